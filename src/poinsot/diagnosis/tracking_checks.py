@@ -45,7 +45,7 @@ MASS = Cause(
 
 
 @dataclass(frozen=True, eq=False)
-class Nuisance:
+class RunNuisance:
     """One more column of the regression, and what it means.
 
     Args:
@@ -124,8 +124,8 @@ class RobotAsKnown(Check):
         yield from [*found, *self._fit(case, now)] if other is None else [other]
 
     def _best(
-        self, run: FilterRun, now: Regression, nuisances: list[Nuisance], extra: list[JointSamples]
-    ) -> tuple[Nuisance, Regression, float] | None:
+        self, run: FilterRun, now: Regression, nuisances: list[RunNuisance], extra: list[JointSamples]
+    ) -> tuple[RunNuisance, Regression, float] | None:
         """The nuisance that makes the samples likeliest beside those of `extra`, its fit, and its 95 % half-width."""
         scored = [(each, now.score(each.column)) for each in nuisances]
         scored = [(e, s) for e, s in scored if abs(s.z) > self.significant and abs(s.value) >= e.warning]
@@ -152,7 +152,7 @@ class RobotAsKnown(Check):
             remedy = "Check robot_from, signs and units, or identify the robot again."
             yield PoorFit.causes[0].finding(severity, said, remedy, evidence=100 * error)
 
-    def _gains(self, run: FilterRun) -> Iterator[Nuisance]:
+    def _gains(self, run: FilterRun) -> Iterator[RunNuisance]:
         """Of all torques and of one joint's, from the beginning or from some time on."""
         motion, names, size = run.settled, run.torques.robot.effort_names, GainChange()
         known = np.where(np.isfinite(motion.tau), run.known[1], 0.0)
@@ -161,14 +161,14 @@ class RobotAsKnown(Check):
             whose = "The torque of joint {where} is" if joint else "Torques are"
             said = whose + " {:.4g} +- {:.2g} times as large as the known robot needs."
             sizes = self.gain_warning, self.gain_error
-            yield Nuisance(TorqueGain.cause, known * own, *sizes, said, joint, zero=1.0)
+            yield RunNuisance(TorqueGain.cause, known * own, *sizes, said, joint, zero=1.0)
             for row in np.linspace(0.15 * N, 0.85 * N, self.times).astype(int).tolist():
                 at = f"from {motion.time[row]:.4g} s on, which no load explains."
                 said = whose + " {:.3g} +- {:.2g} times as large " + at
                 column = known * own * (np.arange(N) >= row)[:, None]
-                yield Nuisance(GainChange.cause, column, size.warning, size.error, said, joint, zero=1.0)
+                yield RunNuisance(GainChange.cause, column, size.warning, size.error, said, joint, zero=1.0)
 
-    def _motion(self, run: FilterRun) -> Iterator[Nuisance]:
+    def _motion(self, run: FilterRun) -> Iterator[RunNuisance]:
         """The clock, and the zero of each joint."""
         motion, robot, clock, zero = run.settled, run.torques.robot, ClockScale(), JointZero()
 
@@ -176,7 +176,7 @@ class RobotAsKnown(Check):
             return replace(motion, v=motion.v * (1 + h), a=motion.a * (1 + h) ** 2)
 
         said = "The true sampling rate is {:.4g} +- {:.2g} times the declared one."
-        yield Nuisance(clock.cause, run.slope(faster, 1e-3), clock.warning, clock.error, said, zero=1.0)
+        yield RunNuisance(clock.cause, run.slope(faster, 1e-3), clock.warning, clock.error, said, zero=1.0)
         said = "The zero of joint {where} is off by {:.3g} +- {:.2g} deg."
         sizes = np.radians(zero.warning_deg), np.radians(zero.error_deg)
         positions = robot.joint_positions(motion.q)
@@ -185,9 +185,9 @@ class RobotAsKnown(Check):
             def turned(h: float, axis: np.ndarray = axis) -> TrackedMotion:
                 return replace(motion, q=robot.configurations(positions + h * axis))
 
-            yield Nuisance(zero.cause, run.slope(turned, 1e-4), *sizes, said, joint, unit=np.degrees(1.0))
+            yield RunNuisance(zero.cause, run.slope(turned, 1e-4), *sizes, said, joint, unit=np.degrees(1.0))
 
-    def _delay(self, run: FilterRun) -> Nuisance:
+    def _delay(self, run: FilterRun) -> RunNuisance:
         motion, delay = run.settled, TorqueDelay()
         read = np.isfinite(motion.tau)
         predicted = np.nan_to_num(motion.tau) - run.declared.residuals
@@ -198,7 +198,7 @@ class RobotAsKnown(Check):
         period_s = float(np.median(np.diff(run.motion.time))) / 0.4  # of the highest frequency of the samples
         sizes = delay.warning_deg / 360 * period_s, delay.error_deg / 360 * period_s
         said = "Torques are {size:.3g} +- {1:.2g} ms {side} against the positions."
-        return Nuisance(delay.cause, np.where(read, column, 0.0), *sizes, said, unit=1e3)
+        return RunNuisance(delay.cause, np.where(read, column, 0.0), *sizes, said, unit=1e3)
 
     def _other_channels(self, run: FilterRun, now: Regression) -> Finding | None:
         """Another unit, sign or order of the channels that fits far better."""

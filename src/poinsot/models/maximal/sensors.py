@@ -23,7 +23,7 @@ from .values import Entry
 
 
 @dataclass(frozen=True)
-class JointSensor:
+class AxisSensor:
     """Reads the coordinate of a hinge or slider, or its rate.
 
     Args:
@@ -74,7 +74,7 @@ class JointSensor:
 
 
 @dataclass(frozen=True)
-class Encoder(JointSensor):
+class Encoder(AxisSensor):
     """Reads the coordinate of a hinge [rad] or slider [m].
 
     Args:
@@ -88,7 +88,7 @@ class Encoder(JointSensor):
 
 
 @dataclass(frozen=True)
-class RateSensor(JointSensor):
+class RateSensor(AxisSensor):
     """Reads the speed of a hinge [rad/s] or slider [m/s]."""
 
     is_rate: ClassVar[bool] = True
