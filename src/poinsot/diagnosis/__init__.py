@@ -32,10 +32,9 @@ from .effort_samples import DroppedTorque, Outliers
 from .estimated_motion import ASSUMPTION_CHECKS
 from .explanations import Alignment, Explanation
 from .fit import HeldOutError, PoorFit, TorqueNoise
-from .gains import GainChange, TorqueGain, TorqueScale
+from .gains import GainChange, LoadGains, TorqueGain, TorqueScale
 from .geometry import BodyDirections, JointPlacements, JointZero
 from .gravity import ClockScale, Gravity, LengthUnit
-from .load import LoadGains
 from .parameters import Filters, Physics
 from .position_samples import LostSamples, PositionJumps
 from .recordings import Recordings

@@ -6,6 +6,8 @@ The scale of all bodies is the torque that they make against that of the describ
 
 over the joints with at least a tenth of the largest described torque. A description knows masses to a factor of two:
 friction is left out, as it says nothing of it. A unit is wrong by a factor of ten or more.
+
+A load is as well known as the drive gains that weigh it.
 """
 
 from __future__ import annotations
@@ -17,12 +19,48 @@ from typing import cast
 import numpy as np
 
 from ..arrays import JointSamples, Vector
-from ..estimate import Finding, Severity, Unchecked
+from ..estimate import DriveGains, Finding, Payload, Severity, Unchecked
 from ..regression.inverse_dynamics import InverseDynamics
 from .case import Examination, Solved, joints_of, mapped, recordings_of
 from .check import Cause, Check
 from .description import Described
 from .explanations import SMALLER, UNMOVED, Candidate, Explained, Explanation, local, misfit, severity_of
+
+EXACT = Cause(
+    "exact-gains",
+    "Drive gains count as exact, and the load's interval leaves their uncertainty out.",
+    "Write gain_std = ... in [method], or gains_from = the job that identified the gains.",
+)
+
+
+@dataclass(frozen=True)
+class LoadGains(Check):
+    """Gains that were given scale the load: no recording of this robot contradicts them.
+
+    With all gains times s, robot and load times s fit the recordings as well: only the description's masses, known to a
+    factor of two, say otherwise (`TorqueScale`).
+    """
+
+    causes = (EXACT,)
+
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
+        load, gains = case.estimate.extra(Payload), case.estimate.extra(DriveGains)
+        if load is None or "mass" in load.known:
+            return
+        if gains is None:
+            yield Unchecked(
+                "the load's scale", "torques count as exact: an error of 10 % is one of 10 % of the mass"
+            )
+        elif not np.any(gains.std > 0):
+            said = (
+                f"The load's {load.mass:.4g} kg +- {1.96 * load.mass_std:.2g} take the drive gains for exact: an error "
+                "of 10 % in them is one of 10 % in the mass, and these recordings do not show it."
+            )
+            yield EXACT.finding(Severity.warning, said, "", load.link)
+        elif not gains.identified:
+            percent = 196 * float(np.median(gains.std / np.abs(gains.values)))
+            reason = f"gains were given, to +- {percent:.2g} % (median), and these recordings do not determine them"
+            yield Unchecked("the load's scale", reason)
 
 
 def moved_torques(solved: Solved, factors: np.ndarray) -> JointSamples:
