@@ -12,9 +12,9 @@ from poinsot.estimators.complementarity.flights import Drop
 from poinsot.estimators.complementarity.problem import ImpactsProblem
 from poinsot.exceptions import PoinsotError
 from poinsot.models.planar import Ellipse, PlanarBody, floor, rectangle
+from poinsot.models.planar.contact import Wall
 from poinsot.models.planar.events import moved
 from poinsot.models.planar.shapes import Shape
-from poinsot.models.planar.walls import Wall
 
 RATE, SECONDS = 240, 0.6
 NOISE = (2e-4, 2e-4, 5e-3)

@@ -23,10 +23,9 @@ from ..arrays import Matrix, Vector
 from ..estimate import Diagnosis, Estimate, Finding, Severity, Unchecked
 from ..estimate.estimate import unfinished
 from ..estimate.finding import ordered
-from ..models.planar.contact import contacts_at
+from ..models.planar.contact import Wall, contacts_at
 from ..models.planar.shapes import Shape
 from ..models.planar.stepping import GRAVITY
-from ..models.planar.walls import Wall
 from .check import Cause
 
 LARGEST_THROWS = 30

@@ -21,8 +21,7 @@ import numpy as np
 from jaxtyping import Float
 
 from poinsot.models.planar import Motion
-from poinsot.models.planar.contact import contacts
-from poinsot.models.planar.walls import wall_array
+from poinsot.models.planar.contact import contacts, wall_array
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say

@@ -20,8 +20,8 @@ from ...estimate import Certificate, Estimate, motions_of
 from ...estimate.extras import Extra
 from ...estimate.motions import POSE
 from ...exceptions import InvalidMethod
+from ...models.planar.contact import Wall
 from ...models.planar.shapes import Shape
-from ...models.planar.walls import Wall
 from .flights import Drop
 from .segmentation import moving
 from .shooting import STATIONARY, Shooting

@@ -50,8 +50,8 @@ from jaxtyping import Bool, Float, Int
 from numba import njit
 
 from ...arrays import Vector
+from ...models.planar.contact import Wall
 from ...models.planar.shapes import Polygon, Shape, support_of
-from ...models.planar.walls import Wall
 from .contact_parameters import (
     ANGLE,
     HEIGHT,

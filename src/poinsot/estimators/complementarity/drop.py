@@ -28,9 +28,9 @@ from scipy import stats
 from ...arrays import Vector
 from ...estimate import Estimate, Finding, Severity, Status
 from ...exceptions import InvalidMethod, InvalidSignals, NotIdentifiable
+from ...models.planar.contact import Wall
 from ...models.planar.events import moved
 from ...models.planar.shapes import Shape
-from ...models.planar.walls import Wall
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
 from .drop_estimate import drop_estimate

@@ -39,10 +39,9 @@ from ...estimate import (
 )
 from ...estimate.fit import fit_of
 from ...estimate.motions import POSE, EstimatedMotion, EstimatedMotions, Impact, Impacts, Scene, SensorFit
-from ...models.planar.contact import contacts_at
+from ...models.planar.contact import contacts_at, wall_array
 from ...models.planar.events import SLOW, ImpactEvents
 from ...models.planar.stepping import GRAVITY
-from ...models.planar.walls import wall_array
 from ...recording import Recording
 from .certificate import DropSimulation
 from .drop_fit import DropFit

@@ -26,9 +26,9 @@ from scipy.special import stdtrit
 from ...arrays import Matrix, Vector
 from ...estimate import NORMAL_95, Estimate, Status
 from ...exceptions import InvalidMethod, NotIdentifiable
+from ...models.planar.contact import Wall
 from ...models.planar.shapes import Shape
 from ...models.planar.stepping import GRAVITY
-from ...models.planar.walls import Wall
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
 from .admission import ADMITTED, DISAGREEING, LYING, ON_THE_FLOOR, Admission

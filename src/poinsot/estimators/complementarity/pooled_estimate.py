@@ -24,7 +24,7 @@ from ...estimate.extras import Extra
 from ...estimate.fit import fit_of
 from ...estimate.motions import POSE, EstimatedMotion, EstimatedMotions, Impact, Impacts, Scene, SensorFit
 from ...exceptions import InvalidMethod
-from ...models.planar.walls import wall_array
+from ...models.planar.contact import wall_array
 from ...recording import Recording
 from .agreement import Agreement
 from .chain import Unknowns

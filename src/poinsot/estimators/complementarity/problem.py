@@ -18,10 +18,9 @@ from ...arrays import Vector
 from ...diagnosis.throws import Throw, diagnose_throws
 from ...estimate import Certificate, Diagnosis, Estimate
 from ...exceptions import InvalidMethod, InvalidModel, InvalidSignals
-from ...models.planar.contact import contacts_at
+from ...models.planar.contact import Wall, contacts_at, floor
 from ...models.planar.shapes import Shape
 from ...models.planar.stepping import GRAVITY
-from ...models.planar.walls import Wall, floor
 from ...recording import Recording
 from .certificate import certify_drop
 from .flights import Drop, tracker_noise

@@ -39,11 +39,10 @@ from numba import njit
 
 from ...arrays import Matrix, Vector
 from ...estimate import Status
-from ...models.planar.contact import contacts_at
+from ...models.planar.contact import Wall, contacts_at
 from ...models.planar.events import follow
 from ...models.planar.shapes import Shape
 from ...models.planar.stepping import GRAVITY, PlanarBody, World
-from ...models.planar.walls import Wall
 from ...solve import GainRatio, GaussNewton, Stop, stop_requested
 from ...solve.dense import DenseProblem
 

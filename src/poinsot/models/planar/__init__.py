@@ -10,6 +10,8 @@ events       motion from impact to impact, with exact flights
 A pose is q = (x, y, theta) of the center of mass [m], [m], [rad], a velocity v = (v_x, v_y, omega), y is up.
 """
 
+from .contact import Wall as Wall
+from .contact import floor as floor
 from .shapes import Circle as Circle
 from .shapes import Ellipse as Ellipse
 from .shapes import Polygon as Polygon
@@ -19,5 +21,3 @@ from .shapes import rectangle as rectangle
 from .stepping import Motion as Motion
 from .stepping import PlanarBody as PlanarBody
 from .stepping import simulate as simulate
-from .walls import Wall as Wall
-from .walls import floor as floor

@@ -25,10 +25,9 @@ from jaxtyping import Float, Int
 from numba import njit
 
 from ...arrays import Vector
-from .contact import contacts
+from .contact import Wall, contacts
 from .impulses import apply_impulses
 from .stepping import GRAVITY, PlanarBody, World
-from .walls import Wall
 
 SLOW = 0.02
 """Normal velocity below which an impact is not followed by a flight [m/s]."""

@@ -36,10 +36,9 @@ from numba import njit
 from ...arrays import Vector
 from ...exceptions import InvalidModel
 from ..gravity import STANDARD_GRAVITY
-from .contact import contacts, contacts_at
+from .contact import Wall, contacts, contacts_at, wall_array
 from .impulses import apply_impulses
 from .shapes import Shape
-from .walls import Wall, wall_array
 
 GRAVITY = -STANDARD_GRAVITY[2]
 """Downwards [m/s^2]."""

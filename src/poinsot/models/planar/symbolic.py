@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...exceptions import MissingExtra
+from .contact import Wall, wall_array
 from .shapes import Shape
-from .walls import Wall, wall_array
 
 try:
     import casadi
