@@ -25,8 +25,7 @@ from ..io.results import plain
 from ..recording import EFFORTS, Recording
 from ..signals.bandwidth import FilterProposal
 from .channels import ChannelFacts, channel_facts, channel_findings, rounding_findings
-from .clock import ClockFacts, clock_facts, clock_findings
-from .motion import MotionFacts, motion_facts, motion_findings
+from .motion import ClockFacts, MotionFacts, clock_facts, clock_findings, motion_facts, motion_findings
 
 INSPECT_SCHEMA = "poinsot.inspect/1"
 
