@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from poinsot.project.interrupts import stoppable, uninterrupted
+from poinsot.project.job import stoppable, uninterrupted
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from ...exceptions import InvalidProject, NotIdentifiable
 from ...stopwatch import Stopwatch
-from ..interrupts import uninterrupted
+from ..job import uninterrupted
 from ..other_jobs import torques_from
 from ..settings.fields import ChartOrNone, PerJoint, Positive, by_joint, is_text, refuse
 from ..settings.preprocessing import AS_THEY_COME
