@@ -11,10 +11,10 @@ from .gauss_newton import GaussNewton as GaussNewton
 from .gauss_newton import Iterate as Iterate
 from .gauss_newton import Iteration as Iteration
 from .gauss_newton import Minimum as Minimum
+from .gauss_newton import Progress as Progress
+from .gauss_newton import ProgressCallback as ProgressCallback
 from .gauss_newton import Search as Search
 from .gauss_newton import StepLength as StepLength
-from .progress import Progress as Progress
-from .progress import ProgressCallback as ProgressCallback
-from .progress import Stop as Stop
-from .progress import report as report
-from .progress import stop_requested as stop_requested
+from .gauss_newton import Stop as Stop
+from .gauss_newton import report as report
+from .gauss_newton import stop_requested as stop_requested
