@@ -10,7 +10,7 @@ import pytest
 import poinsot
 from poinsot.estimators.linear.semidefinite import SemidefiniteLeastSquares
 from poinsot.exceptions import InvalidProject
-from poinsot.export.joint_terms import place_of
+from poinsot.export.export_robot import place_of
 from poinsot.models.friction import LAWS, FrictionLaw, FrictionTerm, ListedLaw, ViscousTerm
 from poinsot.models.joint_terms import JointTerms
 from poinsot.regression.base_parameters import structural_base
