@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from poinsot.estimators.complementarity.drop import DropIdentification
-from poinsot.estimators.complementarity.drop_fit import DropFit
 from poinsot.estimators.complementarity.flights import Drop
+from poinsot.estimators.complementarity.problem import DropFit
 from poinsot.estimators.complementarity.shooting import FRICTION, INERTIA, MASS, RESTITUTION
 from poinsot.exceptions import PoinsotError
 from poinsot.models.planar import PlanarBody, floor, simulate

@@ -34,10 +34,9 @@ from ...models.planar.shapes import Shape
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
 from .drop_estimate import drop_estimate
-from .drop_fit import DropFit
 from .flights import FEWEST, Drop, held_mean, tracker_noise
 from .posterior import MinimumSearch, MixturePosterior, further_minima
-from .problem import ImpactsProblem
+from .problem import DropFit, ImpactsProblem
 from .segmentation import moving
 from .shooting import FRICTION, SearchSettings, Shooting, ShootingFit
 

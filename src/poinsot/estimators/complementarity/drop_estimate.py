@@ -44,8 +44,7 @@ from ...models.planar.events import SLOW, ImpactEvents
 from ...models.planar.stepping import GRAVITY
 from ...recording import Recording
 from .certificate import DropSimulation
-from .drop_fit import DropFit
-from .problem import WITHOUT_MASS, ImpactsProblem, impulse_unit
+from .problem import WITHOUT_MASS, DropFit, ImpactsProblem, impulse_unit
 from .shooting import FRICTION, INERTIA, MASS, MAX_FRICTION, RESTITUTION
 
 TURNED = 1e-9
