@@ -58,13 +58,6 @@ def test_log_undoes_plus_with_slope_one(angle, rng):
     np.testing.assert_allclose(there_and_back, np.eye(3), atol=1e-14)
 
 
-def test_small_log_is_log_to_third_order():
-    psi = np.array([1e-2, -2e-2, 2e-2])
-    short = numpy_of(lambda psi: qn.small_log(qn.exp(psi)), psi)
-    # 2 cos sin = sin: angle - angle^3 / 6
-    np.testing.assert_allclose(short, psi * (1 - (psi @ psi) / 6), rtol=1e-8)
-
-
 def test_products_and_matrices_are_scipys(rng):
     a, b = Rotation.random(30, random_state=rng), Rotation.random(30, random_state=rng)
     p = rng.standard_normal((30, 3))

@@ -22,7 +22,6 @@ from functools import cached_property
 import numpy as np
 
 from ...exceptions import InvalidModel, listing, nearest
-from ...parameters import Block, Parameters
 from .bodies import PlaneContact, RigidBody
 from .joints import WORLD, AnyJoint
 from .model import Model
@@ -173,22 +172,6 @@ class Mechanism:
                 for k, axis in enumerate("xyz")
             ]
         return {entry.name: entry for entry in found}
-
-    @cached_property
-    def parameters(self) -> Parameters:
-        """All of them as blocks, all held at their values."""
-        blocks: dict[tuple[str, str], list[Entry]] = {}
-        for entry in self.entries.values():
-            blocks.setdefault((entry.family, entry.owner), []).append(entry)
-        theta = self.values.flat()
-        held = {name: float(theta[self.place(name)]) for name in self.entries}
-        return Parameters(
-            tuple(
-                Block(kind, owner, tuple(e.name for e in group), tuple(e.unit for e in group))
-                for (kind, owner), group in blocks.items()
-            ),
-            held,
-        )
 
     def entry(self, name: str) -> Entry:
         """A number by its name.

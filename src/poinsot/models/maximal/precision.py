@@ -13,14 +13,15 @@ transforms or compiles the functions behind the doors does the same:
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
-from ...cache import cache_folder
 from ...exceptions import MissingExtra
 
 try:
@@ -67,5 +68,6 @@ def keep_compiled() -> None:
     Functions of a mechanism take seconds to compile.
     """
     if getattr(jax.config, "jax_compilation_cache_dir", None) is None:
-        jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "compiled"))
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "poinsot" / "compiled"
+        jax.config.update("jax_compilation_cache_dir", str(folder))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", MIN_COMPILE_TIME)

@@ -73,11 +73,6 @@ def log(e: Float[Numbers, "*batch 4"]) -> Float[Array, "*batch 3"]:
     return factor * v
 
 
-def small_log(e: Float[Numbers, "*batch 4"]) -> Float[Array, "*batch 3"]:
-    """2 w (x, y, z): the rotation vector of a small rotation, smooth everywhere (3.24)."""
-    return jnp.asarray(2 * e[..., 3:] * e[..., :3])
-
-
 def multiply(a: Float[Numbers, "*batch 4"], b: Float[Numbers, "*batch 4"]) -> Float[Array, "*batch 4"]:
     """a b: first b, then a."""
     x1, y1, z1, w1 = (a[..., k] for k in range(4))
