@@ -12,7 +12,6 @@ from poinsot.models.drive import Coupling, Drive
 from poinsot.models.friction import NoFriction
 from poinsot.parameters import Normal
 from poinsot.regression import inverse_dynamics as module
-from poinsot.regression import triangular
 from poinsot.regression.inverse_dynamics import inverse_dynamics
 from poinsot.regression.regressor import Regressor
 from poinsot.signals.decimation import Decimation

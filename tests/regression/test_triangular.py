@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from poinsot.regression import triangular as module
-from poinsot.regression.triangular import TriangularFactor, triangular
+from poinsot.regression import base_parameters as module
+from poinsot.regression.base_parameters import TriangularFactor, triangular
 
 
 def folded(rows, sizes):

@@ -22,10 +22,9 @@ from ..parameters import INERTIAL_UNITS, Block, Normal, Parameters, rescaled
 from ..recording import Recording
 from ..signals.signals import Signals
 from .attachment import LOAD_NAMES, Attachment, attach, with_load
-from .base_parameters import BaseParameters, structural_base
+from .base_parameters import BaseParameters, TriangularFactor, structural_base
 from .dynamics import IdentifiedDynamics
 from .regressor import Regressor
-from .triangular import TriangularFactor
 
 UNSCALED = {"current": "A", "voltage": "V"}
 """Quantities that are efforts up to an unknown gain, and their units."""

@@ -24,9 +24,8 @@ from scipy import linalg
 from ...arrays import Matrix, Vector
 from ...estimate import Direction, Status
 from ...exceptions import NotIdentifiable
-from ...regression.base_parameters import BaseParameters, choose, unexcited
+from ...regression.base_parameters import BaseParameters, choose, triangular, unexcited
 from ...regression.inverse_dynamics import InverseDynamics
-from ...regression.triangular import triangular
 
 ROUNDING = 1e-14
 TINY = 1e-100
