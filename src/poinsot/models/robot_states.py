@@ -25,8 +25,8 @@ from ..arrays import Configurations, JointSamples, RobotChanges, States
 from . import configuration_space as space
 from . import tree as kinds
 from .articulated import Articulated
+from .configuration_space import Manifold
 from .contact_dynamics import Linearized, RobotMotion
-from .manifold import Manifold
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from poinsot.estimators.shooting.problem import (
     Trajectories,
     TrajectoryModel,
 )
-from poinsot.models.manifold import Manifold
+from poinsot.models.configuration_space import Manifold
 
 H = 0.05
 

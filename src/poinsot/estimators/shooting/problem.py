@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float
 
 from ...arrays import Columns, Matrix, States, Vector
 from ...exceptions import InvalidMethod
-from ...models.manifold import Manifold
+from ...models.configuration_space import Manifold
 
 
 @dataclass(frozen=True, eq=False)
