@@ -49,9 +49,9 @@ from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, listin
 from ...inertia.divergence import AffineInvariant, Entropic, Euclidean
 from ...inertia.parameters import inconsistencies, is_consistent, pseudo_inertia
 from ...inertia.repair import with_extent
-from ...models.bodies import body_of
 from ...models.efforts import nonnegative_kinds
 from ...models.friction.listed import dissipating_kinds, words_of
+from ...models.open_parameters import body_of
 from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
 from ...solve import ProgressCallback, Stop, report, stop_requested

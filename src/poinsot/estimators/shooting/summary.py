@@ -24,8 +24,7 @@ from ...estimate import (
     unobservable_directions,
 )
 from ...estimate.motions import Convergence, EstimatedMotion, EstimatedMotions
-from ...models.bodies import body_of
-from ...models.open_parameters import OpenParameters
+from ...models.open_parameters import OpenParameters, body_of
 from .ddp import ShootingSolution
 from .known_parameters import KnownParameters
 from .motion_report import estimated_motion, fit_of_motions
