@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from poinsot import __version__
-from poinsot.cache import cache_folder
 
 from .case import Say
 
 Job = TypeVar("Job")
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "poinsot"
 
 
 class Checkpoint:
@@ -37,7 +38,7 @@ class Checkpoint:
     def __init__(self, name: str, settings: Mapping[str, Any], folder: Path | None = None):
         text = json.dumps({"version": __version__, **settings}, sort_keys=True)
         mark = hashlib.sha256(text.encode()).hexdigest()[:16]
-        self.path = (folder or cache_folder()) / f"{name}-{mark}.jsonl"
+        self.path = (folder or CACHE) / f"{name}-{mark}.jsonl"
 
     def read(self) -> dict[str, Any]:
         """Job -> result. A line that was cut off by an interruption is skipped."""
