@@ -126,8 +126,9 @@ def _validation(fits: tuple[Fit, ...]) -> dict[str, Any] | None:
     if not fits:
         return None
     # Sums of squares add up over recordings, relative errors do not.
-    squares = np.array([fit.sum_of_squares_per_joint for fit in fits]).sum(axis=0)
-    measured = np.array([fit.measured_squares_per_joint for fit in fits]).sum(axis=0)
+    alike = [fit for fit in fits if (fit.joints, fit.units) == (fits[0].joints, fits[0].units)]
+    squares = np.array([fit.sum_of_squares_per_joint for fit in alike]).sum(axis=0)
+    measured = np.array([fit.measured_squares_per_joint for fit in alike]).sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         total = 100.0 * np.sqrt(squares.sum() / measured.sum())
         per_joint = 100.0 * np.sqrt(squares / measured)

@@ -21,7 +21,7 @@ METHODS = {
     "robust": poinsot.LeastSquares(weighting="robust"),
     "essential": poinsot.EssentialParameters(),
     "semidefinite": poinsot.SemidefiniteLeastSquares(weighting="per-joint"),
-    "affine-invariant": poinsot.SemidefiniteLeastSquares(divergence="affine-invariant", trust="both"),
+    "affine-invariant": poinsot.SemidefiniteLeastSquares(divergence="affine-invariant", weighing="both"),
     "payload": poinsot.PayloadIdentification(resampling=poinsot.Resampling(draws=30)),
     "difference": poinsot.PayloadDifference(),
 }
