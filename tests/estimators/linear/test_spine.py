@@ -114,7 +114,8 @@ def test_standard_deviations_are_of_their_kind(name, estimates):
     kinds = {"white": estimate.white_std, "coloured": estimate.coloured_std}
     assert kinds[estimate.std_kind] is not None
     np.testing.assert_allclose(estimate.std, kinds[estimate.std_kind])
-    assert not np.array_equal(kinds["white"], kinds["coloured"])
+    if kinds["white"] is not None:  # a posterior has one kind
+        assert not np.array_equal(kinds["white"], kinds["coloured"])
 
 
 @each_method

@@ -38,7 +38,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property, partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import linalg, special
@@ -212,12 +212,15 @@ class SemidefiniteLeastSquares:
         base = reduced.K @ theta
         free, known = reduced.free, _knowledge(reduced, theta)
         full = _full_parameters(reduced, known, theta)
+        stated: dict[str, Any] = {}
+        if self.weighing != "data":  # the posterior has one kind of standard deviation
+            stated = {"covariance": reduced.K @ full.covariance @ reduced.K.T, "systematic_std": None}
+            stated |= {"white_std": None, "coloured_std": None}
+            stated[f"{free.std_kind}_std"] = np.sqrt(np.maximum(np.diag(stated["covariance"]), 0.0))
         return free.updated(
             full,
             values=base,
-            covariance=free.covariance
-            if self.weighing == "data"
-            else reduced.K @ full.covariance @ reduced.K.T,
+            **stated,
             fit=problem.fit(replace(target, theta=base).on_base(system)),
             iterations=target.steps + found.steps,
             bodies=_bodies(reduced, known, full),
