@@ -143,14 +143,14 @@ def test_the_motion_says_which_filters(job):
     cutoff_hz, decimate_hz = seen.filters.cutoff_hz, seen.filters.decimate_hz
     assert dict(seen.facts)["proposed cutoff_hz"] == f"{cutoff_hz:g}"
     assert dict(seen.facts)["proposed decimate_hz"] == f"{decimate_hz:g}"
-    note = next(finding for finding in seen.findings if "asks for" in finding.sentence)
+    note = next(finding for finding in seen.findings if "asks for" in finding.message)
     assert note.severity == "note"
-    assert f"cutoff_hz = {cutoff_hz:g} and decimate_hz = {decimate_hz:g}" in note.sentence
-    assert all(reason in note.sentence for reason in seen.filters.reasons)
+    assert f"cutoff_hz = {cutoff_hz:g} and decimate_hz = {decimate_hz:g}" in note.message
+    assert all(reason in note.message for reason in seen.filters.reasons)
 
     order = seen.filters.decimation_order
     filters = f"cutoff_hz = {cutoff_hz:g}\ndecimate_hz = {decimate_hz:g}\ndecimation_order = {order}"
-    assert filters.replace("\n", " and ") in note.sentence
+    assert filters.replace("\n", " and ") in note.message
     asked = identify(Project.load(job((AUTO[0], filters))))
     auto = identify(Project.load(job(AUTO)))
     np.testing.assert_array_equal(auto.values, asked.values)
@@ -239,7 +239,7 @@ def test_both_sides_of_a_gap(job):
         path.parent / "run.csv", table, delimiter=",", header="t,x,phi,f,tau", comments="", fmt="%.12g"
     )
     (_, seen), _ = Project.load(path).inspect()
-    assert "between_s = [0, 5] and [5, 8.998]" in seen.findings[0].sentence
+    assert "between_s = [0, 5] and [5, 8.998]" in seen.findings[0].message
     parts = [entry.replace('name = "run"\n', f"between_s = {part}\n") for part in ("[0, 5]", "[5, 8.998]")]
     path.write_text(JOB[:head] + "".join(parts) + JOB[tail:])
     assert identify(Project.load(path))["m1"] == pytest.approx(TRUTH["m1"], rel=1e-2)
@@ -716,7 +716,7 @@ def test_keys_have_the_names_of_the_arguments():
     from poinsot.signals.butterworth import ButterworthDecimation
     from poinsot.signals.random_walk_smoother import RandomWalkSmoother
 
-    besides = {"method", "name", "resample_hz", "bridge_intervals", "delays"}
+    besides = {"method", "name", "resample_hz", "bridge_intervals", "delays", "delay"}
     for section, it in (
         (settings.robot.DriveSettings, Drive),
         (settings.preprocessing.ButterworthSettings, ButterworthDecimation),

@@ -194,7 +194,7 @@ def test_what_the_data_do_not_determine_is_never_a_number(tx40, tmp_path):
     assert re.search(
         r"xx2r moment of inertia about x, link_2, with others – – kg m² – – ✕ not identifiable", text
     )
-    assert "nan" not in text.lower().replace("nano", "") and "∞ %" in text
+    assert "nan" not in text.lower().replace("nano", "")
 
 
 def test_one_joint_and_thirty(emps, humanoid, tmp_path):
