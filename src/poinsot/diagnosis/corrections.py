@@ -230,7 +230,7 @@ def best_differences(
     Raises:
         InvalidSignals: if a delay is at the end of the range.
     """
-    case = Examination(None, problem)
+    case = Examination(None, problem, problem)  # all samples: a thinned motion cannot be moved so exactly
     longest = longest_delay(problem, largest_s)
     explained = explain(case, differences(which, longest))
     if explained is None:
