@@ -27,7 +27,7 @@ from ..models.drive import DriveTrain
 from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.alignment import align
 from ..signals.signals import Signals
-from .case import Examination, Solved, recordings_of
+from .case import Examination, Solved, mapped, recordings_of, thinned
 from .check import Cause
 from .explanations import STEPS, Candidate, Explained, Explanation, explain, improvement, inflation
 
@@ -230,7 +230,8 @@ def best_differences(
     Raises:
         InvalidSignals: if a delay is at the end of the range.
     """
-    case = Examination(None, problem, problem)  # all samples: a thinned motion cannot be moved so exactly
+    # rows as those of `thin`, but of all samples: a motion with fewer cannot be moved so exactly
+    case = Examination(None, problem, mapped(problem, lambda s: s if s.decimation else thinned(s)))
     longest = longest_delay(problem, largest_s)
     explained = explain(case, differences(which, longest))
     if explained is None:
