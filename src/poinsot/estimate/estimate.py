@@ -161,8 +161,6 @@ class Estimate:
     mass_matrix = Shown[Callable[..., np.ndarray]]("dynamics")
     gravity = Shown[Callable[..., np.ndarray]]("dynamics")
 
-    # -- extras --------------------------------------------------------------------------------------------------------
-
     def extra(self, kind: type[T]) -> T | None:
         """The extra of this class, or None if the estimate has none: `estimate.extra(Payload)`."""
         found = self.extras.get(kind.key)
@@ -179,8 +177,6 @@ class Estimate:
                 f"this estimate has no {name!r}; beside the attributes of every Estimate it has "
                 f"{listing(tuple(extras)) or 'none'}"
             )
-
-    # -- the same estimate, changed ------------------------------------------------------------------------------------
 
     def updated(self, *extras: Extra | None, **changes: Any) -> Estimate:
         """The same estimate with other fields and extras, each by its own name wherever it is kept.
@@ -204,8 +200,6 @@ class Estimate:
             changes["extras"] = {**self.extras, **extras_of(*extras)}
         return replace(self, **changes)
 
-    # -- trust ---------------------------------------------------------------------------------------------------------
-
     @property
     def diagnosis(self) -> Diagnosis:
         """What may be wrong with the estimate, by the checks of its family; computed when it is first asked for."""
@@ -215,8 +209,6 @@ class Estimate:
             object.__setattr__(self, "examined", found)
         assert self.examined is not None
         return self.examined
-
-    # -- answers -------------------------------------------------------------------------------------------------------
 
     def __getitem__(self, name: str) -> float:
         """The value of a parameter, by name.

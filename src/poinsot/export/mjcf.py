@@ -152,8 +152,6 @@ class Mjcf(Description):
             and (value != (getattr(old, term) or 0.0) or len(self._of_joint(joint, name).split()) > 1)
         ]
 
-    # -- what the compiler makes of it ---------------------------------------------------------------------------------
-
     def _compiler(self, name: str, default: str) -> str:
         """An attribute of `<compiler>`; the last one given takes effect."""
         said = [element.get(name) for element in self.text.root.all("compiler") if name in element.attributes]
@@ -206,8 +204,6 @@ class Mjcf(Description):
         y = values[3:] - (values[3:] @ x) * x
         y /= np.linalg.norm(y)
         return np.column_stack([x, y, np.cross(x, y)])
-
-    # -- default classes -----------------------------------------------------------------------------------------------
 
     def _of_joint(self, joint: Element, name: str) -> str:
         """A joint's attribute, its own or its default class's; "" if not given."""

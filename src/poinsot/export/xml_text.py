@@ -107,8 +107,6 @@ class XmlText:
             done = end
         return XmlText(b"".join([*pieces, self.data[done:]]))
 
-    # -- edits ---------------------------------------------------------------------------------------------------------
-
     def set_attribute(self, element: Element, name: str, value: str) -> Edit:
         """Its value, which needs no escaping; a new attribute goes last."""
         if name in element.attributes:
@@ -167,8 +165,6 @@ class XmlText:
         line_end = self.data.find(b"\n", element.end) + 1 or len(self.data)
         alone = not (self.data[line_start : element.start] + self.data[element.end : line_end]).strip()
         return Edit(line_start, line_end, "") if alone else Edit(element.start, element.end, "")
-
-    # -- how it is written ---------------------------------------------------------------------------------------------
 
     @property
     def _newline(self) -> str:

@@ -241,8 +241,6 @@ class ContactDynamics:
         a_by, forces_by = inverse.slopes(r_q, -M, s_q, np.zeros_like(J), columns)
         return replace(motion, frames=frames, a_by=a_by, forces_by=forces_by)
 
-    # ------------------------------------------------------------------------------------------------------ parts
-
     @cached_property
     def _terms(self) -> MotionTerms:
         return MotionTerms(self.parameters.robot, self.contacts, True, self.parameters.inertials)

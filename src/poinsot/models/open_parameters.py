@@ -223,8 +223,6 @@ class OpenParameters:
         """(n, inputs) of generalized forces by commands."""
         return self.drive.slope(self._gains(theta))
 
-    # -- in physical terms ---------------------------------------------------------------------------------------------
-
     @cached_property
     def physical_names(self) -> tuple[str, ...]:
         """(p,) `m.trunk`, `mx.trunk`, ...; then joints' parameters and gains."""

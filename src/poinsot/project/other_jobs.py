@@ -131,9 +131,6 @@ def values_from(project: Project, name: str) -> dict[str, float]:
         raise UnreadableFile(f"start_from: {path} is no result of `poinsot identify`") from None
 
 
-# -- the other job -----------------------------------------------------------------------------------------------------
-
-
 def _path(project: Project, key: str, name: str) -> Path:
     path = project.path.parent / name
     if not path.is_file():

@@ -73,8 +73,6 @@ def motion_warnings(runs: Sequence[Run]) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-# -- filters from the motion -------------------------------------------------------------------------------------------
-
 REASON = {"cutoff_hz": ("cutoff_hz =",), "decimate_hz": ("decimate_hz =", "No decimation")}
 """How the reason for each key begins; the other reasons are for both."""
 

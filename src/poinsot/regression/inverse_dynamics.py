@@ -385,8 +385,6 @@ class InverseDynamics:
         scale = np.sqrt(columns[seen] * efforts)
         return Certificate(float(np.max(np.abs(gradient[seen]) / scale, initial=0.0)), feasible=True)
 
-    # -- how the rows are made -----------------------------------------------------------------------------------------
-
     @cached_property
     def _starts(self) -> tuple[float, ...]:
         """Shift of each recording's clock that puts the recordings one after the other."""

@@ -152,8 +152,6 @@ class Decimation:
         pieces = (u[first:last] for first, last in self.spans(len(u), len(u)))
         return np.concatenate([rows for _, rows in self.apply(pieces, len(u))])
 
-    # -- the filter ------------------------------------------------------------------------------------------------
-
     @cached_property
     def _low_pass(self) -> LowPass:
         return LowPass.chebyshev(self.order, RIPPLE_DB, PASSBAND / self.factor)
@@ -222,8 +220,6 @@ class Decimation:
         kept.g.append(weighted[:, order : 2 * order] + P @ starts)
         kept.y.append(weighted[:, -1] + C_e @ starts)
         return z
-
-    # -- the ends ----------------------------------------------------------------------------------------------------
 
     def _state_after_prefix(self, piece: np.ndarray) -> np.ndarray:
         """Forward state at the first sample: at rest on the odd reflection's first value, then run through it."""

@@ -232,8 +232,6 @@ class PooledImpacts:
         grounded = replace(chain(parted, shared, replace(geometry, uneven=uneven)), resting=lying)
         return replace(problem, chain=grounded, free=free), replace(at, shared=shared)
 
-    # -- the result ----------------------------------------------------------------------------------------------------
-
     def _result(
         self,
         parted: Segmented,

@@ -145,8 +145,6 @@ class _Program:
             iterations += int(stats["iter_count"])
         return self._read(found.full().ravel(), stats, iterations)
 
-    # -- the program ---------------------------------------------------------------------------------------------------
-
     def _step(self) -> Any:
         """One step: (q, v) at both ends, c, lambda, h, f, (J/m, mu, 1/m) -> equations, inequalities, Gamma."""
         C, L = self.contacts, self.length

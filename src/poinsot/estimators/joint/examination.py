@@ -105,8 +105,6 @@ class JointExamination:
         )
         return examined(estimate, [*found, taken_up])
 
-    # -- readings ------------------------------------------------------------------------------------------------------
-
     def samples(self) -> Iterator[Finding]:
         """Positions that cannot be, and samples that are missing."""
         sensors, angular = self.problem.model.mechanism.sensors, self.problem.model.angular
@@ -124,8 +122,6 @@ class JointExamination:
             yield from LostSamples().look_at(recording, record.name)
             for channel, q in z.items():
                 yield from _spikes(record, channel.partition(".")[2], q)
-
-    # -- parameters ----------------------------------------------------------------------------------------------------
 
     def parameters(self, estimate: Estimate) -> Iterator[Finding]:
         """Bounds, bodies that cannot be, and inertia far from the description."""
@@ -171,8 +167,6 @@ class JointExamination:
         x = form.pack(path.coordinates[:1], path.rates[:1], self.fit.theta)
         ours, described = (np.diag(form.inertias(x, theta)[0]) for theta in (self.fit.theta, model.theta))
         return np.asarray(ours / described)
-
-    # -- prediction ----------------------------------------------------------------------------------------------------
 
     @cached_property
     def error(self) -> float:
@@ -225,8 +219,6 @@ class JointExamination:
                     evidence=ratio,
                 )
 
-    # -- residuals -----------------------------------------------------------------------------------------------------
-
     def residuals(self) -> Iterator[Finding]:
         """Sensors' residuals against their noise, and steps that are too long."""
         fit, mechanism = self.fit, self.problem.model.mechanism
@@ -274,8 +266,6 @@ class JointExamination:
                     self.fit.names[k],
                     evidence=by,
                 )
-
-    # -- what else it could be -----------------------------------------------------------------------------------------
 
     def explanations(self) -> Iterator[Finding]:
         """What is declared wrongly: the change of the records under which they are predicted, if there is one."""

@@ -114,8 +114,6 @@ class Summary:
             provenance=Provenance(notes=tuple(self.notes())),
         )
 
-    # -- motion --------------------------------------------------------------------------------------------------------
-
     def motion(self, path: RecordFit) -> EstimatedMotion:
         """Joint coordinates and rates with their standard deviations, and the residuals of each sensor."""
         channels: dict[str, np.ndarray] = {}
@@ -238,8 +236,6 @@ class Summary:
             recording=f"{record.name}, efforts",
         )
 
-    # -- what it is ----------------------------------------------------------------------------------------------------
-
     def bodies(self) -> tuple[Body, ...]:
         """Those of which a mass property was estimated."""
         mechanism = self.model.mechanism
@@ -284,8 +280,6 @@ class Summary:
             std = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", slope, P, slope), 0.0))
             curves.append(FrictionCurve(joint.name, joint.effort_unit, speed, curve, std))
         return curves
-
-    # -- words ---------------------------------------------------------------------------------------------------------
 
     def notes(self) -> list[str]:
         """How the weight is to be read, and how it was chosen."""

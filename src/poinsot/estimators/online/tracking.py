@@ -298,8 +298,6 @@ class Tracker:
             self.rejections.append(Rejection(verdict, tracked.recording, tracked.time, tracked.time, 1))
         self._rejected_at = self.samples
 
-    # -- the estimate --------------------------------------------------------------------------------------------------
-
     def estimate(
         self,
         *,

@@ -70,8 +70,6 @@ class _Guess:
             self._base(x)
         return x
 
-    # -- joints --------------------------------------------------------------------------------------------------------
-
     def _joints(self) -> Float[np.ndarray, "S nx"]:
         S, n = len(self.times), self.n
         turned, speeds, positions = np.zeros((S, 2 * n)), np.full((S, n), np.nan), np.zeros(n)
@@ -89,8 +87,6 @@ class _Guess:
         x = self.stages.states.integrate(np.tile(self.still, (S, 1)), turned)
         x[:, self.nq :] = np.where(np.isfinite(speeds), speeds, 0.0)
         return x
-
-    # -- the base ------------------------------------------------------------------------------------------------------
 
     def _base(self, x: Float[np.ndarray, "S nx"]) -> None:
         feet = [contact.frame for contact in self.stages.schedule.contacts]

@@ -222,8 +222,6 @@ class _Reader:
         effort = next((each for each in inputs.values() if each != THRUST), EFFORTS[0])
         return RobotLog(name, stages, process_noise, command_noise, arrival, guess, effort)
 
-    # -- readings ------------------------------------------------------------------------------------------------------
-
     def _values(self, channels: Sequence[str]) -> np.ndarray:
         """(S, width), NaN where there is none."""
         recording = self.recording
@@ -288,8 +286,6 @@ class _Reader:
             found.append(Readings(sensor, np.where(closed[:, None], 0.0, np.full((1, sensor.size), np.nan))))
         return found
 
-    # -- commands ------------------------------------------------------------------------------------------------------
-
     def _inputs(self) -> dict[str, str]:
         """Quantity of each command: a rotor's thrust, or the first effort that joints have in this recording."""
         # the first of them: a log may hold currents beside the torques made of them
@@ -322,8 +318,6 @@ class _Reader:
                 "motor; give their columns, or name joints without a motor in drive.passive"
             )
         return np.stack(columns, axis=1) if columns else np.zeros((len(recording), 0))
-
-    # -- contacts ------------------------------------------------------------------------------------------------------
 
     def _schedule(self, contacts: ContactDetection | None) -> ContactSchedule:
         if contacts is not None:

@@ -82,8 +82,6 @@ class Model:
                 raise InvalidModel(f"parameter {name!r} is named twice; name each free parameter once")
         _ = self._places
 
-    # ------------------------------------------------------------------------------------------ theta
-
     @cached_property
     def _places(self) -> np.ndarray:
         return np.array([self.mechanism.place(name) for name in self.free], dtype=np.int64)
@@ -110,8 +108,6 @@ class Model:
         # in single precision compliances of 1e-8 beside masses leave no digits
         assert numbers.dtype == jnp.float64, "call this under double_precision"
         return base.from_flat(numbers.at[self._places].set(theta) if len(self.free) else numbers)
-
-    # ------------------------------------------------------------------------------------------ one step
 
     def at(self, x: State, theta: Theta) -> Instant:
         """The mechanism in a state."""
@@ -172,8 +168,6 @@ class Model:
     def joint_inertia(self, y: Coordinates, theta: Theta) -> Float[Array, "n n"]:
         """M(y) of a tree, with shafts: momenta are M y' [kg m^2], [kg m] or [kg]."""
         return reduced.joint_inertia(self.structure, self.values(theta), y)
-
-    # ------------------------------------------------------------------------------------------ one state
 
     def surface_errors(self, x: State, theta: Theta) -> tuple[Float[Array, "l 6"], Float[Array, "l 6"]]:
         """-G^+ g and G^+ G v: to the linearized constraints (3.16), and the velocity across them (3.17)."""
@@ -252,8 +246,6 @@ class Model:
         angular velocities along the parent's axes.
         """
         return assembly.placed(self.structure, self.values(theta), y, rate)[1]
-
-    # ------------------------------------------------------------------------------------------ doors: NumPy
 
     @double_precision
     def state(self, *, rates: dict[str, float] | None = None, **coordinates: float) -> State:

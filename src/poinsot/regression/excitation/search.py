@@ -216,8 +216,6 @@ class Search:
             settled=0,
         )
 
-    # -- what a motion is worth ----------------------------------------------------------------------------------------
-
     def value(self, coefficients: Matrix) -> tuple[float, float]:
         """The criterion and the condition number, on the samples that will be recorded."""
         terms = self.problem.terms
@@ -229,8 +227,6 @@ class Search:
         q, v, a = self.motion(coefficients, self.problem.checked_time)
         terms = self.problem.terms
         return MotionConstraints(self.problem).excess(q, v, a, terms.torques(terms.entries(q, v, a)))
-
-    # -- the beginning -------------------------------------------------------------------------------------------------
 
     @cached_property
     def samples(self) -> Times:
@@ -255,8 +251,6 @@ class Search:
         allowed = (reach, limits.velocity, limits.acceleration)
         used = [np.abs(x).max(axis=0) / limit for x, limit in zip(trial, allowed, strict=True)]
         return np.concatenate([posture[None], 0.5 * moving / np.max(used, axis=0)])
-
-    # -- one leg -------------------------------------------------------------------------------------------------------
 
     def _leg(self, state: SearchState) -> SearchState:
         cost = AugmentedCost(self, state)
