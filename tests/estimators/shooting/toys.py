@@ -15,34 +15,9 @@ from poinsot.estimators.shooting.problem import (
     Trajectories,
     TrajectoryModel,
 )
-from poinsot.models.configuration_space import Manifold
+from poinsot.models.configuration_space import FlatSpace, Manifold
 
 H = 0.05
-
-
-@dataclass(frozen=True)
-class FlatSpace(Manifold):
-    """A flat space of numbers."""
-
-    size: int
-
-    @property
-    def degrees(self) -> int:
-        """As many as numbers."""
-        return self.size
-
-    def integrate(self, x: np.ndarray, d: np.ndarray) -> np.ndarray:
-        return x + d
-
-    def difference(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return y - x
-
-    def difference_jacobians(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        one = np.broadcast_to(np.eye(self.size), (len(x), self.size, self.size))
-        return -one, one
-
-    def carry(self, x: np.ndarray, y: np.ndarray, *changes: np.ndarray) -> tuple[np.ndarray, ...]:
-        return changes
 
 
 @dataclass
