@@ -113,8 +113,8 @@ def test_inspect_prints_and_writes(poinsot, tmp_path):
     assert [run["name"] for run in content["recordings"]] == ["run", "held out"]
     filters, nothing = (run["filters"] for run in content["recordings"])
     assert nothing is None
-    asked = f"cutoff_hz = {filters['cutoff_hz']:g} and decimate_hz = {filters['decimate_hz']:g}"
-    assert f"note [filter] The motion asks for {asked}, which" in out
+    asked = f"cutoff_hz = {filters['cutoff_hz']:g}, decimate_hz = {filters['decimate_hz']:g} and"
+    assert f"note [filter] The motion asks for {asked}" in out
     assert asked in (tmp_path / "out" / "inspect.html").read_text()
     assert "nothing stands in the way of an estimation" in out
 

@@ -11,6 +11,7 @@ from poinsot.exceptions import InvalidMethod, InvalidSignals
 from poinsot.models.drive import Coupling, Drive
 from poinsot.models.friction import NoFriction
 from poinsot.parameters import Normal
+from poinsot.regression import base_parameters
 from poinsot.regression import inverse_dynamics as module
 from poinsot.regression.inverse_dynamics import inverse_dynamics
 from poinsot.regression.regressor import Regressor
@@ -137,7 +138,7 @@ def test_stretches_folds_and_what_is_kept_change_nothing(decimation, weighting, 
     for stretch, kept, fold in ((37, 2**22, 4096), (1024, 0, 4096), (100, 0, 13), (5000, 0, 500)):
         monkeypatch.setattr(module, "SAMPLES_PER_STRETCH", stretch)
         monkeypatch.setattr(module, "KEPT_NUMBERS", kept)
-        monkeypatch.setattr(triangular, "ROWS_PER_FOLD", fold)
+        monkeypatch.setattr(base_parameters, "ROWS_PER_FOLD", fold)
         estimate = solved()
         std = reference.white_std
         np.testing.assert_allclose((estimate.values - reference.values) / std, 0, atol=1e-8)
@@ -149,7 +150,7 @@ def test_stretches_folds_and_what_is_kept_change_nothing(decimation, weighting, 
 
 def test_factors_are_those_of_the_dense_columns(rng, monkeypatch):
     monkeypatch.setattr(module, "SAMPLES_PER_STRETCH", 100)
-    monkeypatch.setattr(triangular, "ROWS_PER_FOLD", 70)
+    monkeypatch.setattr(base_parameters, "ROWS_PER_FOLD", 70)
     problem, _, _ = problem_of(rng)
     W, y = stacked(problem)
     weights = rng.uniform(0.5, 2.0, y.shape)
@@ -183,7 +184,7 @@ def test_several_recordings_are_all_their_rows(rng):
 def test_memory_does_not_grow_with_the_recording(monkeypatch):
     """Ten times the samples: the factor needs no more."""
     monkeypatch.setattr(module, "KEPT_NUMBERS", 0)
-    monkeypatch.setattr(triangular, "ROWS_PER_FOLD", 500)
+    monkeypatch.setattr(base_parameters, "ROWS_PER_FOLD", 500)
     generator = np.random.default_rng(0)
     robot = chain("yyy", [0, 0.3, 0.3])
     theta = own_parameters(robot, generator)

@@ -292,7 +292,7 @@ def test_following_the_steps_of_an_encoder_is_said(order):
         np.round(slow_motion() / step) * step, GeneralizedRandomWalk.integrated(order)
     )
     assert fit.verdict == (RatioVerdict.below_quantization,) * 2
-    assert "nvr_for_cutoff" in fit.verdict[0].value
+    assert "give cutoff_hz in place of the ratio" in fit.verdict[0].value
 
 
 @pytest.mark.parametrize("order", [2, 3])

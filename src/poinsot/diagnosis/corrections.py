@@ -136,7 +136,8 @@ def differences(which: Sequence[Nuisance], largest_s: float = 0.0) -> Candidate:
     grid = np.linspace(-largest_s, largest_s, STARTS) if delays.any() and largest_s else (0.0,)
     largest = np.array([LARGEST_STEPS[each.quantity] for each in which])
     starts = [(d * delays).tolist() for d in grid]
-    return Candidate(cast("Explanation", None), (), change, starts, largest_step=largest)
+    # to both sides: dry friction changes its sign at whole samples
+    return Candidate(cast("Explanation", None), (), change, starts, central=True, largest_step=largest)
 
 
 @dataclass(frozen=True, eq=False)

@@ -124,6 +124,7 @@ class AssumedNoise(Check):
         large: part of the value, or of the body's mass and largest moment, from which a move is an error.
         significant: standard deviations of a chi-square by which process noise must miss its likeliest level.
         too_small: factor on the level from which that is an error.
+        confirmed: factor to which the residuals of a sensor must agree with its level: then it is not assumed.
     """
 
     warning: float = 2.0
@@ -131,6 +132,7 @@ class AssumedNoise(Check):
     large: float = 0.3
     significant: float = 4.0
     too_small: float = 2.0
+    confirmed: float = 1.5
 
     causes = (ASSUMED,)
 
@@ -145,8 +147,15 @@ class AssumedNoise(Check):
                 )
                 yield ASSUMED.finding(severity, said, "", level, abs(z))
         estimate = case.estimate
+        fits = [fit for motion in motions_of(estimate) for fit in motion.sensors]
+        denied = {
+            fit.channels[0].partition(".")[0] for fit in fits if abs(np.log(fit.rms)) > np.log(self.confirmed)
+        }
+        confirmed = {fit.channels[0].partition(".")[0] for fit in fits} - denied
         half, sizes = 1.96 * estimate.std, _sizes(estimate)
         for level, move in case.moves.items():
+            if level in confirmed:
+                continue
             wide = np.where(estimate.identifiable & (half > 0), np.abs(move) / np.maximum(half, 1e-300), 0.0)
             matters = np.flatnonzero(wide > self.warning)
             if not len(matters):

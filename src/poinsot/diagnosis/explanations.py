@@ -50,11 +50,12 @@ class Candidate:
         change: (problem, x, near) -> the problem without a defect of size x (k,), where differences are taken near
             another one; x = 0 changes nothing.
         starts: (s, k) nuisances to begin from; none: there is nothing to estimate.
-        step: of a nuisance, for finite differences.
+        step: of a nuisance, for finite differences. central: whether they are taken to both sides.
         matters: size of a single nuisance from which it is worth a warning.
         largest_step: of an iteration, in the nuisance's unit; one of all, or (k,).
         motion: what the change does to the motion, where others may do the same; None: this one alone does it.
         column: (solved) -> (N, n) derivative by a single nuisance, where it is known.
+        recording: the only one that it changes, from 0; None: all.
         about: what its explanation wants to know of it.
     """
 
@@ -63,10 +64,12 @@ class Candidate:
     change: Callable[[InverseDynamics, Vector, Vector], InverseDynamics]
     starts: Sequence[Sequence[float]] = ((),)
     step: float = 1e-3
+    central: bool = False
     matters: float = 0.0
     largest_step: float | Vector = 1.0
     motion: Hashable = None
     column: Callable[[Solved], np.ndarray] | None = None
+    recording: int | None = None
     about: Any = None
 
     @property
@@ -78,14 +81,19 @@ class Candidate:
         """(N, n) d (predicted - measured torque) / d nuisance, each, at the parameters of `solved`."""
         if self.column is not None:
             return [self.column(solved)]
-        columns = []
-        for moved in nuisance + self.step * np.eye(len(nuisance)):
-            other = self.change(problem, moved, nuisance)
+
+        def ahead(step: Vector) -> np.ndarray:
+            other = self.change(problem, nuisance + step, nuisance)
+            if self.motion == UNMOVED:
+                return solved.predicted - solved.dense.with_torques(other).y
             if len(other.base) != len(solved.theta):  # gravity along an axis shows fewer parameters
                 raise InvalidMethod("the changed problems have different base parameters")
-            end = np.concatenate([each.W @ solved.theta - each.y for each in other.rows()])
-            columns.append((end + solved.residuals) / self.step)
-        return columns
+            return np.concatenate([each.W @ solved.theta - each.y for each in other.rows()])
+
+        steps = self.step * np.eye(len(nuisance))
+        if self.central:
+            return [(ahead(step) - ahead(-step)) / (2 * self.step) for step in steps]
+        return [(ahead(step) + solved.residuals) / self.step for step in steps]
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ import numpy as np
 from ..arrays import JointSamples, Vector
 from ..estimate import DriveGains, Finding, Payload, Severity, Unchecked
 from ..regression.inverse_dynamics import InverseDynamics
-from .case import Examination, Solved, joints_of, mapped, recordings_of
+from .case import Examination, Solved, joints_of, mapped, recordings_of, within
 from .check import Cause, Check
 from .description import Described
 from .explanations import SMALLER, UNMOVED, Candidate, Explained, Explanation, local, misfit, severity_of
@@ -218,19 +218,21 @@ class GainChange(Explanation):
             matters=float(np.log1p(self.warning)),
             motion=UNMOVED,
             column=column,
-            about=(part, float(signals[part].time[sample])),
+            recording=part,
+            about=float(signals[part].time[sample]),
         )
 
     def finding(self, case: Examination, explained: Explained) -> Finding:
-        where, (part, at) = explained.candidate.where, explained.candidate.about
+        candidate = explained.candidate
+        where, at = candidate.where, candidate.about
         factor, std = float(np.exp(explained.nuisance[0])), float(explained.std[0])
         whose = f"Torques of joint {where[0]}" if where else "Torques"
         return self.cause.finding(
             severity_of(abs(np.log(factor)), np.log1p(self.warning), np.log1p(self.error)),
             f"{whose} are {factor:.3g} +- {1.96 * factor * std:.2g} times as large from about {at:.4g} s of recording "
-            f"{part + 1} on: with the step taken out",
+            f"{(candidate.recording or 0) + 1} on: with the step taken out",
             f"Write between_s to end at {at:.4g} s, or to begin there.",
-            where[0] if where else "",
+            within(case.problem, (candidate.recording or 0) + 1, *where),
         )
 
 

@@ -99,6 +99,8 @@ class JointZero(Explanation):
 class JointPlacements(Explanation):
     """Two turns of each joint's axis, and the length before it.
 
+    Of the first joint neither: a first axis askew is the same as a base that is tilted, see `Gravity`.
+
     Args:
         warning_deg, error_deg: of an axis. warning, error: of a length, relative.
         matters: relative error of a joint below which nobody asks.
@@ -121,9 +123,9 @@ class JointPlacements(Explanation):
         model = robot.model
         if robot.floating_base or model.nv != model.njoints - 1 or np.all(case.declared.ratio < self.matters):
             return
-        for k, joint in enumerate(robot.joints):
+        for k, joint in enumerate(robot.joints[1:], start=1):
             ways = [(0.0, normal) for normal in np.linalg.svd(robot.tree.axis[k][None])[2][1:]]
-            if k and np.linalg.norm(model.jointPlacements[k + 1].translation) > 0:
+            if np.linalg.norm(model.jointPlacements[k + 1].translation) > 0:
                 ways.append((1.0, np.zeros(3)))
             for longer, turn in ways:
                 change = partial(displaced, k, longer, turn)

@@ -76,7 +76,7 @@ class Gravity(Explanation):
 
     cause = Cause(
         "gravity",
-        "Gravity has another direction (a base that is tilted or hangs) or another size than declared.",
+        "Gravity has another direction (a base or first axis that is tilted, or hangs) or another size than declared.",
         "Mend gravity in [robot]: [m/s^2] in the frame of the robot's base.",
     )
 

@@ -54,7 +54,10 @@ class Recordings(Check):
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         together = look_at(case, self.checks)
         count = len(case.thin.row_counts)
-        gain, parts, odd = disagreement_of(case.best) if count > 1 else (0.0, np.zeros(1), None)
+        # a change of one recording is no reason why all should agree
+        of_all = not case.explained or case.explained[-1].candidate.recording is None
+        solved = case.best if of_all else case.declared
+        gain, parts, odd = disagreement_of(solved) if count > 1 else (0.0, np.zeros(1), None)
         size = float(parts.max())
         if gain < self.margin or size < self.shown:
             yield from together

@@ -205,7 +205,9 @@ class Estimate:
         """What may be wrong with the estimate, by the checks of its family; computed when it is first asked for."""
         if self.examined is None:
             found = _unexamined(self) if self.examiner is None else self.examiner(self)
-            found = replace(found, findings=ordered((*found.findings, *self.provenance.corrected)))
+            # the order of a family's checks stays: causes are before symptoms there
+            findings = sorted((*self.provenance.corrected, *found.findings), key=lambda each: -each.severity)
+            found = replace(found, findings=tuple(findings))
             object.__setattr__(self, "examined", found)
         assert self.examined is not None
         return self.examined

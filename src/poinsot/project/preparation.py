@@ -100,10 +100,9 @@ def widest(proposals: Sequence[FilterProposal]) -> dict[str, float | None]:
 
 
 def in_words(filters: Mapping[str, float | None]) -> str:
-    """As the project file has them: `cutoff_hz = 7 and decimate_hz = 9`."""
-    return " and ".join(
-        f"no {key}" if value is None else f"{key} = {value:g}" for key, value in filters.items()
-    )
+    """As the project file has them: `cutoff_hz = 7, decimate_hz = 9 and decimation_order = 4`."""
+    *most, last = (f"no {key}" if value is None else f"{key} = {value:g}" for key, value in filters.items())
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def with_filters(preprocessing: SmootherSettings, runs: Sequence[Run]) -> tuple[SmootherSettings, list[Run]]:

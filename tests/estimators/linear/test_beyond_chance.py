@@ -8,6 +8,7 @@ import pytest
 
 import poinsot
 from poinsot.estimators.linear.beyond_chance import predictive_std
+from poinsot.io.results import identify_json
 from poinsot.signals.butterworth import ButterworthDecimation
 from poinsot.simulation import Sensors, fourier_motion, model_parameters, simulate_recording
 
@@ -69,7 +70,7 @@ def test_a_wide_band_is_found_and_named():
     assert estimate.systematic_std[place] > 0.7 * estimate.std[place]
     assert "Intervals include it" in finding.message
     assert 'cutoff_hz = "auto"' in finding.remedy
-    row = poinsot.io.identify_json(estimate)["parameters"][place]
+    row = identify_json(estimate)["parameters"][place]
     assert row["std_systematic"] == estimate.systematic_std[place]
     assert row["std_next_recording"] is None
 
