@@ -1,18 +1,9 @@
 """Export an estimate to the description of its robot: inertia, friction and rotor inertia where the format allows.
 
-The file that the robot was read from is edited, read again and compared before anything is written. This is a function
-and not a method of `Estimate`, which depends neither on files nor on robots.
+The file that the robot was read from is edited, read again, and compared with the estimate before anything is written.
 
-Check that an edited description, read again, has the intended torques.
-
-Torques are compared at random states, all bodies and all joints at once, so any error (a link's frame, a rounded
-number, a parser that reads differently) shows. They are relative to the largest torque of the joint, or to a millionth
-of its summands if those cancel: the torque of an unloaded joint is rounding error only.
-
-Assign the bodies of an estimate to the links of a description.
-
-Links that are joined by fixed (or locked) joints are one body of the estimate, whose parameters are about the frame of
-the joint that carries it. With T_bl the placement of link l in it,
+**Bodies.** Links that are joined by fixed (or locked) joints are one body of the estimate, whose parameters are about
+the frame of the joint that carries it. With T_bl the placement of link l in it,
 
     pi_b = sum over l of change_frame(T_bl, pi_l),
 
@@ -23,11 +14,16 @@ to the others,
 
 if that is physically possible; otherwise it gets all of pi_b, and the inertia of the others is removed.
 
-Convert joint parameters to the terms of a description: damping, dry friction, rotor inertia.
+**Joints.** Their parameters become damping, dry friction and rotor inertia (armature):
 
     tau = (bodies) + damping q' + friction sign(q') + armature q''
 
 No format supports offsets and the terms of coupled motors; URDF does not support rotor inertia.
+
+**Comparison.** Torques of the edited description are compared at random states, all bodies and all joints at once, so
+any error (a link's frame, a rounded number, a parser that reads differently) shows. They are relative to the largest
+torque of the joint, or to a millionth of its summands if those cancel: the torque of an unloaded joint is rounding
+error only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Facts and findings of the motion: peak speeds and standstills of the joints.
-
-The clock: rate, jitter and gaps.
-"""
+"""Facts and findings of the clock (rate, jitter, gaps) and of the motion (peak speeds, standstills of the joints)."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 
 All others keep their nominal values. A chart's derivative dpi/dtheta maps derivatives by pi to derivatives by theta.
 
-Bodies of a robot as an estimate shows them: where they sit, and how sure they are so that every draw is a body.
+An estimate shows bodies in their link's frame, with a covariance of which every draw is a possible body.
 """
 
 from __future__ import annotations

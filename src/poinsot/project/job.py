@@ -1,6 +1,6 @@
-"""Project: one TOML file, checked; and what the method that it names makes of its recordings.
+"""Project: one TOML file, checked; and Job: what the method that it names makes of its recordings.
 
-Ctrl-C: blocks that it cannot interrupt, and loops that end with what they have found.
+Ctrl-C ends loops with what they have found, and waits for blocks that must not be interrupted.
 """
 
 from __future__ import annotations

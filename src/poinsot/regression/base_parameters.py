@@ -9,10 +9,10 @@ the grouping is the textbook one (for a joint about z: xx xy xz yz zz mx my of e
 and does not change from run to run: a column stays unless those before it already span it. Rank is decided on columns
 of unit norm (the tests check it against a pivoted QR factorization).
 
-Rows folded into a triangular factor: a least-squares problem of any length needs no more memory than a short one.
+Rows are folded into a triangular factor, so that a recording of any length needs no more memory than a short one:
 
-[ R ]                       R^T R = sum over blocks of [W y]^T [W y]
-[ W y ]  = Q R+             (Householder, never the normal equations)
+    [ R   ]
+    [ W y ]  =  Q R+        R^T R = sum over blocks of [W y]^T [W y]        (Householder, never the normal equations)
 """
 
 from __future__ import annotations

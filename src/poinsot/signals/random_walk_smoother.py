@@ -1,7 +1,4 @@
-"""Smoother of recordings by an integrated random walk (Brunot et al. 2017, Sect. 3).
-
-Velocity and acceleration by random-walk smoothing, IRWSM 1 and IRWSM 2 (Brunot et al. 2017, Sect. 4.1).
-"""
+"""Velocity and acceleration by integrated random walks: IRWSM 1 and IRWSM 2 (Brunot et al. 2017, Sects. 3, 4.1)."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ Madsen, Nielsen and Tingleff 2004, Eq. 2.21), or the step length that a line sea
 A method brings an `Iterate`: a point with its cost, and the direction from there. What the linear algebra is (dense,
 banded with a border, a Riccati recursion) stays there.
 
-Progress and stop: the two arguments that every `solve` takes.
+Every `solve` of the package takes progress and stop:
 
     estimate = method.solve(problem, progress=print, stop=lambda: time.monotonic() > deadline)
 

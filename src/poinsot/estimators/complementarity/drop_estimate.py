@@ -1,8 +1,6 @@
-"""The estimate of one drop: J/m, friction and restitution, the motion, and its impacts.
+"""The estimate of one drop: J/m, friction and restitution, the motion, its impacts, and what these determine.
 
-Which of m, J and impulses the impacts of a motion determine (Gabiccini et al., Sect. 5.2).
-
-Each impact gives three equations in the mass, the inertia and its two impulses,
+Each impact gives three equations in the mass, the inertia and its two impulses (Gabiccini et al., Sect. 5.2),
 
     [ dv_x   0        -n_x    -t_x   ]  (m, J, c_n, c_t)^T = 0                                            (28)
     [ dv_y   0        -n_y    -t_y   ]

@@ -1,10 +1,8 @@
-"""The problem of thrown bodies: tracked drops of a body with a known outline that strikes known walls.
+"""The problem of thrown bodies, and the result of one drop: tracked poses of a body with a known outline, known walls.
 
 Units, vertical axis, size and first pose are checked. In flight a body accelerates downwards by 9.81 m/s^2, and by no
 more at any time, since walls only push. So a low quantile of the accelerations, from parabolas fitted to short windows
 of frames, tells the unit of the poses.
-
-Result of one drop: theta with its posterior, the motion, and its impacts.
 """
 
 from __future__ import annotations

@@ -33,25 +33,43 @@ from .smoothing import JointSmoothing, RecordEquations, compiled_linearizer
 from .weight import solve_from
 
 NOTE, WARNING, ERROR = Severity
-CAUSES = tuple(
-    Cause(*each)
-    for each in (
-        ("at-bound", "A mass or an inertia ended at 0.", "Hold it, give its prior, or record a motion that shows it."),
-        ("no-prediction", "Readings are predicted hardly better than if nothing moved.", "Check signs, units, "
-         "the order of columns and gravity; the model may lack what moves the mechanism."),
-        ("sensor-noise", "Residuals of a sensor are not as large as its stated noise.", "State the noise that it has."),
-        ("weight", "Parameters move by more than their intervals with a weight half a decade more or less.",
-         "Record a livelier motion, or add to the model what it lacks."),
-        ("long-steps", "Steps are longer than half the fastest period.",
-         "Take shorter steps: a smaller step_s, or a faster recording."),
-        ("impossible-body", "No real body has these mass properties.",
-         "Hold what is known of it in [held], or give it in [priors]."),
-        ("far-from-description", "Inertia about a joint is far from the described one.", "Mend rate_hz, or the unit of "
-         "the time column; or the unit of torque, or the described masses."),
-    )
-)  # fmt: skip
+AT_BOUND = Cause(
+    "at-bound",
+    "A mass or an inertia ended at 0.",
+    "Hold it, give its prior, or record a motion that shows it.",
+)
+NO_PREDICTION = Cause(
+    "no-prediction",
+    "Readings are predicted hardly better than if nothing moved.",
+    "Check signs, units, the order of columns and gravity; the model may lack what moves the mechanism.",
+)
+SENSOR_NOISE = Cause(
+    "sensor-noise",
+    "Residuals of a sensor are not as large as its stated noise.",
+    "State the noise that it has.",
+)
+WEIGHT = Cause(
+    "weight",
+    "Parameters move by more than their intervals with a weight half a decade more or less.",
+    "Record a livelier motion, or add to the model what it lacks.",
+)
+LONG_STEPS = Cause(
+    "long-steps",
+    "Steps are longer than half the fastest period.",
+    "Take shorter steps: a smaller step_s, or a faster recording.",
+)
+IMPOSSIBLE_BODY = Cause(
+    "impossible-body",
+    "No real body has these mass properties.",
+    "Hold what is known of it in [held], or give it in [priors].",
+)
+FAR = Cause(
+    "far-from-description",
+    "Inertia about a joint is far from the described one.",
+    "Mend rate_hz, or the unit of the time column; or the unit of torque, or the described masses.",
+)
+CAUSES = (AT_BOUND, NO_PREDICTION, SENSOR_NOISE, WEIGHT, LONG_STEPS, IMPOSSIBLE_BODY, FAR)
 """Those that the linear family does not have."""
-AT_BOUND, NO_PREDICTION, SENSOR_NOISE, WEIGHT, LONG_STEPS, IMPOSSIBLE_BODY, FAR = CAUSES
 
 POOR, HARDLY = 0.32, 0.9
 """Rms error of predictions, by that of "nothing moves", above which a tenth of the squares, and hardly anything, is

@@ -1,4 +1,10 @@
-"""Gaps, contact points, and the directions in which impulses act (Gabiccini et al., Eqs. 3, 21 and Sect. 4.1).
+"""Walls, gaps, contact points, and the directions in which impulses act (Gabiccini et al., Eqs. 3, 21 and Sect. 4.1).
+
+A wall is straight, of any slope alpha:
+
+    n = (-sin alpha, cos alpha)   into the free side        t = (cos alpha, sin alpha)   along the wall
+
+A floor has alpha = 0, a wall on the left whose free side is to its right alpha = -pi/2.
 
 A part of a shape, with center c in the body's frame, is nearest to a wall with its point in the direction -n, which in
 the body's frame is phi = alpha - pi/2 - theta. With r = R(theta) c its center and cross(a, b) = a_x b_y - a_y b_x,
@@ -7,15 +13,7 @@ the body's frame is phi = alpha - pi/2 - theta. With r = R(theta) c its center a
     GQ = r - h n + h' t
     N  = (n, cross(GQ, n)) = (n, cross(r, n) + h')        T = (t, cross(GQ, t)) = (t, cross(r, t) + h)
 
-N is the derivative of g by q.
-
-Contacts are ordered wall by wall, in each of them part by part.
-
-Straight walls of any slope that a body may strike (Gabiccini et al., Sect. 4.1).
-
-    n = (-sin alpha, cos alpha)   into the free side        t = (cos alpha, sin alpha)   along the wall
-
-A floor has alpha = 0, a wall on the left whose free side is to its right alpha = -pi/2.
+N is the derivative of g by q. Contacts are ordered wall by wall, in each of them part by part.
 """
 
 from __future__ import annotations

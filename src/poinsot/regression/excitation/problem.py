@@ -1,8 +1,6 @@
-"""The excitation problem: robot, parameters to excite, duration and limits.
+"""The excitation problem: robot, parameters to excite, duration and limits; regressor and torques of a motion.
 
-Everything that contradicts itself is refused here, in one sentence, before any time is spent on a design.
-
-Regressor and torques of a motion, and how they change with it.
+A problem that contradicts itself is refused here, in one sentence, before any time is spent on a design.
 
     W   the columns of the base parameters
     tau = W_full theta   with the parameters that the description gives, friction and rotors where they are held

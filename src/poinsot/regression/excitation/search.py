@@ -17,10 +17,8 @@ many local optima.
 
 A leg needs nothing but the `SearchState` that the last one left.
 
-A random posture within all limits and free of collisions.
-
-Where most postures are free a few draws are enough. In a narrow workspace hardly any is; then those that break their
-limits least are improved, by
+A motion begins at a random posture within all limits and free of collisions. Where most postures are free a few draws
+are enough. In a narrow workspace hardly any is; then those that break their limits least are improved, by
 
     min over q of  sum max(0, d_min - d(q) + s)^2 / (0.1 m)^2 + sum max(0, |tau(q)| / tau_max - 1 + s)^2
 

@@ -1,11 +1,8 @@
-"""Lines over one time axis: the channels of a recording, or for instance an estimate and the truth.
+"""Figures of lines over one axis: channels of a recording, measured and predicted efforts, autocorrelations.
 
-Measured and predicted effort of each joint, and the residual beneath (Brunot et al. 2017, Fig. 4).
-
-Autocorrelation of the residuals, with the 95 % band of white noise (Brunot et al. 2017, Figs. 2 and 3).
-
-Of N white residuals each sample autocorrelation is nearly normal with variance 1/N, so 95 of 100 lie within
-1.96 / sqrt(N) of zero.
+Efforts of each joint are drawn with the residual beneath (Brunot et al. 2017, Fig. 4). Of N white residuals each sample
+autocorrelation is nearly normal with variance 1/N, so 95 of 100 lie within 1.96 / sqrt(N) of zero: the band that is
+drawn (Brunot et al. 2017, Figs. 2 and 3).
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def _residuals(estimate: Estimate) -> Card:
         return Card("Residuals", "no order", "rows are not a time series, so their whiteness is not tested")
     coloured = [name for name, verdict in zip(fit.joints, fit.whiteness, strict=True) if not verdict.white]
     if not coloured:
-        note = f"what is left of {number_of(len(fit.joints), columns)} looks like noise"
+        note = f"residuals of {number_of(len(fit.joints), columns)} look like noise"
         return Card("Residuals", "white", note, "good")
     share = f"{len(coloured)} of {len(fit.joints)} " if len(fit.joints) > 1 else ""
     accounted = (
