@@ -64,6 +64,15 @@ Matrix: TypeAlias = Float[np.ndarray, "_ _"]
 Indices: TypeAlias = Int[np.ndarray, "_"]
 
 
+def interpolated(times: Vector, values: Vector, turns: bool = False) -> Vector:
+    """Missing values (NaN) on straight lines, all 0 where none is known; `turns`: angles, which are unwrapped."""
+    known = np.isfinite(values)
+    if not known.any():
+        return np.zeros_like(values)
+    # unwrapped before: a line between 3.1 and -3.1 rad would pass 0
+    return np.interp(times, times[known], np.unwrap(values[known]) if turns else values[known])
+
+
 def carried_on(values: Float[np.ndarray, "T"], before: float) -> Float[np.ndarray, "T"]:
     """The last value that is not NaN, at each sample; `before` the first."""
     if not len(values):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ...arrays import Vector, carried_on
+from ...arrays import Vector, carried_on, interpolated
 from ...exceptions import InvalidSignals, listing, nearest
 from ...models.maximal import Encoder, Mechanism, Model, RateSensor
 from ...recording import Recording
@@ -218,16 +218,11 @@ def full_turns_off(
 
 
 def smoothed(times: Vector, values: Vector, turns: bool = False) -> Vector:
-    """Through the filter, there and back; what is missing is on straight lines. Angles are unwrapped first."""
-    read = np.isfinite(values)
-    if not read.any():
-        return np.zeros_like(values)
-    # unwrapped before interpolation: a line between 3.1 and -3.1 rad would pass 0
-    kept = np.unwrap(values[read]) if turns else values[read]
+    """Through the filter, forwards and backwards; missing values are interpolated before."""
     h = float(np.median(np.diff(times)))
     # a filter needs even samples; steps of a record may differ
     even = np.arange(times[0], times[-1] + 0.5 * h, h)
-    line = np.interp(even, times[read], kept)
+    line = np.interp(even, times, interpolated(times, values, turns))
     if 2 * CUTOFF * h >= 1:  # sampled below twice the cutoff: there is nothing to filter
         return np.interp(times, even, line)
     low_pass = LowPass.butterworth(2, 2 * CUTOFF * h)

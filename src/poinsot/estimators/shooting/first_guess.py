@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.spatial.transform import Rotation, Slerp
 
-from ...arrays import NodeStates, Vector
+from ...arrays import NodeStates, Vector, interpolated
 from ...exceptions import InvalidSignals
 from ...models.frame_motion import FrameMotion
 from ...models.motion_terms import MotionTerms
@@ -78,12 +78,12 @@ class _Guess:
             away = values - positions[sensor.dofs]
             for dof, unit, angle in zip(sensor.dofs, sensor.units, away.T, strict=True):
                 # a joint without limits may be read in any turn
-                angle = _interpolated(self.times, angle, turns=unit == "rad")
+                angle = interpolated(self.times, angle, turns=unit == "rad")
                 turned[:, dof], speeds[:, dof] = angle, np.gradient(angle, self.times)
         for tachometer, values in self._of(JointVelocity):
             for dof, speed in zip(tachometer.dofs, values.T, strict=True):
                 if np.isfinite(speed).any():
-                    speeds[:, dof] = _interpolated(self.times, speed)
+                    speeds[:, dof] = interpolated(self.times, speed)
         x = self.stages.states.integrate(np.tile(self.still, (S, 1)), turned)
         x[:, self.nq :] = np.where(np.isfinite(speeds), speeds, 0.0)
         return x
@@ -122,7 +122,7 @@ class _Guess:
         first = Rotation.from_quat(self.still[3:7])
         for sensor, values in self._of(Gyro):
             if np.isfinite(values).all(axis=1).any():
-                rates = np.stack([_interpolated(self.times, rate) for rate in values.T], axis=1)
+                rates = np.stack([interpolated(self.times, rate) for rate in values.T], axis=1)
                 rates = np.einsum("tij, tj -> ti", frames[sensor.frame].rotation, rates)
                 steps = Rotation.from_rotvec(rates[:-1] * np.diff(self.times)[:, None])
                 turned = [first]
@@ -137,7 +137,7 @@ class _Guess:
                 read = values[:, :3]
                 if np.isfinite(read).all(axis=1).any():
                     away = np.einsum("tij, tj -> ti", R, frames[sensor.frame].position)
-                    return np.stack([_interpolated(self.times, column) for column in (read - away).T], axis=1)
+                    return np.stack([interpolated(self.times, column) for column in (read - away).T], axis=1)
         if not feet:
             return np.tile(self.still[:3], (len(R), 1))
         reach = np.stack([np.einsum("tij, tj -> ti", R, frames[foot].position) for foot in feet], axis=1)
@@ -161,15 +161,6 @@ class _Guess:
     def _of(self, kind: type[Kind]) -> list[tuple[Kind, np.ndarray]]:
         """Sensors of a class, with their readings."""
         return [(some.sensor, some.values) for some in self.stages.readings if isinstance(some.sensor, kind)]
-
-
-def _interpolated(times: Vector, values: Vector, turns: bool = False) -> Vector:
-    """Missing values interpolated linearly, 0 where all are missing; angles are unwrapped."""
-    is_read = np.isfinite(values)
-    if not is_read.any():
-        return np.zeros_like(values)
-    known = np.unwrap(values[is_read]) if turns else values[is_read]
-    return np.interp(times, times[is_read], known)
 
 
 def _interpolated_rotations(times: Vector, at: Vector, readings: Rotation) -> Rotation:
