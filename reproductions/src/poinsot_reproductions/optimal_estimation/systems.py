@@ -281,7 +281,7 @@ class _Flight:
             )
             noise = np.sqrt(noise**2 + np.concatenate([self.system.period * speeds, speeds]) ** 2)
         readings = tuple(
-            _read(sensor, values, more, self.rng)
+            noisy_readings(sensor, values, more, self.rng)
             for sensor, values, more in zip(self.system.sensors, clean, felt, strict=True)
         )
         recorded = u + scale * self.rng.standard_normal(u.shape)
@@ -317,26 +317,39 @@ class _Flight:
         self, k: int, x: np.ndarray, dynamics: ContactDynamics, by_commands: list[list[np.ndarray]]
     ) -> Vector:
         """(inputs,) what brings the robot closest to its reference; slopes of a step and of readings are kept."""
-        system, n = self.system, self.system.robot.model.nv
+        system = self.system
         q, v = self.split(x)
         zero = np.zeros((1, len(system.drive.inputs)))
         free = dynamics(q, v, zero, self.theta, slopes=True)
-        home = np.concatenate([system.home, np.zeros(n)])[None]
-        offset = np.concatenate([system.reference(k * system.period), np.zeros(n)])[None]
-        away = system.states.difference(x, system.states.integrate(home, offset))[0, :n]
-        wanted = system.stiffness * away - system.damping * v[0]
         by_u = free.slopes[0].tau[0] @ free.effort_slope
         by_commands.append(
             [system.period * by_u, *(_felt(sensor, free) @ free.effort_slope for sensor in system.sensors)]
         )
-        W = system.weights
-        return np.asarray(np.linalg.lstsq(W[:, None] * by_u, W * (wanted - free.a[0]), rcond=1e-4)[0])
+        return tracking_commands(system, k * system.period, x, free)
 
     def _start(self, x: Vector) -> GaussianPrior:
         n = self.system.robot.model.nv
         sigma = np.repeat(START, n)
         off = sigma * self.rng.standard_normal((1, 2 * n))
         return GaussianPrior.from_covariance(self.system.states.integrate(x[None], off)[0], sigma**2)
+
+
+def tracking_commands(system: System, time: float, x: np.ndarray, free: Moved) -> Vector:
+    """(inputs,) u that brings the robot closest to its reference.
+
+    Args:
+        system: the robot and its reference.
+        time: [s].
+        x: (1, nx) its state.
+        free: its motion there with u = 0, with slopes.
+    """
+    n = system.robot.model.nv
+    home = np.concatenate([system.home, np.zeros(n)])[None]
+    offset = np.concatenate([system.reference(time), np.zeros(n)])[None]
+    away = system.states.difference(x, system.states.integrate(home, offset))[0, :n]
+    wanted = system.stiffness * away - system.damping * free.v[0]
+    by_u, W = free.slopes[0].tau[0] @ free.effort_slope, system.weights
+    return np.asarray(np.linalg.lstsq(W[:, None] * by_u, W * (wanted - free.a[0]), rcond=1e-4)[0])
 
 
 def _felt(sensor: Sensor, motion: Moved) -> Matrix:
@@ -349,7 +362,7 @@ def _felt(sensor: Sensor, motion: Moved) -> Matrix:
     return felt
 
 
-def _read(sensor: Sensor, values: np.ndarray, more: Vector, rng: np.random.Generator) -> Readings:
+def noisy_readings(sensor: Sensor, values: np.ndarray, more: Vector, rng: np.random.Generator) -> Readings:
     """With noise, which orientations get in their own axes; `more` is what commands' noise adds to it."""
     own = np.broadcast_to(np.asarray(sensor.noise), (sensor.size,))
     off = own * rng.standard_normal((len(values), sensor.size))
@@ -362,7 +375,7 @@ def _read(sensor: Sensor, values: np.ndarray, more: Vector, rng: np.random.Gener
 # ------------------------------------------------------------------------------------------------------------- robots
 
 
-def _described(
+def described_robot(
     *path: str, floating_base: bool = False, locked: Mapping[str, float] | None = None
 ) -> Articulated:
     file = Path(sysconfig.get_path("purelib"), "cmeel.prefix", "share", "example-robot-data", "robots", *path)
@@ -371,7 +384,7 @@ def _described(
     return load_robot(file, floating_base=floating_base, locked=locked)
 
 
-def _neutral(robot: Articulated) -> Vector:
+def neutral(robot: Articulated) -> Vector:
     """(nq,) all joints at 0."""
     if robot.floating_base:
         q = np.zeros(robot.model.nq)
@@ -380,7 +393,7 @@ def _neutral(robot: Articulated) -> Vector:
     return np.asarray(robot.configurations(np.zeros((1, robot.model.nv)))[0])
 
 
-def _imu(robot: Articulated, frame: str) -> tuple[Sensor, ...]:
+def imu(robot: Articulated, frame: str) -> tuple[Sensor, ...]:
     return (
         Orientation(robot, ORIENTATION, frame=frame),
         Gyro(robot, GYRO, frame=frame),
@@ -388,11 +401,11 @@ def _imu(robot: Articulated, frame: str) -> tuple[Sensor, ...]:
     )
 
 
-def _encoders(robot: Articulated) -> tuple[Sensor, ...]:
+def encoders(robot: Articulated) -> tuple[Sensor, ...]:
     return JointPosition(robot, ENCODER), JointVelocity(robot, ENCODER_SPEED)
 
 
-def _sines(amplitude: np.ndarray, slowest: float, fastest: float) -> Callable[[float], Vector]:
+def sines(amplitude: np.ndarray, slowest: float, fastest: float) -> Callable[[float], Vector]:
     """Each freedom on a sine of its own that begins at rest, between two frequencies [Hz]."""
     omega = 2 * np.pi * np.linspace(slowest, fastest, len(amplitude))
     return lambda time: np.asarray(amplitude * np.sin(omega * time) * np.tanh(4 * time))
@@ -404,15 +417,15 @@ VISCOUS = (1.0, 1.0, 0.6, 0.1, 0.1, 0.03)
 
 def kinova(samples: int = 81, period: float = 0.01) -> System:
     """The arm, every joint on a sine of its own; an IMU on the hand."""
-    robot = _described("kinova_description", "robots", "kinova.urdf")
+    robot = described_robot("kinova_description", "robots", "kinova.urdf")
     q = robot.configurations(np.array([[0.0, 2.6, 1.5, 0.0, 0.5, 0.0]]))[0]
     return System(
         "Kinova",
         robot,
         q,
-        (*_encoders(robot), *_imu(robot, "j2s6s200_end_effector")),
+        (*encoders(robot), *imu(robot, "j2s6s200_end_effector")),
         robot.bodies[-1:],
-        _sines(np.array([0.6, 0.4, 0.4, 0.8, 0.8, 1.0]), 0.5, 1.2),
+        sines(np.array([0.6, 0.4, 0.4, 0.8, 0.8, 1.0]), 0.5, 1.2),
         np.ones(6),
         samples,
         period,
@@ -437,7 +450,7 @@ def _asymmetric() -> Float[np.ndarray, "1 10"]:
 
 def quadrotor(samples: int = 101, period: float = 0.02) -> System:
     """Iris with an inertia of its own and arms of different lengths, rolling, pitching and turning about a hover."""
-    robot = _described("iris_description", "robots", "iris_simple.urdf", floating_base=True)
+    robot = described_robot("iris_description", "robots", "iris_simple.urdf", floating_base=True)
     places: dict[str, Matrix] = {}
     for name, (x, y) in ARMS.items():
         places[name] = np.eye(4)
@@ -445,10 +458,10 @@ def quadrotor(samples: int = 101, period: float = 0.02) -> System:
     return System(
         "Quadrotor",
         robot,
-        _neutral(robot),
-        _imu(robot, robot.bodies[0]),
+        neutral(robot),
+        imu(robot, robot.bodies[0]),
         robot.bodies,
-        _sines(np.array([0.0, 0.0, 0.3, 0.4, 0.4, 0.5]), 0.6, 1.2),
+        sines(np.array([0.0, 0.0, 0.3, 0.4, 0.4, 0.5]), 0.6, 1.2),
         np.array([0.0, 0.0, 1.0, 1.0, 1.0, 1.0]),
         samples,
         period,
@@ -467,7 +480,7 @@ SWING, FLEX = 0.12, 0.5
 
 
 def _anymal_home(robot: Articulated) -> Vector:
-    q = _neutral(robot)
+    q = neutral(robot)
     for k, joint in enumerate(robot.joints):
         leg, kind = joint.split("_")
         front, hind = STANCE[kind]
@@ -480,9 +493,9 @@ def _anymal_home(robot: Articulated) -> Vector:
 
 def anymal(samples: int = 41, period: float = 0.02) -> System:
     """A trot on the spot: two feet, then the other two leave the ground and land; the trunk sways."""
-    robot = _described("anymal_b_simple_description", "robots", "anymal.urdf", floating_base=True)
+    robot = described_robot("anymal_b_simple_description", "robots", "anymal.urdf", floating_base=True)
     lifts = {"LF_FOOT": (0.1,), "RH_FOOT": (0.1,), "RF_FOOT": (0.28,), "LH_FOOT": (0.28,)}
-    sway = _sines(np.array([0.02, 0.02, 0.03, 0.3, 0.25, 0.25]), 1.0, 2.5)
+    sway = sines(np.array([0.02, 0.02, 0.03, 0.3, 0.25, 0.25]), 1.0, 2.5)
 
     def reference(time: float) -> Vector:
         change = np.zeros(robot.model.nv)
@@ -500,7 +513,7 @@ def anymal(samples: int = 41, period: float = 0.02) -> System:
         "ANYmal",
         robot,
         _anymal_home(robot),
-        (*_encoders(robot), *_imu(robot, "base")),
+        (*encoders(robot), *imu(robot, "base")),
         robot.bodies[:1],
         reference,
         np.concatenate([np.full(6, 1.0), np.full(12, 0.3)]),
@@ -528,8 +541,8 @@ HELD = {
 
 def talos(samples: int = 81, period: float = 0.01) -> System:
     """Half sitting on both soles, bending its knees and moving trunk and arms; wrists and head are held."""
-    robot = _described("talos_data", "robots", "talos_reduced.urdf", floating_base=True, locked=HELD)
-    home = _neutral(robot)
+    robot = described_robot("talos_data", "robots", "talos_reduced.urdf", floating_base=True, locked=HELD)
+    home = neutral(robot)
     for joint, position in CROUCH.items():
         home[7 + robot.joints.index(joint)] = position
     amplitude = np.zeros(robot.model.nv)
@@ -541,9 +554,9 @@ def talos(samples: int = 81, period: float = 0.01) -> System:
         "Talos",
         robot,
         home,
-        (*_encoders(robot), *_imu(robot, "base_link")),
+        (*encoders(robot), *imu(robot, "base_link")),
         ("torso_2_link",),
-        _sines(amplitude, 0.6, 1.8),
+        sines(amplitude, 0.6, 1.8),
         weights,
         samples,
         period,

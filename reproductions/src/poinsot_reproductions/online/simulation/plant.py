@@ -205,6 +205,9 @@ class Plant:
         given = np.clip(tau, -self.effort_limits, self.effort_limits)
         # efforts and not actuators, whose dynamics and limits would be further models
         self.data.qfrc_applied[self._v_at] = given
+        if self._base and given[:3].any():
+            # MuJoCo's force on a free joint is in the world
+            self.data.qfrc_applied[self._v_at[:3]] = self._rotation @ given[:3]
         mujoco.mj_step(self.model, self.data)
         return given
 

@@ -1,0 +1,126 @@
+"""The chart of an object that a link of known inertia holds.
+
+The link and the object are one moving body,
+
+    pi = pi_link + T pi_object(theta),    T: pi_object -> that of T_bo J_object T_bo^T, J the pseudo-inertia
+
+theta are the object's coordinates in a chart of bodies, in a frame of the link (its end effector). So the object is
+possible for every theta, and only the object is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+from poinsot.arrays import Inertial, Matrix, Vector
+from poinsot.estimate import NORMAL_95
+from poinsot.estimators.shooting.posterior import TrajectoryPosterior
+from poinsot.inertia.parameters import change_frame
+from poinsot.inertia.parametrization import Parametrization
+from poinsot.models.articulated import Articulated
+
+from ..normalized_errors import PHYSICAL, UNMOVED, physical, physical_slopes
+
+
+@dataclass(frozen=True, eq=False)
+class GraspedObject(Parametrization):
+    """Bodies by the coordinates of the object that they hold.
+
+    Args:
+        chart: of the object.
+        link: (10,) pi of the moving body without the object.
+        placement: (4, 4) T_bo of the object's frame in the body's.
+    """
+
+    chart: Parametrization
+    link: Vector
+    placement: Matrix
+
+    @classmethod
+    def at(cls, robot: Articulated, frame: str, chart: Parametrization) -> GraspedObject:
+        """The chart of an object in the frame of a link, whose body is as the description has it."""
+        place, placement = robot.link(frame)
+        return cls(chart, robot.inertials[place], placement)
+
+    @property
+    def theta_names(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Of the object's coordinates, in order."""
+        return self.chart.theta_names
+
+    @cached_property
+    def _to_body(self) -> Matrix:
+        """(10, 10) T."""
+        return np.asarray(change_frame(self.placement, np.eye(10)).T)
+
+    def holding(self, pi: Inertial) -> Inertial:
+        """(..., 10) pi of the moving body with objects (..., 10)."""
+        return self.link + change_frame(self.placement, pi)
+
+    def object_of(self, pi: Inertial) -> Inertial:
+        """(..., 10) pi of the object in its frame, of bodies (..., 10)."""
+        return change_frame(np.linalg.inv(self.placement), pi - self.link)
+
+    def to_inertial(self, theta: Float[np.ndarray, "*batch 10"]) -> Inertial:
+        return self.holding(self.chart.to_inertial(theta))
+
+    def jacobian(self, theta: Float[np.ndarray, "*batch 10"]) -> Float[np.ndarray, "*batch 10 10"]:
+        return np.asarray(self._to_body @ self.chart.jacobian(theta))
+
+    def from_inertial(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
+        return self.chart.from_inertial(self.object_of(pi))
+
+    def natural_scale(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
+        return self.chart.natural_scale(self.object_of(pi))
+
+    def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:
+        return self.chart.null_directions(theta)
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectErrors:
+    """An estimated object beside the true one.
+
+    Args:
+        mass_percent: error of its mass [%].
+        center_of_mass: distance between both centres of mass [m].
+        in_std: error of each of `PHYSICAL` in standard deviations of the estimate; None where it is not observable.
+    """
+
+    mass_percent: float
+    center_of_mass: float
+    in_std: Mapping[str, float | None]
+
+    @property
+    def outside_intervals(self) -> list[str]:
+        """The quantities whose 95 % interval does not hold the truth."""
+        return [name for name, off in self.in_std.items() if off is not None and abs(off) > NORMAL_95]
+
+
+def object_errors(
+    grasped: GraspedObject, theta: Vector, sure: TrajectoryPosterior, truth: Inertial
+) -> ObjectErrors:
+    """Compare an estimate with the truth.
+
+    Args:
+        grasped: the chart.
+        theta: (10,) estimated.
+        sure: with its covariance.
+        truth: (10,) pi of the object in its frame.
+    """
+    pi = grasped.chart.to_inertial(theta)
+    slopes = physical_slopes(pi) @ grasped.chart.jacobian(theta)
+    off, std = (
+        physical(pi) - physical(truth),
+        np.sqrt(np.einsum("ip, pq, iq -> i", slopes, sure.theta, slopes)),
+    )
+    hidden = np.linalg.norm(slopes @ sure.unobservable, axis=1) > UNMOVED * np.linalg.norm(slopes, axis=1)
+    in_std = {
+        name: None if out else float(e / s)
+        for name, e, s, out in zip(PHYSICAL, off, std, hidden, strict=True)
+    }
+    return ObjectErrors(100 * float(off[0] / truth[0]), float(np.linalg.norm(off[1:4])), in_std)
