@@ -5,6 +5,7 @@ guesses             initial guesses
 parametrizations    Fig. 3: both charts, from bodies that are 70 % off
 rollouts            Table I: single shooting, feasibility-driven, multiple shooting
 sphere              the singularity of a chart at equal principal moments
+arm                 an unknown object in the gripper of a legged robot
 statistics          errors against the covariance of the estimate, over many recordings
 
 Nothing of a case is imported before it runs.
@@ -26,6 +27,7 @@ OPTIMAL_ESTIMATION = PartedCase(
         "parametrizations": simulated_in(__name__, "parametrizations"),
         "rollouts": simulated_in(__name__, "rollouts"),
         "sphere": simulated_in(__name__, "sphere"),
+        "arm": simulated_in(__name__, "arm"),
         "statistics": simulated_in(__name__, "statistics"),
         "crazyflie": measured_in(__name__, "crazyflie", FLIGHTS),
     },

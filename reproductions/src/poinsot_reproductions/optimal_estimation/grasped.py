@@ -88,17 +88,24 @@ class ObjectErrors:
     Args:
         mass_percent: error of its mass [%].
         center_of_mass: distance between both centres of mass [m].
-        in_std: error of each of `PHYSICAL` in standard deviations of the estimate; None where it is not observable.
+        estimated, true: each of `PHYSICAL`, in the object's frame.
+        std: standard deviation of each estimated one; None where it is not observable.
     """
 
     mass_percent: float
     center_of_mass: float
-    in_std: Mapping[str, float | None]
+    estimated: Mapping[str, float]
+    true: Mapping[str, float]
+    std: Mapping[str, float | None]
 
     @property
     def outside_intervals(self) -> list[str]:
         """The quantities whose 95 % interval does not hold the truth."""
-        return [name for name, off in self.in_std.items() if off is not None and abs(off) > NORMAL_95]
+        return [
+            name
+            for name, std in self.std.items()
+            if std is not None and abs(self.estimated[name] - self.true[name]) > NORMAL_95 * std
+        ]
 
 
 def object_errors(
@@ -114,13 +121,16 @@ def object_errors(
     """
     pi = grasped.chart.to_inertial(theta)
     slopes = physical_slopes(pi) @ grasped.chart.jacobian(theta)
-    off, std = (
-        physical(pi) - physical(truth),
-        np.sqrt(np.einsum("ip, pq, iq -> i", slopes, sure.theta, slopes)),
+    estimated, true = physical(pi), physical(truth)
+    std = np.sqrt(np.einsum("ip, pq, iq -> i", slopes, sure.theta, slopes))
+    along = np.linalg.norm(slopes @ sure.unobservable, axis=1) / np.linalg.norm(slopes, axis=1)
+    return ObjectErrors(
+        100 * float(estimated[0] / true[0] - 1.0),
+        float(np.linalg.norm(estimated[1:4] - true[1:4])),
+        dict(zip(PHYSICAL, estimated.tolist(), strict=True)),
+        dict(zip(PHYSICAL, true.tolist(), strict=True)),
+        {
+            name: float(value) if a <= UNMOVED else None
+            for name, value, a in zip(PHYSICAL, std, along, strict=True)
+        },
     )
-    hidden = np.linalg.norm(slopes @ sure.unobservable, axis=1) > UNMOVED * np.linalg.norm(slopes, axis=1)
-    in_std = {
-        name: None if out else float(e / s)
-        for name, e, s, out in zip(PHYSICAL, off, std, hidden, strict=True)
-    }
-    return ObjectErrors(100 * float(off[0] / truth[0]), float(np.linalg.norm(off[1:4])), in_std)

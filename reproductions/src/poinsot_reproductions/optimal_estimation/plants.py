@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from jaxtyping import Float
 from scipy.spatial.transform import Rotation
 
 from poinsot.arrays import Vector
@@ -44,6 +45,7 @@ def fly_in_mujoco(
     noise: ModelNoise,
     rng: np.random.Generator,
     *,
+    assumed: Float[np.ndarray, "l 10"] | None = None,
     settling: float = 0.0,
 ) -> Flown:
     """Let a plant follow a system's reference, and read its sensors.
@@ -53,14 +55,14 @@ def fly_in_mujoco(
         plant: the same robot in MuJoCo; a sample is a whole number of its time steps.
         noise: of commands and of the model.
         rng: of the noise.
+        assumed: (l, 10) of the bodies, as its controller has them; None: the description's.
         settling: how long it holds its first posture before the recording begins [s].
     """
     states, n, period = system.states, system.robot.model.nv, system.period
     steps = round(period / plant.timestep)
     frames = tuple(dict.fromkeys(frame for sensor in system.sensors for frame in sensor.frames))
-    # the controller takes the bodies from the description: it does not know what the robot carries
     dynamics = ContactDynamics(
-        replace(system, inertials=None).parameters(()),
+        replace(system, inertials=assumed).parameters(()),
         system.contacts,
         (*frames, *(c.frame for c in system.contacts)),
     )

@@ -28,7 +28,7 @@ from poinsot.estimators.shooting.posterior import posterior
 from poinsot.estimators.shooting.problem import GaussianPrior
 from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
 from poinsot.inertia.log_cholesky import LogCholesky
-from poinsot.inertia.parameters import center_of_mass, change_frame, from_physical, principal_moments
+from poinsot.inertia.parameters import center_of_mass, from_physical, principal_moments
 from poinsot.inertia.parametrization import Parametrization
 from poinsot.models.actuation import rotor_thrusts
 from poinsot.stopwatch import Stopwatch
@@ -232,7 +232,7 @@ def _row(name: str, solution: ShootingSolution, sphere: Inertial) -> dict[str, A
     return row | {
         "mass_error_percent": errors.mass_percent,
         "center_of_mass_error_m": errors.center_of_mass,
-        "errors_in_std": dict(errors.in_std),
+        "std": dict(errors.std),
         "outside_intervals": errors.outside_intervals,
     }
 
@@ -307,7 +307,7 @@ def _lead(rows: tuple[Mapping[str, Any], ...]) -> str:
 NOTES = (
     "All ways start at the same sphere and the measured states, with nothing known of theta. The link that holds the "
     "sphere is known; the ten parameters of the sphere are not.",
-    "The singularity is a point: a start whose moments differ by rounding is regular, as V_theta_theta is factorized in "
-    "units of its own diagonal. The Schur complement alone then converges too, as it does with a prior of theta.",
+    "The singularity is a point: a start whose moments differ by rounding is regular, as V_theta_theta is factorized "
+    "in units of its own diagonal. The Schur complement alone then converges too, as it does with a prior of theta.",
     "The paper shows this case in its video, without numbers.",
 )

@@ -479,15 +479,16 @@ SWING, FLEX = 0.12, 0.5
 """How long a foot is to be in the air [s], and how far its knee bends [rad]."""
 
 
-def _anymal_home(robot: Articulated) -> Vector:
+def stance(robot: Articulated) -> Vector:
+    """(nq,) ANYmal on its four feet, its base at the origin; joints that are none of the legs' are at 0."""
     q = neutral(robot)
     for k, joint in enumerate(robot.joints):
-        leg, kind = joint.split("_")
-        front, hind = STANCE[kind]
-        value = front if leg[1] == "F" else hind
-        if kind == "HAA":
-            value = -0.1 if leg[0] == "L" else 0.1
-        q[7 + k] = value
+        leg, _, kind = joint.partition("_")
+        if kind in STANCE:
+            front, hind = STANCE[kind]
+            q[7 + k] = front if leg[1] == "F" else hind
+            if kind == "HAA":
+                q[7 + k] = -0.1 if leg[0] == "L" else 0.1
     return q
 
 
@@ -512,7 +513,7 @@ def anymal(samples: int = 41, period: float = 0.02) -> System:
     return System(
         "ANYmal",
         robot,
-        _anymal_home(robot),
+        stance(robot),
         (*encoders(robot), *imu(robot, "base")),
         robot.bodies[:1],
         reference,

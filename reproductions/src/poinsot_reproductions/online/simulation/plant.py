@@ -29,7 +29,7 @@ from poinsot.models.articulated import Articulated, read_description
 TIMESTEP = 1e-3
 """[s]"""
 CORNER_RADIUS = 0.005
-"""Of the spheres at a sole's corners [m]."""
+"""Of the spheres at a sole's corners, and of balls [m]."""
 SLAB_DEPTH = 0.5
 """How far a slab goes down, so that whatever touches it is nearest to its top or a side [m]."""
 
@@ -57,6 +57,24 @@ class Sole:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class BallFoot:
+    """A foot that touches the ground with a ball.
+
+    Args:
+        body: that it is part of.
+        center: (3,) of the ball in the body's frame [m].
+    """
+
+    body: str
+    center: Vector
+
+    @property
+    def corners(self) -> np.ndarray:
+        """(1, 3) its lowest point in the body's frame [m]."""
+        return self.center[None] - np.array([0.0, 0.0, CORNER_RADIUS])
+
+
 @dataclass(frozen=True)
 class Slab:
     """A raised rectangle of ground.
@@ -79,7 +97,7 @@ class Plant:
 
     Args:
         robot: read from a URDF, with free, revolute, continuous and prismatic joints, none locked.
-        soles: of its feet.
+        soles: of its feet, or balls.
         ground: slabs on the floor z = 0.
         effort_limits: (n,) what motors can give [N m] or [N], 0 where there is none; None: the description's.
         timestep: [s].
@@ -95,7 +113,7 @@ class Plant:
         self,
         robot: Articulated,
         *,
-        soles: Sequence[Sole] = (),
+        soles: Sequence[Sole | BallFoot] = (),
         ground: Sequence[Slab] = (),
         effort_limits: Vector | None = None,
         timestep: float = TIMESTEP,
@@ -113,6 +131,10 @@ class Plant:
         self._bodies = np.array([int(joint.bodyid[0]) for joint in self._joints])
         self._base = robot.floating_base
         self._places()
+        for body, pi, at in zip(robot.bodies, robot.inertials, self._bodies, strict=True):
+            # a link was left out: see `_is_singular`
+            if abs(self.model.body_mass[at] - pi[0]) > 1e-12 * pi[0]:
+                self.set_inertial(body, pi)
         self._sole_bodies = np.array([self._body(sole.body) for sole in self.soles], dtype=np.int64)
         owner = {int(body): k for k, body in enumerate(self._sole_bodies)}
         self._sole_of_geom = np.array(
@@ -299,7 +321,11 @@ def _sum_wrenches(address, frame, position, geoms, sole_of_geom, force, xpos, xm
 
 
 def _compile(
-    robot: Articulated, soles: Sequence[Sole], ground: Sequence[Slab], timestep: float, touch: dict[str, Any]
+    robot: Articulated,
+    soles: Sequence[Sole | BallFoot],
+    ground: Sequence[Slab],
+    timestep: float,
+    touch: dict[str, Any],
 ) -> mujoco.MjModel:
     _check(robot, soles)
     spec = mujoco.MjSpec.from_string(_bare_description(robot))
@@ -338,7 +364,7 @@ def _compile(
     return spec.compile()
 
 
-def _check(robot: Articulated, soles: Sequence[Sole]) -> None:
+def _check(robot: Articulated, soles: Sequence[Sole | BallFoot]) -> None:
     allowed = {kinds.FREE, kinds.CONTINUOUS, kinds.PRISMATIC, kinds.REVOLUTE}
     if robot.source is None or robot.source.suffix != ".urdf" or robot.locked:
         raise InvalidModel(f"a plant of {robot.name!r} needs its URDF, with no joint locked")
@@ -360,9 +386,20 @@ def _bare_description(robot: Articulated) -> str:
         if element.tag not in ("link", "joint"):
             root.remove(element)
         for part in list(element):
-            if part.tag in ("visual", "collision", "mimic"):
+            if part.tag in ("visual", "collision", "mimic") or (
+                part.tag == "inertial" and _is_singular(part)
+            ):
                 element.remove(part)
     # without these MuJoCo changes inertias that it finds unlikely, and welds are bodies of their own
     compiler = {"balanceinertia": "false", "fusestatic": "true", "boundmass": "0", "boundinertia": "0"}
     ElementTree.SubElement(ElementTree.SubElement(root, "mujoco"), "compiler", compiler)
     return ElementTree.tostring(root, encoding="unicode")
+
+
+def _is_singular(inertial: ElementTree.Element) -> bool:
+    """Whether MuJoCo refuses a link with mass because its inertia has an eigenvalue of 0, as a rod or a point has."""
+    mass, inertia = inertial.find("mass"), inertial.find("inertia")
+    if mass is None or inertia is None or not float(mass.get("value", 0)) > 0:
+        return False
+    I = np.array([[float(inertia.get("i" + "".join(sorted(r + c)), 0)) for c in "xyz"] for r in "xyz"])
+    return bool(np.linalg.eigvalsh(I)[0] <= 1e-9 * np.trace(I))

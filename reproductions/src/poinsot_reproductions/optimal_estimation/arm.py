@@ -1,0 +1,262 @@
+"""ANYmal with a Kinova arm carries an unknown object in its gripper (Martinez et al. 2024, Fig. 2, top).
+
+It stands on its four feet, sways its trunk and swings its arm, in MuJoCo at 1 kHz; the recording has 250 Hz. MuJoCo's
+ground is soft and its feet are balls; the estimator has rigid contacts at points. Encoders, tachometers, an IMU on the
+trunk and the torques of all joints are read with noise.
+
+Unknown is the object: its mass and centre of mass entirely. Of its shape the gripper says something: in log-Cholesky
+coordinates
+
+    d = log(radius / sqrt(5)) +- SHAPE_STD,    s = 0 +- SHAPE_STD radius / sqrt(5)
+
+about a uniform sphere of the radius GRIP at the tip, of START_MASS, which is where the iteration starts. The controller assumes another one, of the mean mass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from poinsot.arrays import Inertial, Matrix, Vector
+from poinsot.estimators.shooting.ddp import DDP, ShootingSolution
+from poinsot.estimators.shooting.posterior import posterior
+from poinsot.estimators.shooting.problem import GaussianPrior
+from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.inertia.parameters import from_physical
+from poinsot.models.articulated import Articulated
+from poinsot.models.contact_dynamics import ContactDynamics
+from poinsot.models.contacts import PointContact
+from poinsot.models.open_parameters import OpenParameters
+from poinsot.stopwatch import Stopwatch
+
+from ..case import Curves, Reproduction, Say
+from ..online.simulation.plant import CORNER_RADIUS, BallFoot, Plant
+from ..presentation import costs_by_iteration, with_std
+from .grasped import GraspedObject, ObjectErrors, object_errors
+from .guesses import measured_guess
+from .plants import ModelNoise, fly_in_mujoco
+from .systems import FEET, Flown, System, described_robot, encoders, imu, sines, stance
+
+HAND, TIP = "j2s6s200_link_6", "j2s6s200_end_effector"
+"""The body that holds the object, and the frame of the grasp."""
+POSTURE = (-0.5 * np.pi, 1.9, 1.3, 0.0, 1.5, 0.0)
+"""Of the arm: forward [rad]."""
+SWAY = (0.01, 0.01, 0.02, 0.03, 0.03, 0.03)
+"""Of the trunk [m], [rad], between 0.3 and 0.8 Hz."""
+SWING = (0.2, 0.16, 0.14, 0.14, 0.13, 0.12)
+"""Of the arm's joints, between 0.4 and 1 Hz: below the speeds that the description allows [rad]."""
+SAMPLES, PERIOD, TIMESTEP, SETTLING = 1000, 0.004, 0.001, 1.0
+"""Of the recording and of the simulation [s], and how long the robot stands before [s]."""
+NOISE = ModelNoise(command=0.01, speeds=3e-4)
+"""Torques are read to 1 % of the largest. Contacts that are soft and feet that roll move speeds by 1e-4 in a step."""
+MASS, SEMI_AXES, OFF_TIP = (1.0, 2.0), (0.04, 0.09), 0.03
+"""Of the object: mass [kg], semi-axes [m], uniform, and how far its centre is from the tip, standard deviation [m]."""
+GRIP, SHAPE_STD = 0.065, 0.5
+"""Radius of what the gripper holds [m], and standard deviation of the logarithm of its extents."""
+START_MASS = 0.5
+MAX_STEPS = 100
+
+
+def carrier() -> System:
+    """ANYmal on its four feet, with the arm."""
+    robot = described_robot("anymal_b_simple_description", "robots", "anymal-kinova.urdf", floating_base=True)
+    home = stance(robot)
+    home[-len(POSTURE) :] = POSTURE
+    home[2] = -feet_at(robot, home)[0][0][2]
+    trunk, arm = sines(np.array(SWAY), 0.3, 0.8), sines(np.array(SWING), 0.4, 1.0)
+    legs = robot.model.nv - len(SWAY) - len(SWING)
+    return System(
+        "ANYmal with an arm",
+        robot,
+        home,
+        (*encoders(robot), *imu(robot, robot.bodies[0])),
+        (HAND,),
+        lambda time: np.concatenate([trunk(time), np.zeros(legs), arm(time)]),
+        np.repeat([1.0, 0.1, 1.0], [len(SWAY), legs, len(SWING)]),
+        SAMPLES,
+        PERIOD,
+        contacts=tuple(PointContact(foot) for foot in FEET),
+    )
+
+
+def feet_at(robot: Articulated, q: Vector) -> list[tuple[Vector, Matrix]]:
+    """Position (3,) [m] and rotation (3, 3) in the world of each of `FEET`, at the configuration q (nq,)."""
+    frames = ContactDynamics(OpenParameters(robot), (), FEET)(
+        q[None], np.zeros((1, robot.model.nv)), np.zeros((1, len(robot.joints))), np.zeros(0)
+    ).frames
+    return [(frames[foot].position[0], frames[foot].rotation[0]) for foot in FEET]
+
+
+def plant_of(system: System) -> Plant:
+    """The system in MuJoCo; its feet are balls that touch the ground at the feet's frames in the first posture."""
+    robot, balls = system.robot, []
+    for foot, (_, R_wf) in zip(FEET, feet_at(robot, system.home), strict=True):
+        place, T_bf = robot.link(foot)
+        up_f = R_wf.T @ np.array([0.0, 0.0, CORNER_RADIUS])
+        balls.append(BallFoot(robot.bodies[place], T_bf[:3, 3] + T_bf[:3, :3] @ up_f))
+    plant = Plant(robot, soles=balls, timestep=TIMESTEP)
+    plant.set_inertial(HAND, system.parameters(()).all_inertials[robot.bodies.index(HAND)])
+    return plant
+
+
+def unknown_object(rng: np.random.Generator) -> Inertial:
+    """(10,) pi of a uniform ellipsoid in the frame of the tip, of random mass, extents, axes and place."""
+    mass = rng.uniform(*MASS)
+    L = mass * rng.uniform(*SEMI_AXES, 3) ** 2 / 5
+    R = Rotation.random(random_state=rng).as_matrix()
+    return from_physical(mass, OFF_TIP * rng.standard_normal(3), R @ np.diag(L.sum() - L) @ R.T)
+
+
+def sphere_in_grip(mass: float) -> Inertial:
+    """(10,) pi of a uniform sphere of the radius GRIP at the tip [kg]."""
+    return from_physical(mass, np.zeros(3), 0.4 * mass * GRIP**2 * np.eye(3))
+
+
+def carry(rng: np.random.Generator, samples: int = SAMPLES) -> tuple[Flown, GraspedObject, Inertial]:
+    """A recording with an unknown object in the gripper, the chart of the object, and the object.
+
+    Args:
+        rng: of the object and the noise.
+        samples: of the recording.
+    """
+    system, held = replace(carrier(), samples=samples), unknown_object(rng)
+    robot, grasped = system.robot, GraspedObject.at(system.robot, TIP, LogCholesky())
+    true, assumed = robot.inertials.copy(), robot.inertials.copy()
+    place = robot.bodies.index(HAND)
+    true[place], assumed[place] = grasped.holding(held), grasped.holding(sphere_in_grip(np.mean(MASS)))
+    system = replace(system, inertials=true)
+    flown = fly_in_mujoco(system, plant_of(system), NOISE, rng, assumed=assumed, settling=SETTLING)
+    return flown, grasped, held
+
+
+def solve(flown: Flown, grasped: GraspedObject) -> ShootingSolution:
+    """Estimate the object from what was read."""
+    start = sphere_in_grip(START_MASS)
+    theta = grasped.chart.from_inertial(start)
+    problem = flown.problem(flown.system.parameters((HAND,), grasped), theta)
+    extent = GRIP / np.sqrt(5)
+    shape = np.repeat([SHAPE_STD, SHAPE_STD * extent], 3)
+    prior = GaussianPrior(theta, np.diag(np.concatenate([[0.0], shape**-2, np.zeros(3)])))
+    problem = replace(problem, prior=prior, scale=grasped.chart.natural_scale(start))
+    parameters = flown.system.parameters((HAND,), grasped)
+    return DDP(max_iterations=MAX_STEPS).solve(problem, measured_guess(flown, parameters, theta))
+
+
+def run(seed: int, quick: bool = False, say: Say = lambda _: None) -> Reproduction:
+    """Carry an object and estimate it.
+
+    Args:
+        seed: of the object and the noise.
+        quick: a shorter recording.
+    """
+    watch = Stopwatch()
+    flown, grasped, held = carry(np.random.default_rng(seed), SAMPLES // 4 if quick else SAMPLES)
+    watch.lap("simulation")
+    say("simulated")
+    solution = solve(flown, grasped)
+    watch.lap("solve")
+    errors = object_errors(grasped, solution.theta, posterior(solution.problem, solution.at), held)
+    watch.lap("posterior")
+    rows = tuple(_rows(errors))
+    return Reproduction(
+        "optimal-estimation",
+        "001",
+        "Arm: an unknown object in the gripper of a legged robot",
+        _lead(solution, errors),
+        rows,
+        {"The object, in the frame of the gripper's tip": [_readable(row) for row in rows]},
+        _figures(solution, errors),
+        _facts(flown, solution),
+        curves=_pictures(flown, grasped, solution, held),
+        notes=NOTES,
+        seconds=watch.seconds,
+    )
+
+
+def _rows(errors: ObjectErrors) -> list[dict[str, Any]]:
+    outside = errors.outside_intervals
+    return [
+        {
+            "name": name,
+            "ours": errors.estimated[name],
+            "paper": None,
+            "true": errors.true[name],
+            "std": std,
+            "inside_interval": None if std is None else name not in outside,
+            "unit": UNITS.get(name, "kg m^2"),
+        }
+        for name, std in errors.std.items()
+    ]
+
+
+def _figures(solution: ShootingSolution, errors: ObjectErrors) -> dict[str, Any]:
+    return {
+        "mass_error_percent": errors.mass_percent,
+        "center_of_mass_error_m": errors.center_of_mass,
+        "iterations": solution.iterations,
+        "ending": solution.status.name,
+        "converged": solution.status.converged,
+        "outside_intervals": errors.outside_intervals,
+    }
+
+
+def _facts(flown: Flown, solution: ShootingSolution) -> dict[str, Any]:
+    system = flown.system
+    readings = system.samples * sum(sensor.size for sensor in system.sensors)
+    return {
+        "recording": f"{system.samples} samples, {(system.samples - 1) * system.period:.2f} s, in MuJoCo",
+        "iterations": f"{solution.iterations}, {solution.status.name}",
+        "chi-square per reading": f"{2.0 * solution.cost / readings:.3f}",
+    }
+
+
+def _pictures(
+    flown: Flown, grasped: GraspedObject, solution: ShootingSolution, held: Inertial
+) -> dict[str, Curves]:
+    thetas = np.array([solution.problem.prior.mean, *(each.theta for each in solution.history)])
+    mass = grasped.chart.to_inertial(thetas)[:, 0]
+    along = np.arange(len(mass), dtype=float)
+    arm = flown.system.robot.joints[-len(SWING) :]
+    return {
+        "Cost": costs_by_iteration({"log-Cholesky": solution.costs}),
+        "Mass of the object": Curves(
+            along, "kg", {"estimated": mass, "true": np.full(len(mass), held[0])}, "iteration"
+        ),
+        "Joints of the arm": Curves(
+            flown.times,
+            "rad",
+            {joint: flown.x[:, 7 + flown.system.robot.joints.index(joint)] for joint in arm},
+        ),
+    }
+
+
+def _readable(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "quantity": f"{row['name']} [{row['unit']}]",
+        "estimated": f"{row['ours']:.5g}" if row["std"] is None else with_std(row["ours"], row["std"]),
+        "true": f"{row['true']:.5g}",
+        "inside the 95 % interval": {True: "yes", False: "no", None: "not observable"}[
+            row["inside_interval"]
+        ],
+    }
+
+
+def _lead(solution: ShootingSolution, errors: ObjectErrors) -> str:
+    return (
+        f"The object's mass is found to {abs(errors.mass_percent):.2f} % and its centre of mass to "
+        f"{1e3 * errors.center_of_mass:.1f} mm, in {solution.iterations} iterations ({solution.status.name})."
+    )
+
+
+UNITS = {"mass": "kg", "cx": "m", "cy": "m", "cz": "m"}
+NOTES = (
+    "The paper shows this case in pictures, without numbers.",
+    f"Robot, sensors and contacts are known, the hand without the object too. The gripper tells the size of the object "
+    f"to a factor of {np.exp(SHAPE_STD):.1f} (one standard deviation) about a sphere of {1e3 * GRIP:.0f} mm; nothing is "
+    "known of its mass and place.",
+    "MuJoCo's contacts are soft, and its feet are balls that roll; the estimator's are rigid points.",
+)
