@@ -9,7 +9,8 @@ coordinates
 
     d = log(radius / sqrt(5)) +- SHAPE_STD,    s = 0 +- SHAPE_STD radius / sqrt(5)
 
-about a uniform sphere of the radius GRIP at the tip, of START_MASS, which is where the iteration starts. The controller assumes another one, of the mean mass.
+about a uniform sphere of the radius GRIP at the tip, of START_MASS, which is where the iteration starts. The controller
+assumes another one, of the mean mass.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def carry(rng: np.random.Generator, samples: int = SAMPLES) -> tuple[Flown, Gras
     robot, grasped = system.robot, GraspedObject.at(system.robot, TIP, LogCholesky())
     true, assumed = robot.inertials.copy(), robot.inertials.copy()
     place = robot.bodies.index(HAND)
-    true[place], assumed[place] = grasped.holding(held), grasped.holding(sphere_in_grip(np.mean(MASS)))
+    true[place], assumed[place] = grasped.holding(held), grasped.holding(sphere_in_grip(0.5 * sum(MASS)))
     system = replace(system, inertials=true)
     flown = fly_in_mujoco(system, plant_of(system), NOISE, rng, assumed=assumed, settling=SETTLING)
     return flown, grasped, held
@@ -137,12 +138,12 @@ def solve(flown: Flown, grasped: GraspedObject) -> ShootingSolution:
     """Estimate the object from what was read."""
     start = sphere_in_grip(START_MASS)
     theta = grasped.chart.from_inertial(start)
-    problem = flown.problem(flown.system.parameters((HAND,), grasped), theta)
+    parameters = flown.system.parameters((HAND,), grasped)
+    problem = flown.problem(parameters, theta)
     extent = GRIP / np.sqrt(5)
     shape = np.repeat([SHAPE_STD, SHAPE_STD * extent], 3)
     prior = GaussianPrior(theta, np.diag(np.concatenate([[0.0], shape**-2, np.zeros(3)])))
     problem = replace(problem, prior=prior, scale=grasped.chart.natural_scale(start))
-    parameters = flown.system.parameters((HAND,), grasped)
     return DDP(max_iterations=MAX_STEPS).solve(problem, measured_guess(flown, parameters, theta))
 
 
@@ -255,8 +256,9 @@ def _lead(solution: ShootingSolution, errors: ObjectErrors) -> str:
 UNITS = {"mass": "kg", "cx": "m", "cy": "m", "cz": "m"}
 NOTES = (
     "The paper shows this case in pictures, without numbers.",
-    f"Robot, sensors and contacts are known, the hand without the object too. The gripper tells the size of the object "
-    f"to a factor of {np.exp(SHAPE_STD):.1f} (one standard deviation) about a sphere of {1e3 * GRIP:.0f} mm; nothing is "
-    "known of its mass and place.",
-    "MuJoCo's contacts are soft, and its feet are balls that roll; the estimator's are rigid points.",
+    "Robot, sensors and contacts are known, and so is the hand without the object. The gripper tells the size of the "
+    f"object to a factor of {np.exp(SHAPE_STD):.1f} (one standard deviation) about a sphere of {1e3 * GRIP:.0f} mm; "
+    "nothing is known of its mass and place.",
+    "MuJoCo's contacts are soft, and its feet are balls that roll; the estimator's are rigid points. Intervals are the "
+    "posterior's and know nothing of that.",
 )
