@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from poinsot.estimate import Fit
 from poinsot.exceptions import InvalidMethod, UnreadableFile, listing, nearest
+
+if TYPE_CHECKING:
+    from poinsot.report import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +48,7 @@ class Reproduction:
         notes: what differs from the paper and why.
         seconds: how long each stage took.
         curves: picture title -> lines over time.
+        animations: of robots that move.
     """
 
     name: str
@@ -60,6 +64,7 @@ class Reproduction:
     notes: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     curves: Mapping[str, Curves] = field(default_factory=dict)
+    animations: tuple[Figure, ...] = ()
 
     def content(self) -> dict[str, Any]:
         """The result for scripts, in the schema `poinsot.reproduce/1`."""
@@ -90,6 +95,7 @@ class Reproduction:
             [table_of_rows(rows, title=title) for title, rows in self.tables.items()],
             [
                 *(draw[self.pictures[title]](fits, title) for title, fits in self.fits.items()),
+                *self.animations,
                 *(curve_figure(title, c.unit, c.time, c.lines, c.along) for title, c in self.curves.items()),
             ],
             path,
@@ -254,6 +260,7 @@ def _together(case: PartedCase, results: Mapping[str, Reproduction]) -> Reproduc
         curves={
             f"{name}: {title}": c for name, result in results.items() for title, c in result.curves.items()
         },
+        animations=tuple(each for result in results.values() for each in result.animations),
         notes=tuple(dict.fromkeys(note for result in results.values() for note in result.notes)),
         seconds={name: result.seconds["total"] for name, result in results.items()},
     )

@@ -35,9 +35,9 @@ from poinsot.models.open_parameters import OpenParameters
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
-from ..online.simulation.plant import CORNER_RADIUS, BallFoot, Plant
+from ..online.simulation.plant import Ball, Plant
 from ..presentation import costs_by_iteration, with_std
-from .grasped import GraspedObject, ObjectErrors, object_errors
+from .grasped import GraspedObject, ObjectErrors, animated, object_errors
 from .guesses import measured_guess
 from .plants import ModelNoise, fly_in_mujoco
 from .systems import FEET, Flown, System, described_robot, encoders, imu, sines, stance
@@ -59,6 +59,9 @@ MASS, SEMI_AXES, OFF_TIP = (1.0, 2.0), (0.04, 0.09), 0.03
 GRIP, SHAPE_STD = 0.065, 0.5
 """Radius of what the gripper holds [m], and standard deviation of the logarithm of its extents."""
 START_MASS = 0.5
+"""Of the object where the iteration starts [kg]."""
+FOOT_RADIUS = 0.005
+"""Of the feet in MuJoCo [m]."""
 MAX_STEPS = 100
 
 
@@ -97,8 +100,9 @@ def plant_of(system: System) -> Plant:
     robot, balls = system.robot, []
     for foot, (_, R_wf) in zip(FEET, feet_at(robot, system.home), strict=True):
         place, T_bf = robot.link(foot)
-        up_f = R_wf.T @ np.array([0.0, 0.0, CORNER_RADIUS])
-        balls.append(BallFoot(robot.bodies[place], T_bf[:3, 3] + T_bf[:3, :3] @ up_f))
+        up_f = R_wf.T @ np.array([0.0, 0.0, FOOT_RADIUS])
+        x, y, z = T_bf[:3, 3] + T_bf[:3, :3] @ up_f
+        balls.append(Ball(robot.bodies[place], (x, y, z), FOOT_RADIUS))
     plant = Plant(robot, soles=balls, timestep=TIMESTEP)
     plant.set_inertial(HAND, system.parameters(()).all_inertials[robot.bodies.index(HAND)])
     return plant
@@ -173,6 +177,17 @@ def run(seed: int, quick: bool = False, say: Say = lambda _: None) -> Reproducti
         _figures(solution, errors),
         _facts(flown, solution),
         curves=_pictures(flown, grasped, solution, held),
+        animations=(
+            animated(
+                "The estimated motion",
+                flown,
+                grasped,
+                solution.at.x[0],
+                HAND,
+                grasped.chart.to_inertial(solution.theta),
+                held,
+            ),
+        ),
         notes=NOTES,
         seconds=watch.seconds,
     )

@@ -17,14 +17,17 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from poinsot.arrays import Inertial, Matrix, Vector
+from poinsot.arrays import Inertial, Matrix, States, Vector
 from poinsot.estimate import NORMAL_95
 from poinsot.estimators.shooting.posterior import TrajectoryPosterior
 from poinsot.inertia.parameters import change_frame
 from poinsot.inertia.parametrization import Parametrization
 from poinsot.models.articulated import Articulated
+from poinsot.report import Figure
 
+from ..animation import ESTIMATED, TRUE, DrawnBodies, robot_animation
 from ..normalized_errors import PHYSICAL, UNMOVED, physical, physical_slopes
+from .systems import Flown
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +109,48 @@ class ObjectErrors:
             for name, std in self.std.items()
             if std is not None and abs(self.estimated[name] - self.true[name]) > NORMAL_95 * std
         ]
+
+
+def animated(
+    title: str,
+    flown: Flown,
+    grasped: GraspedObject,
+    x: States,
+    body: str,
+    estimated: Inertial,
+    true: Inertial,
+) -> Figure:
+    """The robot along an estimated motion, with the estimated and the true object.
+
+    Args:
+        title: of the picture.
+        flown: the recording.
+        grasped: the chart.
+        x: (S, nx) estimated states.
+        body: that holds the object.
+        estimated, true: (10,) pi of the object in its frame.
+    """
+    robot = flown.system.robot
+    objects = (("true object", true, TRUE, 0.35), ("estimated object", estimated, ESTIMATED, 0.8))
+    return robot_animation(
+        title,
+        robot,
+        x[:, : robot.model.nq],
+        flown.times,
+        (
+            DrawnBodies.known(robot),
+            *(
+                DrawnBodies(
+                    name,
+                    (robot.bodies.index(body),),
+                    change_frame(grasped.placement, pi)[None],
+                    color,
+                    opacity,
+                )
+                for name, pi, color, opacity in objects
+            ),
+        ),
+    )
 
 
 def object_errors(

@@ -12,8 +12,9 @@ Levenberg and Marquardt's damping does not hide the singularity here, as it is r
 V_theta_theta, which is 0. A prior of theta does hide it, and so does a start next to the singularity: both are run too.
 
 The estimate is next to the singularity too: noise makes the moments of a sphere differ a little, and about that little
-axes are hard to find: with 2 of 40 seeds it took more than 75 iterations. So every `RENEWAL` iterations the chart is taken anew: the same body, with its axes numbered as
-they are closest to the frame's (Exp repeats itself, and is singular a turn away from 0), and a new trust region.
+axes are hard to find: with 2 of 40 seeds it took more than 75 iterations. So every `RENEWAL` iterations the chart is
+taken anew: the same body, its axes numbered as they are closest to the frame's (Exp repeats itself, and is singular a
+turn away from 0), and a new trust region.
 
 The robot moves in MuJoCo. Description and joints are Borinot's; the places of its six rotors are ours.
 """
@@ -41,7 +42,7 @@ from poinsot.stopwatch import Stopwatch
 from ..case import Curves, Reproduction, Say
 from ..online.simulation.plant import Plant
 from ..presentation import costs_by_iteration
-from .grasped import GraspedObject, object_errors
+from .grasped import GraspedObject, animated, object_errors
 from .guesses import HEAVIEST, LIGHTEST, measured_guess
 from .plants import ModelNoise, fly_in_mujoco
 from .systems import COMMAND, Flown, System, described_robot, encoders, imu, neutral, sines
@@ -251,6 +252,17 @@ def run(seed: int, quick: bool = False, say: Say = lambda _: None) -> Reproducti
             "Cost": costs_by_iteration({name: solutions[name].costs for name in ATTEMPTS}),
             "Principal moments over iterations, with the null space": _moments(solutions[NULL_SPACE], sphere),
         },
+        animations=(
+            animated(
+                "The motion that is estimated with the null space",
+                flown,
+                solutions[NULL_SPACE].grasped,
+                solutions[NULL_SPACE].last.at.x[0],
+                HAND,
+                solutions[NULL_SPACE].objects[-1],
+                sphere,
+            ),
+        ),
         notes=NOTES,
         seconds=watch.seconds,
     )

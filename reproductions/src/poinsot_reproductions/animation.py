@@ -1,0 +1,192 @@
+"""A robot that moves, its bodies drawn as ellipsoids, for pages.
+
+Each body is drawn as the uniform ellipsoid that has its ten parameters. All ellipsoids of one colour are one trace of
+triangles, and a frame of the animation holds new vertices alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from jaxtyping import Float
+
+from poinsot.arrays import Configurations, Inertial, Matrix, Times
+from poinsot.inertia.ellipsoid import equivalent_ellipsoid
+from poinsot.inertia.parameters import is_consistent
+from poinsot.models.articulated import Articulated
+from poinsot.report.blocks import Figure
+from poinsot.report.figures.ellipsoids import packed, unit_sphere
+from poinsot.report.figures.style import INK, layout, rounded
+
+FRAMES, FRAME_MS = 60, 50
+"""Number of frames of an animation, and how long each is shown [ms]."""
+MERIDIANS, PARALLELS = 10, 6
+KNOWN, TRUE, ESTIMATED = "#c9d1d9", "#e06c00", "#1f5fa8"
+"""Colours of known bodies, of true and of estimated unknown ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnBodies:
+    """Bodies of one colour.
+
+    Args:
+        name: for the legend.
+        places: of the bodies that carry them, in the robot's.
+        inertials: (k, 10) pi of each in the frame of the body that carries it.
+        color, opacity: of the surface.
+    """
+
+    name: str
+    places: Sequence[int]
+    inertials: Inertial
+    color: str
+    opacity: float = 1.0
+
+    @classmethod
+    def known(cls, robot: Articulated) -> DrawnBodies:
+        """The robot's own bodies, as the description has them, those without extent left out."""
+        pi = robot.inertials
+        places = np.flatnonzero(is_consistent(pi) & (pi[:, 0] > 0))
+        return cls("known bodies", places.tolist(), pi[places], KNOWN, 0.6)
+
+
+def robot_animation(
+    title: str, robot: Articulated, q: Configurations, times: Times, bodies: Sequence[DrawnBodies]
+) -> Figure:
+    """The robot along a motion.
+
+    Args:
+        title: of the picture.
+        robot: that moves.
+        q: (T, nq) its configurations.
+        times: (T,) [s].
+        bodies: that are drawn.
+    """
+    kept = np.unique(np.linspace(0, len(q) - 1, min(FRAMES, len(q))).round().astype(int))
+    placements = _placements(robot, q[kept])
+    sphere, facets = unit_sphere(MERIDIANS, PARALLELS)
+    surfaces = [_vertices(each, placements, sphere) for each in bodies]
+    lines = _skeleton(robot, placements)
+    traces: list[dict[str, Any]] = [
+        {
+            "type": "scatter3d",
+            "mode": "lines",
+            "name": "frames of the bodies",
+            "line": {"color": INK, "width": 4},
+        }
+        | {"hoverinfo": "skip"}
+    ]
+    for each in bodies:
+        i, j, k = np.concatenate([facets + n * len(sphere) for n in range(len(each.places))]).T
+        triangles = {"i": packed(i, "i4"), "j": packed(j, "i4"), "k": packed(k, "i4")}
+        traces.append(
+            {
+                "type": "mesh3d",
+                "name": each.name,
+                "showlegend": True,
+                "color": each.color,
+                "opacity": each.opacity,
+            }
+            | {"hoverinfo": "name"}
+            | triangles
+        )
+    moving = [[_points(points[frame]) for points in (lines, *surfaces)] for frame in range(len(kept))]
+    everything = np.concatenate([points.reshape(-1, 3) for points in (lines, *surfaces)])
+    return Figure(
+        title=title,
+        note=f"{len(kept)} frames of {len(q)} samples",
+        data=tuple(trace | points for trace, points in zip(traces, moving[0], strict=True)),
+        frames=tuple(
+            {"name": str(number), "data": data, "traces": list(range(len(traces)))}
+            for number, data in enumerate(moving)
+        ),
+        layout=layout(
+            560,
+            hovermode="closest",
+            margin={"l": 0, "r": 0, "t": 0, "b": 90},
+            showlegend=True,
+            legend={"x": 0, "y": 1, "itemsizing": "constant"},
+            scene=_scene(np.nanmin(everything, axis=0), np.nanmax(everything, axis=0)),
+            **_controls(times[kept]),
+        ),
+        alt=f"{title}: {robot.name} along {times[-1] - times[0]:.2f} s, its bodies drawn as ellipsoids: "
+        + "; ".join(f"{each.name} ({len(each.places)})" for each in bodies),
+    )
+
+
+def _placements(robot: Articulated, q: Configurations) -> Float[np.ndarray, "T l 4 4"]:
+    """T_wb of each body at each configuration."""
+    data = robot.model.createData()
+    found = np.empty((len(q), len(robot.bodies), 4, 4))
+    for row, configuration in zip(found, q, strict=True):
+        pin.forwardKinematics(robot.model, data, configuration)
+        row[:] = [placement.homogeneous for placement in list(data.oMi)[1:]]
+    return found
+
+
+def _vertices(
+    bodies: DrawnBodies, placements: Float[np.ndarray, "T l 4 4"], sphere: Matrix
+) -> Float[np.ndarray, "T v 3"]:
+    """Vertices of the ellipsoids, one after the other."""
+    ellipsoid = equivalent_ellipsoid(bodies.inertials)
+    radii = ellipsoid.axes * ellipsoid.semi_axes[:, None, :]
+    points = ellipsoid.center[:, None] + np.einsum("kij, vj -> kvi", radii, sphere)
+    T_wb = placements[:, list(bodies.places)]
+    seen = np.einsum("tkij, kvj -> tkvi", T_wb[..., :3, :3], points) + T_wb[..., None, :3, 3]
+    return seen.reshape(len(placements), -1, 3)
+
+
+def _skeleton(robot: Articulated, placements: Float[np.ndarray, "T l 4 4"]) -> Float[np.ndarray, "T v 3"]:
+    """Lines from the frame of each body's parent to its own, with gaps between them."""
+    origin, parts = placements[..., :3, 3], []
+    for place, parent in enumerate(robot.parents):
+        if parent:
+            begin, end = origin[:, robot.bodies.index(parent)], origin[:, place]
+            parts += [begin, end, np.full_like(end, np.nan)]
+    return np.stack(parts or [origin[:, 0]], axis=1)
+
+
+def _points(points: Float[np.ndarray, "v 3"]) -> dict[str, Any]:
+    return {name: rounded(column) for name, column in zip("xyz", np.round(points, 4).T, strict=True)}
+
+
+def _scene(low: np.ndarray, high: np.ndarray) -> dict[str, Any]:
+    ranges = {
+        f"{name}axis": {"range": [round(float(a), 4), round(float(b), 4)], "title": {"text": f"{name} [m]"}}
+        for name, a, b in zip("xyz", low, high, strict=True)
+    }
+    return ranges | {"aspectmode": "data", "camera": {"eye": {"x": 1.2, "y": -1.5, "z": 0.6}}}
+
+
+def _controls(times: Times) -> dict[str, Any]:
+    """Plotly's play button and slider."""
+    still = {"mode": "immediate", "transition": {"duration": 0}}
+    # pictures in three dimensions change only where they are drawn anew
+    play = still | {"fromcurrent": True, "frame": {"duration": FRAME_MS, "redraw": True}}
+    jump = still | {"frame": {"duration": 0, "redraw": True}}
+    buttons = [
+        {"label": "▶ play", "method": "animate", "args": [None, play]},
+        {"label": "❚❚ stop", "method": "animate", "args": [[None], jump]},
+    ]
+    steps = [
+        {"label": f"{time:.2f}", "method": "animate", "args": [[str(number)], jump]}
+        for number, time in enumerate(times)
+    ]
+    below = {"y": 0, "yanchor": "top"}
+    return {
+        "updatemenus": [
+            {"type": "buttons", "direction": "left", "showactive": False, "buttons": buttons}
+            | {"x": 0, "xanchor": "left", "pad": {"t": 40}}
+            | below
+        ],
+        "sliders": [
+            {"steps": steps, "x": 0.3, "len": 0.7, "pad": {"t": 30}, "ticklen": 0, "minorticklen": 0}
+            | {"currentvalue": {"prefix": "time ", "suffix": " s", "xanchor": "left"}}
+            | {"font": {"color": "rgba(0, 0, 0, 0)"}}  # of the steps, too many to be read
+            | below
+        ],
+    }
