@@ -9,7 +9,7 @@ command is held.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,15 @@ from poinsot.arrays import Vector
 from poinsot.estimators.shooting.problem import GaussianPrior
 from poinsot.models.contact_dynamics import ContactDynamics
 from poinsot.models.contacts import ContactSchedule
-from poinsot.models.sensors import Accelerometer, Gyro, JointPosition, JointVelocity, Orientation, Sensor
+from poinsot.models.sensors import (
+    Accelerometer,
+    Gyro,
+    JointPosition,
+    JointVelocity,
+    Orientation,
+    Readings,
+    Sensor,
+)
 
 from ..online.simulation.plant import Plant
 from .systems import START, Flown, System, noisy_readings, tracking_commands
@@ -39,6 +47,26 @@ class ModelNoise:
     speeds: float
 
 
+@dataclass(frozen=True)
+class Defects:
+    """What is wrong with sensors beside their noise, and what the estimator is not told.
+
+    Args:
+        position_step: of encoders [rad].
+        gyro_bias [rad/s], accelerometer_bias [m/s^2]: standard deviation of a constant error of each axis.
+        misalignment: standard deviation of the rotation vector by which the inertial unit is turned [rad].
+        delay: time steps of the plant by which readings are late.
+        dropped: share of the readings of each sensor that are missing.
+    """
+
+    position_step: float = 0.0
+    gyro_bias: float = 0.0
+    accelerometer_bias: float = 0.0
+    misalignment: float = 0.0
+    delay: int = 0
+    dropped: float = 0.0
+
+
 def fly_in_mujoco(
     system: System,
     plant: Plant,
@@ -47,6 +75,7 @@ def fly_in_mujoco(
     *,
     assumed: Float[np.ndarray, "l 10"] | None = None,
     settling: float = 0.0,
+    defects: Defects = Defects(),
 ) -> Flown:
     """Let a plant follow a system's reference, and read its sensors.
 
@@ -57,6 +86,7 @@ def fly_in_mujoco(
         rng: of the noise.
         assumed: (l, 10) of the bodies, as its controller has them; None: the description's.
         settling: how long it holds its first posture before the recording begins [s].
+        defects: of the sensors, whose delay is below a sample.
     """
     states, n, period = system.states, system.robot.model.nv, system.period
     steps = round(period / plant.timestep)
@@ -76,17 +106,23 @@ def fly_in_mujoco(
         free = dynamics(plant.q[None], plant.v[None], zero, none, slopes=True)
         command = tracking_commands(system, max(k, 0) * period, now[None], free)
         tau = system.drive.matrix @ command
-        plant.step(tau)
         if k >= 0:
             x[k], u[k] = now, command
-            read = _base_and_joints(now, plant.data.qacc[:3], system)
-            for values, sensor in zip(clean, system.sensors, strict=True):
-                values[k] = read[type(sensor)]
-        for _ in range(steps - 1):
+        for step in range(steps):
+            state = np.concatenate([plant.q, plant.v])
             plant.step(tau)
+            # readings that are late are of a moment in the sample before
+            of = k + (step > 0)
+            if step == -defects.delay % steps and 0 <= of < system.samples:
+                read = _base_and_joints(state, plant.data.qacc[:3], system)
+                for values, sensor in zip(clean, system.sensors, strict=True):
+                    values[of] = read[type(sensor)]
     scale = noise.command * np.abs(u).max(axis=0)
+    clean = _turned_and_biased(system.sensors, clean, defects, rng)
     readings = tuple(
-        noisy_readings(sensor, values, np.zeros(sensor.size), rng).without_last_effort()
+        _quantized_and_dropped(
+            noisy_readings(sensor, values, np.zeros(sensor.size), rng).without_last_effort(), defects, rng
+        )
         for sensor, values in zip(system.sensors, clean, strict=True)
     )
     sigma = np.repeat(START, n)
@@ -121,3 +157,27 @@ def _base_and_joints(x: Vector, acceleration: Vector, system: System) -> Mapping
         JointPosition: x[7:nq],
         JointVelocity: x[nq + 6 :],
     }
+
+
+def _turned_and_biased(
+    sensors: Sequence[Sensor], clean: Sequence[np.ndarray], defects: Defects, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Readings of an inertial unit that is turned against its frame, and biased."""
+    turn = Rotation.from_rotvec(defects.misalignment * rng.standard_normal(3))
+    bias = {Gyro: defects.gyro_bias, Accelerometer: defects.accelerometer_bias}
+    found = []
+    for sensor, values in zip(sensors, clean, strict=True):
+        if isinstance(sensor, Orientation):
+            values = (Rotation.from_quat(values) * turn).as_quat()
+        elif type(sensor) in bias:
+            values = turn.inv().apply(values) + bias[type(sensor)] * rng.standard_normal(3)
+        found.append(values)
+    return found
+
+
+def _quantized_and_dropped(readings: Readings, defects: Defects, rng: np.random.Generator) -> Readings:
+    values = readings.values.copy()
+    if defects.position_step and isinstance(readings.sensor, JointPosition):
+        values = defects.position_step * np.round(values / defects.position_step)
+    values[rng.random(len(values)) < defects.dropped] = np.nan
+    return Readings(readings.sensor, values)

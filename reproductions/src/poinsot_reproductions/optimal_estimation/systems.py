@@ -26,7 +26,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.spatial.transform import Rotation
 
-from poinsot.arrays import Matrix, Vector
+from poinsot.arrays import Matrix, Vector, carried_on
 from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem
 from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.exceptions import UnreadableFile
@@ -170,7 +170,7 @@ class Flown:
         """(N + 1, nx) states as sensors read them; what none reads is as at the start."""
         x = np.tile(self.start.mean, (self.system.samples, 1))
         states, n = self.system.states, self.system.robot.model.nv
-        read = {type(some.sensor): some.values for some in self.readings}
+        read = {type(some.sensor): _carried_on(some.values) for some in self.readings}
         if self.system.robot.floating_base:
             x[:, 3:7] = read[Orientation]
             x[:, self.system.robot.model.nq + 3 : self.system.robot.model.nq + 6] = read[Gyro]
@@ -183,6 +183,13 @@ class Flown:
             x = states.integrate(x, turn)
             x[:, -joints:] = read[JointVelocity]
         return x[stages.samples]
+
+
+def _carried_on(values: np.ndarray) -> np.ndarray:
+    """(S, width) readings, where there is none the last one before, or the first one."""
+    return np.column_stack(
+        [carried_on(column, column[np.isfinite(column).argmax()]) for column in values.T]
+    )
 
 
 def _from_start(encoder: JointPosition, values: np.ndarray, x: Vector, stages: Stages) -> np.ndarray:
