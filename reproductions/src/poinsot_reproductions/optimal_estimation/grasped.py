@@ -154,7 +154,11 @@ def animated(
 
 
 def object_errors(
-    grasped: GraspedObject, theta: Vector, sure: TrajectoryPosterior, truth: Inertial
+    grasped: GraspedObject,
+    theta: Vector,
+    sure: TrajectoryPosterior,
+    truth: Inertial,
+    widening: float = 1.0,
 ) -> ObjectErrors:
     """Compare an estimate with the truth.
 
@@ -163,11 +167,12 @@ def object_errors(
         theta: (10,) estimated.
         sure: with its covariance.
         truth: (10,) pi of the object in its frame.
+        widening: of the posterior's standard deviations.
     """
     pi = grasped.chart.to_inertial(theta)
     slopes = physical_slopes(pi) @ grasped.chart.jacobian(theta)
     estimated, true = physical(pi), physical(truth)
-    std = np.sqrt(np.einsum("ip, pq, iq -> i", slopes, sure.theta, slopes))
+    std = widening * np.sqrt(np.einsum("ip, pq, iq -> i", slopes, sure.theta, slopes))
     along = np.linalg.norm(slopes @ sure.unobservable, axis=1) / np.linalg.norm(slopes, axis=1)
     return ObjectErrors(
         100 * float(estimated[0] / true[0] - 1.0),

@@ -187,9 +187,7 @@ class Flown:
 
 def _carried_on(values: np.ndarray) -> np.ndarray:
     """(S, width) readings, where there is none the last one before, or the first one."""
-    return np.column_stack(
-        [carried_on(column, column[np.isfinite(column).argmax()]) for column in values.T]
-    )
+    return np.column_stack([carried_on(column, column[np.isfinite(column).argmax()]) for column in values.T])
 
 
 def _from_start(encoder: JointPosition, values: np.ndarray, x: Vector, stages: Stages) -> np.ndarray:
