@@ -160,6 +160,8 @@ def test_the_case_has_its_parts():
     assert set(OPTIMAL_ESTIMATION.parts) == {
         "parametrizations",
         "rollouts",
+        "sphere",
+        "arm",
         "statistics",
         "crazyflie",
     }

@@ -66,8 +66,8 @@ FOOT_RADIUS = 0.005
 MAX_STEPS = 100
 
 STEP_TOLERANCE = 1e-3
-"""The iteration ends at a full step of so many standard deviations. The chart bends over what the data leave open of the
-object's shape, and shorter Gauss-Newton steps go to and fro."""
+"""The iteration ends at a full step of so many standard deviations. The chart bends over what the data leave open of
+the object's shape, and shorter Gauss-Newton steps go to and fro."""
 CLEAN, DEFECTS = "clean sensors", "sensors with defects"
 QUALITIES: Mapping[str, Defects] = {
     CLEAN: Defects(),
@@ -215,7 +215,7 @@ def run(seed: int, quick: bool = False, say: Say = lambda _: None) -> Reproducti
     rng = np.random.default_rng(seed)
     held, results = unknown_object(rng), {}
     for name in (CLEAN,) if quick else QUALITIES:
-        flown, grasped = carry(held, rng, QUALITIES[name], SAMPLES // 4 if quick else SAMPLES)
+        flown, grasped = carry(held, rng, QUALITIES[name], SAMPLES // 8 if quick else SAMPLES)
         watch.lap(f"simulation, {name}")
         results[name] = Carried(flown, grasped, solve(flown, grasped), held)
         say(name)

@@ -111,9 +111,9 @@ def fly_in_mujoco(
         for step in range(steps):
             state = np.concatenate([plant.q, plant.v])
             plant.step(tau)
-            # readings that are late are of a moment in the sample before
-            of = k + (step > 0)
-            if step == -defects.delay % steps and 0 <= of < system.samples:
+            # readings that are late are of a moment in the sample before, where there is one
+            of, first = k + (step > 0), k + step == 0 and not before
+            if (step == -defects.delay % steps or first) and 0 <= of < system.samples:
                 read = _base_and_joints(state, plant.data.qacc[:3], system)
                 for values, sensor in zip(clean, system.sensors, strict=True):
                     values[of] = read[type(sensor)]
