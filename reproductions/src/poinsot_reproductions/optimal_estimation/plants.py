@@ -164,7 +164,7 @@ def _turned_and_biased(
 ) -> list[np.ndarray]:
     """Readings of an inertial unit that is turned against its frame, and biased."""
     turn = Rotation.from_rotvec(defects.misalignment * rng.standard_normal(3))
-    bias = {Gyro: defects.gyro_bias, Accelerometer: defects.accelerometer_bias}
+    bias: dict[type[Sensor], float] = {Gyro: defects.gyro_bias, Accelerometer: defects.accelerometer_bias}
     found = []
     for sensor, values in zip(sensors, clean, strict=True):
         if isinstance(sensor, Orientation):

@@ -447,7 +447,9 @@ def _is_impossible(part: ElementTree.Element) -> bool:
     """Whether it is an inertia that MuJoCo refuses; what the link is welded to gets its own from Pinocchio's model."""
     if part.tag != "inertial" or (inertia := part.find("inertia")) is None:
         return False
-    xx, xy, xz, yy, yz, zz = (float(inertia.get(name, 0.0)) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    xx, xy, xz, yy, yz, zz = (
+        float(inertia.get(name, 0.0)) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+    )
     return bool(np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])[0] <= 0)
 
 
