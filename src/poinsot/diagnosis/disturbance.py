@@ -112,9 +112,14 @@ class Disturbance(Check):
 
 def _residuals_without(solved: Solved, stretch: slice) -> np.ndarray:
     """(N, n) residuals of all rows with parameters from all but those around a stretch."""
+    W, y = solved.dense.W, solved.dense.y
     width = stretch.stop - stretch.start
-    kept = np.delete(np.arange(solved.rows), slice(max(stretch.start - width, 0), stretch.stop + width))
-    return np.asarray(solved.dense.y - solved.dense.W @ solved.of(kept).theta)
+    kept = np.ones(len(y), dtype=bool)
+    kept[max(stretch.start - width, 0) : stretch.stop + width] = False
+    A = (W[kept] / solved.sigma[:, None]).reshape(-1, W.shape[2])
+    norms = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+    theta = np.linalg.lstsq(A / norms, (y[kept] / solved.sigma).reshape(-1), rcond=1e-8)[0] / norms
+    return np.asarray(y - W @ theta)
 
 
 def _extent(e: np.ndarray, stretch: slice) -> slice:
