@@ -367,7 +367,7 @@ NOTES = (
     "sphere is known; the ten parameters of the sphere are not.",
     "The singularity is a point: a start whose moments differ by rounding is regular, as V_theta_theta is factorized "
     "in units of its own diagonal. The Schur complement alone then converges too, as it does with a prior of theta.",
-    "MuJoCo's time step is the recording's period, and it integrates as the estimator does: on a finer one the fast arm "
-    "would have errors of integration above the noise of its tachometers.",
+    "MuJoCo's time step is the recording's period, and it integrates as the estimator does: with a finer one the fast "
+    "arm would have errors of integration above the noise of its tachometers.",
     "The paper shows this case in its video, without numbers.",
 )
