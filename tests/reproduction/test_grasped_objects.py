@@ -1,6 +1,7 @@
 """Objects that robots hold: their chart, robots and sensors in MuJoCo, and the claims of both cases in short."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
@@ -15,8 +16,8 @@ from poinsot.inertia.parameters import center_of_mass, change_frame
 from poinsot.models.sensors import Gyro, JointPosition, JointVelocity
 from poinsot_reproductions.animation import FRAMES, DrawnBodies, robot_animation
 from poinsot_reproductions.online.simulation.plant import Plant
-from poinsot_reproductions.optimal_estimation import arm, sphere
-from poinsot_reproductions.optimal_estimation.grasped import GraspedObject, object_errors
+from poinsot_reproductions.optimal_estimation import arm, grasped, sphere
+from poinsot_reproductions.optimal_estimation.grasped import GraspedObject
 from poinsot_reproductions.optimal_estimation.plants import Defects, fly_in_mujoco
 from references.robots import described
 
@@ -39,6 +40,12 @@ def robot():
 @pytest.fixture(scope="module")
 def flight():
     return sphere.fly_with_sphere(np.random.default_rng(4), 200)
+
+
+@pytest.fixture(scope="module")
+def solved(flight):
+    start = sphere.uniform_sphere(0.4, 0.05, np.array([0.05, 0.0, 0.0]))
+    return sphere.solve(flight[0], sphere.ATTEMPTS[sphere.REFERENCE], start)
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +152,7 @@ def test_defects_are_those_that_were_asked_for():
         plant = Plant(system.robot, timestep=sphere.PERIOD / 4, effort_limits=np.full(8, np.inf))
         return fly_in_mujoco(system, plant, sphere.NOISE, np.random.default_rng(3), defects=defects)
 
-    system = sphere.replace(system, samples=100)
+    system = replace(system, samples=100)
     clean, bad = flown(Defects()), flown(defects)
     np.testing.assert_array_equal(clean.x, bad.x)
     read = {type(each.sensor): each.values for each in bad.readings}
@@ -166,16 +173,12 @@ def test_defects_are_those_that_were_asked_for():
 # ------------------------------------------------------------------------------------------------------------ the cases
 
 
-def test_renewing_the_chart_keeps_the_body(flight, monkeypatch):
+def test_renewing_the_chart_keeps_the_body(flight, solved, monkeypatch):
     """In parts of three iterations the same minimum is found."""
-    flown, _ = flight
-    start = sphere.uniform_sphere(0.4, 0.05, np.array([0.05, 0.0, 0.0]))
-    attempt = sphere.ATTEMPTS[sphere.REFERENCE]
-    whole = sphere.solve(flown, attempt, start)
     monkeypatch.setattr(sphere, "RENEWAL", 3)
-    parts = sphere.solve(flown, attempt, start)
+    parts = sphere.solve(flight[0], solved.attempt, solved.objects[0])
     assert len(parts.parts) > 1 and parts.iterations == len(parts.costs) - 1 == len(parts.objects) - 1
-    assert parts.last.cost == pytest.approx(whole.last.cost, abs=1e-6)
+    assert parts.last.cost == pytest.approx(solved.last.cost, abs=1e-6)
 
 
 def test_only_the_null_space_solves_from_equal_moments():
@@ -204,21 +207,21 @@ def test_the_object_in_the_gripper_in_short(tmp_path):
     assert "estimated object" in (tmp_path / "arm.html").read_text()
 
 
-def test_errors_of_an_object_are_those_of_its_quantities(robot):
-    grasped = GraspedObject.at(robot, sphere.TIP, LogCholesky())
+def test_errors_of_an_object_are_those_of_its_quantities(robot, solved, monkeypatch):
+    held = GraspedObject.at(robot, sphere.TIP, LogCholesky())
     truth = sphere.uniform_sphere(0.5, 0.07, np.array([0.07, 0.0, 0.0]))
-    found = change_frame(
-        np.block([[np.eye(3), np.array([[0.003], [0], [0.004]])], [np.zeros((1, 3)), 1]]), truth
-    )
-    theta = grasped.chart.from_inertial(1.02 * found)
-
+    T = np.eye(4)
+    T[:3, 3] = 0.003, 0.0, 0.004
+    theta = held.chart.from_inertial(1.02 * change_frame(T, truth))
     # of the density, alpha, nothing is known
     sure = TrajectoryPosterior(1e-4 * np.eye(10), (), (), np.eye(10)[:, :1], ())
-    errors = object_errors(grasped, theta, sure, truth)
+    monkeypatch.setattr(grasped, "posterior", lambda problem, at: sure)
+    found = replace(solved.last, at=replace(solved.last.at, theta=theta))
+    errors = grasped.object_errors(held, found, truth)
     assert errors.mass_percent == pytest.approx(2.0) and errors.center_of_mass == pytest.approx(0.005)
     assert errors.std["mass"] is None and errors.std["cx"] == pytest.approx(0.01)
     assert errors.outside_intervals == []
-    assert object_errors(grasped, theta, sure, truth, 0.1).outside_intervals == ["cx", "cz"]
+    assert grasped.object_errors(held, found, truth, 0.1).outside_intervals == ["cx", "cz"]
 
 
 def test_an_animation_shows_each_body_where_it_is(robot, rng):

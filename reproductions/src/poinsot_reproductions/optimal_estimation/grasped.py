@@ -19,7 +19,9 @@ from jaxtyping import Float
 
 from poinsot.arrays import Inertial, Matrix, States, Vector
 from poinsot.estimate import NORMAL_95
-from poinsot.estimators.shooting.posterior import TrajectoryPosterior
+from poinsot.estimators.shooting.ddp import ShootingSolution
+from poinsot.estimators.shooting.posterior import posterior
+from poinsot.exceptions import NotIdentifiable
 from poinsot.inertia.parameters import change_frame
 from poinsot.inertia.parametrization import Parametrization
 from poinsot.models.articulated import Articulated
@@ -154,33 +156,32 @@ def animated(
 
 
 def object_errors(
-    grasped: GraspedObject,
-    theta: Vector,
-    sure: TrajectoryPosterior,
-    truth: Inertial,
-    widening: float = 1.0,
+    grasped: GraspedObject, solution: ShootingSolution, truth: Inertial, widening: float = 1.0
 ) -> ObjectErrors:
-    """Compare an estimate with the truth.
+    """Compare an estimate with the truth; where it has no covariance, there are no standard deviations.
 
     Args:
         grasped: the chart.
-        theta: (10,) estimated.
-        sure: with its covariance.
+        solution: the estimate, whose theta is the object's.
         truth: (10,) pi of the object in its frame.
         widening: of the posterior's standard deviations.
     """
-    pi = grasped.chart.to_inertial(theta)
-    slopes = physical_slopes(pi) @ grasped.chart.jacobian(theta)
+    pi = grasped.chart.to_inertial(solution.theta)
+    slopes = physical_slopes(pi) @ grasped.chart.jacobian(solution.theta)
     estimated, true = physical(pi), physical(truth)
-    std = widening * np.sqrt(np.einsum("ip, pq, iq -> i", slopes, sure.theta, slopes))
-    along = np.linalg.norm(slopes @ sure.unobservable, axis=1) / np.linalg.norm(slopes, axis=1)
+    std: list[float | None] = [None] * len(PHYSICAL)
+    try:
+        sure = posterior(solution.problem, solution.at)
+    except NotIdentifiable:
+        pass
+    else:
+        values = widening * np.sqrt(np.einsum("ip, pq, iq -> i", slopes, sure.theta, slopes))
+        along = np.linalg.norm(slopes @ sure.unobservable, axis=1) / np.linalg.norm(slopes, axis=1)
+        std = [float(v) if a <= UNMOVED else None for v, a in zip(values, along, strict=True)]
     return ObjectErrors(
         100 * float(estimated[0] / true[0] - 1.0),
         float(np.linalg.norm(estimated[1:4] - true[1:4])),
         dict(zip(PHYSICAL, estimated.tolist(), strict=True)),
         dict(zip(PHYSICAL, true.tolist(), strict=True)),
-        {
-            name: float(value) if a <= UNMOVED else None
-            for name, value, a in zip(PHYSICAL, std, along, strict=True)
-        },
+        dict(zip(PHYSICAL, std, strict=True)),
     )

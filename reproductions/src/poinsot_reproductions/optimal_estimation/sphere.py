@@ -31,7 +31,6 @@ import numpy as np
 from poinsot.arrays import Inertial, Vector
 from poinsot.estimate import Status
 from poinsot.estimators.shooting.ddp import DDP, ShootingSolution
-from poinsot.estimators.shooting.posterior import posterior
 from poinsot.estimators.shooting.problem import GaussianPrior
 from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
 from poinsot.inertia.log_cholesky import LogCholesky
@@ -289,7 +288,7 @@ def _row(name: str, solved: Solved, sphere: Inertial) -> dict[str, Any]:
     }
     if not last.status.converged:
         return row
-    errors = object_errors(solved.grasped, last.theta, posterior(last.problem, last.at), sphere)
+    errors = object_errors(solved.grasped, last, sphere)
     return row | {
         "mass_error_percent": errors.mass_percent,
         "center_of_mass_error_m": errors.center_of_mass,
