@@ -1,6 +1,6 @@
 """ANYmal with a Kinova arm carries an unknown object in its gripper (Martinez et al. 2024, Fig. 2, top).
 
-It stands on its four feet, sways its trunk and swings its arm, in MuJoCo at 1 kHz; the recording has 250 Hz. MuJoCo's
+It stands on its four feet, sways its trunk and swings its arm, in MuJoCo at 1 kHz; the recording has 500 Hz. MuJoCo's
 ground is soft and its feet are balls; the estimator has rigid contacts at points. Encoders, tachometers, an IMU on the
 trunk and the torques of all joints are read with noise, and once more with the defects of real sensors.
 
@@ -50,7 +50,7 @@ SWAY = (0.01, 0.01, 0.02, 0.03, 0.03, 0.03)
 """Of the trunk [m], [rad], between 0.3 and 0.8 Hz."""
 SWING = (0.2, 0.16, 0.14, 0.14, 0.13, 0.12)
 """Of the arm's joints, between 0.4 and 1 Hz: below the speeds that the description allows [rad]."""
-SAMPLES, PERIOD, TIMESTEP, SETTLING = 1000, 0.004, 0.001, 1.0
+SAMPLES, PERIOD, TIMESTEP, SETTLING = 1500, 0.002, 0.001, 1.0
 """Of the recording and of the simulation [s], and how long the robot stands before [s]."""
 NOISE = ModelNoise(command=0.01, speeds=3e-4)
 """Torques are read to 1 % of the largest. Contacts that are soft and feet that roll move speeds by 1e-4 in a step."""
@@ -215,7 +215,7 @@ def run(seed: int, quick: bool = False, say: Say = lambda _: None) -> Reproducti
     rng = np.random.default_rng(seed)
     held, results = unknown_object(rng), {}
     for name in (CLEAN,) if quick else QUALITIES:
-        flown, grasped = carry(held, rng, QUALITIES[name], SAMPLES // 8 if quick else SAMPLES)
+        flown, grasped = carry(held, rng, QUALITIES[name], SAMPLES // 10 if quick else SAMPLES)
         watch.lap(f"simulation, {name}")
         results[name] = Carried(flown, grasped, solve(flown, grasped), held)
         say(name)

@@ -86,7 +86,7 @@ def fly_in_mujoco(
         rng: of the noise.
         assumed: (l, 10) of the bodies, as its controller has them; None: the description's.
         settling: how long it holds its first posture before the recording begins [s].
-        defects: of the sensors, whose delay is below a sample.
+        defects: of the sensors.
     """
     states, n, period = system.states, system.robot.model.nv, system.period
     steps = round(period / plant.timestep)
@@ -111,12 +111,14 @@ def fly_in_mujoco(
         for step in range(steps):
             state = np.concatenate([plant.q, plant.v])
             plant.step(tau)
-            # readings that are late are of a moment in the sample before, where there is one
-            of, first = k + (step > 0), k + step == 0 and not before
-            if (step == -defects.delay % steps or first) and 0 <= of < system.samples:
+            # a reading is late: it is of so many steps before; the first ones are of the beginning
+            due, begins = k * steps + step + defects.delay, k + step == 0 and not before
+            if begins or due % steps == 0:
                 read = _base_and_joints(state, plant.data.qacc[:3], system)
-                for values, sensor in zip(clean, system.sensors, strict=True):
-                    values[of] = read[type(sensor)]
+                for of in range(0 if begins else max(due // steps, 0), due // steps + 1):
+                    for values, sensor in zip(clean, system.sensors, strict=True):
+                        if of < system.samples:
+                            values[of] = read[type(sensor)]
     scale = noise.command * np.abs(u).max(axis=0)
     clean = _turned_and_biased(system.sensors, clean, defects, rng)
     readings = tuple(
