@@ -196,7 +196,8 @@ def test_only_the_null_space_solves_from_equal_moments():
     assert all(len(values) == len(c.time) for c in result.curves.values() for values in c.lines.values())
 
 
-def test_the_object_in_the_gripper_in_short(tmp_path):
+def test_the_object_in_the_gripper_in_short(tmp_path, monkeypatch):
+    monkeypatch.setattr(arm, "SETTLING", 0.2)
     result = arm.run(2, quick=True)
     json.dumps([result.rows, result.figures, result.notes])
     assert result.figures["converged"]
