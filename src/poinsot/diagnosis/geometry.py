@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-import pinocchio as pin
 
 from ..arrays import Vector
 from ..estimate import Finding, Severity, Unchecked
+from ..models.rotations import skew
 from ..regression.inverse_dynamics import InverseDynamics
 from .case import Examination
 from .check import Cause, Check
@@ -31,10 +31,11 @@ MOMENTS = ("mx", "my", "mz")
 def displaced(
     joint: int, longer: float, turn: Vector, problem: InverseDynamics, x: Vector, _: Vector
 ) -> InverseDynamics:
-    """The frame of a joint further from its parent's by a part x longer, and turned by x turn in its own [rad]."""
+    """The frame of a joint further from its parent by a part x longer, and turned by x [rad] about turn in its own."""
     model = problem.robot.model.copy()
     place = model.jointPlacements[joint + 1]
-    place.rotation = place.rotation @ pin.exp3(x[0] * turn)
+    K = skew(turn)
+    place.rotation = place.rotation @ (np.eye(3) + np.sin(x[0]) * K + (1 - np.cos(x[0])) * K @ K)
     place.translation = place.translation * (1 + x[0] * longer)
     return problem.with_robot(replace(problem.robot, model=model))
 
