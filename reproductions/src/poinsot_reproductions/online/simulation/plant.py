@@ -1,7 +1,7 @@
 """A robot in MuJoCo, an independent simulator, made from the same description as Pinocchio's model.
 
 Both read one URDF. Drawings and collision shapes are left out, and what the description says of damping, dry friction
-and rotors, so that both have the same equations of motion; feet get spheres at the corners of their soles. A free joint
+and rotors, so that both have the same equations of motion; feet are spheres, a sole one at each corner. A free joint
 of MuJoCo has its linear velocity in the world and its quaternion as w, x, y, z, Pinocchio's in the base, x, y, z, w:
 
     v_mj = T v,  T = diag(R, 1, 1)         M = T^T M_mj T
@@ -12,9 +12,10 @@ Everything that leaves a plant is in Pinocchio's conventions and order.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 from xml.etree import ElementTree
 
 import mujoco
@@ -35,19 +36,58 @@ SLAB_DEPTH = 0.5
 
 
 @dataclass(frozen=True)
-class Sole:
-    """The rectangle of a foot that touches the ground, level in its body's frame.
+class Foot(ABC):
+    """The part of a body that touches the ground.
 
     Args:
         body: that it is part of.
+    """
+
+    body: str
+
+    size: ClassVar[int]
+    """Components of what the ground does to it: 3 is a force, 6 a force and a moment."""
+    in_world: ClassVar[bool]
+    """Whether these are in the world's axes, else in the body's."""
+
+    @property
+    @abstractmethod
+    def centre(self) -> Vector:
+        """(3,) where a controller places it, in the body's frame [m]."""
+
+    @property
+    @abstractmethod
+    def extents(self) -> tuple[float, float]:
+        """Half its length and half its width, along x and y of its body [m]."""
+
+    @property
+    @abstractmethod
+    def spheres(self) -> tuple[np.ndarray, float]:
+        """(k, 3) centres in the body's frame, and the radius, of the spheres that collide [m]."""
+
+
+@dataclass(frozen=True)
+class Sole(Foot):
+    """The rectangle of a foot that touches the ground, level in its body's frame.
+
+    Args:
         height: its z in the body's frame [m]; below the ankle, so negative.
         half_length, half_width: along x and y [m].
     """
 
-    body: str
     height: float
     half_length: float
     half_width: float
+
+    size, in_world = 6, False
+
+    @property
+    def centre(self) -> Vector:
+        return np.array([0.0, 0.0, self.height])
+
+    @property
+    def extents(self) -> tuple[float, float]:
+        return self.half_length, self.half_width
 
     @property
     def corners(self) -> np.ndarray:
@@ -55,6 +95,37 @@ class Sole:
         return np.array(
             [(sx * self.half_length, sy * self.half_width, self.height) for sx in (1, -1) for sy in (1, -1)]
         )
+
+    @property
+    def spheres(self) -> tuple[np.ndarray, float]:
+        return self.corners + [0.0, 0.0, CORNER_RADIUS], CORNER_RADIUS
+
+
+@dataclass(frozen=True)
+class Ball(Foot):
+    """A ball that rolls on the ground, where it feels a force and no moment.
+
+    Args:
+        position: (3,) of its centre in the body's frame [m].
+        radius: [m].
+    """
+
+    position: tuple[float, float, float]
+    radius: float
+
+    size, in_world = 3, True
+
+    @property
+    def centre(self) -> Vector:
+        return np.array(self.position)
+
+    @property
+    def extents(self) -> tuple[float, float]:
+        return 0.0, 0.0
+
+    @property
+    def spheres(self) -> tuple[np.ndarray, float]:
+        return self.centre[None], self.radius
 
 
 @dataclass(frozen=True)
@@ -79,7 +150,7 @@ class Plant:
 
     Args:
         robot: read from a URDF, with free, revolute, continuous and prismatic joints, none locked.
-        soles: of its feet.
+        soles: its feet.
         ground: slabs on the floor z = 0.
         effort_limits: (n,) what motors can give [N m] or [N], 0 where there is none; None: the description's.
         timestep: [s].
@@ -95,7 +166,7 @@ class Plant:
         self,
         robot: Articulated,
         *,
-        soles: Sequence[Sole] = (),
+        soles: Sequence[Foot] = (),
         ground: Sequence[Slab] = (),
         effort_limits: Vector | None = None,
         timestep: float = TIMESTEP,
@@ -113,7 +184,11 @@ class Plant:
         self._bodies = np.array([int(joint.bodyid[0]) for joint in self._joints])
         self._base = robot.floating_base
         self._places()
+        for body, pi in zip(robot.bodies, robot.inertials, strict=True):
+            if abs(self.model.body_mass[self._body(body)] - pi[0]) > 1e-9 * pi[0]:
+                self.set_inertial(body, pi)
         self._sole_bodies = np.array([self._body(sole.body) for sole in self.soles], dtype=np.int64)
+        self._in_world = np.array([sole.in_world for sole in self.soles], dtype=np.bool_)
         owner = {int(body): k for k, body in enumerate(self._sole_bodies)}
         self._sole_of_geom = np.array(
             [owner.get(int(body), -1) for body in self.model.geom_bodyid], dtype=np.int64
@@ -209,15 +284,29 @@ class Plant:
         return given
 
     def wrenches(self) -> dict[str, Vector]:
-        """Foot -> (6,) force and moment of the ground about its body's origin, in its body's frame [N], [N m]."""
+        """Foot -> (6,) force and moment of the ground about its body's origin [N], [N m].
+
+        In its body's axes, or in the world's, as the foot says.
+        """
         data, contact = self.data, self.data.contact
         total = np.zeros((len(self.soles), 6))
         if data.ncon:
             _sum_wrenches(
                 contact.efc_address, contact.frame, contact.pos, contact.geom, self._sole_of_geom,
-                data.efc_force, data.xpos, data.xmat, self._sole_bodies, total,
+                data.efc_force, data.xpos, data.xmat, self._sole_bodies, self._in_world, total,
             )  # fmt: skip
         return {sole.body: wrench for sole, wrench in zip(self.soles, total, strict=True)}
+
+    @property
+    def feet(self) -> np.ndarray:
+        """(feet, 3) where their centres are [m]."""
+        data = self.data
+        return np.array(
+            [
+                data.xpos[body] + data.xmat[body].reshape(3, 3) @ sole.centre
+                for sole, body in zip(self.soles, self._sole_bodies, strict=True)
+            ]
+        ).reshape(-1, 3)
 
     # -- mass --------------------------------------------------------------------------------------------------------
 
@@ -270,8 +359,8 @@ def described_efforts(robot: Articulated) -> Vector:
 
 
 @njit(cache=True, error_model="numpy")
-def _sum_wrenches(address, frame, position, geoms, sole_of_geom, force, xpos, xmat, bodies, total):
-    """Add what each contact's (normal, tangential, tangential) force does to its sole, in the sole's body's frame."""
+def _sum_wrenches(address, frame, position, geoms, sole_of_geom, force, xpos, xmat, bodies, in_world, total):
+    """Add what each contact's (normal, tangential, tangential) force does to its sole, in the axes of its body or of the world."""
     for k in range(len(address)):
         at = address[k]
         if at < 0:
@@ -282,6 +371,8 @@ def _sum_wrenches(address, frame, position, geoms, sole_of_geom, force, xpos, xm
         if sole < 0:
             continue
         R, origin = xmat[bodies[sole]].reshape(3, 3), xpos[bodies[sole]]
+        if in_world[sole]:
+            R = np.eye(3)
         # a frame has the normal first, in its first row
         f = np.zeros(3)
         for i in range(3):
@@ -296,7 +387,7 @@ def _sum_wrenches(address, frame, position, geoms, sole_of_geom, force, xpos, xm
 
 
 def _compile(
-    robot: Articulated, soles: Sequence[Sole], ground: Sequence[Slab], timestep: float, touch: dict[str, Any]
+    robot: Articulated, soles: Sequence[Foot], ground: Sequence[Slab], timestep: float, touch: dict[str, Any]
 ) -> mujoco.MjModel:
     _check(robot, soles)
     spec = mujoco.MjSpec.from_string(_bare_description(robot))
@@ -323,11 +414,12 @@ def _compile(
             **floor,
         )
     for sole in soles:
-        for corner in sole.corners:
+        centres, radius = sole.spheres
+        for centre in centres:
             spec.body(sole.body).add_geom(
                 type=mujoco.mjtGeom.mjGEOM_SPHERE,
-                pos=[corner[0], corner[1], corner[2] + CORNER_RADIUS],
-                size=[CORNER_RADIUS, 0, 0],
+                pos=centre,
+                size=[radius, 0, 0],
                 mass=0.0,
                 **touch,
                 **foot,
@@ -335,7 +427,7 @@ def _compile(
     return spec.compile()
 
 
-def _check(robot: Articulated, soles: Sequence[Sole]) -> None:
+def _check(robot: Articulated, soles: Sequence[Foot]) -> None:
     allowed = {kinds.FREE, kinds.CONTINUOUS, kinds.PRISMATIC, kinds.REVOLUTE}
     if robot.source is None or robot.source.suffix != ".urdf" or robot.locked:
         raise InvalidModel(f"a plant of {robot.name!r} needs its URDF, with no joint locked")
@@ -348,6 +440,14 @@ def _check(robot: Articulated, soles: Sequence[Sole]) -> None:
             )
 
 
+def _is_impossible(part: ElementTree.Element) -> bool:
+    """Whether it is an inertia that MuJoCo refuses; what the link is welded to gets its own from Pinocchio's model."""
+    if part.tag != "inertial" or (inertia := part.find("inertia")) is None:
+        return False
+    xx, xy, xz, yy, yz, zz = (float(inertia.get(name, 0.0)) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    return bool(np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])[0] <= 0)
+
+
 def _bare_description(robot: Articulated) -> str:
     """The URDF with links, joints and inertia alone."""
     assert robot.source is not None
@@ -357,7 +457,7 @@ def _bare_description(robot: Articulated) -> str:
         if element.tag not in ("link", "joint"):
             root.remove(element)
         for part in list(element):
-            if part.tag in ("visual", "collision", "mimic"):
+            if part.tag in ("visual", "collision", "mimic") or _is_impossible(part):
                 element.remove(part)
     # without these MuJoCo changes inertias that it finds unlikely, and welds are bodies of their own
     compiler = {"balanceinertia": "false", "fusestatic": "true", "boundmass": "0", "boundinertia": "0"}
