@@ -115,7 +115,9 @@ def test_slopes_of_accelerations_and_forces(rng, case, chart):
     assert_slope(motion.forces_by.tau @ motion.effort_slope, differences[:, n:])
 
 
-@pytest.mark.parametrize("case", ["anymal, four points", "talos, two surfaces", "panda, a grip", "go1, balls"])
+@pytest.mark.parametrize(
+    "case", ["anymal, four points", "talos, two surfaces", "panda, a grip", "go1, balls"]
+)
 @pytest.mark.parametrize("chart", [LogCholesky(), ExponentialEigenvalue()], ids=["cholesky", "eigenvalue"])
 def test_slopes_of_an_impact(rng, case, chart):
     dynamics = dynamics_of(case, chart, bodies=2)

@@ -187,7 +187,7 @@ class ContactDynamics:
         frames = terms.frames((*self._contact_frames, *self.frames), q, v, a, slopes)
         if not slopes:
             return replace(motion, frames=frames)
-        r_q, r_v = self._inverse_dynamics_slopes(terms, replace(motion, frames=frames), v)
+        r_q, r_v = self._effort_slopes(terms, replace(motion, frames=frames))
         r_q, r_v = r_q + stiffness, r_v + joints.friction_slope(values.joints, v)
         s_q, s_v = self._constraint_slopes(frames, len(v))
         columns = np.concatenate(
@@ -226,7 +226,7 @@ class ContactDynamics:
         # ID_0 of the jump is the momentum that the impulses bring; speeds are 0 in it, as they last no time
         jump = after - v
         frames = terms.frames(self._contact_frames, q, after, zero, slopes=True)
-        r_q, _ = self._inverse_dynamics_slopes(terms, replace(motion, a=jump, frames=frames), zero)
+        r_q, _ = self._effort_slopes(terms, replace(motion, v=zero, a=jump, frames=frames))
         s_q = _stacked([c.velocity_by_q(frames[c.frame]) for c in self.contacts], len(v), v.shape[1])
         columns = np.concatenate(
             [
@@ -264,17 +264,15 @@ class ContactDynamics:
         gamma = [contact.residual(frames[contact.frame]) for contact in self.contacts]
         return J, np.concatenate([np.zeros((T, 0)), *gamma], axis=1)
 
-    def _inverse_dynamics_slopes(
-        self, terms: MotionTerms, motion: RobotMotion, v: JointSamples
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Of M a + b - J^T f by q and by v, at these speeds."""
+    def _effort_slopes(self, terms: MotionTerms, motion: RobotMotion) -> tuple[np.ndarray, np.ndarray]:
+        """Of M a + b - J^T f by q and by v."""
         at = [(c, motion.frames[c.frame], motion.forces[:, motion.rows(c.frame)]) for c in self.contacts]
-        wrenches = [np.zeros((len(v), 0)), *(c.wrench(frame, force) for c, frame, force in at)]
-        r_q, r_v = terms.inverse_dynamics_slopes(motion.q, v, motion.a, np.concatenate(wrenches, axis=1))
-        for c, frame, force in at:
-            if (turning := c.effort_by_q(frame, force)) is not None:
-                r_q = r_q - turning
-        return r_q, r_v
+        wrenches = [np.zeros((len(motion), 0)), *(c.wrench(frame, force) for c, frame, force in at)]
+        r_q, r_v = terms.inverse_dynamics_slopes(
+            motion.q, motion.v, motion.a, np.concatenate(wrenches, axis=1)
+        )
+        turning = [c.effort_by_q(frame, force) for c, frame, force in at]
+        return r_q - sum(each for each in turning if each is not None), r_v
 
     def _constraint_slopes(self, frames: Mapping[str, FrameMotion], T: int) -> tuple[np.ndarray, np.ndarray]:
         """(T, m, n) of J a + gamma by q and by v."""

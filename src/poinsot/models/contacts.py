@@ -1,8 +1,8 @@
 """Contacts: frames at which a robot touches the world, their constraints, and when they are closed.
 
 A contact is at a frame of a robot. While it is closed the frame keeps still: a point its place (three rows), a surface
-its place and its orientation (six rows); a ball rolls about its centre (three rows). As accelerations in the axes of the
-frame (Martinez et al. 2024, Eq. 2),
+its place and its orientation (six rows); a ball rolls (three rows). As accelerations in the axes of the frame (Martinez
+et al. 2024, Eq. 2),
 
     J a + gamma = 0,    gamma = dJ/dt v + damping * velocity
 

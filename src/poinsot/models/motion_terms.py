@@ -78,13 +78,12 @@ class MotionTerms:
         model = self.robot.model
         frames = [model.frames[frame_index(self.robot, contact.frame)] for contact in self.contacts]
         joints = tuple(dict.fromkeys(frame.parentJoint for frame in frames if frame.parentJoint > 0))
-        maps = np.zeros((len(joints), 6, 6 * len(frames)))
+        maps = np.zeros((len(joints), 6, len(frames), 6))
         for k, frame in enumerate(frames):
             if frame.parentJoint > 0:  # what touches a frame of the world moves nothing
-                own = slice(6 * k, 6 * k + 6)
-                maps[joints.index(frame.parentJoint), :, own] = frame.placement.toDualActionMatrix()
+                maps[joints.index(frame.parentJoint), :, k] = frame.placement.toDualActionMatrix()
         places = [self._place(joint) for joint in joints]
-        return np.array(places, dtype=np.int64), maps
+        return np.array(places, dtype=np.int64), maps.reshape(len(joints), 6, 6 * len(frames))
 
     def set_inertials(self, places: Sequence[int] | np.ndarray, pi: Float[np.ndarray, "_ 10"]) -> None:
         """Give the bodies at these places in the robot's `bodies` other ten parameters, in this thread."""

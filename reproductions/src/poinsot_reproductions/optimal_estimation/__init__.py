@@ -5,6 +5,7 @@ guesses             initial guesses
 parametrizations    Fig. 3: both charts, from bodies that are 70 % off
 rollouts            Table I: single shooting, feasibility-driven, multiple shooting
 statistics          errors against the covariance of the estimate, over many recordings
+go1_payload         Figs. 4 and 5: a quadruped walks with an unknown payload; go1_walk, robot_sensors
 
 Nothing of a case is imported before it runs.
 """
@@ -25,6 +26,7 @@ OPTIMAL_ESTIMATION = PartedCase(
         "parametrizations": simulated_in(__name__, "parametrizations"),
         "rollouts": simulated_in(__name__, "rollouts"),
         "statistics": simulated_in(__name__, "statistics"),
+        "go1-payload": simulated_in(__name__, "go1_payload"),
         "crazyflie": measured_in(__name__, "crazyflie", FLIGHTS),
     },
 )

@@ -1,6 +1,6 @@
 """Go1 walks with an unknown payload on its trunk: four cycles of a crawl in MuJoCo (Martinez et al. 2024, Sect. VI-C).
 
-One foot after the other swings while three stand. The whole-body controller takes the trunk for some body: the one of
+One foot after the other swings while three stand, and the trunk sways. The whole-body controller takes the trunk for some body: the one of
 the description, as if there were no payload, or an estimate.
 """
 
@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 from jaxtyping import Float
+from scipy.spatial.transform import Rotation
 
 from poinsot.arrays import Times, Vector
 from poinsot.estimators.online.belief import Tick
@@ -38,30 +39,47 @@ TURNED = 0.3
 DURATION = 14.0
 """[s]"""
 STRIDE = Stride(
-    length=0.02, height=0.06, shift=0.40, swing=0.41, start=1.1, settle=0.1, search=0.15, touch=1.5, lost=0.5, order=(2, 0, 3, 1)
+    length=0.02,
+    height=0.05,
+    shift=0.46,
+    swing=0.34,
+    start=1.1,
+    search=0.15,
+    settle=0.1,
+    touch=1.5,
+    lost=0.5,
+    order=(2, 0, 3, 1),
+    reach=0.7,
 )
-GAINS = Gains(height=250.0, turning=1500.0, centre=100.0, swing=600.0, joints=100.0, braking=30.0, holding=300.0)
-LIMITS = ContactLimits(friction=0.6, smallest_force=12.0, largest_force=400.0)
+GAINS = Gains(
+    height=250.0, turning=1500.0, centre=100.0, swing=600.0, joints=100.0, braking=30.0, holding=300.0
+)
+LIMITS = ContactLimits(friction=0.45, smallest_force=12.0, largest_force=400.0)
+SWAY, SWAY_HZ = (0.08, 0.08, 0.08), (0.9, 0.7, 0.5)
+"""Amplitudes [rad] and frequencies [Hz] with which the trunk rolls, pitches and yaws, so that its inertia shows."""
 CONTROLLER_SENSORS = StateSensors(force=0.2)
+
+
+def sway(time: float) -> tuple[Vector, Vector, Vector]:
+    """Rotation vector of the trunk [rad], its rate and acceleration: sines that grow in a second from the first step."""
+    since = max(time - STRIDE.start, 0.0)
+    grown = min(since, 1.0)
+    omega = 2 * np.pi * np.array(SWAY_HZ)
+    size, phase = np.array(SWAY) * grown**2 * (3 - 2 * grown), omega * since
+    return size * np.sin(phase), size * omega * np.cos(phase), -size * omega**2 * np.sin(phase)
 
 
 def payload(rng: np.random.Generator) -> Vector:
     """(10,) pi of a box on the trunk, in the trunk's frame: another place, size and orientation each time."""
     half = np.array(SIZE) * rng.uniform(0.8, 1.2, 3) / 2
     centre = np.array(PLACE) + np.array(PLACE_SPREAD) * rng.uniform(-1.0, 1.0, 3)
-    R = _rotation(TURNED * rng.standard_normal(3))
+    R = Rotation.from_rotvec(TURNED * rng.standard_normal(3)).as_matrix()
     J = np.empty((4, 4))
     # second moments of a box about its centre, m half^2 / 3 along its own axes
     J[:3, :3] = PAYLOAD_MASS * (R @ np.diag(half**2 / 3) @ R.T + np.outer(centre, centre))
     J[:3, 3] = J[3, :3] = PAYLOAD_MASS * centre
     J[3, 3] = PAYLOAD_MASS
     return from_pseudo_inertia(J)
-
-
-def _rotation(vector: Vector) -> np.ndarray:
-    from scipy.spatial.transform import Rotation
-
-    return np.asarray(Rotation.from_rotvec(vector).as_matrix())
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +127,7 @@ def walk(
         {TRUNK: Attached(own, load)},
         duration,
         gait=partial(Stepping, stride=STRIDE),
+        turning=sway,
         sensors=CONTROLLER_SENSORS,
         gains=GAINS,
         limits=LIMITS,

@@ -1,13 +1,16 @@
 """Sensors of a legged robot at 1 kHz, with noise and with the defects of real ones, and a recording at nodes of them.
 
-    readings    encoders, orientation, gyro, accelerometer, commanded torques, contacts of feet; every millisecond
-    at nodes    every D = `NODE`; with means over D, or over the two intervals about a node weighted by a triangle
+    readings    encoders, orientation, gyro, accelerometer, commanded torques, forces on feet; every millisecond
+    at nodes    every D = `NODE`: samples, means over D, or over both intervals about a node, weighted by a triangle
 
-A step of optimal estimation has v_k+1 = v_k + D a(q_k, v_k, u_k) and q_k+1 = q_k [+] D v_k+1. So v_k is the mean velocity
-from node k - 1 to k: the difference of positions, and the mean of a gyro, over this interval. And a at node k is the
-second difference of positions, which is the mean of the acceleration over both intervals about it, weighted by a
-triangle; so u_k is such a mean of torques, and the acceleration that a unit has integrated to velocities and differenced
-again is too.
+A step of optimal estimation has v_k+1 = v_k + D a(q_k, v_k, u_k) and q_k+1 = q_k [+] D v_k+1. So v_k is the mean
+velocity from node k - 1 to k: the difference of positions, and the mean of a gyro, over this interval. And a at node k
+is the second difference of positions, which is the mean of the acceleration over both intervals about it, weighted by
+a triangle; so u_k is such a mean of torques, and the acceleration that a unit has integrated to velocities, averaged
+over intervals and differenced again, is too.
+
+A foot stands where it has touched the ground for `EDGE` and will for as long. Between touching and standing the model
+does not hold: such nodes are doubtful, and have no readings of speeds and accelerations.
 """
 
 from __future__ import annotations
@@ -23,9 +26,9 @@ from scipy.spatial.transform import Rotation
 from poinsot.arrays import Times, Vector, carried_on
 from poinsot.recording import Recording
 
-NODE = 5
-"""Samples from one node to the next."""
-EDGE = 15
+NODE = 7
+"""Samples from one node to the next, an odd number, so that means are centred."""
+EDGE = 25
 """Samples at both ends of a stance in which a foot comes to rest, or leaves it: it does not count as standing."""
 IMU = "imu_link"
 
@@ -94,7 +97,9 @@ class Moved:
     force: Float[np.ndarray, "S feet"]
 
 
-def moved(time: Times, q: np.ndarray, v: np.ndarray, tau: np.ndarray, force: np.ndarray, unit: Vector) -> Moved:
+def moved(
+    time: Times, q: np.ndarray, v: np.ndarray, tau: np.ndarray, force: np.ndarray, unit: Vector
+) -> Moved:
     """What sensors of a robot with a floating base have to read.
 
     Args:
@@ -106,7 +111,9 @@ def moved(time: Times, q: np.ndarray, v: np.ndarray, tau: np.ndarray, force: np.
     speed = turned.apply(v[:, :3] + np.cross(v[:, 3:6], unit))
     steps = np.diff(speed, axis=0) / np.diff(time)[:, None] + [0.0, 0.0, 9.81]
     specific = turned[:-1].inv().apply(steps)
-    return Moved(time, q[:, 7:], q[:, 3:7], v[:, 3:6], np.concatenate([specific, specific[-1:]]), tau[:, 6:], force)
+    return Moved(
+        time, q[:, 7:], q[:, 3:7], v[:, 3:6], np.concatenate([specific, specific[-1:]]), tau[:, 6:], force
+    )
 
 
 def read(motion: Moved, quality: SensorQuality, rng: np.random.Generator) -> Moved:
@@ -124,7 +131,9 @@ def read(motion: Moved, quality: SensorQuality, rng: np.random.Generator) -> Mov
     joints = motion.joints + noise(quality.position, motion.joints.shape[1])
     if quality.position_step:
         joints = quality.position_step * np.round(joints / quality.position_step)
-    turned = Rotation.from_quat(motion.orientation) * askew * Rotation.from_rotvec(noise(quality.orientation, 3))
+    turned = (
+        Rotation.from_quat(motion.orientation) * askew * Rotation.from_rotvec(noise(quality.orientation, 3))
+    )
     gyro = askew.inv().apply(motion.gyro) + bias(quality.gyro_bias) + noise(quality.gyro, 3)
     acceleration = askew.inv().apply(motion.acceleration) + bias(quality.accelerometer_bias)
     readings = [
@@ -145,8 +154,14 @@ def read(motion: Moved, quality: SensorQuality, rng: np.random.Generator) -> Mov
 # ------------------------------------------------------------------------------------------------------------- at nodes
 
 
-def at_nodes(readings: Moved, joints: Sequence[str], feet: Sequence[str], closes_above: float, standing: tuple[float, float]) -> tuple[Recording, Bool[np.ndarray, "K"]]:
-    """A recording with a sample at each node.
+def at_nodes(
+    readings: Moved,
+    joints: Sequence[str],
+    feet: Sequence[str],
+    closes_above: float,
+    standing: tuple[float, float],
+) -> tuple[Recording, Bool[np.ndarray, "K"]]:
+    """A recording with a sample at each node, and which nodes are doubtful.
 
     Args:
         readings: every millisecond.
@@ -156,8 +171,7 @@ def at_nodes(readings: Moved, joints: Sequence[str], feet: Sequence[str], closes
     """
     nodes = np.arange(NODE, len(readings.time) - NODE, NODE)
     still = (readings.time >= standing[0]) & (readings.time < standing[1])
-    q = _about(readings.joints, nodes, np.ones(NODE))
-    before = _about(readings.joints, nodes - NODE, np.ones(NODE))
+    q, before = readings.joints[nodes], readings.joints[nodes - NODE]
     dt = NODE * float(readings.time[1] - readings.time[0])
     triangle = 1.0 - np.abs(np.arange(-NODE + 1, NODE)) / NODE
     orientation = readings.orientation[nodes]
@@ -171,9 +185,13 @@ def at_nodes(readings: Moved, joints: Sequence[str], feet: Sequence[str], closes
     closed = stands[nodes]
     # within a node's interval
     doubtful = binary_dilation((touching & ~stands).any(axis=1), np.ones(2 * NODE + 1))[nodes]
+    # speeds and accelerations change there within a node
+    for moving in (gyro, acceleration):
+        moving[doubtful] = np.nan
+    velocity = np.where(doubtful[:, None], np.nan, (q - before) / dt)
     columns = {
         **_named("position", joints, q, "rad"),
-        **_named("velocity", joints, (q - before) / dt, "rad/s"),
+        **_named("velocity", joints, velocity, "rad/s"),
         **_named("torque", joints, torque, "N m"),
         **_named(f"orientation.{IMU}", "xyzw", orientation, "1"),
         **_named(f"gyro.{IMU}", "xyz", gyro, "rad/s"),
@@ -189,7 +207,9 @@ def at_nodes(readings: Moved, joints: Sequence[str], feet: Sequence[str], closes
     return recording, doubtful
 
 
-def _named(quantity: str, ends: Sequence[str], values: np.ndarray, unit: str) -> dict[str, tuple[np.ndarray, str]]:
+def _named(
+    quantity: str, ends: Sequence[str], values: np.ndarray, unit: str
+) -> dict[str, tuple[np.ndarray, str]]:
     return {f"{quantity}.{end}": (values[:, k], unit) for k, end in enumerate(ends)}
 
 

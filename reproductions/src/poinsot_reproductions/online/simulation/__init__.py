@@ -1,4 +1,4 @@
-"""The loop that an estimate closes: a legged robot in MuJoCo, its state estimator, a filter and a whole-body controller.
+"""The loop that an estimate closes: a legged robot in MuJoCo, its state estimator, a filter, a whole-body controller.
 
 legged_robot   Talos and Go1, ready to stand
 loads          masses that change while it moves

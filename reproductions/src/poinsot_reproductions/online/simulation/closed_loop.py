@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pinocchio as pin
 from threadpoolctl import threadpool_limits
 
 from poinsot.arrays import Vector
@@ -141,6 +142,10 @@ JointMotion = Callable[[float], Mapping[str, tuple[float, float]]]
 """Joint -> (position [rad], velocity [rad/s]) at a time [s]."""
 
 
+BaseTurning = Callable[[float], tuple[Vector, Vector, Vector]]
+"""Rotation vector of the base from where it stood [rad], its rate and acceleration, (3,) each, at a time [s]."""
+
+
 @dataclass(frozen=True, eq=False)
 class Scenario:
     """Motion, loads, ground and sensors of one run.
@@ -153,6 +158,7 @@ class Scenario:
         ground: slabs on the floor.
         gait: makes its gait from where it stands and its soles (left, right).
         joints: where joints go; those it does not name stay at home.
+        turning: how the base turns while it goes; None: it stays upright.
         sensors, gains, limits: see there.
         matched: whether other signals are delayed to match the feet's sensors before a filter processes them.
     """
@@ -164,6 +170,7 @@ class Scenario:
     ground: Sequence[Slab] = ()
     gait: Callable[[Kinematics, tuple[Sole, Sole]], Gait] = Standing
     joints: JointMotion = lambda time: {}
+    turning: BaseTurning | None = None
     sensors: StateSensors = field(default_factory=StateSensors)
     gains: Gains = field(default_factory=Gains)
     limits: ContactLimits = field(default_factory=ContactLimits)
@@ -391,9 +398,7 @@ class _Tasks:
             home[7:].copy(), np.zeros(n - 6), dofs, gains.joints, gains.damping(gains.joints), weight
         )
         base = kinematics.placement(kinematics.frame(legged.base)).copy()
-        self._height = FramePose(
-            legged.base, gains.height, gains.damping(gains.height), 100.0, (2,), base
-        )
+        self._height = FramePose(legged.base, gains.height, gains.damping(gains.height), 100.0, (2,), base)
         self._upright = FramePose(
             legged.base, gains.turning, gains.damping(gains.turning), 100.0, (3, 4, 5), base
         )
@@ -419,7 +424,13 @@ class _Tasks:
         self._swinging = ""
 
     def follow(self, time: float) -> None:
-        """Joints' references of a time; until then they stay where they are."""
+        """References of joints and of the base's orientation; until then they stay where they are."""
+        if self._scenario.turning is not None:
+            turned, rate, acceleration = self._scenario.turning(time)
+            R = pin.exp3(turned) @ self._height.placement.rotation
+            self._upright.placement = pin.SE3(R, self._height.placement.translation)
+            self._upright.velocity = np.concatenate([np.zeros(3), rate])
+            self._upright.acceleration = np.concatenate([np.zeros(3), acceleration])
         joints = self._scenario.legged.robot.joints
         for joint, (position, velocity) in self._scenario.joints(time).items():
             at = joints.index(joint)

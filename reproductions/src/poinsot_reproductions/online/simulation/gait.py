@@ -1,8 +1,8 @@
 """Where feet and centre of mass should be, tick by tick: standing, stepping in place, walking slowly.
 
-Steps are quasi-static: the centre of mass goes over the feet that stay (shift), another foot rises, moves and comes down
-(swing) until it feels the ground, early on a slab or late in a hole. Every touchdown is an impact. Shifts and swings
-follow
+Steps are quasi-static: the centre of mass goes over the feet that stay (shift), another foot rises, moves and comes
+down (swing) until it feels the ground, early on a slab or late in a hole. Every touchdown is an impact. Shifts and
+swings follow
 
     s(x) = 10 x^3 - 15 x^4 + 6 x^5,   at rest at both ends.
 """
@@ -86,6 +86,7 @@ class Stride:
         touch, lost: normal force above which a foot that comes down is on the ground, and below which one that
             stands has lost it [N].
         order: in which feet swing, by their places among the soles.
+        reach: how far the centre of mass goes from the middle of all feet to that of those that stay, 1 for all of it.
     """
 
     length: float = 0.0
@@ -99,6 +100,7 @@ class Stride:
     touch: float = 40.0
     lost: float = 5.0
     order: tuple[int, ...] = (1, 0)
+    reach: float = 1.0
 
 
 @dataclass(eq=False)
@@ -169,9 +171,7 @@ class Stepping(Gait):
             landing = foothold(self._start[swinging], self._steps, stride)
             landing[2] = sole.translation[2]
             level = pin.SE3(sole.rotation.copy(), sole.translation.copy())
-            self._phase = _Phase(
-                "swing", time, swinging, phase.centre_to, phase.centre_to, level, landing
-            )
+            self._phase = _Phase("swing", time, swinging, phase.centre_to, phase.centre_to, level, landing)
         elif phase.name == "swing" and since >= 0.5 * stride.swing:
             foot = self._soles[phase.swinging].body
             if wrenches[foot][2] > stride.touch:
@@ -180,8 +180,9 @@ class Stepping(Gait):
     def _shift(self, time: float, centre: Vector, kinematics: Kinematics) -> None:
         """Begin to bring the centre of mass over the middle of the feet that stay."""
         swinging = self._stride.order[self._steps % len(self._stride.order)]
-        staying = [frame for place, frame in enumerate(self._frames) if place != swinging]
-        above = np.mean([kinematics.placement(frame).translation[:2] for frame in staying], axis=0)
+        places = np.array([kinematics.placement(frame).translation[:2] for frame in self._frames])
+        above = np.delete(places, swinging, axis=0).mean(axis=0)
+        above = above + (1 - self._stride.reach) * (places.mean(axis=0) - above)
         self._phase = _Phase("shift", time, swinging, centre, above)
 
     def _swing(self, since: float) -> tuple[pin.SE3, Vector, Vector]:

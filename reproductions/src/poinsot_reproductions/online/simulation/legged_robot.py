@@ -103,13 +103,19 @@ def go1() -> LeggedRobot:
     for k, joint in enumerate(robot.joints):
         q[7 + k] = GO1_STANCE[joint.split("_")[1]]
     feet = tuple(Ball(f"{leg}_calf", *GO1_FOOT) for leg in GO1_LEGS)
-    return LeggedRobot(robot, feet, stand_on_ground(robot, q, feet), described_efforts(robot), "base", robot.joints)
+    return LeggedRobot(
+        robot, feet, stand_on_ground(robot, q, feet), described_efforts(robot), "base", robot.joints
+    )
 
 
 def _described(description: Path) -> Articulated:
-    path = Path(sysconfig.get_path("purelib"), "cmeel.prefix", "share", "example-robot-data", "robots", description)
+    path = Path(
+        sysconfig.get_path("purelib"), "cmeel.prefix", "share", "example-robot-data", "robots", description
+    )
     if not path.exists():
-        raise UnreadableFile(f"{description.name} is among the robot descriptions: pip install 'poinsot[robots]'")
+        raise UnreadableFile(
+            f"{description.name} is among the robot descriptions: pip install 'poinsot[robots]'"
+        )
     return load_robot(path, floating_base=True)
 
 

@@ -98,7 +98,7 @@ class Sole(Foot):
 
     @property
     def spheres(self) -> tuple[np.ndarray, float]:
-        return self.corners + [0.0, 0.0, CORNER_RADIUS], CORNER_RADIUS
+        return self.corners + np.array([0.0, 0.0, CORNER_RADIUS]), CORNER_RADIUS
 
 
 @dataclass(frozen=True)
@@ -360,7 +360,7 @@ def described_efforts(robot: Articulated) -> Vector:
 
 @njit(cache=True, error_model="numpy")
 def _sum_wrenches(address, frame, position, geoms, sole_of_geom, force, xpos, xmat, bodies, in_world, total):
-    """Add what each contact's (normal, tangential, tangential) force does to its sole, in the axes of its body or of the world."""
+    """Add each contact's (normal, tangential, tangential) force to the wrench of its sole."""
     for k in range(len(address)):
         at = address[k]
         if at < 0:
@@ -444,7 +444,9 @@ def _is_impossible(part: ElementTree.Element) -> bool:
     """Whether it is an inertia that MuJoCo refuses; what the link is welded to gets its own from Pinocchio's model."""
     if part.tag != "inertial" or (inertia := part.find("inertia")) is None:
         return False
-    xx, xy, xz, yy, yz, zz = (float(inertia.get(name, 0.0)) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    xx, xy, xz, yy, yz, zz = (
+        float(inertia.get(name, 0.0)) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+    )
     return bool(np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])[0] <= 0)
 
 

@@ -5,8 +5,8 @@
                      f_i in the friction pyramid of its sole, its centre of pressure inside
 
 f_i is the wrench of the ground on a sole, about the sole's centre, in its axes; on a ball it is a force in the world's
-axes. A foot in the air has f_i = 0. What bodies weigh comes from outside at every tick: this is where an estimate closes
-its loop.
+axes. A foot in the air has f_i = 0. What bodies weigh comes from outside at every tick: this is where an estimate
+closes its loop.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ class WholeBodyController:
         return Command(self._tau, z[:n].copy(), wrenches, solved)
 
     def _sole_jacobian(self, loads: Mapping[str, float] | None) -> Matrix:
-        """(k, n) of the soles' centres, in the axes of their wrenches; 0 of those in the air, whose wrench then is 0."""
+        """(k, n) of the soles' centres, in the axes of their wrenches; 0 of those in the air, whose wrench is 0."""
         kinematics, axes = self.kinematics, pin.ReferenceFrame
         J = np.zeros((self._size - self.robot.model.nv, self.robot.model.nv))
         for sole, own in zip(self.soles, self._wrenches, strict=True):
