@@ -97,7 +97,7 @@ class Contact(ABC):
 
 @dataclass(frozen=True, eq=False)
 class PointContact(Contact):
-    """A point that keeps its place and can turn: a ball foot. Three rows, a force [N]."""
+    """A point that keeps its place and can turn: a small foot. Three rows, a force [N]."""
 
     size: ClassVar[int] = 3
 

@@ -12,6 +12,8 @@ Standard deviations stated to the estimator, of a reading at a node:
                         constant errors c count as white ones of c sqrt(N) would, N readings: the mean has the std c
     torque, speeds      `TORQUE`, `SPEED`; of a node at which a foot comes to rest or leaves, `DOUBT` times as much
 
+A delay is not corrected; the estimate with commands as late as sensors may be says how far it may be off.
+
 Soft contacts and feet that creep disturb for about a tenth of a second, unlike white noise. Errors c that last for n
 nodes count as white ones of c sqrt(n): an error of 0.13 N m for 0.1 s counts as `TORQUE`.
 """
@@ -42,7 +44,7 @@ from ..normalized_errors import PHYSICAL, physical, physical_slopes
 from ..online.simulation.legged_robot import GO1_FOOT, GO1_LEGS
 from ..presentation import with_std
 from .go1_walk import DURATION, PAYLOAD_MASS, TRUNK, Walk, height_error, payload, swing_error, walk
-from .robot_sensors import CLEAN, DEFECTS, IMU, NODE, SensorQuality, at_nodes, moved, read
+from .robot_sensors import CLEAN, DEFECTS, IMU, NODE, Moved, SensorQuality, at_nodes, moved, read
 
 PAPER_KG, PAPER_ITERATIONS = 7.364, 27
 FEET = tuple(f"{leg}_foot" for leg in GO1_LEGS)
@@ -92,16 +94,18 @@ class Weighing:
     Args:
         estimate: of the ten parameters and the motion.
         own: (10,) of the trunk without payload. load: (10,) of the payload.
+        delayed: the estimate if sensors are late by as much as they may be; None: they are not.
     """
 
     estimate: Estimate
     own: Vector
     load: Vector
+    delayed: Estimate | None = None
 
     @property
     def pi(self) -> Vector:
         """(10,) of trunk and payload."""
-        return np.array([self.estimate.values[k] for k in range(10)])
+        return np.array(self.estimate.values[:10])
 
     @property
     def mass(self) -> float:
@@ -113,11 +117,16 @@ class Weighing:
         return 100 * (self.mass / float(self.load[0]) - 1)
 
     def quantities(self) -> dict[str, dict[str, Any]]:
-        """Mass, centre of mass and inertia about it, of trunk and payload: truth, estimate and standard deviation."""
+        """Mass, centre of mass and inertia about it, of trunk and payload: truth, estimate and standard deviation.
+
+        What a delay may change is part of the standard deviation.
+        """
         slopes = physical_slopes(self.pi)
         covariance = np.asarray(self.estimate.covariance)[:10, :10]
         std = np.sqrt(np.einsum("ij, jk, ik -> i", slopes, covariance, slopes))
         true, ours = physical(self.own + self.load), physical(self.pi)
+        if self.delayed is not None:
+            std = np.hypot(std, physical(np.array(self.delayed.values[:10])) - ours)
         return {
             name: {
                 "truth": float(true[k]),
@@ -161,6 +170,18 @@ def weigh(walked: Walk, load: Vector, quality: SensorQuality, rng: np.random.Gen
     frame = robot.model.frames[robot.model.getFrameId(IMU)]
     motion = moved(walked.time, walked.q, walked.v, walked.tau, walked.force, frame.placement.translation)
     readings = read(motion, quality, rng)
+    own = robot.inertials[robot.bodies.index(TRUNK)]
+    estimate = _estimated(walked, readings, quality)
+    if not quality.delay:
+        return Weighing(estimate, own, load)
+    commands = readings.torque.copy()
+    commands[quality.delay :] = readings.torque[: -quality.delay]
+    return Weighing(estimate, own, load, _estimated(walked, replace(readings, torque=commands), quality))
+
+
+def _estimated(walked: Walk, readings: Moved, quality: SensorQuality) -> Estimate:
+    """The trunk's parameters and the motion."""
+    robot = walked.robot.robot
     recording, doubtful = at_nodes(readings, robot.joints, FEET, CLOSES_ABOVE, STANDING)
     kept = recording.time >= STANDING[0]
     recording, doubtful = recording.between(STANDING[0], np.inf), doubtful[kept]
@@ -174,8 +195,7 @@ def weigh(walked: Walk, load: Vector, quality: SensorQuality, rng: np.random.Gen
     )
     log = problem.logs[0]
     log = WalkLog(**{field.name: getattr(log, field.name) for field in fields(log)}, doubtful=doubtful)
-    own = robot.inertials[robot.bodies.index(TRUNK)]
-    return Weighing(METHOD.solve(replace(problem, logs=(log,))), own, load)
+    return METHOD.solve(replace(problem, logs=(log,)))
 
 
 # ------------------------------------------------------------------------------------------------------------ the case
@@ -316,6 +336,6 @@ NOTES = (
     f"Readings every millisecond become nodes every {NODE} ms: differences and means that fit the integrator. Around "
     "each touchdown and lift-off speeds are not read and the model has more process noise.",
     "A gyro's bias is its mean while the robot stands; misalignment and the accelerometer's bias are part of the noise "
-    "stated. A delay is neither known nor corrected.",
+    "stated. The delay is known as a largest one: what it changes is part of the standard deviations, not corrected.",
     "The controller that walks again has the estimate of the sensors with defects.",
 )

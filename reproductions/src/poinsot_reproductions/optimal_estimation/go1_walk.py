@@ -1,6 +1,7 @@
 """Go1 walks with an unknown payload on its trunk: four cycles of a crawl in MuJoCo (Martinez et al. 2024, Sect. VI-C).
 
-One foot after the other swings while three stand, and the trunk sways. The whole-body controller takes the trunk for some body: the one of
+One foot after the other swings while three stand, and the trunk sways.
+The whole-body controller takes the trunk for some body: the one of
 the description, as if there were no payload, or an estimate.
 """
 
@@ -61,7 +62,10 @@ CONTROLLER_SENSORS = StateSensors(force=0.2)
 
 
 def sway(time: float) -> tuple[Vector, Vector, Vector]:
-    """Rotation vector of the trunk [rad], its rate and acceleration: sines that grow in a second from the first step."""
+    """Rotation vector of the trunk [rad], its rate and acceleration: sines that grow in a second from the first step.
+
+    Its acceleration is that of sines of constant size.
+    """
     since = max(time - STRIDE.start, 0.0)
     grown = min(since, 1.0)
     omega = 2 * np.pi * np.array(SWAY_HZ)

@@ -11,6 +11,8 @@ Gaps in readings are interpolated linearly. Multiple shooting accepts such a gue
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import accumulate
+from operator import mul
 from typing import TypeVar
 
 import numpy as np
@@ -99,7 +101,6 @@ class _Guess:
         return MotionTerms(self.robot).frames(tuple(frames), q, still, still)
 
     def _orientation(self, frames: dict[str, FrameMotion]) -> Rotation:
-        S = len(self.times)
         for kind in (Orientation, Pose):
             for sensor, values in self._of(kind):
                 is_read = np.isfinite(values).all(axis=1)
@@ -112,11 +113,8 @@ class _Guess:
                 rates = np.stack([interpolated(self.times, rate) for rate in values.T], axis=1)
                 rates = np.einsum("tij, tj -> ti", frames[sensor.frame].rotation, rates)
                 steps = Rotation.from_rotvec(rates[:-1] * np.diff(self.times)[:, None])
-                turned = [Rotation.identity()]
-                for step in steps:
-                    turned.append(turned[-1] * step)
-                return Rotation.concatenate(turned)
-        return Rotation.identity(S)
+                return Rotation.concatenate([*accumulate(steps, mul, initial=Rotation.identity())])
+        return Rotation.identity(len(self.times))
 
     def _place(self, R: np.ndarray, frames: dict[str, FrameMotion], feet: list[str]) -> np.ndarray:
         for kind in (Position, Pose):

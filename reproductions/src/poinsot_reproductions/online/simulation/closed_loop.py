@@ -26,7 +26,7 @@ from poinsot.estimators.online.publishing import RateLimit
 from .gait import Footing, Gait, Standing
 from .legged_robot import LeggedRobot
 from .measurements import Differentiator, StateEstimator, StateSensors
-from .plant import Plant, Slab, Sole
+from .plant import Foot, Plant, Slab
 from .tasks import CentreOfMass, FramePose, Kinematics, Posture, Task
 from .whole_body import ContactLimits, WholeBodyController, sole_frame
 
@@ -168,7 +168,7 @@ class Scenario:
     duration: float = 30.0
     actual: Mapping[str, Vector] = field(default_factory=dict)
     ground: Sequence[Slab] = ()
-    gait: Callable[[Kinematics, tuple[Sole, Sole]], Gait] = Standing
+    gait: Callable[[Kinematics, tuple[Foot, ...]], Gait] = Standing
     joints: JointMotion = lambda time: {}
     turning: BaseTurning | None = None
     sensors: StateSensors = field(default_factory=StateSensors)
