@@ -1,8 +1,7 @@
 """Go1 walks with an unknown payload on its trunk: four cycles of a crawl in MuJoCo (Martinez et al. 2024, Sect. VI-C).
 
-One foot after the other swings while three stand, and the trunk sways.
-The whole-body controller takes the trunk for some body: the one of
-the description, as if there were no payload, or an estimate.
+One foot after the other swings while three stand, and the trunk sways. The whole-body controller takes the trunk for
+some body: the one of the description, as if there were no payload, or an estimate.
 """
 
 from __future__ import annotations
