@@ -207,6 +207,25 @@ def test_contact_frames_stay_where_they_are_and_impacts_stop_them(rng):
     assert motion.rows("base") is None
 
 
+def test_a_ball_rolls_on_the_ground(rng):
+    """Its lowest point rests after an impact, and its centre accelerates as that of a rolling ball; by Pinocchio."""
+    dynamics = dynamics_of("go1, balls")
+    ball, model = dynamics.contacts[1], dynamics.parameters.robot.model
+    q, v, u, theta = a_state(dynamics, rng, 1)
+    after = dynamics.impact(q, v, theta).a
+    a = dynamics(q, after, u, theta).a
+    data, frame = model.createData(), model.getFrameId(ball.frame)
+    pin.forwardKinematics(model, data, q[0], after[0], a[0])
+    pin.updateFramePlacements(model, data)
+    world = pin.LOCAL_WORLD_ALIGNED
+    twist = pin.getFrameVelocity(model, data, frame, world).vector
+    change = pin.getFrameClassicalAcceleration(model, data, frame, world).vector
+    down = np.array([0, 0, -ball.radius])
+    for moved in (twist, change):
+        size = np.abs(moved).max()
+        np.testing.assert_allclose(moved[:3] + np.cross(moved[3:], down), 0, atol=1e-6 * size)
+
+
 def test_standing_feet_carry_the_weight():
     dynamics = dynamics_of("anymal, four points")
     robot = dynamics.parameters.robot
