@@ -38,6 +38,7 @@ from .models.efforts import KnownEffort as KnownEffort
 from .models.efforts import CurrentCurve as CurrentCurve
 from .models.efforts import WarmingFriction as WarmingFriction
 from .models.contacts import PointContact as PointContact
+from .models.contacts import BallContact as BallContact
 from .models.contacts import SurfaceContact as SurfaceContact
 from .models.contacts import ContactDetection as ContactDetection
 from .models.contacts import ContactSchedule as ContactSchedule

@@ -259,16 +259,6 @@ def test_what_is_missing_counts_for_nothing(talos, rng):
     np.testing.assert_array_equal(gone[1], expected)
 
 
-def test_slower_sensors_are_missing_in_between(talos):
-    sensor = Gyro(talos, 0.1, frame="imu_link")
-    readings = Readings.at(sensor, np.array([0, 4]), np.ones((2, 3)), 6)
-    assert len(readings) == 6
-    np.testing.assert_array_equal(np.isnan(readings.values[:, 0]), [False, True, True, True, False, True])
-    assert len(readings.some(slice(1, 5))) == 4
-    with pytest.raises(InvalidSignals, match="samples that the recording of 6 does not have"):
-        Readings.at(sensor, np.array([6]), np.ones((1, 3)), 6)
-
-
 def test_a_joint_without_limits_is_read_in_any_turn(rng):
     robot = random_robot(rng, 3, kinds="C")
     sensor = JointPosition(robot, 0.01)

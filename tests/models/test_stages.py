@@ -138,7 +138,6 @@ def test_along_a_motion_every_sample_comes_once(solo, rng):
                 stages.parameters,
                 stages.schedule.contacts_of(np.flatnonzero(stages.schedule.closed[sample]).tolist()),
                 stages.modes[0].frames,
-                stages.softness,
             )(
                 *(part.copy() for part in stages.states.split(x[node : node + 1])),
                 stages.u[sample : sample + 1],

@@ -187,7 +187,7 @@ class ContactDynamics:
         frames = terms.frames((*self._contact_frames, *self.frames), q, v, a, slopes)
         if not slopes:
             return replace(motion, frames=frames)
-        r_q, r_v = terms.inverse_dynamics_slopes(q, v, a, forces)
+        r_q, r_v = self._effort_slopes(terms, replace(motion, frames=frames))
         r_q, r_v = r_q + stiffness, r_v + joints.friction_slope(values.joints, v)
         s_q, s_v = self._constraint_slopes(frames, len(v))
         columns = np.concatenate(
@@ -225,11 +225,9 @@ class ContactDynamics:
             return motion
         # ID_0 of the jump is the momentum that the impulses bring; speeds are 0 in it, as they last no time
         jump = after - v
-        r_q, _ = terms.inverse_dynamics_slopes(q, zero, jump, impulses)
         frames = terms.frames(self._contact_frames, q, after, zero, slopes=True)
-        s_q = _stacked(
-            [frames[c.frame].by.velocity_by_q[:, : c.size] for c in self.contacts], len(v), v.shape[1]
-        )
+        r_q, _ = self._effort_slopes(terms, replace(motion, v=zero, a=jump, frames=frames))
+        s_q = _stacked([c.velocity_by_q(frames[c.frame]) for c in self.contacts], len(v), v.shape[1])
         columns = np.concatenate(
             [
                 self._body_columns(values, q, zero, jump, gravity=False),
@@ -265,6 +263,16 @@ class ContactDynamics:
         J = _stacked([contact.jacobian(frames[contact.frame]) for contact in self.contacts], T, n)
         gamma = [contact.residual(frames[contact.frame]) for contact in self.contacts]
         return J, np.concatenate([np.zeros((T, 0)), *gamma], axis=1)
+
+    def _effort_slopes(self, terms: MotionTerms, motion: RobotMotion) -> tuple[np.ndarray, np.ndarray]:
+        """Of M a + b - J^T f by q and by v."""
+        at = [(c, motion.frames[c.frame], motion.forces[:, motion.rows(c.frame)]) for c in self.contacts]
+        wrenches = [np.zeros((len(motion), 0)), *(c.wrench(frame, force) for c, frame, force in at)]
+        r_q, r_v = terms.inverse_dynamics_slopes(
+            motion.q, motion.v, motion.a, np.concatenate(wrenches, axis=1)
+        )
+        turning = [c.effort_by_q(frame, force) for c, frame, force in at]
+        return r_q - sum(each for each in turning if each is not None), r_v
 
     def _constraint_slopes(self, frames: Mapping[str, FrameMotion], T: int) -> tuple[np.ndarray, np.ndarray]:
         """(T, m, n) of J a + gamma by q and by v."""

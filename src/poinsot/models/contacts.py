@@ -1,12 +1,12 @@
 """Contacts: frames at which a robot touches the world, their constraints, and when they are closed.
 
 A contact is at a frame of a robot. While it is closed the frame keeps still: a point its place (three rows), a surface
-its place and its orientation (six rows). As accelerations in the axes of the frame (Martinez et al. 2024, Eq. 2),
+its place and its orientation (six rows); a ball rolls (three rows). As accelerations in the axes of the frame (Martinez
+et al. 2024, Eq. 2),
 
-    J a + gamma = 0,    gamma = dJ/dt v + damping * velocity + stiffness * error
+    J a + gamma = 0,    gamma = dJ/dt v + damping * velocity
 
-where the last two terms (Baumgarte's) draw back what rounding or an estimate has let drift; both are off by default,
-and the last needs an anchor, the place to be drawn to. error = (R^T (p - p_anchor), Log(R_anchor^T R)).
+where the last term (Baumgarte's) brakes what rounding or an estimate has let move; it is off by default.
 What acts at the contact is the force, or force and moment, on the robot in the axes of the frame.
 
 A schedule says for every sample which contacts are closed. A phase is a run of samples with the same ones; where one
@@ -26,11 +26,11 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ..arrays import Columns, ColumnSlopes, Matrix, Times, carried_on
+from ..arrays import Columns, ColumnSlopes, Times, carried_on
 from ..exceptions import InvalidModel, InvalidSignals, listing, nearest
 from ..recording import CONTACT, Recording
 from .frame_motion import FrameMotion
-from .rotations import log, right_slope, skew
+from .rotations import skew
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,77 +39,65 @@ class Contact(ABC):
 
     Args:
         frame: of the robot; a link, or another frame of its description.
-        stiffness: Baumgarte's gain on where the frame is [1/s^2].
         damping: Baumgarte's gain on how fast it moves [1/s].
-        anchor: (4, 4) T_wc where it is to be; only with a stiffness.
     """
 
     frame: str
-    stiffness: float = 0.0
     damping: float = 0.0
-    anchor: Matrix | None = None
 
     size: ClassVar[int]
     """Rows: three or six."""
 
     def __post_init__(self) -> None:
-        for name, gain in (("stiffness", self.stiffness), ("damping", self.damping)):
-            if not (np.isfinite(gain) and gain >= 0):
-                raise InvalidModel(f"the {name} of contact {self.frame!r} must be at least 0, not {gain:g}")
-        if (self.anchor is None) != (self.stiffness == 0):
+        if not (np.isfinite(self.damping) and self.damping >= 0):
             raise InvalidModel(
-                f"contact {self.frame!r} needs an anchor and a stiffness together: where to, and how hard"
-            )
-        if self.anchor is not None and not (
-            self.anchor.shape == (4, 4)
-            and np.allclose(self.anchor[:3, :3] @ self.anchor[:3, :3].T, np.eye(3), atol=1e-6)
-            and np.array_equal(self.anchor[3], [0, 0, 0, 1])
-        ):
-            raise InvalidModel(
-                f"the anchor of contact {self.frame!r} must be a placement [[R, p], [0, 1]] of (4, 4)"
+                f"the damping of contact {self.frame!r} must be at least 0, not {self.damping:g}"
             )
 
     def jacobian(self, motion: FrameMotion) -> ColumnSlopes:
         """J."""
         return motion.by.jacobian[:, : self.size]
 
+    def velocity(self, motion: FrameMotion) -> Columns:
+        """J v, which an impact sets to 0."""
+        return motion.velocity[:, : self.size]
+
+    def velocity_by_q(self, motion: FrameMotion) -> ColumnSlopes:
+        """Of `velocity`; by v it is J."""
+        return motion.by.velocity_by_q[:, : self.size]
+
+    def wrench(self, motion: FrameMotion, force: Columns) -> Float[np.ndarray, "T 6"]:
+        """J^T force as force and moment about the frame's origin, in its axes."""
+        return np.pad(force, ((0, 0), (0, 6 - self.size)))
+
+    def effort_by_q(self, motion: FrameMotion, force: Columns) -> Float[np.ndarray, "T n n"] | None:
+        """Of J^T force by q where the wrench turns in the frame; None: it does not."""
+        return None
+
     @abstractmethod
     def acceleration(self, motion: FrameMotion) -> Columns:
-        """The acceleration without Baumgarte's terms: J a + dJ/dt v."""
+        """The acceleration without Baumgarte's term: J a + dJ/dt v."""
 
     @abstractmethod
     def acceleration_slopes(self, motion: FrameMotion) -> tuple[ColumnSlopes, ColumnSlopes]:
         """Of `acceleration` by q and by v."""
 
-    @abstractmethod
-    def error(self, motion: FrameMotion) -> tuple[Columns, ColumnSlopes]:
-        """Distance of the frame from its anchor, and its derivative by q."""
-
     def residual(self, motion: FrameMotion) -> Columns:
         """J a + gamma, which is 0 while the contact is closed."""
-        residual = self.acceleration(motion) + self.damping * motion.velocity[:, : self.size]
-        return residual + self.stiffness * self.error(motion)[0] if self.stiffness else residual
+        return self.acceleration(motion) + self.damping * self.velocity(motion)
 
     def residual_slopes(self, motion: FrameMotion) -> tuple[ColumnSlopes, ColumnSlopes]:
         """Of `residual` by q and by v."""
         by_q, by_v = self.acceleration_slopes(motion)
         if self.damping:
-            by_q = by_q + self.damping * motion.by.velocity_by_q[:, : self.size]
+            by_q = by_q + self.damping * self.velocity_by_q(motion)
             by_v = by_v + self.damping * self.jacobian(motion)
-        if self.stiffness:
-            by_q = by_q + self.stiffness * self.error(motion)[1]
         return by_q, by_v
-
-    def _away(self, motion: FrameMotion) -> tuple[np.ndarray, np.ndarray]:
-        """R^T (p - p_anchor), and that by q."""
-        assert self.anchor is not None
-        away = np.einsum("tji, tj -> ti", motion.rotation, motion.position - self.anchor[:3, 3])
-        return away, motion.by.jacobian[:, :3] + skew(away) @ motion.by.jacobian[:, 3:]
 
 
 @dataclass(frozen=True, eq=False)
 class PointContact(Contact):
-    """A point that keeps its place and can turn: a ball foot. Three rows, a force [N]."""
+    """A point that keeps its place and can turn: a small foot. Three rows, a force [N]."""
 
     size: ClassVar[int] = 3
 
@@ -119,8 +107,61 @@ class PointContact(Contact):
     def acceleration_slopes(self, motion: FrameMotion) -> tuple[ColumnSlopes, ColumnSlopes]:
         return motion.point_acceleration_slopes()[:2]
 
-    def error(self, motion: FrameMotion) -> tuple[Columns, ColumnSlopes]:
-        return self._away(motion)
+
+@dataclass(frozen=True, eq=False)
+class BallContact(PointContact):
+    """A ball that rolls on level ground without slipping, its centre at the frame. Three rows, a force [N].
+
+    With n the vertical in the axes of the frame, w its angular velocity, p'' the acceleration of its centre, and L x =
+    r n x x, the rows and the wrench of a force f about the centre are
+
+        J v = v + L w,      J a + gamma = p'' + L w',      (f, -L f)
+
+    As n_q = [n]x J_w, L x changes by -[x]x L J_w with q.
+
+    Args:
+        radius: r [m].
+    """
+
+    radius: float = 0.0
+
+    def jacobian(self, motion: FrameMotion) -> ColumnSlopes:
+        return self._rolling(motion, motion.by.jacobian)
+
+    def velocity(self, motion: FrameMotion) -> Columns:
+        return self._rolling(motion, motion.velocity[:, :, None])[:, :, 0]
+
+    def velocity_by_q(self, motion: FrameMotion) -> ColumnSlopes:
+        by_q = self._rolling(motion, motion.by.velocity_by_q)
+        return by_q + self._tilting(motion, motion.velocity[:, 3:])
+
+    def wrench(self, motion: FrameMotion, force: Columns) -> Float[np.ndarray, "T 6"]:
+        return np.concatenate([force, -(self._lever(motion) @ force[:, :, None])[:, :, 0]], axis=1)
+
+    def effort_by_q(self, motion: FrameMotion, force: Columns) -> Float[np.ndarray, "T n n"]:
+        return -motion.by.jacobian[:, 3:].transpose(0, 2, 1) @ self._tilting(motion, force)
+
+    def acceleration(self, motion: FrameMotion) -> Columns:
+        turning = self._lever(motion) @ motion.acceleration[:, 3:, None]
+        return motion.point_acceleration + turning[:, :, 0]
+
+    def acceleration_slopes(self, motion: FrameMotion) -> tuple[ColumnSlopes, ColumnSlopes]:
+        lever, by = self._lever(motion), motion.by
+        by_q, by_v = super().acceleration_slopes(motion)
+        by_q = by_q + lever @ by.acceleration_by_q[:, 3:] + self._tilting(motion, motion.acceleration[:, 3:])
+        return by_q, by_v + lever @ by.acceleration_by_v[:, 3:]
+
+    def _lever(self, motion: FrameMotion) -> Float[np.ndarray, "T 3 3"]:
+        """L."""
+        return self.radius * skew(motion.rotation[:, 2])
+
+    def _rolling(self, motion: FrameMotion, twist: Float[np.ndarray, "T 6 m"]) -> Float[np.ndarray, "T 3 m"]:
+        """Linear part + L times the angular one."""
+        return twist[:, :3] + self._lever(motion) @ twist[:, 3:]
+
+    def _tilting(self, motion: FrameMotion, x: Columns) -> ColumnSlopes:
+        """Of L x by q."""
+        return -skew(x) @ self._lever(motion) @ motion.by.jacobian[:, 3:]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,13 +175,6 @@ class SurfaceContact(Contact):
 
     def acceleration_slopes(self, motion: FrameMotion) -> tuple[ColumnSlopes, ColumnSlopes]:
         return motion.by.acceleration_by_q, motion.by.acceleration_by_v
-
-    def error(self, motion: FrameMotion) -> tuple[Columns, ColumnSlopes]:
-        assert self.anchor is not None
-        away, away_by_q = self._away(motion)
-        turned = log(self.anchor[:3, :3].T @ motion.rotation)
-        turned_by_q = right_slope(turned) @ motion.by.jacobian[:, 3:]
-        return np.concatenate([away, turned], axis=1), np.concatenate([away_by_q, turned_by_q], axis=1)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -75,18 +74,16 @@ class MotionTerms:
 
     @cached_property
     def _to_joints(self) -> tuple[np.ndarray, np.ndarray]:
-        """(k,) the tree's joints that have contacts, and (k, 6, m) that make their wrenches of f."""
+        """(k,) the tree's joints that have contacts, and (k, 6, 6 c) that move the wrenches of c contacts to them."""
         model = self.robot.model
         frames = [model.frames[frame_index(self.robot, contact.frame)] for contact in self.contacts]
         joints = tuple(dict.fromkeys(frame.parentJoint for frame in frames if frame.parentJoint > 0))
-        ends = np.cumsum([0, *(contact.size for contact in self.contacts)]).tolist()
-        maps = np.zeros((len(joints), 6, ends[-1]))
-        for frame, (first, last) in zip(frames, pairwise(ends), strict=True):
+        maps = np.zeros((len(joints), 6, len(frames), 6))
+        for k, frame in enumerate(frames):
             if frame.parentJoint > 0:  # what touches a frame of the world moves nothing
-                wrench = frame.placement.toDualActionMatrix()[:, : last - first]
-                maps[joints.index(frame.parentJoint), :, first:last] = wrench
+                maps[joints.index(frame.parentJoint), :, k] = frame.placement.toDualActionMatrix()
         places = [self._place(joint) for joint in joints]
-        return np.array(places, dtype=np.int64), maps
+        return np.array(places, dtype=np.int64), maps.reshape(len(joints), 6, 6 * len(frames))
 
     def set_inertials(self, places: Sequence[int] | np.ndarray, pi: Float[np.ndarray, "_ 10"]) -> None:
         """Give the bodies at these places in the robot's `bodies` other ten parameters, in this thread."""
@@ -100,12 +97,12 @@ class MotionTerms:
         return mass_and_effort(self.robot.tree, self._bodies, self._gravity, q, v, np.zeros_like(v))
 
     def inverse_dynamics_slopes(
-        self, q: Configurations, v: JointSamples, a: JointSamples, f: Columns
+        self, q: Configurations, v: JointSamples, a: JointSamples, wrenches: Columns
     ) -> tuple[Float[np.ndarray, "T n n"], Float[np.ndarray, "T n n"]]:
-        """Of ID by q and by v."""
+        """Of ID by q and by v, with the wrenches (T, 6 c) of contacts constant in their frames."""
         touched, maps = self._to_joints
-        wrenches = np.einsum("jrm, tm -> tjr", maps, f)
-        return effort_slopes(self.robot.tree, self._bodies, self._gravity, q, v, a, touched, wrenches)
+        of_joints = np.einsum("jrm, tm -> tjr", maps, wrenches)
+        return effort_slopes(self.robot.tree, self._bodies, self._gravity, q, v, a, touched, of_joints)
 
     def frames(
         self,

@@ -44,7 +44,6 @@ class Stages:
         times: (S,) of the samples [s].
         u: (S, inputs) commands or measured efforts; the last affects accelerations and forces of the last sample alone.
         readings: of the sensors at each sample.
-        softness: of contacts, see `ContactDynamics`.
 
     Raises:
         InvalidSignals: if lengths differ, times do not increase, or commands are missing.
@@ -56,7 +55,6 @@ class Stages:
     times: Times
     u: Float[np.ndarray, "S inputs"]
     readings: tuple[Readings, ...] = ()
-    softness: float = 1e-8
 
     def __post_init__(self) -> None:
         S, inputs = len(self.times), self.parameters.drive.inputs
@@ -114,7 +112,7 @@ class Stages:
         """The dynamics of each of the schedule's modes."""
         frames = frames_of([some.sensor for some in self.readings])
         return tuple(
-            ContactDynamics(self.parameters, self.schedule.contacts_of(closed), frames, self.softness)
+            ContactDynamics(self.parameters, self.schedule.contacts_of(closed), frames)
             for closed in self.schedule.modes
         )
 

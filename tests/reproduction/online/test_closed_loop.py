@@ -26,7 +26,7 @@ from poinsot_reproductions.online.simulation.closed_loop import (
     simulate,
 )
 from poinsot_reproductions.online.simulation.gait import Stepping, Stride, foothold
-from poinsot_reproductions.online.simulation.humanoid import talos
+from poinsot_reproductions.online.simulation.legged_robot import talos
 from poinsot_reproductions.online.simulation.loads import ScaledBody, Square
 from poinsot_reproductions.online.simulation.measurements import StateSensors
 from poinsot_reproductions.online.simulation.plant import Slab
@@ -141,7 +141,7 @@ import hashlib, numpy as np
 from functools import partial
 from poinsot_reproductions.online.simulation.closed_loop import Scenario, FixedModel, simulate
 from poinsot_reproductions.online.simulation.gait import Stepping, Stride
-from poinsot_reproductions.online.simulation.humanoid import talos
+from poinsot_reproductions.online.simulation.legged_robot import talos
 from poinsot_reproductions.online.simulation.loads import ScaledBody
 humanoid = talos()
 own = humanoid.robot.inertials[humanoid.robot.bodies.index("torso_2_link")]
@@ -228,9 +228,7 @@ def test_a_rate_limit_is_kept(humanoid, own):
 
 
 def test_a_fall_ends_the_run(humanoid, own):
-    feeble = type(humanoid)(
-        humanoid.robot, humanoid.soles, humanoid.home, 0.05 * humanoid.effort_limits, humanoid.pelvis
-    )
+    feeble = replace(humanoid, effort_limits=0.05 * humanoid.effort_limits)
     load = ScaledBody(own, lambda time: own[0])
     trace = simulate(
         Scenario(feeble, {TORSO: load}, duration=3.0), FixedModel({TORSO: own}), np.random.default_rng(0)

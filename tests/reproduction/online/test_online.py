@@ -29,7 +29,7 @@ from poinsot_reproductions.online import (
 from poinsot_reproductions.online.gating import convergence
 from poinsot_reproductions.online.simulation.closed_loop import FixedModel, Scenario, simulate
 from poinsot_reproductions.online.simulation.gait import Stepping
-from poinsot_reproductions.online.simulation.humanoid import talos
+from poinsot_reproductions.online.simulation.legged_robot import talos
 from poinsot_reproductions.online.simulation.loads import ScaledBody
 from poinsot_reproductions.online.simulation.tasks import Kinematics
 from poinsot_reproductions.online.simulation.whole_body import ContactLimits, sole_frame

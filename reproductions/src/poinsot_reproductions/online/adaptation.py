@@ -46,7 +46,7 @@ from .simulation.closed_loop import (
     TrueModel,
     simulate,
 )
-from .simulation.humanoid import Humanoid
+from .simulation.legged_robot import LeggedRobot
 from .simulation.loads import ScaledBody
 
 DURATION = 30.0
@@ -80,7 +80,7 @@ LOOP_NOTE = (
 )
 
 
-def described_body(humanoid: Humanoid, link: str) -> Vector:
+def described_body(humanoid: LeggedRobot, link: str) -> Vector:
     """(10,) pi of a link as the description gives it."""
     return humanoid.robot.inertials[humanoid.robot.bodies.index(link)]
 
@@ -113,7 +113,7 @@ def calibrate(scenario: Scenario, rng: np.random.Generator) -> Tuning:
         scenario: what the robot will do.
         rng: of the sensors' noise.
     """
-    humanoid, (link,) = scenario.humanoid, scenario.loads
+    humanoid, (link,) = scenario.legged, scenario.loads
     own = described_body(humanoid, link)
     # the same motion, ground and sensors; only the load is constant
     unloaded = replace(scenario, loads={link: constant_body(own)}, duration=CALIBRATION)
@@ -236,7 +236,7 @@ def adaptation_case(
 
 def joint_curves(scenario: Scenario, traces: Mapping[str, Trace], time: Vector, joint: str) -> Curves:
     """Return a joint's reference and its angle in each run."""
-    at = int(scenario.humanoid.dofs([joint])[0]) + 1
+    at = int(scenario.legged.dofs([joint])[0]) + 1
     reference = np.array([scenario.joints(each)[joint][0] for each in time])
     angles = {name: padded(trace.q[:, at], time) for name, trace in traces.items()}
     return Curves(time, "rad", {"reference": reference} | angles)

@@ -34,7 +34,7 @@ from .adaptation import (
 )
 from .simulation.closed_loop import AdaptedModel, Scenario
 from .simulation.gait import Stepping, Stride
-from .simulation.humanoid import talos
+from .simulation.legged_robot import talos
 
 STRIDE = Stride(length=0.1, shift=1.4, swing=0.8)
 BASELINE, CHART = "ten parameters", "log-Cholesky"

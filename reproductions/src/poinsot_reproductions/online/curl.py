@@ -35,7 +35,7 @@ from .adaptation import (
 )
 from .elbow import curls
 from .simulation.closed_loop import AdaptedModel, FixedModel, Scenario
-from .simulation.humanoid import Humanoid, talos
+from .simulation.legged_robot import LeggedRobot, talos
 from .simulation.loads import Attached, point_mass
 
 POUND = 0.45359237
@@ -52,7 +52,7 @@ SETTLED = 10.0
 """The mass counts from then on [s]."""
 
 
-def imperfect(humanoid: Humanoid, rng: np.random.Generator) -> dict[str, Vector]:
+def imperfect(humanoid: LeggedRobot, rng: np.random.Generator) -> dict[str, Vector]:
     """All links but the forearm, each heavier or lighter than described by 5 %."""
     sign = rng.choice([-1.0, 1.0], len(humanoid.robot.bodies))
     return {

@@ -29,7 +29,7 @@ from .adaptation import (
     rounded,
 )
 from .simulation.closed_loop import JointMotion, Scenario
-from .simulation.humanoid import talos
+from .simulation.legged_robot import talos
 from .simulation.loads import ScaledBody, Sine, Square, Then
 
 SWITCH = 8.0

@@ -34,7 +34,7 @@ from .adaptation import (
 )
 from .simulation.closed_loop import AdaptedModel, Scenario
 from .simulation.gait import Stepping, Stride
-from .simulation.humanoid import talos
+from .simulation.legged_robot import talos
 
 STRIDE = Stride(height=0.04, shift=1.4, swing=0.45, depth=0.03)
 GATE = Gate(confidence=0.999)

@@ -31,7 +31,7 @@ from .adaptation import (
 )
 from .simulation.closed_loop import Scenario, Trace
 from .simulation.gait import Stepping, Stride
-from .simulation.humanoid import Humanoid, talos
+from .simulation.legged_robot import LeggedRobot, talos
 from .simulation.loads import ScaledBody, Square
 from .simulation.plant import Slab
 
@@ -42,7 +42,7 @@ HIGHEST = 0.03
 PAPER = {WITHOUT: 0.0352, WITH: 0.0157}
 
 
-def uneven_ground(humanoid: Humanoid, stride: Stride, steps: int, rng: np.random.Generator) -> list[Slab]:
+def uneven_ground(humanoid: LeggedRobot, stride: Stride, steps: int, rng: np.random.Generator) -> list[Slab]:
     """A slab of random height under each foothold from the second step on."""
     first = humanoid.home[0] - 0.009  # the soles are a little behind the pelvis
     return [

@@ -24,7 +24,7 @@ from ..case import Curves, Reproduction, Say
 from ..workers import solve_all
 from .adaptation import ARM_NOTE, LOOP_NOTE, calibrate, described_body, quiet
 from .simulation.closed_loop import FixedModel, JointMotion, Scenario, simulate
-from .simulation.humanoid import Humanoid, talos
+from .simulation.legged_robot import LeggedRobot, talos
 from .simulation.loads import Attached, point_mass
 
 TRIALS = 100
@@ -59,7 +59,7 @@ RAMP = 0.5
 """In which the motion begins [s]."""
 
 
-def sines(humanoid: Humanoid, rng: np.random.Generator) -> JointMotion:
+def sines(humanoid: LeggedRobot, rng: np.random.Generator) -> JointMotion:
     """Every joint of arms and trunk on a sine of its own, about where it is at home."""
     amplitudes = TRUNK | {
         f"arm_{side}_{k}_joint": amplitude
@@ -84,7 +84,7 @@ def sines(humanoid: Humanoid, rng: np.random.Generator) -> JointMotion:
 
 
 @cache
-def robot() -> Humanoid:
+def robot() -> LeggedRobot:
     """Talos, its arms bent and strong; made once in a process."""
     return talos(MIDDLES, arm_effort=2.0)
 

@@ -7,6 +7,7 @@ rollouts            Table I: single shooting, feasibility-driven, multiple shoot
 sphere              the singularity of a chart at equal principal moments
 arm                 an unknown object in the gripper of a legged robot
 statistics          errors against the covariance of the estimate, over many recordings
+go1_payload         Figs. 4 and 5: a quadruped walks with an unknown payload; go1_walk, robot_sensors
 
 Nothing of a case is imported before it runs.
 """
@@ -29,6 +30,7 @@ OPTIMAL_ESTIMATION = PartedCase(
         "sphere": simulated_in(__name__, "sphere"),
         "arm": simulated_in(__name__, "arm"),
         "statistics": simulated_in(__name__, "statistics"),
+        "go1-payload": simulated_in(__name__, "go1_payload"),
         "crazyflie": measured_in(__name__, "crazyflie", FLIGHTS),
     },
 )

@@ -11,6 +11,8 @@ Gaps in readings are interpolated linearly. Multiple shooting accepts such a gue
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import accumulate
+from operator import mul
 from typing import TypeVar
 
 import numpy as np
@@ -18,7 +20,6 @@ from jaxtyping import Float
 from scipy.spatial.transform import Rotation, Slerp
 
 from ...arrays import NodeStates, Vector, interpolated
-from ...exceptions import InvalidSignals
 from ...models.frame_motion import FrameMotion
 from ...models.motion_terms import MotionTerms
 from ...models.sensors import (
@@ -35,33 +36,22 @@ from ...models.stages import Stages
 Kind = TypeVar("Kind", bound=Sensor)
 
 
-def first_guess(stages: Stages, start: Vector | None = None) -> NodeStates:
+def first_guess(stages: Stages) -> NodeStates:
     """(N + 1, nx) states at all nodes.
 
-    Args:
-        stages: the recording.
-        start: (nq,) configuration at the first sample, for components that no sensor reads; None: the neutral one, with
-            feet that touch the ground at height 0.
-
-    Raises:
-        InvalidSignals: if `start` has another size.
+    Components that no sensor reads start at the neutral configuration, with feet on the ground at height 0.
     """
-    return _Guess(stages, start).states()[stages.samples]
+    return _Guess(stages).states()[stages.samples]
 
 
 class _Guess:
     """Builds a guess from the readings of each sensor."""
 
-    def __init__(self, stages: Stages, start: Vector | None):
+    def __init__(self, stages: Stages):
         self.stages, self.robot = stages, stages.parameters.robot
         self.nq, self.n = int(self.robot.model.nq), int(self.robot.model.nv)
-        self.times, self.given = stages.times, start is not None
-        q = self.robot.neutral if start is None else start
-        if q.shape != (self.nq,):
-            raise InvalidSignals(
-                f"the start needs a configuration of {self.nq} numbers, as Pinocchio has them, not {q.size}"
-            )
-        self.still = np.concatenate([q, np.zeros(self.n)])
+        self.times = stages.times
+        self.still = np.concatenate([self.robot.neutral, np.zeros(self.n)])
 
     def states(self) -> Float[np.ndarray, "S nx"]:
         """(S, nx) at the samples."""
@@ -111,7 +101,6 @@ class _Guess:
         return MotionTerms(self.robot).frames(tuple(frames), q, still, still)
 
     def _orientation(self, frames: dict[str, FrameMotion]) -> Rotation:
-        S = len(self.times)
         for kind in (Orientation, Pose):
             for sensor, values in self._of(kind):
                 is_read = np.isfinite(values).all(axis=1)
@@ -119,17 +108,13 @@ class _Guess:
                     read = Rotation.from_quat(values[is_read, -4:])
                     in_base = Rotation.from_matrix(frames[sensor.frame].rotation[is_read])
                     return _interpolated_rotations(self.times, self.times[is_read], read * in_base.inv())
-        first = Rotation.from_quat(self.still[3:7])
         for sensor, values in self._of(Gyro):
             if np.isfinite(values).all(axis=1).any():
                 rates = np.stack([interpolated(self.times, rate) for rate in values.T], axis=1)
                 rates = np.einsum("tij, tj -> ti", frames[sensor.frame].rotation, rates)
                 steps = Rotation.from_rotvec(rates[:-1] * np.diff(self.times)[:, None])
-                turned = [first]
-                for step in steps:
-                    turned.append(turned[-1] * step)
-                return Rotation.concatenate(turned)
-        return Rotation.concatenate([first] * S)
+                return Rotation.concatenate([*accumulate(steps, mul, initial=Rotation.identity())])
+        return Rotation.identity(len(self.times))
 
     def _place(self, R: np.ndarray, frames: dict[str, FrameMotion], feet: list[str]) -> np.ndarray:
         for kind in (Position, Pose):
@@ -145,9 +130,8 @@ class _Guess:
 
     def _on_feet(self, reach: Float[np.ndarray, "S feet 3"]) -> Float[np.ndarray, "S 3"]:
         """The base from feet at `reach` from it, in the world's axes, which stand while they are closed."""
-        closed, place = self.stages.schedule.closed, np.empty((len(reach), 3))
-        place[0] = self.still[:3]
-        if closed[0].any() and not self.given:
+        closed, place = self.stages.schedule.closed, np.zeros((len(reach), 3))
+        if closed[0].any():
             # feet on the ground at height 0
             place[0, 2] = -reach[0, closed[0], 2].mean()
         speed = np.zeros(3)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float
 
 from ...arrays import Columns, ReadingRows
 from ...exceptions import InvalidSignals
@@ -51,26 +50,6 @@ class Readings:
         values = self.values.copy()
         values[-1] = np.nan
         return Readings(self.sensor, values)
-
-    @classmethod
-    def at(
-        cls, sensor: Sensor, samples: np.ndarray, values: Float[np.ndarray, "_ width"], length: int
-    ) -> Readings:
-        """Readings of a slower sensor.
-
-        Args:
-            sensor: that was read.
-            samples: (K,) at which of the recording's samples.
-            values: (K, width) what it read.
-            length: T, samples of the recording.
-        """
-        if len(samples) and not (0 <= int(samples.min()) and int(samples.max()) < length):
-            raise InvalidSignals(
-                f"{sensor.name} was read at samples that the recording of {length} does not have"
-            )
-        full = np.full((length, values.shape[1]), np.nan)
-        full[samples] = values
-        return cls(sensor, full)
 
     def __len__(self) -> int:
         return len(self.values)

@@ -1,6 +1,6 @@
-"""The loop that an estimate closes: a humanoid in MuJoCo, its state estimator, a filter and a whole-body controller.
+"""The loop that an estimate closes: a legged robot in MuJoCo, its state estimator, a filter, a whole-body controller.
 
-humanoid       Talos, ready to stand
+legged_robot   Talos and Go1, ready to stand
 loads          masses that change while it moves
 gait           standing, stepping, walking
 tasks          what the controller is asked for

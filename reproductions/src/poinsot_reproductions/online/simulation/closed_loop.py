@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pinocchio as pin
 from threadpoolctl import threadpool_limits
 
 from poinsot.arrays import Vector
@@ -23,9 +24,9 @@ from poinsot.estimators.online.filter import Filter
 from poinsot.estimators.online.publishing import RateLimit
 
 from .gait import Footing, Gait, Standing
-from .humanoid import Humanoid
+from .legged_robot import LeggedRobot
 from .measurements import Differentiator, StateEstimator, StateSensors
-from .plant import Plant, Slab, Sole
+from .plant import Foot, Plant, Slab
 from .tasks import CentreOfMass, FramePose, Kinematics, Posture, Task
 from .whole_body import ContactLimits, WholeBodyController, sole_frame
 
@@ -34,7 +35,7 @@ CONTROL_TICKS = 3
 SETTLING = 0.3
 """For how long a robot has stood before a run [s]."""
 FALLEN = 0.6
-"""Part of its height below which a pelvis has fallen."""
+"""Part of its height below which a base has fallen."""
 
 
 # -- inertial parameters that the controller assumes ------------------------------------------------------------
@@ -116,7 +117,7 @@ class Gains:
     """Stiffness [1/s^2]; damping is critical times `damping_ratio`. Weights are those of the program's tasks.
 
     Args:
-        height: of the pelvis. turning: of its orientation. centre: of the centre of mass in the plane.
+        height: of the base. turning: of its orientation. centre: of the centre of mass in the plane.
         swing: of a foot in the air. joints: of the posture.
         braking: of a foot on the ground [1/s]. holding: of its place and heading.
     """
@@ -141,29 +142,35 @@ JointMotion = Callable[[float], Mapping[str, tuple[float, float]]]
 """Joint -> (position [rad], velocity [rad/s]) at a time [s]."""
 
 
+BaseTurning = Callable[[float], tuple[Vector, Vector, Vector]]
+"""Rotation vector of the base from where it stood [rad], its rate and acceleration, (3,) each, at a time [s]."""
+
+
 @dataclass(frozen=True, eq=False)
 class Scenario:
     """Motion, loads, ground and sensors of one run.
 
     Args:
-        humanoid: as it is described, which is what controller and filter take it for.
+        legged: as it is described, which is what controller and filter take it for.
         loads: body -> what it is in time; the controller has to find out.
         duration: [s].
         actual: body -> (10,) what other bodies really are; the description's where not said.
         ground: slabs on the floor.
         gait: makes its gait from where it stands and its soles (left, right).
         joints: where joints go; those it does not name stay at home.
+        turning: how the base turns while it goes; None: it stays upright.
         sensors, gains, limits: see there.
         matched: whether other signals are delayed to match the feet's sensors before a filter processes them.
     """
 
-    humanoid: Humanoid
+    legged: LeggedRobot
     loads: Mapping[str, BodyInTime]
     duration: float = 30.0
     actual: Mapping[str, Vector] = field(default_factory=dict)
     ground: Sequence[Slab] = ()
-    gait: Callable[[Kinematics, tuple[Sole, Sole]], Gait] = Standing
+    gait: Callable[[Kinematics, tuple[Foot, ...]], Gait] = Standing
     joints: JointMotion = lambda time: {}
+    turning: BaseTurning | None = None
     sensors: StateSensors = field(default_factory=StateSensors)
     gains: Gains = field(default_factory=Gains)
     limits: ContactLimits = field(default_factory=ContactLimits)
@@ -178,7 +185,9 @@ class Trace:
         time: (T,) [s].
         q, reference: (T, nq) configuration, and what the joints' was meant to be (the base's: its pose at the start).
         assumed, actual: (T, k, 10) what the controller took the changing bodies for, and what they were.
-        ground_force: (T, 2) normal force on each foot [N].
+        ground_force: (T, feet) normal force on each foot [N].
+        feet: (T, feet, 3) their centres [m]. swing: (T, feet, 3) where the foot in the air was meant to be; NaN for
+            those on the ground.
         samples: input of a filter at each tick; None at the first, which shows what the controller began with.
         verdicts: of the adapting filter.
         fallen: whether the robot fell, and the trace ends there.
@@ -191,13 +200,15 @@ class Trace:
     assumed: np.ndarray
     actual: np.ndarray
     ground_force: np.ndarray
+    feet: np.ndarray
+    swing: np.ndarray
     samples: tuple[Sample | None, ...]
     verdicts: tuple[SampleVerdict | None, ...]
     fallen: bool
     unsolved: int
 
     def height_error(self) -> Vector:
-        """(T,) of the pelvis [m]."""
+        """(T,) of the base [m]."""
         return self.q[:, 2] - self.reference[:, 2]
 
     def joint_error(self, at: int) -> Vector:
@@ -210,34 +221,36 @@ def simulate(
     model: ControllerModel,
     rng: np.random.Generator,
     progress: Callable[[float], None] | None = None,
+    watch: Callable[[Tick], None] | None = None,
 ) -> Trace:
     """Run the loop; the same arguments give the same trace to the last bit.
 
     Args:
         rng: of the sensors' noise; the same generator state gives the same noise whatever the model.
         progress: takes the simulated time at each full second [s].
+        watch: takes each tick of the plant, without noise: its state, and efforts and wrenches of the step from it.
     """
     with threadpool_limits(limits=1, user_api="blas"):  # the order of sums must not depend on threads
-        return _Loop(scenario, model, rng).run(progress)
+        return _Loop(scenario, model, rng).run(progress, watch)
 
 
 class _Loop:
     def __init__(self, scenario: Scenario, model: ControllerModel, rng: np.random.Generator):
-        humanoid = scenario.humanoid
-        robot, soles = humanoid.robot, humanoid.soles
+        legged = scenario.legged
+        robot, soles = legged.robot, legged.soles
         self.scenario, self.model = scenario, model
-        self.plant = Plant(robot, soles=soles, ground=scenario.ground, effort_limits=humanoid.effort_limits)
+        self.plant = Plant(robot, soles=soles, ground=scenario.ground, effort_limits=legged.effort_limits)
         for body, pi in scenario.actual.items():
             self.plant.set_inertial(body, pi)
-        self.plant.reset(humanoid.home)
+        self.plant.reset(legged.home)
         self.controller = WholeBodyController(
-            robot, soles, effort_limits=humanoid.effort_limits, limits=scenario.limits
+            robot, soles, effort_limits=legged.effort_limits, limits=scenario.limits
         )
         still = np.zeros(robot.model.nv)
         kinematics = self.controller.kinematics
         kinematics.set_bodies({body: load(0.0) for body, load in scenario.loads.items()})
         # with the true bodies: where the centre of mass is held must not depend on what is assumed of it
-        kinematics.update(humanoid.home, still)
+        kinematics.update(legged.home, still)
         self.tasks = _Tasks(scenario, kinematics)
         standing = Standing(kinematics, soles)
         self.gait = scenario.gait(kinematics, soles)
@@ -246,7 +259,7 @@ class _Loop:
         lag = scenario.sensors.force_lag if scenario.matched else 0.0
         self.window = Differentiator(robot.model, CONTROL_TICKS, lag)
         self.wrenches = self.plant.wrenches()
-        self.newest = Tick(0.0, humanoid.home, still, still, self.wrenches)
+        self.newest = Tick(0.0, legged.home, still, still, self.wrenches)
         self.tau = still
         self.unsolved = 0
         self._are: dict[str, Vector] = {}
@@ -276,10 +289,14 @@ class _Loop:
         self._are = bodies
         return bodies
 
-    def run(self, progress: Callable[[float], None] | None = None) -> Trace:
+    def run(
+        self,
+        progress: Callable[[float], None] | None = None,
+        watch: Callable[[Tick], None] | None = None,
+    ) -> Trace:
         second = round(1 / self.plant.timestep)
         records: list[_Record] = []
-        floor = FALLEN * self.scenario.humanoid.home[2]
+        floor = FALLEN * self.scenario.legged.home[2]
         for tick in range(round(self.scenario.duration / self.plant.timestep)):
             bodies = self._load(self.plant.time)
             if progress is not None and tick % second == 0:
@@ -289,7 +306,9 @@ class _Loop:
                 # nothing that comes after a fall says anything of the controller
                 if records[-1].q[2] < floor:
                     break
-            self._move()
+            moved = self._move()
+            if watch is not None:
+                watch(moved)
         return Trace(
             time=np.array([record.time for record in records]),
             q=np.array([record.q for record in records]),
@@ -297,6 +316,8 @@ class _Loop:
             assumed=np.array([record.assumed for record in records]),
             actual=np.array([record.actual for record in records]),
             ground_force=np.array([record.ground_force for record in records]),
+            feet=np.array([record.feet for record in records]),
+            swing=np.array([record.swing for record in records]),
             samples=tuple(record.sample for record in records),
             verdicts=tuple(record.verdict for record in records),
             fallen=bool(records[-1].q[2] < floor),
@@ -326,17 +347,25 @@ class _Loop:
             [assumed[body] for body in bodies],
             list(bodies.values()),
             [wrench[2] for wrench in self.wrenches.values()],
+            self.plant.feet,
+            np.array(
+                [
+                    footing.placement.translation if sole.body == footing.swing else np.full(3, np.nan)
+                    for sole in self.plant.soles
+                ]
+            ),
             sample,
             self.model.verdict,
         )
 
-    def _move(self) -> None:
-        """One tick of plant and state estimator."""
+    def _move(self) -> Tick:
+        """One tick of plant and state estimator; the truth."""
         time, q, v = self.plant.time, self.plant.q, self.plant.v
         given = self.plant.step(self.tau)
         self.wrenches = self.plant.wrenches()
         self.newest = self.estimator.read(time, q, v, given, self.wrenches)
         self.window.add(self.newest)
+        return Tick(time, q, v, given, self.wrenches)
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,6 +376,8 @@ class _Record:
     assumed: Sequence[Vector]
     actual: Sequence[Vector]
     ground_force: Sequence[float]
+    feet: np.ndarray
+    swing: np.ndarray
     sample: Sample | None
     verdict: SampleVerdict | None
 
@@ -355,51 +386,58 @@ class _Tasks:
     """The controller's tasks, their references set at each tick."""
 
     def __init__(self, scenario: Scenario, kinematics: Kinematics):
-        humanoid, gains = scenario.humanoid, scenario.gains
+        legged, gains = scenario.legged, scenario.gains
         self._scenario = scenario
-        home = humanoid.home
-        n = humanoid.robot.model.nv
+        home = legged.home
+        n = legged.robot.model.nv
         dofs = np.arange(6, n)
         weight = np.array(
-            [0.01 if joint.startswith("leg") else 1.0 for joint in humanoid.robot.joints]
+            [0.01 if joint in legged.legs else 1.0 for joint in legged.robot.joints]
         )  # legs follow the feet
         self._posture = Posture(
             home[7:].copy(), np.zeros(n - 6), dofs, gains.joints, gains.damping(gains.joints), weight
         )
-        pelvis = kinematics.placement(kinematics.frame(humanoid.pelvis)).copy()
-        self._height = FramePose(
-            humanoid.pelvis, gains.height, gains.damping(gains.height), 100.0, (2,), pelvis
-        )
+        base = kinematics.placement(kinematics.frame(legged.base)).copy()
+        self._height = FramePose(legged.base, gains.height, gains.damping(gains.height), 100.0, (2,), base)
         self._upright = FramePose(
-            humanoid.pelvis, gains.turning, gains.damping(gains.turning), 100.0, (3, 4, 5), pelvis
+            legged.base, gains.turning, gains.damping(gains.turning), 100.0, (3, 4, 5), base
         )
         self._centre = CentreOfMass(gains.centre, gains.damping(gains.centre), 100.0)
+        # a ball turns as its leg does
+        feet = [(sole, tuple(range(sole.size))) for sole in legged.soles]
         self._feet = {
             sole.body: FramePose(
                 sole_frame(sole),
                 gains.holding * np.array([1.0, 1.0, 0.0, 0.0, 0.0, 1.0]),
                 gains.braking,
                 1000.0,
+                axes,
                 placement=kinematics.placement(kinematics.frame(sole_frame(sole))).copy(),
             )
-            for sole in humanoid.soles
+            for sole, axes in feet
         }
         self._swing = {
-            sole.body: FramePose(sole_frame(sole), gains.swing, gains.damping(gains.swing), 300.0)
-            for sole in humanoid.soles
+            sole.body: FramePose(sole_frame(sole), gains.swing, gains.damping(gains.swing), 300.0, axes)
+            for sole, axes in feet
         }
         self._home = home
         self._swinging = ""
 
     def follow(self, time: float) -> None:
-        """Joints' references of a time; until then they stay where they are."""
-        joints = self._scenario.humanoid.robot.joints
+        """References of joints and of the base's orientation; until then they stay where they are."""
+        if self._scenario.turning is not None:
+            turned, rate, acceleration = self._scenario.turning(time)
+            R = pin.exp3(turned) @ self._height.placement.rotation
+            self._upright.placement = pin.SE3(R, self._height.placement.translation)
+            self._upright.velocity = np.concatenate([np.zeros(3), rate])
+            self._upright.acceleration = np.concatenate([np.zeros(3), acceleration])
+        joints = self._scenario.legged.robot.joints
         for joint, (position, velocity) in self._scenario.joints(time).items():
             at = joints.index(joint)
             self._posture.q[at], self._posture.v[at] = position, velocity
 
     def at(self, footing: Footing, kinematics: Kinematics) -> list[Task]:
-        """What is wanted of pelvis, feet, joints and the centre of mass."""
+        """What is wanted of base, feet, joints and the centre of mass."""
         self._centre.position, self._centre.velocity = footing.centre, footing.centre_velocity
         self._centre.acceleration = footing.centre_acceleration
         tasks: list[Task] = [self._posture, self._height, self._upright, self._centre]

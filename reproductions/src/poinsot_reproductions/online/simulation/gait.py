@@ -1,8 +1,8 @@
-"""Where a humanoid's feet and centre of mass should be, tick by tick: standing, stepping in place, walking slowly.
+"""Where feet and centre of mass should be, tick by tick: standing, stepping in place, walking slowly.
 
-Steps are quasi-static: the centre of mass goes over one foot (shift), the other foot rises, moves and comes down
-(swing) until it feels the ground, early on a slab or late in a hole. Every touchdown is an impact. Shifts and swings
-follow
+Steps are quasi-static: the centre of mass goes over the feet that stay (shift), another foot rises, moves and comes
+down (swing) until it feels the ground, early on a slab or late in a hole. Every touchdown is an impact. Shifts and
+swings follow
 
     s(x) = 10 x^3 - 15 x^4 + 6 x^5,   at rest at both ends.
 """
@@ -18,7 +18,7 @@ import pinocchio as pin
 
 from poinsot.arrays import Vector
 
-from .plant import Sole
+from .plant import Foot
 from .tasks import Kinematics
 from .whole_body import sole_frame
 
@@ -58,9 +58,9 @@ class Gait(ABC):
 
 
 class Standing(Gait):
-    """Both feet stay, the centre of mass is held where it is."""
+    """All feet stay, the centre of mass is held where it is."""
 
-    def __init__(self, kinematics: Kinematics, soles: tuple[Sole, Sole]):
+    def __init__(self, kinematics: Kinematics, soles: tuple[Foot, ...]):
         self._centre = kinematics.centre_of_mass[:2].copy()
         self._loads = {sole.body: 1.0 for sole in soles}
 
@@ -85,6 +85,8 @@ class Stride:
         search, settle: speeds at which a foot goes on down that has not found the ground, or lost it again [m/s].
         touch, lost: normal force above which a foot that comes down is on the ground, and below which one that
             stands has lost it [N].
+        order: in which feet swing, by their places among the soles.
+        reach: how far the centre of mass goes from the middle of all feet to that of those that stay, 1 for all of it.
     """
 
     length: float = 0.0
@@ -97,13 +99,15 @@ class Stride:
     settle: float = 0.05
     touch: float = 40.0
     lost: float = 5.0
+    order: tuple[int, ...] = (1, 0)
+    reach: float = 1.0
 
 
 @dataclass(eq=False)
 class _Phase:
     name: str
     start: float
-    supporting: int
+    swinging: int
     centre_from: Vector
     centre_to: Vector
     foot_from: pin.SE3 = field(default_factory=pin.SE3.Identity)
@@ -114,11 +118,11 @@ class Stepping(Gait):
     """One foot after the other, for ever.
 
     Args:
-        kinematics: standing on both feet.
-        soles: left, right.
+        kinematics: standing on all feet.
+        soles: of the feet; of a humanoid left, right.
     """
 
-    def __init__(self, kinematics: Kinematics, soles: tuple[Sole, Sole], stride: Stride):
+    def __init__(self, kinematics: Kinematics, soles: tuple[Foot, ...], stride: Stride):
         self._soles, self._stride = soles, stride
         self._frames = [kinematics.frame(sole_frame(sole)) for sole in soles]
         centre = kinematics.centre_of_mass[:2].copy()
@@ -130,15 +134,15 @@ class Stepping(Gait):
         self._advance(time, kinematics, wrenches)
         phase = self._phase
         since = time - phase.start
-        both = {sole.body: 1.0 for sole in self._soles}
+        every = {sole.body: 1.0 for sole in self._soles}
         if phase.name == "stand":
-            return self._footing(phase.centre_to, np.zeros(2), np.zeros(2), both, wrenches)
+            return self._footing(phase.centre_to, np.zeros(2), np.zeros(2), every, wrenches)
         if phase.name == "shift":
             s, ds, dds = _smooth(since, self._stride.shift)
             way = phase.centre_to - phase.centre_from
-            return self._footing(phase.centre_from + s * way, ds * way, dds * way, both, wrenches)
-        swinging = self._soles[1 - phase.supporting].body
-        loads = both | {swinging: 0.0}
+            return self._footing(phase.centre_from + s * way, ds * way, dds * way, every, wrenches)
+        swinging = self._soles[phase.swinging].body
+        loads = every | {swinging: 0.0}
         placement, velocity, acceleration = self._swing(since)
         return Footing(
             phase.centre_to, np.zeros(2), np.zeros(2), swinging, placement, velocity, acceleration, loads
@@ -159,25 +163,27 @@ class Stepping(Gait):
         phase, stride = self._phase, self._stride
         since = time - phase.start
         if phase.name == "stand" and since >= stride.start:
-            self._shift(time, 0, phase.centre_to, kinematics)
+            self._shift(time, phase.centre_to, kinematics)
         elif phase.name == "shift" and since >= stride.shift:
-            swinging = 1 - phase.supporting
+            swinging = phase.swinging
             sole = kinematics.placement(self._frames[swinging])
             self._steps += 1
             landing = foothold(self._start[swinging], self._steps, stride)
             landing[2] = sole.translation[2]
             level = pin.SE3(sole.rotation.copy(), sole.translation.copy())
-            self._phase = _Phase(
-                "swing", time, phase.supporting, phase.centre_to, phase.centre_to, level, landing
-            )
+            self._phase = _Phase("swing", time, swinging, phase.centre_to, phase.centre_to, level, landing)
         elif phase.name == "swing" and since >= 0.5 * stride.swing:
-            foot = self._soles[1 - phase.supporting].body
+            foot = self._soles[phase.swinging].body
             if wrenches[foot][2] > stride.touch:
-                self._shift(time, 1 - phase.supporting, phase.centre_to, kinematics)
+                self._shift(time, phase.centre_to, kinematics)
 
-    def _shift(self, time: float, onto: int, centre: Vector, kinematics: Kinematics) -> None:
-        above = kinematics.placement(self._frames[onto]).translation[:2].copy()
-        self._phase = _Phase("shift", time, onto, centre, above)
+    def _shift(self, time: float, centre: Vector, kinematics: Kinematics) -> None:
+        """Begin to bring the centre of mass over the middle of the feet that stay."""
+        swinging = self._stride.order[self._steps % len(self._stride.order)]
+        places = np.array([kinematics.placement(frame).translation[:2] for frame in self._frames])
+        above = np.delete(places, swinging, axis=0).mean(axis=0)
+        above = above + (1 - self._stride.reach) * (places.mean(axis=0) - above)
+        self._phase = _Phase("shift", time, swinging, centre, above)
 
     def _swing(self, since: float) -> tuple[pin.SE3, Vector, Vector]:
         """Up with the first half, down with the second, across with both; then down until there is ground."""
@@ -209,7 +215,7 @@ class Stepping(Gait):
 
 
 def foothold(start: Vector, step: int, stride: Stride) -> Vector:
-    """(3,) where a foot that began at `start` lands with the step of that number, counted from 1 over both feet."""
+    """(3,) where a foot that began at `start` lands with the step of that number, counted from 1 over all feet."""
     return start + np.array([step * stride.length, 0.0, 0.0])
 
 

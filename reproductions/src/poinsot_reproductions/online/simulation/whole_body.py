@@ -4,14 +4,16 @@
     subject to       M a + c - sum J_i^T f_i = (0, tau),  |tau| <= tau_max        base rows without effort
                      f_i in the friction pyramid of its sole, its centre of pressure inside
 
-f_i is the wrench of the ground on a sole, about the sole's centre, in its axes; a foot in the air has f_i = 0. What
-bodies weigh comes from outside at every tick: this is where an estimate closes its loop.
+f_i is the wrench of the ground on a sole, about the sole's centre, in its axes; on a ball it is a force in the world's
+axes. A foot in the air has f_i = 0. What bodies weigh comes from outside at every tick: this is where an estimate
+closes its loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 import numpy as np
 import pinocchio as pin
@@ -20,7 +22,7 @@ from proxsuite import proxqp
 from poinsot.arrays import Matrix, Vector
 from poinsot.models.articulated import Articulated
 
-from .plant import Sole, described_efforts
+from .plant import Foot, described_efforts
 from .tasks import Kinematics, Task
 
 FORCE_SCALE = 100.0
@@ -65,7 +67,7 @@ class Command:
 
     Args:
         tau: (n,) efforts, 0 of the base.
-        acceleration: (n,) that it expects. wrenches: foot -> (6,) that it expects, about the sole's centre.
+        acceleration: (n,) that it expects. wrenches: foot -> (size,) that it expects, about the sole's centre.
         solved: whether the program was; otherwise the efforts are those of the tick before.
     """
 
@@ -89,7 +91,7 @@ class WholeBodyController:
     def __init__(
         self,
         robot: Articulated,
-        soles: Sequence[Sole] = (),
+        soles: Sequence[Foot] = (),
         *,
         effort_limits: Vector | None = None,
         limits: ContactLimits | None = None,
@@ -98,12 +100,18 @@ class WholeBodyController:
         self.robot, self.soles = robot, tuple(soles)
         self.effort_limits = described_efforts(robot) if effort_limits is None else effort_limits
         self.limits = limits or ContactLimits()
-        own = {sole_frame(sole): (sole.body, np.array([0.0, 0.0, sole.height])) for sole in self.soles}
+        own = {sole_frame(sole): (sole.body, sole.centre) for sole in self.soles}
         self.kinematics = Kinematics(robot, own | dict(frames or {}))
         n = robot.model.nv
         self._base = 6 if robot.floating_base else 0
-        self._cone = self._cone_of_soles()
-        self._size, motors = n + 6 * len(self.soles), n - self._base
+        # of each sole the components of its wrench, and the rows of the cone
+        self._wrenches = _slices(sole.size for sole in self.soles)
+        blocks = [self._cone_of(sole) for sole in self.soles]
+        self._rows = _slices(len(block) for block in blocks)
+        self._size, motors = n + sum(sole.size for sole in self.soles), n - self._base
+        self._cone = np.zeros((sum(len(block) for block in blocks), self._size))
+        for rows, columns, block in zip(self._rows, self._wrenches, blocks, strict=True):
+            self._cone[rows, n + columns.start : n + columns.stop] = block
         self._program = proxqp.dense.QP(self._size, self._base, motors + len(self._cone))
         settings = self._program.settings
         settings.eps_abs, settings.max_iter, settings.max_iter_in = 1e-8, 100, 500
@@ -112,7 +120,9 @@ class WholeBodyController:
         settings.initial_guess = proxqp.InitialGuess.WARM_START
         self._before: tuple[Vector, ...] = ()
         self._tau = np.zeros(n)
-        self._regularization = np.concatenate([np.full(n, 1e-5), np.tile(WRENCH_WEIGHTS, len(self.soles))])
+        self._regularization = np.concatenate(
+            [np.full(n, 1e-5), *(WRENCH_WEIGHTS[: sole.size] for sole in self.soles)]
+        )
 
     def __call__(
         self,
@@ -166,66 +176,67 @@ class WholeBodyController:
             self._tau = np.zeros(n)
             self._tau[base:] = EFFORT_STEP * np.round((dynamics @ z + c)[base:] / EFFORT_STEP)
         f = FORCE_SCALE * z[n:]
-        wrenches = {sole.body: f[6 * k : 6 * k + 6] for k, sole in enumerate(self.soles)}
+        wrenches = {sole.body: f[own] for sole, own in zip(self.soles, self._wrenches, strict=True)}
         return Command(self._tau, z[:n].copy(), wrenches, solved)
 
     def _sole_jacobian(self, loads: Mapping[str, float] | None) -> Matrix:
-        """(6 k, n) of the soles' centres, in their axes; 0 of those in the air, whose wrench then is 0."""
-        kinematics = self.kinematics
-        J = np.zeros((6 * len(self.soles), self.robot.model.nv))
-        for k, sole in enumerate(self.soles):
+        """(k, n) of the soles' centres, in the axes of their wrenches; 0 of those in the air, whose wrench is 0."""
+        kinematics, axes = self.kinematics, pin.ReferenceFrame
+        J = np.zeros((self._size - self.robot.model.nv, self.robot.model.nv))
+        for sole, own in zip(self.soles, self._wrenches, strict=True):
             if _carries(loads, sole):
-                J[6 * k : 6 * k + 6] = pin.getFrameJacobian(
+                J[own] = pin.getFrameJacobian(
                     kinematics.model,
                     kinematics.data,
                     kinematics.frame(sole_frame(sole)),
-                    pin.ReferenceFrame.LOCAL,
-                )
+                    axes.LOCAL_WORLD_ALIGNED if sole.in_world else axes.LOCAL,
+                )[: sole.size]
         return J
 
-    def _cone_of_soles(self) -> Matrix:
-        """(11 k, n + 6 k) rows: normal force, then what must not be above 0."""
+    def _cone_of(self, sole: Foot) -> Matrix:
+        """(r, size) rows of a sole's wrench: normal force, then what must not be above 0."""
         limits = self.limits
-        blocks = []
-        for sole in self.soles:
-            along, across = limits.margin * sole.half_length, limits.margin * sole.half_width
-            # |x| <= reach f_z, for forces along x and y, moments about x, y and z
-            # a moment about x comes from a lever along y, and the other way round
-            reaches = (limits.friction, limits.friction, across, along, limits.torsion)
-            block = np.zeros((11, 6))
-            block[0, 2] = 1.0
-            for k, (row, reach) in enumerate(zip((0, 1, 3, 4, 5), reaches, strict=True)):
-                block[1 + 2 * k, row], block[2 + 2 * k, row] = 1.0, -1.0
+        along, across = (limits.margin * extent for extent in sole.extents)
+        # |x| <= reach f_z, for forces along x and y, moments about x, y and z
+        # a moment about x comes from a lever along y, and the other way round
+        reaches = {0: limits.friction, 1: limits.friction, 3: across, 4: along, 5: limits.torsion}
+        rows = [np.eye(sole.size)[2]]
+        for component, reach in reaches.items():
+            if component < sole.size:
                 # both signs: x <= reach f_z and -x <= reach f_z
-                block[1 + 2 * k : 3 + 2 * k, 2] = -reach
-            blocks.append(block)
-        n, k = self.robot.model.nv, len(self.soles)
-        cone = np.zeros((11 * k, n + 6 * k))
-        for i, block in enumerate(blocks):
-            cone[11 * i : 11 * i + 11, n + 6 * i : n + 6 * i + 6] = block
-        return cone
+                for sign in (1.0, -1.0):
+                    row = np.zeros(sole.size)
+                    row[component], row[2] = sign, -reach
+                    rows.append(row)
+        return np.array(rows)
 
     def _bounds(self, c: Vector, loads: Mapping[str, float] | None) -> tuple[Vector, Vector]:
         limit = self.effort_limits[self._base :]
         low = np.concatenate([-limit - c[self._base :], np.full(len(self._cone), -1e20)])
         high = np.concatenate([limit - c[self._base :], np.zeros(len(self._cone))])
-        for k, sole in enumerate(self.soles):
-            rows = slice(len(limit) + 11 * k, len(limit) + 11 * k + 11)
+        for sole, own in zip(self.soles, self._rows, strict=True):
+            rows = slice(len(limit) + own.start, len(limit) + own.stop)
             if _carries(loads, sole):
                 part = 1.0 if loads is None else loads[sole.body]
                 low[rows.start] = self.limits.smallest_force / FORCE_SCALE
                 high[rows.start] = (
                     max(part * self.limits.largest_force, self.limits.smallest_force) / FORCE_SCALE
                 )
-            else:  # nothing moves its wrench from 0: eleven constraints on six zeros would be degenerate
+            else:  # nothing moves its wrench from 0: more constraints than zeros would be degenerate
                 high[rows] = 1e20
         return low, high
 
 
-def sole_frame(sole: Sole) -> str:
+def sole_frame(sole: Foot) -> str:
     """Name of the frame at a sole's centre in a controller's model."""
     return f"{sole.body} sole"
 
 
-def _carries(loads: Mapping[str, float] | None, sole: Sole) -> bool:
+def _slices(sizes: Iterable[int]) -> list[slice]:
+    """Of parts of these sizes, one after the other."""
+    ends = [0, *accumulate(sizes)]
+    return [slice(first, last) for first, last in pairwise(ends)]
+
+
+def _carries(loads: Mapping[str, float] | None, sole: Foot) -> bool:
     return loads is None or loads.get(sole.body, 0.0) > 0

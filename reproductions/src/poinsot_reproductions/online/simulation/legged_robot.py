@@ -1,4 +1,4 @@
-"""A humanoid as a closed loop needs it: a robot, its two soles, where it stands, and what its motors can do; Talos."""
+"""A legged robot as a closed loop needs it: its feet, where it stands, and what its motors can do; Talos and Go1."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from poinsot.arrays import Vector
 from poinsot.exceptions import UnreadableFile
 from poinsot.models.articulated import Articulated, load_robot
 
-from .plant import Sole, described_efforts
+from .plant import Ball, Foot, Sole, described_efforts
 
 TALOS = Path("talos_data", "robots", "talos_reduced.urdf")
 SOLE_HEIGHT, HALF_LENGTH, HALF_WIDTH = -0.107, 0.1025, 0.061  # [m], of the description's soles
@@ -32,30 +32,40 @@ HALF_SITTING = {
 """Joint -> position [rad]; all others 0."""
 
 
+GO1 = Path("go1_description", "urdf", "go1.urdf")
+GO1_LEGS = ("FL", "FR", "RL", "RR")
+GO1_STANCE = {"hip": 0.0, "thigh": 0.85, "calf": -1.7}
+"""Part of a leg -> position of its joint [rad]; its feet are then under its hips."""
+GO1_FOOT = (0.0, 0.0, -0.213), 0.02
+"""Centre in the calf's frame, and radius, of a foot [m]."""
+
+
 @dataclass(frozen=True, eq=False)
-class Humanoid:
-    """A robot that stands on two feet.
+class LeggedRobot:
+    """A robot that stands on its feet.
 
     Args:
-        robot: with a floating base, its pelvis.
-        soles: left, right.
+        robot: with a floating base.
+        soles: of its feet; of a humanoid left, right.
         home: (nq,) standing on z = 0.
         effort_limits: (n,) of its motors.
-        pelvis: name of the base's link.
+        base: name of the base's link; a humanoid's pelvis.
+        legs: joints that follow the feet.
     """
 
     robot: Articulated
-    soles: tuple[Sole, Sole]
+    soles: tuple[Foot, ...]
     home: Vector
     effort_limits: Vector
-    pelvis: str
+    base: str
+    legs: tuple[str, ...]
 
     def dofs(self, joints: Sequence[str]) -> np.ndarray:
         """Places in v of joints by name."""
         return np.array([6 + self.robot.joints.index(joint) for joint in joints])
 
 
-def talos(posture: Mapping[str, float] | None = None, arm_effort: float = 1.0) -> Humanoid:
+def talos(posture: Mapping[str, float] | None = None, arm_effort: float = 1.0) -> LeggedRobot:
     """Talos half sitting.
 
     Args:
@@ -65,17 +75,7 @@ def talos(posture: Mapping[str, float] | None = None, arm_effort: float = 1.0) -
     Raises:
         UnreadableFile: if example-robot-data is not installed.
     """
-    path = (
-        Path(sysconfig.get_path("purelib"))
-        / "cmeel.prefix"
-        / "share"
-        / "example-robot-data"
-        / "robots"
-        / TALOS
-    )
-    if not path.exists():
-        raise UnreadableFile("Talos needs the robot descriptions: pip install 'poinsot[robots]'")
-    robot = load_robot(path, floating_base=True)
+    robot = _described(TALOS)
     q = pin.neutral(robot.model)
     for joint, position in (HALF_SITTING | dict(posture or {})).items():
         q[7 + robot.joints.index(joint)] = position
@@ -87,24 +87,53 @@ def talos(posture: Mapping[str, float] | None = None, arm_effort: float = 1.0) -
         if joint.startswith("arm"):
             # in plant and controller alike, which both take them from here
             limits[6 + k] *= arm_effort
-    home = stand_on_ground(robot, q, {left.body: SOLE_HEIGHT, right.body: SOLE_HEIGHT})
-    return Humanoid(robot, (left, right), home, limits, "base_link")
+    legs = tuple(joint for joint in robot.joints if joint.startswith("leg"))
+    home = stand_on_ground(robot, q, (left, right))
+    return LeggedRobot(robot, (left, right), home, limits, "base_link", legs)
 
 
-def stand_on_ground(robot: Articulated, q: Vector, soles: Mapping[str, float]) -> Vector:
+def go1() -> LeggedRobot:
+    """Go1 on its four balls.
+
+    Raises:
+        UnreadableFile: if example-robot-data is not installed.
+    """
+    robot = _described(GO1)
+    q = pin.neutral(robot.model)
+    for k, joint in enumerate(robot.joints):
+        q[7 + k] = GO1_STANCE[joint.split("_")[1]]
+    feet = tuple(Ball(f"{leg}_calf", *GO1_FOOT) for leg in GO1_LEGS)
+    return LeggedRobot(
+        robot, feet, stand_on_ground(robot, q, feet), described_efforts(robot), "base", robot.joints
+    )
+
+
+def _described(description: Path) -> Articulated:
+    path = Path(
+        sysconfig.get_path("purelib"), "cmeel.prefix", "share", "example-robot-data", "robots", description
+    )
+    if not path.exists():
+        raise UnreadableFile(
+            f"{description.name} is among the robot descriptions: pip install 'poinsot[robots]'"
+        )
+    return load_robot(path, floating_base=True)
+
+
+def stand_on_ground(robot: Articulated, q: Vector, soles: Sequence[Foot]) -> Vector:
     """The configuration with the base raised or lowered so that the lowest sole touches z = 0.
 
     Args:
         q: (nq,) of a robot with a floating base.
-        soles: foot -> height of its sole in its frame [m].
+        soles: of its feet.
     """
     data = robot.model.createData()
     pin.forwardKinematics(robot.model, data, q)
-    lowest = min(
-        float((data.oMi[robot.bodies.index(body) + 1].act(np.array([0.0, 0.0, height])))[2])
-        for body, height in soles.items()
-    )
     q = q.copy()
     # the lowest sole, so that no corner begins inside the ground
-    q[2] -= lowest
+    q[2] -= min(_lowest(data.oMi[robot.bodies.index(sole.body) + 1], sole) for sole in soles)
     return q
+
+
+def _lowest(placement: pin.SE3, sole: Foot) -> float:
+    """Height of a sole's centre, or of the lowest point of a ball [m]."""
+    return float(placement.act(sole.centre)[2]) - (sole.spheres[1] if sole.in_world else 0.0)

@@ -1,0 +1,125 @@
+"""Go1 with a payload: its walk, the readings of its sensors, and that optimal estimation weighs the payload."""
+
+import json
+
+import numpy as np
+import pytest
+
+from poinsot.inertia.parameters import is_consistent
+from references.robots import described
+
+pytest.importorskip("mujoco")
+pytest.importorskip("proxsuite")
+
+from poinsot_reproductions.optimal_estimation import go1_payload
+from poinsot_reproductions.optimal_estimation.go1_walk import (
+    PAYLOAD_MASS,
+    height_error,
+    payload,
+    swing_error,
+    walk,
+)
+from poinsot_reproductions.optimal_estimation.robot_sensors import CLEAN, DEFECTS, NODE, at_nodes, moved, read
+
+
+@pytest.fixture(autouse=True, scope="module")
+def needs_descriptions():
+    described("go1_description/urdf/go1.urdf")
+
+
+@pytest.fixture(scope="module")
+def load():
+    return payload(np.random.default_rng(3))
+
+
+@pytest.fixture(scope="module")
+def walked(load):
+    return walk(load, None, np.random.default_rng(4), duration=2.6)
+
+
+@pytest.fixture(scope="module")
+def motion(walked):
+    return moved(walked.time, walked.q, walked.v, walked.tau, walked.force, np.array([-0.02, -0.07, -0.01]))
+
+
+def test_payloads_are_real_bodies_of_the_same_mass():
+    loads = [payload(np.random.default_rng(seed)) for seed in range(5)]
+    assert all(is_consistent(each) for each in loads)
+    np.testing.assert_allclose([each[0] for each in loads], PAYLOAD_MASS)
+    assert np.ptp([each[1] for each in loads]) > 0.05
+
+
+def test_the_walk_stands_then_steps_and_the_feet_carry_the_weight(walked, load):
+    assert not walked.trace.fallen and walked.trace.unsolved == 0
+    standing = (walked.time > 0.8) & (walked.time < 1.0)
+    weight = 9.81 * (walked.robot.robot.inertials[:, 0].sum() + load[0])
+    assert walked.force[standing].sum(axis=1).mean() == pytest.approx(weight, rel=1e-3)
+    in_air = (walked.force < 0.1)[walked.time > 1.2].any(axis=0)
+    assert in_air.sum() >= 2
+
+
+def test_a_controller_that_knows_the_load_tracks_better(walked, load):
+    own = walked.robot.robot.inertials[0]
+    knowing = walk(load, own + load, np.random.default_rng(4), duration=2.6).trace
+    assert height_error(knowing) < 0.1 * height_error(walked.trace)
+    assert swing_error(knowing) < 0.5 * swing_error(walked.trace)
+
+
+def test_an_accelerometer_at_rest_reads_what_holds_it_up(motion):
+    standing = (motion.time > 0.9) & (motion.time < 1.0)
+    assert np.linalg.norm(motion.acceleration[standing].mean(axis=0)) == pytest.approx(9.81, rel=1e-3)
+
+
+def test_clean_readings_have_the_noise_that_is_said(motion):
+    rng = np.random.default_rng(5)
+    readings = read(motion, CLEAN, rng)
+    assert np.std(readings.joints - motion.joints) == pytest.approx(CLEAN.position, rel=0.03)
+    assert np.std(readings.gyro - motion.gyro) == pytest.approx(CLEAN.gyro, rel=0.03)
+    assert np.isfinite(readings.joints).all()
+
+
+def test_defects_are_those_that_are_said(motion):
+    readings = read(motion, DEFECTS, np.random.default_rng(6))
+    missing = np.isnan(readings.joints).all(axis=1)
+    assert missing.mean() == pytest.approx(DEFECTS.dropped, abs=0.01)
+    steps = readings.joints[~missing] / DEFECTS.position_step
+    np.testing.assert_allclose(steps, np.round(steps), atol=1e-6)
+    moving = motion.time > 1.2
+    # late: closer to the joints of two samples before than to those of now
+    late = readings.joints[2:] - motion.joints[:-2]
+    now = readings.joints[2:] - motion.joints[2:]
+    assert np.nanstd(late[moving[2:]]) < np.nanstd(now[moving[2:]])
+    assert np.abs(np.nanmean(readings.gyro - motion.gyro, axis=0)).max() > 1e-3
+
+
+def test_readings_at_nodes_fit_the_integrator(motion, walked):
+    """Mean velocities and mean accelerations about nodes: v_k+1 = v_k + D a_k, but for what rotates and is doubtful."""
+    recording, doubtful = at_nodes(motion, walked.robot.robot.joints, go1_payload.FEET, 1.5, (0.8, 1.0))
+    dt = 1e-3 * NODE
+    np.testing.assert_allclose(np.diff(recording.time), dt, atol=1e-9)
+    for joint in walked.robot.robot.joints[:3]:
+        v, q = recording[f"velocity.{joint}"], recording[f"position.{joint}"]
+        sure = ~doubtful[1:] & ~doubtful[:-1]
+        np.testing.assert_allclose(v[1:][sure], (np.diff(q) / dt)[sure], atol=1e-9)
+    assert 0 < doubtful.mean() < 0.3
+    assert set(recording["contact.RL_foot"]) == {0.0, 1.0}
+
+
+def test_the_recording_says_that_a_foot_stands_only_where_it_carries(motion, walked):
+    recording, _ = at_nodes(motion, walked.robot.robot.joints, go1_payload.FEET, 1.5, (0.8, 1.0))
+    samples = np.round(1e3 * recording.time).astype(int)
+    for k, foot in enumerate(go1_payload.FEET):
+        stands = recording[f"contact.{foot}"] == 1
+        assert walked.force[samples][stands, k].min() > 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_payload_is_weighed(seed):
+    result = go1_payload.run(seed, quick=True)
+    json.dumps([result.rows, result.figures, result.notes])
+    figures = result.figures
+    assert abs(figures["mass_error_percent_clean"]) <= 1 and abs(figures["mass_error_percent_defects"]) <= 2.3
+    assert figures["iterations"] <= 27
+    assert figures["swing_error_ratio"] <= 0.5 and figures["height_error_ratio"] <= 0.5
+    assert all(len(values) == len(c.time) for c in result.curves.values() for values in c.lines.values())
