@@ -29,6 +29,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numba import njit
 
 from ..exceptions import InvalidMethod, InvalidSignals
 from .low_pass import LowPass, check_below_nyquist
@@ -213,10 +214,7 @@ class Decimation:
         M, order = blocks.shape[1], self.order
         A_M, C_e, P, W = self._full_block_maps if M == self.factor else self._block_maps(M)
         weighted = np.matmul(W, blocks)
-        starts = np.empty((len(blocks), *z.shape))
-        for i, Gu in enumerate(weighted[:, :order]):
-            starts[i] = z
-            z = A_M @ z + Gu
+        starts, z = _recurrence(A_M, z, weighted[:, :order].copy())
         kept.g.append(weighted[:, order : 2 * order] + P @ starts)
         kept.y.append(weighted[:, -1] + C_e @ starts)
         return z
@@ -235,11 +233,23 @@ class Decimation:
     def _run(self, z: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """State after and outputs of inputs u (T, K), sample by sample."""
         A, B, C, D = self._modes
-        y = np.empty_like(u)
-        for k, u_k in enumerate(u):
-            y[k] = C @ z + D * u_k
-            z = A @ z + np.outer(B, u_k)
-        return z, y
+        before, z = _recurrence(A, z, B[:, None] * u[:, None])
+        return z, C @ before + D * u
+
+
+@njit(cache=True)
+def _recurrence(A: np.ndarray, z: np.ndarray, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """z <- A z + inputs[i]: before each i (N, order, K), and after the last; A is modal."""
+    before, z = np.empty_like(inputs), z.copy()
+    order, columns = z.shape
+    for i in range(len(inputs)):
+        before[i], z[:] = z, inputs[i]
+        for a in range(order):
+            # zero outside blocks of 2 x 2
+            for b in range(max(a - 1, 0), min(a + 2, order)):
+                for k in range(columns):
+                    z[a, k] += A[a, b] * before[i, b, k]
+    return before, z
 
 
 class _BackwardQueue:
@@ -266,12 +276,8 @@ class _BackwardQueue:
     def _run(self, w: np.ndarray, count: int) -> Iterator[tuple[int, np.ndarray]]:
         g, y = np.concatenate(self.g), np.concatenate(self.y)
         _, _, C, D = self.decimation._modes
-        A_M = self.decimation._full_block_maps[0]
-        x = np.empty_like(y[:count])
-        for i in range(len(y) - 1, -1, -1):
-            if i < count:
-                x[i] = C @ w + D * y[i]
-            w = A_M @ w + g[i]
+        before, _ = _recurrence(self.decimation._full_block_maps[0], w, g[::-1].copy())
+        x = C @ before[::-1][:count] + D * y[:count]
         first, self.first = self.first, self.first + count
         self.g, self.y = [g[count:]], [y[count:]]
         # rows in the transients are computed, as others need their states, and dropped
