@@ -22,10 +22,12 @@ import numpy as np
 
 from ..arrays import JointSamples, Matrix, Vector
 from ..estimate.fit import autocorrelation
+from ..models.joint_terms import is_nonnegative
 from ..recording import EFFORTS, Recording
 from ..regression.inverse_dynamics import InverseDynamics, Part
 from ..signals.decimation import PASSBAND, Decimation
 from ..signals.signals import Signals
+from .description import Described
 
 SAMPLES_PER_ROW = 6
 """Thinned samples to a row: motion has 2 to 5 times the bandwidth of the rows, and products have twice as much."""
@@ -35,6 +37,9 @@ LARGEST_SAMPLES = 8_000
 
 SHOWN = 1e-5
 """A nuisance of size 1 that changes torque by less than this part of it does not show: descriptions round angles so."""
+
+TAILS = 4.0
+"""nu, degrees of freedom of Student's t of what the description says and of impossible signs."""
 
 REWEIGHTINGS = 3
 RIDGE = 1e-10
@@ -136,6 +141,11 @@ class Regression:
         return cast("np.ndarray", W @ (V[:, kept] / np.sqrt(eigenvalues[kept])))
 
     @property
+    def inflation(self) -> float:
+        """Factor on covariances for correlated residuals."""
+        return float(np.mean(self.rows / self.effective_rows))
+
+    @property
     def whitened_residuals(self) -> Vector:
         """(N n,) residuals / sigma."""
         return cast("Vector", (self.residuals / self.sigma).reshape(-1))
@@ -172,6 +182,29 @@ class Solved(Regression):
     """A changed problem, solved for its base values."""
 
     problem: InverseDynamics
+
+    @cached_property
+    def disagreement(self) -> float:
+        """With the description, (nu + b)/2 log(1 + Q/nu) with Q = (beta - beta0)^T (S + C)^-1 (beta - beta0)."""
+        described = Described(self.problem)
+        if not described.says_something:
+            return 0.0
+        alone, beta0, S = described.base(self.problem.base)
+        if not alone.any():
+            return 0.0
+        e, M = self.theta[alone] - beta0, S + self.covariance[np.ix_(alone, alone)] * self.inflation
+        scale = np.sqrt(np.diag(M)) + 1e-300
+        M = M / scale[:, None] / scale + 1e-9 * np.eye(len(e))
+        Q = float((e / scale) @ np.linalg.solve(M, e / scale))
+        return 0.5 * (TAILS + len(e)) * float(np.log1p(Q / TAILS))
+
+    @cached_property
+    def impossible(self) -> float:
+        """Signs of friction and rotor inertia that no robot has, sum of (nu + 1)/2 log(1 + z^2/nu)."""
+        std = np.sqrt(np.diag(self.covariance) * self.inflation) + 1e-300
+        nonnegative = np.array([is_nonnegative(kind) for kind in self.problem.base.kinds])
+        z = np.maximum(-self.theta / std, 0.0)[nonnegative]
+        return 0.5 * (TAILS + 1) * float(np.sum(np.log1p(z**2 / TAILS)))
 
     def of(self, rows: np.ndarray) -> Solved:
         """The same problem, solved of some of its rows."""

@@ -29,7 +29,7 @@ from ..signals.alignment import align
 from ..signals.signals import Signals
 from .case import Examination, Solved, mapped, recordings_of, thinned
 from .check import Cause
-from .explanations import STEPS, Candidate, Explained, Explanation, explain, improvement, inflation
+from .explanations import STEPS, Candidate, Explained, Explanation, explain, improvement
 
 LARGEST_S = 0.25
 """Delays to either side that are looked for, and no more than a tenth of the shortest recording."""
@@ -306,7 +306,7 @@ def _uncertainty(solved: Solved, columns: Sequence[np.ndarray]) -> tuple[Vector,
     std = np.array([solved.score(c).std for c in columns])
     shown = np.isfinite(std)
     C, G = (each[:, shown] for each in solved.whitened_columns(columns))
-    P = np.linalg.pinv(G.T @ G, rcond=1e-10) * inflation(solved)
+    P = np.linalg.pinv(G.T @ G, rcond=1e-10) * solved.inflation
     std[shown] = np.sqrt(np.diag(P))
     S = solved.covariance @ ((solved.dense.W / solved.sigma[:, None]).reshape(len(C), -1).T @ C)
     return std, S @ P @ S.T

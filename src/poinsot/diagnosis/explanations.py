@@ -25,14 +25,9 @@ import numpy as np
 from ..arrays import Vector
 from ..estimate import Finding, Severity, Unchecked
 from ..exceptions import InvalidMethod, PoinsotError
-from ..models.joint_terms import is_nonnegative
 from ..regression.inverse_dynamics import InverseDynamics
 from .case import Examination, Score, Solved
 from .check import Cause, Check
-from .description import Described
-
-TAILS = 4.0
-"""nu, degrees of freedom of the tails of P and V."""
 
 UNMOVED = ("motion", "as recorded")
 """`Candidate.motion` of changes of the torque alone."""
@@ -169,7 +164,7 @@ class Alignment(Check):
         return tuple(each.cause for each in self.explanations)
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
-        bad = bool(np.any(case.declared.ratio > self.bad_fit) or impossible(case.declared) > self.margin)
+        bad = bool(np.any(case.declared.ratio > self.bad_fit) or case.declared.impossible > self.margin)
         suspicious = bad
         tried: list[Explained] = []
         later: list[Candidate] = []
@@ -207,7 +202,7 @@ class Alignment(Check):
         if explained.solved.relative_error > (1 + self.explains) * case.declared.relative_error:
             return False
         sized = explained.candidate.zero.size > 0
-        if not sized and impossible(case.declared) - impossible(explained.solved) > self.margin:
+        if not sized and case.declared.impossible - explained.solved.impossible > self.margin:
             return True
         left = (explained.solved.relative_error / case.declared.relative_error) ** 2
         own = float(np.min((explained.solved.ratio / case.declared.ratio) ** 2))
@@ -313,7 +308,7 @@ def explain(case: Examination, candidate: Candidate) -> Explained | None:
             break
     gain = total(case, solved, len(p)) - total(case, case.declared, 0)
     fit = misfit(case.declared, effective) - misfit(solved, effective)
-    signs = impossible(case.declared) - impossible(solved)
+    signs = case.declared.impossible - solved.impossible
     shown = max(fit, signs) - 0.5 * len(p) * float(np.log(effective.sum()))
     return Explained(candidate, p, std, solved, gain, shown)
 
@@ -335,7 +330,7 @@ def _newton(solved: Solved, columns: list[np.ndarray]) -> tuple[Vector, Vector]:
     C, G = solved.whitened_columns(columns)
     H = G.T @ G + 1e-12 * np.trace(C.T @ C) * np.eye(len(columns))
     return np.linalg.solve(H, G.T @ solved.whitened_residuals), np.sqrt(
-        np.diag(np.linalg.inv(H)) * inflation(solved)
+        np.diag(np.linalg.inv(H)) * solved.inflation
     )
 
 
@@ -348,35 +343,7 @@ def total(case: Examination, solved: Solved, nuisances: int) -> float:
     """T."""
     effective = case.effective_rows
     complexity = 0.5 * nuisances * float(np.log(effective.sum()))
-    return -misfit(solved, effective) - disagreement(solved) - impossible(solved) - complexity
-
-
-def inflation(solved: Solved) -> float:
-    """Factor on covariances for correlated residuals."""
-    return float(np.mean(solved.rows / solved.effective_rows))
-
-
-def disagreement(solved: Solved) -> float:
-    """P."""
-    described = Described(solved.problem)
-    if not described.says_something:
-        return 0.0
-    alone, beta0, S = described.base(solved.problem.base)
-    if not alone.any():
-        return 0.0
-    e, M = solved.theta[alone] - beta0, S + solved.covariance[np.ix_(alone, alone)] * inflation(solved)
-    scale = np.sqrt(np.diag(M)) + 1e-300
-    M = M / scale[:, None] / scale + 1e-9 * np.eye(len(e))
-    Q = float((e / scale) @ np.linalg.solve(M, e / scale))
-    return 0.5 * (TAILS + len(e)) * float(np.log1p(Q / TAILS))
-
-
-def impossible(solved: Solved) -> float:
-    """V."""
-    std = np.sqrt(np.diag(solved.covariance) * inflation(solved)) + 1e-300
-    nonnegative = np.array([is_nonnegative(kind) for kind in solved.problem.base.kinds])
-    z = np.maximum(-solved.theta / std, 0.0)[nonnegative]
-    return 0.5 * (TAILS + 1) * float(np.sum(np.log1p(z**2 / TAILS)))
+    return -misfit(solved, effective) - solved.disagreement - solved.impossible - complexity
 
 
 def improvement(case: Examination, explained: Explained) -> str:

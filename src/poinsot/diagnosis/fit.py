@@ -271,8 +271,8 @@ def _explained(solved: Solved, columns: np.ndarray, k: int) -> tuple[float, np.n
     V = V[:, d > 1e-6] / np.sqrt(d[d > 1e-6])  # columns that parameters imitate explain nothing by themselves
     e = solved.residuals[:, k] / solved.sigma[k]
     # a mean is the same at any time: it is no chance
-    shifts = [np.roll(e - e.mean(), N * shift // (SHIFTS + 1)) for shift in range(1, SHIFTS + 1)]
-    moved = np.stack([e, *shifts], axis=1)
+    moved = (e - e.mean())[np.arange(N)[:, None] - N * np.arange(SHIFTS + 1) // (SHIFTS + 1)]
+    moved[:, 0] = e
     along = ((C - Q @ B) @ V).T @ moved
     explained = np.sum(along**2, axis=0)
     share = float(explained[0] - explained[1:].max()) / max(float(e @ e), 1e-300)

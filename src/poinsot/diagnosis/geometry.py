@@ -23,7 +23,7 @@ from .case import Examination
 from .check import Cause, Check
 from .corrections import Nuisance, differences
 from .description import Described
-from .explanations import SMALLER, Candidate, Explained, Explanation, inflation, severity_of
+from .explanations import SMALLER, Candidate, Explained, Explanation, severity_of
 
 MOMENTS = ("mx", "my", "mz")
 
@@ -175,7 +175,7 @@ class BodyDirections(Check):
             return
         alone, beta0, S = Described(problem, radius=0.0).base(problem.base)
         names = np.array([problem.parameters.names[c] for c in problem.base.chosen])[alone].tolist()
-        theta, std = solved.theta[alone], np.sqrt(np.diag(solved.covariance) * inflation(solved))[alone]
+        theta, std = solved.theta[alone], np.sqrt(np.diag(solved.covariance) * solved.inflation)[alone]
         links = []
         for number, body in enumerate(problem.robot.bodies, start=1):
             rows = [names.index(f"{m}{number}") for m in MOMENTS if f"{m}{number}" in names]
