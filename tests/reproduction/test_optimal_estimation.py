@@ -160,6 +160,7 @@ def test_the_case_has_its_parts():
     assert set(OPTIMAL_ESTIMATION.parts) == {
         "parametrizations",
         "rollouts",
+        "go1-payload",
         "sphere",
         "arm",
         "statistics",

@@ -17,7 +17,6 @@ import numpy as np
 
 from ..arrays import Vector
 from ..estimate import Finding, Severity, Unchecked
-from ..models.rotations import skew
 from ..regression.inverse_dynamics import InverseDynamics
 from .case import Examination
 from .check import Cause, Check
@@ -34,7 +33,7 @@ def displaced(
     """The frame of a joint further from its parent by a part x longer, and turned by x [rad] about turn in its own."""
     model = problem.robot.model.copy()
     place = model.jointPlacements[joint + 1]
-    K = skew(turn)
+    K = np.cross(np.eye(3), turn)  # of the cross product with turn
     place.rotation = place.rotation @ (np.eye(3) + np.sin(x[0]) * K + (1 - np.cos(x[0])) * K @ K)
     place.translation = place.translation * (1 + x[0] * longer)
     return problem.with_robot(replace(problem.robot, model=model))
