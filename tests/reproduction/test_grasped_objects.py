@@ -18,7 +18,8 @@ from poinsot_reproductions.animation import FRAMES, DrawnBodies, robot_animation
 from poinsot_reproductions.online.simulation.plant import Plant
 from poinsot_reproductions.optimal_estimation import arm, grasped, sphere
 from poinsot_reproductions.optimal_estimation.grasped import GraspedObject
-from poinsot_reproductions.optimal_estimation.plants import Defects, fly_in_mujoco
+from poinsot_reproductions.optimal_estimation.plants import fly_in_mujoco
+from poinsot_reproductions.optimal_estimation.sensor_defects import Defects
 from references.robots import described
 
 BORINOT = "borinot_description/urdf/borinot_flying_arm_2.urdf"
@@ -124,7 +125,7 @@ def _left(flown, chart, held):
 
 
 def test_the_flight_is_one_of_the_model(flight):
-    """Both integrate in the same way: what is left in a step is of second order in it."""
+    """Both integrate in the same way: the difference of a step is of second order in it."""
     flown, held = flight
     step, r = _left(flown, GraspedObject.at(flown.system.robot, sphere.TIP, LogCholesky()), held)
     assert np.abs(step[:, 8:]).max() < sphere.NOISE.speeds

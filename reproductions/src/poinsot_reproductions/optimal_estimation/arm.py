@@ -39,7 +39,8 @@ from ..online.simulation.plant import Ball, Plant
 from ..presentation import costs_by_iteration, with_std
 from .grasped import GraspedObject, ObjectErrors, animated, object_errors
 from .guesses import measured_guess
-from .plants import Defects, ModelNoise, fly_in_mujoco
+from .plants import ModelNoise, fly_in_mujoco
+from .sensor_defects import IDEAL, USUAL, Defects
 from .systems import FEET, Flown, System, described_robot, encoders, imu, sines, stance
 
 HAND, TIP = "j2s6s200_link_6", "j2s6s200_end_effector"
@@ -70,17 +71,9 @@ STEP_TOLERANCE = 1e-3
 the object's shape, and shorter Gauss-Newton steps go to and fro."""
 CLEAN, DEFECTS = "clean sensors", "sensors with defects"
 QUALITIES: Mapping[str, Defects] = {
-    CLEAN: Defects(),
-    DEFECTS: Defects(
-        position_step=2 * np.pi / 2**14,
-        gyro_bias=0.01,
-        accelerometer_bias=0.05,
-        misalignment=float(np.radians(0.5)),
-        delay=2,
-        dropped=0.02,
-    ),
+    CLEAN: IDEAL,
+    DEFECTS: USUAL,
 }
-"""Encoders of 14 bits, biases and misalignment of the inertial unit, 2 ms of delay, and 2 % of readings missing."""
 
 
 def carrier() -> System:

@@ -31,6 +31,7 @@ from poinsot.models.sensors import (
 )
 
 from ..online.simulation.plant import Plant
+from .sensor_defects import IDEAL, Defects
 from .systems import START, Flown, System, noisy_readings, tracking_commands
 
 
@@ -47,26 +48,6 @@ class ModelNoise:
     speeds: float
 
 
-@dataclass(frozen=True)
-class Defects:
-    """What is wrong with sensors beside their noise, and what the estimator is not told.
-
-    Args:
-        position_step: of encoders [rad].
-        gyro_bias [rad/s], accelerometer_bias [m/s^2]: standard deviation of a constant error of each axis.
-        misalignment: standard deviation of the rotation vector by which the inertial unit is turned [rad].
-        delay: time steps of the plant by which readings are late.
-        dropped: share of the readings of each sensor that are missing.
-    """
-
-    position_step: float = 0.0
-    gyro_bias: float = 0.0
-    accelerometer_bias: float = 0.0
-    misalignment: float = 0.0
-    delay: int = 0
-    dropped: float = 0.0
-
-
 def fly_in_mujoco(
     system: System,
     plant: Plant,
@@ -75,7 +56,7 @@ def fly_in_mujoco(
     *,
     assumed: Float[np.ndarray, "l 10"] | None = None,
     settling: float = 0.0,
-    defects: Defects = Defects(),
+    defects: Defects = IDEAL,
 ) -> Flown:
     """Let a plant follow a system's reference, and read its sensors.
 
@@ -165,7 +146,7 @@ def _turned_and_biased(
     sensors: Sequence[Sensor], clean: Sequence[np.ndarray], defects: Defects, rng: np.random.Generator
 ) -> list[np.ndarray]:
     """Readings of an inertial unit that is turned against its frame, and biased."""
-    turn = Rotation.from_rotvec(defects.misalignment * rng.standard_normal(3))
+    turn = defects.turn(rng)
     bias: dict[type[Sensor], float] = {Gyro: defects.gyro_bias, Accelerometer: defects.accelerometer_bias}
     found = []
     for sensor, values in zip(sensors, clean, strict=True):
@@ -179,7 +160,7 @@ def _turned_and_biased(
 
 def _quantized_and_dropped(readings: Readings, defects: Defects, rng: np.random.Generator) -> Readings:
     values = readings.values.copy()
-    if defects.position_step and isinstance(readings.sensor, JointPosition):
-        values = defects.position_step * np.round(values / defects.position_step)
-    values[rng.random(len(values)) < defects.dropped] = np.nan
+    if isinstance(readings.sensor, JointPosition):
+        values = defects.quantized(values)
+    defects.drop(values, rng)
     return Readings(readings.sensor, values)

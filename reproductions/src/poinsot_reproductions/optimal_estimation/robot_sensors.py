@@ -26,6 +26,8 @@ from scipy.spatial.transform import Rotation
 from poinsot.arrays import Times, Vector, carried_on
 from poinsot.recording import Recording
 
+from .sensor_defects import USUAL, Defects
+
 NODE = 7
 """Samples from one node to the next, an odd number, so that means are centred."""
 EDGE = 25
@@ -34,19 +36,14 @@ IMU = "imu_link"
 
 
 @dataclass(frozen=True)
-class SensorQuality:
-    """Standard deviations of a reading, and defects.
+class SensorQuality(Defects):
+    """Standard deviations of a reading, and defects; all but commands are late.
 
     Args:
         position: of encoders [rad]. orientation [rad], gyro [rad/s], accelerometer [m/s^2]: of the inertial unit.
         torque: of commands against what motors give [N m].
         force: of normal forces of feet [N], of which contacts are made.
-        position_step: of encoders [rad].
-        gyro_bias [rad/s], accelerometer_bias [m/s^2]: standard deviation of a constant error of each axis.
-        bias_walk: standard deviation by which both change in a second, relative to them.
-        misalignment: standard deviation of the rotation vector by which the unit is turned [rad].
-        delay: samples by which all but commands are late.
-        dropped: share of samples that are missing, of each sensor by itself.
+        bias_walk: standard deviation by which both biases change in a second, relative to them.
     """
 
     position: float = 2e-4
@@ -55,25 +52,11 @@ class SensorQuality:
     accelerometer: float = 0.03
     torque: float = 0.1
     force: float = 0.5
-    position_step: float = 0.0
-    gyro_bias: float = 0.0
-    accelerometer_bias: float = 0.0
     bias_walk: float = 0.0
-    misalignment: float = 0.0
-    delay: int = 0
-    dropped: float = 0.0
 
 
 CLEAN = SensorQuality()
-DEFECTS = SensorQuality(
-    position_step=2 * np.pi / 2**14,
-    gyro_bias=0.01,
-    accelerometer_bias=0.05,
-    bias_walk=0.1,
-    misalignment=np.radians(0.5),
-    delay=2,
-    dropped=0.02,
-)
+DEFECTS = SensorQuality(**vars(USUAL), bias_walk=0.1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,10 +110,8 @@ def read(motion: Moved, quality: SensorQuality, rng: np.random.Generator) -> Mov
         walk = quality.bias_walk * std * np.sqrt(dt) * rng.standard_normal((S, 3))
         return std * rng.standard_normal(3) + np.cumsum(walk, axis=0)
 
-    askew = Rotation.from_rotvec(quality.misalignment * rng.standard_normal(3))
-    joints = motion.joints + noise(quality.position, motion.joints.shape[1])
-    if quality.position_step:
-        joints = quality.position_step * np.round(joints / quality.position_step)
+    askew = quality.turn(rng)
+    joints = quality.quantized(motion.joints + noise(quality.position, motion.joints.shape[1]))
     turned = (
         Rotation.from_quat(motion.orientation) * askew * Rotation.from_rotvec(noise(quality.orientation, 3))
     )
@@ -145,7 +126,7 @@ def read(motion: Moved, quality: SensorQuality, rng: np.random.Generator) -> Mov
     ]
     for each in readings:
         each[quality.delay :] = each[: S - quality.delay].copy()
-        each[rng.random(S) < quality.dropped] = np.nan
+        quality.drop(each, rng)
     joints, orientation, gyro, acceleration, force = readings
     torque = motion.torque + noise(quality.torque, motion.torque.shape[1])
     return Moved(motion.time, joints, orientation, gyro, acceleration, torque, force)

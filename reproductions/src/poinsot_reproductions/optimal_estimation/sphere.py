@@ -16,7 +16,7 @@ axes are hard to find: with 2 of 40 seeds it took more than 75 iterations. So ev
 taken anew: the same body, its axes numbered as they are closest to the frame's (Exp repeats itself, and is singular a
 turn away from 0), and a new trust region.
 
-The robot moves in MuJoCo, in steps of the recording's period: what is left is noise. Description and joints are
+The robot moves in MuJoCo, in steps of the recording's period: residuals are noise. Description and joints are
 Borinot's; the places of its six rotors are ours.
 """
 
