@@ -148,11 +148,10 @@ class AssumedNoise(Check):
                 yield ASSUMED.finding(severity, said, "", level, abs(z))
         estimate = case.estimate
         fits = [fit for motion in motions_of(estimate) for fit in motion.sensors]
-        denied = {
-            fit.channels[0].partition(".")[0] for fit in fits if abs(np.log(fit.rms)) > np.log(self.confirmed)
-        }
-        confirmed = {fit.channels[0].partition(".")[0] for fit in fits} - denied
-        half, sizes = 1.96 * estimate.std, _sizes(estimate)
+        sizes = [(fit.channels[0].partition(".")[0], fit.rms) for fit in fits]
+        denied = {sensor for sensor, rms in sizes if not 1 / self.confirmed <= rms <= self.confirmed}
+        confirmed = {sensor for sensor, _ in sizes} - denied
+        half, scales = 1.96 * estimate.std, _sizes(estimate)
         for level, move in case.moves.items():
             if level in confirmed:
                 continue
@@ -160,7 +159,7 @@ class AssumedNoise(Check):
             matters = np.flatnonzero(wide > self.warning)
             if not len(matters):
                 continue
-            part = np.abs(move / sizes)
+            part = np.abs(move / scales)
             k, *others = matters[np.argsort(-part[matters])][:6].tolist()
             grave = wide.max() > self.error or part[k] > self.large
             so_do = f"; so do {', '.join(estimate.names[other] for other in others)}" if others else ""

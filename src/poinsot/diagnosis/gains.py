@@ -224,15 +224,15 @@ class GainChange(Explanation):
 
     def finding(self, case: Examination, explained: Explained) -> Finding:
         candidate = explained.candidate
-        where, at = candidate.where, candidate.about
+        where, at, number = candidate.where, candidate.about, (candidate.recording or 0) + 1
         factor, std = float(np.exp(explained.nuisance[0])), float(explained.std[0])
         whose = f"Torques of joint {where[0]}" if where else "Torques"
         return self.cause.finding(
             severity_of(abs(np.log(factor)), np.log1p(self.warning), np.log1p(self.error)),
             f"{whose} are {factor:.3g} +- {1.96 * factor * std:.2g} times as large from about {at:.4g} s of recording "
-            f"{(candidate.recording or 0) + 1} on: with the step taken out",
+            f"{number} on: with the step taken out",
             f"Write between_s to end at {at:.4g} s, or to begin there.",
-            within(case.problem, (candidate.recording or 0) + 1, *where),
+            within(case.problem, number, *where),
         )
 
 
