@@ -41,9 +41,10 @@ def dense(found):
         rest.append(weight * system.z[i])
     of = problem.resting
     e, E = lying(of, at.shared, at.heights, problem.geometry)
-    chi2 = np.bincount(of.drop, e * e, D) / of.std**2
+    std = found.problem.tolerances.rest
+    chi2 = np.bincount(of.drop, e * e, D) / std**2
     for k, d in enumerate(of.drop):
-        J, weight = np.zeros((1, N + D + S)), np.sqrt((FREEDOM + 2) / (FREEDOM + chi2[d])) / of.std
+        J, weight = np.zeros((1, N + D + S)), np.sqrt((FREEDOM + 2) / (FREEDOM + chi2[d])) / std
         J[0, N + D :], J[0, N + d] = weight * E[k], weight * E[k, HEIGHT]
         rows.append(J)
         rest.append(weight * e[k : k + 1])

@@ -136,7 +136,7 @@ def assumed(fit: PooledFit, names: Sequence[str], rounds: int = 4) -> float:
     for _ in range(rounds):
         at, system = problem.minimized(at)
         by = problem.reduced(at, system)
-        problem = problem.with_tolerances(problem.updated_tolerances(at, system, by))
+        problem = replace(problem, tolerances=problem.updated_tolerances(at, system, by))
     return float(at.shared[INERTIA])
 
 

@@ -199,10 +199,11 @@ def linear(
     at: Unknowns,
     part: Int[np.ndarray, "I"],
     tolerance: Float[np.ndarray, "I 5"],
+    rest: float,
     use: Bool[np.ndarray, "I"],
     curved: bool = False,
 ) -> Linear:
-    """Normal equations at these unknowns; tolerance holds the standard deviations of the residuals.
+    """Normal equations at these unknowns; tolerance holds the standard deviations of the residuals, rest that at rest.
 
     `curved` adds the derivative of the robust weights to the second derivative of the cost. Descent is better without.
     """
@@ -226,7 +227,7 @@ def linear(
     g_theta -= products_per_drop(of.by_shared, pull[:, :, None], of.drop, of.drops)[:, :, 0]
     cost += np.bincount(of.drop, np.einsum("fi,fi->f", miss, pull), of.drops)
     if of.resting is not None:
-        of_rest = added(of.resting, at.shared, at.heights, of.geometry, curved)
+        of_rest = added(of.resting, rest, at.shared, at.heights, of.geometry, curved)
         corner, g_theta, cost = corner + of_rest[0], g_theta + of_rest[1], cost + of_rest[2]
     # impacts
     hit = collisions(of, at, part)

@@ -204,7 +204,7 @@ class PooledImpacts:
             # only now: rests and waves of the floor would bend to impacts that do not count
             if rounds == self.screenings:
                 problem, at = self._grounded(problem, parted, at, may)
-            problem = problem.with_tolerances(new)
+            problem = replace(problem, tolerances=new)
             report(progress, "tolerances", iteration=rounds, detail=f"change {100 * change:.2g} %")
             if stop_requested(stop):
                 status = Status.interrupted

@@ -80,12 +80,6 @@ class PooledProblem:
         modes = np.full(self.chain.size - S, 1 / self.tolerances.uneven**2)
         return np.append(prior_precisions(self.chain.geometry.outline.shape.size), modes)
 
-    def with_tolerances(self, tolerances: Tolerances) -> PooledProblem:
-        """The same problem with other tolerances, that of rest included."""
-        resting = self.chain.resting
-        resting = None if resting is None else replace(resting, std=tolerances.rest)
-        return replace(self, tolerances=tolerances, chain=replace(self.chain, resting=resting))
-
     def stds(self, at: Unknowns) -> Float[np.ndarray, "I 5"]:
         """Of the residuals of `collisions`; that of consistency is infinite where it does not count."""
         jump, by = collisions(self.chain, at, self.part).jump, self.tolerances
@@ -102,7 +96,8 @@ class PooledProblem:
         self, at: Unknowns, stds: Float[np.ndarray, "I 5"] | None = None, curved: bool = False
     ) -> Linear:
         """Normal equations at these unknowns; `stds` None: those there."""
-        return linear(self.chain, at, self.part, self.stds(at) if stds is None else stds, self.use, curved)
+        stds = self.stds(at) if stds is None else stds
+        return linear(self.chain, at, self.part, stds, self.tolerances.rest, self.use, curved)
 
     def reduced(self, at: Unknowns, system: Linear, damping: float = 0.0) -> Reduced:
         """Normal equations of theta alone, drop by drop."""
@@ -237,8 +232,8 @@ class PooledProblem:
             floor = np.sqrt(np.mean(at.heights[struck] ** 2 + by.height.variance[struck]))
             new["floor"] = _changed(old.floor, floor / old.floor)
         if chain.resting is not None:
-            resting = reweighed(chain.resting, at.shared, at.heights, chain.geometry, by.height, covariance)
-            new["rest"] = resting.std
+            lying = chain.resting, old.rest, at.shared, at.heights, chain.geometry
+            new["rest"] = reweighed(*lying, by.height, covariance)
         if self.free[S:].any():
             z = at.shared[S:]
             determined = np.sum(1 - np.diag(covariance)[S:] * self.prior[S:])

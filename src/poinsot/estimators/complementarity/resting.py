@@ -32,8 +32,8 @@ LEVEL = 0.05
 """A part that is higher than the lowest one by less than this part of the size carries the body as well."""
 NEAR = 0.1
 """A body whose lowest part is farther from the wall than this part of the size lies on something else."""
-LEAST, BEGUN = 1e-6, 1e-4
-"""Least standard deviation of w, and its first value [m]."""
+LEAST = 1e-6
+"""Least standard deviation of w [m]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +42,11 @@ class Resting:
 
     Args:
         drop, part: (N,) index of the drop, not decreasing, and of the part that touches. poses: (N, 3) as tracked.
-        std: of w [m]. drops: number of drops, at rest or not.
     """
 
     drop: Int[np.ndarray, "N"]
     part: Int[np.ndarray, "N"]
     poses: Float[np.ndarray, "N 3"]
-    std: float
-    drops: int
 
     def __len__(self) -> int:
         return len(self.drop)
@@ -79,7 +76,7 @@ def resting(parted: Segmented, shared: Vector, geometry: ContactGeometry) -> Res
         if begin == len(one.poses):
             continue
         pose = one.poses[begin:].mean(axis=0)
-        every = Resting(np.full(P, d), np.arange(P), np.tile(pose, (P, 1)), BEGUN, D)
+        every = Resting(np.full(P, d), np.arange(P), np.tile(pose, (P, 1)))
         gap = lying(every, shared[:S], np.zeros(D), replace(geometry, uneven=None))[0]
         carrying = np.flatnonzero(gap < gap.min() + LEVEL * outline.shape.size)
         # a square that leans on something has one lowest corner, and one that lies elsewhere is far from the wall
@@ -87,7 +84,7 @@ def resting(parted: Segmented, shared: Vector, geometry: ContactGeometry) -> Res
             drop += [d] * needed
             part += list(carrying)
             poses += [pose] * needed
-    return Resting(np.array(drop), np.array(part), np.array(poses), BEGUN, D) if drop else None
+    return Resting(np.array(drop), np.array(part), np.array(poses)) if drop else None
 
 
 def lying(
@@ -118,18 +115,24 @@ def lying(
 
 
 def added(
-    of: Resting, shared: Vector, heights: Vector, geometry: ContactGeometry, curved: bool = False
+    of: Resting,
+    std: float,
+    shared: Vector,
+    heights: Vector,
+    geometry: ContactGeometry,
+    curved: bool = False,
 ) -> tuple[Float[np.ndarray, "D s s"], Float[np.ndarray, "D s"], Vector]:
-    """Normal matrix, gradient and cost (D,) of rest in each drop.
+    """Normal matrix, gradient and cost (D,) of rest in each drop, with w of this standard deviation [m].
 
     `curved` adds the weights' part of the second derivative, on average.
     """
     e, E = lying(of, shared, heights, geometry)
-    z, rows, number = e / of.std, E / of.std, np.bincount(of.drop, minlength=of.drops)
-    trust, cost, bent = student_t(np.bincount(of.drop, z * z, of.drops), number, FREEDOM)
-    normal, gradient = np.zeros((of.drops, len(shared), len(shared))), np.zeros((of.drops, len(shared)))
+    D, s = len(heights), len(shared)
+    z, rows, number = e / std, E / std, np.bincount(of.drop, minlength=D)
+    trust, cost, bent = student_t(np.bincount(of.drop, z * z, D), number, FREEDOM)
+    normal, gradient = np.zeros((D, s, s)), np.zeros((D, s))
     # the curvature of one drop may be negative: every drop gets the mean of those that rest
-    weigh = np.full(of.drops, bent[number > 0].mean()) if curved else trust
+    weigh = np.full(D, bent[number > 0].mean()) if curved else trust
     np.add.at(normal, of.drop, weigh[of.drop][:, None, None] * rows[:, :, None] * rows[:, None, :])
     np.add.at(gradient, of.drop, (trust[of.drop] * z)[:, None] * rows)
     return normal, gradient, cost
@@ -154,26 +157,26 @@ def student_t(
 
 def reweighed(
     of: Resting,
+    std: float,
     shared: Vector,
     heights: Vector,
     geometry: ContactGeometry,
     followed: HeightStep,
     covariance: Matrix,
-) -> Resting:
-    """With the standard deviation that its residuals have, by their number less the degrees that the unknowns take.
+) -> float:
+    """The standard deviation that w has, by the number of residuals less the degrees that the unknowns take [m].
 
     Args:
-        followed: how heights follow theta. covariance: of theta.
+        std: until now. followed: how heights follow theta. covariance: of theta.
     """
     e, E = lying(of, shared, heights, geometry)
-    number = np.bincount(of.drop, minlength=of.drops)
-    trust = student_t(np.bincount(of.drop, (e / of.std) ** 2, of.drops), number, FREEDOM)[0][of.drop]
+    D = len(heights)
+    number, chi2 = np.bincount(of.drop, minlength=D), np.bincount(of.drop, (e / std) ** 2, D)
+    trust = student_t(chi2, number, FREEDOM)[0][of.drop]
     moved = E + E[:, [HEIGHT]] * followed.slope[of.drop]
     taken = (
         np.einsum("ia,ab,ib->i", moved, covariance, moved) + E[:, HEIGHT] ** 2 * followed.variance[of.drop]
     )
-    left = np.sum(1 - trust * taken / of.std**2)
-    if left < 1e-9:
-        return of
-    ratio = np.sqrt(np.sum(trust * e * e) / left) / of.std
-    return replace(of, std=max(of.std * float(np.clip(ratio, 0.5, 2.0)), LEAST))
+    left = np.sum(1 - trust * taken / std**2)
+    ratio = np.sqrt(np.sum(trust * e * e) / left) / std if left >= 1e-9 else 1.0
+    return max(std * float(np.clip(ratio, 0.5, 2.0)), LEAST)
