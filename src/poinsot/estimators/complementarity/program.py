@@ -102,51 +102,50 @@ class ComplementarityProgram:
             drop: frames, shape, walls, known forces and mass; its drag is left out. Where the mass is estimated it
                 starts from the one whose weight equals the forces.
         """
-        return _Program(self, drop).solve(inertia_to_mass, friction)
+        program = _Program(drop, self.steps)
+        problem, bounds, read = program.build()
+        # expanded to scalar operations, exact Hessians of a step cost less; "sb" suppresses IPOPT's banner
+        ipopt = {"print_level": 0, "sb": "yes", "max_iter": self.max_iterations, "tol": self.tolerance}
+        options = {"print_time": False, "expand": True, "ipopt": ipopt}
+        solver = casadi.nlpsol("impacts", "ipopt", problem, options)
+        found: Any = program.start(inertia_to_mass, friction)
+        iterations = 0
+        for rho in self.penalties:
+            found = solver(x0=found, p=rho, **bounds)["x"]
+            iterations += int(solver.stats()["iter_count"])
+        return program.result(read(found), bool(solver.stats()["success"]), iterations)
 
 
 class _Program:
     """Symbols and numbers of one solve."""
 
-    def __init__(self, method: ComplementarityProgram, known: Shooting):
-        self.method, self.times = method, known.times
-        shape, walls = known.shape, known.walls
-        self.measured = known.poses
-        rough = np.diff(self.measured, axis=0) / np.diff(self.times)[:, None]
-        self.length = shape.size
+    def __init__(self, known: Shooting, steps: int):
+        self.steps, self.times, self.measured = steps, known.times, known.poses
+        self.spans = np.diff(self.times)
+        self.rough = np.diff(self.measured, axis=0) / self.spans[:, None]
+        self.length = known.shape.size
         self.speed = max(
-            float(np.sqrt(np.mean(np.sum(rough[:, :2] ** 2, axis=1)))), np.sqrt(GRAVITY * self.length)
+            float(np.sqrt(np.mean(np.sum(self.rough[:, :2] ** 2, axis=1)))), np.sqrt(GRAVITY * self.length)
         )
         self.unit = np.array([self.length, self.length, 1.0])
         self.time = self.length / self.speed
         self.noise = np.asarray(known.noise, float) / self.unit
-        self.contact = contact_functions(shape, walls)
+        self.contact = contact_functions(known.shape, known.walls)
         self.contacts = self.contact.size1_out(0)
-        self.count = method.steps * (len(self.times) - 1)
-        self.rough = rough
-        forces = np.zeros((len(self.times) - 1, 3)) if known.forces is None else known.forces
+        self.count = steps * len(self.spans)
+        self.even = np.repeat(self.spans / self.time / steps, steps)
+        forces = np.zeros((len(self.spans), 3)) if known.forces is None else known.forces
         self.mass = known.mass
         self.sought = known.mass_is_estimated
         self.shared = 2 + self.sought  # how many unknowns all steps share
         # the unit of mass: the given one, or that whose weight equals the force, and then 1/m is near 1
-        self.mass_unit = lifted_mass(forces, shape) if self.sought else known.mass or 1.0
+        self.mass_unit = lifted_mass(forces, known.shape) if self.sought else known.mass or 1.0
         scaled = forces / self.mass_unit * self.time**2 * self.unit / self.length**2
         # held over all steps between two frames
-        self.pushes = np.repeat(scaled, method.steps, axis=0)
-
-    def solve(self, inertia_to_mass: float, friction: float) -> ProgramFit:
-        """All stages."""
-        solver, bounds, start = self._build(inertia_to_mass, friction)
-        found: Any = start
-        iterations = 0
-        for rho in self.method.penalties:
-            solved = solver(x0=found, p=rho, **bounds)
-            found, stats = solved["x"], solver.stats()
-            iterations += int(stats["iter_count"])
-        return self._read(found.full().ravel(), stats, iterations)
+        self.pushes = np.repeat(scaled, steps, axis=0)
 
     def _step(self) -> Any:
-        """One step: (q, v) at both ends, c, lambda, h, f, (J/m, mu, 1/m) -> equations, inequalities, Gamma."""
+        """(q, v) at both ends, c, lambda, h, f, (J/m, mu, 1/m) -> equations, inequalities, Gamma, v before c."""
         C, L = self.contacts, self.length
         q, v, q_end, v_end = (casadi.SX.sym(name, 3) for name in ("q", "v", "q_end", "v_end"))
         c, slack = casadi.SX.sym("c", 3 * C), casadi.SX.sym("lambda", C)
@@ -163,67 +162,42 @@ class _Program:
         slip = casadi.mtimes(T.T, v_end)
         cone = mu * c_n - c_plus - c_minus
         least = casadi.vertcat(g, cone, slip + slack, -slip + slack)
-        gamma = (
-            casadi.dot(c_n, g)
-            + casadi.dot(slack, cone)
-            + casadi.dot(c_plus, slip + slack)
-            + casadi.dot(c_minus, -slip + slack)
-        )
-        return casadi.Function("step", [q, v, q_end, v_end, c, slack, h, f, theta], [left, least, gamma])
+        gamma = casadi.dot(casadi.vertcat(c_n, slack, c_plus, c_minus), least)
+        inputs = [q, v, q_end, v_end, c, slack, h, f, theta]
+        return casadi.Function("step", inputs, [left, least, gamma, v + h * a])
 
-    def _build(self, inertia_to_mass: float, friction: float) -> tuple[Any, dict[str, Any], Any]:
-        K, C, n = self.count, self.contacts, self.method.steps
+    def build(self) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """Unknowns, cost and constraints; their bounds; and what `result` reads, as a function of the unknowns."""
+        K, C, n = self.count, self.contacts, self.steps
         q, v = casadi.MX.sym("q", 3, K + 1), casadi.MX.sym("v", 3, K + 1)
         c, slack, h = casadi.MX.sym("c", 3 * C, K), casadi.MX.sym("lambda", C, K), casadi.MX.sym("h", 1, K)
         theta, rho = casadi.MX.sym("theta", self.shared, K), casadi.MX.sym("rho")
-        left, least, gamma = self._step().map(K)(
-            q[:, :-1],
-            v[:, :-1],
-            q[:, 1:],
-            v[:, 1:],
-            c,
-            slack,
-            h,
-            self.pushes.T,
-            theta,
-        )
-        spans = np.diff(self.times) / self.time
-        even = np.repeat(spans / n, n)
+        ends = q[:, :-1], v[:, :-1], q[:, 1:], v[:, 1:]
+        left, least, gamma, before = self._step().map(K)(*ends, c, slack, h, self.pushes.T, theta)
+        gamma, spans = casadi.sum2(gamma), self.spans / self.time
         sums = casadi.sum1(casadi.reshape(h, n, K // n)).T - spans
         # poses are nodes of the program at every n-th step
         misfit = (q[:, ::n] - casadi.DM((self.measured / self.unit).T)) / casadi.DM(self.noise)
-        cost = (
-            casadi.sumsqr(misfit) + rho * casadi.sum2(gamma) + EVEN * casadi.sumsqr(h / casadi.DM(even).T - 1)
-        )
+        chi_square = casadi.sumsqr(misfit)
+        cost = chi_square + rho * gamma + EVEN * casadi.sumsqr(h / casadi.DM(self.even).T - 1)
         x = casadi.veccat(q, v, c, slack, h, theta)
         g = casadi.veccat(left, sums, theta[:, 1:] - theta[:, :-1], least)
-        inf, least = np.inf, [LEAST_INERTIA, 0.0, 1 / MAX_MASS_RATIO][: self.shared]
+        inf, lowest = np.inf, [LEAST_INERTIA, 0.0, 1 / MAX_MASS_RATIO][: self.shared]
         most = [1.0, 5.0, MAX_MASS_RATIO][: self.shared]
         free, equal = 6 * (K + 1), 6 * K + len(spans) + self.shared * (K - 1)
         bounds = {
-            "lbx": np.concatenate([np.full(free, -inf), np.zeros(4 * C * K + K), np.tile(least, K)]),
+            "lbx": np.concatenate([np.full(free, -inf), np.zeros(4 * C * K + K), np.tile(lowest, K)]),
             "ubx": np.concatenate([np.full(free + 4 * C * K, inf), np.repeat(spans, n), np.tile(most, K)]),
             "lbg": np.zeros(equal + 4 * C * K),
             "ubg": np.concatenate([np.zeros(equal), np.full(4 * C * K, inf)]),
         }
-        # expanded to scalar operations, exact Hessians of a step cost less; "sb" suppresses IPOPT's banner
-        options = {
-            "print_time": False,
-            "expand": True,
-            "ipopt": {
-                "print_level": 0,
-                "sb": "yes",
-                "max_iter": self.method.max_iterations,
-                "tol": self.method.tolerance,
-            },
-        }
-        solver = casadi.nlpsol("impacts", "ipopt", {"x": x, "f": cost, "g": g, "p": rho}, options)
-        return solver, bounds, self._start(even, inertia_to_mass, friction)
+        read = casadi.Function("read", [x], [q, v, before, c, h, theta[:, 0], gamma, chi_square])
+        return {"x": x, "f": cost, "g": g, "p": rho}, bounds, read
 
-    def _start(self, even: Vector, inertia_to_mass: float, friction: float) -> Vector:
+    def start(self, inertia_to_mass: float, friction: float) -> Vector:
         """The frames, linearly interpolated, and small impulses everywhere, so that no product of Gamma starts at 0."""
         K, C = self.count, self.contacts
-        clock = np.concatenate([[0.0], np.cumsum(even)]) * self.time + self.times[0]
+        clock = np.concatenate([[0.0], np.cumsum(self.even)]) * self.time + self.times[0]
         q = np.column_stack([np.interp(clock, self.times, self.measured[:, k]) for k in range(3)])
         rates = np.column_stack(
             [np.interp(clock, 0.5 * (self.times[1:] + self.times[:-1]), self.rough[:, k]) for k in range(3)]
@@ -234,54 +208,37 @@ class _Program:
                 (rates * self.time / self.unit).ravel(),
                 np.full(3 * C * K, 0.01),
                 np.full(C * K, 0.1),
-                even,
+                self.even,
                 np.tile([inertia_to_mass / self.length**2, friction, 1.0][: self.shared], K),
             ]
         )
 
-    def _read(self, x: Vector, stats: dict[str, Any], iterations: int) -> ProgramFit:
+    def result(self, found: Sequence[Any], converged: bool, iterations: int) -> ProgramFit:
+        """From what `build` reads at the solution."""
+        q, v, before, c, h, theta, gamma, chi_square = (part.full().T for part in found)
         K, C = self.count, self.contacts
-        cuts = np.cumsum([3 * (K + 1), 3 * (K + 1), 3 * C * K, C * K, K])
-        q, v, c, slack, h, theta = np.split(x, cuts)
-        q, v, c = q.reshape(K + 1, 3), v.reshape(K + 1, 3), c.reshape(K, 3, C)
-        rate = self.unit / self.time
-        clock = self.times[0] + np.concatenate([[0.0], np.cumsum(h)]) * self.time
-        lightness = float(theta[2]) if self.sought else 1.0
-        a = lightness * self.pushes / [1.0, 1.0, theta[0]]
-        a[:, 1] -= GRAVITY * self.time**2 / self.length
-        before = v.copy()
-        before[1:] = v[:-1] + h[:, None] * a
+        c_n, c_plus, c_minus = c[:, :C], c[:, C : 2 * C], c[:, 2 * C :]
         impulses = np.zeros((K + 1, C, 2))
-        impulses[1:, :, 0], impulses[1:, :, 1] = c[:, 0], c[:, 1] - c[:, 2]
-        frames = np.arange(0, K + 1, self.method.steps)
-        misfit = (q[frames] - self.measured / self.unit) / self.noise
-        step = self._step().map(K)
-        ends = q[:-1].T, v[:-1].T, q[1:].T, v[1:].T
-        shared = theta[: self.shared]
-        left = step(*ends, c.reshape(K, 3 * C).T, slack.reshape(K, C).T, h[None], self.pushes.T, shared)[2]
-        gamma = float(left.full().sum())
-        return ProgramFit(
-            clock,
-            frames,
-            q * self.unit,
-            v * rate,
-            before * rate,
-            impulses * self.speed,
-            float(theta[0] * self.length**2),
-            float(theta[1]),
-            self.mass_unit / lightness if self.sought else self.mass,
-            float(np.sum(misfit**2)),
-            gamma,
-            bool(stats["success"]),
-            iterations,
-            self._restitutions(q * self.unit, before * rate, v * rate, impulses[:, :, 0]),
-        )
-
-    def _restitutions(
-        self, q: np.ndarray, before: np.ndarray, after: np.ndarray, c_n: Float[np.ndarray, "K C"]
-    ) -> Vector:
+        impulses[1:, :, 0], impulses[1:, :, 1] = c_n, c_plus - c_minus
+        rate = self.unit / self.time
+        q, v, before = q * self.unit, v * rate, np.concatenate([v[:1], before]) * rate
         normals = np.array([self.contact(each)[1].full().T for each in q])
-        came, left = (np.einsum("kcd,kd->kc", normals, v) for v in (before, after))
+        came, left = (np.einsum("kcd,kd->kc", normals, u) for u in (before, v))
         # soft contacts leave small impulses everywhere, whose ratios of velocities mean nothing
-        real = (c_n > IMPULSE_FROM * c_n.max()) & (came < -SLOWEST * self.speed)
-        return np.clip(-left[real] / came[real], 0.0, 1.0)
+        real = (impulses[:, :, 0] > IMPULSE_FROM * c_n.max()) & (came < -SLOWEST * self.speed)
+        return ProgramFit(
+            self.times[0] + np.concatenate([[0.0], np.cumsum(h)]) * self.time,
+            np.arange(0, K + 1, self.steps),
+            q,
+            v,
+            before,
+            impulses * self.speed,
+            float(theta[0, 0] * self.length**2),
+            float(theta[0, 1]),
+            self.mass_unit / float(theta[0, 2]) if self.sought else self.mass,
+            chi_square.item(),
+            gamma.item(),
+            converged,
+            iterations,
+            np.clip(-left[real] / came[real], 0.0, 1.0),
+        )
