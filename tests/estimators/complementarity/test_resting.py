@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import chi2
 
-from poinsot.estimators.complementarity.collisions import ContactGeometry, Outline, levers
+from poinsot.estimators.complementarity.collisions import ContactGeometry, Outline
 from poinsot.estimators.complementarity.contact_parameters import HEIGHT, LIFT, OF_FLIGHTS, SHARED, S
 from poinsot.estimators.complementarity.flights import Drop, FlightModel
 from poinsot.estimators.complementarity.resting import HeightStep, Resting, added, lying, resting, reweighed
@@ -45,8 +45,8 @@ def laid(count, rng, shared=TRUE, std=1e-4, floor_std=5e-4, outline=SQUARE):
         two, off = np.array([k, (k + 1) % 4]), std * rng.normal(size=2)
         theta = alpha - 0.5 * np.pi * k - shared[4] + np.zeros(1)
         for _ in range(20):  # by Newton's steps to the angle at which both corners are off as drawn
-            at = levers(np.repeat(theta, 2) + shared[4], two, shared, alpha, outline)
-            reach, slope = at.GQ @ n - off, at.by_theta @ n
+            at = ContactGeometry(outline, WALL, 9.81).levers(np.repeat(theta, 2), two, shared)
+            reach, slope = at.GQ @ n - off, at.by[5] @ n
             theta = theta - (reach[1] - reach[0]) / (slope[1] - slope[0])
         above = shared[HEIGHT] + heights[d]
         center = (

@@ -44,6 +44,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -187,14 +188,15 @@ def _glides(k: float, T: Vector) -> tuple[Vector, Vector, Vector, Vector, Vector
     return T * f, T * T * b, np.exp(-k * T), T * f_k, T * T * b_k
 
 
-@dataclass(frozen=True, eq=False)
-class Levers:
-    """GQ (I, 2) and its derivatives: by `OF_OUTLINE` (5, I, 2), by theta and by alpha (I, 2)."""
+OF_LEVERS = [*OF_OUTLINE, ANGLE, SLOPE]
+"""Components of theta that levers depend on."""
+
+
+class Levers(NamedTuple):
+    """GQ (I, 2) and its derivatives by `OF_LEVERS` (7, I, 2)."""
 
     GQ: Float[np.ndarray, "I 2"]
-    by_outline: Float[np.ndarray, "5 I 2"]
-    by_theta: Float[np.ndarray, "I 2"]
-    by_slope: Float[np.ndarray, "I 2"]
+    by: Float[np.ndarray, "7 I 2"]
 
 
 @njit(cache=True)
@@ -225,32 +227,47 @@ class ContactGeometry:
         alpha = self.wall.slope + shared[SLOPE]
         return np.array([np.cos(alpha), np.sin(alpha)]), np.array([-np.sin(alpha), np.cos(alpha)])
 
-    def modes(self, s: Vector, shared: Vector) -> tuple[Float[np.ndarray, "I K"], Vector]:
-        """Modes of the unevenness at positions (I,) along the wall [m], and the slope of the deviation there."""
-        if self.uneven is None:
-            return np.zeros((len(s), 0)), np.zeros(len(s))
-        values, slopes = self.uneven.at(s)
-        return values, slopes @ shared[S:]
+    def levers(self, angles: Vector, part: Int[np.ndarray, "I"], shared: Vector) -> Levers:
+        """Levers at tracked angles (I,) of the body [rad]."""
+        parts, by_corners = self.outline.parts(shared)
+        t, n = self.directions(shared)
+        theta = angles + shared[ANGLE]
+        c, s = np.cos(theta), np.sin(theta)
+        R = np.stack([np.stack([c, -s], -1), np.stack([s, c], -1)], -2)
+        center = np.einsum("iab,ib->ia", R, parts[part, :2] + shared[SHAPE_OFFSET])
+        psi = self.wall.slope + shared[SLOPE] - 0.5 * np.pi - theta
+        h = _supports(parts[part], self.outline.shape.harmonics, psi)
+        corners = np.einsum("iab,kib->kia", R, by_corners[:, part, :2])
+        corners -= by_corners[:, part, 2:3] * n
+        by_angle = np.column_stack([-center[:, 1], center[:, 0]]) + h[:, 1:2] * n - h[:, 2:] * t
+        by_slope = (h[:, :1] + h[:, 2:]) * t
+        by_outline = corners[0], R[:, :, 0], R[:, :, 1], corners[1], corners[2]
+        return Levers(center - h[:, :1] * n + h[:, 1:2] * t, np.stack([*by_outline, by_angle, by_slope]))
 
+    def gaps(
+        self, poses: Float[np.ndarray, "I 3"], part: Int[np.ndarray, "I"], shared: Vector, height: Vector
+    ) -> tuple[Vector, Float[np.ndarray, "I s"], Float[np.ndarray, "I 2"], Levers]:
+        """Gaps (I,) of parts at poses of the center of mass, their derivatives by theta and by the position; levers.
 
-def levers(
-    theta: Vector, part: Int[np.ndarray, "I"], shared: Vector, alpha: float, outline: Outline
-) -> Levers:
-    """Levers at angles theta (I,) of the body, that is the tracked ones plus the angle offset [rad]."""
-    parts, by_corners = outline.parts(shared)
-    t, n = np.array([np.cos(alpha), np.sin(alpha)]), np.array([-np.sin(alpha), np.cos(alpha)])
-    c, s = np.cos(theta), np.sin(theta)
-    R = np.stack([np.stack([c, -s], -1), np.stack([s, c], -1)], -2)
-    center = np.einsum("iab,ib->ia", R, parts[part, :2] + shared[SHAPE_OFFSET])
-    h = _supports(parts[part], outline.shape.harmonics, alpha - 0.5 * np.pi - theta)
-    corners = np.einsum("iab,kib->kia", R, by_corners[:, part, :2])
-    corners -= by_corners[:, part, 2:3] * n
-    return Levers(
-        center - h[:, :1] * n + h[:, 1:2] * t,
-        np.stack([corners[0], R[:, :, 0], R[:, :, 1], corners[1], corners[2]]),
-        np.column_stack([-center[:, 1], center[:, 0]]) + h[:, 1:2] * n - h[:, 2:] * t,
-        (h[:, :1] + h[:, 2:]) * t,
-    )
+        The derivative by the pose's angle is that by `ANGLE`, and that by a drop's own height (I,) of the floor that by
+        `HEIGHT`.
+        """
+        (t, n), at = self.directions(shared), self.levers(poses[:, 2], part, shared)
+        point = poses[:, :2] - np.array([self.wall.x, self.wall.y + shared[HEIGHT]]) + at.GQ
+        point[:, 1] -= height
+        bumps, rising = np.zeros((len(part), 0)), np.zeros(len(part))
+        if self.uneven is not None:
+            bumps, slopes = self.uneven.at(point @ t)
+            rising = slopes @ shared[S:]
+        by = np.zeros((len(part), len(shared)))
+        # across the wall, less what the uneven wall rises along it
+        across = n - rising[:, None] * t
+        by[:, OF_LEVERS] = np.einsum("kia,ia->ik", at.by, across)
+        by[:, HEIGHT] = -across[:, 1]
+        # n turns to -t and t to n
+        by[:, SLOPE] -= point @ t + rising * (point @ n)
+        by[:, S:] = -bumps
+        return point @ n - bumps @ shared[S:], by, across, at
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,53 +326,36 @@ def collide(of: ImpactStates, shared: Vector, geometry: ContactGeometry) -> Coll
     J, drag = float(shared[INERTIA]), shared[OF_FLIGHTS][2:]
     A, A_x, A_t, A_k = carried(of.first, of.since, drag, geometry.gravity)
     B, B_x, B_t, B_k = carried(of.second, -of.until, drag, geometry.gravity)
-    (t, n), wall = geometry.directions(shared), geometry.wall
-    alpha = wall.slope + float(shared[SLOPE])
+    t, n = geometry.directions(shared)
     mid = 0.5 * (A[:, :3] + B[:, :3])
-    theta = mid[:, 2] + float(shared[ANGLE])
-    at_tau = levers(theta, of.part, shared, alpha, geometry.outline)
-    away = mid[:, :2] - np.array([wall.x, wall.y + float(shared[HEIGHT])])
-    away[:, 1] -= of.height
+    gap, gap_by, across, at_tau = geometry.gaps(mid, of.part, shared, of.height)
     dv, dw = B[:, 3:5] - A[:, 3:5], B[:, 5] - A[:, 5]
-    GQ, GQ_theta = at_tau.GQ, at_tau.by_theta
-    approach = A[:, 3:5] @ n + A[:, 5] * (GQ @ t)
+    approach = A[:, 3:5] @ n + A[:, 5] * (at_tau.GQ @ t)
     lagging = lags(shared, of.brevity, approach)
     lag, turning = lagging.value, TURNED * lagging.acts
-    weighted = levers(theta + turning * lag * dw, of.part, shared, alpha, geometry.outline)
-    lever = weighted.GQ
+    lever, lever_by = geometry.levers(mid[:, 2] + turning * lag * dw, of.part, shared)
     moment = lever[:, 0] * dv[:, 1] - lever[:, 1] * dv[:, 0]
 
-    bumps, rising = geometry.modes((away + GQ) @ t, shared)
     r = np.empty((I, 5))
-    r[:, :3], r[:, 3], r[:, 4] = B[:, :3] - A[:, :3], (away + GQ) @ n - lag * approach, dw - moment / J
-    r[:, 3] -= bumps @ shared[S:]
+    r[:, :3], r[:, 3], r[:, 4] = B[:, :3] - A[:, :3], gap - lag * approach, dw - moment / J
     # derivatives by the states at tau (A 6, B 6) and by theta; the sixth row is u_n, through which the lag depends on
     # both, and by which the chain rule below continues
     at = np.zeros((I, 6, 12))
     own = np.zeros((I, 6, len(shared)))
-    for a in range(3):
-        at[:, a, a], at[:, a, 6 + a] = -1.0, 1.0
-    turned = dv[:, 1] * weighted.by_theta[:, 0] - dv[:, 0] * weighted.by_theta[:, 1]
+    own[:, 3] = gap_by
+    own[:, 4, OF_LEVERS] = (lever_by[:, :, 1] * dv[:, 0] - lever_by[:, :, 0] * dv[:, 1]).T / J
+    own[:, 4, INERTIA] = moment / J**2
+    own[:, 5, OF_LEVERS] = A[:, 5:6] * (at_tau.by @ t).T
+    # n turns to -t and t to n
+    own[:, 5, SLOPE] += A[:, 5] * (at_tau.GQ @ n) - A[:, 3:5] @ t
+    turned = -J * own[:, 4, ANGLE]
+    at[:, :3, :3], at[:, :3, 6:9] = -np.eye(3), np.eye(3)
     for side, sign in ((0, -1.0), (6, 1.0)):
-        at[:, 3, side : side + 2] = 0.5 * (n - rising[:, None] * t)
-        at[:, 3, side + 2] = 0.5 * (GQ_theta @ n - rising * (GQ_theta @ t))
-        at[:, 4, side + 2] = -0.5 * turned / J
+        at[:, 3, side : side + 2] = 0.5 * across
+        at[:, 3:, side + 2] = 0.5 * own[:, 3:, ANGLE]
         at[:, 4, side + 3], at[:, 4, side + 4] = sign * lever[:, 1] / J, -sign * lever[:, 0] / J
         at[:, 4, side + 5] = sign * (1 - turning * lag * turned / J)
-        at[:, 5, side + 2] = 0.5 * A[:, 5] * (GQ_theta @ t)
-    at[:, 5, 3:5], at[:, 5, 5] = n, GQ @ t
-    own[:, 4, INERTIA] = moment / J**2
-    turns = (ANGLE, SLOPE)
-    along = (*at_tau.by_outline, at_tau.by_theta, at_tau.by_slope)
-    later = (*weighted.by_outline, weighted.by_theta, weighted.by_slope)
-    for column, direction, swept in zip((*OF_OUTLINE, *turns), along, later, strict=True):
-        own[:, 3, column] = direction @ n - rising * (direction @ t)
-        own[:, 4, column] = -(swept[:, 0] * dv[:, 1] - swept[:, 1] * dv[:, 0]) / J
-        own[:, 5, column] = A[:, 5] * (direction @ t)
-    own[:, 3, HEIGHT] = -n[1] + rising * t[1]
-    # n turns to -t and t to n; GQ_alpha is along t
-    own[:, 3, SLOPE] = -(away + GQ) @ t - rising * ((away + GQ) @ n + at_tau.by_slope @ t)
-    own[:, 5, SLOPE] = -(A[:, 3:5] @ t) + A[:, 5] * (GQ @ n + at_tau.by_slope @ t)
+    at[:, 5, 3:5], at[:, 5, 5] = n, at_tau.GQ @ t
     # the lag moves the lever of the consistency, and with u_n it is the depth in the gap
     by_lag = np.stack([-approach, -turning * dw * turned / J], axis=1)
     by_approach = by_lag * lagging.by_approach[:, None] - np.column_stack([lag, np.zeros(I)])
@@ -365,7 +365,6 @@ def collide(of: ImpactStates, shared: Vector, geometry: ContactGeometry) -> Coll
     own[:, 3:5, POWER] += by_lag * lagging.by_power[:, None]
     own[:, 4, POWER] -= TURNED * 2 / (2 + shared[POWER]) ** 2 * lag * dw * turned / J
     at, own = at[:, :5], own[:, :5]
-    own[:, 3, S:] = -bumps
     own[:, :, OF_FLIGHTS.stop - 2 : OF_FLIGHTS.stop] = at[:, :, :6] @ A_k + at[:, :, 6:] @ B_k
     by_second = at[:, :, 6:] @ B_t[:, :, None]
     by = np.concatenate(

@@ -21,8 +21,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from ...arrays import Matrix, Vector
-from .collisions import ContactGeometry, levers
-from .contact_parameters import ANGLE, HEIGHT, LIFT, OF_FLIGHTS, OF_OUTLINE, SLOPE, S
+from .collisions import ContactGeometry
+from .contact_parameters import HEIGHT, LIFT, OF_FLIGHTS, S
 from .flights import of_center
 from .segmentation import Segmented, at_rest_from
 
@@ -91,27 +91,15 @@ def lying(
     of: Resting, shared: Vector, heights: Vector, geometry: ContactGeometry
 ) -> tuple[Float[np.ndarray, "N"], Float[np.ndarray, "N s"]]:
     """e of each contact and its derivatives by shared; that by its drop's height is that by the floor's."""
-    wall, (t, n) = geometry.wall, geometry.directions(shared)
-    alpha, phi = wall.slope + float(shared[SLOPE]), float(shared[ANGLE])
     theta, offset = of.poses[:, 2], shared[OF_FLIGHTS][:2]
     c, s = np.cos(theta), np.sin(theta)
     along = np.stack([np.column_stack([c, s]), np.column_stack([-s, c])])
-    at = levers(theta + phi, of.part, shared, alpha, geometry.outline)
-    point = of.poses[:, :2] - np.einsum("k,kia->ia", offset, along) - np.array([wall.x, wall.y]) + at.GQ
-    point[:, 1] -= shared[HEIGHT] + heights[of.drop]
-    bumps, rising = geometry.modes(point @ t, shared)
-    # change of the gap by a displacement of the point: across the wall, less what the uneven wall rises along it
-    across = n - rising[:, None] * t
-    by = np.zeros((len(of), len(shared)))
-    for column, direction in zip((*OF_OUTLINE, ANGLE), (*at.by_outline, at.by_theta), strict=True):
-        by[:, column] = np.sum(direction * across, axis=1)
-    by[:, HEIGHT] = -across[:, 1]
-    # n turns to -t and t to n
-    by[:, SLOPE] = -point @ t - rising * (point @ n) + np.sum(at.by_slope * across, axis=1)
+    center = of.poses.copy()
+    center[:, :2] -= np.einsum("k,kia->ia", offset, along)
+    gap, by, across, _ = geometry.gaps(center, of.part, shared, heights[of.drop])
     by[:, OF_FLIGHTS][:, :2] = -np.einsum("kia,ia->ik", along, across)
     by[:, LIFT] = -1.0
-    by[:, S:] = -bumps
-    return point @ n - bumps @ shared[S:] - shared[LIFT], by
+    return gap - shared[LIFT], by
 
 
 def added(
