@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from poinsot.estimators.complementarity.drop_estimate import consistency, pushed
+from poinsot.estimators.complementarity.drop_estimate import consistency
+from poinsot.estimators.complementarity.flights import integrals
 from poinsot.models.planar import Ellipse, PlanarBody, floor, rectangle
 from poinsot.models.planar.contact import contacts_at
 from poinsot.models.planar.events import moved
@@ -16,7 +17,9 @@ def seen(forces=None, velocity=(3.0, -5, 0)):
     impacts = moved(body, [floor()], *start, times, forces=forces)[2]
     at = [contacts_at(q, SHAPE, [floor()]) for q in impacts.poses]
     normals, tangents = (np.array([each[k][0] for each in at]) for k in (1, 2))
-    pushes = None if forces is None else pushed(times, forces / body.inertias, impacts.times)
+    pushes = None
+    if forces is not None:
+        pushes = integrals(times, forces / body.inertias, np.array([0.0, *impacts.times, 0.4]))
     return impacts, consistency(impacts, normals, tangents, pushes), pushes
 
 

@@ -34,7 +34,7 @@ from ...models.planar.shapes import Shape
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
 from .drop_estimate import drop_estimate
-from .flights import FEWEST, Drop, held_mean, tracker_noise
+from .flights import FEWEST, Drop, integrals, tracker_noise
 from .posterior import MinimumSearch, MixturePosterior, further_minima
 from .problem import DropFit, ImpactsProblem
 from .segmentation import moving
@@ -215,8 +215,10 @@ class DropIdentification:
         times = shooting.times
         every = max(1, int(2 * self.least_node_spacing_s / np.median(np.diff(times))))
         chosen = np.arange(0, shooting.first_part, every)
-        forces = None if shooting.forces is None else held_mean(times, shooting.forces, chosen)
-        return replace(shooting, times=times[chosen], poses=shooting.poses[chosen], forces=forces)
+        few, forces = times[chosen], shooting.forces
+        if forces is not None:
+            forces = integrals(times, forces, few) / np.diff(few)[:, None]
+        return replace(shooting, times=few, poses=shooting.poses[chosen], forces=forces)
 
     def _result(
         self,

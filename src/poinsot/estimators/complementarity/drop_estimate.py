@@ -42,6 +42,7 @@ from ...models.planar.events import SLOW, ImpactEvents
 from ...models.planar.stepping import GRAVITY
 from ...recording import Recording
 from .certificate import DropSimulation
+from .flights import integrals
 from .problem import WITHOUT_MASS, DropFit, ImpactsProblem, impulse_unit
 from .shooting import FRICTION, INERTIA, MASS, MAX_FRICTION, RESTITUTION
 
@@ -78,7 +79,7 @@ def consistency(
 
     Args:
         impacts: of a motion. normals, tangents: N and T of each.
-        pushes: changes of the velocity by known forces in each flight (`pushed`); None: no forces.
+        pushes: changes of the velocity by known forces in each flight; None: no forces.
     """
     jump = impacts.after - impacts.before
     moments = [u[:, 2] * np.einsum("ei,ei->e", jump[:, :2], u[:, :2]) for u in (tangents, normals)]
@@ -102,15 +103,6 @@ def consistency(
     return Consistency(rows, rank, 2 + 2 * E, int(free))
 
 
-def pushed(
-    times: Vector, accelerations: Float[np.ndarray, "K 3"], impacts: Vector
-) -> Float[np.ndarray, "F 3"]:
-    """(E + 1, 3) changes of velocity between impacts, by accelerations held from one of times (N,) to the next."""
-    sums = np.concatenate([np.zeros((1, 3)), np.cumsum(accelerations * np.diff(times)[:, None], axis=0)])
-    ends = np.concatenate([times[:1], impacts, times[-1:]])
-    return np.diff(np.column_stack([np.interp(ends, times, sums[:, k]) for k in range(3)]), axis=0)
-
-
 ENERGY_SAMPLES = 400
 """Number of times at which the energy is given."""
 CONE_MARGIN = 1e-6
@@ -129,7 +121,9 @@ def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
     )
     pushes, forces = None, fit.shooting.forces_by_mass(fit.theta)
     if forces is not None:
-        pushes = pushed(fit.drop.times, forces / [1, 1, fit.inertia_to_mass], hit.times)
+        times = fit.drop.times
+        ends = np.concatenate([times[:1], hit.times, times[-1:]])
+        pushes = integrals(times, forces / [1, 1, fit.inertia_to_mass], ends)
     covariance = slopes @ fit.covariance @ slopes.T
     hidden = set() if fit.friction_identifiable else {"friction"}
     if fit.mass_sought and not fit.mass_identifiable:

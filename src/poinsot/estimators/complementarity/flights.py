@@ -95,10 +95,10 @@ def of_center(drop: Drop, offset: Vector) -> Matrix:
     return poses
 
 
-def held_mean(times: Vector, forces: Float[np.ndarray, "K 3"], chosen: Indices) -> Float[np.ndarray, "C 3"]:
-    """Means over the intervals between chosen of times (N,) of forces (N - 1, 3), each held from one to the next."""
-    sums = np.concatenate([np.zeros((1, 3)), np.cumsum(forces * np.diff(times)[:, None], axis=0)])
-    return np.asarray(np.diff(sums[chosen], axis=0) / np.diff(times[chosen])[:, None])
+def integrals(times: Vector, held: Float[np.ndarray, "K 3"], ends: Vector) -> Float[np.ndarray, "E 3"]:
+    """(E - 1, 3) integrals between `ends` of values (N - 1, 3) that are held from one of times (N,) to the next."""
+    sums = np.concatenate([np.zeros((1, 3)), np.cumsum(held * np.diff(times)[:, None], axis=0)])
+    return np.diff(np.column_stack([np.interp(ends, times, sums[:, k]) for k in range(3)]), axis=0)
 
 
 @dataclass(frozen=True, eq=False)

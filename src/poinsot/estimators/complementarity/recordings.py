@@ -19,7 +19,7 @@ from ...arrays import Indices, Vector
 from ...estimate.motions import POSE
 from ...exceptions import InvalidRecording, listing
 from ...recording import Recording
-from .flights import FEWEST, Drop, held_mean
+from .flights import FEWEST, Drop, integrals
 
 QUARTER_TURN, FREQUENT = np.pi / 2, 0.25
 """An angle that changes by more than a quarter turn, between more than this part of the frames, is not in radians."""
@@ -111,7 +111,8 @@ def _forces(recording: Recording, frames: Indices, name: str) -> Float[np.ndarra
             "true where they are written only when they change"
         )
     time = np.asarray(recording.time[frames[0] : frames[-1] + 1], dtype=float)
-    return held_mean(time, rows, frames - frames[0])
+    ends = time[frames - frames[0]]
+    return np.asarray(integrals(time, rows, ends) / np.diff(ends)[:, None])
 
 
 def _poses_of_markers(
