@@ -42,4 +42,5 @@ from .uncertainty import NARROWED as NARROWED
 from .uncertainty import NORMAL_95 as NORMAL_95
 from .uncertainty import Direction as Direction
 from .uncertainty import EstimatedParameters as EstimatedParameters
+from .uncertainty import condition_numbers as condition_numbers
 from .uncertainty import unobservable_directions as unobservable_directions

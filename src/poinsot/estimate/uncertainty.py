@@ -134,6 +134,17 @@ class EstimatedParameters(ParameterColumns):
         )
 
 
+def condition_numbers(normal: Matrix) -> tuple[float, float]:
+    """Condition numbers of J from J^T J: as it is, and with columns of unit norm; infinite where it is singular."""
+    diagonal, found = np.diag(normal), []
+    size = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    for matrix in (normal, normal / np.outer(size, size)):
+        values = np.linalg.eigvalsh(matrix)
+        singular = values[0] <= len(values) * np.finfo(float).eps * values[-1]
+        found.append(float("inf") if singular else float(np.sqrt(values[-1] / values[0])))
+    return found[0], found[1]
+
+
 def unobservable_directions(
     names: Sequence[str], values: Vector, null_space: Matrix, unknown: Sequence[str]
 ) -> tuple[Direction, ...]:

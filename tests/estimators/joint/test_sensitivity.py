@@ -43,7 +43,7 @@ def test_covariances_are_the_dense_ones(rng):
     np.testing.assert_allclose(found.covariance, inverse @ T.T @ W @ T @ inverse, rtol=1e-7)
     assert not len(found.unobservable)
     singular = np.linalg.svd(T, compute_uv=False)
-    assert found.condition_number == pytest.approx(singular[0] / singular[-1], rel=1e-9)
+    assert found.condition_numbers[0] == pytest.approx(singular[0] / singular[-1], rel=1e-9)
 
 
 def test_variances_of_states_are_of_the_dense_inverse(rng):

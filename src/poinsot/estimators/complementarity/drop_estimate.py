@@ -23,7 +23,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy import linalg
 
 from ...arrays import Matrix, Vector
 from ...estimate import (
@@ -33,6 +32,7 @@ from ...estimate import (
     EstimatedParameters,
     Provenance,
     Status,
+    condition_numbers,
     extras_of,
 )
 from ...estimate.fit import fit_of
@@ -217,13 +217,9 @@ def _condition_numbers(
     # J = m (J/m) is no further parameter
     columns = {"J/m": INERTIA, "friction": FRICTION, "restitution": RESTITUTION, "m": MASS}
     chosen = [(k, columns[name]) for k, name in enumerate(names) if seen[k] and name in columns]
-    by_parameters = np.column_stack([J[:, column] / slopes[k, column] for k, column in chosen])
-    # of unit columns, so that the rank does not depend on the units of the initial state
-    by_state = J[:, :INERTIA] / np.maximum(np.linalg.norm(J[:, :INERTIA], axis=0), np.finfo(float).tiny)
-    basis = linalg.orth(by_state)
-    reduced = by_parameters - basis @ (basis.T @ by_parameters)
-    norms = np.maximum(np.linalg.norm(reduced, axis=0), np.finfo(float).tiny)
-    return float(np.linalg.cond(reduced)), float(np.linalg.cond(reduced / norms))
+    by_parameters = [J[:, column] / slopes[k, column] for k, column in chosen]
+    R = np.linalg.qr(np.column_stack([J[:, :INERTIA], *by_parameters]), mode="r")[INERTIA:, INERTIA:]
+    return condition_numbers(R.T @ R)
 
 
 def _undetermined(fit: DropFit, mass: float | None) -> tuple[Direction, ...]:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Matrix, Vector
 from ...estimate import (
     Certificate,
     Direction,
@@ -18,6 +17,7 @@ from ...estimate import (
     Fit,
     Provenance,
     Status,
+    condition_numbers,
     extras_of,
 )
 from ...estimate.extras import Extra
@@ -180,8 +180,7 @@ def _condition_numbers(fit: PooledFit, seen: np.ndarray) -> tuple[float, float]:
     cross = S_bar[np.ix_(modes, chosen)]
     # modes of the floor are eliminated with their prior, the other parameters have none here
     normal = S_bar[np.ix_(chosen, chosen)] - cross.T @ np.linalg.solve(of_modes, cross)
-    size = np.sqrt(np.diag(normal))
-    return _root_condition(normal), _root_condition(normal / np.outer(size, size))
+    return condition_numbers(normal)
 
 
 def pooled_estimate(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) -> Estimate:
@@ -329,11 +328,3 @@ def jumps(rows: Sequence[tuple[float, float, float]], recording: str = "") -> Fi
         recording=recording,
         ordered=False,
     )
-
-
-def _root_condition(normal: Matrix) -> float:
-    """Condition number of J from J^T J; infinite where that is singular to rounding."""
-    values: Vector = np.linalg.eigvalsh(normal)
-    if values[0] <= len(values) * np.finfo(float).eps * values[-1]:
-        return float("inf")
-    return float(np.sqrt(values[-1] / values[0]))

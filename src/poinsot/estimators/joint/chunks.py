@@ -12,19 +12,23 @@ SAMPLES = 512
 
 
 def in_chunks(
-    call: Callable[..., Any], count: int, *arrays: np.ndarray, last: tuple[Any, ...] = ()
+    call: Callable[..., Any],
+    count: int,
+    *arrays: np.ndarray,
+    last: tuple[Any, ...] = (),
+    size: int = SAMPLES,
 ) -> list[np.ndarray]:
     """What `call(*arrays, *last)` gives for all samples; the last chunk is filled with its last sample.
 
     Args:
-        call: of `SAMPLES` samples; gives a tuple of arrays, a row a sample.
+        call: of `size` samples; gives a tuple of arrays, a row a sample.
         count: of samples.
         arrays: (count, ...). last: what is the same for all.
     """
     parts = []
-    for first in range(0, count, SAMPLES):
+    for first in range(0, count, size):
         # filled up, not cut off: a shorter array would compile the function again
-        cut = np.minimum(np.arange(first, first + SAMPLES), count - 1)
+        cut = np.minimum(np.arange(first, first + size), count - 1)
         found = call(*(array[cut] for array in arrays), *last)
         parts.append([np.asarray(part)[: count - first] for part in found])
     return [np.concatenate(part) for part in zip(*parts, strict=True)]

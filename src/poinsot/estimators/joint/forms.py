@@ -61,7 +61,8 @@ class Form(ABC):
         self.model = model
         self._read = jax.jit(lambda x, theta: (jax.vmap(self.readings, in_axes=(0, None))(x, theta),))
         self._moved = jax.jit(lambda x, d: (jax.vmap(self.plus)(x, d),))
-        self._simulated = jax.jit(jax.vmap(self._steps, in_axes=(0, 0, 0, None)))
+        simulated = jax.vmap(self._steps, in_axes=(0, 0, 0, None))
+        self._simulated = jax.jit(lambda *given: (simulated(*given),))
 
     @abstractmethod
     def pack(self, y: Motion, rate: Motion, theta: Theta, states: State | None = None) -> States:
@@ -115,23 +116,17 @@ class Form(ABC):
     @double_precision
     def simulated(self, x: States, u: np.ndarray, h: np.ndarray, theta: Theta) -> np.ndarray:
         """(W, T + 1, size) W simulations from states x (W, size), u (W, T, inputs) held over steps h (W, T) [s]."""
-        W, T = h.shape
-        lanes, steps = -W % LANES, -T % STRIDE
-        # filled up to fixed shapes, which compile once; the steps that are added are as long as the last
-        x, u, h = (np.pad(part, [(0, lanes)] + [(0, 0)] * (part.ndim - 1), mode="edge") for part in (x, u, h))
+        # filled up to whole strides, which compile once; the steps that are added are as long as the last
+        T, more = h.shape[1], -h.shape[1] % STRIDE
         u, h = (
-            np.pad(part, [(0, 0), (0, steps)] + [(0, 0)] * (part.ndim - 2), mode="edge") for part in (u, h)
+            np.pad(part, [(0, 0), (0, more)] + [(0, 0)] * (part.ndim - 2), mode="edge") for part in (u, h)
         )
-        found = []
-        for lane in range(0, W, LANES):
-            rows, now = slice(lane, lane + LANES), x[lane : lane + LANES]
-            parts = [now[:, None]]
-            for first in range(0, T, STRIDE):
-                cut = slice(first, first + STRIDE)
-                parts.append(np.asarray(self._simulated(now, u[rows, cut], h[rows, cut], theta)))
-                now = parts[-1][:, -1]
-            found.append(np.concatenate(parts, axis=1)[:, : T + 1])
-        return np.concatenate(found)[:W]
+        parts = [x[:, None]]
+        for first in range(0, T, STRIDE):
+            cut = slice(first, first + STRIDE)
+            given = parts[-1][:, -1], u[:, cut], h[:, cut]
+            parts += in_chunks(self._simulated, len(x), *given, last=(theta,), size=LANES)
+        return np.concatenate(parts, axis=1)[:, : T + 1]
 
     def _steps(self, x: Array, u: Array, h: Array, theta: Array) -> Array:
         """(T, size) states after x."""

@@ -37,6 +37,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ...arrays import Matrix, Vector
+from ...estimate import condition_numbers
 from .bordered import Factorization, NormalEquations, factorize
 from .linearization import RecordLinearization
 
@@ -80,24 +81,10 @@ class Sensitivity:
         return self.unobservable * self.scale
 
     @property
-    def condition_number(self) -> float:
-        """Ratio of the singular values of V, the whitened Jacobian of theta; infinite with unobservable directions."""
-        return self._condition(self.information)
-
-    @property
-    def scaled_condition_number(self) -> float:
-        """The same with columns of V of unit norm."""
-        diagonal = np.diag(self.information)
-        size = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-        return self._condition(self.information * size[:, None] * size)
-
-    def _condition(self, information: Matrix) -> float:
-        if not len(information):
-            return float("nan")
-        squares = np.linalg.eigvalsh(information)
-        if len(self.unobservable) or squares[0] <= 0:
-            return float("inf")
-        return float(np.sqrt(squares[-1] / squares[0]))
+    def condition_numbers(self) -> tuple[float, float]:
+        """Of V, the whitened Jacobian of theta, and of V with unit columns; infinite with unobservable directions."""
+        singular = len(self.unobservable) > 0
+        return (np.inf, np.inf) if singular else condition_numbers(self.information)
 
 
 @dataclass(frozen=True, eq=False)

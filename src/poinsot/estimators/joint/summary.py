@@ -71,6 +71,7 @@ class Summary:
         entries = [model.mechanism.entries[name] for name in names]
         identifiable = np.isfinite(fit.robust_std)
         spread = fit.sensitivity
+        condition, scaled = spread.condition_numbers
         states = tuple(path.states for path in fit.paths if path.states is not None)
         status = fit.status
         if status is Status.solved and not identifiable.all():
@@ -93,8 +94,8 @@ class Summary:
                 coloured_std=fit.robust_std,
             ),
             status=status,
-            condition_number=spread.condition_number,
-            scaled_condition_number=spread.scaled_condition_number,
+            condition_number=condition,
+            scaled_condition_number=scaled,
             rows=sum(int(np.isfinite(path.observation_errors).sum()) for path in fit.paths),
             fit=self.smoothed(fit.paths),
             bodies=self.bodies(),
