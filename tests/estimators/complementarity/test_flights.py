@@ -102,7 +102,9 @@ def test_ends_and_innovations_have_their_covariance(rng):
 def test_calibration_returns_offset_drag_and_noise(rng):
     quiet = replace(MODEL, wander=MODEL.wander / 100)
     pieces = [(flown(rng, 40, quiet), np.arange(40)) for _ in range(30)]
-    found = calibrated(pieces, FlightModel(noise=first_noise([drop for drop, _ in pieces])), rounds=3)
+    found = FlightModel(noise=first_noise([drop for drop, _ in pieces]))
+    for _ in range(3):
+        found = calibrated(pieces, found)
     E = np.concatenate([flight(drop, frames, found).innovations_by_shared for drop, frames in pieces])
     miss = np.concatenate([found.offset - MODEL.offset, found.drag - MODEL.drag])
     # chi-square of four: above 20 once in two thousand

@@ -16,7 +16,7 @@ from ...arrays import Vector
 from .chain import Chain, Unknowns, collisions
 from .collisions import lags
 from .contact_parameters import INERTIA
-from .pooled_problem import Tolerances
+from .pooled_problem import PooledProblem
 
 ADMITTED = "admitted"
 SHORT, WEAK, LYING, DOUBLE, SIDE, OFF, NOTHING, PARTING = (
@@ -127,15 +127,10 @@ class Admission:
         return best, part, share
 
     def verdicts(
-        self,
-        chain: Chain,
-        flight_frames: Int[np.ndarray, "F"],
-        at: Unknowns,
-        part: Int[np.ndarray, "I"],
-        tolerances: Tolerances,
-        floor_is_known: bool,
+        self, problem: PooledProblem, frames: Int[np.ndarray, "F"], at: Unknowns, floor_is_known: bool
     ) -> np.ndarray:
-        """(I,) `ADMITTED`, or why not; only with a known floor can flights end off it."""
+        """(I,) `ADMITTED`, or why not, from frames in each flight; only with a known floor can flights end off it."""
+        chain, part, tolerances = problem.chain, problem.part, problem.tolerances
         hit = collisions(chain, at, part)
         interval, J = chain.first + at.lost - chain.last, at.shared[INERTIA]
         found = np.full(len(part), ADMITTED, dtype=object)
@@ -159,7 +154,7 @@ class Admission:
         # a later verdict replaces an earlier one: from what still tells the floor to what was no impact
         found[lying] = LYING
         found[pushed < self.blow] = WEAK
-        short = flight_frames < self.frames
+        short = frames < self.frames
         found[short[chain.before] | short[chain.before + 1]] = SHORT
         found[double] = DOUBLE
         found[side] = SIDE

@@ -22,7 +22,7 @@ from ...models.planar.impulses import one_contact
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from .chain import collisions
 from .contact_parameters import INERTIA, SHARED, S
-from .pooled_fit import SLIDES, PooledFit
+from .pooled_fit import LEVEL, SLIDES, PooledFit
 
 WAVES = "wall_unevenness"
 """Name of all its modes, which `assumed` may hold at zero as well."""
@@ -41,8 +41,6 @@ ASSUMPTIONS: Mapping[str, tuple[str, ...]] = {
     "no drag": ("linear_drag", "angular_drag"),
 }
 """Parameters that are held at zero under each assumption."""
-LEVEL = 0.95
-"""Of intervals, and part of the splits into halves whose difference is below `halves_difference`."""
 FEWEST = 4
 """Least number of drops for halves."""
 

@@ -252,18 +252,15 @@ def calibrated(
     model: FlightModel,
     with_offset: bool = True,
     with_drag: bool = True,
-    rounds: int = 2,
 ) -> FlightModel:
     """Offset, drag, noise and wander from flights, each in turn, by their likelihood.
 
     Args:
         pieces: drops and the frames of a flight in them, three at least in each.
     """
-    for _ in range(rounds):
-        if with_offset or with_drag:
-            model = _shared(pieces, model, with_offset, with_drag)
-        model = _noises(pieces, model)
-    return model
+    if with_offset or with_drag:
+        model = _shared(pieces, model, with_offset, with_drag)
+    return _noises(pieces, model)
 
 
 def _shared(

@@ -21,32 +21,22 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Bool
-from scipy.special import stdtrit
 
-from ...arrays import Matrix, Vector
-from ...estimate import NORMAL_95, Estimate, Status
+from ...estimate import Estimate, Status
 from ...exceptions import InvalidMethod, NotIdentifiable
 from ...models.planar.contact import Wall
 from ...models.planar.shapes import Shape
 from ...models.planar.stepping import GRAVITY
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
-from .admission import ADMITTED, DISAGREEING, LYING, ON_THE_FLOOR, Admission
-from .agreement import LEVEL, agreement
-from .chain import Linear, Reduced, Unknowns, chain, collisions, followed
-from .collisions import ContactGeometry, Outline, impact_quantities
-from .contact_parameters import (
-    COLUMN,
-    INERTIA,
-    LIFT,
-    OF_CORNERS,
-    OF_FLIGHTS,
-    SHARED,
-    S,
-)
+from .admission import ADMITTED, LYING, ON_THE_FLOOR, Admission
+from .agreement import agreement
+from .chain import Unknowns, chain, collisions
+from .collisions import ContactGeometry, Outline
+from .contact_parameters import COLUMN, INERTIA, LIFT, OF_CORNERS, OF_FLIGHTS, SHARED, S
 from .flights import Drop
 from .pooled_estimate import pooled_estimate
-from .pooled_fit import SLIDES, STICKS, PooledFit, PooledImpact
+from .pooled_fit import PooledFit
 from .pooled_problem import PooledProblem, Tolerances
 from .problem import ImpactsProblem
 from .resting import resting
@@ -184,9 +174,7 @@ class PooledImpacts:
             hit = collisions(problem.chain, at, part)
             at = replace(at, brevity=(1 + (hit.GQ @ hit.tangent) ** 2 / at.shared[INERTIA]) ** -0.5)
             if rounds <= self.screenings:
-                verdicts = self.admission.verdicts(
-                    problem.chain, frames, at, part, problem.tolerances, rounds > 1
-                )
+                verdicts = self.admission.verdicts(problem, frames, at, rounds > 1)
                 turning = verdicts == ADMITTED
                 if not turning.any():
                     raise NotIdentifiable(
@@ -213,8 +201,17 @@ class PooledImpacts:
                 status = Status.solved
                 break
         at, system = problem.minimized(at, enough=1e-6, stop=stop)
-        solution = parted, problem, at, system, problem.curved(at, system)
-        return self._result(*solution, status, rounds, verdicts)
+        by = problem.curved(at, system)
+        found = PooledFit(self, parted, problem, at, system, by, status, rounds, verdicts)
+        if (
+            not sum(impact.share for impact in found.used) > 0
+            or found.inertia_to_mass_std > found.inertia_to_mass
+        ):
+            raise NotIdentifiable(
+                f"the {found.impacts_used} impacts of these drops leave J/m open: none changes the spin enough; "
+                "throw the body so that it lands on a corner, beside its center"
+            )
+        return found
 
     def _grounded(
         self, problem: PooledProblem, parted: Segmented, at: Unknowns, may: Bool[np.ndarray, "named"]
@@ -231,115 +228,3 @@ class PooledImpacts:
         shared = np.append(at.shared, np.zeros(uneven.count))
         grounded = replace(chain(parted, shared, replace(geometry, uneven=uneven)), resting=lying)
         return replace(problem, chain=grounded, free=free), replace(at, shared=shared)
-
-    def _result(
-        self,
-        parted: Segmented,
-        problem: PooledProblem,
-        at: Unknowns,
-        system: Linear,
-        by: Reduced,
-        status: Status,
-        rounds: int,
-        verdicts: np.ndarray,
-    ) -> PooledFit:
-        inverse, infinite = problem.covariance(by)
-        scattered, covariance = self._scatter(problem, by, at.shared, inverse)
-        # (I, 5) by which the residuals of an impact tell J/m
-        tells = np.sqrt(system.trust) * (followed(problem.chain, system, by)[1] @ inverse[INERTIA])
-        verdicts = verdicts.copy()
-        verdicts[problem.turning & (system.trust.min(axis=1) < self.disagreement)] = DISAGREEING
-        used = verdicts == ADMITTED
-        if infinite[INERTIA] or not np.any(tells[used]) or np.sqrt(covariance[0, 0]) > at.shared[INERTIA]:
-            raise NotIdentifiable(
-                f"the {int(used.sum())} impacts of these drops leave J/m open: none changes the spin enough; "
-                "throw the body so that it lands on a corner, beside its center"
-            )
-        # what keeps most of its prior variance is not determined, however little drops scatter in it
-        unobservable = (infinite | (np.diag(inverse) * problem.prior > self.prior_share))[:S]
-        covariance = covariance[:S, :S].copy()
-        covariance[unobservable], covariance[:, unobservable] = np.nan, np.nan
-        covariance[unobservable, unobservable] = np.inf
-        return PooledFit(
-            parted,
-            problem,
-            at,
-            system,
-            by,
-            status,
-            rounds,
-            covariance,
-            scattered,
-            self._unobservable(inverse, problem),
-            unobservable,
-            _impact_rows(parted, problem, at, system, verdicts, np.sum(tells**2, axis=1)),
-        )
-
-    def _scatter(
-        self, problem: PooledProblem, by: Reduced, theta: Vector, inverse: Matrix
-    ) -> tuple[bool, Matrix]:
-        """(s, s) covariance of theta from leaving out one drop after the other; with few drops H^-1, and False.
-
-        (n - 1) / n sum (theta_d - mean) (theta_d - mean)^T, theta_d without drop d (Bell and McCaffrey 2002): right
-        whatever the tolerances, and drops that theta follows count with what they hide. Standard deviations are those
-        whose 1.96-fold holds 95 % by Student's t with n - 1 degrees of freedom, and not below those of H^-1.
-        """
-        chain = problem.chain
-        struck = np.unique(chain.drop[chain.before[problem.use]])
-        if chain.resting is not None:
-            struck = np.union1d(struck, chain.resting.drop)
-        n = len(struck)
-        if n < self.few:
-            return False, inverse
-        without = problem.reweighted(by, theta, 1.0 - np.eye(chain.drops)[struck])
-        d = without - without.mean(axis=0)
-        C = d.T @ d * ((n - 1) / n)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            least = np.nan_to_num(np.sqrt(np.diag(inverse) / np.diag(C)), nan=1.0, posinf=1.0)
-        scale = np.maximum(least, stdtrit(n - 1, 0.5 + 0.5 * LEVEL) / NORMAL_95)
-        return True, C * np.outer(scale, scale)
-
-    def _unobservable(self, inverse: Matrix, problem: PooledProblem) -> tuple[str, ...]:
-        """Directions, in units of their priors, that keep most of their prior variance."""
-        free = problem.free[:S] & (problem.prior[:S] > 0)
-        std = 1 / np.sqrt(problem.prior[:S][free])
-        variances, directions = np.linalg.eigh(inverse[:S, :S][np.ix_(free, free)] / np.outer(std, std))
-        names = [name for name, yes in zip(SHARED, free, strict=True) if yes]
-        found = []
-        for variance, direction in zip(variances, directions.T, strict=True):
-            if variance > self.prior_share:
-                large = [i for i in np.argsort(-np.abs(direction)) if abs(direction[i]) > 0.3]
-                found.append(" and ".join(names[i] for i in large))
-        return tuple(found)
-
-
-def _impact_rows(
-    parted: Segmented,
-    problem: PooledProblem,
-    at: Unknowns,
-    system: Linear,
-    verdicts: np.ndarray,
-    information: Vector,
-) -> tuple[PooledImpact, ...]:
-    """A row for every impact; information (I,) is that on J/m."""
-    chain, hit = problem.chain, system.collision
-    drops = [parted.drops[d].name for d in chain.drop[chain.before]]
-    normal, tangential, restitution, ratio, slides = impact_quantities(hit)
-    columns = (
-        at.tau,
-        problem.part,
-        verdicts,
-        normal,
-        tangential,
-        restitution,
-        ratio,
-        np.where(slides, SLIDES, STICKS),
-        hit.jump[:, 2],
-        hit.r[:, 4],
-        at.lost,
-        system.chi2[:, [0, 3]].sum(axis=1),
-        system.trust.min(axis=1),
-        information / max(float(np.sum(information)), 1e-300),
-    )
-    values = (np.asarray(column).tolist() for column in columns)
-    return tuple(PooledImpact(*row) for row in zip(drops, *values, strict=True))

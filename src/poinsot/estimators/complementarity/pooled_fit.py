@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool
+from scipy.special import stdtrit
 
 from ...arrays import Matrix, Vector
 from ...estimate import NORMAL_95, Status
-from .admission import ADMITTED
-from .chain import Linear, Reduced, Unknowns
+from .admission import ADMITTED, DISAGREEING
+from .chain import Linear, Reduced, Unknowns, followed
+from .collisions import impact_quantities
 from .contact_parameters import COLUMN, INERTIA, SHARED, UNITS, S
 from .pooled_problem import PooledProblem
 from .segmentation import Segmented
 
+if TYPE_CHECKING:
+    from .pooled import PooledImpacts
+
+LEVEL = 0.95
+"""Of intervals, and part of the splits into halves whose difference is below `Agreement.halves_difference`."""
 SLIDES, STICKS = "slides", "sticks or turns"
 
 
@@ -93,14 +102,13 @@ class PooledFit:
     Without a known mass only J/m and impulses by mass are identifiable.
 
     Args:
-        segmented: drops and flights. problem: with its tolerances. at: its unknowns. system, by: linearized there.
+        method: that found it. segmented: drops and flights.
+        problem: with its tolerances. at: its unknowns. system, by: linearized there.
         status: how the updates of tolerances ended. rounds: number of updates.
-        covariance: (S, S) of the declared parameters in SI, 0 where held, infinite where unobservable.
-        scattered: whether the covariance is from leaving out drops, and not from the normal matrix.
-        unobservable: combinations that keep most of their prior variance. is_unobservable: (S,) of single parameters.
-        impacts: all, whether they count or not.
+        verdicts: (I,) which impacts were admitted, or why not.
     """
 
+    method: PooledImpacts
     segmented: Segmented
     problem: PooledProblem
     at: Unknowns
@@ -108,13 +116,100 @@ class PooledFit:
     by: Reduced
     status: Status
     rounds: int
-    covariance: Matrix
-    scattered: bool
-    unobservable: tuple[str, ...]
-    is_unobservable: Bool[np.ndarray, "S"]
-    impacts: tuple[PooledImpact, ...] = field(repr=False)
+    verdicts: np.ndarray
 
     names, units = SHARED, UNITS
+
+    @cached_property
+    def inverse(self) -> tuple[Matrix, Bool[np.ndarray, "s"]]:
+        """(s, s) inverse of the normal matrix, and which components of theta have no finite variance."""
+        return self.problem.covariance(self.by)
+
+    @cached_property
+    def is_unobservable(self) -> Bool[np.ndarray, "S"]:
+        """(S,) parameters that keep most of their prior variance, however little drops scatter in them."""
+        inverse, infinite = self.inverse
+        return (infinite | (np.diag(inverse) * self.problem.prior > self.method.prior_share))[:S]
+
+    @cached_property
+    def unobservable(self) -> tuple[str, ...]:
+        """Combinations, in units of their priors, that keep most of their prior variance."""
+        free = self.problem.free[:S] & (self.problem.prior[:S] > 0)
+        std = 1 / np.sqrt(self.problem.prior[:S][free])
+        inverse = self.inverse[0][:S, :S][np.ix_(free, free)] / np.outer(std, std)
+        variances, directions = np.linalg.eigh(inverse)
+        names = [name for name, yes in zip(SHARED, free, strict=True) if yes]
+        found = []
+        for direction in directions.T[variances > self.method.prior_share]:
+            large = [i for i in np.argsort(-np.abs(direction)) if abs(direction[i]) > 0.3]
+            found.append(" and ".join(names[i] for i in large))
+        return tuple(found)
+
+    @cached_property
+    def telling(self) -> np.ndarray:
+        """Indices of the drops that theta follows."""
+        chain = self.problem.chain
+        struck = chain.drop[chain.before[self.problem.use]]
+        return np.union1d(struck, [] if chain.resting is None else chain.resting.drop).astype(int)
+
+    @property
+    def scattered(self) -> bool:
+        """Whether the covariance is from leaving out drops, and not from the normal matrix."""
+        return len(self.telling) >= self.method.few
+
+    @cached_property
+    def covariance(self) -> Matrix:
+        """(S, S) of the declared parameters in SI, 0 where held, infinite where unobservable.
+
+        By leaving out one drop after the other, and with few drops H^-1:
+
+        (n - 1) / n sum (theta_d - mean) (theta_d - mean)^T, theta_d without drop d (Bell and McCaffrey 2002): right
+        whatever the tolerances, and drops that theta follows count with what they hide. Standard deviations are those
+        whose 1.96-fold holds 95 % by Student's t with n - 1 degrees of freedom, and not below those of H^-1.
+        """
+        covariance, n = self.inverse[0], len(self.telling)
+        if self.scattered:
+            without = 1.0 - np.eye(self.problem.chain.drops)[self.telling]
+            d = self.problem.reweighted(self.by, self.at.shared, without)
+            d -= d.mean(axis=0)
+            C = d.T @ d * ((n - 1) / n)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                least = np.nan_to_num(np.sqrt(np.diag(covariance) / np.diag(C)), nan=1.0, posinf=1.0)
+            scale = np.maximum(least, stdtrit(n - 1, 0.5 + 0.5 * LEVEL) / NORMAL_95)
+            covariance = C * np.outer(scale, scale)
+        covariance, hidden = covariance[:S, :S].copy(), self.is_unobservable
+        covariance[hidden], covariance[:, hidden] = np.nan, np.nan
+        covariance[hidden, hidden] = np.inf
+        return covariance
+
+    @cached_property
+    def impacts(self) -> tuple[PooledImpact, ...]:
+        """All, whether they count or not."""
+        problem, system = self.problem, self.system
+        # (I,) by which the residuals of an impact tell J/m
+        tells = followed(problem.chain, system, self.by)[1] @ self.inverse[0][INERTIA]
+        information = np.sum(system.trust * tells**2, axis=1)
+        disagrees = problem.turning & (system.trust.min(axis=1) < self.method.disagreement)
+        struck = problem.chain.drop[problem.chain.before]
+        normal, tangential, restitution, ratio, slides = impact_quantities(system.collision)
+        columns = (
+            np.array([drop.name for drop in self.segmented.drops])[struck],
+            self.at.tau,
+            problem.part,
+            np.where(disagrees, DISAGREEING, self.verdicts),
+            normal,
+            tangential,
+            restitution,
+            ratio,
+            np.where(slides, SLIDES, STICKS),
+            system.collision.jump[:, 2],
+            system.collision.r[:, 4],
+            self.at.lost,
+            system.chi2[:, [0, 3]].sum(axis=1),
+            system.trust.min(axis=1),
+            information / max(float(np.sum(information)), 1e-300),
+        )
+        return tuple(map(PooledImpact, *(column.tolist() for column in columns)))
 
     @property
     def shared(self) -> Vector:

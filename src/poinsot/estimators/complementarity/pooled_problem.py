@@ -27,6 +27,8 @@ LEAST_LEVER, LEAST_UNEVENNESS = 1e-4, 1e-7
 """Least tolerances of levers, and of second differences of the wall [m]."""
 TOGETHER = 100
 """Samples of weights whose normal matrices are summed in one product."""
+STEPS = 40
+"""Of a minimization at most."""
 LARGEST_CHANGE = 2.0
 """Factor by which an update changes a tolerance at most."""
 
@@ -151,11 +153,7 @@ class PooledProblem:
         return out, unobservable
 
     def minimized(
-        self,
-        at: Unknowns,
-        enough: float = 1e-2,
-        steps: int = 40,
-        stop: Stop | None = None,
+        self, at: Unknowns, enough: float = 1e-2, stop: Stop | None = None
     ) -> tuple[Unknowns, Linear]:
         """The minimum of the cost near these unknowns, by damped Gauss-Newton steps; weights follow the residuals.
 
@@ -171,7 +169,7 @@ class PooledProblem:
 
         system, damping = self.linearized(at, stds), 1e-4
         here = cost(system, at)
-        for _ in range(steps):
+        for _ in range(STEPS):
             if stop_requested(stop):
                 break
             by = self.reduced(at, system, damping)

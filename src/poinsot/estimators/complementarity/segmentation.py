@@ -122,31 +122,25 @@ def divided(drop: Drop, model: FlightModel) -> tuple[Indices, ...]:
     for frames in found:
         if merged and frames[0] - merged[-1][-1] <= MISREAD + 1:
             together = np.concatenate([merged[-1], frames])
-            apart = _cost(t, poses, merged[-1], model) + _cost(t, poses, frames, model)
-            if _cost(t, poses, together, model) < apart + FLIGHT:
+            joined, *apart = (_costs(t, poses, each, model) for each in (together, merged[-1], frames))
+            if sum(joined) < np.sum(apart) + FLIGHT:
                 merged[-1] = together
                 continue
         merged.append(frames)
     # x and the angle do not depend on gravity
-    costs = [[_cost(t, poses, frames, model, g, (1,)) for g in (GRAVITY, 0.0)] for frames in merged]
+    costs = [[_costs(t, poses, frames, model, g)[1] for g in (GRAVITY, 0.0)] for frames in merged]
     return tuple(f for f, (falls, rests) in zip(merged, costs, strict=True) if falls < rests + WEIGHTLESS)
 
 
-def _cost(
-    t: Vector,
-    poses: Matrix,
-    frames: Indices,
-    model: FlightModel,
-    g: float = GRAVITY,
-    axes: Sequence[int] = range(3),
-) -> float:
-    """|e|^2 of a flight of these frames."""
-    total = 0.0
-    for a in axes if len(frames) > 2 else ():
-        gamma, k = np.array([g if a == 1 else 0.0]), model.drag[int(a == 2)]
-        y, variance = np.ascontiguousarray(poses[frames, a : a + 1]), model.noise[a] ** 2
-        total += float(np.sum(filtered(t[frames], y, gamma, k, variance, model.wander[a])[2] ** 2))
-    return total
+def _costs(t: Vector, poses: Matrix, frames: Indices, model: FlightModel, g: float = GRAVITY) -> list[float]:
+    """|e|^2 of x, y and the angle in a flight of these frames."""
+    known = zip((0.0, g, 0.0), model.drag[[0, 0, 1]], model.noise**2, model.wander, strict=True)
+    t, columns = t[frames], np.ascontiguousarray(poses[frames].T)[:, :, None]
+    few = len(frames) < 3
+    return [
+        0.0 if few else float(np.sum(filtered(t, y, np.array([gamma]), *rest)[2] ** 2))
+        for y, (gamma, *rest) in zip(columns, known, strict=True)
+    ]
 
 
 RESTING_FRAMES = 10
@@ -195,5 +189,5 @@ def segmented(
         flights = [divided(drop, wide) for drop in drops]
         pieces = [(drop, f) for drop, of in zip(drops, flights, strict=True) for f in of if len(f) >= LONG]
         if pieces:
-            model = calibrated(pieces, model, with_offset, with_drag, rounds=1)
+            model = calibrated(pieces, model, with_offset, with_drag)
     return Segmented(tuple(drops), tuple(flights), model)
