@@ -140,7 +140,7 @@ def test_slopes_of_external_impulses_are_finite_differences(which, rng):
             v = after + d.reshape(-1, 6)
         else:
             theta = theta * (1 + d) + 1e-3 * d * (theta == 0)
-        return model.external_impulse(y, v, u, theta, H)
+        return impulses.external_impulse(model.at(y, theta), v, u, H)
 
     value, exact, difference = slopes(impulse, size)
     # rounding: 1e-16 of the largest terms over the step of 1e-6, and curvature 1e-12 of slopes of order 1e3

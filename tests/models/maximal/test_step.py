@@ -93,7 +93,7 @@ def test_external_impulse_is_projected_mass_times_velocity_error(rng):
 
     def both(x):
         y = model.step(x, np.zeros(1), model.theta, H)
-        impulse = model.external_impulse(x, y.velocity + dv, np.zeros(1), model.theta, H)
+        impulse = impulses.external_impulse(model.at(x, model.theta), y.velocity + dv, np.zeros(1), H)
         return jnp.ravel(impulse), model.projected_mass(x, model.theta, H) @ jnp.ravel(dv)
 
     one, other = evaluated(both, x)

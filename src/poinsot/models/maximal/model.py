@@ -9,7 +9,7 @@ What an estimator needs of a step from x_k to x_{k+1}, all pure functions in JAX
                       the same for stiff constraints, see `reduced`
     surface_errors    how far a state is off the constraints and across them                 (3.16, 3.17)
     projected_mass    M_Sigma, by which state errors become impulses                         (3.13)
-    observe, observation_errors                                                              (3.2, 3.6)
+    observe, nearest_turn                                                                    (3.2, 3.6)
     assemble, motion    to and from joint coordinates
 
 A state is a `State` of l bodies; its tangent has 12 numbers a body, `plus(x, d)`, `minus(x, y)` of `bodies`. The time
@@ -32,7 +32,7 @@ from . import assembly, impulses, lcp, reduced
 from . import step as steps
 from .bodies import State, mean_velocity
 from .constraints import Instant
-from .precision import BodyVelocities, Controls, Coordinates, Numbers, Scalar, Theta, double_precision
+from .precision import Controls, Coordinates, JointMotion, Scalar, Theta, double_precision
 from .structure import Structure
 from .values import Values
 
@@ -121,12 +121,6 @@ class Model:
         """The state after h [s], and how the complementarity problem in it was solved."""
         return steps.forward(self.at(x, theta), u, h)
 
-    def external_impulse(
-        self, x: State, after: BodyVelocities, u: Controls, theta: Theta, h: Scalar
-    ) -> Float[Array, "l 6"]:
-        """What else must act on the bodies for their velocity to become `after` (2.29) [N s], [N m s]."""
-        return impulses.external_impulse(self.at(x, theta), after, u, h)
-
     def impulse_errors(
         self, x: State, y: State, u: Controls, theta: Theta, h: Scalar
     ) -> tuple[Float[Array, "l 6"], Float[Array, "l 6"]]:
@@ -146,18 +140,9 @@ class Model:
         return by_velocity, by_configuration
 
     def reduced_errors(
-        self,
-        before: tuple[Coordinates, Coordinates],
-        after: tuple[Coordinates, Coordinates],
-        u: Controls,
-        theta: Theta,
-        h: Scalar,
+        self, before: JointMotion, after: JointMotion, u: Controls, theta: Theta, h: Scalar
     ) -> Float[Array, "2 n"]:
         """Two moments of what else acts in a step, constraints infinitely stiff [N m s] or [N s].
-
-        Args:
-            before, after: joint coordinates y and rates y' at both ends of the step.
-            u: held over it.
 
         Raises:
             InvalidModel: if joints close loops, are balls, or bodies are not joined to the world.
@@ -216,12 +201,8 @@ class Model:
         read = jnp.where(structure.is_hinge[structure.observed], read, y)
         return jnp.where(structure.is_rate, rate, read) + values.zero
 
-    def observation_errors(self, x: State, z: Float[Numbers, "s"], theta: Theta) -> Float[Array, "s"]:
-        """h(x; theta) - z, of angles the nearest of those that differ by full turns."""
-        return self.nearest_turn(self.observe(x, theta) - z)
-
     def nearest_turn(self, error: Float[Array, "s"]) -> Float[Array, "s"]:
-        """Errors of readings; of angles the nearest to zero of those that differ by full turns."""
+        """Errors h(x; theta) - z of readings; of angles the nearest to zero of those that differ by full turns."""
         # constant in derivatives: rounding has none, and its jump is no part of the error
         turns = 2 * jnp.pi * jnp.round(error / (2 * jnp.pi))
         return error - jnp.where(self.angular, jax.lax.stop_gradient(turns), 0.0)

@@ -44,6 +44,8 @@ Controls = Float[Numbers, "_"]
 """Control signals, held over a step."""
 Coordinates = Float[Numbers, "n"]
 """Joint coordinates y [rad], [m], or their rates."""
+JointMotion = tuple[Coordinates, Coordinates]
+"""Joint coordinates and their rates at one instant."""
 BodyVelocities = Float[Numbers, "l 6"]
 """Linear [m/s] and angular [rad/s], in the world's axes."""
 

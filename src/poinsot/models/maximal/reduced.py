@@ -40,7 +40,7 @@ from ..friction import dry_level
 from .assembly import placed
 from .constraints import Instant
 from .impulses import drive, momentum, weights
-from .precision import Controls, Coordinates, Numbers, Scalar
+from .precision import Controls, Coordinates, JointMotion, Numbers, Scalar
 from .structure import Structure
 from .values import Values
 
@@ -48,12 +48,12 @@ from .values import Values
 def reduced_errors(
     structure: Structure,
     values: Values,
-    before: tuple[Coordinates, Coordinates],
-    after: tuple[Coordinates, Coordinates],
+    before: JointMotion,
+    after: JointMotion,
     u: Controls,
     h: Scalar,
 ) -> Float[Array, "2 n"]:
-    """e_1 and sqrt(3) e_2 [N m s] or [N s]; `before` and `after` are coordinates and rates at both ends."""
+    """e_1 and sqrt(3) e_2 [N m s] or [N s] of a step between two motions, under controls that are held over it."""
     (y_0, r_0), (y_1, r_1) = ((jnp.asarray(part) for part in end) for end in (before, after))
     chord = (y_1 - y_0) / h
     y = jnp.stack([y_0, (y_0 + y_1) / 2 + h / 8 * (r_0 - r_1), y_1])

@@ -23,6 +23,8 @@ solved in `mixed_lcp`, and (2.28) gives v+.
 
 from __future__ import annotations
 
+from itertools import chain
+
 import jax.numpy as jnp
 import jax.scipy.linalg
 import numpy as np
@@ -63,10 +65,7 @@ def mass_matrix(here: Instant) -> Float[Array, "n n"]:
     R = here.at.rotation[:-1]
     J = R @ symmetric(here.values.inertia) @ jnp.swapaxes(R, -1, -2)
     m = jnp.asarray(here.values.mass)[:, None, None] * jnp.eye(3)
-    nothing = jnp.zeros_like(J)
-    blocks = jnp.concatenate([jnp.concatenate([m, nothing], 2), jnp.concatenate([nothing, J], 2)], 1)
-    l = len(blocks)
-    return (jnp.eye(l)[:, None, :, None] * blocks[:, :, None, :]).reshape(6 * l, 6 * l)
+    return jax.scipy.linalg.block_diag(*chain.from_iterable(zip(m, J, strict=True)))
 
 
 def mass_with_drives(here: Instant, h: Scalar) -> Float[Array, "n n"]:
