@@ -31,6 +31,10 @@ FIT = (
 )
 """Attributes of a fit that its JSON has."""
 
+ABOUT = "unchecked", "method", "robot", "rows", "condition_number", "scaled_condition_number", "std_kind"
+MADE = "seconds", "iterations", "steps", "warnings", "notes", "settings", "versions", "citations"
+"""Attributes of an estimate that its JSON has, before and after its tables."""
+
 
 def identify_json(estimate: Estimate) -> dict[str, Any]:
     """The estimate as plain values, schema `poinsot.identify/1`."""
@@ -49,13 +53,7 @@ def identify_json(estimate: Estimate) -> dict[str, Any]:
             },
             "trust": estimate.trust.value,
             "findings": [each.as_json() for each in estimate.findings],
-            "unchecked": estimate.unchecked,
-            "method": estimate.method,
-            "robot": estimate.robot,
-            "rows": estimate.rows,
-            "condition_number": estimate.condition_number,
-            "scaled_condition_number": estimate.scaled_condition_number,
-            "std_kind": estimate.std_kind,
+            **{key: getattr(estimate, key) for key in ABOUT},
             "parameters": estimate.parameters.as_json(),
             "undetermined": estimate.undetermined,
             "bodies": [body.as_json() for body in estimate.bodies],
@@ -63,14 +61,7 @@ def identify_json(estimate: Estimate) -> dict[str, Any]:
             **{key: extra.as_json() for key, extra in estimate.extras.items()},
             "fit": _fit(estimate.fit),
             "validation": _validation(estimate.validation),
-            "seconds": estimate.seconds,
-            "iterations": estimate.iterations,
-            "steps": estimate.steps,
-            "warnings": estimate.warnings,
-            "notes": estimate.notes,
-            "settings": estimate.settings,
-            "versions": estimate.versions,
-            "citations": estimate.citations,
+            **{key: getattr(estimate, key) for key in MADE},
         }
     )
 

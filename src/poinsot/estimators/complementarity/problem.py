@@ -208,7 +208,41 @@ class ImpactsProblem:
                 "outline to it"
             )
         for drop in self.drops:
-            check_drop(drop, tracker_noise(drop.times, drop.poses), self.shape, self.walls)
+            self._check(drop)
+
+    def _check(self, drop: Drop) -> None:
+        """Refuse a drop whose units, vertical axis, size or first pose cannot be right, by `InvalidSignals`."""
+        name, poses, shape = drop.name, drop.poses, self.shape
+        noise = tracker_noise(drop.times, poses)
+        a, std = accelerations(drop)
+        fall, rise = np.quantile(a, LOWEST), np.quantile(-a, LOWEST)
+        if std < KNOWN * abs(fall) and drop.forces is None:  # known forces accelerate as well
+            for factor, unit in UNITS.items():
+                if 1 / NEAR < -fall / GRAVITY / factor < NEAR:
+                    raise InvalidSignals(
+                        f"[length-unit] {name} falls at {-fall:.4g} m/s^2 in flight, some {factor:g} times gravity: "
+                        f"its positions are in {unit}; say so, or multiply them by {1 / factor:.4g}"
+                    )
+            sure = std < KNOWN * abs(rise)
+            if sure and -fall > FASTEST * GRAVITY and UPRIGHT[0] < -rise / GRAVITY < UPRIGHT[1]:
+                raise InvalidSignals(
+                    f"[sign] {name} accelerates downwards by {-fall:.4g} m/s^2, more than gravity does, and upwards by "
+                    f"{-rise:.4g}: its y points down; let it point up, with scale = -1 for it and for the angle"
+                )
+        if shape.size < SMALL * noise[0]:
+            raise InvalidSignals(
+                f"[length-scale] the body reaches {1e3 * shape.size:.3g} mm and the tracker of {name} is off by "
+                f"{1e3 * noise[0]:.3g} mm: give the shape in metres, or track it more closely"
+            )
+        gaps = contacts_at(poses[0], shape, self.walls)[0]
+        allowed = INSIDE * np.hypot(noise[0], shape.size * noise[2])
+        if gaps.min() < -allowed:
+            flipped = contacts_at(poses[0] * [1.0, -1.0, -1.0], shape, self.walls)[0].min() > -allowed
+            raise InvalidSignals(
+                f"[wall] in {name} the body begins {-1e3 * gaps.min():.3g} mm inside wall "
+                f"{1 + int(gaps.argmin()) // len(shape.parts)}; mend the wall, the shape or the origin of the poses"
+                + (", or let y point up, with scale = -1 for it and for the angle" if flipped else "")
+            )
 
     @classmethod
     def from_recordings(
@@ -260,53 +294,6 @@ class ImpactsProblem:
             InvalidMethod: if it is no estimate of one simulated drop.
         """
         return certify_drop(self.drops[0], self.shape, self.walls, self.mass, estimate)
-
-
-def check_drop(
-    drop: Drop,
-    noise: Vector,
-    shape: Shape,
-    walls: Sequence[Wall],
-) -> None:
-    """Refuse a drop that cannot be right.
-
-    Args:
-        drop: to be checked; its units only if no known forces act, since these accelerate it as well.
-        noise: (3,) of its tracker. shape, walls: outline of the body, and walls that it may strike.
-
-    Raises:
-        InvalidSignals: if units, the vertical axis, the size or the first pose cannot be right.
-    """
-    name, poses = drop.name, drop.poses
-    a, std = accelerations(drop)
-    fall, rise = np.quantile(a, LOWEST), np.quantile(-a, LOWEST)
-    if std < KNOWN * abs(fall) and drop.forces is None:
-        for factor, unit in UNITS.items():
-            if 1 / NEAR < -fall / GRAVITY / factor < NEAR:
-                raise InvalidSignals(
-                    f"[length-unit] {name} falls at {-fall:.4g} m/s^2 in flight, some {factor:g} times gravity: its "
-                    f"positions are in {unit}; say so, or multiply them by {1 / factor:.4g}"
-                )
-        sure = std < KNOWN * abs(rise)
-        if sure and -fall > FASTEST * GRAVITY and UPRIGHT[0] < -rise / GRAVITY < UPRIGHT[1]:
-            raise InvalidSignals(
-                f"[sign] {name} accelerates downwards by {-fall:.4g} m/s^2, more than gravity does, and upwards by "
-                f"{-rise:.4g}: its y points down; let it point up, with scale = -1 for it and for the angle"
-            )
-    if shape.size < SMALL * noise[0]:
-        raise InvalidSignals(
-            f"[length-scale] the body reaches {1e3 * shape.size:.3g} mm and the tracker of {name} is off by "
-            f"{1e3 * noise[0]:.3g} mm: give the shape in metres, or track it more closely"
-        )
-    gaps = contacts_at(poses[0], shape, walls)[0]
-    allowed = INSIDE * np.hypot(noise[0], shape.size * noise[2])
-    if gaps.min() < -allowed:
-        flipped = contacts_at(poses[0] * [1.0, -1.0, -1.0], shape, walls)[0].min() > -allowed
-        raise InvalidSignals(
-            f"[wall] in {name} the body begins {-1e3 * gaps.min():.3g} mm inside wall "
-            f"{1 + int(gaps.argmin()) // len(shape.parts)}; mend the wall, the shape or the origin of the poses"
-            + (", or let y point up, with scale = -1 for it and for the angle" if flipped else "")
-        )
 
 
 def accelerations(drop: Drop) -> tuple[Vector, float]:

@@ -31,8 +31,9 @@ from jaxtyping import Float
 
 from ...arrays import Vector
 from ...exceptions import MissingExtra
+from ...models.planar.contact import Wall, wall_array
+from ...models.planar.shapes import Shape
 from ...models.planar.stepping import GRAVITY
-from ...models.planar.symbolic import contact_functions
 from .shooting import MAX_MASS_RATIO, Shooting, lifted_mass
 
 try:
@@ -242,3 +243,28 @@ class _Program:
             iterations,
             np.clip(-left[real] / came[real], 0.0, 1.0),
         )
+
+
+def contact_functions(shape: Shape, walls: Sequence[Wall]) -> Any:
+    """`planar.contact` in symbols: a function q (3,) -> (g (C,), N (3, C), T (3, C)), contacts ordered as there."""
+    q = casadi.SX.sym("q", 3)
+    gaps, normals, tangents = [], [], []
+    for x, y, alpha in wall_array(walls):
+        t, n = casadi.DM([np.cos(alpha), np.sin(alpha)]), casadi.DM([-np.sin(alpha), np.cos(alpha)])
+        phi = alpha - casadi.pi / 2 - q[2]
+        for c_x, c_y, a, b in shape.parts:
+            r = casadi.vertcat(
+                casadi.cos(q[2]) * c_x - casadi.sin(q[2]) * c_y,
+                casadi.sin(q[2]) * c_x + casadi.cos(q[2]) * c_y,
+            )
+            h = a if a == b else casadi.sqrt((a * casadi.cos(phi)) ** 2 + (b * casadi.sin(phi)) ** 2)
+            for k, (cosine, sine) in enumerate(shape.harmonics, start=2):
+                h += cosine * casadi.cos(k * phi) + sine * casadi.sin(k * phi)
+            h = casadi.SX(h)  # a circle's is a number, which has no Jacobian
+            slope = -casadi.jacobian(h, q[2])  # by phi, which falls as theta grows
+            gaps.append(casadi.dot(q[:2] - casadi.DM([x, y]) + r, n) - h)
+            normals.append(casadi.vertcat(n, r[0] * n[1] - r[1] * n[0] + slope))
+            tangents.append(casadi.vertcat(t, r[0] * t[1] - r[1] * t[0] + h))
+    return casadi.Function(
+        "contact", [q], [casadi.vertcat(*gaps), casadi.horzcat(*normals), casadi.horzcat(*tangents)]
+    )

@@ -31,7 +31,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -112,16 +111,6 @@ class SearchSettings:
     same_chi_square: float = 0.1
 
 
-class _Simulation(NamedTuple):
-    """Arguments of the compiled kernels, as in `Shooting`; `unit` is the body with mass and inertia 1."""
-
-    unit: World
-    mass: float
-    times: np.ndarray
-    poses: np.ndarray
-    noise: np.ndarray
-
-
 @dataclass(frozen=True, eq=False)
 class ShootingFit:
     """A local minimum.
@@ -182,11 +171,12 @@ class Shooting:
         return self.poses.size - self.parameters
 
     @cached_property
-    def simulation(self) -> _Simulation:
+    def simulation(self) -> tuple[World, float, np.ndarray, np.ndarray, np.ndarray]:
+        """What compiled functions need: the body with mass and inertia 1, its mass, times, poses, noise."""
         unit = PlanarBody(self.shape, 1.0, 1.0, 0.0, 0.0, self.drag)
         world = unit.world(self.walls, np.zeros((1, 3)) if self.forces is None else self.forces)
         mass = 1.0 if self.mass is None else float(self.mass)
-        return _Simulation(world, mass, self.times, self.poses, self.noise)
+        return world, mass, self.times, self.poses, self.noise
 
     def theta(
         self, state: Sequence[Vector], inertia: float, friction: float, restitution: float, mass: float | None
@@ -414,25 +404,26 @@ def lifted_mass(forces: Float[np.ndarray, "K 3"], shape: Shape) -> float:
 def _residuals(simulation, theta, e):
     """Write residuals (frames, 3) in standard deviations."""
     inertia = np.exp(theta[INERTIA])
-    mass = np.exp(theta[MASS]) if len(theta) > MASS else simulation.mass
-    accelerations = simulation.unit.pushes / mass
+    unit, given, times, poses, noise = simulation
+    mass = np.exp(theta[MASS]) if len(theta) > MASS else given
+    accelerations = unit.pushes / mass
     accelerations[:, 2] /= inertia
     v, log, which = np.empty((len(e), 3)), np.empty((1, 12)), np.empty(1, dtype=np.int64)
     e[0], v[0] = theta[:3], theta[3:6]
     world = World(
-        simulation.unit.parts,
-        simulation.unit.harmonics,
-        simulation.unit.walls,
+        unit.parts,
+        unit.harmonics,
+        unit.walls,
         np.array([1.0, 1.0, 1.0 / inertia]),
-        simulation.unit.drag,
+        unit.drag,
         theta[FRICTION],
         theta[RESTITUTION],
         accelerations,
     )
-    follow(world, simulation.times[: len(e)], e, v, log, which)
+    follow(world, times[: len(e)], e, v, log, which)
     for k in range(len(e)):
         for i in range(3):
-            e[k, i] = (e[k, i] - simulation.poses[k, i]) / simulation.noise[i]
+            e[k, i] = (e[k, i] - poses[k, i]) / noise[i]
 
 
 @njit(cache=True)

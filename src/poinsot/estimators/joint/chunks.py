@@ -16,16 +16,16 @@ def in_chunks(
     count: int,
     *arrays: np.ndarray,
     last: tuple[Any, ...] = (),
-    size: int = SAMPLES,
+    size: int | None = None,
 ) -> list[np.ndarray]:
     """What `call(*arrays, *last)` gives for all samples; the last chunk is filled with its last sample.
 
     Args:
-        call: of `size` samples; gives a tuple of arrays, a row a sample.
+        call: of `size` samples, None: `SAMPLES`; gives a tuple of arrays, a row a sample.
         count: of samples.
         arrays: (count, ...). last: what is the same for all.
     """
-    parts = []
+    parts, size = [], size or SAMPLES
     for first in range(0, count, size):
         # filled up, not cut off: a shorter array would compile the function again
         cut = np.minimum(np.arange(first, first + size), count - 1)
