@@ -1,12 +1,7 @@
 """Parameters with their uncertainty: the table that every estimate has.
 
-    std            sqrt(diag covariance), the one to use; of kind `std_kind`
-    white_std      valid if the residuals are white, of equal size and independent between columns
-    coloured_std   valid for residuals of any autocorrelation, from an estimate of it
-    systematic_std what filters add to either: std^2 = coloured_std^2 + systematic_std^2
-    next_recording_std   of the parameter that the next recording of this robot will have
-
-A family that cannot compute one of the last four has None there, never a copy of the other.
+Its `std` is sqrt(diag covariance), the one to use, of kind `std_kind`; with `systematic_std`, std^2 = coloured_std^2 +
+systematic_std^2. A family that cannot compute one of the other standard deviations has None there, never a copy.
 
 Unobservable directions are combinations of parameters that may change without changing any residual. A basis of them is
 not unique. It is brought to the echelon form in which each combination has few parameters, starting with those that

@@ -1,29 +1,20 @@
 """Export an estimate to the description of its robot: inertia, friction and rotor inertia where the format allows.
 
-The file that the robot was read from is edited, read again, and compared with the estimate before anything is written.
-
-**Bodies.** Links that are joined by fixed (or locked) joints are one body of the estimate, whose parameters are about
-the frame of the joint that carries it. With T_bl the placement of link l in it,
+Links that are joined by fixed (or locked) joints are one body of the estimate, whose parameters are about the frame of
+the joint that carries it. With T_bl the placement of link l in it,
 
     pi_b = sum over l of change_frame(T_bl, pi_l),
 
 only one of its links changes: the body's own, or the heaviest if the own one is a placeholder. It gets the difference
-to the others,
-
-    pi_l = change_frame(T_bl^-1, pi_b - sum over the others),
-
-if that is physically possible; otherwise it gets all of pi_b, and the inertia of the others is removed.
-
-**Joints.** Their parameters become damping, dry friction and rotor inertia (armature):
+to the others if that is physically possible, otherwise all of pi_b, and the inertia of the others is removed. Of joint
+parameters formats hold damping, dry friction and, in MJCF, rotor inertia (armature):
 
     tau = (bodies) + damping q' + friction sign(q') + armature q''
 
-No format supports offsets and the terms of coupled motors; URDF does not support rotor inertia.
-
-**Comparison.** Torques of the edited description are compared at random states, all bodies and all joints at once, so
-any error (a link's frame, a rounded number, a parser that reads differently) shows. They are relative to the largest
-torque of the joint, or to a millionth of its summands if those cancel: the torque of an unloaded joint is rounding
-error only.
+Before anything is written the text is read again, and its torques are compared at random states, all bodies and joints
+at once, so any error (a link's frame, a rounded number, a parser that reads differently) shows. Differences are relative
+to the largest torque of the joint, or to a millionth of its summands if those cancel: the torque of an unloaded joint is
+rounding error only.
 """
 
 from __future__ import annotations

@@ -1,19 +1,12 @@
 """One drop, from poses alone: a program for starting points, shooting for the result, and tests of the result.
 
 The program (`program`) has few minima and assumes no restitution, but its impulses act at few nodes. Shooting
-(`shooting`) is exact and efficient, but has many minima. So the solution of the program starts a search by shooting,
-and the deepest minimum is taken.
+(`shooting`) is exact and efficient, but has many minima. So the solution of the program starts a search by shooting.
 
-**Noise** of the tracker: third differences of frames give the first value (`noise`), the residuals of the best motion
-the last one, unless noise is given.
-
-**Tests.** With given noise the sum of squares is chi-square with 3 N - 9 degrees of freedom. Without, residuals must be
-white: their successive differences then have twice their variance (von Neumann's ratio), and less than that where a
-wrong sequence of impacts leaves a pattern.
-
-**What is identifiable** (`identifiability`): J/m, mu, restitution and impulses by mass; m, J and impulses where a known
-force or moment acts. Where every impact sticks, mu is not: instead of a value there is the least mu that still explains
-the motion, which is 3.84 above the minimum of chi-square (the 95 % threshold of one degree of freedom).
+Third differences of frames give the first value of the tracker's noise, the residuals of the best motion the last one.
+With given noise the sum of squares is chi-square with 3 N - 9 degrees of freedom. Without, residuals must be white:
+their successive differences then have twice their variance (von Neumann's ratio), and less where a wrong sequence of
+impacts leaves a pattern. Where every impact sticks, the least mu that still explains the motion takes the place of mu.
 """
 
 from __future__ import annotations

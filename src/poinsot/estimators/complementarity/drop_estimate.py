@@ -218,7 +218,9 @@ def _condition_numbers(
     columns = {"J/m": INERTIA, "friction": FRICTION, "restitution": RESTITUTION, "m": MASS}
     chosen = [(k, columns[name]) for k, name in enumerate(names) if seen[k] and name in columns]
     by_parameters = [J[:, column] / slopes[k, column] for k, column in chosen]
-    R = np.linalg.qr(np.column_stack([J[:, :INERTIA], *by_parameters]), mode="r")[INERTIA:, INERTIA:]
+    R = np.asarray(np.linalg.qr(np.column_stack([J[:, :INERTIA], *by_parameters]), mode="r"))[
+        INERTIA:, INERTIA:
+    ]
     return condition_numbers(R.T @ R)
 
 

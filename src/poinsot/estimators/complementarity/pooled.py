@@ -1,17 +1,13 @@
 """J/m, friction and restitution of a body from many drops of it, by the flights between its impacts.
 
-`segmentation` divides each drop into flights, and two flights without a frame in between meet in an impact. What it
-counts for says `admission`: for J/m if one instant of contact can explain it; for the floor's height, without its
-consistency, also where it was a push, where a face lay nearly flat, or beside a flight of two frames. All is one
-weighted least-squares problem (`chain`, `pooled_problem`) in the declared parameters and the states of every flight.
-J/m has no prior; the others have wide ones, so that unobservable parameters stay near 0 and are reported as such.
+`segmentation` divides each drop into flights, and two flights without a frame in between meet in an impact. `admission`
+says what it counts for: J/m, or only the floor's height. All is one weighted least-squares problem (`chain`,
+`pooled_problem`) in the declared parameters and the states of every flight. J/m has no prior; the others have wide
+ones, so that unobservable parameters stay near 0 and are reported as such.
 
 Friction does not influence J/m here, since the tangential impulse of each impact is free. Where slip keeps its sign
-through an impact, |c_t| / c_n is a sample of mu, elsewhere a lower bound. Restitution is -u_n+ / u_n- of the struck
-point.
-
-Levers are those of the corners' centers, so J/m depends on their distance from the center of mass, which only heights
-at contact tell: the corners' radius influences J/m most (`agreement.assumed`).
+through an impact, |c_t| / c_n is a sample of mu, elsewhere a lower bound. Levers are those of the corners' centers: the
+corners' radius, which only heights at contact tell, influences J/m most (`agreement.assumed`).
 """
 
 from __future__ import annotations

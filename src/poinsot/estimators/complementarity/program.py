@@ -8,12 +8,9 @@ over poses, velocities, impulses, J/m, mu and the durations of steps, subject to
     0 <= g(q_k), c_n, c_+, c_-, lambda,    0 <= mu c_n - c_+ - c_-,    0 <= +-T^T v + lambda
     Gamma = c_n g + lambda (mu c_n - c_+ - c_-) + c_+ (T^T v + lambda) + c_- (-T^T v + lambda)
 
-Frames are joined by `steps` exact flights with *free* durations h_k >= 0 of given sum, so that an impact may happen at
-any time between two frames. rho rises in stages, each of which starts at the solution of the last one, so that contacts
-are found softly and then closed. docs/concepts/impacts.md says what differs from the paper's program.
-
-J/m and mu are unknowns of each step, equal to those of the next step. So the equations of a step depend on its
-neighbours only, and the time to solve them is proportional to the number of steps.
+Frames are joined by `steps` flights whose durations h_k >= 0 have a given sum. rho rises in stages, each of which starts
+at the solution of the last one. docs/concepts/impacts.md says what differs from the paper's program. J/m and mu are
+unknowns of each step, equal to those of the next, so that the time to solve is proportional to the number of steps.
 
 The mass is 1: only J/m and impulses per mass act (Sect. 5.2). Where a known force f acts, a = M^-1 f beside gravity,
 and 1/m is an unknown like J/m. Restitution is not assumed; it is computed from the solution. The unit of length is the

@@ -3,10 +3,8 @@
     problem  = JointSmoothingProblem.from_recordings(mechanism, [recording], ("pendulum.Jxx", "elbow.drag"))
     estimate = JointEstimation(JointSmoothing(noise=(1e-3, 1e-3))).solve(problem)
 
-Residuals of steps are weighed by a fixed inertia, that of the theta which is found (`Form.by_inertia`): by its own
-inertia a lighter mechanism would always cost less. Standard deviations are for autocorrelated residuals: effects that a
-model lacks persist, and standard deviations for white residuals are then too small. What fit and validation say is
-prediction, over windows from states that did not see them.
+Residuals of steps are weighed by the inertia of the theta which is found (`Form.by_inertia`): by its own inertia a
+lighter mechanism would always cost less. What fit and validation say is prediction (`prediction`).
 """
 
 from __future__ import annotations

@@ -16,12 +16,11 @@ matrix of the whitened problem, (I - H) r is the residual that the noise r cause
     n_i - trace(H_ii),    trace(H_ii) = sum_k [A B]_ki T^-1 [A B]_ki^T + V_ki S_bar^-1 V_ki^T
 
 effective degrees of freedom, by which its squares are divided. It takes only blocks of T^-1 within the band of T, which
-Takahashi's recursion gives exactly. The paper divides by N - q, which is right only for rigid steps.
+Takahashi's recursion gives exactly.
 
-The first covariance holds if residuals of different steps are independent. Those of real mechanisms are not, because
-effects that the model lacks persist. The second is for these (Newey and West 1987, the lag L by Andrews 1991); the
-paper found its own standard deviations ten times too small. Its scores need no such correction: V is orthogonal to the
-columns of the states, so that the sum of V_k^T e_k is that of V_k^T r_k.
+The first covariance holds if residuals of different steps are independent, the second also where effects that the model
+lacks persist (Newey and West 1987, the lag L by Andrews 1991). Its scores need no such correction: V is orthogonal to
+the columns of the states, so that the sum of V_k^T e_k is that of V_k^T r_k.
 
 Directions in which S_bar is negligible beside its diagonal are unobservable; the covariance is that of the others, and
 NaN for parameters with a part in them.

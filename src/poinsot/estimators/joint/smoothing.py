@@ -8,8 +8,7 @@ scales of parameters do not matter. Records share theta: each has a band of its 
 
 It has converged where a step with little damping is predicted to lower the cost by at most `tolerance` of it. That
 bounds the cosine of the angle between the residuals and each column of their Jacobian by sqrt(tolerance), which is what
-certificates verify. Where dry friction has a kink no step may lower the cost before that: then it has stalled, unless
-the remaining step is a small part of the standard deviations (`settled`).
+certificates verify. At a kink of dry friction no step may lower the cost before that, see `settled`.
 """
 
 from __future__ import annotations

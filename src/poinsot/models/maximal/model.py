@@ -1,19 +1,9 @@
 """The discrete dynamics of a mechanism as functions of states, controls and theta.
 
 What an estimator needs of a step from x_k to x_{k+1}, all pure functions in JAX, to be differentiated and batched with
-`jax.vmap` over a recording (under `double_precision`):
-
-    step              x_{k+1} = phi(x_k, u_k; theta)                                         (3.1)
-    impulse_errors    the external impulses that x_{k+1} would take, by its velocity and by its configuration (3.7, 3.8)
-    implicit_errors, reduced_errors
-                      the same for stiff constraints, see `reduced`
-    surface_errors    how far a state is off the constraints and across them                 (3.16, 3.17)
-    projected_mass    M_Sigma, by which state errors become impulses                         (3.13)
-    observe, nearest_turn                                                                    (3.2, 3.6)
-    assemble, motion    to and from joint coordinates
-
-A state is a `State` of l bodies; its tangent has 12 numbers a body, `plus(x, d)`, `minus(x, y)` of `bodies`. The time
-step h is an argument like the rest, and compliances can be listed in theta: sweeps compile nothing anew.
+`jax.vmap` over a recording (under `double_precision`). A state is a `State` of l bodies; its tangent has 12 numbers a
+body, `plus(x, d)`, `minus(x, y)` of `bodies`. The time step h is an argument like the rest, and compliances can be
+listed in theta: sweeps compile nothing anew.
 """
 
 from __future__ import annotations
@@ -114,7 +104,7 @@ class Model:
         return Instant(self.structure, self.values(theta), x)
 
     def step(self, x: State, u: Controls, theta: Theta, h: Scalar) -> State:
-        """The state after h [s] under the controls u."""
+        """The state after h [s] under the controls u, phi(x_k, u_k; theta) (3.1)."""
         return self.step_with_report(x, u, theta, h)[0]
 
     def step_with_report(self, x: State, u: Controls, theta: Theta, h: Scalar) -> tuple[State, lcp.Solution]:
@@ -132,7 +122,7 @@ class Model:
     def implicit_errors(
         self, x: State, y: State, u: Controls, theta: Theta, h: Scalar
     ) -> tuple[Float[Array, "l 6"], Float[Array, "l 6"]]:
-        """M (v+ - v*) by velocity and by configuration, v* the velocity after a step, for stiff constraints."""
+        """M (v+ - v*) by velocity and by configuration, v* the velocity after a step, for stiff constraints (`reduced`)."""
         here = self.at(x, theta)
         expected = steps.forward(here, u, h)[0].velocity
         ends = jnp.asarray(y.velocity), mean_velocity(x, y, h)
@@ -187,7 +177,7 @@ class Model:
         return assembly.joint_coordinates(here), jnp.ravel(here.speeds[1])[self.structure.moving]
 
     def observe(self, x: State, theta: Theta) -> Float[Array, "s"]:
-        """h(x; theta): what the sensors read."""
+        """h(x; theta): what the sensors read (3.2)."""
         return self.observe_coordinates(*self.motion(x, theta), theta)
 
     def observe_coordinates(self, y: Coordinates, rate: Coordinates, theta: Theta) -> Float[Array, "s"]:
@@ -202,7 +192,7 @@ class Model:
         return jnp.where(structure.is_rate, rate, read) + values.zero
 
     def nearest_turn(self, error: Float[Array, "s"]) -> Float[Array, "s"]:
-        """Errors h(x; theta) - z of readings; of angles the nearest to zero of those that differ by full turns."""
+        """Errors h(x; theta) - z of readings; of angles the nearest to zero of those that differ by full turns (3.6)."""
         # constant in derivatives: rounding has none, and its jump is no part of the error
         turns = 2 * jnp.pi * jnp.round(error / (2 * jnp.pi))
         return error - jnp.where(self.angular, jax.lax.stop_gradient(turns), 0.0)

@@ -1,14 +1,10 @@
 """JAX's settings: double precision for single calls, and machine code kept from one process to the next.
 
-JAX computes in single precision by default, and its setting is process-wide. Constraints of compliance 1e-9 beside
-masses of 1 leave no digits in single precision, so everything in this folder needs double. `jax_enable_x64` set here
-would change the arrays of everybody who uses JAX in the same process. So the doors of this package (what takes and
-returns NumPy arrays) compute under `double_precision`, which holds for their own duration and thread only, and whoever
-transforms or compiles the functions behind the doors does the same:
-
-    @double_precision
-    def solve(problem):
-        ...  # jax.jit, jax.vmap, jax.jvp of what is in this folder
+Constraints of compliance 1e-9 beside masses of 1 leave no digits in JAX's default, single precision, so everything in
+this folder needs double. That setting is process-wide, and set here it would change the arrays of everybody who uses
+JAX in the same process. So the doors of this package (what takes and returns NumPy arrays) compute under
+`double_precision`, which holds for their own duration and thread only, and whoever transforms or compiles the functions
+behind the doors does the same.
 """
 
 from __future__ import annotations

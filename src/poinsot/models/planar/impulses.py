@@ -33,11 +33,9 @@ that is positive, and the remaining slip rises with k,
 and towards the end of that range, where friction is so steep on so long a lever that the cone reaches beyond it
 (Painleve's case), to infinity on the side that friction opposes.
 
-`lemke` is Lemke's method, compiled, for a handful of unknowns: w = H z + q, w >= 0, z >= 0, w_i z_i = 0. That of
-`models.maximal.lcp` goes through JAX and can be differentiated; this one is called some 100 000 times a second.
-Among rows that tie for leaving, the one that is lexicographically least in [q, B^-1] leaves (z_0 if it is among them),
-so the method ends: with a solution, or on a ray. Rounding leads it to a ray in one of some thousand problems with a
-singular H. Then it is repeated with z_0 in other proportions d, w = H z + d z_0 + q, which takes another path.
+`lemke` is Lemke's method of `models.maximal.lcp`, which goes through JAX and can be differentiated, compiled for a
+handful of unknowns: it is called some 100 000 times a second. Rounding leads it to a ray in one of some thousand problems
+with a singular H. Then it is repeated with z_0 in other proportions d, w = H z + d z_0 + q, which takes another path.
 """
 
 from __future__ import annotations
