@@ -12,9 +12,9 @@ parameters formats hold damping, dry friction and, in MJCF, rotor inertia (armat
     tau = (bodies) + damping q' + friction sign(q') + armature q''
 
 Before anything is written the text is read again, and its torques are compared at random states, all bodies and joints
-at once, so any error (a link's frame, a rounded number, a parser that reads differently) shows. Differences are relative
-to the largest torque of the joint, or to a millionth of its summands if those cancel: the torque of an unloaded joint is
-rounding error only.
+at once, so any error (a link's frame, a rounded number, a parser that reads differently) shows. Differences are by the
+largest torque of the joint, or a millionth of its summands if those cancel: the torque of an unloaded joint is rounding
+error only.
 """
 
 from __future__ import annotations

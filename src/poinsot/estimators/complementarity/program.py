@@ -8,7 +8,7 @@ over poses, velocities, impulses, J/m, mu and the durations of steps, subject to
     0 <= g(q_k), c_n, c_+, c_-, lambda,    0 <= mu c_n - c_+ - c_-,    0 <= +-T^T v + lambda
     Gamma = c_n g + lambda (mu c_n - c_+ - c_-) + c_+ (T^T v + lambda) + c_- (-T^T v + lambda)
 
-Frames are joined by `steps` flights whose durations h_k >= 0 have a given sum. rho rises in stages, each of which starts
+Frames are joined by `steps` flights whose durations h_k >= 0 have a given sum. rho rises in stages; each one begins
 at the solution of the last one. docs/concepts/impacts.md says what differs from the paper's program. J/m and mu are
 unknowns of each step, equal to those of the next, so that the time to solve is proportional to the number of steps.
 

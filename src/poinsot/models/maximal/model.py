@@ -122,7 +122,7 @@ class Model:
     def implicit_errors(
         self, x: State, y: State, u: Controls, theta: Theta, h: Scalar
     ) -> tuple[Float[Array, "l 6"], Float[Array, "l 6"]]:
-        """M (v+ - v*) by velocity and by configuration, v* the velocity after a step, for stiff constraints (`reduced`)."""
+        """M (v+ - v*) by velocity and by configuration, v* the velocity after a step (`reduced`)."""
         here = self.at(x, theta)
         expected = steps.forward(here, u, h)[0].velocity
         ends = jnp.asarray(y.velocity), mean_velocity(x, y, h)
@@ -192,7 +192,7 @@ class Model:
         return jnp.where(structure.is_rate, rate, read) + values.zero
 
     def nearest_turn(self, error: Float[Array, "s"]) -> Float[Array, "s"]:
-        """Errors h(x; theta) - z of readings; of angles the nearest to zero of those that differ by full turns (3.6)."""
+        """Errors h(x; theta) - z of readings; of angles the nearest to zero that differs by full turns (3.6)."""
         # constant in derivatives: rounding has none, and its jump is no part of the error
         turns = 2 * jnp.pi * jnp.round(error / (2 * jnp.pi))
         return error - jnp.where(self.angular, jax.lax.stop_gradient(turns), 0.0)

@@ -34,8 +34,8 @@ and towards the end of that range, where friction is so steep on so long a lever
 (Painleve's case), to infinity on the side that friction opposes.
 
 `lemke` is Lemke's method of `models.maximal.lcp`, which goes through JAX and can be differentiated, compiled for a
-handful of unknowns: it is called some 100 000 times a second. Rounding leads it to a ray in one of some thousand problems
-with a singular H. Then it is repeated with z_0 in other proportions d, w = H z + d z_0 + q, which takes another path.
+handful of unknowns: it is called some 100 000 times a second. Rounding leads it to a ray in one of some thousand
+problems with a singular H. Then it is repeated with z_0 in other proportions d, w = H z + d z_0 + q, which takes another path.
 """
 
 from __future__ import annotations
