@@ -10,7 +10,6 @@ extras         what one family alone has: bodies and loads, drive gains, frictio
 
 from .bodies import Body as Body
 from .bodies import Payload as Payload
-from .estimate import CertifiableProblem as CertifiableProblem
 from .estimate import Certificate as Certificate
 from .estimate import Estimate as Estimate
 from .extras import DriveGains as DriveGains
@@ -30,13 +29,9 @@ from .fit import fit_of as fit_of
 from .motions import Convergence as Convergence
 from .motions import EstimatedMotion as EstimatedMotion
 from .motions import EstimatedMotions as EstimatedMotions
-from .motions import Impact as Impact
-from .motions import Impacts as Impacts
-from .motions import Scene as Scene
 from .motions import SensorFit as SensorFit
 from .motions import motions_of as motions_of
 from .provenance import Provenance as Provenance
-from .provenance import software_versions as software_versions
 from .status import Status as Status
 from .uncertainty import NARROWED as NARROWED
 from .uncertainty import NORMAL_95 as NORMAL_95

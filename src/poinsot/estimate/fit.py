@@ -128,8 +128,8 @@ def fit_of(
     measured: JointSamples,
     predicted: JointSamples,
     *,
-    speeds: JointSamples | None,
-    counts: Sequence[int],
+    speeds: JointSamples | None = None,
+    counts: Sequence[int] = (),
     recording: str = "",
     ordered: bool = True,
     noise: np.ndarray | None = None,
@@ -140,11 +140,11 @@ def fit_of(
         time: (N,) [s]. names, units: (n,) of the columns.
         measured: (N, n), NaN where nothing was measured. predicted: (N, n).
         speeds: (N, n) of the joints [rad/s] or [m/s]; None where the columns are not joints'.
-        counts: number of rows of each recording, in the order of the rows.
+        counts: number of rows of each recording, in the order of the rows; none: all are of one.
         noise: (n,) or (N, n) standard deviations of the measurements, in `units`.
         ordered: whether the rows are a time series; if not, there are no autocorrelations and no test of whiteness.
     """
-    residuals = measured - predicted
+    residuals, counts = measured - predicted, counts or [len(time)]
     read = np.isfinite(residuals)
     # NaN would spread over all sums: what was not measured counts as no residual of nothing.
     e = residuals if read.all() else np.where(read, residuals, 0.0)

@@ -160,8 +160,6 @@ def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
             pose.units,
             fit.drop.poses,
             fit.predicted,
-            speeds=None,
-            counts=[len(fit.drop.times)],
             recording=fit.drop.name,
         ),
         undetermined=_undetermined(fit, mass),

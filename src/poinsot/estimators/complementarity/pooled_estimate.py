@@ -316,15 +316,5 @@ def _notes(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) -> list[s
 def jumps(rows: Sequence[tuple[float, float, float]], recording: str = "") -> Fit:
     """The fit of jumps of the spin, (time, measured, predicted); each drop has its own clock, so rows have no order."""
     times, measured, predicted = np.hsplit(np.array(rows, dtype=float).reshape(-1, 3), 3)
-    units, counts = ("rad/s",), [len(rows)]
-    return fit_of(
-        times[:, 0],
-        (JUMP,),
-        units,
-        measured,
-        predicted,
-        speeds=None,
-        counts=counts,
-        recording=recording,
-        ordered=False,
-    )
+    columns = times[:, 0], (JUMP,), ("rad/s",), measured, predicted
+    return fit_of(*columns, recording=recording, ordered=False)

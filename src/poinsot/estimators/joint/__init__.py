@@ -21,8 +21,6 @@ from .forms import FORMS as FORMS
 from .problem import JointSmoothingProblem as JointSmoothingProblem
 from .records import Record as Record
 from .records import with_sensors as with_sensors
-from .results import AcceptedStep as AcceptedStep
-from .results import BodyMotions as BodyMotions
 from .results import JointFit as JointFit
 from .results import RecordFit as RecordFit
 from .smoothing import JointSmoothing as JointSmoothing

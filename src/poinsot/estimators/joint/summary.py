@@ -206,7 +206,6 @@ class Summary:
             tuple(unit for _, _, unit in sensors),
             z - turns,
             read - np.nan_to_num(turns),
-            speeds=None,
             counts=[len(part[0]) for part in parts],
             recording=name,
             noise=self.noise,
@@ -232,8 +231,6 @@ class Summary:
             tuple(f"torque.{name}" for name in inputs),
             tuple(units[name] for name in inputs),
             *found[1:],
-            speeds=None,
-            counts=[len(found[0])],
             recording=f"{record.name}, efforts",
         )
 

@@ -13,7 +13,6 @@ from .listed import ListedLaw as ListedLaw
 from .listed import term_of as term_of
 from .terms import CoulombTerm as CoulombTerm
 from .terms import FrictionTerm as FrictionTerm
-from .terms import OffsetTerm as OffsetTerm
 from .terms import ViscousTerm as ViscousTerm
 from .terms import dry_level as dry_level
 from .terms import dry_sign as dry_sign

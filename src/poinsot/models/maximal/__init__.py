@@ -31,6 +31,5 @@ from .joints import Motor as Motor
 from .joints import Slider as Slider
 from .mechanism import Mechanism as Mechanism
 from .model import Model as Model
-from .model import Simulation as Simulation
 from .sensors import Encoder as Encoder
 from .sensors import RateSensor as RateSensor

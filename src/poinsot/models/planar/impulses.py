@@ -35,7 +35,7 @@ and towards the end of that range, where friction is so steep on so long a lever
 
 `lemke` is Lemke's method of `models.maximal.lcp`, which goes through JAX and can be differentiated, compiled for a
 handful of unknowns: it is called some 100 000 times a second. Rounding leads it to a ray in one of some thousand
-problems with a singular H. Then it is repeated with z_0 in other proportions d, w = H z + d z_0 + q, which takes another path.
+problems with a singular H. Then it is repeated on another path, with z_0 in other proportions d, w = H z + d z_0 + q.
 """
 
 from __future__ import annotations
