@@ -157,9 +157,6 @@ def written(pi: Vector) -> tuple[float, Vector, Matrix]:
 
     A plate, whose smallest second moment is zero to rounding, gets one of `LEAST`: simulators accept its triangle
     inequality then, and the effect on torques is below rounding.
-
-    Raises:
-        InvalidModel: if it has zero mass but other parameters, which no description supports.
     """
     if pi[0] == 0 and pi.any():
         raise InvalidModel("a description cannot hold the moments of a body whose mass is 0")

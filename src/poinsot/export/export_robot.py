@@ -119,9 +119,6 @@ def place(
 
     Args:
         negative: whether values below zero are written.
-
-    Raises:
-        InvalidModel: if one is negative and `negative` is False.
     """
     freedom_of = dict(zip(robot.joints, robot.freedoms, strict=True))
     terms: dict[Freedom, JointDynamics] = defaultdict(JointDynamics)
@@ -173,9 +170,6 @@ def share(body: str, pi: Vector, placements: Mapping[str, np.ndarray], source: D
         body: its name. pi: (10,) about the frame of its joint.
         placements: link -> (4, 4) T_bl, the body's own link first.
         source: the description with the present parameters.
-
-    Raises:
-        InvalidModel: if a link is missing in the description.
     """
     missing = [link for link in placements if link not in source.links]
     if missing:
@@ -231,9 +225,6 @@ def check_reloaded(
     Args:
         inertials: (l, 10) of the bodies, in the order of `robot.bodies`.
         terms: joint terms written into the description.
-
-    Raises:
-        InvalidModel: if they differ by more than 1e-9, or joints, bodies, damping or friction differ.
     """
     with TemporaryDirectory() as folder:
         path = Path(folder) / description.path.name

@@ -39,11 +39,7 @@ RECORDING_ENDING = ".npz"
 
 
 def find_reader(path: Path) -> Callable[[Source], Columns]:
-    """The reader for a file's ending; poinsot's own come before those of other distributions.
-
-    Raises:
-        UnreadableFile: if there is none, with the endings that are known.
-    """
+    """The reader for a file's ending; poinsot's own come before those of other distributions."""
     ending = path.suffix.lower().removeprefix(".")
     if ending in READERS:
         return _load(EntryPoint(ending, READERS[ending], GROUP))

@@ -288,11 +288,7 @@ class _Scene:
             self.usual.append(np.inf)
 
     def add_point(self, frame: str) -> int:
-        """The origin of a frame as a shape.
-
-        Raises:
-            InvalidModel: if there is no such frame.
-        """
+        """The origin of a frame as a shape."""
         names = [each.name for each in self.model.frames]
         if frame not in names:
             raise InvalidModel(

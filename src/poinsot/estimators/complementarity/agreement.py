@@ -63,11 +63,7 @@ class HeldOut:
 
 
 def halves(fit: PooledFit, splits: int = 2000, seed: int = 0) -> Vector:
-    """(splits,) |difference| of J/m of two random halves of the drops, by that of all.
-
-    Raises:
-        InvalidMethod: if there are fewer than four drops.
-    """
+    """(splits,) |difference| of J/m of two random halves of the drops, by that of all."""
     rng, D = np.random.default_rng(seed), fit.problem.chain.drops
     if D < FEWEST:
         raise InvalidMethod("halves need four drops at least")
@@ -115,11 +111,7 @@ def held_out(fit: PooledFit) -> tuple[HeldOut, ...]:
 
 
 def assumed(fit: PooledFit, names: Sequence[str], rounds: int = 4) -> float:
-    """J/m with these held at zero, all else as free as it was; impacts, flights and frames the same [m^2].
-
-    Raises:
-        InvalidMethod: if a name is not of a shared parameter, or is J/m.
-    """
+    """J/m with these held at zero, all else as free as it was; impacts, flights and frames the same [m^2]."""
     may = (*SHARED[1:], WAVES)
     if unknown := [name for name in names if name not in may]:
         raise InvalidMethod(f"cannot hold {unknown[0]!r} at zero; what may be is {', '.join(may)}")

@@ -55,11 +55,7 @@ class DropSimulation(Extra):
 def certify_drop(
     drop: Drop, shape: Shape, walls: Sequence[Wall], mass: float | None, estimate: Estimate
 ) -> Certificate:
-    """Optimality and feasibility of the estimate's values, see above.
-
-    Raises:
-        InvalidMethod: if the estimate has no simulated motion of this drop.
-    """
+    """Optimality and feasibility of the estimate's values, see above."""
     simulation, motions = estimate.extra(DropSimulation), motions_of(estimate)
     if simulation is None or len(motions) != 1:
         raise InvalidMethod(

@@ -92,11 +92,7 @@ def _values(recording: Recording, channel: str, unit: str, name: str) -> Vector:
 
 
 def _forces(recording: Recording, frames: Indices, name: str) -> Float[np.ndarray, "K 3"] | None:
-    """(N - 1, 3) means over the intervals between frames (N,), rows of the recording; None if there are no forces.
-
-    Raises:
-        InvalidRecording: if one is missing in between.
-    """
+    """(N - 1, 3) means over the intervals between frames (N,), rows of the recording; None if there are no forces."""
     if not len(frames) or not any(f"torque.{axis}" in recording.channels for axis in FORCES):
         return None
     rows = np.zeros((len(recording), 3))

@@ -128,11 +128,7 @@ class Factorization:
 
 
 def factorize(of: NormalEquations, damping: Float[np.ndarray, "N d"]) -> Factorization:
-    """With damping added to T's diagonal.
-
-    Raises:
-        numpy.linalg.LinAlgError: if it is not positive definite all the same.
-    """
+    """With damping added to T's diagonal; a `LinAlgError` says that it is not positive definite all the same."""
     N, d, q = of.right.shape
     # LAPACK's lower band: T[i, j] is band[i - j, j]; blocks below the diagonal are those above it, transposed
     band = np.zeros((2 * d, N * d))

@@ -270,11 +270,7 @@ FORMS: dict[str, type[Form]] = {
 
 
 def form_of(name: str, model: Model) -> Form:
-    """A model's steps in one of the forms.
-
-    Raises:
-        InvalidMethod: if there is no such form, or it is not for this mechanism.
-    """
+    """A model's steps in one of the forms."""
     if name not in FORMS:
         raise InvalidMethod(f"no form {name!r}{nearest(name, FORMS)}; there is {listing(FORMS)}")
     return FORMS[name](model)

@@ -60,9 +60,6 @@ class BoundedParameters:
             theta: where they are.
             corner: (q, q + 1) S_bar and g_bar of all records, without priors.
             damping: (q,) added to the diagonal of S_bar.
-
-        Raises:
-            numpy.linalg.LinAlgError: if S_bar is not positive definite.
         """
         room = ((bound - theta)[self.open] for bound in (self.lower, self.upper))
         S = corner[:, :-1] + np.diag(damping + self.prior_weight)

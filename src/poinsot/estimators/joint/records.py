@@ -161,9 +161,6 @@ def with_sensors(mechanism: Mechanism, recordings: Iterable[Recording]) -> Mecha
     """The mechanism with an encoder or a rate sensor for each joint's position or velocity that a recording has.
 
     Gains of its motors are in units of the commands that were recorded.
-
-    Raises:
-        InvalidSignals: if no recording has one.
     """
     recordings, sensors = tuple(recordings), []
     for quantity, kind in (("position", Encoder), ("velocity", RateSensor)):
@@ -184,11 +181,7 @@ def with_sensors(mechanism: Mechanism, recordings: Iterable[Recording]) -> Mecha
 def first_guess(
     model: Model, record: Record, theta: Vector
 ) -> tuple[Float[np.ndarray, "N n"], Float[np.ndarray, "N n"]]:
-    """(N, n) coordinates and (N, n) rates from smoothed readings.
-
-    Raises:
-        InvalidSignals: if the readings do not fit the mechanism's sensors and inputs.
-    """
+    """(N, n) coordinates and (N, n) rates from smoothed readings."""
     mechanism = model.mechanism
     if record.z.shape[1] != len(mechanism.sensors) or record.u.shape[1] != len(mechanism.inputs):
         raise InvalidSignals(
@@ -231,11 +224,7 @@ def smoothed(times: Vector, values: Vector, turns: bool = False) -> Vector:
 
 
 def with_own_zeros(mechanism: Mechanism, names: Sequence[str], recordings: Sequence[str]) -> Mechanism:
-    """The mechanism with a sensor of its own for each recording, of sensors whose zeros are named.
-
-    Raises:
-        InvalidSignals: if a name is no sensor's zero.
-    """
+    """The mechanism with a sensor of its own for each recording, of sensors whose zeros are named."""
     zeros = [f"{sensor.label}.zero" for sensor in mechanism.sensors]
     for name in names:
         if name not in zeros:

@@ -50,11 +50,7 @@ class AxisSensor:
         return f"{position}/s" if self.is_rate else position
 
     def entries(self, k: int, joint: Joint) -> list[Entry]:
-        """Its numbers, as sensor k of a mechanism.
-
-        Raises:
-            InvalidModel: if it has an eccentricity and the joint slides.
-        """
+        """Its numbers, as sensor k of a mechanism."""
         if joint.slides and any(getattr(self, part) for part in self.parts[1:]):
             raise InvalidModel(
                 f"sensor {self.label!r} reads a slider, which has no eccentricity; leave out sine and cosine"
