@@ -204,7 +204,10 @@ class Estimate:
     def diagnosis(self) -> Diagnosis:
         """What may be wrong with the estimate, by the checks of its family; computed when it is first asked for."""
         if self.examined is None:
-            found = _unexamined(self) if self.examiner is None else self.examiner(self)
+            # of a family without checks only its ending is known
+            unchecked = Unchecked(f"the result of {self.method}", "there are no checks for this method yet")
+            found = Diagnosis(ordered(unfinished(self)), (unchecked,), complete=False)
+            found = found if self.examiner is None else self.examiner(self)
             # the order of a family's checks stays: causes are before symptoms there
             findings = sorted((*self.provenance.corrected, *found.findings), key=lambda each: -each.severity)
             found = replace(found, findings=tuple(findings))
@@ -326,9 +329,3 @@ def unfinished(estimate: Estimate) -> tuple[Finding, ...]:
         return ()
     message = "The method has not converged."
     return (Finding("not-converged", Severity.error, message, estimate.status.value, evidence=float("inf")),)
-
-
-def _unexamined(estimate: Estimate) -> Diagnosis:
-    """Of a family without checks only its ending is known."""
-    unchecked = Unchecked(f"the result of {estimate.method}", "there are no checks for this method yet")
-    return Diagnosis(ordered(unfinished(estimate)), (unchecked,), complete=False)

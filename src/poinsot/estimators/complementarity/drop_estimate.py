@@ -132,6 +132,17 @@ def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
     # a number with a small standard deviation must not be read for what the data do not determine
     covariance[~seen], covariance[:, ~seen] = np.nan, np.nan
     std = np.sqrt(np.diag(covariance))
+    undetermined = []
+    if mass is None:
+        reason = "unexcited" if fit.mass_sought else "structural"
+        undetermined.append(Direction("m and J, of which only J/m acts", reason))
+    if not fit.friction_identifiable:
+        what = "friction, above the least value with which every impact sticks"
+        undetermined.append(Direction(what, "unexcited"))
+    # energy [J], or by mass [J/kg]
+    times = np.linspace(fit.drop.times[0], fit.drop.times[-1], ENERGY_SAMPLES)
+    q, v = fit.motion(times)
+    energy = v**2 @ [0.5, 0.5, 0.5 * fit.inertia_to_mass] + GRAVITY * q[:, 1]
     motion = _motion(fit)
     pose = motion.sensors[0]
     condition, scaled = _condition_numbers(fit, names, slopes, seen)
@@ -162,7 +173,7 @@ def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
             fit.predicted,
             recording=fit.drop.name,
         ),
-        undetermined=_undetermined(fit, mass),
+        undetermined=tuple(undetermined),
         problem=problem,
         examiner=problem.examiner(known=fit.findings, upper={"friction": MAX_FRICTION, "restitution": 1.0}),
         iterations=max(fit.iterations, 1),
@@ -174,7 +185,7 @@ def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
                 wall_array(problem.walls),
                 fit.friction if fit.friction_identifiable else float("nan"),
                 float("nan") if fit.friction_bound is None else fit.friction_bound,
-                {fit.drop.name: _energy(fit, mass)},
+                {fit.drop.name: (times, impulse_unit(mass)[0] * energy)},
             ),
             DropSimulation(fit.noise, fit.shooting.drag, fit.friction, fit.shooting.mass_of(fit.theta)),
         ),
@@ -222,16 +233,6 @@ def _condition_numbers(
     return condition_numbers(R.T @ R)
 
 
-def _undetermined(fit: DropFit, mass: float | None) -> tuple[Direction, ...]:
-    found = []
-    if mass is None:
-        known = "unexcited" if fit.mass_sought else "structural"
-        found.append(Direction("m and J, of which only J/m acts", known))
-    if not fit.friction_identifiable:
-        found.append(Direction("friction, above the least value with which every impact sticks", "unexcited"))
-    return tuple(found)
-
-
 def _motion(fit: DropFit) -> EstimatedMotion:
     channels, units = {}, {}
     for k, (axis, unit) in enumerate(POSE.items()):
@@ -269,14 +270,6 @@ def _impacts(
             )
         )
     return rows
-
-
-def _energy(fit: DropFit, mass: float | None) -> tuple[Vector, Vector]:
-    """Kinetic and potential energy [J], or by mass [J/kg], and the times that it is given at [s]."""
-    times = np.linspace(fit.drop.times[0], fit.drop.times[-1], ENERGY_SAMPLES)
-    q, v = fit.motion(times)
-    weights = np.array([0.5, 0.5, 0.5 * fit.inertia_to_mass])
-    return times, impulse_unit(mass)[0] * (v**2 @ weights + GRAVITY * q[:, 1])
 
 
 def _notes(fit: DropFit, mass: float | None, found: Consistency) -> list[str]:

@@ -31,7 +31,7 @@ from .chain import Unknowns
 from .collisions import impact_quantities
 from .contact_parameters import INERTIA, OF_FLIGHTS, SHARED, S, bounds
 from .flights import Drop, of_center
-from .pooled_fit import SLIDES, PooledFit, PooledImpact
+from .pooled_fit import SLIDES, PooledFit
 from .pooled_problem import PooledProblem
 from .problem import WITHOUT_MASS, ImpactsProblem, impulse_unit
 
@@ -191,6 +191,22 @@ def pooled_estimate(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) 
     typical = max(float(np.median([abs(each.inconsistency) for each in used])) * MEDIAN_ERROR_FACTOR, 1e-12)
     drops = np.array([each.drop for each in agreed.held_out])
     held_at = {name: fit.value(name) for name in fit.held}
+    factor, unit = impulse_unit(problem.mass)
+    impacts = (
+        Impact(
+            each.drop,
+            each.time,
+            f"corner {each.part + 1}",
+            factor * each.normal_impulse,
+            factor * each.tangential_impulse,
+            unit,
+            each.restitution,
+            "slides" if each.mode == SLIDES else "",
+            float("nan"),
+            each.share,
+        )
+        for each in used
+    )
     return Estimate(
         method="",
         robot=problem.name,
@@ -219,7 +235,7 @@ def pooled_estimate(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) 
         iterations=fit.rounds,
         extras=extras_of(
             EstimatedMotions(tuple(_motion(drop, fit, typical) for drop in problem.drops)),
-            Impacts(tuple(_impact(each, *impulse_unit(problem.mass)) for each in used)),
+            Impacts(impacts),
             Scene(
                 problem.shape.outline(),
                 wall_array(problem.walls),
@@ -261,21 +277,6 @@ def _motion(drop: Drop, fit: PooledFit, typical: float) -> EstimatedMotion:
             {"estimated": drop.name},
         ),
         (spin,),
-    )
-
-
-def _impact(of: PooledImpact, factor: float, unit: str) -> Impact:
-    return Impact(
-        of.drop,
-        of.time,
-        f"corner {of.part + 1}",
-        factor * of.normal_impulse,
-        factor * of.tangential_impulse,
-        unit,
-        of.restitution,
-        "slides" if of.mode == SLIDES else "",
-        float("nan"),
-        of.share,
     )
 
 

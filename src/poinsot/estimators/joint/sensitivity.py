@@ -75,11 +75,6 @@ class Sensitivity:
     freedom: Vector
 
     @property
-    def unobservable_changes(self) -> Float[np.ndarray, "r q"]:
-        """`unobservable`, in the units of theta."""
-        return self.unobservable * self.scale
-
-    @property
     def condition_numbers(self) -> tuple[float, float]:
         """Of V, the whitened Jacobian of theta, and of V with unit columns; infinite with unobservable directions."""
         singular = len(self.unobservable) > 0

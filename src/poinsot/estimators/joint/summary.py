@@ -72,6 +72,7 @@ class Summary:
         identifiable = np.isfinite(fit.robust_std)
         spread = fit.sensitivity
         condition, scaled = spread.condition_numbers
+        null_space = (spread.unobservable * spread.scale).T
         states = tuple(path.states for path in fit.paths if path.states is not None)
         status = fit.status
         if status is Status.solved and not identifiable.all():
@@ -99,7 +100,7 @@ class Summary:
             rows=sum(int(np.isfinite(path.observation_errors).sum()) for path in fit.paths),
             fit=self.smoothed(fit.paths),
             bodies=self.bodies(),
-            undetermined=unobservable_directions(names, fit.theta, spread.unobservable_changes.T, []),
+            undetermined=unobservable_directions(names, fit.theta, null_space, []),
             iterations=fit.iterations,
             extras=extras_of(
                 FrictionCurves(tuple(self.friction_curves())),
