@@ -57,13 +57,8 @@ class Finding:
     corrected: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "cause": self.cause,
-            "severity": self.severity.name,
-            "message": self.message,
-            "remedy": self.remedy,
-            "where": self.where,
-        }
+        shown = {key: getattr(self, key) for key in ("cause", "severity", "message", "remedy", "where")}
+        return shown | {"severity": self.severity.name}
 
     def __str__(self) -> str:
         return f"[{self.cause}] {self.message} {self.remedy}".rstrip()

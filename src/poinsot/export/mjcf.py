@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from ..arrays import Matrix, Vector
 from ..exceptions import InvalidModel, UnreadableFile
@@ -189,7 +190,7 @@ class Mjcf(Description):
             R = np.eye(3)
             # Lower case: about the rotated axes; upper case: about the fixed axes.
             for letter, angle in zip(self._compiler("eulerseq", "xyz"), turn * values, strict=True):
-                each = _about(np.eye(3)["xyz".index(letter.lower())], angle)
+                each = Rotation.from_euler(letter.lower(), angle).as_matrix()
                 R = R @ each if letter.islower() else each @ R
             return R
         if not values[:3].any() and (said != "quat" or not values.any()):
@@ -197,7 +198,8 @@ class Mjcf(Description):
         if said == "quat":
             return from_quaternion(np.roll(values, -1)[None])[0]  # w comes first in MJCF
         if said == "axisangle":
-            return _about(values[:3] / np.linalg.norm(values[:3]), turn * values[3])
+            axis = values[:3] / np.linalg.norm(values[:3])
+            return np.asarray(Rotation.from_rotvec(turn * values[3] * axis).as_matrix())
         if said == "zaxis":
             return turning_z_to(values)
         x = values[:3] / np.linalg.norm(values[:3])
@@ -227,8 +229,3 @@ def _above(element: Element) -> Iterator[Element]:
     while element.parent is not None:
         element = element.parent
         yield element
-
-
-def _about(axis: Vector, angle: float) -> Matrix:
-    """(3, 3) rotation about a unit vector by an angle [rad]."""
-    return from_quaternion(np.array([[*np.sin(angle / 2) * axis, np.cos(angle / 2)]]))[0]

@@ -28,7 +28,7 @@ from ...solve import ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
 from .drop_estimate import drop_estimate
 from .flights import FEWEST, Drop, integrals, tracker_noise
-from .posterior import MinimumSearch, MixturePosterior, further_minima
+from .posterior import MinimumSearch, MixturePosterior
 from .problem import DropFit, ImpactsProblem
 from .segmentation import moving
 from .shooting import FRICTION, SearchSettings, Shooting, ShootingFit
@@ -150,7 +150,7 @@ class DropIdentification:
         limit = float(stats.chi2.ppf(1 - self.significance, shooting.degrees))
         limit *= 1.0 if self.noise is not None else self.unknown_noise_factor
         program, fits = self._first_fits(drop.name, shooting, limit, rng, progress, stop)
-        fits = further_minima(shooting, fits, rng, self.minima, stop)
+        fits = self.minima.further(shooting, fits, rng, stop)
         for _ in range(self.noise_updates if self.noise is None else 0):
             if stop_requested(stop):
                 break
@@ -161,7 +161,7 @@ class DropIdentification:
             noise, shooting = found, replace(shooting, noise=found)
             if change > self.noise_change:
                 fits = shooting.search(fits[0].theta, limit, rng, stop)
-                fits = further_minima(shooting, fits, rng, self.minima, stop)
+                fits = self.minima.further(shooting, fits, rng, stop)
             else:
                 fits = shooting.distinct([shooting.fit(each.theta) for each in fits])
             if change < 1.02:

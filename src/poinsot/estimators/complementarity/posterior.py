@@ -45,6 +45,27 @@ class MinimumSearch:
     rounds: int = 4
     gain: float = 0.3
 
+    def further(
+        self,
+        shooting: Shooting,
+        fits: Sequence[ShootingFit],
+        rng: np.random.Generator,
+        stop: Stop | None = None,
+    ) -> list[ShootingFit]:
+        """The given minima and those found from samples about them, the deepest first."""
+        found = shooting.distinct(fits)
+        for _ in range(self.rounds):
+            if stop_requested(stop):
+                break
+            least = found[0].chi_square
+            mixture = MixturePosterior.of(shooting, found)
+            points = np.clip(mixture.samples(self.samples, self.widening, rng), *shooting.bounds())
+            chosen = points[np.argsort(shooting.sums_of_squares(points))[: self.fits]]
+            found = shooting.distinct([*found, *(shooting.fit(theta) for theta in chosen)])
+            if found[0].chi_square > least - self.gain:
+                break
+        return found
+
 
 @dataclass(frozen=True, eq=False)
 class MixturePosterior:
@@ -111,25 +132,3 @@ def normalized_jacobian(shooting: Shooting, theta: Vector) -> Matrix:
     """(3 N, p) Jacobian of the residuals by theta in units of `PRIOR_STD`: their precision is J^T J + 1."""
     e = shooting.residuals(theta, len(shooting.times))
     return np.asarray(shooting.jacobian(theta, e) * PRIOR_STD[: len(theta)])
-
-
-def further_minima(
-    shooting: Shooting,
-    fits: Sequence[ShootingFit],
-    rng: np.random.Generator,
-    settings: MinimumSearch,
-    stop: Stop | None = None,
-) -> list[ShootingFit]:
-    """The given minima and those found from samples about them, the deepest first."""
-    found = shooting.distinct(fits)
-    for _ in range(settings.rounds):
-        if stop_requested(stop):
-            break
-        least = found[0].chi_square
-        mixture = MixturePosterior.of(shooting, found)
-        points = np.clip(mixture.samples(settings.samples, settings.widening, rng), *shooting.bounds())
-        chosen = points[np.argsort(shooting.sums_of_squares(points))[: settings.fits]]
-        found = shooting.distinct([*found, *(shooting.fit(theta) for theta in chosen)])
-        if found[0].chi_square > least - settings.gain:
-            break
-    return found

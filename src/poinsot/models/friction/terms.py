@@ -59,9 +59,9 @@ class FrictionTerm(ABC):
     linear: ClassVar[bool] = False
     described_as: ClassVar[str | None] = None
 
-    @abstractmethod
     def unit(self, effort: str, velocity: str) -> str:
-        """Unit of the parameter for a joint whose effort and velocity have these units."""
+        """Unit of the parameter for a joint whose effort and velocity have these units: the effort's, but for some."""
+        return effort
 
     @abstractmethod
     def effort(self, v: Any, width: Any = 0.0) -> Any:
@@ -72,9 +72,9 @@ class FrictionTerm(ABC):
             width: that jumps are smoothed over, in the unit of v; 0: they are not.
         """
 
-    @abstractmethod
     def slope(self, v: Any, width: Any = 0.0) -> Any:
-        """(...) derivative of `effort` by v; 0 at a jump that is not smoothed."""
+        """(...) derivative of `effort` by v; 0 at a jump that is not smoothed, and by default."""
+        return _library(v).zeros_like(v)
 
 
 class ViscousTerm(FrictionTerm):
@@ -111,16 +111,13 @@ class CoulombTerm(FrictionTerm):
         if not self.deadband >= 0:
             raise InvalidMethod(f"the deadband of the friction must be at least 0, not {self.deadband}")
 
-    def unit(self, effort: str, velocity: str) -> str:
-        return effort
-
     def effort(self, v: Any, width: Any = 0.0) -> Any:
         return dry_sign(v, self.deadband, width)
 
     def slope(self, v: Any, width: Any = 0.0) -> Any:
         if np.ndim(width) or width > 0:
             return (1 - dry_sign(v, width=width) ** 2) / width
-        return _library(v).zeros_like(v)
+        return super().slope(v, width)
 
 
 class OffsetTerm(FrictionTerm):
@@ -129,11 +126,5 @@ class OffsetTerm(FrictionTerm):
     symbol, kind, words = "off", "offset", "constant offset"
     dissipates = False
 
-    def unit(self, effort: str, velocity: str) -> str:
-        return effort
-
     def effort(self, v: Any, width: Any = 0.0) -> Any:
         return _library(v).ones_like(v)
-
-    def slope(self, v: Any, width: Any = 0.0) -> Any:
-        return _library(v).zeros_like(v)
