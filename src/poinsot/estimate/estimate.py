@@ -92,7 +92,6 @@ class Estimate:
 
     Args:
         method: short name, e.g. `"least-squares"`.
-        robot: name of the mechanism.
         parameters: names, values and uncertainty.
         status: how the solution ended.
         condition_number: of the whitened Jacobian of the parameters (singular values, largest over smallest).

@@ -109,7 +109,6 @@ class FrictionCurve:
     """What friction does at each speed of a joint, against the motion.
 
     Args:
-        joint: name of the joint.
         unit: SI unit of the effort.
         speed: (k,) [rad/s] or [m/s]. effort, std: (k,) in `unit`.
     """

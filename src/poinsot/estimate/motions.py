@@ -29,7 +29,6 @@ class SensorFit:
     """Measured against predicted readings of one sensor along the estimated motion.
 
     Args:
-        name: name of the sensor.
         channels, units: (width,) of its readings.
         measured: (S, width); NaN where nothing was read. predicted: (S, width).
         components: (m,) names of the components of a residual; an orientation has three.
@@ -69,7 +68,6 @@ class EstimatedMotion:
     """How a mechanism moved in one recording.
 
     Args:
-        name: name of the recording.
         path: states at its samples, with standard deviations, and forces at contacts (invalid where one is open).
         sensors: measured against predicted readings.
         contacts: frames, of which `path` has `force.FRAME.x`, ...

@@ -44,12 +44,7 @@ class JointDynamics(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Description(ABC):
-    """A description as text.
-
-    Args:
-        path: where it came from.
-        text: of the file.
-    """
+    """A description as text, and the file that it came from."""
 
     path: Path
     text: XmlText

@@ -20,7 +20,6 @@ class LinkVerdict:
     """A link of a description.
 
     Args:
-        name: of the link.
         old: (10,) pi in the link's own frame, from the description; None: not given.
         new: (10,) the nearest possible body; `old` where that is possible.
         reasons: why it is impossible, in sentences.

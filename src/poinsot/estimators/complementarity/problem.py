@@ -178,7 +178,6 @@ class ImpactsProblem:
         shape: outline about the center of mass. walls: what the body may strike.
         mass: [kg]; None: not known, then only J/m and impulses by mass are identifiable (Gabiccini et al., Sect. 5.2),
             unless a drop has known forces.
-        name: of the body.
         warnings: sentences about the drops that limit how far results can be trusted.
 
     Raises:

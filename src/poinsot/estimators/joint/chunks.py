@@ -22,7 +22,6 @@ def in_chunks(
 
     Args:
         call: of `size` samples, None: `SAMPLES`; gives a tuple of arrays, a row a sample.
-        count: of samples.
         arrays: (count, ...). last: what is the same for all.
     """
     parts, size = [], size or SAMPLES

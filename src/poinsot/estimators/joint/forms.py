@@ -44,11 +44,7 @@ Tangent = Float[Numbers, "degrees"]
 
 
 class Form(ABC):
-    """The errors of a step of a model.
-
-    Args:
-        model: the model.
-    """
+    """The errors of a step of a model."""
 
     size: int
     """Numbers in a state."""

@@ -77,11 +77,7 @@ class RecordLinearization(NamedTuple):
 
 
 class Linearizer:
-    """Compiled once for a form of a model.
-
-    Args:
-        form: the form.
-    """
+    """Compiled once for a form of a model."""
 
     def __init__(self, form: Form):
         self.form = form

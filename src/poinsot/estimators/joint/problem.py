@@ -57,7 +57,6 @@ class BoundedParameters:
         """(q,) the step of the open parameters from theta (p,), within their bounds.
 
         Args:
-            theta: where they are.
             corner: (q, q + 1) S_bar and g_bar of all records, without priors.
             damping: (q,) added to the diagonal of S_bar.
         """

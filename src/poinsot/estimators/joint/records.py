@@ -37,7 +37,6 @@ class Record:
     """One recording, a sample a step.
 
     Args:
-        name: name of the recording.
         times: (N,) [s], rising; steps may differ.
         u: (N, inputs) controls, each held until the next sample; the last is not used.
         z: (N, s) readings of the mechanism's sensors, in their order; NaN where nothing was measured.
@@ -84,9 +83,6 @@ class Record:
         before it.
 
         Args:
-            mechanism: with sensors.
-            recording: a recording of the mechanism.
-            name: name of the record.
             step_s: time step of the model, a multiple of the recording's interval [s]; None: one sample.
             read_as: the recording whose own sensors read it; None: this one.
 

@@ -20,7 +20,6 @@ class RecordFit:
     """The motion of a mechanism in one record, with its residuals.
 
     Args:
-        name: name of the record.
         times: (N,) [s].
         coordinates, rates: (N, n) of joints, angles unwrapped [rad], [m].
         states: (N, ...) of bodies in maximal coordinates; None in the reduced form.

@@ -182,7 +182,6 @@ def sensitivity(linearized: Sequence[RecordLinearization], steps: int, prior_wei
     """Uncertainty from weighted residuals at the solution.
 
     Args:
-        linearized: each record.
         steps: number of rows of a sample that belong to its step.
         prior_weight: (q,) 1 / variance of the priors, which are taken at their word.
     """

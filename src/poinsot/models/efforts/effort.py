@@ -36,10 +36,7 @@ class EffortParameter(NamedTuple):
 
 @dataclass(frozen=True)
 class JointEffort(ABC):
-    """An effort law of one joint; fields are the keys of its table in a project file.
-
-    Args:
-        joint: its name.
+    """An effort law of one joint, given by its name; fields are the keys of its table in a project file.
 
     Class attributes:
         nonnegative: kinds of its parameters that no real joint has below 0.

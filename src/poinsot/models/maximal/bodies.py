@@ -68,7 +68,6 @@ class RigidBody:
     """A rigid body.
 
     Args:
-        name: of the body.
         mass: [kg], > 0.
         inertia: about the centre of mass, axes of the body's frame [kg m^2]: (3,) xx, yy, zz, or a symmetric (3, 3).
         center: (3,) centre of mass in the body's frame [m].
@@ -130,7 +129,6 @@ class PlaneContact:
     the normal one (Eqs. 2.20 to 2.25). `along` is the first of the two directions.
 
     Args:
-        name: of the contact.
         body: that it is a point of.
         point: (3,) in the body's frame [m].
         normal: (3,) of the plane, in the world.

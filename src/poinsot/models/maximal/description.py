@@ -36,7 +36,6 @@ def load_mechanism(
     """A mechanism from a URDF or MJCF, with an encoder on and a motor of gain 1 in every hinge and slider.
 
     Args:
-        path: the file.
         compliance, rotation_compliance: of all joints [m/N], [rad/(N m)].
         relaxation: of all joints [s].
         locked: joint -> position [rad] or [m] of joints that are held still.

@@ -184,7 +184,6 @@ class Joint:
     """What all joints have.
 
     Args:
-        name: of the joint.
         parent, child: the bodies that it joins; the parent may be "world".
         point: (3,) where its frames are in the world in the reference configuration [m].
         compliance: of the held translations [m/N], > 0.

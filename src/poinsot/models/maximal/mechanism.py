@@ -40,7 +40,6 @@ class Mechanism:
         contacts: points of bodies that may not pass planes.
         sensors: what is measured.
         gravity: (3,) [m/s^2].
-        name: name of the mechanism.
         numbers: of `entries`, by name, that are not as bodies, joints, contacts and sensors say.
 
     Raises:

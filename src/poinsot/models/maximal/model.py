@@ -52,7 +52,6 @@ class Model:
     """A mechanism in discrete time, some of whose numbers are theta.
 
     Args:
-        mechanism: the mechanism.
         free: names of theta's parameters, in its order.
         curvature: whether steps follow curved constraints to second order, see `impulses`.
     """
@@ -246,11 +245,9 @@ class Model:
         theta: Float[np.ndarray, "p"] | None = None,
         every: int = 1,
     ) -> Simulation:
-        """Step on from x, keeping every so many steps.
+        """Step on from x in steps of h [s], keeping every so many.
 
         Args:
-            x: the first state.
-            h: time step [s].
             steps: states to come.
             u: (steps, n) controls, each held from one kept state to the next; None: all 0.
             theta: (p,); None: as the mechanism has it.

@@ -24,10 +24,9 @@ from .values import Entry
 
 @dataclass(frozen=True)
 class AxisSensor:
-    """Reads the coordinate of a hinge or slider, or its rate.
+    """Reads the coordinate of a hinge or slider, given by its name, or its rate.
 
     Args:
-        joint: its name.
         zero: reading where that is 0 [rad], [m], [rad/s] or [m/s].
         name: None: that of the joint. recording: the only one that it reads; None: all.
     """

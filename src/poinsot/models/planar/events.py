@@ -70,7 +70,6 @@ def moved(
     """Poses and velocities at rising times, the first of which is the start, and the first `most` impacts.
 
     Args:
-        body, walls: the body, and the walls that it may strike.
         pose: (3,) of the center of mass [m], [m], [rad]. velocity: (3,) its rate.
         forces: (T - 1, 3) beside gravity, each constant from one time to the next [N], [N], [N m].
     """

@@ -178,10 +178,8 @@ def simulate(
     """Simulate a body from a pose and a velocity.
 
     Args:
-        body, walls: the body, and the walls that it may strike.
         pose: (3,) of the center of mass [m], [m], [rad]. velocity: (3,) its rate.
         step: h [s]. seconds: duration [s].
-        law: for normal velocities.
         forces: (T, 3) beside gravity, one for each step [N], [N], [N m].
 
     Raises:
