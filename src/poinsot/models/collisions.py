@@ -283,9 +283,7 @@ class _Scene:
         solid = coal.Halfspace(np.asarray(normal, dtype=float), float(at))
         wall = self.geometry.addGeometryObject(pin.GeometryObject(name, 0, pin.SE3.Identity(), solid))
         for shape in shapes:
-            self.geometry.addCollisionPair(pin.CollisionPair(shape, wall))
-            self.watched.append((self.name(shape), name))
-            self.usual.append(np.inf)
+            self._watch((shape, wall), np.inf, name)
 
     def add_point(self, frame: str) -> int:
         """The origin of a frame as a shape."""
@@ -311,9 +309,9 @@ class _Scene:
                 found.setdefault((joint, *np.round(frame.placement.translation, 6)), frame.name)
         return tuple(found.values())
 
-    def _watch(self, pair: tuple[int, int], usual: float) -> None:
+    def _watch(self, pair: tuple[int, int], usual: float, second: str | None = None) -> None:
         self.geometry.addCollisionPair(pin.CollisionPair(*pair))
-        self.watched.append((self.name(pair[0]), self.name(pair[1])))
+        self.watched.append((self.name(pair[0]), second or self.name(pair[1])))
         self.usual.append(float(usual))
 
     def _joined(self, first: int, second: int) -> bool:

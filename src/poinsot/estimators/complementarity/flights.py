@@ -65,7 +65,9 @@ class Drop:
     forces: Float[np.ndarray, "K 3"] | None = None
 
     def __post_init__(self) -> None:
-        times, poses = (np.ascontiguousarray(each, dtype=float) for each in (self.times, self.poses))
+        for key in ("times", "poses", "forces") if self.forces is not None else ("times", "poses"):
+            object.__setattr__(self, key, np.ascontiguousarray(getattr(self, key), dtype=float))
+        times, poses, forces = self.times, self.poses, self.forces
         if poses.shape != (len(times), 3) or len(times) < 4:
             raise InvalidRecording(
                 f"{self.name}: needs at least four frames of (x, y, angle) with their times"
@@ -74,16 +76,11 @@ class Drop:
             raise InvalidRecording(f"{self.name}: frames that are not finite; leave missing frames out")
         if not (np.diff(times) > 0).all():
             raise InvalidRecording(f"{self.name}: frames are out of order; sort them by time")
-        object.__setattr__(self, "times", times)
-        object.__setattr__(self, "poses", poses)
-        if self.forces is not None:
-            forces = np.ascontiguousarray(self.forces, dtype=float)
-            if forces.shape != (len(times) - 1, 3) or not np.isfinite(forces).all():
-                raise InvalidRecording(
-                    f"{self.name}: forces need three finite numbers for each of the {len(times) - 1} intervals "
-                    "between frames"
-                )
-            object.__setattr__(self, "forces", forces)
+        if forces is not None and (forces.shape != (len(times) - 1, 3) or not np.isfinite(forces).all()):
+            raise InvalidRecording(
+                f"{self.name}: forces need three finite numbers for each of the {len(times) - 1} intervals between "
+                "frames"
+            )
 
 
 def of_center(drop: Drop, offset: Vector) -> Matrix:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...exceptions import InvalidModel
 from ...inertia.parameters import center_of_mass, inertia_at_com
@@ -27,19 +27,16 @@ if TYPE_CHECKING:
 def load_mechanism(
     path: str | Path,
     *,
-    compliance: float = 1e-8,
-    rotation_compliance: float = 1e-8,
-    relaxation: float = 0.02,
     locked: Mapping[str, float] | None = None,
     gravity: Sequence[float] = STANDARD_GRAVITY,
+    **softness: float,
 ) -> Mechanism:
     """A mechanism from a URDF or MJCF, with an encoder on and a motor of gain 1 in every hinge and slider.
 
     Args:
-        compliance, rotation_compliance: of all joints [m/N], [rad/(N m)].
-        relaxation: of all joints [s].
         locked: joint -> position [rad] or [m] of joints that are held still.
         gravity: [m/s^2].
+        softness: `compliance` [m/N], `rotation_compliance` [rad/(N m)] and `relaxation` [s] of all joints.
 
     Raises:
         UnreadableFile: if it is no robot description.
@@ -47,21 +44,10 @@ def load_mechanism(
     """
     from ..articulated import load_robot
 
-    return mechanism_of(
-        load_robot(path, locked=locked, gravity=gravity),
-        compliance=compliance,
-        rotation_compliance=rotation_compliance,
-        relaxation=relaxation,
-    )
+    return mechanism_of(load_robot(path, locked=locked, gravity=gravity), **softness)
 
 
-def mechanism_of(
-    robot: Articulated,
-    *,
-    compliance: float = 1e-8,
-    rotation_compliance: float = 1e-8,
-    relaxation: float = 0.02,
-) -> Mechanism:
+def mechanism_of(robot: Articulated, **softness: float) -> Mechanism:
     """A robot as a mechanism; see `load_mechanism`."""
     from .. import tree as kinds
 
@@ -91,15 +77,16 @@ def mechanism_of(
         own = f"{name} joint" if name in robot.bodies else name
         parent = robot.parents[k] or WORLD
         friction = Coulomb(dry) if dry > 0 else None
-        held = (own, parent, robot.bodies[k], T[:3, 3].tolist(), compliance, rotation_compliance, relaxation)
+        held = own, parent, robot.bodies[k], T[:3, 3].tolist()
+        resisted: Any = {"drag": drag, "friction": friction, **softness}
         axis = (T[:3, :3] @ tree.axis[k]).tolist()
         kind = int(tree.kind[k])
         if kind in (kinds.REVOLUTE, kinds.CONTINUOUS):
-            joints.append(Hinge(*held, drag=drag, friction=friction, axis=axis, motor=Motor(1.0, shaft)))
+            joints.append(Hinge(*held, **resisted, axis=axis, motor=Motor(1.0, shaft)))
         elif kind == kinds.PRISMATIC:
-            joints.append(Slider(*held, drag=drag, friction=friction, axis=axis, motor=Motor(1.0, shaft)))
+            joints.append(Slider(*held, **resisted, axis=axis, motor=Motor(1.0, shaft)))
         elif kind == kinds.SPHERICAL:
-            joints.append(Ball(*held, drag=drag, friction=friction))
+            joints.append(Ball(*held, **resisted))
         else:
             raise InvalidModel(
                 f"joint {name!r} is neither revolute, continuous, prismatic nor spherical; a mechanism has only these"
