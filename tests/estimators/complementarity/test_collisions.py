@@ -13,9 +13,8 @@ from poinsot.estimators.complementarity.collisions import (
     collide,
     lags,
 )
-from poinsot.estimators.complementarity.contact_parameters import PARAMETERS, SHARED, S
+from poinsot.estimators.complementarity.contact_parameters import PARAMETERS, SHARED, S, unevenness
 from poinsot.estimators.complementarity.flights import glide
-from poinsot.estimators.complementarity.unevenness import unevenness
 from poinsot.models.planar import Ellipse, SmoothCurve, floor, rectangle
 from poinsot.models.planar.contact import contacts, wall_array
 

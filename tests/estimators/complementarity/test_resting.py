@@ -8,11 +8,17 @@ from scipy.optimize import brentq
 from scipy.stats import chi2
 
 from poinsot.estimators.complementarity.collisions import ContactGeometry, Outline
-from poinsot.estimators.complementarity.contact_parameters import HEIGHT, LIFT, OF_FLIGHTS, SHARED, S
+from poinsot.estimators.complementarity.contact_parameters import (
+    HEIGHT,
+    LIFT,
+    OF_FLIGHTS,
+    SHARED,
+    S,
+    unevenness,
+)
 from poinsot.estimators.complementarity.flights import Drop, FlightModel
 from poinsot.estimators.complementarity.resting import HeightStep, Resting, added, lying, resting, reweighed
 from poinsot.estimators.complementarity.segmentation import Segmented
-from poinsot.estimators.complementarity.unevenness import unevenness
 from poinsot.models.planar import Ellipse, floor, rectangle
 from references.bouncing import SIDE
 

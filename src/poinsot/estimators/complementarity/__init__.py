@@ -1,6 +1,6 @@
 """Planar bodies that strike walls: identification from tracked poses (Gabiccini et al. 2019).
 
-problem            `ImpactsProblem`: drops, outline, walls; are units, vertical axis and first pose of a drop right?
+problem            `ImpactsProblem`: drops, outline, walls, all checked; the result of one drop
 recordings         a recording -> a drop
 
 One drop, simulated through all of its impacts:
@@ -9,17 +9,15 @@ program            poses, impulses, J/m and friction as a nonlinear program with
 shooting           the same by simulation from event to event
 posterior          all minima that explain the frames about as well as the deepest
 drop               `DropIdentification`: the method
-drop_fit           its result
 certificate        optimality and feasibility at an estimate's values
 drop_estimate      the result as an estimate
 
 Many drops, as flights joined by impacts with impulses of their own:
 
-contact_parameters the shared parameters, each declared once
+contact_parameters the shared parameters, each declared once; deviation of the wall from a line
 segmentation       frames divided into flights
 flights            drops; states at both ends of a flight by a Kalman filter; noise of the tracker
 collisions         residuals of an impact
-unevenness         deviation of the wall from a line
 resting            residuals of a body at rest
 chain              normal equations of all flights and impacts, reduced to the shared parameters drop by drop
 admission          first guess of impacts, and which of them count

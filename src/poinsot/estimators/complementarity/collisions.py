@@ -34,7 +34,7 @@ With GQ' the derivative of GQ by the angle,
 A tracker that loses a fast body may skip a frame: then the frame after the impact is later by Delta than its clock
 says, the same in all residuals of that impact.
 
-The wall is not quite a line: at s along it, it is higher by f(s) (`unevenness`), so the gap is smaller by f(s) there.
+The wall is not quite a line: at s along it, it is higher by f(s) (`contact_parameters`), and the gap is smaller by it.
 
 Columns of derivatives are (before 6, tau, Delta, after 6, theta), in the order of the band of `chain`; theta has the
 declared parameters (`contact_parameters`), then the modes of the wall's unevenness.
@@ -65,8 +65,8 @@ from .contact_parameters import (
     SHAPE_OFFSET,
     SLOPE,
     S,
+    Unevenness,
 )
-from .unevenness import Unevenness
 
 RESIDUALS = 5
 OWN, LOST = 14, 7

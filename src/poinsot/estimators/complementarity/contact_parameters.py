@@ -1,6 +1,14 @@
 """Parameters that all drops share: each declared once, with unit, scale, prior and bounds.
 
-theta holds them in this order, and after them the modes of the wall's unevenness (`unevenness`).
+theta holds them in this order, and after them modes of the deviation of the wall from a straight line, a smooth curve
+along it, the same in all drops. At s from its point the wall is higher than the line by
+
+    f(s) = sum_j z_j phi_j(s),    phi = B(s) U Lambda^(-1/2)
+
+with B cubic splines on equally spaced knots, D the second differences of their coefficients, and U Lambda U^T = D^T D
+without its two eigenvalues of 0: they belong to the line itself, its height and its slope. So all z_j have the same
+variance q if second differences have (an integrated random walk), and q is a tolerance (`pooled_problem`). Beyond the
+last knots f is constant.
 """
 
 from __future__ import annotations
@@ -8,8 +16,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float
+from scipy.interpolate import BSpline
 
-from ...arrays import Vector
+from ...arrays import Matrix, Vector
 
 MODE_SCALE = 1e-5
 """Scale of a mode of the wall's unevenness [m]."""
@@ -108,3 +118,40 @@ def bounds(size: float) -> tuple[Vector, Vector]:
     limits = np.array([(each.lower, each.upper) for each in PARAMETERS])
     lower, upper = (limits * np.array([[size if each.by_size else 1.0] for each in PARAMETERS])).T
     return lower, upper
+
+
+DEGREE = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Unevenness:
+    """Modes of a wall's deviation.
+
+    Args:
+        knots: (n + 4,) of the splines, equally spaced [m]. modes: (n, K) U Lambda^(-1/2).
+    """
+
+    knots: Float[np.ndarray, "k"]
+    modes: Float[np.ndarray, "n K"]
+
+    @property
+    def count(self) -> int:
+        return self.modes.shape[1]
+
+    def at(self, s: Vector) -> tuple[Float[np.ndarray, "I K"], Float[np.ndarray, "I K"]]:
+        """phi and phi' at (I,) places along the wall [m]."""
+        low, high = self.knots[DEGREE], self.knots[-DEGREE - 1]
+        inside = np.clip(s, low, high)
+        curves = BSpline(self.knots, self.modes, DEGREE)
+        slopes = curves.derivative()(inside) * ((s > low) & (s < high))[:, None]
+        return np.asarray(curves(inside)), np.asarray(slopes)
+
+
+def unevenness(low: float, high: float, spacing: float) -> Unevenness:
+    """From `low` to `high` along the wall, with knots at most `spacing` apart [m]."""
+    steps = max(int(np.ceil((high - low) / spacing)), 2)
+    knots = low + (high - low) / steps * np.arange(-DEGREE, steps + DEGREE + 1)
+    differences: Matrix = np.diff(np.eye(steps + DEGREE), 2, axis=0)
+    values, directions = np.linalg.eigh(differences.T @ differences)
+    # eigenvalues rise: the first two are those of height and slope
+    return Unevenness(knots, directions[:, 2:] / np.sqrt(values[2:]))

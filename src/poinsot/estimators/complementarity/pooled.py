@@ -29,7 +29,7 @@ from .admission import ADMITTED, LYING, ON_THE_FLOOR, Admission
 from .agreement import agreement
 from .chain import Unknowns, chain, collisions
 from .collisions import ContactGeometry, Outline
-from .contact_parameters import COLUMN, INERTIA, LIFT, OF_CORNERS, OF_FLIGHTS, SHARED, S
+from .contact_parameters import COLUMN, INERTIA, LIFT, OF_CORNERS, OF_FLIGHTS, SHARED, S, unevenness
 from .flights import Drop
 from .pooled_estimate import pooled_estimate
 from .pooled_fit import PooledFit
@@ -37,7 +37,6 @@ from .pooled_problem import PooledProblem, Tolerances
 from .problem import ImpactsProblem
 from .resting import resting
 from .segmentation import Segmented, segmented
-from .unevenness import unevenness
 
 
 @dataclass(frozen=True)

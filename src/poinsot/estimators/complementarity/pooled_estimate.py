@@ -32,7 +32,6 @@ from .collisions import impact_quantities
 from .contact_parameters import INERTIA, OF_FLIGHTS, SHARED, S, bounds
 from .flights import Drop, of_center
 from .pooled_fit import SLIDES, PooledFit
-from .pooled_problem import PooledProblem
 from .problem import WITHOUT_MASS, ImpactsProblem, impulse_unit
 
 MEDIAN_ERROR_FACTOR = 1.4826
@@ -71,12 +70,10 @@ class PooledCertifier:
     """The pooled problem of an estimate: evaluates residuals and Jacobian at the estimate's values.
 
     Args:
-        problem: the weighted problem: flights, impacts that count, tolerances.
-        held: names of parameters, and the values at which they are held. mass: [kg] or None.
+        fit: with the weighted problem: flights, impacts that count, tolerances. mass: [kg] or None.
     """
 
-    problem: PooledProblem
-    held: dict[str, float]
+    fit: PooledFit
     mass: float | None
 
     def certify(self, estimate: Estimate) -> Certificate:
@@ -92,7 +89,7 @@ class PooledCertifier:
         states = estimate.extra(FlightStates)
         if states is None:
             raise InvalidMethod("this estimate has no flights; certify what PooledImpacts gave")
-        problem, names = self.problem, ("J/m", *SHARED[1:])
+        problem, names = self.fit.problem, ("J/m", *SHARED[1:])
         values = dict(zip(estimate.names, estimate.values.tolist(), strict=True))
         theta = states.at.shared.copy()
         theta[:S] = [values[name] if np.isfinite(values[name]) else theta[k] for k, name in enumerate(names)]
@@ -113,7 +110,7 @@ class PooledCertifier:
             ((low <= theta[:S]) & (theta[:S] <= high)).all()
             and (at.tau >= chain.last - slack - AGREES).all()
             and (at.tau <= chain.first + at.lost + slack + AGREES).all()
-            and all(_agree(values["J/m" if k == SHARED[0] else k], v) for k, v in self.held.items())
+            and all(_agree(values["J/m" if k == SHARED[0] else k], self.fit.value(k)) for k in self.fit.held)
         )
         _, _, restitution, ratio, slides = impact_quantities(system.collision)
         derived = {"restitution": float(np.median(restitution[problem.turning]))}
@@ -190,7 +187,6 @@ def pooled_estimate(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) 
     # robust standard deviation of the residuals of consistency [rad/s]
     typical = max(float(np.median([abs(each.inconsistency) for each in used])) * MEDIAN_ERROR_FACTOR, 1e-12)
     drops = np.array([each.drop for each in agreed.held_out])
-    held_at = {name: fit.value(name) for name in fit.held}
     factor, unit = impulse_unit(problem.mass)
     impacts = (
         Impact(
@@ -227,7 +223,7 @@ def pooled_estimate(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) 
                 "held-out impacts, drop by drop",
             ),
         ),
-        problem=PooledCertifier(fit.problem, held_at, problem.mass),
+        problem=PooledCertifier(fit, problem.mass),
         examiner=problem.examiner(
             held_out={name: agreed.errors[drops == name] for name in np.unique(drops)},
             upper=dict(zip(SHARED[1:], bounds(problem.shape.size)[1].tolist()[1:], strict=True)),
