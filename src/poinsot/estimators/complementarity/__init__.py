@@ -19,9 +19,9 @@ segmentation       frames divided into flights
 flights            drops; states at both ends of a flight by a Kalman filter; noise of the tracker
 collisions         residuals of an impact
 resting            residuals of a body at rest
-chain              normal equations of all flights and impacts, reduced to the shared parameters drop by drop
+chain              flights and impacts of all drops, and how unknowns follow the shared parameters
 admission          first guess of impacts, and which of them count
-pooled_problem     the weighted least-squares problem: tolerances, priors, minimization
+pooled_problem     the weighted least-squares problem: normal equations, tolerances, priors, minimization
 pooled             `PooledImpacts`: the method
 pooled_fit         its result
 agreement          halves, held-out drops, assumptions

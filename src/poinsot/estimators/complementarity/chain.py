@@ -32,25 +32,18 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
-from scipy.linalg import cholesky_banded
+from jaxtyping import Float, Int
 
 from ...arrays import Matrix, Vector
-from ...banded import inverse_in_band, solve_in_band
-from .collisions import LOST, OWN, RESIDUALS, Collision, ContactGeometry, ImpactStates, collide
+from ...banded import inverse_in_band
+from .collisions import OWN, Collision, ContactGeometry, ImpactStates, collide
 from .contact_parameters import HEIGHT, OF_FLIGHTS
 from .flights import flight
-from .resting import HeightStep, Resting, added, student_t
+from .resting import HeightStep, Resting
 from .segmentation import Segmented
 
 B = 14
 """Unknowns of a flight and the impact after it."""
-CAUSES = np.array([0, 0, 0, 1, 0])
-"""Group of each residual: 0 tells whether the impact was one instant, 1 where outline and floor are."""
-TOGETHER = CAUSES[:, None] == CAUSES
-COUNTS = TOGETHER.sum(axis=1)
-FREEDOM = np.where(CAUSES == 0, 4.0, 2.0)
-"""nu of each residual. It is smaller for gaps: more contacts are off the floor than there are blows of two instants."""
 JITTER = 1e-7
 """Added to the covariance of a flight's ends, relative to its diagonal."""
 
@@ -120,7 +113,7 @@ class Linear:
     Args:
         band, border, gradient: T, C, g_x. corner: (D, s, s) S of each drop. g_theta: (D, s).
         cost: (D,) robust cost of each drop.
-        chi2, trust: (I, 5) sum of squares over the group of each residual (`CAUSES`), and the group's robust weight.
+        chi2, trust: (I, 5) sum of squares over the group of each residual, and the group's robust weight.
         z: (I, 5) residuals divided by `std`. rows: (I, 5, 14 + s) derivatives of z. std: (I, 5) tolerances.
         collision: residuals of impacts, with their geometry.
     """
@@ -194,89 +187,6 @@ def collisions(of: Chain, at: Unknowns, part: Int[np.ndarray, "I"]) -> Collision
     return collide(impacts, at.shared, of.geometry)
 
 
-def linear(
-    of: Chain,
-    at: Unknowns,
-    part: Int[np.ndarray, "I"],
-    tolerance: Float[np.ndarray, "I 5"],
-    rest: float,
-    use: Bool[np.ndarray, "I"],
-    curved: bool = False,
-) -> Linear:
-    """Normal equations at these unknowns; tolerance holds the standard deviations of the residuals, rest that at rest.
-
-    `curved` adds the derivative of the robust weights to the second derivative of the cost. Descent is better without.
-    """
-    F, N, S = len(of.mean), B * len(of.mean), of.size
-    band, border, gradient = np.zeros((B, N)), np.zeros((N, S)), np.zeros(N)
-    moved = at.shared - of.reference
-    # innovations of the filters: linear in theta, whatever the states
-    corner = of.innovations_normal.copy()
-    g_theta = of.innovations_gradient + np.einsum("dij,j->di", corner, moved)
-    cost = of.innovations_gradient @ (2 * moved)
-    cost += np.einsum("i,dij,j->d", moved, of.innovations_normal, moved)
-    # flights: states against those that the frames say
-    miss = at.states - of.mean - of.by_shared @ moved
-    pull = np.einsum("fij,fj->fi", of.weight, miss)
-    towards = of.weight @ of.by_shared
-    starts = B * np.arange(F)
-    _add_blocks(band, starts, of.weight)
-    gradient.reshape(F, B)[:, :12] += pull
-    border.reshape(F, B, S)[:, :12] -= towards
-    corner += products_per_drop(of.by_shared, towards, of.drop, of.drops)
-    g_theta -= products_per_drop(of.by_shared, pull[:, :, None], of.drop, of.drops)[:, :, 0]
-    cost += np.bincount(of.drop, np.einsum("fi,fi->f", miss, pull), of.drops)
-    if of.resting is not None:
-        of_rest = added(of.resting, rest, at.shared, at.heights, of.geometry, curved)
-        corner, g_theta, cost = corner + of_rest[0], g_theta + of_rest[1], cost + of_rest[2]
-    # impacts
-    hit = collisions(of, at, part)
-    z, rows = hit.r / tolerance, hit.by / tolerance[:, :, None]
-    # no time is lost where none was found at the start: this unknown stays 0
-    rows[:, :, LOST] *= (at.lost > 0)[:, None]
-    chi2 = z * z @ TOGETHER
-    weight, robust, bent = student_t(chi2, COUNTS, FREEDOM)
-    trust = np.where(use[:, None], weight, 0.0)
-    struck = of.drop[of.before]
-    # each residual has the cost of its group divided by the number of residuals in it
-    cost += np.bincount(struck, np.where(use, np.sum(robust / COUNTS, axis=1), 0.0), of.drops)
-    # impacts that do not count have no weight; leaving them out saves most of the time
-    i = np.flatnonzero(use)
-    # the curvature of one impact may be negative, and with few drops the sum's: every impact gets the mean
-    weigh = np.broadcast_to(bent[i].mean(axis=0), (len(i), RESIDUALS)) if curved else trust[i]
-    local, own, pulled = rows[i, :, :OWN], rows[i, :, OWN:], trust[i] * z[i]
-    weighed, begin = weigh[:, :, None] * own, B * of.before[i] + 6
-    local_T, where = np.swapaxes(local, 1, 2), begin[:, None] + np.arange(OWN)
-    _add_blocks(band, begin, local_T @ (weigh[:, :, None] * local))
-    gradient[where] += np.einsum("iab,ia->ib", local, pulled)
-    border[where] += local_T @ weighed
-    corner += products_per_drop(own, weighed, struck[i], of.drops)
-    g_theta += products_per_drop(own, pulled[:, :, None], struck[i], of.drops)[:, :, 0]
-    # unknowns without any residual keep their values: a 1 on the diagonal makes their step 0
-    for column, moves in ((12, use), (13, use & (at.lost > 0))):
-        band[0, np.setdiff1d(starts + column, (B * of.before + column)[moves])] += 1.0
-    return Linear(band, border, gradient, corner, g_theta, cost, chi2, trust, z, rows, hit, tolerance)
-
-
-def _add_blocks(band: Matrix, starts: Int[np.ndarray, "K"], blocks: Float[np.ndarray, "K n n"]) -> None:
-    """Add blocks (K, n, n) on the diagonal of a banded matrix, no two of which start at the same place."""
-    n = blocks.shape[1]
-    for j in range(n):
-        for i in range(j, n):
-            band[i - j, starts + j] += blocks[:, i, j]
-
-
-def products_per_drop(
-    A: Float[np.ndarray, "K m a"], C: Float[np.ndarray, "K m c"], drop: Int[np.ndarray, "K"], drops: int
-) -> Float[np.ndarray, "D a c"]:
-    """Sums of A_k^T C_k over each drop; `drop` (K,) must not decrease."""
-    # one product a drop, and not one an impact: those of all impacts together do not fit into a cache
-    ends = np.searchsorted(drop, np.arange(drops + 1))
-    return np.array(
-        [A[i:j].reshape(-1, A.shape[2]).T @ C[i:j].reshape(-1, C.shape[2]) for i, j in pairwise(ends)]
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class Reduced:
     """Normal equations of theta, S_bar (D, s, s) and g_bar (D, s), and how the other unknowns follow its step.
@@ -292,25 +202,6 @@ class Reduced:
     slope: Matrix
     factor: Matrix
     height: HeightStep
-
-
-def reduced(of: Chain, at: Unknowns, system: Linear, height_std: float, damping: float = 0.0) -> Reduced:
-    """States, instants and heights eliminated; `height_std` is the prior's of a drop's floor [m]."""
-    band = system.band.copy()
-    band[0] *= 1 + damping
-    factor = cholesky_banded(band, lower=True, check_finite=False)
-    # the border has the gradient as one more column, so that one product reduces both
-    X = np.column_stack([system.gradient, system.border])
-    solve_in_band(factor, X)
-    F, S = len(of.mean), of.size
-    through = products_per_drop(system.border.reshape(F, B, S), X.reshape(F, B, S + 1), of.drop, of.drops)
-    S_bar, g_bar = system.corner - through[:, :, 1:], system.g_theta - through[:, :, 0]
-    # a drop's own height moves its residuals as the common one does: row and column of it are those of HEIGHT
-    a = S_bar[:, HEIGHT, HEIGHT] + 1 / height_std**2
-    b, g = S_bar[:, HEIGHT].copy(), g_bar[:, HEIGHT] + at.heights / height_std**2
-    S_bar -= b[:, :, None] * b[:, None, :] / a[:, None, None]
-    g_bar -= b * (g / a)[:, None]
-    return Reduced(S_bar, g_bar, -X[:, 0], -X[:, 1:], factor, HeightStep(-g / a, -b / a[:, None], 1 / a))
 
 
 def stepped(of: Chain, at: Unknowns, by: Reduced, dtheta: Vector) -> Unknowns:

@@ -10,22 +10,32 @@ residuals is reduced by the degrees of freedom of the unknowns (leverages). They
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from scipy.linalg import cholesky_banded
 
 from ...arrays import Matrix, Vector
+from ...banded import solve_in_band
 from ...solve import Stop, stop_requested
-from .chain import Chain, Linear, Reduced, Unknowns, collisions, leverages, linear, reduced, stepped
+from .chain import B, Chain, Linear, Reduced, Unknowns, collisions, leverages, stepped
+from .collisions import LOST, OWN, RESIDUALS
 from .contact_parameters import HEIGHT, INERTIA, S, bounds, prior_precisions, scales
 from .flights import FlightModel
-from .resting import reweighed
+from .resting import HeightStep, added, reweighed, student_t
 
+CAUSES = np.array([0, 0, 0, 1, 0])
+"""Group of each residual: 0 tells whether the impact was one instant, 1 where outline and floor are."""
+TOGETHER = CAUSES[:, None] == CAUSES
+COUNTS = TOGETHER.sum(axis=1)
+FREEDOM = np.where(CAUSES == 0, 4.0, 2.0)
+"""nu of each residual. It is smaller for gaps: more contacts are off the floor than there are blows of two instants."""
 CONTINUITY = 0.3
 """Tolerance of continuity that does not depend on the jump, in standard deviations of a frame's noise."""
 LEAST_LEVER, LEAST_UNEVENNESS = 1e-4, 1e-7
 """Least tolerances of levers, and of second differences of the wall [m]."""
-TOGETHER = 100
+AT_ONCE = 100
 """Samples of weights whose normal matrices are summed in one product."""
 STEPS = 40
 """Of a minimization at most."""
@@ -97,13 +107,83 @@ class PooledProblem:
     def linearized(
         self, at: Unknowns, stds: Float[np.ndarray, "I 5"] | None = None, curved: bool = False
     ) -> Linear:
-        """Normal equations at these unknowns; `stds` None: those there."""
+        """Normal equations at these unknowns; `stds` of the residuals, None: those there.
+
+        `curved` adds the derivative of the robust weights to the second derivative of the cost. Descent is better
+        without.
+        """
         stds = self.stds(at) if stds is None else stds
-        return linear(self.chain, at, self.part, stds, self.tolerances.rest, self.use, curved)
+        of, use = self.chain, self.use
+        F, N, s = len(of.mean), B * len(of.mean), of.size
+        band, border, gradient = np.zeros((B, N)), np.zeros((N, s)), np.zeros(N)
+        moved = at.shared - of.reference
+        # innovations of the filters: linear in theta, whatever the states
+        corner = of.innovations_normal.copy()
+        g_theta = of.innovations_gradient + np.einsum("dij,j->di", corner, moved)
+        cost = of.innovations_gradient @ (2 * moved)
+        cost += np.einsum("i,dij,j->d", moved, of.innovations_normal, moved)
+        # flights: states against those that the frames say
+        miss = at.states - of.mean - of.by_shared @ moved
+        pull = np.einsum("fij,fj->fi", of.weight, miss)
+        towards = of.weight @ of.by_shared
+        starts = B * np.arange(F)
+        _add_blocks(band, starts, of.weight)
+        gradient.reshape(F, B)[:, :12] += pull
+        border.reshape(F, B, s)[:, :12] -= towards
+        corner += _products_per_drop(of.by_shared, towards, of.drop, of.drops)
+        g_theta -= _products_per_drop(of.by_shared, pull[:, :, None], of.drop, of.drops)[:, :, 0]
+        cost += np.bincount(of.drop, np.einsum("fi,fi->f", miss, pull), of.drops)
+        if of.resting is not None:
+            of_rest = added(of.resting, self.tolerances.rest, at.shared, at.heights, of.geometry, curved)
+            corner, g_theta, cost = corner + of_rest[0], g_theta + of_rest[1], cost + of_rest[2]
+        # impacts
+        hit = collisions(of, at, self.part)
+        z, rows = hit.r / stds, hit.by / stds[:, :, None]
+        # no time is lost where none was found at the start: this unknown stays 0
+        rows[:, :, LOST] *= (at.lost > 0)[:, None]
+        chi2 = z * z @ TOGETHER
+        weight, robust, bent = student_t(chi2, COUNTS, FREEDOM)
+        trust = np.where(use[:, None], weight, 0.0)
+        struck = of.drop[of.before]
+        # each residual has the cost of its group divided by the number of residuals in it
+        cost += np.bincount(struck, np.where(use, np.sum(robust / COUNTS, axis=1), 0.0), of.drops)
+        # impacts that do not count have no weight; leaving them out saves most of the time
+        i = np.flatnonzero(use)
+        # the curvature of one impact may be negative, and with few drops the sum's: every impact gets the mean
+        weigh = np.broadcast_to(bent[i].mean(axis=0), (len(i), RESIDUALS)) if curved else trust[i]
+        local, own, pulled = rows[i, :, :OWN], rows[i, :, OWN:], trust[i] * z[i]
+        weighed, begin = weigh[:, :, None] * own, B * of.before[i] + 6
+        local_T, where = np.swapaxes(local, 1, 2), begin[:, None] + np.arange(OWN)
+        _add_blocks(band, begin, local_T @ (weigh[:, :, None] * local))
+        gradient[where] += np.einsum("iab,ia->ib", local, pulled)
+        border[where] += local_T @ weighed
+        corner += _products_per_drop(own, weighed, struck[i], of.drops)
+        g_theta += _products_per_drop(own, pulled[:, :, None], struck[i], of.drops)[:, :, 0]
+        # unknowns without any residual keep their values: a 1 on the diagonal makes their step 0
+        for column, moves in ((12, use), (13, use & (at.lost > 0))):
+            band[0, np.setdiff1d(starts + column, (B * of.before + column)[moves])] += 1.0
+        return Linear(band, border, gradient, corner, g_theta, cost, chi2, trust, z, rows, hit, stds)
 
     def reduced(self, at: Unknowns, system: Linear, damping: float = 0.0) -> Reduced:
-        """Normal equations of theta alone, drop by drop."""
-        return reduced(self.chain, at, system, self.tolerances.floor, damping)
+        """Normal equations of theta alone, drop by drop: states, instants and heights eliminated."""
+        of, height_std = self.chain, self.tolerances.floor
+        band = system.band.copy()
+        band[0] *= 1 + damping
+        factor = cholesky_banded(band, lower=True, check_finite=False)
+        # the border has the gradient as one more column, so that one product reduces both
+        X = np.column_stack([system.gradient, system.border])
+        solve_in_band(factor, X)
+        F, s = len(of.mean), of.size
+        through = _products_per_drop(
+            system.border.reshape(F, B, s), X.reshape(F, B, s + 1), of.drop, of.drops
+        )
+        S_bar, g_bar = system.corner - through[:, :, 1:], system.g_theta - through[:, :, 0]
+        # a drop's own height moves its residuals as the common one does: row and column of it are those of HEIGHT
+        a = S_bar[:, HEIGHT, HEIGHT] + 1 / height_std**2
+        b, g = S_bar[:, HEIGHT].copy(), g_bar[:, HEIGHT] + at.heights / height_std**2
+        S_bar -= b[:, :, None] * b[:, None, :] / a[:, None, None]
+        g_bar -= b * (g / a)[:, None]
+        return Reduced(S_bar, g_bar, -X[:, 0], -X[:, 1:], factor, HeightStep(-g / a, -b / a[:, None], 1 / a))
 
     def curved(self, at: Unknowns, system: Linear) -> Reduced:
         """The same with the second derivative of the robust cost, from which follows how theta moves with the drops."""
@@ -124,8 +204,8 @@ class PooledProblem:
     def reweighted(self, by: Reduced, theta: Vector, counts: Float[np.ndarray, "K D"]) -> Matrix:
         """(K, s) theta to first order, where drops count as often as each row says."""
         found = np.empty((len(counts), len(theta)))
-        for begin in range(0, len(counts), TOGETHER):
-            rows = slice(begin, begin + TOGETHER)
+        for begin in range(0, len(counts), AT_ONCE):
+            rows = slice(begin, begin + AT_ONCE)
             H = np.tensordot(counts[rows], by.S_bar, 1) + np.diag(self.prior)
             g = counts[rows] @ by.g_bar + self.prior * theta
             found[rows] = [theta + self._step(*each) for each in zip(H, g, strict=True)]
@@ -242,3 +322,22 @@ class PooledProblem:
 
 def _changed(old: float, ratio: float) -> float:
     return old * float(np.clip(ratio, 1 / LARGEST_CHANGE, LARGEST_CHANGE))
+
+
+def _add_blocks(band: Matrix, starts: Int[np.ndarray, "K"], blocks: Float[np.ndarray, "K n n"]) -> None:
+    """Add blocks (K, n, n) on the diagonal of a banded matrix, no two of which start at the same place."""
+    n = blocks.shape[1]
+    for j in range(n):
+        for i in range(j, n):
+            band[i - j, starts + j] += blocks[:, i, j]
+
+
+def _products_per_drop(
+    A: Float[np.ndarray, "K m a"], C: Float[np.ndarray, "K m c"], drop: Int[np.ndarray, "K"], drops: int
+) -> Float[np.ndarray, "D a c"]:
+    """Sums of A_k^T C_k over each drop; `drop` (K,) must not decrease."""
+    # one product a drop, and not one an impact: those of all impacts together do not fit into a cache
+    ends = np.searchsorted(drop, np.arange(drops + 1))
+    return np.array(
+        [A[i:j].reshape(-1, A.shape[2]).T @ C[i:j].reshape(-1, C.shape[2]) for i, j in pairwise(ends)]
+    )
