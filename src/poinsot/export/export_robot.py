@@ -266,6 +266,8 @@ def _changed(description: Description, what: str) -> InvalidModel:
 
 
 EXPORT_SCHEMA = "poinsot.export/1"
+BODY = "name", "inertial", "log_cholesky_covariance", "prior_share"
+"""What the JSON file beside a description has of each body."""
 
 ABSOLUTE = ("/", "package://", "file://", "model://")
 """Prefixes of file names that do not depend on the folder of the description."""
@@ -373,15 +375,7 @@ def prepare_export(estimate: Estimate, robot: Articulated, *, force: bool = Fals
             "The file names meshes relative to itself: keep it in the folder of its source, or copy them along."
         )
     elsewhere = {
-        "bodies": [
-            {
-                "name": body.name,
-                "inertial": body.inertial,
-                "log_cholesky_covariance": body.covariance,
-                "prior_share": body.prior_share,
-            }
-            for body in estimate.bodies
-        ],
+        "bodies": [{key: body.as_json()[key] for key in BODY} for body in estimate.bodies],
         "parameters": [
             {**parameter._asdict(), "written": parameter not in placed.unsupported}
             for parameter in parameters

@@ -316,6 +316,20 @@ LEAST_WANDER = 1.0
 """Root of the least wander that a search starts from, by the noise [1/s^(3/2)]; its logarithm must be finite."""
 
 
+QUANTILE = 0.3
+"""Quantile of third differences from which noise is estimated: low, since differences across impacts are large."""
+
+
+def _differences(times: Vector, poses: Float[np.ndarray, "N 3"], count: int) -> tuple[Matrix, Vector]:
+    """(K, 3) divided differences over so many frames, by norms that make their noise that of a frame; the norms."""
+    # frames may be uneven: 1 / product of the differences of times
+    t = np.lib.stride_tricks.sliding_window_view(times, count)
+    weights = 1 / np.prod(t[:, :, None] - t[:, None, :] + np.eye(count), axis=2)
+    norms = np.linalg.norm(weights, axis=1)
+    windows = np.lib.stride_tricks.sliding_window_view(poses, count, axis=0)
+    return np.einsum("kij,kj->ki", windows, weights / norms[:, None]), norms
+
+
 def first_noise(drops: Sequence[Drop]) -> Vector:
     """(3,) noise of a frame from its difference to the mean of its neighbors, less gravity, over all frames.
 
@@ -323,31 +337,18 @@ def first_noise(drops: Sequence[Drop]) -> Vector:
     """
     misses = []
     for drop in drops:
-        t, q = drop.times, drop.poses
-        early, late = (t[1:-1] - t[:-2])[:, None], (t[2:] - t[1:-1])[:, None]
-        share = late / (early + late)
-        miss = q[1:-1] - share * q[:-2] - (1 - share) * q[2:]
-        miss[:, 1] -= 0.5 * GRAVITY * (early * late)[:, 0]
-        misses.append(miss / np.sqrt(1 + share**2 + (1 - share) ** 2))
+        second, norms = _differences(drop.times, drop.poses, 3)
+        second[:, 1] += 0.5 * GRAVITY / norms
+        misses.append(second)
     return np.asarray(1.4826 * np.median(np.abs(np.concatenate(misses)), axis=0))
-
-
-QUANTILE = 0.3
-"""Quantile of third differences from which noise is estimated: low, since differences across impacts are large."""
 
 
 def tracker_noise(times: Vector, poses: Float[np.ndarray, "N 3"]) -> Vector:
     """(3,) standard deviations of x, y and theta of one drop, before its motion is known [m], [m], [rad].
 
-    In flight poses are parabolas of time, so third differences are noise alone, of 20 sigma^2 for even frames. Frames
-    may be uneven, so these are divided differences. x and y have the same standard deviation.
+    In flight poses are parabolas of time, so third differences are noise alone. x and y have the same standard
+    deviation.
     """
-    # of the divided difference over four frames: 1 / product of the differences of times
-    t = np.lib.stride_tricks.sliding_window_view(times, 4)
-    weights = 1 / np.prod(t[:, :, None] - t[:, None, :] + np.eye(4), axis=2)
-    weights /= np.linalg.norm(weights, axis=1)[:, None]
-    windows = np.lib.stride_tricks.sliding_window_view(poses, 4, axis=0)
-    third = np.abs(np.einsum("kij,kj->ki", windows, weights))
-    normal = stats.norm.ppf(0.5 + QUANTILE / 2)
+    third, normal = np.abs(_differences(times, poses, 4)[0]), stats.norm.ppf(0.5 + QUANTILE / 2)
     place, angle = np.quantile(third[:, :2], QUANTILE) / normal, np.quantile(third[:, 2], QUANTILE) / normal
     return np.maximum([place, place, angle], 1e-12)
