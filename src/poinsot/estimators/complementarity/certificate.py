@@ -71,10 +71,7 @@ def certify_drop(
         if known
     }
     m = values.get("m", simulation.mass)
-    poses, rates = (
-        np.column_stack([path[f"{quantity}.{axis}"] for axis in POSE])
-        for quantity in ("position", "velocity")
-    )
+    poses, rates = (path.stack(quantity, tuple(POSE)) for quantity in ("position", "velocity"))
     friction = values.get("friction", simulation.friction)
     # J/m or a mass that is not positive gives no finite theta, and no certificate below
     with np.errstate(divide="ignore", invalid="ignore"):

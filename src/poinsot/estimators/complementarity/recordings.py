@@ -46,7 +46,8 @@ def drop_of(
     if markers:
         poses = _poses_of_markers(recording, markers, name)
     else:
-        poses = np.column_stack([_position(recording, axis, unit, name) for axis, unit in POSE.items()])
+        columns = (_values(recording, f"position.{axis}", unit, name) for axis, unit in POSE.items())
+        poses = np.column_stack(list(columns))
     whole, warnings = np.isfinite(poses).all(axis=1), []
     forces = _forces(recording, np.flatnonzero(whole), name)
     times, poses = np.asarray(recording.time, dtype=float)[whole], poses[whole]
@@ -72,17 +73,14 @@ def drop_of(
     return Drop(name, times, np.column_stack([poses[:, :2], unwrapped]), forces), warnings
 
 
-def _position(recording: Recording, channel: str, unit: str, name: str) -> Vector:
-    if f"position.{channel}" not in recording.channels:
-        raise InvalidRecording(
-            f"recording {name!r} has no position of {channel!r}, only of {listing(recording.joints('position'))}; give "
-            "columns for all that is needed, or name them with joints = [...]"
-        )
-    return _values(recording, f"position.{channel}", unit, name)
-
-
 def _values(recording: Recording, channel: str, unit: str, name: str) -> Vector:
     """(T,) of a channel, NaN where it is invalid."""
+    if channel not in recording.channels:
+        raise InvalidRecording(
+            f"recording {name!r} has no position of {channel.removeprefix('position.')!r}, only of "
+            f"{listing(recording.joints('position'))}; give columns for all that is needed, or name them with "
+            "joints = [...]"
+        )
     if recording.units[channel] != unit:
         raise InvalidRecording(
             f"recording {name!r}: {channel} is in {recording.units[channel]}, and {unit} is what it must be: correct "
@@ -116,14 +114,11 @@ def _poses_of_markers(
 ) -> Float[np.ndarray, "N 3"]:
     """(N, 3) poses that bring the markers nearest to their measured positions (least squares)."""
     # the plane as complex numbers: the best rotation is the phase of the sum of products with conjugate places
-    measured = np.stack(
-        [
-            _position(recording, f"{marker}.x", "m", name)
-            + 1j * _position(recording, f"{marker}.y", "m", name)
-            for marker in markers
-        ],
-        axis=1,
+    x, y = (
+        np.stack([_values(recording, f"position.{marker}.{axis}", "m", name) for marker in markers], axis=1)
+        for axis in "xy"
     )
+    measured = x + 1j * y
     places = np.array([complex(*place) for place in markers.values()])
     middle, center = measured.mean(axis=1), places.mean()
     turned = (measured - middle[:, None]) @ np.conj(places - center)
