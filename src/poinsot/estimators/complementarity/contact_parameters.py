@@ -83,18 +83,9 @@ COLUMN = {name: k for k, name in enumerate(SHARED)}
 """Column of each parameter in theta."""
 UNITS = tuple(each.unit for each in PARAMETERS)
 
-INERTIA, ANGLE, HEIGHT, SLOPE, LAG, LIFT, POWER = (
-    COLUMN[name]
-    for name in (
-        "inertia_to_mass",
-        "angle_offset",
-        "floor_height",
-        "floor_slope",
-        "contact_lag",
-        "resting_lift",
-        "lag_power",
-    )
-)
+INERTIA, ANGLE, LIFT = COLUMN["inertia_to_mass"], COLUMN["angle_offset"], COLUMN["resting_lift"]
+HEIGHT, SLOPE = COLUMN["floor_height"], COLUMN["floor_slope"]
+LAG, POWER = COLUMN["contact_lag"], COLUMN["lag_power"]
 OF_OUTLINE = [k for k, each in enumerate(PARAMETERS) if each.outline]
 OF_CORNERS = [k for k, each in enumerate(PARAMETERS) if each.corners]
 SHAPE_OFFSET = slice(COLUMN["shape_offset_x"], COLUMN["shape_offset_y"] + 1)

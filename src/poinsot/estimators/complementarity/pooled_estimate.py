@@ -187,6 +187,8 @@ def pooled_estimate(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) 
     # robust standard deviation of the residuals of consistency [rad/s]
     typical = max(float(np.median([abs(each.inconsistency) for each in used])) * MEDIAN_ERROR_FACTOR, 1e-12)
     drops = np.array([each.drop for each in agreed.held_out])
+    warning = f"Tolerances still changed after {fit.rounds} rounds; intervals may be off."
+    unsettled = () if fit.converged else (warning,)
     factor, unit = impulse_unit(problem.mass)
     impacts = (
         Impact(
@@ -241,12 +243,7 @@ def pooled_estimate(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) 
             FlightStates(fit.at),
         ),
         provenance=Provenance(
-            warnings=problem.warnings
-            if fit.converged
-            else (
-                *problem.warnings,
-                f"Tolerances still changed after {fit.rounds} rounds; intervals may be off.",
-            ),
+            warnings=(*problem.warnings, *unsettled),
             notes=tuple(_notes(problem, fit, agreed)),
         ),
     )

@@ -84,7 +84,8 @@ class Quartiles:
     std: float
 
     @classmethod
-    def of(cls, values: Sequence[float], drops: Sequence[str]) -> Quartiles:
+    def of(cls, impacts: Sequence[PooledImpact], quantity: str) -> Quartiles:
+        values, drops = [getattr(impact, quantity) for impact in impacts], [impact.drop for impact in impacts]
         low, middle, high = np.percentile(values, [25, 50, 75])
         names, which = np.unique(drops, return_inverse=True)
         drawn = np.random.default_rng(0).multinomial(
@@ -250,9 +251,7 @@ class PooledFit:
     def friction(self) -> Quartiles | None:
         """Over impacts that slide; None where none does."""
         sliding = [impact for impact in self.used if impact.mode == SLIDES]
-        if not sliding:
-            return None
-        return Quartiles.of([each.friction_ratio for each in sliding], [each.drop for each in sliding])
+        return Quartiles.of(sliding, "friction_ratio") if sliding else None
 
     @property
     def friction_bound(self) -> float:
@@ -262,8 +261,7 @@ class PooledFit:
     @property
     def restitution(self) -> Quartiles:
         """Over impacts that count."""
-        used = self.used
-        return Quartiles.of([impact.restitution for impact in used], [impact.drop for impact in used])
+        return Quartiles.of(self.used, "restitution")
 
     @property
     def impacts_used(self) -> int:
