@@ -136,8 +136,7 @@ class Description(ABC):
         """
         of_links = (self._inertial_edits(link, pi) for link, pi in inertials.items())
         of_joints = (self._terms_edits(freedom, asked) for freedom, asked in (terms or {}).items())
-        edits = chain.from_iterable((*of_links, *of_joints))
-        return type(self)(self.path, self.text.edited(edits))
+        return type(self)(self.path, self.text.edited(chain.from_iterable((*of_links, *of_joints))))
 
 
 LEAST = 1e-13

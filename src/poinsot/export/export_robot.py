@@ -101,14 +101,6 @@ def torque_parameters(estimate: Estimate) -> Iterator[TorqueParameter]:
     return map(TorqueParameter._make, compress(columns, chosen))
 
 
-def place_of(kind: str) -> str | None:
-    """Which of the `JointDynamics` a parameter of this kind is."""
-    if kind == "rotor_inertia":
-        return "armature"
-    friction = None if kind.endswith(COUPLING) else term_of(kind)
-    return None if friction is None else friction.described_as
-
-
 def place(
     parameters: Sequence[TorqueParameter], robot: Articulated, source: Description, *, negative: bool
 ) -> Placed:
@@ -124,7 +116,9 @@ def place(
     terms: dict[Freedom, JointDynamics] = defaultdict(JointDynamics)
     unsupported = []
     for parameter in parameters:
-        term, freedom = place_of(parameter.kind), freedom_of.get(parameter.owner)
+        friction = None if parameter.kind.endswith(COUPLING) else term_of(parameter.kind)
+        term = "armature" if parameter.kind == "rotor_inertia" else friction and friction.described_as
+        freedom = freedom_of.get(parameter.owner)
         # A coupled motor, an offset, a ball joint, a rotor in URDF: none of these has a place.
         if freedom is None or freedom not in source.freedoms or term is None or term not in source.holds:
             unsupported.append(parameter)

@@ -81,8 +81,7 @@ class Urdf(Description):
             inside = [_origin(c), f'<mass value="{number_text(m)}"/>', f"<inertia {entries}/>"]
             new = ["<inertial>", *(f"  {line}" for line in inside), "</inertial>"]
             return [self.text.insert(self.links[link], new)]
-        where = f"the inertia of link {link!r} in {self.path}"
-        R = _rotation(element, where)
+        R = _rotation(element, f"the inertia of link {link!r} in {self.path}")
         # Into the axes of the inertial frame that the file has, so that its rpy stays as it is.
         I = R.T @ I @ R
         mass, inertia = element.first("mass"), element.first("inertia")

@@ -190,8 +190,7 @@ class Collisions:
     @cached_property
     def _supports(self) -> list[np.ndarray]:
         """Degrees of freedom that move each joint."""
-        joints = list(self.robot.model.joints)
-        own = [np.arange(joint.idx_v, joint.idx_v + joint.nv) for joint in joints]
+        own = [np.arange(joint.idx_v, joint.idx_v + joint.nv) for joint in self.robot.model.joints]
         own[0] = own[0][:0]  # the world's joint, which says that it has a degree of freedom
         return [np.concatenate([own[k] for k in path]) for path in self.robot.model.supports]
 

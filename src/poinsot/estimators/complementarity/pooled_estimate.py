@@ -176,8 +176,7 @@ def _condition_numbers(fit: PooledFit, seen: np.ndarray) -> tuple[float, float]:
     of_modes = S_bar[np.ix_(modes, modes)] + np.diag(problem.prior[S:])
     cross = S_bar[np.ix_(modes, chosen)]
     # modes of the floor are eliminated with their prior, the other parameters have none here
-    normal = S_bar[np.ix_(chosen, chosen)] - cross.T @ np.linalg.solve(of_modes, cross)
-    return condition_numbers(normal)
+    return condition_numbers(S_bar[np.ix_(chosen, chosen)] - cross.T @ np.linalg.solve(of_modes, cross))
 
 
 def pooled_estimate(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) -> Estimate:

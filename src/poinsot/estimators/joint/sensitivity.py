@@ -77,8 +77,7 @@ class Sensitivity:
     @property
     def condition_numbers(self) -> tuple[float, float]:
         """Of V, the whitened Jacobian of theta, and of V with unit columns; infinite with unobservable directions."""
-        singular = len(self.unobservable) > 0
-        return (np.inf, np.inf) if singular else condition_numbers(self.information)
+        return (np.inf, np.inf) if len(self.unobservable) else condition_numbers(self.information)
 
 
 @dataclass(frozen=True, eq=False)

@@ -122,8 +122,7 @@ def lemke(
 
     def step(loop: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
         tableau, basis, enters, pivots = loop
-        column = tableau[:, enters]
-        row, found = _leaving_row(tableau, basis, column)
+        row, found = _leaving_row(tableau, basis, tableau[:, enters])
         leaves = basis[row]
         tableau, basis = _exchange(tableau, basis, row, enters, found)
         partner = jnp.where(leaves < n, leaves + n, leaves - n)  # of z0: n, which is never used
