@@ -7,7 +7,6 @@ from poinsot.estimators.complementarity.collisions import (
     OWN,
     TURNED,
     ContactGeometry,
-    ImpactStates,
     Outline,
     carried,
     collide,
@@ -33,10 +32,8 @@ def test_derivatives(rng, shape):
     shared = np.append(SHARED_AT, 1e-4 * rng.normal(size=UNEVEN.count))
 
     def at(z):
-        states = ImpactStates(
-            first + z[:6], second + z[8:14], since + z[6], until - z[6] + z[7], brevity, part, above
-        )
-        return collide(states, shared + z[14:], ContactGeometry(outline, floor(0.01, 0.1), 9.81, UNEVEN))
+        states = (first + z[:6], second + z[8:14], since + z[6], until - z[6] + z[7], brevity, part, above)
+        return collide(*states, shared + z[14:], ContactGeometry(outline, floor(0.01, 0.1), 9.81, UNEVEN))
 
     step = np.concatenate([np.full(6, 1e-5), [1e-6, 1e-6], np.full(6, 1e-5), np.full(len(shared), 1e-6)])
     step[OWN] = 1e-8
@@ -60,8 +57,8 @@ def test_contact_is_that_of_the_models(rng, shape):
     contacts(q, shape.parts, shape.harmonics, wall_array([wall]), g, N, T)
     first = np.tile(np.append(q, np.zeros(3)), (P, 1))
     zero, part = np.zeros(P), np.arange(P)
-    states = ImpactStates(first, first, zero, zero, zero + 1, part, zero)
-    hit = collide(states, shared, ContactGeometry(outline, wall, 0.0))
+    states = (first, first, zero, zero, zero + 1, part, zero)
+    hit = collide(*states, shared, ContactGeometry(outline, wall, 0.0))
     np.testing.assert_allclose(hit.r[:, 3], g, atol=1e-15)
     np.testing.assert_allclose(hit.r[:, [0, 1, 2, 4]], 0, atol=1e-15)
     for direction, expected in ((hit.normal, N), (hit.tangent, T)):
@@ -77,9 +74,9 @@ def test_a_body_struck_by_an_impulse_is_consistent(rng):
     shared[0] = J
     zero, part = np.zeros(1), np.zeros(1, dtype=np.int64)
     geometry = ContactGeometry(Outline(shape), floor(), 9.81)
-    GQ = collide(ImpactStates(before, before, zero, zero, zero + 1, part, zero), shared, geometry).GQ[0]
+    GQ = collide(before, before, zero, zero, zero + 1, part, zero, shared, geometry).GQ[0]
     after = before + np.array([0, 0, 0, *c, (GQ[0] * c[1] - GQ[1] * c[0]) / J])
-    hit = collide(ImpactStates(before, after, zero, zero, zero + 1, part, zero), shared, geometry)
+    hit = collide(before, after, zero, zero, zero + 1, part, zero, shared, geometry)
     assert hit.r[0, 4] == pytest.approx(0, abs=1e-10)
     np.testing.assert_allclose(hit.jump[0, :2], c)
 

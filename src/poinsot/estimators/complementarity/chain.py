@@ -36,7 +36,7 @@ from jaxtyping import Float, Int
 
 from ...arrays import Matrix, Vector
 from ...banded import inverse_in_band
-from .collisions import OWN, Collision, ContactGeometry, ImpactStates, collide
+from .collisions import OWN, Collision, ContactGeometry, collide
 from .contact_parameters import HEIGHT, OF_FLIGHTS
 from .flights import flight
 from .resting import HeightStep, Resting
@@ -175,7 +175,7 @@ def chain(parted: Segmented, shared: Vector, geometry: ContactGeometry) -> Chain
 
 def collisions(of: Chain, at: Unknowns, part: Int[np.ndarray, "I"]) -> Collision:
     """Residuals of all impacts, each on the given part of the outline."""
-    impacts = ImpactStates(
+    return collide(
         at.states[of.before, 6:],
         at.states[of.before + 1, :6],
         at.tau - of.last,
@@ -183,8 +183,9 @@ def collisions(of: Chain, at: Unknowns, part: Int[np.ndarray, "I"]) -> Collision
         at.brevity,
         part,
         at.heights[of.drop[of.before]],
+        at.shared,
+        of.geometry,
     )
-    return collide(impacts, at.shared, of.geometry)
 
 
 @dataclass(frozen=True, eq=False)

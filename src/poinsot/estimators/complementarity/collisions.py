@@ -300,40 +300,36 @@ def lags(shared: Vector, brevity: Vector, approach: Vector) -> Lags:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class ImpactStates:
-    """States on both sides of I impacts.
+def collide(
+    first: Float[np.ndarray, "I 6"],
+    second: Float[np.ndarray, "I 6"],
+    since: Vector,
+    until: Vector,
+    brevity: Vector,
+    part: Int[np.ndarray, "I"],
+    height: Vector,
+    shared: Vector,
+    geometry: ContactGeometry,
+) -> Collision:
+    """Residuals of I impacts and their derivatives.
 
     Args:
-        first: (I, 6) at the last frame before. second: at the first frame after.
+        first, second: (I, 6) states at the last frame before and at the first one after.
         since: (I,) tau less the time of `first` [s]. until: the time of `second` less tau, lost time added.
-        brevity: (I,) b of each. part: part of the outline that is struck. height: (I,) of the floor in this drop above
-            that of all drops [m].
+        brevity: (I,) b of each. part: of the outline that is struck. height: of the drop's floor above that of all [m].
     """
-
-    first: Float[np.ndarray, "I 6"]
-    second: Float[np.ndarray, "I 6"]
-    since: Vector
-    until: Vector
-    brevity: Vector
-    part: Int[np.ndarray, "I"]
-    height: Vector
-
-
-def collide(of: ImpactStates, shared: Vector, geometry: ContactGeometry) -> Collision:
-    """Residuals of all impacts and their derivatives."""
-    I = len(of.part)
+    I = len(part)
     J, drag = float(shared[INERTIA]), shared[OF_FLIGHTS][2:]
-    A, A_x, A_t, A_k = carried(of.first, of.since, drag, geometry.gravity)
-    B, B_x, B_t, B_k = carried(of.second, -of.until, drag, geometry.gravity)
+    A, A_x, A_t, A_k = carried(first, since, drag, geometry.gravity)
+    B, B_x, B_t, B_k = carried(second, -until, drag, geometry.gravity)
     t, n = geometry.directions(shared)
     mid = 0.5 * (A[:, :3] + B[:, :3])
-    gap, gap_by, across, at_tau = geometry.gaps(mid, of.part, shared, of.height)
+    gap, gap_by, across, at_tau = geometry.gaps(mid, part, shared, height)
     dv, dw = B[:, 3:5] - A[:, 3:5], B[:, 5] - A[:, 5]
     approach = A[:, 3:5] @ n + A[:, 5] * (at_tau.GQ @ t)
-    lagging = lags(shared, of.brevity, approach)
+    lagging = lags(shared, brevity, approach)
     lag, turning = lagging.value, TURNED * lagging.acts
-    lever, lever_by = geometry.levers(mid[:, 2] + turning * lag * dw, of.part, shared)
+    lever, lever_by = geometry.levers(mid[:, 2] + turning * lag * dw, part, shared)
     moment = lever[:, 0] * dv[:, 1] - lever[:, 1] * dv[:, 0]
 
     r = np.empty((I, 5))
