@@ -128,37 +128,24 @@ class Estimate:
     examined: Diagnosis | None = None
     provenance: Provenance = field(default_factory=Provenance)
 
-    names = Shown[tuple[str, ...]]("parameters")
-    units = Shown[tuple[str, ...]]("parameters")
-    owners = Shown[tuple[str, ...]]("parameters")
-    kinds = Shown[tuple[str, ...]]("parameters")
-    groupings = Shown[tuple[str, ...]]("parameters")
-    values = Shown[Vector]("parameters")
+    names, units, owners, kinds, groupings = (Shown[tuple[str, ...]]("parameters") for _ in range(5))
+    values, std, relative_std_percent = (Shown[Vector]("parameters") for _ in range(3))
+    white_std, coloured_std = (Shown[Vector | None]("parameters") for _ in range(2))
+    systematic_std, next_recording_std = (Shown[Vector | None]("parameters") for _ in range(2))
     covariance = Shown[Matrix]("parameters")
     identifiable = Shown[np.ndarray]("parameters")
-    std = Shown[Vector]("parameters")
     std_kind = Shown[str]("parameters")
-    white_std = Shown[Vector | None]("parameters")
-    coloured_std = Shown[Vector | None]("parameters")
-    systematic_std = Shown[Vector | None]("parameters")
-    next_recording_std = Shown[Vector | None]("parameters")
-    relative_std_percent = Shown[Vector]("parameters")
 
     settings = Shown[Mapping[str, Any]]("provenance")
-    steps = Shown[tuple[str, ...]]("provenance")
-    warnings = Shown[tuple[str, ...]]("provenance")
-    notes = Shown[tuple[str, ...]]("provenance")
+    steps, warnings, notes, citations = (Shown[tuple[str, ...]]("provenance") for _ in range(4))
     seconds = Shown[Mapping[str, float]]("provenance")
     versions = Shown[Mapping[str, str]]("provenance")
-    citations = Shown[tuple[str, ...]]("provenance")
 
     findings = Shown[tuple[Finding, ...]]("diagnosis")
     unchecked = Shown[tuple[Unchecked, ...]]("diagnosis")
     trust = Shown[Trust]("diagnosis")
 
-    torque = Shown[Callable[..., np.ndarray]]("dynamics")
-    mass_matrix = Shown[Callable[..., np.ndarray]]("dynamics")
-    gravity = Shown[Callable[..., np.ndarray]]("dynamics")
+    torque, mass_matrix, gravity = (Shown[Callable[..., np.ndarray]]("dynamics") for _ in range(3))
 
     def extra(self, kind: type[T]) -> T | None:
         """The extra of this class, or None if the estimate has none: `estimate.extra(Payload)`."""
