@@ -3,7 +3,7 @@
 theta consists of the first state of the estimate's motion and of J/m, friction, restitution and mass of its parameters,
 or of `DropSimulation` where the data do not determine them. The motion is simulated with it, and
 
-    stationarity    `Shooting.stationarity`: the descent that one-sided slopes promise, in standard deviations
+    stationarity    `Shooting.descent`: the descent that one-sided slopes promise, in standard deviations
     feasible        theta is within its bounds, J = m (J/m), and the poses of the motion are the simulated ones
 """
 
@@ -82,4 +82,4 @@ def certify_drop(
     derived = "J" not in values or m is None or abs(values["J"] / (m * values["J/m"]) - 1) < AGREES
     simulated = shooting.residuals(theta, len(drop.times)).reshape(-1, 3) + drop.poses / simulation.noise
     moves = bool(np.abs(simulated - poses / simulation.noise).max() < AGREES)
-    return Certificate(shooting.stationarity(theta), derived and moves, STATIONARY)
+    return Certificate(shooting.descent(theta)[0], derived and moves, STATIONARY)

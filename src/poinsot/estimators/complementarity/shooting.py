@@ -19,10 +19,9 @@ no direction descends: with L L^T = (J^T J + P_0^-1)^-1, the columns l_k of L, a
     s_k = (e(theta +- h l_k) - e(theta)) / h,      e . s_k >= 0
 
 Where that fails, a step along l_k promises a decrease of chi-square by (e . s_k)^2 / (|s_k|^2 + |P_0^(-1/2) l_k|^2).
-`stationarity` is the square root of their sum over k; where the cost is smooth this is the length of the Gauss-Newton
-step in standard deviations, since the denominators are 1. h is
-`ONE_SIDED_STEP` standard deviations: small against the curvature of e, large against the 1e-9 m to which
-instants of impact are solved.
+The square root of their sum over k is the length of the `descent`; where the cost is smooth this is the length of the
+Gauss-Newton step in standard deviations, since the denominators are 1. h is `ONE_SIDED_STEP` standard deviations: small
+against the curvature of e, large against the 1e-9 m to which instants of impact are solved.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ DIFFERENCE = 1e-6
 ONE_SIDED_STEP = 1e-3
 """h of the one-sided slopes, in standard deviations."""
 STATIONARY = 0.1
-"""Largest `stationarity` of a minimum: a tenth of a standard deviation, 1 % of what one costs in chi-square."""
+"""Largest length of the descent at a minimum: a tenth of a standard deviation, 1 % of what one costs in chi-square."""
 KINKS, SHARES = 5, (1.0, 0.3, 0.1, 0.03, 0.01)
 """How often a fit that stalls at a kink goes on along the slope that descends, and by which shares of the step."""
 CURVATURE_FLOOR = 1e-8
@@ -278,14 +277,10 @@ class Shooting:
         predicted = at.r.reshape(-1, 3) * self.noise + self.poses[:frames]
         return ShootingFit(at.x, 2 * at.cost, predicted, status, iterations)
 
-    def stationarity(self, theta: Vector, frames: int | None = None, held: int | None = None) -> float:
-        """Length of the descent that one-sided slopes still promise, in standard deviations (see above)."""
-        return self.descent(theta, frames, held)[0]
-
     def descent(
         self, theta: Vector, frames: int | None = None, held: int | None = None
     ) -> tuple[float, Vector]:
-        """`stationarity`, and the step (p,) that it promises."""
+        """Length in standard deviations and step (p,) of the descent that one-sided slopes promise (see above)."""
         frames = len(self.times) if frames is None else frames
         lower, upper = self.bounds()
         e = self.residuals(theta, frames)
