@@ -121,11 +121,7 @@ class NotedColumns(dict[str | int, np.ndarray]):
 
 
 def existing_file(path: Path) -> Path:
-    """The path, if a regular file is there.
-
-    Raises:
-        UnreadableFile: with the nearest name in the folder.
-    """
+    """The path, if a regular file is there."""
     if path.is_file():
         return path
     if path.is_dir():

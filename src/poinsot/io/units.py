@@ -131,11 +131,7 @@ def units_of(quantity: str) -> tuple[str, ...]:
 
 
 def check_quantity(channel: str, unit: str) -> None:
-    """Check that a channel `quantity.joint` declares a unit of its quantity.
-
-    Raises:
-        UnknownUnit: if the unit does not exist, or belongs to another quantity.
-    """
+    """Check that a channel `quantity.joint` declares a unit of its quantity."""
     where, quantity = f" of channel {channel!r}", channel.partition(".")[0]
     try:
         found = find_unit(unit)

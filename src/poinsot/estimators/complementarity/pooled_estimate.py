@@ -82,9 +82,6 @@ class PooledCertifier:
         stationarity is the length of the remaining Gauss-Newton step in standard deviations: the largest of each
         estimated parameter, and of states, instants and heights together. feasible: theta and instants are within their
         bounds, held values are held, and J, friction and restitution agree with theta and states.
-
-        Raises:
-            InvalidMethod: if the estimate has no flights.
         """
         states = estimate.extra(FlightStates)
         if states is None:

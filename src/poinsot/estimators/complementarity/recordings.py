@@ -39,9 +39,6 @@ def drop_of(
 
     Args:
         name: of the drop. markers: name -> (x, y) in the body's frame [m]; None: the recording has poses.
-
-    Raises:
-        InvalidRecording: if a channel is missing, has another unit, or cannot be right.
     """
     if markers:
         poses = _poses_of_markers(recording, markers, name)

@@ -81,10 +81,9 @@ def mechanism_of(robot: Articulated, **softness: float) -> Mechanism:
         resisted: Any = {"drag": drag, "friction": friction, **softness}
         axis = (T[:3, :3] @ tree.axis[k]).tolist()
         kind = int(tree.kind[k])
-        if kind in (kinds.REVOLUTE, kinds.CONTINUOUS):
-            joints.append(Hinge(*held, **resisted, axis=axis, motor=Motor(1.0, shaft)))
-        elif kind == kinds.PRISMATIC:
-            joints.append(Slider(*held, **resisted, axis=axis, motor=Motor(1.0, shaft)))
+        if kind in (kinds.REVOLUTE, kinds.CONTINUOUS, kinds.PRISMATIC):
+            moving = Slider if kind == kinds.PRISMATIC else Hinge
+            joints.append(moving(*held, **resisted, axis=axis, motor=Motor(1.0, shaft)))
         elif kind == kinds.SPHERICAL:
             joints.append(Ball(*held, **resisted))
         else:
