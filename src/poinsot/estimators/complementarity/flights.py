@@ -245,25 +245,17 @@ def flight(drop: Drop, frames: Indices, model: FlightModel) -> Flight:
 
 
 def calibrated(
-    pieces: Sequence[tuple[Drop, Indices]],
-    model: FlightModel,
-    with_offset: bool = True,
-    with_drag: bool = True,
+    pieces: Sequence[tuple[Drop, Indices]], model: FlightModel, free: Sequence[bool] = (True,) * 4
 ) -> FlightModel:
-    """Offset, drag, noise and wander from flights, each in turn, by their likelihood.
+    """Offset and drag, of which some are free, then noise and wander from flights, each by their likelihood.
 
     Args:
         pieces: drops and the frames of a flight in them, three at least in each.
     """
-    if with_offset or with_drag:
-        model = _shared(pieces, model, with_offset, with_drag)
-    return _noises(pieces, model)
+    return _noises(pieces, _shared(pieces, model, np.array(free)) if any(free) else model)
 
 
-def _shared(
-    pieces: Sequence[tuple[Drop, Indices]], model: FlightModel, offset: bool, drag: bool
-) -> FlightModel:
-    free = np.array([offset, offset, drag, drag])
+def _shared(pieces: Sequence[tuple[Drop, Indices]], model: FlightModel, free: np.ndarray) -> FlightModel:
     start = np.concatenate([model.offset, model.drag])
     scale = np.array([1e-3, 1e-3, 1.0, 1.0])[free]
 

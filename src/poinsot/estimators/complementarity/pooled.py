@@ -133,12 +133,9 @@ class PooledImpacts:
             parted = drops
         else:
             report(progress, f"{len(drops)} drops: flights")
-            parted = segmented(
-                drops,
-                with_offset=not {"tracked_offset_x", "tracked_offset_y"} <= set(self.held),
-                with_drag=not {"linear_drag", "angular_drag"} <= set(self.held),
-                stop=stop,
-            )
+            offset = not {"tracked_offset_x", "tracked_offset_y"} <= set(self.held)
+            drag = not {"linear_drag", "angular_drag"} <= set(self.held)
+            parted = segmented(drops, (offset, offset, drag, drag), stop)
         geometry = ContactGeometry(Outline(shape), wall, GRAVITY)
         may = np.array([name not in self.held for name in SHARED])
         may[OF_CORNERS] &= geometry.outline.has_corners

@@ -169,15 +169,12 @@ def moving(drop: Drop, at_rest: int = 10) -> Drop:
 
 
 def segmented(
-    drops: Sequence[Drop],
-    with_offset: bool = True,
-    with_drag: bool = True,
-    stop: Stop | None = None,
+    drops: Sequence[Drop], free: Sequence[bool] = (True,) * 4, stop: Stop | None = None
 ) -> Segmented:
     """Flights of all drops, and the model that they share, each from the other in turn.
 
     Args:
-        with_offset, with_drag: whether offset and drag are estimated. stop: ends the turns with what was found.
+        free: which of offset and drag are estimated. stop: ends the turns with what was found.
     """
     model = FlightModel(noise=first_noise(drops))
     flights: list[tuple[Indices, ...]] = []
@@ -189,5 +186,5 @@ def segmented(
         flights = [divided(drop, wide) for drop in drops]
         pieces = [(drop, f) for drop, of in zip(drops, flights, strict=True) for f in of if len(f) >= LONG]
         if pieces:
-            model = calibrated(pieces, model, with_offset, with_drag)
+            model = calibrated(pieces, model, free)
     return Segmented(tuple(drops), tuple(flights), model)
