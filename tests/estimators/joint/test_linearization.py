@@ -46,7 +46,10 @@ def differences(linearizer, record, x, theta, j, of_theta=False):
         if not of_theta:
             d[half::2, j] = STEP
         change = STEP * np.eye(len(theta))[j] if of_theta else np.zeros(len(theta))
-        ends = [linearizer(record, form.moved(x, sign * d), theta + sign * change) for sign in (1, -1)]
+        ends = [
+            linearizer.all_of([record], [form.moved(x, sign * d)], theta + sign * change)[0]
+            for sign in (1, -1)
+        ]
         columns.append((ends[0].e - ends[1].e) / (2 * STEP))
         if ends[0].start is not None and not half:
             start = (ends[0].start[0] - ends[1].start[0]) / (2 * STEP)
@@ -65,7 +68,7 @@ def test_slopes_are_finite_differences(name, record, rng):
     linearizer, theta = of_form(name)
     form = linearizer.form
     x = moving(form, theta, rng)
-    found = linearizer(record, x, theta)
+    found = linearizer.all_of([record], [x], theta)[0]
     m, steps = found.e.shape[1], form.rows
     assert m == steps + 2
 
@@ -102,9 +105,9 @@ def test_slopes_are_finite_differences(name, record, rng):
 def test_chunks_make_no_difference(record, rng, monkeypatch):
     linearizer, theta = of_form("reduced")
     x = moving(linearizer.form, theta, rng)
-    chunked = linearizer(record, x, theta)
+    chunked = linearizer.all_of([record], [x], theta)[0]
     monkeypatch.setattr(chunks, "SAMPLES", 2 * N)
-    whole = linearizer(record, x, theta)
+    whole = linearizer.all_of([record], [x], theta)[0]
     for name in ("e", "by_x", "by_next", "by_theta"):
         one, other = getattr(whole, name), getattr(chunked, name)
         np.testing.assert_allclose(one, other, atol=1e-13 * np.abs(one).max(), err_msg=name)

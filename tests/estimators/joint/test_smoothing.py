@@ -39,7 +39,7 @@ def weighted(method, fit, records, model=None):
     found = []
     for record, path in zip(records, fit.paths, strict=True):
         x = np.concatenate([path.coordinates, path.rates], axis=1)
-        each = linearizer(record, x, fit.theta).weighted(np.tile(roots, (len(x), 1)), root)
+        each = linearizer.all_of([record], [x], fit.theta)[0].weighted(np.tile(roots, (len(x), 1)), root)
         found.append(each.opened(fit.open))
     return found
 

@@ -87,12 +87,6 @@ class Linearizer:
         )
         self._start: Callable[..., Any] = jax.jit(self.of_start)
 
-    def __call__(
-        self, record: Record, x: Float[np.ndarray, "N size"], theta: Vector, reference: Vector | None = None
-    ) -> RecordLinearization:
-        """All of a record; with a reference (p,), errors of steps are those of `Form.by_inertia`."""
-        return self.all_of([record], [x], theta, reference)[0]
-
     @double_precision
     def all_of(
         self,
@@ -101,7 +95,10 @@ class Linearizer:
         theta: Vector,
         reference: Vector | None = None,
     ) -> list[RecordLinearization]:
-        """All of each record, of states x (N, size) each; short records share a call of the compiled function."""
+        """All of each record, of states x (N, size) each; short records share a call of the compiled function.
+
+        With a reference (p,), errors of steps are those of `Form.by_inertia`.
+        """
         given = []
         for record, states in zip(records, x, strict=True):
             # so that shapes agree the last sample gets a step onto itself, of any length, whose errors are masked
