@@ -27,7 +27,7 @@ from ..recording import EFFORTS, Recording
 from ..regression.inverse_dynamics import InverseDynamics, Part
 from ..signals.decimation import PASSBAND, Decimation
 from ..signals.signals import Signals
-from .description import Described
+from .description import described_base
 
 SAMPLES_PER_ROW = 6
 """Thinned samples to a row: motion has 2 to 5 times the bandwidth of the rows, and products have twice as much."""
@@ -186,10 +186,7 @@ class Solved(Regression):
     @cached_property
     def disagreement(self) -> float:
         """With the description, (nu + b)/2 log(1 + Q/nu) with Q = (beta - beta0)^T (S + C)^-1 (beta - beta0)."""
-        described = Described(self.problem)
-        if not described.says_something:
-            return 0.0
-        alone, beta0, S = described.base(self.problem.base)
+        alone, beta0, S = described_base(self.problem)
         if not alone.any():
             return 0.0
         e, M = self.theta[alone] - beta0, S + self.covariance[np.ix_(alone, alone)] * self.inflation

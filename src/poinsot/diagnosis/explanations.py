@@ -136,6 +136,8 @@ class Alignment(Check):
 
     Args:
         explanations: to compare.
+
+    Class variables:
         margin: log-likelihood by which a defect must explain better than none. exp(-12) is 1 in 160 000: a hundred
             candidates a recording stay below 1 in 1000.
         ambiguous: log-likelihood below which two explanations are told apart by nobody.
@@ -150,14 +152,14 @@ class Alignment(Check):
     """
 
     explanations: tuple[Explanation, ...]
-    margin: float = 12.0
-    ambiguous: float = 6.0
-    significant: float = 4.0
-    explains: float = 0.1
-    effect: float = 0.02
-    of_one: float = 0.3
-    left: float = 0.5
-    bad_fit: float = 0.15
+    margin = 12.0
+    ambiguous = 6.0
+    significant = 4.0
+    explains = 0.1
+    effect = 0.02
+    of_one = 0.3
+    left = 0.5
+    bad_fit = 0.15
 
     @property
     def causes(self) -> tuple[Cause, ...]:  # type: ignore[override]
