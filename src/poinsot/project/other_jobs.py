@@ -52,9 +52,6 @@ def torques_from(job: Job, name: str | None, links: Sequence[str]) -> tuple[Link
     Args:
         job: that asks. links: names of the open bodies.
         name: of the other job's project file, or of its result; None: as it is described.
-
-    Raises:
-        UnreadableFile, InvalidProject: as in `gains_from`, or if the two jobs' robots differ.
     """
     from ..models.link_torques import LinkTorques
 
@@ -118,11 +115,7 @@ def identified(robot: Articulated, result: Mapping[str, Any], path: Path, key: s
 
 
 def values_from(project: Project, name: str) -> dict[str, float]:
-    """Parameter -> value of a result that `identify` wrote before.
-
-    Raises:
-        UnreadableFile: if there is no such file, or it is no result.
-    """
+    """Parameter -> value of a result that `identify` wrote before."""
     path = _path(project, "start_from", name)
     try:
         rows = read_result(path, "start_from")["parameters"]
@@ -156,11 +149,7 @@ def _result(job: Job, path: Path, key: str) -> Mapping[str, Any]:
 
 
 def read_result(path: Path, key: str) -> Mapping[str, Any]:
-    """The JSON of a result; `key` names it, for messages.
-
-    Raises:
-        UnreadableFile: if it is none.
-    """
+    """The JSON of a result; `key` names it, for messages."""
     if path.stat().st_size > MAX_RESULT_BYTES:
         raise UnreadableFile(f"{key}: {path} is larger than {MAX_RESULT_BYTES >> 20} MiB; that is no result")
     try:

@@ -82,11 +82,7 @@ def build_run(
 
 
 def check_kinds(robot: Articulated, run: Run) -> None:
-    """That what slides is measured in metres and what turns in radians; motors may turn what slides.
-
-    Raises:
-        InvalidProject: for the first channel that is not.
-    """
+    """That what slides is measured in metres and what turns in radians; motors may turn what slides."""
     # Motors turn, also those whose joint slides.
     if robot.drive.side == "motor":
         return

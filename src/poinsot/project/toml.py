@@ -29,12 +29,7 @@ Keys = Sequence[str | int]
 
 
 def read_text(path: Path) -> str:
-    """The text of a file that is written by hand.
-
-    Raises:
-        UnreadableFile: if there is no such file.
-        InvalidProject: if it is too large for that, or not text, with the line.
-    """
+    """The text of a file that is written by hand."""
     if existing_file(path).stat().st_size > LARGEST_FILE:
         raise InvalidProject(
             f"{path} is larger than {LARGEST_FILE >> 20} MiB, too large for a page that is written by hand"

@@ -24,12 +24,7 @@ if TYPE_CHECKING:
 
 
 def build_robot(settings: Settings, path: Path) -> Articulated:
-    """[robot], [drive] and [friction] -> the robot.
-
-    Raises:
-        UnreadableFile, InvalidModel: if the description or the drive train does not work.
-        InvalidProject: if a table by joint names one that the robot does not have.
-    """
+    """[robot], [drive] and [friction] -> the robot."""
     from ..models.articulated import load_robot
     from ..models.friction import LAWS
 
@@ -74,12 +69,7 @@ def build_drive(drive: DriveSettings, joints: Sequence[str]) -> Drive:
 
 
 def build_mechanism(settings: MechanismSettings, find: Callable[[str], Path]) -> Mechanism:
-    """[mechanism] -> bodies and joints, without sensors.
-
-    Raises:
-        UnreadableFile, InvalidModel, ImpossibleBody: if there is no such mechanism.
-        InvalidProject: if details are of a joint that the description does not have.
-    """
+    """[mechanism] -> bodies and joints, without sensors."""
     from ..models.maximal import JOINT_KINDS, Mechanism, load_mechanism
 
     if settings.path is None:

@@ -511,9 +511,6 @@ def _closest(reduced: _ReducedProblem) -> ConeSolution:
     """The possible bodies whose base values are closest to least squares; and t.
 
     min t  subject to  |A x - b| <= t misfit, with the prior's misfit for a unit
-
-    Raises:
-        InvalidMethod: if what is certain excludes all of them.
     """
     start = reduced.coordinates.center
     p, size = len(start), float(np.abs(reduced.A).max())  # of noise-free data, beyond what a solver counts in

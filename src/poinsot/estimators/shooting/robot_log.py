@@ -50,22 +50,14 @@ class MotionNoise:
     first_state: tuple[float, float] | None = None
 
     def of_commands(self, inputs: Mapping[str, str]) -> Vector:
-        """(inputs,) standard deviation of each command, given the quantity of each.
-
-        Raises:
-            InvalidMethod: if a quantity has several numbers.
-        """
+        """(inputs,) standard deviation of each command, given the quantity of each."""
         levels = [self.readings.get(quantity, 0.0) for quantity in inputs.values()]
         if not all(isinstance(level, float | int) for level in levels):
             raise InvalidMethod("noise: torque, current and thrust need one number for all motors")
         return np.array(levels, dtype=float)
 
     def of_speeds(self, robot: Articulated) -> Vector:
-        """(n,) standard deviation of the change of each speed in a step, beside that by commands.
-
-        Raises:
-            InvalidMethod: if a name is unknown, the list has another length, or a number is negative.
-        """
+        """(n,) standard deviation of the change of each speed in a step, beside that by commands."""
         names, given = [*robot.joints, *(BASE_SPEEDS if robot.floating_base else ())], self.speeds
         if not isinstance(given, Mapping) and np.shape(given) not in ((), (len(names),)):
             raise InvalidMethod(
@@ -169,11 +161,7 @@ class RobotLog:
 
 
 def check_names_of_noise(noise: MotionNoise, logs: Sequence[RobotLog]) -> None:
-    """Check that every key of `noise.readings` is a quantity, or a quantity at a frame that some log has.
-
-    Raises:
-        InvalidMethod: for the first key that is not: it is misspelt.
-    """
+    """Check that every key of `noise.readings` is a quantity, or a quantity at a frame that some log has."""
     sensors = [each.sensor for log in logs for each in log.stages.readings]
     known = {*EFFORTS, THRUST, FOOT_VELOCITY, *(kind.quantity for kind in (JointPosition, JointVelocity))}
     known |= {

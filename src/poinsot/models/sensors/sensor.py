@@ -79,11 +79,7 @@ class Sensor(ABC):
 
     @abstractmethod
     def _check(self) -> None:
-        """Check that the robot has its joints or its frame.
-
-        Raises:
-            InvalidModel: if it has not.
-        """
+        """Check that the robot has its joints or its frame."""
 
     @property
     @abstractmethod

@@ -49,11 +49,7 @@ SPARE = 0.01
 
 
 def random_posture(problem: ExcitationProblem, rng: np.random.Generator) -> Vector:
-    """(n,) a free posture [rad] or [m].
-
-    Raises:
-        InvalidMethod: if none is found, with what stands in the way most often.
-    """
+    """(n,) a free posture [rad] or [m]."""
     low, high = _range(problem)
     drawn = np.empty((0, len(low)))
     while len(drawn) < DRAWN:

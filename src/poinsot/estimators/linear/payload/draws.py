@@ -108,11 +108,7 @@ def estimate_of(
     progress: ProgressCallback | None = None,
     stop: Stop | None = None,
 ) -> Estimate:
-    """Build the estimate, with covariances from the spread of the bootstrap samples.
-
-    Raises:
-        NotIdentifiable: if a recording is too short, or nearly no sample determines what the whole does.
-    """
+    """Build the estimate, with covariances from the spread of the bootstrap samples."""
     problem, system, solution = found.problem, found.system, found.solution
     fitted = finish(method, problem, system, solution)
     R = whitening(system)

@@ -98,9 +98,6 @@ def moments(
         columns: the k base columns that are estimated. R: (k, k).
         residuals: (N, n) of the fit: their correlation length decides the length of a block.
         block_s: how long it is instead [s].
-
-    Raises:
-        NotIdentifiable: if a recording is too short to be cut into blocks.
     """
     motions = same_motions(problem)
     lengths = [min(problem.row_counts[part] for part in parts) for parts in motions]
