@@ -212,16 +212,13 @@ class Alignment(Check):
         of_one = sized and own < 1 - self.of_one
         return own < 1 - self.explains and (of_one or left < 1 - self.effect)
 
-    def _is_certain(self, explained: Explained) -> bool:
-        """Whether a single nuisance differs from zero by more than its uncertainty."""
-        x, std = explained.nuisance, explained.std
-        return len(x) != 1 or bool(abs(x[0]) >= self.significant * std[0])
-
     def _finding(self, case: Examination, explained: Explained) -> Finding | None:
         """What an explanation says, if it explains enough and is certain."""
         if not (explained.gain > self.margin and explained.shown > self.margin):
             return None
-        if not (self._explains(case, explained) and self._is_certain(explained)):
+        x, std = explained.nuisance, explained.std
+        # a single nuisance that differs from zero by no more than its uncertainty says nothing
+        if not self._explains(case, explained) or (len(x) == 1 and abs(x[0]) < self.significant * std[0]):
             return None
         if (finding := explained.candidate.explanation.finding(case, explained)) is None:
             return None

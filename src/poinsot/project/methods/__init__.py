@@ -3,7 +3,6 @@
     base                  what every method says of itself, and does
     inverse_dynamics      the linear methods: recordings -> signals -> regression -> estimate
     motion                what those share that estimate the motion too: recordings as read -> problem -> estimate
-    body_constraints      what is certain about a body, for `semidefinite` and `payload`
 
 A method is a class derived from `MethodSettings`, listed here or in another distribution under the entry point group
 `poinsot.methods`. Its module is imported when a project file names it, and not before.
