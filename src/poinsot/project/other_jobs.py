@@ -74,9 +74,6 @@ def identified(robot: Articulated, result: Mapping[str, Any], path: Path, key: s
 
     Args:
         path: of the result. key: that names it, for messages.
-
-    Raises:
-        InvalidProject: if the result has parameters that this robot has not.
     """
     from ..regression.dynamics import IdentifiedDynamics
 

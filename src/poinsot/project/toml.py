@@ -46,12 +46,7 @@ def read_text(path: Path) -> str:
 
 
 def read_settings(kind: type[T], path: Path) -> T:
-    """The settings in a TOML file.
-
-    Raises:
-        UnreadableFile: if there is no such file.
-        InvalidProject: with the first mistake in the order of the file, its line, and how many more there are.
-    """
+    """The settings in a TOML file; of mistakes the first in the order of the file is said, with its line."""
     text = read_text(path)
     try:
         content = tomllib.loads(text)

@@ -62,9 +62,6 @@ def write_inspection_page(inspection: Inspection, recording: Recording, path: st
     Args:
         inspection: of `recording`, whose channels are drawn; samples that are masked are left out.
         path: of the file.
-
-    Raises:
-        UnwritableOutput: if it cannot be written there.
     """
     found = inspection.findings
     channels = [

@@ -119,11 +119,7 @@ class Constraints:
             _check_interval("total_mass", self.total_mass)
 
     def memberships(self, parameters: Parameters, bodies: Sequence[str]) -> Iterator[Membership]:
-        """On all parameters (p,) of a robot with these bodies.
-
-        Raises:
-            InvalidMethod: if a body is none of the robot's.
-        """
+        """On all parameters (p,) of a robot with these bodies."""
         identity = np.eye(len(parameters))
         for name, known in self.bodies.items():
             first = parameters.index(f"{INERTIAL_SYMBOLS[0]}{place_of(name, bodies) + 1}")

@@ -88,11 +88,7 @@ def method_of(content: Any) -> type[MethodSettings]:
 
 
 def read_method(value: Any) -> Any:
-    """[method] -> the settings of the method that it names.
-
-    Raises:
-        PydanticCustomError, ValidationError: if there is no such method, or it has no such settings.
-    """
+    """[method] -> the settings of the method that it names."""
     if not isinstance(value, dict):
         return value if isinstance(value, MethodSettings) else find_method(DEFAULT).model_validate(value)
     name = value.get("name", DEFAULT)
