@@ -79,7 +79,12 @@ def identified(robot: Articulated, result: Mapping[str, Any], path: Path, key: s
 
     gains = _gains(path, key, result)
     if gains is not None:
-        robot = _with_gains(robot, gains, path)
+        driven = [joint for joint, yes in zip(robot.joints, robot.train.driven, strict=True) if yes]
+        if list(gains.joints) != driven:
+            raise InvalidProject(
+                f"{path} has gains of {listing(gains.joints)}, this robot motors of {listing(driven)}"
+            )
+        robot = replace(robot, drive=replace(robot.drive, gain=tuple(gains.values.tolist())))
     all_rows = result.get("full_parameters") or result["parameters"]
     # Base parameters were found with these values held, and are wrong without them; full ones contain them.
     held = (
@@ -179,12 +184,3 @@ def _gains(path: Path, key: str, result: Mapping[str, Any]) -> DriveGains | None
     if gains.covariance.shape != (len(rows), len(rows)) or not finite:
         raise UnreadableFile(f"{key}: the drive gains in {path} are not complete")
     return gains
-
-
-def _with_gains(robot: Articulated, gains: DriveGains, path: Path) -> Articulated:
-    driven = [joint for joint, yes in zip(robot.joints, robot.train.driven, strict=True) if yes]
-    if list(gains.joints) != driven:
-        raise InvalidProject(
-            f"{path} has gains of {listing(gains.joints)}, this robot motors of {listing(driven)}"
-        )
-    return replace(robot, drive=replace(robot.drive, gain=tuple(gains.values.tolist())))

@@ -112,7 +112,10 @@ def with_filters(preprocessing: SmootherSettings, runs: Sequence[Run]) -> tuple[
         try:
             proposals.append(propose(run))
         except InvalidSignals as error:
-            raise InvalidSignals(_no_spectrum(wanted[0], run, error)) from None
+            why = f"finds nothing in recording {run.name!r}: {error}; give a number"
+            if not run.recording.is_uniform:
+                why = f"needs a uniform clock, which {run.name!r} has not: set resample_hz, or give a number"
+            raise InvalidSignals(f'{wanted[0]} = "{AUTO}" {why}') from None
         reasons = [reason for reason in proposals[-1].reasons if not reason.startswith(given)]
         prepared.append(replace(run, recording=run.recording.noted(*reasons)))
     if "decimate_hz" in wanted and "decimation_order" not in preprocessing.model_fields_set:
@@ -122,12 +125,6 @@ def with_filters(preprocessing: SmootherSettings, runs: Sequence[Run]) -> tuple[
         step = f"{in_words(found)} for all recordings: the largest of what they ask for"
         prepared = [replace(run, recording=run.recording.noted(step)) for run in prepared]
     return preprocessing.model_copy(update=found), prepared
-
-
-def _no_spectrum(key: str, run: Run, error: InvalidSignals) -> str:
-    if not run.recording.is_uniform:
-        return f'{key} = "{AUTO}" needs a uniform clock, which {run.name!r} has not: set resample_hz, or give a number'
-    return f'{key} = "{AUTO}" finds nothing in recording {run.name!r}: {error}; give a number'
 
 
 def propose_in(

@@ -85,7 +85,11 @@ def build_mechanism(settings: MechanismSettings, find: Callable[[str], Path]) ->
             raise InvalidProject(
                 f"mechanism.details has {name!r}{nearest(name, names)}; {described.name} has {listing(names)}"
             )
-    joints = [_detailed(joint, settings.details.get(joint.name)) for joint in described.joints]
+    joints = list(described.joints)
+    for k, joint in enumerate(joints):
+        if (details := settings.details.get(joint.name)) is not None:
+            said = {key: value for key in ("drag", "offset") if (value := getattr(details, key)) is not None}
+            joints[k] = replace(joint, **said, **_given(details))
     # The channels of the recordings decide on the sensors.
     return replace(described, joints=joints, sensors=())
 
@@ -113,12 +117,3 @@ def _given(settings: MechanismJointSettings | JointDetails) -> dict[str, Any]:
     if settings.motor is not None:
         given["motor"] = settings.motor.build_as(Motor)
     return given
-
-
-def _detailed(joint: Any, details: JointDetails | None) -> Any:
-    if details is None:
-        return joint
-    said = {key: getattr(details, key) for key in ("drag", "offset")}
-    return replace(
-        joint, **{key: value for key, value in said.items() if value is not None}, **_given(details)
-    )

@@ -112,6 +112,7 @@ def _table(excitation: Excitation) -> Table:
     for k, name in enumerate(found.names):
         percent = float(excitation.relative_std_percent[k])
         bar = None if np.isnan(percent) else min(percent / HOPELESS_PERCENT, 1.0)
+        tone = "" if np.isnan(percent) else "good" if percent < 10 else "fair" if percent < 30 else "bad"
         what = f"{meaning(name, found.kinds[k])}, {found.owners[k]}"
         rows.append(
             {
@@ -120,7 +121,7 @@ def _table(excitation: Excitation) -> Table:
                 "Description's value": significant(float(nominal[k])),
                 "Std": significant(float(std[k]), 2, padded=True),
                 "Unit": unit_text(found.units[k]),
-                "Relative std": Cell(percent_text(percent), bar=bar, tone=_tone(percent)),
+                "Relative std": Cell(percent_text(percent), bar=bar, tone=tone),
             }
         )
     return table(
@@ -130,12 +131,6 @@ def _table(excitation: Excitation) -> Table:
         "errors of the motion add to it. Relative to the value in the robot's description; – where that is zero or "
         "unknown. The bar is full at 100 %. “With others”: known only in sum with other parameters.",
     )
-
-
-def _tone(percent: float) -> str:
-    if np.isnan(percent):
-        return ""
-    return "good" if percent < 10 else "fair" if percent < 30 else "bad"
 
 
 def _facts(excitation: Excitation) -> Facts:

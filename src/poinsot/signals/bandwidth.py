@@ -132,6 +132,8 @@ def propose_filters(recording: Recording) -> FilterProposal:
     # from the rounded bandwidth, so that the sentences of the reasons agree with the numbers
     w_q = _rounded_down(_cutoff(pooled.noise_hz, w_dyn, rate))
     w_f, order, why_f = _decimation(w_dyn, w_q, recording.duration_s, rate)
+    rounding = f"rounding of the positions, to steps of {span_text(steps[moving], 2)},"
+    what = rounding if pooled.rounding else "measurement noise"
     return FilterProposal(
         joints,
         rate,
@@ -145,7 +147,7 @@ def propose_filters(recording: Recording) -> FilterProposal:
         cutoff_hz_per_joint=np.array([_cutoff(each.noise_hz, each.bandwidth_hz, rate) for each in single]),
         reasons=(
             _why_bandwidth(joints, single, w_dyn, rate),
-            _why_noise(pooled, steps[moving]),
+            f"The {what} dominates the motion above {_rounded_down(pooled.noise_hz):g} Hz.",
             _why_cutoff(w_q, w_dyn, pooled.noise_hz, rate),
             why_f,
         ),
@@ -340,12 +342,6 @@ def _why_bandwidth(joints: tuple[str, ...], single: list[_Excitation], w_dyn: fl
         else ""
     )
     return f"{100 * SHARE:g} % of the power of the velocities lies below {w_dyn:.3g} Hz{of}{slow}."
-
-
-def _why_noise(pooled: _Excitation, steps: np.ndarray) -> str:
-    rounding = f"rounding of the positions, to steps of {span_text(steps, 2)},"
-    what = rounding if pooled.rounding else "measurement noise"
-    return f"The {what} dominates the motion above {_rounded_down(pooled.noise_hz):g} Hz."
 
 
 def _why_cutoff(w_q: float, w_dyn: float, noise_hz: float, rate: float) -> str:

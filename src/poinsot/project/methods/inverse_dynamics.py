@@ -128,10 +128,13 @@ class InverseDynamicsSettings(MethodSettings):
         job.say("looking for what may be wrong")
         estimate = _with_methods_named(estimate)
         watch.lap("diagnosis")
+        # the regressor's rows are made while the problem is solved; the estimate knows how long that took
+        seconds = watch.seconds
+        rows = min(estimate.seconds.get("regressor", 0.0), seconds["solve"])
         return estimate.updated(
             warnings=(*warnings, *estimate.warnings),
             settings={**estimate.settings, **job.project.record},
-            seconds=_timings(estimate.seconds, watch),
+            seconds=seconds | {"regressor": seconds["regressor"] + rows, "solve": seconds["solve"] - rows},
         )
 
 
@@ -144,15 +147,6 @@ def _with_methods_named(estimate: Estimate) -> Estimate:
         for each in estimate.findings
     )
     return estimate.updated(examined=replace(estimate.diagnosis, findings=tuple(findings)))
-
-
-def _timings(inner: Mapping[str, float], watch: Stopwatch) -> dict[str, float]:
-    """The regressor's rows are made while the problem is solved; the estimate knows how long that took."""
-    seconds = watch.seconds
-    rows = min(inner.get("regressor", 0.0), seconds["solve"])
-    seconds["regressor"] += rows
-    seconds["solve"] -= rows
-    return seconds
 
 
 class LeastSquaresSettings(InverseDynamicsSettings):
