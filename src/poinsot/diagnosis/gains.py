@@ -117,7 +117,15 @@ class TorqueGain(Explanation):
 
     def finding(self, case: Examination, explained: Explained) -> Finding | None:
         factor, std = float(np.exp(explained.nuisance[0])), float(explained.std[0])
-        if not self._is_determined(case, explained):
+        # far away the joint is alone: its torque says nothing of parameters that other joints share. Whatever else the
+        # model lacks makes a joint fit better alone, and then every large or small factor looks better than 1
+        effective, thin, candidate = case.effective_rows, case.thin, explained.candidate
+        alone = [
+            case.solve(candidate.change(thin, far, far), candidate.motion)
+            for far in explained.nuisance + np.log([[1 / self.alone], [self.alone]])
+        ]
+        least = min(misfit(each, effective) for each in alone)
+        if least - misfit(explained.solved, effective) <= self.determined:
             return None
         (joint,) = explained.candidate.where
         return self.cause.finding(
@@ -127,20 +135,6 @@ class TorqueGain(Explanation):
             f"Mend the unit or scale of the torque of {joint}, or gain in [drive].",
             joint,
         )
-
-    def _is_determined(self, case: Examination, explained: Explained) -> bool:
-        """Whether another factor, far away on either side, fits worse.
-
-        Far away the joint is alone: its torque says nothing of parameters that other joints share. Whatever else the
-        model lacks makes a joint fit better alone, and then every large or small factor looks better than 1.
-        """
-        effective, thin, candidate = case.effective_rows, case.thin, explained.candidate
-        alone = [
-            case.solve(candidate.change(thin, far, far), candidate.motion)
-            for far in explained.nuisance + np.log([[1 / self.alone], [self.alone]])
-        ]
-        least = min(misfit(each, effective) for each in alone)
-        return least - misfit(explained.solved, effective) > self.determined
 
     def unobservable(self, candidate: Candidate, size: float) -> Unchecked | None:
         if size < np.log1p(self.error):

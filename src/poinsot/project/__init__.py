@@ -7,7 +7,6 @@
     preparation   a recording on its way to signals: clock, delays, which cutoffs the motion asks for
     other_jobs    gains, and whole robots, that another job has found
     methods       one file each: settings, what it needs of the rest, a job -> the estimate
-    interrupts    what Ctrl-C interrupts, and when
     job           `Project`; `Job`, a project being solved; `identify` and `track`
 
 The keys of a section are the arguments of what it becomes.
