@@ -192,7 +192,10 @@ class _Reader:
     def log(self, name: str, contacts: ContactDetection | None) -> RobotLog:
         schedule = self._schedule(contacts)
         readings = (*self._joint_readings(), *self._frame_readings(), *self._standing_feet(schedule))
-        inputs = self._inputs()
+        # the first of them: a log may hold currents beside the torques made of them
+        effort = next((each for each in EFFORTS if self.recording.joints(each)), EFFORTS[0])
+        commands = self.parameters.drive.inputs
+        inputs = {name: effort if name in self.robot.joints else THRUST for name in commands}
         passive = self.robot.drive.passive
         command_noise = self.noise.of_commands(
             {name: "" if name in passive else quantity for name, quantity in inputs.items()}
@@ -273,13 +276,6 @@ class _Reader:
             sensor = ContactVelocity(self.robot, noise, contact.frame, isinstance(contact, SurfaceContact))
             found.append(Readings(sensor, np.where(closed[:, None], 0.0, np.full((1, sensor.size), np.nan))))
         return found
-
-    def _inputs(self) -> dict[str, str]:
-        """Quantity of each command: a rotor's thrust, or the first effort that joints have in this recording."""
-        # the first of them: a log may hold currents beside the torques made of them
-        effort = next((each for each in EFFORTS if self.recording.joints(each)), EFFORTS[0])
-        joints = self.robot.joints
-        return {name: effort if name in joints else THRUST for name in self.parameters.drive.inputs}
 
     def _commands(self, inputs: Mapping[str, str]) -> np.ndarray:
         """(S, inputs)."""
