@@ -192,7 +192,7 @@ class SemidefiniteLeastSquares:
             NotIdentifiable: as in `LeastSquares`.
         """
         started = time.perf_counter()
-        reduced = self._reduced(problem, progress=progress, stop=stop)
+        reduced = self._reduced(problem, progress, stop)
         system, target = reduced.system, reduced.target
         if stop_requested(stop):
             note = "Stopped before possible bodies were looked for: these are the values of least squares."
@@ -236,11 +236,7 @@ class SemidefiniteLeastSquares:
         )
 
     def _reduced(
-        self,
-        problem: InverseDynamics,
-        *,
-        progress: ProgressCallback | None = None,
-        stop: Stop | None = None,
+        self, problem: InverseDynamics, progress: ProgressCallback | None = None, stop: Stop | None = None
     ) -> _ReducedProblem:
         """The problem without its rows: least squares and what is known beside it."""
         least_squares = LeastSquares(self.weighting, rtol=self.rtol)
