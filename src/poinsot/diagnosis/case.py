@@ -297,15 +297,6 @@ class Examination:
                 cutoffs.append(float(np.max(cutoff)))
         return min(max(rates), *cutoffs)
 
-    @cached_property
-    def own_error(self) -> float:
-        """Residuals relative to torque at the estimate's own values, which constraints and priors hold."""
-        W, y = self.declared.dense.W, self.declared.dense.y
-        place = [self.problem.base.index(name) for name in self.estimate.names]
-        return float(
-            np.linalg.norm(y - W[:, :, place] @ self.estimate.values) / max(float(np.linalg.norm(y)), 1e-300)
-        )
-
     def solve(self, problem: InverseDynamics, motion: Hashable = None) -> Solved:
         """Each joint's residuals at unit variance; see the head of the file.
 

@@ -228,7 +228,7 @@ class DroppedTorque(RecordingCheck):
 
 
 def at_ends(values: np.ndarray, clipped: float = 0.005, crowded: float = 3.0) -> np.ndarray:
-    """(T,) samples at an end of the range where more of them crowd than beside it: `DroppedTorque`, its fields.
+    """(T,) samples at an end of the range where more of them crowd than beside it, see `DroppedTorque`.
 
     A command of few levels is always at one of them, and never beside it.
     """

@@ -154,24 +154,23 @@ class PoorFit(Check):
                 "See which joint and variable the residuals follow; check signs, units and the description.",
                 evidence=100 * error,
             )
-        yield from self._held_away(case)
+        # values that are not those of least squares: constraints, priors or a caller set them
+        dense, free = case.declared.dense, case.declared.relative_error
+        place = [case.problem.base.index(name) for name in case.estimate.names]
+        off = np.linalg.norm(dense.y - dense.W[:, :, place] @ case.estimate.values)
+        own = float(off) / max(float(np.linalg.norm(dense.y)), 1e-300)
+        if not own <= max(self.warning, self.held_away * free):  # NaN is not
+            yield Finding(
+                "poor-fit",
+                Severity.warning if own <= self.error else Severity.error,
+                f"The values of this estimate leave {100 * own:.3g} % of the torque unexplained, those of least "
+                f"squares {100 * free:.3g} %."
+                if np.isfinite(own)
+                else "Values of this estimate are not finite.",
+                "Mend what holds them away from least squares: constraints, priors, or values that were replaced.",
+                evidence=100 * own if np.isfinite(own) else 1e9,
+            )
         yield from terms
-
-    def _held_away(self, case: Examination) -> Iterator[Finding]:
-        """Values that are not those of least squares: constraints, priors or a caller set them."""
-        own, free = case.own_error, case.declared.relative_error
-        if own <= max(self.warning, self.held_away * free):
-            return
-        yield Finding(
-            "poor-fit",
-            Severity.warning if own <= self.error else Severity.error,
-            f"The values of this estimate leave {100 * own:.3g} % of the torque unexplained, those of least squares "
-            f"{100 * free:.3g} %."
-            if np.isfinite(own)
-            else "Values of this estimate are not finite.",
-            "Mend what holds them away from least squares: constraints, priors, or values that were replaced.",
-            evidence=100 * own if np.isfinite(own) else 1e9,
-        )
 
     def _terms(self, case: Examination, solved: Solved) -> Iterator[Finding]:
         q, v = case.joint_motion
