@@ -217,8 +217,9 @@ class Alignment(Check):
         if not (explained.gain > self.margin and explained.shown > self.margin):
             return None
         x, std = explained.nuisance, explained.std
-        # a single nuisance that differs from zero by no more than its uncertainty says nothing
-        if not self._explains(case, explained) or (len(x) == 1 and abs(x[0]) < self.significant * std[0]):
+        # a single nuisance must differ from zero by more than its uncertainty
+        certain = len(x) != 1 or abs(x[0]) >= self.significant * std[0]
+        if not (certain and self._explains(case, explained)):
             return None
         if (finding := explained.candidate.explanation.finding(case, explained)) is None:
             return None

@@ -125,7 +125,7 @@ class TorqueGain(Explanation):
             for far in explained.nuisance + np.log([[1 / self.alone], [self.alone]])
         ]
         least = min(misfit(each, effective) for each in alone)
-        if least - misfit(explained.solved, effective) <= self.determined:
+        if not least - misfit(explained.solved, effective) > self.determined:
             return None
         (joint,) = explained.candidate.where
         return self.cause.finding(
