@@ -240,14 +240,9 @@ class Project:
                 order = [robot.joints.index(joint) for joint in run.recording.joints("position")]
                 # Joints of which no position was recorded cannot be mapped; then speeds stay at the motors' side.
                 complete = len(order) == len(robot.joints)
-                yield (
-                    run,
-                    {
-                        "limits": robot.velocity_limits if complete or robot.drive.side == "joint" else None,
-                        "velocity_map": robot.train.velocity_map[np.ix_(order, order)] if complete else None,
-                        "passive": robot.drive.passive,
-                    },
-                )
+                limits = robot.velocity_limits if complete or robot.drive.side == "joint" else None
+                velocity_map = robot.train.velocity_map[np.ix_(order, order)] if complete else None
+                yield run, {"limits": limits, "velocity_map": velocity_map, "passive": robot.drive.passive}
 
     def identify(
         self,
