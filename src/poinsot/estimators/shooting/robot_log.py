@@ -210,7 +210,6 @@ class _Reader:
         if first is not None:
             arrival = GaussianPrior.from_covariance(guess[0], np.repeat(np.square(first), n))
         process_noise = np.concatenate([np.zeros(n), self.noise.of_speeds(self.robot)])
-        effort = next((each for each in inputs.values() if each != THRUST), EFFORTS[0])
         return RobotLog(name, stages, process_noise, command_noise, arrival, guess, effort)
 
     def _values(self, channels: Sequence[str]) -> np.ndarray:
