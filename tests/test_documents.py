@@ -26,7 +26,6 @@ from poinsot.project import settings
 from poinsot.project.methods import (
     METHODS,
     MethodSettings,
-    body_constraints,
     find_method,
     impacts,
     payload,
@@ -193,9 +192,9 @@ SECTIONS = {
     "`noise` of a tracker": (impacts.TrackerNoiseSettings, ()),
     "`center_of_mass` of a load": (payload.PointPriorSettings, ()),
     "`[method.constraints]`": (semidefinite.ConstraintsSettings, ()),
-    "One of `bodies`": (body_constraints.BodyConstraintSettings, ()),
-    "A region": (body_constraints.RegionSettings, ()),
-    "`inside`": (body_constraints.EllipsoidSettings, ()),
+    "One of `bodies`": (semidefinite.BodyConstraintSettings, ()),
+    "A region": (semidefinite.RegionSettings, ()),
+    "`inside`": (semidefinite.EllipsoidSettings, ()),
     "`[priors]`": (settings.PriorSettings, ()),
     "`[output]`": (settings.OutputSettings, ()),
 }

@@ -9,8 +9,7 @@ import pytest
 
 from poinsot.estimate import Body
 from poinsot.inertia.parameters import from_physical, pseudo_inertia
-from poinsot.report.figures import ellipsoid_grid
-from poinsot.report.figures.ellipsoids import COARSE, FEW, FINE, SHADES, unit_sphere
+from poinsot.report.figures.ellipsoids import COARSE, FEW, FINE, SHADES, ellipsoid_grid, unit_sphere
 from poinsot.report.verdicts import origin
 
 

@@ -13,8 +13,13 @@ from poinsot.regression.excitation.design import OptimalExcitation
 from poinsot.regression.excitation.problem import excitation_problem
 from poinsot.regression.excitation.search import Search
 from poinsot.regression.excitation.trajectory import FourierSeries
-from poinsot.report.excite_page import expectations, hopeless, write_excitation_page
-from poinsot.report.figures.motion import motion_figure, motion_grid
+from poinsot.report.excite_page import (
+    expectations,
+    hopeless,
+    motion_figure,
+    motion_grid,
+    write_excitation_page,
+)
 from references import arm_with_shapes
 
 

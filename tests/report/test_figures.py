@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poinsot.report.figures import (
+from poinsot.report.figures.curves import (
     autocorrelation_grid,
     channel_figure,
     effort_figure,
     effort_grid,
-    interval_grid,
+    white_band,
 )
-from poinsot.report.figures.curves import white_band
+from poinsot.report.figures.intervals import interval_grid
 from poinsot.report.figures.style import rounded
 from poinsot.report.figures.thinning import end_to_end, line, thinned
 from poinsot.report.numbers import significant

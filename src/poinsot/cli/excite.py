@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -119,8 +118,17 @@ def excite(
     ] = None,
 ) -> None:
     """Design the most informative motion of a robot, within its limits and free of collisions."""
+    from ..io.writing import check_suffix
+
     with sentences(), progress() as say:
-        outputs = Outputs.check(out, report, json, data)
+        # A folder may have a dot in its name.
+        file, folder = (out, None) if out is not None and out.suffix and not out.is_dir() else (None, out)
+        if file is not None:
+            check_suffix(file)
+            check_output(file, None)
+        check_outputs(data, folder, json)
+        if report is not None:
+            check_output(report, folder)
         say("reading the robot")
         from ..models.collisions import Surroundings
         from ..regression.excitation.checkpoint import read_checkpoint
@@ -163,69 +171,40 @@ def excite(
             clearance_m=clearance,
         )
         state = None if resume is None else read_checkpoint(resume, problem, method)
-        found = _search(method, problem, state, outputs.checkpoint, say)
-        outputs.deliver(found, say)
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """Paths of the outputs.
-
-    Args:
-        file: of the motion alone. folder: for everything. report: of the page. json: as for every verb.
-    """
-
-    file: Path | None
-    folder: Path | None
-    report: Path | None
-    json: str | None
-
-    @classmethod
-    def check(cls, out: Path | None, report: Path | None, json: str | None, data: Path | None) -> Outputs:
-        """Read the options, and check that all outputs can be written."""
-        from ..io.writing import check_suffix
-
-        # A folder may have a dot in its name.
-        file, folder = (out, None) if out is not None and out.suffix and not out.is_dir() else (None, out)
+        # Beside the motion; none where nothing is written.
+        checkpoint = None if folder is None else folder / "excite.checkpoint"
         if file is not None:
-            check_suffix(file)
-            check_output(file, None)
-        check_outputs(data, folder, json)
-        if report is not None:
-            check_output(report, folder)
-        return cls(file, folder, report, json)
+            checkpoint = file.with_suffix(".checkpoint")
+        found = _search(method, problem, state, checkpoint, say)
+        _deliver(found, file, folder, report, json, say)
 
-    @property
-    def checkpoint(self) -> Path | None:
-        """Path of the checkpoint, beside the motion; None where nothing is written."""
-        if self.file is not None:
-            return self.file.with_suffix(".checkpoint")
-        return None if self.folder is None else self.folder / "excite.checkpoint"
 
-    def deliver(self, found: Excitation, say: Callable[[str], None]) -> None:
-        """Write and print."""
-        from ..io.writing import output_folder
+def _deliver(
+    found: Excitation,
+    file: Path | None,
+    folder: Path | None,
+    report: Path | None,
+    json: str | None,
+    say: Callable[[str], None],
+) -> None:
+    """Write and print."""
+    from ..io.writing import output_folder
 
-        def page(path: Path) -> None:
-            say("writing the page")
-            from ..report.excite_page import write_excitation_page
+    def page(path: Path) -> None:
+        say("writing the page")
+        from ..report.excite_page import write_excitation_page
 
-            write_excitation_page(found, path)
+        write_excitation_page(found, path)
 
-        if self.folder is not None:
-            output_folder(self.folder)  # the page may belong there
-        if self.file is not None:
-            found.write(self.file)
-        if self.report is not None:
-            page(self.report)
-        deliver(
-            found.as_json(),
-            RESULT,
-            {TRAJECTORY: found.write, PAGE: page},
-            self.folder,
-            self.json,
-            lambda: _print(found, [str(path) for path in (self.file, self.report) if path is not None]),
-        )
+    if folder is not None:
+        output_folder(folder)  # the page may belong there
+    if file is not None:
+        found.write(file)
+    if report is not None:
+        page(report)
+    written = [str(path) for path in (file, report) if path is not None]
+    contents = {TRAJECTORY: found.write, PAGE: page}
+    deliver(found.as_json(), RESULT, contents, folder, json, lambda: _print(found, written))
 
 
 def _search(

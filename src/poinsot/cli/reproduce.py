@@ -96,11 +96,7 @@ def reproduce(
 
 
 def load_case(name: str) -> Case:
-    """The case of this name among all that are installed.
-
-    Raises:
-        InvalidMethod: if no cases are installed, saying how to install them, or none has this name.
-    """
+    """The case of this name among all that are installed."""
     from importlib.metadata import entry_points
 
     # Loading one imports its case and nothing of the others.

@@ -52,6 +52,7 @@ def track(
         # Lines and one object of many lines in the same stream could not be separated again.
         if publish == "-" and json == "-":
             raise InvalidMethod("--publish and --json cannot both go to standard output")
+        from ..io.results import identify_json
         from ..io.writing import output_folder
         from ..project import Project
         from ..project import track as run
@@ -71,9 +72,11 @@ def track(
                     write(line)
 
         tracking = run(project, data, stream=stream, follow=follow, on_sample=publish_sample, progress=say)
-        output = project.settings.output
+        output, content = project.settings.output, identify_json(tracking.estimate)
+        # of schema `poinsot.track/1` the run's keys stand at the top
+        content |= content.pop("tracking") | {"schema": "poinsot.track/1"}
         shell.deliver(
-            track_json(tracking),
+            content,
             output.result,
             {output.report: partial(shell.report_page, project, tracking.estimate, say)},
             out,
@@ -135,16 +138,6 @@ def published_line(tracked: Tracked, tracker: Tracker) -> dict[str, Any]:
             )
         ],
     }
-
-
-def track_json(tracking: Tracking) -> dict[str, Any]:
-    """Schema `poinsot.track/1`: the estimate at the end as in `poinsot.identify/1`, and the run that led to it."""
-    from ..io.results import identify_json
-
-    content = identify_json(tracking.estimate)
-    # Its keys stand at the top here.
-    run = content.pop("tracking")
-    return {**content, **run, "schema": "poinsot.track/1"}
 
 
 def _print(tracking: Tracking) -> None:

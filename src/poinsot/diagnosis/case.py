@@ -27,7 +27,7 @@ from ..recording import EFFORTS, Recording
 from ..regression.inverse_dynamics import InverseDynamics, Part
 from ..signals.decimation import PASSBAND, Decimation
 from ..signals.signals import Signals
-from .description import Described
+from .description import described_base
 
 SAMPLES_PER_ROW = 6
 """Thinned samples to a row: motion has 2 to 5 times the bandwidth of the rows, and products have twice as much."""
@@ -186,10 +186,7 @@ class Solved(Regression):
     @cached_property
     def disagreement(self) -> float:
         """With the description, (nu + b)/2 log(1 + Q/nu) with Q = (beta - beta0)^T (S + C)^-1 (beta - beta0)."""
-        described = Described(self.problem)
-        if not described.says_something:
-            return 0.0
-        alone, beta0, S = described.base(self.problem.base)
+        alone, beta0, S = described_base(self.problem)
         if not alone.any():
             return 0.0
         e, M = self.theta[alone] - beta0, S + self.covariance[np.ix_(alone, alone)] * self.inflation
@@ -299,15 +296,6 @@ class Examination:
             if (cutoff := getattr(signals.method, "cutoff_hz", None)) is not None:
                 cutoffs.append(float(np.max(cutoff)))
         return min(max(rates), *cutoffs)
-
-    @cached_property
-    def own_error(self) -> float:
-        """Residuals relative to torque at the estimate's own values, which constraints and priors hold."""
-        W, y = self.declared.dense.W, self.declared.dense.y
-        place = [self.problem.base.index(name) for name in self.estimate.names]
-        return float(
-            np.linalg.norm(y - W[:, :, place] @ self.estimate.values) / max(float(np.linalg.norm(y)), 1e-300)
-        )
 
     def solve(self, problem: InverseDynamics, motion: Hashable = None) -> Solved:
         """Each joint's residuals at unit variance; see the head of the file.

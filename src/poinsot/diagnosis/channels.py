@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -39,7 +39,6 @@ def only(joint: int, value: float, count: int) -> np.ndarray:
     return np.where(np.arange(count) == joint, value, 1.0)
 
 
-@dataclass(frozen=True)
 class Sign(Explanation):
     """Each joint's torque, position, or both negated."""
 
@@ -72,7 +71,6 @@ class Sign(Explanation):
         )
 
 
-@dataclass(frozen=True)
 class SwappedChannels(Explanation):
     """Each pair of torque channels, of position channels, and of both."""
 
@@ -115,7 +113,6 @@ class SwappedChannels(Explanation):
         )
 
 
-@dataclass(frozen=True)
 class AngleUnit(Explanation):
     """All positions, and those of each joint, in the other of degrees and radians."""
 
@@ -142,7 +139,6 @@ class AngleUnit(Explanation):
         )
 
 
-@dataclass(frozen=True)
 class Reduction(Explanation):
     """Positions, torques, or both, are the joint's already, and the reduction is applied to them."""
 

@@ -179,7 +179,6 @@ def correct(
     *,
     delay: bool = False,
     names: Sequence[str] = (),
-    largest_s: float = LARGEST_S,
 ) -> tuple[InverseDynamics, Corrections]:
     """The problem with delays, zeros and offsets taken out of its recordings, and what they are.
 
@@ -188,7 +187,6 @@ def correct(
         per_recording: `"delay"`, `"zero"` and `"offset"`, of all joints, or of one, as `"zero.elbow"`.
         delay: whether all efforts together may be late by one delay.
         names: of the recordings, for messages.
-        largest_s: delays to either side that are looked for.
 
     Raises:
         InvalidMethod: if there is no such quantity or joint.
@@ -202,7 +200,7 @@ def correct(
         raise InvalidSignals(
             "one recording has no differences: give a second one, or leave per_recording out"
         )
-    case, explained = best_differences(problem, which, largest_s)
+    case, explained = best_differences(problem, which, LARGEST_S)
     values, solved = explained.nuisance, explained.solved
     stds, growth = _uncertainty(solved, explained.candidate.derivatives(solved, case.thin, values))
     rows = tuple(
@@ -226,11 +224,7 @@ def longest_delay(problem: InverseDynamics, largest_s: float) -> float:
 def best_differences(
     problem: InverseDynamics, which: Sequence[Nuisance], largest_s: float
 ) -> tuple[Examination, Explained]:
-    """The nuisances that fit best, and what they are compared with.
-
-    Raises:
-        InvalidSignals: if a delay is at the end of the range.
-    """
+    """The nuisances that fit best, and what they are compared with."""
     # rows as those of `thin`, but of all samples: a motion with fewer cannot be moved so exactly
     case = Examination(None, problem, mapped(problem, lambda s: s if s.decimation else thinned(s)))
     longest = longest_delay(problem, largest_s)

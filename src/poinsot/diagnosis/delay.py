@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,18 +26,14 @@ def one_undelayed(signals: Signals, delay_s: float, joint: int) -> JointSamples:
     return tau
 
 
-@dataclass(frozen=True)
 class TorqueDelay(Explanation):
     """One delay of all torques, and one of each joint's.
 
-    Args:
+    Class variables:
         warning_deg, error_deg: phase that the delay makes at the highest frequency of the rows.
-        largest_s: of the search, to either side.
     """
 
-    warning_deg: float = 6.0
-    error_deg: float = 30.0
-    largest_s: float = LARGEST_S
+    warning_deg, error_deg = 6.0, 30.0
 
     cause = Cause(
         "delay",
@@ -50,7 +46,7 @@ class TorqueDelay(Explanation):
             return
         joints, rate = joints_of(case.thin), max(each.rate_hz for each in recordings_of(case.thin))
         together = replace(
-            differences([Nuisance("delay")], longest_delay(case.thin, self.largest_s)),
+            differences([Nuisance("delay")], longest_delay(case.thin, LARGEST_S)),
             explanation=self,
             step=min(0.2 / rate, 1e-3),
             matters=self.warning_deg / 360 / case.highest_hz,

@@ -11,66 +11,48 @@ not described, and base parameters that contain a rotor's inertia are compared w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
 
 from ..arrays import Matrix, Vector
 from ..parameters import INERTIAL_SYMBOLS
-from ..regression.base_parameters import BaseParameters
 from ..regression.inverse_dynamics import InverseDynamics
 
 TEN = len(INERTIAL_SYMBOLS)
 
 
-@dataclass(frozen=True, eq=False)
-class Described:
-    """The description's inertial parameters as a prior.
+FACTOR, DIRECTION_DEG, RADIUS = 2.0, 30.0, 0.5
+"""To which masses and directions of centres of mass are known, and the part of a body's radius of gyration by which its
+centre of mass may be off besides."""
 
-    Args:
-        problem: of whose robot.
-        factor: to which masses are known.
-        direction_deg: to which directions of centres of mass are known.
-        radius: part of a body's radius of gyration by which its centre of mass may be off besides.
+
+def described_base(problem: InverseDynamics, radius: float = RADIUS) -> tuple[np.ndarray, Vector, Matrix]:
+    """Which base parameters are the bodies' alone (b,), their described values and covariance.
+
+    None are where the description gives no link a mass; `radius` in place of `RADIUS`.
     """
+    bodies, K = problem.robot.inertials, problem.base.map
+    alone = (np.abs(K[:, bodies.size :]) == 0).all(axis=1) & (np.abs(K[:, : bodies.size]) > 0).any(axis=1)
+    alone &= bool(np.any(bodies[:, 0] > 0))
+    A = K[alone, : bodies.size]
+    return alone, A @ bodies.ravel(), A @ _covariance(bodies, radius) @ A.T
 
-    problem: InverseDynamics
-    factor: float = 2.0
-    direction_deg: float = 30.0
-    radius: float = 0.5
 
-    @property
-    def says_something(self) -> bool:
-        """Whether any link has a mass in the description."""
-        return bool(np.any(self.problem.robot.inertials[:, 0] > 0))
-
-    @cached_property
-    def covariance(self) -> Matrix:
-        """(10 l, 10 l) S."""
-        bodies = self.problem.robot.inertials
-        known = bodies[bodies[:, 0] > 0]
-        s = np.log(self.factor)
-        S = np.zeros((bodies.size, bodies.size))
-        if not len(known):
-            return S
-        mean_mass, mean_radius = float(known[:, 0].mean()), max(map(_radius, known))
-        for k, pi in enumerate(bodies):
-            m, r = (pi[0], _radius(pi)) if pi[0] > 0 else (mean_mass, mean_radius)
-            c = np.linalg.norm(pi[1:4]) / m
-            shift = np.tan(np.radians(self.direction_deg)) * c + self.radius * r
-            own = np.concatenate([[s * m], np.full(3, m * shift), np.full(6, s * m * (r**2 + c**2))])
-            block = slice(TEN * k, TEN * (k + 1))
-            S[block, block] = s**2 * np.outer(pi, pi) + np.diag(own**2)
+def _covariance(bodies: np.ndarray, radius: float) -> Matrix:
+    """(10 l, 10 l) S."""
+    known = bodies[bodies[:, 0] > 0]
+    s = np.log(FACTOR)
+    S = np.zeros((bodies.size, bodies.size))
+    if not len(known):
         return S
-
-    def base(self, base: BaseParameters) -> tuple[np.ndarray, Vector, Matrix]:
-        """Which base parameters are the bodies' alone (b,), their described values and covariance."""
-        bodies = self.problem.robot.inertials
-        K = base.map
-        alone = (np.abs(K[:, bodies.size :]) == 0).all(axis=1) & (np.abs(K[:, : bodies.size]) > 0).any(axis=1)
-        A = K[alone, : bodies.size]
-        return alone, A @ bodies.ravel(), A @ self.covariance @ A.T
+    mean_mass, mean_radius = float(known[:, 0].mean()), max(map(_radius, known))
+    for k, pi in enumerate(bodies):
+        m, r = (pi[0], _radius(pi)) if pi[0] > 0 else (mean_mass, mean_radius)
+        c = np.linalg.norm(pi[1:4]) / m
+        shift = np.tan(np.radians(DIRECTION_DEG)) * c + radius * r
+        own = np.concatenate([[s * m], np.full(3, m * shift), np.full(6, s * m * (r**2 + c**2))])
+        block = slice(TEN * k, TEN * (k + 1))
+        S[block, block] = s**2 * np.outer(pi, pi) + np.diag(own**2)
+    return S
 
 
 def _radius(pi: Vector) -> float:

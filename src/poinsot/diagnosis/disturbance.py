@@ -10,7 +10,6 @@ exceeds chi2_nu(1 - alpha / (n m)) / median chi2_nu by chance in a share alpha o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import chdtri
@@ -20,11 +19,10 @@ from .case import Examination, Solved, correlations
 from .check import Cause, Check
 
 
-@dataclass(frozen=True)
 class Disturbance(Check):
     """Residuals in one stretch against those in the others, joint by joint.
 
-    Args:
+    Class variables:
         stretches: how many, each tried by itself.
         alpha: false alarms of noise, a recording.
         times: rms of the stretch over that of all others, at least, with parameters from the others: friction that is
@@ -35,13 +33,13 @@ class Disturbance(Check):
         large: relative error of the joint from which it is an error.
     """
 
-    stretches: tuple[int, ...] = (10, 20)
-    alpha: float = 1e-3
-    times: float = 3.0
-    matters: float = 0.15
-    falls: float = 0.5
-    fits: float = 0.15
-    large: float = 0.1
+    stretches = (10, 20)
+    alpha = 1e-3
+    times = 3.0
+    matters = 0.15
+    falls = 0.5
+    fits = 0.15
+    large = 0.1
 
     of_samples = True
     causes = (

@@ -11,7 +11,7 @@ grave zeros are: where it predicts torque, they are wrong however short they las
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -42,20 +42,18 @@ def measured_efforts(recording: Recording) -> Iterator[tuple[str, str, np.ndarra
                 yield quantity, joint, tau
 
 
-@dataclass(frozen=True)
 class Outliers(RecordingCheck):
     """Spikes of the raw torque.
 
-    Args:
+    Class variables:
         spread: a spike is further from its neighbours than this many times the 95 % quantile of |r|; of normal noise
             that is 20 standard deviations, and drives that switch directions stay below.
         warning, error: energy that spikes leave in the rows, relative to that of the torque, where the residual of a
             good fit is about .001: as large as that, or ten times as much.
     """
 
-    spread: float = 10.0
-    warning: float = 1e-3
-    error: float = 1e-2
+    spread = 10.0
+    warning, error = 1e-3, 1e-2
 
     causes = (
         Cause(
@@ -99,11 +97,10 @@ def readings(at: np.ndarray) -> int:
     return sum(length - 2 if length > 2 else length for length in lengths)
 
 
-@dataclass(frozen=True)
 class DroppedTorque(RecordingCheck):
     """Runs of one value.
 
-    Args:
+    Class variables:
         shortest_s: of a run [s].
         times: longer than the longest run that repeated readings make by chance, by this factor. With p the share of
             readings that repeat the one before, N of them make a run of log N / log(1/p) once.
@@ -117,14 +114,14 @@ class DroppedTorque(RecordingCheck):
             its residuals there.
     """
 
-    shortest_s: float = 0.02
-    times: float = 3.0
-    moves: float = 0.01
-    clipped: float = 0.005
-    crowded: float = 3.0
-    same: float = 1e-6
-    error: float = 0.01
-    contradicts: float = 3.0
+    shortest_s = 0.02
+    times = 3.0
+    moves = 0.01
+    clipped = 0.005
+    crowded = 3.0
+    same = 1e-6
+    error = 0.01
+    contradicts = 3.0
 
     causes = (
         Cause(
@@ -231,7 +228,7 @@ class DroppedTorque(RecordingCheck):
 
 
 def at_ends(values: np.ndarray, clipped: float = 0.005, crowded: float = 3.0) -> np.ndarray:
-    """(T,) samples at an end of the range where more of them crowd than beside it: `DroppedTorque`, its fields.
+    """(T,) samples at an end of the range where more of them crowd than beside it, see `DroppedTorque`.
 
     A command of few levels is always at one of them, and never beside it.
     """

@@ -53,18 +53,16 @@ class Assumptions:
     unchecked: tuple[Unchecked, ...]
 
 
-@dataclass(frozen=True)
 class StatedNoise(Check):
     """Residuals against the noise that was stated.
 
-    Args:
+    Class variables:
         warning, error: root mean square in stated standard deviations.
         doubtful: chi-square per degree of freedom, or one over it.
     """
 
-    warning: float = 1.5
-    error: float = 5.0
-    doubtful: float = 1.5
+    warning, error = 1.5, 5.0
+    doubtful = 1.5
 
     causes = (STATED,)
 
@@ -85,18 +83,16 @@ class StatedNoise(Check):
                     yield STATED.finding(severity_of(rms, self.warning, self.error), said, "", name, rms)
 
 
-@dataclass(frozen=True)
 class PriorSurprise(Check):
     """Posteriors against their priors.
 
-    Args:
+    Class variables:
         warning, error: distance of one, in the prior's standard deviations.
         chance: probability of the distance of all together.
     """
 
-    warning: float = 3.0
-    error: float = 5.0
-    chance: float = 1e-4
+    warning, error = 3.0, 5.0
+    chance = 1e-4
 
     causes = (SURPRISE,)
 
@@ -114,11 +110,10 @@ class PriorSurprise(Check):
             yield SURPRISE.finding(Severity.warning, said, evidence=rms)
 
 
-@dataclass(frozen=True)
 class AssumedNoise(Check):
     """Values that an assumed noise level decides, and not the data.
 
-    Args:
+    Class variables:
         warning, error: moves with three times or a third of a level, in half-widths of the 95 % interval: two estimates
             of the same readings that are both right differ by less than a width (Hausman 1978).
         large: part of the value, or of the body's mass and largest moment, from which a move is an error.
@@ -127,12 +122,11 @@ class AssumedNoise(Check):
         confirmed: factor to which the residuals of a sensor must agree with its level: then it is not assumed.
     """
 
-    warning: float = 2.0
-    error: float = 4.0
-    large: float = 0.3
-    significant: float = 4.0
-    too_small: float = 2.0
-    confirmed: float = 1.5
+    warning, error = 2.0, 4.0
+    large = 0.3
+    significant = 4.0
+    too_small = 2.0
+    confirmed = 1.5
 
     causes = (ASSUMED,)
 

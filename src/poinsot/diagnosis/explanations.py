@@ -136,6 +136,8 @@ class Alignment(Check):
 
     Args:
         explanations: to compare.
+
+    Class variables:
         margin: log-likelihood by which a defect must explain better than none. exp(-12) is 1 in 160 000: a hundred
             candidates a recording stay below 1 in 1000.
         ambiguous: log-likelihood below which two explanations are told apart by nobody.
@@ -150,14 +152,14 @@ class Alignment(Check):
     """
 
     explanations: tuple[Explanation, ...]
-    margin: float = 12.0
-    ambiguous: float = 6.0
-    significant: float = 4.0
-    explains: float = 0.1
-    effect: float = 0.02
-    of_one: float = 0.3
-    left: float = 0.5
-    bad_fit: float = 0.15
+    margin = 12.0
+    ambiguous = 6.0
+    significant = 4.0
+    explains = 0.1
+    effect = 0.02
+    of_one = 0.3
+    left = 0.5
+    bad_fit = 0.15
 
     @property
     def causes(self) -> tuple[Cause, ...]:  # type: ignore[override]
@@ -210,16 +212,14 @@ class Alignment(Check):
         of_one = sized and own < 1 - self.of_one
         return own < 1 - self.explains and (of_one or left < 1 - self.effect)
 
-    def _is_certain(self, explained: Explained) -> bool:
-        """Whether a single nuisance differs from zero by more than its uncertainty."""
-        x, std = explained.nuisance, explained.std
-        return len(x) != 1 or bool(abs(x[0]) >= self.significant * std[0])
-
     def _finding(self, case: Examination, explained: Explained) -> Finding | None:
         """What an explanation says, if it explains enough and is certain."""
         if not (explained.gain > self.margin and explained.shown > self.margin):
             return None
-        if not (self._explains(case, explained) and self._is_certain(explained)):
+        x, std = explained.nuisance, explained.std
+        # a single nuisance must differ from zero by more than its uncertainty
+        certain = len(x) != 1 or abs(x[0]) >= self.significant * std[0]
+        if not (certain and self._explains(case, explained)):
             return None
         if (finding := explained.candidate.explanation.finding(case, explained)) is None:
             return None

@@ -5,8 +5,7 @@ A rigid model with friction leaves 1 % of a simulated torque, 4 to 10 % of an in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -20,15 +19,14 @@ POSSIBLE_BODIES = "Write in [method] the name of the method that finds possible 
 """Remedy; `project/methods` puts the line to write in its place."""
 
 
-@dataclass(frozen=True)
 class TorqueNoise(Check):
     """Explained variance of each joint, about its mean.
 
-    Args:
+    Class variables:
         error: adjusted R^2 below which the torque of a joint is noise.
     """
 
-    error: float = 0.2
+    error = 0.2
 
     causes = (
         Cause(
@@ -60,19 +58,16 @@ class TorqueNoise(Check):
             )
 
 
-@dataclass(frozen=True)
 class HeldOutError(Check):
     """Relative error on held-out recordings against that of the fit.
 
-    Args:
+    Class variables:
         warning_times, error_times: how many times the fit's error.
         warning, error: relative errors below which it does not matter.
     """
 
-    warning_times: float = 2.5
-    error_times: float = 5.0
-    warning: float = 0.05
-    error: float = 0.25
+    warning_times, error_times = 2.5, 5.0
+    warning, error = 0.05, 0.25
 
     causes = (
         Cause(
@@ -110,33 +105,26 @@ class HeldOutError(Check):
             )
 
 
-@dataclass(frozen=True)
 class PoorFit(Check):
     """The relative error, and which variable explains residuals.
 
-    Args:
+    Class variables:
         warning, error: relative errors of all joints together.
         explains: part of a joint's squared residuals that a variable must explain to be named.
         smallest: part of a joint's torque (rms) that it must be.
         friction: the same of its speed, for a warning: no law of two parameters is better.
         alone: the same of any variable, for a warning, whether parameters move with it or predictions alone.
         moved: standard deviations by which parameters must move with it for a warning.
-        large: of each variable, part of a joint's torque from which it is an error. What depends on position is in part
-            taken for gravity, and nobody knows how much.
         held_away: times the error of least squares that the estimate's own values may leave.
     """
 
-    warning: float = 0.1
-    error: float = 0.35
-    explains: float = 0.25
-    smallest: float = 0.02
-    friction: float = 0.05
-    alone: float = 0.05
-    moved: float = 4.0
-    large: Mapping[str, float] = field(
-        default_factory=lambda: {POSITION: 0.05, SPEED: 0.1, TIME: 0.1, NOTHING: 0.1}
-    )
-    held_away: float = 1.5
+    warning, error = 0.1, 0.35
+    explains = 0.25
+    smallest = 0.02
+    friction = 0.05
+    alone = 0.05
+    moved = 4.0
+    held_away = 1.5
 
     causes = (
         Cause(
@@ -166,24 +154,23 @@ class PoorFit(Check):
                 "See which joint and variable the residuals follow; check signs, units and the description.",
                 evidence=100 * error,
             )
-        yield from self._held_away(case)
+        # values that are not those of least squares: constraints, priors or a caller set them
+        dense, free = case.declared.dense, case.declared.relative_error
+        place = [case.problem.base.index(name) for name in case.estimate.names]
+        off = np.linalg.norm(dense.y - dense.W[:, :, place] @ case.estimate.values)
+        own = float(off) / max(float(np.linalg.norm(dense.y)), 1e-300)
+        if not own <= max(self.warning, self.held_away * free):  # NaN is not
+            yield Finding(
+                "poor-fit",
+                Severity.warning if own <= self.error else Severity.error,
+                f"The values of this estimate leave {100 * own:.3g} % of the torque unexplained, those of least "
+                f"squares {100 * free:.3g} %."
+                if np.isfinite(own)
+                else "Values of this estimate are not finite.",
+                "Mend what holds them away from least squares: constraints, priors, or values that were replaced.",
+                evidence=100 * own if np.isfinite(own) else 1e9,
+            )
         yield from terms
-
-    def _held_away(self, case: Examination) -> Iterator[Finding]:
-        """Values that are not those of least squares: constraints, priors or a caller set them."""
-        own, free = case.own_error, case.declared.relative_error
-        if own <= max(self.warning, self.held_away * free):
-            return
-        yield Finding(
-            "poor-fit",
-            Severity.warning if own <= self.error else Severity.error,
-            f"The values of this estimate leave {100 * own:.3g} % of the torque unexplained, those of least squares "
-            f"{100 * free:.3g} %."
-            if np.isfinite(own)
-            else "Values of this estimate are not finite.",
-            "Mend what holds them away from least squares: constraints, priors, or values that were replaced.",
-            evidence=100 * own if np.isfinite(own) else 1e9,
-        )
 
     def _terms(self, case: Examination, solved: Solved) -> Iterator[Finding]:
         q, v = case.joint_motion
@@ -207,33 +194,41 @@ class PoorFit(Check):
             moved = float(np.max(np.abs(shift) / own_std))
             severity = Severity.note
             if part > self.alone or (moved > self.moved and (best != SPEED or part > self.friction)):
-                severity = Severity.error if part > self.large[best] else Severity.warning
+                severity = Severity.error if part > TERMS[best][1] else Severity.warning
             yield Finding(
                 "missing-term",
                 severity,
-                f"{EFFORTS[best]} at joint {joint}: residuals follow {best}, which explains {100 * share:.3g} % of "
+                f"{TERMS[best][0]} at joint {joint}: residuals follow {best}, which explains {100 * share:.3g} % of "
                 f"their squares, {100 * part:.2g} % of the torque; a term for it would move parameters by up to "
                 f"{moved:.2g} standard deviations.",
-                REMEDIES[best].format(joint=joint),
+                TERMS[best][2].format(joint=joint),
                 joint,
                 evidence=100 * part,
             )
 
 
-EFFORTS = {
-    POSITION: "A position-dependent effort",
-    SPEED: "Another law of friction",
-    TIME: "An effort that changes with time",
-    NOTHING: "A constant effort",
+TERMS = {
+    POSITION: (
+        "A position-dependent effort",
+        0.05,
+        "Something that depends on position is missing (a spring, a counterbalance, ripple, a cable): "
+        'write [[robot.efforts]] law = "spring", "counterbalance", "ripple" or "known", with joint = "{joint}".',
+    ),
+    SPEED: (
+        "Another law of friction",
+        0.1,
+        "Friction is not viscous and Coulomb here: try another law in [friction].",
+    ),
+    TIME: (
+        "An effort that changes with time",
+        0.1,
+        "Something drifts (friction that warms, an offset): identify from a part with between_s, or write "
+        '[[robot.efforts]] law = "warming-friction", joint = "{joint}" where a temperature was recorded.',
+    ),
+    NOTHING: ("A constant effort", 0.1, "Write offset = true in [friction]."),
 }
-REMEDIES = {
-    POSITION: "Something that depends on position is missing (a spring, a counterbalance, ripple, a cable): "
-    'write [[robot.efforts]] law = "spring", "counterbalance", "ripple" or "known", with joint = "{joint}".',
-    SPEED: "Friction is not viscous and Coulomb here: try another law in [friction].",
-    TIME: "Something drifts (friction that warms, an offset): identify from a part with between_s, or write "
-    '[[robot.efforts]] law = "warming-friction", joint = "{joint}" where a temperature was recorded.',
-    NOTHING: "Write offset = true in [friction].",
-}
+"""Of each variable: what follows it, the part of a joint's torque from which it is an error (what depends on position
+is in part taken for gravity, and nobody knows how much), and the remedy."""
 
 
 def _variables(q: np.ndarray, v: np.ndarray) -> dict[str, list[np.ndarray]]:

@@ -13,7 +13,7 @@ A load is as well known as the drive gains that weigh it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -23,7 +23,7 @@ from ..estimate import DriveGains, Finding, Payload, Severity, Unchecked
 from ..regression.inverse_dynamics import InverseDynamics
 from .case import Examination, Solved, joints_of, mapped, recordings_of, within
 from .check import Cause, Check
-from .description import Described
+from .description import described_base
 from .explanations import SMALLER, UNMOVED, Candidate, Explained, Explanation, local, misfit, severity_of
 
 EXACT = Cause(
@@ -33,7 +33,6 @@ EXACT = Cause(
 )
 
 
-@dataclass(frozen=True)
 class LoadGains(Check):
     """Gains that were given scale the load: no recording of this robot contradicts them.
 
@@ -76,20 +75,18 @@ def moved_torques(solved: Solved, factors: np.ndarray) -> JointSamples:
     )
 
 
-@dataclass(frozen=True)
 class TorqueGain(Explanation):
     """A factor on each joint's torque, against the others': reaction torques and inertia couple the joints.
 
-    Args:
+    Class variables:
         warning, error: relative sizes.
         alone: factor, either way, at which a joint shares nothing with the others.
         determined: log-likelihood by which the factor must fit better than these.
     """
 
-    warning: float = 0.1
-    error: float = 0.5
-    alone: float = 1e3
-    determined: float = 12.0
+    warning, error = 0.1, 0.5
+    alone = 1e3
+    determined = 12.0
 
     cause = Cause(
         "torque-scale",
@@ -120,7 +117,15 @@ class TorqueGain(Explanation):
 
     def finding(self, case: Examination, explained: Explained) -> Finding | None:
         factor, std = float(np.exp(explained.nuisance[0])), float(explained.std[0])
-        if not self._is_determined(case, explained):
+        # far away the joint is alone: its torque says nothing of parameters that other joints share. Whatever else the
+        # model lacks makes a joint fit better alone, and then every large or small factor looks better than 1
+        effective, thin, candidate = case.effective_rows, case.thin, explained.candidate
+        alone = [
+            case.solve(candidate.change(thin, far, far), candidate.motion)
+            for far in explained.nuisance + np.log([[1 / self.alone], [self.alone]])
+        ]
+        least = min(misfit(each, effective) for each in alone)
+        if not least - misfit(explained.solved, effective) > self.determined:
             return None
         (joint,) = explained.candidate.where
         return self.cause.finding(
@@ -130,20 +135,6 @@ class TorqueGain(Explanation):
             f"Mend the unit or scale of the torque of {joint}, or gain in [drive].",
             joint,
         )
-
-    def _is_determined(self, case: Examination, explained: Explained) -> bool:
-        """Whether another factor, far away on either side, fits worse.
-
-        Far away the joint is alone: its torque says nothing of parameters that other joints share. Whatever else the
-        model lacks makes a joint fit better alone, and then every large or small factor looks better than 1.
-        """
-        effective, thin, candidate = case.effective_rows, case.thin, explained.candidate
-        alone = [
-            case.solve(candidate.change(thin, far, far), candidate.motion)
-            for far in explained.nuisance + np.log([[1 / self.alone], [self.alone]])
-        ]
-        least = min(misfit(each, effective) for each in alone)
-        return least - misfit(explained.solved, effective) > self.determined
 
     def unobservable(self, candidate: Candidate, size: float) -> Unchecked | None:
         if size < np.log1p(self.error):
@@ -156,20 +147,18 @@ class TorqueGain(Explanation):
         )
 
 
-@dataclass(frozen=True)
 class GainChange(Explanation):
     """A step of the gain at each of several times; the largest is looked at closely.
 
-    Args:
+    Class variables:
         warning, error: relative sizes of the step.
         times: steps tried in all recordings together.
         least: part of a recording before a step and after it: what is all of it is another scale.
     """
 
-    warning: float = 0.05
-    error: float = 0.15
-    times: int = 39
-    least: float = 0.1
+    warning, error = 0.05, 0.15
+    times = 39
+    least = 0.1
 
     cause = Cause(
         "gain-change",
@@ -236,30 +225,27 @@ class GainChange(Explanation):
         )
 
 
-@dataclass(frozen=True)
 class TorqueScale(Check):
     """The estimated weight of the robot against the described one.
 
-    Args:
+    Class variables:
         warning, error: factors, either way. 2 is what a description knows; 4 is twice that, on a log scale.
         left: relative error beyond which the motion does not explain the torque, and its scale says nothing.
     """
 
-    warning: float = 2.0
-    error: float = 4.0
-    left: float = 0.5
+    warning, error = 2.0, 4.0
+    left = 0.5
 
     causes = (TorqueGain.cause,)
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         # what explains the recording best has its own scale, freed of the defect that it found
         solved = case.best
-        described = Described(solved.problem)
-        alone, beta0, _ = described.base(solved.problem.base)
+        alone, beta0, _ = described_base(solved.problem)
         if solved.relative_error > self.left:
             yield Unchecked("the unit of the torque", "the motion does not explain the torque")
             return
-        if not described.says_something or not alone.any():
+        if not alone.any():
             yield Unchecked(
                 "the unit of the torque",
                 "the description gives no link a mass, so that every scale of the torque fits some robot",

@@ -10,7 +10,7 @@ description gives, h0 = K pi0, point the same way to 30 degrees. An offset of th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -21,7 +21,7 @@ from ..regression.inverse_dynamics import InverseDynamics
 from .case import Examination
 from .check import Cause, Check
 from .corrections import Nuisance, differences
-from .description import Described
+from .description import described_base
 from .explanations import SMALLER, Candidate, Explained, Explanation, severity_of
 
 MOMENTS = ("mx", "my", "mz")
@@ -39,18 +39,16 @@ def displaced(
     return problem.with_robot(replace(problem.robot, model=model))
 
 
-@dataclass(frozen=True)
 class JointZero(Explanation):
     """An offset of each revolute joint.
 
-    Args:
+    Class variables:
         warning_deg, error_deg: sizes; 5 deg move a twelfth of a gravity torque to another parameter.
         grid_deg: between the offsets that are tried first.
     """
 
-    warning_deg: float = 1.0
-    error_deg: float = 5.0
-    grid_deg: float = 30.0
+    warning_deg, error_deg = 1.0, 5.0
+    grid_deg = 30.0
 
     cause = Cause(
         "joint-zero",
@@ -94,22 +92,19 @@ class JointZero(Explanation):
         )
 
 
-@dataclass(frozen=True)
 class JointPlacements(Explanation):
     """Two turns of each joint's axis, and the length before it.
 
     Of the first joint neither: a first axis askew is the same as a base that is tilted, see `Gravity`.
 
-    Args:
+    Class variables:
         warning_deg, error_deg: of an axis. warning, error: of a length, relative.
         matters: relative error of a joint below which nobody asks.
     """
 
-    warning_deg: float = 2.0
-    error_deg: float = 5.0
-    warning: float = 0.05
-    error: float = 0.1
-    matters: float = 0.02
+    warning_deg, error_deg = 2.0, 5.0
+    warning, error = 0.05, 0.1
+    matters = 0.02
 
     cause = Cause(
         "description",
@@ -150,29 +145,27 @@ class JointPlacements(Explanation):
         )
 
 
-@dataclass(frozen=True)
 class BodyDirections(Check):
     """The angle between first moments as estimated and as described.
 
-    Args:
+    Class variables:
         warning_deg, error_deg: two and three times what a description knows.
         shown: standard deviations by which the first moment must differ from zero.
         matters: part of the largest first moment times gravity that a link's must be, as described.
     """
 
-    warning_deg: float = 60.0
-    error_deg: float = 90.0
-    shown: float = 6.0
-    matters: float = 0.05
+    warning_deg, error_deg = 60.0, 90.0
+    shown = 6.0
+    matters = 0.05
 
     causes = (JointZero.cause,)
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         solved = case.best
         problem = solved.problem
-        if not Described(problem).says_something or problem.robot.floating_base:
+        alone, beta0, S = described_base(problem, radius=0.0)
+        if not alone.any() or problem.robot.floating_base:
             return
-        alone, beta0, S = Described(problem, radius=0.0).base(problem.base)
         names = np.array([problem.parameters.names[c] for c in problem.base.chosen])[alone].tolist()
         theta, std = solved.theta[alone], np.sqrt(np.diag(solved.covariance) * solved.inflation)[alone]
         links = []

@@ -8,7 +8,7 @@ declared: if it is the Earth's, the clock. Lengths in millimetres make them disa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,19 +60,16 @@ def in_metres(problem: InverseDynamics) -> InverseDynamics:
     return with_model(problem, model)
 
 
-@dataclass(frozen=True)
 class Gravity(Explanation):
     """Gravity in any direction, of any size.
 
-    Args:
+    Class variables:
         warning_deg, error_deg: angles between gravity as declared and as estimated.
         warning, error: relative differences in size.
     """
 
-    warning_deg: float = 1.0
-    error_deg: float = 5.0
-    warning: float = 0.02
-    error: float = 0.06
+    warning_deg, error_deg = 1.0, 5.0
+    warning, error = 0.02, 0.06
 
     cause = Cause(
         "gravity",
@@ -115,16 +112,14 @@ class Gravity(Explanation):
         )
 
 
-@dataclass(frozen=True)
 class ClockScale(Explanation):
     """One factor on the rate of all recordings.
 
-    Args:
+    Class variables:
         warning, error: relative sizes; inertia is wrong by twice as much.
     """
 
-    warning: float = 0.01
-    error: float = 0.03
+    warning, error = 0.01, 0.03
 
     cause = Cause(
         "clock-scale",
@@ -157,7 +152,6 @@ class ClockScale(Explanation):
         )
 
 
-@dataclass(frozen=True)
 class LengthUnit(Explanation):
     """Millimetres in a description that is read in metres."""
 

@@ -7,7 +7,6 @@ are the filter and the part of the recording.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,17 +21,16 @@ FEWEST_RECORDINGS = 4
 """With fewer, Student's t with less than three degrees of freedom makes intervals that say nothing."""
 
 
-@dataclass(frozen=True)
 class Physics(Check):
     """Signs of the estimate's parameters, and its mass matrix on the recorded motion.
 
-    Args:
+    Class variables:
         significant: standard deviations below zero.
         poses: at which the mass matrix is looked at.
     """
 
-    significant: float = 4.0
-    poses: int = 40
+    significant = 4.0
+    poses = 40
 
     causes = (
         Cause(
@@ -108,19 +106,18 @@ class Physics(Check):
             )
 
 
-@dataclass(frozen=True)
 class Filters(Check):
     """The systematic part of standard deviations against the rest.
 
-    Args:
+    Class variables:
         dominant: ratio of both from which on a parameter is named: more than half of its interval is no chance.
         grave: ratio from which on it is a warning (|t| > 4 happens by chance in one parameter of a thousand), and
         matters: part of its value that it must be then.
     """
 
-    dominant: float = 1.0
-    grave: float = 4.0
-    matters: float = 0.2
+    dominant = 1.0
+    grave = 4.0
+    matters = 0.2
 
     causes = (
         Cause(

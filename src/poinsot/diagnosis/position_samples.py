@@ -16,7 +16,6 @@ samples is a wrong reading; of another the recording has a hole, or the encoder 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -54,17 +53,16 @@ def steps(recording: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray] | N
     return s, c, np.maximum(np.median(e, axis=0) / 0.6745, np.quantile(e, 0.95, axis=0) / 1.96)
 
 
-@dataclass(frozen=True)
 class LostSamples(RecordingCheck):
     """Steps of position over more than one period.
 
-    Args:
+    Class variables:
         ratio: 2 log likelihood ratio of one step, at least; among a million steps, noise makes less than one.
         error: share of the samples.
     """
 
-    ratio: float = 40.0
-    error: float = 1e-3
+    ratio = 40.0
+    error = 1e-3
 
     causes = (LOST,)
 
@@ -115,19 +113,18 @@ def lost_at(recording: Recording, least: float) -> tuple[np.ndarray, int]:
     return at, int(np.sum(m[at] - 1))
 
 
-@dataclass(frozen=True)
 class PositionJumps(RecordingCheck):
     """Steps of a position that no motion makes.
 
-    Args:
+    Class variables:
         jump: times the 99.5 % quantile of the joint's steps.
         spread: times the noise of a step, too.
         within: part of a turn by which a wrapped step may miss it.
     """
 
-    jump: float = 4.0
-    spread: float = 30.0
-    within: float = 0.03
+    jump = 4.0
+    spread = 30.0
+    within = 0.03
 
     causes = (
         Cause(

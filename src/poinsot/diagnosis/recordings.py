@@ -35,6 +35,8 @@ class Recordings(Check):
 
     Args:
         checks: to apply.
+
+    Class variables:
         margin: log-likelihood by which recordings must disagree.
         shown: part of a joint's torque (rms) by which they must disagree to be looked at alone.
         warning, error: part of a joint's torque (rms) that common parameters leave beside what own ones leave: more
@@ -42,10 +44,9 @@ class Recordings(Check):
     """
 
     checks: tuple[Check, ...]
-    margin: float = 12.0
-    shown: float = 0.02
-    warning: float = 0.05
-    error: float = 0.1
+    margin = 12.0
+    shown = 0.02
+    warning, error = 0.05, 0.1
 
     @property
     def causes(self) -> tuple[Cause, ...]:  # type: ignore[override]

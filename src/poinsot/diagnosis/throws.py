@@ -242,11 +242,10 @@ def _student(z: np.ndarray) -> np.ndarray:
     return np.asarray(0.5 * (FREEDOM + 1) * np.log1p(z**2 / FREEDOM))
 
 
-@dataclass(frozen=True)
 class ThrowChecks:
     """What is looked for, and thresholds.
 
-    Args:
+    Class variables:
         sure: standard deviations. gravity: part of 9.81 m/s^2 that air explains. tilt: of the camera [rad].
         rate: part by which an acceleration may differ from that of a frame rate that is off by a factor of 2.
         gain: by which the log-likelihood of impacts must rise for a defect to be named, as in `explanations`; `likely`
@@ -257,18 +256,18 @@ class ThrowChecks:
             it.
     """
 
-    sure: float = 5.0
-    gravity: float = 0.08
-    tilt: float = 0.07
-    rate: float = 0.15
-    gain: float = 12.0
-    likely: float = 4.0
-    price: float = 3.0
-    drag: float = 0.5
-    worse: float = 10.0
-    spin: float = 1.0
-    much: float = 0.1
-    many: float = 0.2
+    sure = 5.0
+    gravity = 0.08
+    tilt = 0.07
+    rate = 0.15
+    gain = 12.0
+    likely = 4.0
+    price = 3.0
+    drag = 0.5
+    worse = 10.0
+    spin = 1.0
+    much = 0.1
+    many = 0.2
 
     def look(self, case: ThrownBody) -> Iterator[Finding | Unchecked]:
         yield from case.known

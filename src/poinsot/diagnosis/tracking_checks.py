@@ -68,13 +68,12 @@ class RunNuisance:
         return self.said.format(x, self.unit * half, size=abs(x), side=side, where=self.where)
 
 
-@dataclass(frozen=True)
 class RobotAsKnown(Check):
     """Does the torque agree with the robot that the filter takes for known?
 
     Sizes of delay, clock, zero and change of gain are those of `explanations`.
 
-    Args:
+    Class variables:
         gain_warning, gain_error: relative error of the torque's gain; the mass of a load is wrong by as much of all
             that the joint carries.
         significant: standard deviations. explains: log-likelihood a sample that a defect must explain, beside chance:
@@ -87,17 +86,15 @@ class RobotAsKnown(Check):
         still_rad: range of every joint below which the robot stood still.
     """
 
-    gain_warning: float = 0.1
-    gain_error: float = 0.2
-    significant: float = 4.0
-    explains: float = 0.02
-    tried: int = 12
-    times: int = 29
-    noise: float = 0.2
-    fit_warning: float = 0.15
-    fit_error: float = 0.35
-    better: float = 1.5
-    still_rad: float = 0.01
+    gain_warning, gain_error = 0.1, 0.2
+    significant = 4.0
+    explains = 0.02
+    tried = 12
+    times = 29
+    noise = 0.2
+    fit_warning, fit_error = 0.15, 0.35
+    better = 1.5
+    still_rad = 0.01
 
     causes = (STILL,)
 
@@ -240,18 +237,16 @@ class RobotAsKnown(Check):
         return cause.finding(Severity.error, said, "", where, 1e2 * gain)
 
 
-@dataclass(frozen=True)
 class Innovations(Check):
     """Are innovations what the filter believes?
 
-    Args:
+    Class variables:
         warning, error: y^T S^-1 y of accepted samples per row, beyond the chi-square band of so many.
         rejected: part of the samples that did not pass the gate, above which it is a warning.
     """
 
-    warning: float = 1.5
-    error: float = 3.0
-    rejected: float = 0.3
+    warning, error = 1.5, 3.0
+    rejected = 0.3
 
     causes = (INNOVATIONS, REJECTED)
 
@@ -274,19 +269,17 @@ class Innovations(Check):
             yield REJECTED.finding(Severity.warning, said, evidence=100 * part)
 
 
-@dataclass(frozen=True)
 class LoadAgainstDescription(Check):
     """Masses of the open bodies against what they were known as.
 
-    Args:
+    Class variables:
         lighter_warning, lighter_error: part of its known mass below which a link is lighter than its description can
             be wrong: known to a factor of two, once and twice.
         significant: standard deviations.
     """
 
-    lighter_warning: float = 0.5
-    lighter_error: float = 0.25
-    significant: float = 3.0
+    lighter_warning, lighter_error = 0.5, 0.25
+    significant = 3.0
 
     causes = (MASS,)
 

@@ -70,11 +70,7 @@ class Euclidean(Divergence):
 
 
 class _Spectral(Divergence):
-    """sum of f(mu); infinite, with a gradient of NaN, where pi is no body with extent in all directions.
-
-    Raises:
-        ImpossibleBody: if the reference is none.
-    """
+    """sum of f(mu); infinite, with a gradient of NaN, where pi is no body with extent in all directions."""
 
     def between(self, pi: Bodies, reference: Bodies) -> Values:
         """(...,) the sum of f(mu)."""
@@ -121,11 +117,7 @@ class AffineInvariant(_Spectral):
 
 
 def metric(pi: Float[np.ndarray, "*batch 10"]) -> Float[np.ndarray, "*batch 10 10"]:
-    """(..., 10, 10) G of the affine-invariant distance at bodies (..., 10): ds^2 = dpi^T G dpi.
-
-    Raises:
-        ImpossibleBody: if a body is none with extent in all directions.
-    """
+    """(..., 10, 10) G of the affine-invariant distance at bodies (..., 10): ds^2 = dpi^T G dpi."""
     W = _whitening(pi)
     M = np.swapaxes(W, -1, -2)[..., None, :, :] @ _BASIS @ W[..., None, :, :]
     M = M.reshape(*M.shape[:-2], 16)
@@ -137,11 +129,7 @@ _SERIES = [(-1) ** k / k for k in range(10, 1, -1)] + [0.0, 0.0]
 
 
 def _whitening(reference: np.ndarray) -> np.ndarray:
-    """W (..., 4, 4) with W^T J0 W = 1.
-
-    Raises:
-        ImpossibleBody: if J0 is not positive definite.
-    """
+    """W (..., 4, 4) with W^T J0 W = 1."""
     J0 = pseudo_inertia(reference)
     diagonal = np.diagonal(J0, axis1=-2, axis2=-1)
     if (diagonal > 0).all():  # NaN is not

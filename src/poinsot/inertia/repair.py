@@ -95,7 +95,14 @@ def nearest_possible(pi: Vector, length: float | None = None) -> Nearest:
         return Nearest(pi, 0.0)
     if length is None and pi[0] > 0:
         return _at_center_of_mass(pi)
-    return _in_body_frame(pi, _own_length(pi) if length is None else length)
+    length = _own_length(pi) if length is None else length
+    S = np.diag([1 / length, 1 / length, 1 / length, 1.0])
+    J = S @ pseudo_inertia(pi) @ S
+    eigenvalues, V = np.linalg.eigh(J)
+    raised = np.maximum(eigenvalues, FLOOR * np.abs(eigenvalues).sum())
+    S_inverse = np.diag(1 / np.diag(S))
+    found = from_pseudo_inertia(S_inverse @ (V * raised) @ V.T @ S_inverse)
+    return Nearest(found, float(np.linalg.norm(raised - eigenvalues) / np.linalg.norm(eigenvalues)))
 
 
 def _at_center_of_mass(pi: Vector) -> Nearest:
@@ -110,16 +117,6 @@ def _at_center_of_mass(pi: Vector) -> Nearest:
     # with l^2 = sum |L| / m, J~ = m diag(L / sum |L|, 1)
     distance = np.linalg.norm(raised - L) / np.hypot(np.linalg.norm(L), size)
     return Nearest(found, float(distance))
-
-
-def _in_body_frame(pi: Vector, length: float) -> Nearest:
-    S = np.diag([1 / length, 1 / length, 1 / length, 1.0])
-    J = S @ pseudo_inertia(pi) @ S
-    eigenvalues, V = np.linalg.eigh(J)
-    raised = np.maximum(eigenvalues, FLOOR * np.abs(eigenvalues).sum())
-    S_inverse = np.diag(1 / np.diag(S))
-    found = from_pseudo_inertia(S_inverse @ (V * raised) @ V.T @ S_inverse)
-    return Nearest(found, float(np.linalg.norm(raised - eigenvalues) / np.linalg.norm(eigenvalues)))
 
 
 def _own_length(pi: Vector) -> float:

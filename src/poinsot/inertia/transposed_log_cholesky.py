@@ -1,13 +1,7 @@
 """The transposed log-Cholesky chart (Foster et al. 2024, Eqs. 16 and 17).
 
-    J = e^(2 alpha) U^T U,   U = [ e^d1  s12   s13   t1 ]
-                                 [       e^d2  s23   t2 ]
-                                 [             e^d3  t3 ]
-                                 [                    1 ]
-    theta = (alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3)
-
-The same letters as the chart of `log_cholesky`, and another chart: m = e^(2 alpha) (1 + t^T t), and t is no length. The
-order of theta is that of `log_cholesky` too; Foster et al. write s13 before s23, and pi with Ixz before Iyy.
+J = e^(2 alpha) U^T U with U and theta of `log_cholesky`: the same letters and order, and another chart, as
+m = e^(2 alpha) (1 + t^T t), and t is no length. Foster et al. write s13 before s23, and pi with Ixz before Iyy.
 
 Every theta is a physical body and every physical body with extent in all directions has exactly one theta, from the
 ordinary Cholesky factor J = L L^T, L = e^alpha U^T: alpha = log L44 comes last.

@@ -147,8 +147,12 @@ def inspect(
         # URDF writes 0 where nobody has thought of a limit.
         known = limit if np.isfinite(limit) and limit > 0 else None
         channels[position] = replace(channels[position], peak_speed=peak, speed_limit=known)
-    findings = clock_findings(clock, even=not any_turn) + motion_findings(motion, recording, standstills)
-    findings += _effort_findings(recording, passive)
+    findings = [*clock_findings(clock, even=not any_turn), *motion_findings(motion, recording, standstills)]
+    efforts = {joint for quantity in EFFORTS for joint in recording.joints(quantity)}
+    if without := [joint for joint in joints if joint not in (*efforts, *passive)]:
+        message = f"There is no torque, current or voltage for {listing(without)}."
+        remedy = f"Name the column, or list what has no motor: passive = {json.dumps(without)} in [drive]."
+        findings.append(Finding("missing-effort", Severity.warning, message, remedy))
     samples = samples_of(recording, passive)
     for check in SAMPLE_CHECKS if motion.moves else ():
         found = check.look_at(samples, "the recording")
@@ -159,7 +163,8 @@ def inspect(
         findings += channel_findings(
             channel, len(recording), clock.rate_hz, rests=rests, passive=joint in passive or any_turn
         )
-    findings += [] if any_turn else rounding_findings(tuple(channels.values()))
+    if not any_turn:
+        findings += rounding_findings(tuple(channels.values()))
     return Inspection(name, clock, motion, tuple(channels.values()), ordered(findings), recording.steps)
 
 
@@ -171,16 +176,6 @@ def unwrapped(recording: Recording) -> Recording:
         if name not in recording.valid  # a masked sample may hold anything
     }
     return replace(recording, channels={**recording.channels, **channels})
-
-
-def _effort_findings(recording: Recording, passive: Sequence[str]) -> list[Finding]:
-    efforts = {joint for quantity in EFFORTS for joint in recording.joints(quantity)}
-    without = [joint for joint in recording.joints("position") if joint not in (*efforts, *passive)]
-    if not without:
-        return []
-    message = f"There is no torque, current or voltage for {listing(without)}."
-    remedy = f"Name the column, or list what has no motor: passive = {json.dumps(without)} in [drive]."
-    return [Finding("missing-effort", Severity.warning, message, remedy)]
 
 
 def inspect_json(inspections: tuple[Inspection, ...] | list[Inspection]) -> dict[str, Any]:

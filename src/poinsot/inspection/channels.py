@@ -7,7 +7,7 @@ is that of the grid on which all values lie (an encoder), or the last of the few
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -268,7 +268,7 @@ def channel_findings(
     return found
 
 
-def rounding_findings(channels: Sequence[ChannelFacts]) -> list[Finding]:
+def rounding_findings(channels: Sequence[ChannelFacts]) -> Iterator[Finding]:
     """A note on positions that repeat samples by rounding."""
     repeating = [
         channel
@@ -277,20 +277,18 @@ def rounding_findings(channels: Sequence[ChannelFacts]) -> list[Finding]:
         and channel.repeated_percent >= REPEATED_PERCENT and (channel.stale_percent or 0.0) < STALE_PERCENT
     ]  # fmt: skip
     if not repeating:
-        return []
+        return
     percent = [channel.repeated_percent for channel in repeating]
     low, high = f"{min(percent):.0f}", f"{max(percent):.0f}"
     digits = {channel.digits for channel in repeating}
     same = digits.pop() if len(digits) == 1 else None
     grain = f"the {same} digits in the file" if same else "their resolution"
-    return [
-        Finding(
-            "rounding",
-            Severity.note,
-            f"{listing(channel.name for channel in repeating)} repeat{'s' if len(repeating) == 1 else ''} "
-            f"{low if low == high else f'{low} to {high}'} % of the samples, at a standstill or moving by less than "
-            f"{grain} in an interval, and not while moving faster.",
-            "Smooth before differentiating, and cut standstills.",
-            repeating[0].name if len(repeating) == 1 else "",
-        )
-    ]
+    where = repeating[0].name if len(repeating) == 1 else ""
+    message = (
+        f"{listing(channel.name for channel in repeating)} repeat{'s' if where else ''} "
+        f"{low if low == high else f'{low} to {high}'} % of the samples, at a standstill or moving by less than "
+        f"{grain} in an interval, and not while moving faster."
+    )
+    yield Finding(
+        "rounding", Severity.note, message, "Smooth before differentiating, and cut standstills.", where
+    )

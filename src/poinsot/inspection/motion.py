@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -61,34 +61,25 @@ def clock_facts(recording: Recording) -> ClockFacts:
     )
 
 
-def clock_findings(clock: ClockFacts, even: bool = True) -> list[Finding]:
+def clock_findings(clock: ClockFacts, even: bool = True) -> Iterator[Finding]:
     """`even`: whether the method needs equal intervals."""
-    findings = []
     # Three digits: a median interval of 1.0003 ms belongs to a clock of 1 kHz.
     propose = f"resample_hz = {float(f'{clock.rate_hz:.3g}'):g} under [preprocessing]"
     if clock.gaps_s:
-        findings.append(_gaps(clock, propose))
+        yield _gaps(clock, propose)
     if clock.largest_jitter_s > UNIFORM_TOLERANCE * clock.interval_s:
         uneven = even and clock.rms_jitter_s > SMALL_JITTER * clock.interval_s
-        findings.append(
-            Finding(
-                "uneven-clock",
-                Severity.warning if uneven else Severity.note,
-                f"The clock is uneven: intervals of {1e3 * clock.interval_s:.4g} ms vary by up to "
-                f"{1e3 * clock.largest_jitter_s:.3g} ms, rms {1e3 * clock.rms_jitter_s:.3g} ms.",
-                f"Set {propose}." if even else "",
-            )
+        message = (
+            f"The clock is uneven: intervals of {1e3 * clock.interval_s:.4g} ms vary by up to "
+            f"{1e3 * clock.largest_jitter_s:.3g} ms, rms {1e3 * clock.rms_jitter_s:.3g} ms."
         )
+        severity = Severity.warning if uneven else Severity.note
+        yield Finding("uneven-clock", severity, message, f"Set {propose}." if even else "")
     if clock.start_s > LATE_START_S:
-        findings.append(
-            Finding(
-                "clock-origin",
-                Severity.note,
-                f"The clock starts at {clock_text(clock.start_s, clock.interval_s)} s, so it counts from a date.",
-                "With start_s = 0 times are easier to read, and window_s and between_s easier to write.",
-            )
-        )
-    return findings
+        origin = clock_text(clock.start_s, clock.interval_s)
+        message = f"The clock starts at {origin} s, so it counts from a date."
+        remedy = "With start_s = 0 times are easier to read, and window_s and between_s easier to write."
+        yield Finding("clock-origin", Severity.note, message, remedy)
 
 
 def _gaps(clock: ClockFacts, propose: str) -> Finding:
@@ -245,44 +236,37 @@ def _window(time: Times, moving: Mask, still: Sequence[tuple[float, float]]) -> 
     return (start, stop) if worth_it else None
 
 
-def motion_findings(motion: MotionFacts, recording: Recording, standstills: bool = True) -> list[Finding]:
+def motion_findings(motion: MotionFacts, recording: Recording, standstills: bool = True) -> Iterator[Finding]:
     """`standstills`: whether they are worth a word, as to a regression."""
     # This says all: a window and standstills of a recording without motion would only repeat it.
     if motion.joints and not motion.moves:
         message = "No joint moves in this recording, so nothing can be identified."
-        return [Finding("no-motion", Severity.error, message, "Check columns and units of the positions.")]
-    findings = _early_motion(motion, recording)
+        yield Finding("no-motion", Severity.error, message, "Check columns and units of the positions.")
+        return
+    yield from _early_motion(motion, recording)
     if motion.window_s is not None and standstills:
         start, stop = motion.window_s
         share = 100 * (1 - (stop - start) / recording.duration_s)
-        findings.append(
-            Finding(
-                "standstill",
-                Severity.warning,
-                f"No joint moves before {start:.2f} s or after {stop:.2f} s ({share:.0f} % of the recording), where "
-                "dry friction is indeterminate.",
-                f"Set window_s = [{start:.2f}, {stop:.2f}].",
-            )
+        message = (
+            f"No joint moves before {start:.2f} s or after {stop:.2f} s ({share:.0f} % of the recording), where dry "
+            "friction is indeterminate."
         )
+        remedy = f"Set window_s = [{start:.2f}, {stop:.2f}]."
+        yield Finding("standstill", Severity.warning, message, remedy)
     ends = (recording.time[0], recording.time[-1])
     inside = [(start, stop) for start, stop in motion.still_s if start != ends[0] and stop != ends[1]]
     if inside and standstills:
         total = sum(stop - start for start, stop in inside)
         start, stop = inside[0]
         times = "once" if len(inside) == 1 else f"{len(inside)} times"
-        findings.append(
-            Finding(
-                "standstill",
-                Severity.note,
-                f"All joints stand still {times} on the way, {total:.2g} s in all, first from {start:.2f} s to "
-                f"{stop:.2f} s: the sign of friction is unknown there.",
-                "",
-            )
+        message = (
+            f"All joints stand still {times} on the way, {total:.2g} s in all, first from {start:.2f} s to "
+            f"{stop:.2f} s: the sign of friction is unknown there."
         )
-    return findings
+        yield Finding("standstill", Severity.note, message, "")
 
 
-def _early_motion(motion: MotionFacts, recording: Recording) -> list[Finding]:
+def _early_motion(motion: MotionFacts, recording: Recording) -> Iterator[Finding]:
     """Joints with a motor that move while no effort is there yet: a command came before the log of commands."""
     efforts = {f"{quantity}.{joint}": joint for quantity in EFFORTS for joint in recording.joints(quantity)}
     acting = [recording[name] != 0 for name in efforts]
@@ -290,16 +274,12 @@ def _early_motion(motion: MotionFacts, recording: Recording) -> list[Finding]:
     driven = [joint for joint in motion.joints if joint in efforts.values() and joint not in motion.resting]
     starts = {joint: int(np.argmax(motion.joint_moving[:, motion.joints.index(joint)])) for joint in driven}
     if not driven or recording.time[first] - recording.time[begin := min(starts.values())] < SHORTEST_STILL_S:
-        return []
+        return
     a, b, end = (clock_text(recording.time[k], 1 / recording.rate_hz) for k in (begin, first, -1))
     joint = min(starts, key=lambda each: starts[each])
-    return [
-        Finding(
-            "early-motion",
-            Severity.warning,
-            f"Joint {joint} moves from {a} s on, {recording.time[first] - recording.time[begin]:.3g} s before the "
-            f"first effort, at {b} s: what moved it was not logged.",
-            f"Cut the beginning off: between_s = [{b}, {end}]; or write the missing command into the file.",
-            joint,
-        )
-    ]
+    message = (
+        f"Joint {joint} moves from {a} s on, {recording.time[first] - recording.time[begin]:.3g} s before the first "
+        f"effort, at {b} s: what moved it was not logged."
+    )
+    remedy = f"Cut the beginning off: between_s = [{b}, {end}]; or write the missing command into the file."
+    yield Finding("early-motion", Severity.warning, message, remedy, joint)

@@ -35,9 +35,6 @@ class JointTerms:
         robot: with its drive and friction.
         dry_speed: speed at which dry friction has 76 % of its size [rad/s] or [m/s]; 0: sign, with the slope 0.
         drag: whether the base's drag is three parameters, `drag_x`, `drag_y`, `drag_z`, after those of the joints.
-
-    Raises:
-        InvalidModel: if there is no base for drag.
     """
 
     robot: Articulated

@@ -1,14 +1,7 @@
 """The project file: one TOML file that describes a job, from robot and recordings to the estimate.
 
-    toml          a file -> settings; mistakes as a sentence with the line
-    settings      its keys, and their units
-    translation   the robot with its drive trains, the mechanism
-    recordings    which column is which joint's
-    preparation   a recording on its way to signals: clock, delays, which cutoffs the motion asks for
-    other_jobs    gains, and whole robots, that another job has found
-    methods       one file each: settings, what it needs of the rest, a job -> the estimate
-    interrupts    what Ctrl-C interrupts, and when
-    job           `Project`; `Job`, a project being solved; `identify` and `track`
+`toml` reads a file into `settings`, `translation` makes the robot of them and `recordings` the runs, which
+`preparation` conditions and one of `methods` solves, as a `job`; `other_jobs` gives it what others have found.
 
 The keys of a section are the arguments of what it becomes.
 """

@@ -46,19 +46,12 @@ class GaitSettings(SettingsTable):
 
 
 def read_gait(path: str | Path) -> Gait:
-    """Read a gait file, TOML or CSV by its name.
-
-    Raises:
-        UnreadableFile: if there is no such file.
-        InvalidProject: if it is not a gait, with the line.
-    """
+    """Read a gait file, TOML or CSV by its name."""
     path = Path(path)
     if path.suffix not in (".toml", ".csv"):
         raise InvalidProject(f"{path} is no gait file: its name must end in .toml or .csv")
-    return _gait_of_phases(path) if path.suffix == ".toml" else _gait_of_rows(path)
-
-
-def _gait_of_phases(path: Path) -> Gait:
+    if path.suffix == ".csv":
+        return _gait_of_rows(path)
     gait = read_settings(GaitSettings, path)
     feet = tuple(dict.fromkeys(foot for phase in gait.phase for foot in phase.contacts))
     if not feet:

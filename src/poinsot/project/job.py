@@ -137,11 +137,7 @@ class Project:
     def find_description(
         self, name: str, data_dir: str | Path | None = None, key: str = "robot.path"
     ) -> Path:
-        """A robot description: beside the project file, else in the folder of the recordings.
-
-        Raises:
-            UnreadableFile: if it is in neither; `key` names the key to correct.
-        """
+        """A robot description: beside the project file, else in the folder of the recordings."""
         folders = [self.path.parent, *([Path(data_dir)] if data_dir is not None else [])]
         candidates = [folder / name for folder in folders]
         for candidate in candidates:
@@ -244,14 +240,9 @@ class Project:
                 order = [robot.joints.index(joint) for joint in run.recording.joints("position")]
                 # Joints of which no position was recorded cannot be mapped; then speeds stay at the motors' side.
                 complete = len(order) == len(robot.joints)
-                yield (
-                    run,
-                    {
-                        "limits": robot.velocity_limits if complete or robot.drive.side == "joint" else None,
-                        "velocity_map": robot.train.velocity_map[np.ix_(order, order)] if complete else None,
-                        "passive": robot.drive.passive,
-                    },
-                )
+                limits = robot.velocity_limits if complete or robot.drive.side == "joint" else None
+                velocity_map = robot.train.velocity_map[np.ix_(order, order)] if complete else None
+                yield run, {"limits": limits, "velocity_map": velocity_map, "passive": robot.drive.passive}
 
     def identify(
         self,

@@ -52,9 +52,6 @@ def torques_from(job: Job, name: str | None, links: Sequence[str]) -> tuple[Link
     Args:
         job: that asks. links: names of the open bodies.
         name: of the other job's project file, or of its result; None: as it is described.
-
-    Raises:
-        UnreadableFile, InvalidProject: as in `gains_from`, or if the two jobs' robots differ.
     """
     from ..models.link_torques import LinkTorques
 
@@ -77,15 +74,17 @@ def identified(robot: Articulated, result: Mapping[str, Any], path: Path, key: s
 
     Args:
         path: of the result. key: that names it, for messages.
-
-    Raises:
-        InvalidProject: if the result has parameters that this robot has not.
     """
     from ..regression.dynamics import IdentifiedDynamics
 
     gains = _gains(path, key, result)
     if gains is not None:
-        robot = _with_gains(robot, gains, path)
+        driven = [joint for joint, yes in zip(robot.joints, robot.train.driven, strict=True) if yes]
+        if list(gains.joints) != driven:
+            raise InvalidProject(
+                f"{path} has gains of {listing(gains.joints)}, this robot motors of {listing(driven)}"
+            )
+        robot = replace(robot, drive=replace(robot.drive, gain=tuple(gains.values.tolist())))
     all_rows = result.get("full_parameters") or result["parameters"]
     # Base parameters were found with these values held, and are wrong without them; full ones contain them.
     held = (
@@ -118,11 +117,7 @@ def identified(robot: Articulated, result: Mapping[str, Any], path: Path, key: s
 
 
 def values_from(project: Project, name: str) -> dict[str, float]:
-    """Parameter -> value of a result that `identify` wrote before.
-
-    Raises:
-        UnreadableFile: if there is no such file, or it is no result.
-    """
+    """Parameter -> value of a result that `identify` wrote before."""
     path = _path(project, "start_from", name)
     try:
         rows = read_result(path, "start_from")["parameters"]
@@ -156,11 +151,7 @@ def _result(job: Job, path: Path, key: str) -> Mapping[str, Any]:
 
 
 def read_result(path: Path, key: str) -> Mapping[str, Any]:
-    """The JSON of a result; `key` names it, for messages.
-
-    Raises:
-        UnreadableFile: if it is none.
-    """
+    """The JSON of a result; `key` names it, for messages."""
     if path.stat().st_size > MAX_RESULT_BYTES:
         raise UnreadableFile(f"{key}: {path} is larger than {MAX_RESULT_BYTES >> 20} MiB; that is no result")
     try:
@@ -193,12 +184,3 @@ def _gains(path: Path, key: str, result: Mapping[str, Any]) -> DriveGains | None
     if gains.covariance.shape != (len(rows), len(rows)) or not finite:
         raise UnreadableFile(f"{key}: the drive gains in {path} are not complete")
     return gains
-
-
-def _with_gains(robot: Articulated, gains: DriveGains, path: Path) -> Articulated:
-    driven = [joint for joint, yes in zip(robot.joints, robot.train.driven, strict=True) if yes]
-    if list(gains.joints) != driven:
-        raise InvalidProject(
-            f"{path} has gains of {listing(gains.joints)}, this robot motors of {listing(driven)}"
-        )
-    return replace(robot, drive=replace(robot.drive, gain=tuple(gains.values.tolist())))

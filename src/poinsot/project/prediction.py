@@ -29,7 +29,7 @@ from ..signals.signals import Signals
 from .job import Project
 from .other_jobs import identified, read_result
 from .preparation import condition, smooth, with_filters
-from .recordings import Run, build_source
+from .recordings import Run, build_source, channel_units
 from .settings import Settings
 
 if TYPE_CHECKING:
@@ -105,9 +105,6 @@ def load_dynamics(path: str | Path, data_dir: str | Path | None = None) -> Ident
 
     Args:
         path, data_dir: as of `PredictionJob`.
-
-    Raises:
-        UnreadableFile, InvalidProject: if it is no result of a regression, or its robot cannot be read.
     """
     return PredictionJob(Path(path), Path(path), None if data_dir is None else Path(data_dir)).dynamics
 
@@ -199,7 +196,9 @@ def _read_motion(job: PredictionJob, robot: Articulated) -> Recording:
         pass  # its reader says what is wrong with it
     settings = next(iter(job.project.settings.recordings), None)
     rate_hz = None if settings is None else settings.rate_hz
-    channels = {name: Column(name, unit) for name, unit in _channel_units(robot).items() if name in header}
+    # efforts may read further channels
+    units = dict.fromkeys(robot.inputs, "1") | channel_units(robot)
+    channels = {name: Column(name, unit) for name, unit in units.items() if name in header}
     if channels or settings is None:
         time = (CLOCK, "s") if CLOCK in header else None
         return read_recording(path, channels, time=time, rate_hz=None if time else rate_hz)
@@ -214,14 +213,3 @@ def _read_motion(job: PredictionJob, robot: Articulated) -> Recording:
     driven = [joint for joint in robot.joints if joint not in robot.drive.passive]
     source = build_source(file, Path(), str(path), robot.joints, driven)
     return read_recording(source, rate_hz=None if file.time else rate_hz)
-
-
-def _channel_units(robot: Articulated) -> dict[str, str]:
-    """Channel -> its SI unit, on the side where the drive is measured, and channels that efforts read."""
-    units = dict.fromkeys(robot.inputs, "1")
-    for joint, k in zip(robot.joints, robot.actuated, strict=True):
-        slides = robot.drive.side == "joint" and robot.position_units[k] == "m"
-        p, tau = ("m", "N") if slides else ("rad", "N m")
-        each = (p, f"{p}/s", f"{p}/s^2", tau, "A", "V")
-        units |= {f"{quantity}.{joint}": unit for quantity, unit in zip(QUANTITIES, each, strict=True)}
-    return units

@@ -47,11 +47,7 @@ def smooth(preprocessing: SmootherSettings, run: Run) -> Signals:
 
 
 def motion_warnings(runs: Sequence[Run]) -> tuple[str, ...]:
-    """Warnings of recordings and joints that stand still, which no later stage would notice.
-
-    Raises:
-        NotIdentifiable: if nothing moves in any recording that is to be identified from.
-    """
+    """Warnings of recordings and joints that stand still, which no later stage would notice."""
     resting = [(run, resting_joints(run.recording, run.window_s)) for run in runs]
     still = [run for run, joints in resting if joints and joints == run.recording.joints("position")]
     used = [(run, set(joints)) for run, joints in resting if run.role == "identification"]
@@ -78,11 +74,7 @@ REASON = {"cutoff_hz": ("cutoff_hz =",), "decimate_hz": ("decimate_hz =", "No de
 
 
 def propose(run: Run) -> FilterProposal:
-    """The filter that the motion of a recording needs, without standstills at its ends.
-
-    Raises:
-        InvalidSignals: if its clock is not uniform, samples are invalid or too few, or no joint moves.
-    """
+    """The filter that the motion of a recording needs, without standstills at its ends."""
     # A standstill has noise only, which would widen the spectrum of the motion.
     window_s = run.window_s or motion_facts(run.recording).window_s
     return propose_filters(run.recording if window_s is None else run.recording.between(*window_s))
@@ -106,11 +98,7 @@ def in_words(filters: Mapping[str, float | None]) -> str:
 
 
 def with_filters(preprocessing: SmootherSettings, runs: Sequence[Run]) -> tuple[SmootherSettings, list[Run]]:
-    """Settings with numbers for what is `"auto"`, and the recordings, among whose steps are the reasons.
-
-    Raises:
-        InvalidSignals: if a recording does not show what its motion asks for.
-    """
+    """Settings with numbers for what is `"auto"`, and the recordings, among whose steps are the reasons."""
     wanted = [key for key in REASON if getattr(preprocessing, key) == AUTO]
     if not wanted:
         return preprocessing, list(runs)
@@ -124,7 +112,10 @@ def with_filters(preprocessing: SmootherSettings, runs: Sequence[Run]) -> tuple[
         try:
             proposals.append(propose(run))
         except InvalidSignals as error:
-            raise InvalidSignals(_no_spectrum(wanted[0], run, error)) from None
+            why = f"finds nothing in recording {run.name!r}: {error}; give a number"
+            if not run.recording.is_uniform:
+                why = f"needs a uniform clock, which {run.name!r} has not: set resample_hz, or give a number"
+            raise InvalidSignals(f'{wanted[0]} = "{AUTO}" {why}') from None
         reasons = [reason for reason in proposals[-1].reasons if not reason.startswith(given)]
         prepared.append(replace(run, recording=run.recording.noted(*reasons)))
     if "decimate_hz" in wanted and "decimation_order" not in preprocessing.model_fields_set:
@@ -134,12 +125,6 @@ def with_filters(preprocessing: SmootherSettings, runs: Sequence[Run]) -> tuple[
         step = f"{in_words(found)} for all recordings: the largest of what they ask for"
         prepared = [replace(run, recording=run.recording.noted(step)) for run in prepared]
     return preprocessing.model_copy(update=found), prepared
-
-
-def _no_spectrum(key: str, run: Run, error: InvalidSignals) -> str:
-    if not run.recording.is_uniform:
-        return f'{key} = "{AUTO}" needs a uniform clock, which {run.name!r} has not: set resample_hz, or give a number'
-    return f'{key} = "{AUTO}" finds nothing in recording {run.name!r}: {error}; give a number'
 
 
 def propose_in(

@@ -82,31 +82,31 @@ def build_run(
 
 
 def check_kinds(robot: Articulated, run: Run) -> None:
-    """That what slides is measured in metres and what turns in radians; motors may turn what slides.
-
-    Raises:
-        InvalidProject: for the first channel that is not.
-    """
+    """That what slides is measured in metres and what turns in radians; motors may turn what slides."""
     # Motors turn, also those whose joint slides.
     if robot.drive.side == "motor":
         return
-    efforts = {"m": "N", "rad": "N m"}
+    expected = channel_units(robot)
+    for name, unit in expected.items():
+        found = run.recording.units.get(name, unit)
+        if found != unit:
+            quantity, _, joint = name.partition(".")
+            moves = "slides" if expected[f"position.{joint}"] == "m" else "turns"
+            raise InvalidProject(
+                f"recording {run.name!r}: joint {joint!r} {moves}, so its {quantity} is in {unit}, "
+                f"but the channel {name} is in {found}: correct its unit"
+            )
+
+
+def channel_units(robot: Articulated) -> dict[str, str]:
+    """Channel of a joint -> its SI unit, on the side where the drive is measured."""
+    units: dict[str, str] = {}
     for joint, k in zip(robot.joints, robot.actuated, strict=True):
-        position = robot.position_units[k]
-        expected = {
-            "position": position,
-            "velocity": f"{position}/s",
-            "acceleration": f"{position}/s^2",
-            "torque": efforts[position],
-        }
-        for quantity, unit in expected.items():
-            found = run.recording.units.get(f"{quantity}.{joint}")
-            if found is not None and found != unit:
-                moves = "slides" if position == "m" else "turns"
-                raise InvalidProject(
-                    f"recording {run.name!r}: joint {joint!r} {moves}, so its {quantity} is in {unit}, "
-                    f"but the channel {quantity}.{joint} is in {found}: correct its unit"
-                )
+        slides = robot.drive.side == "joint" and robot.position_units[k] == "m"
+        p, tau = ("m", "N") if slides else ("rad", "N m")
+        each = (p, f"{p}/s", f"{p}/s^2", tau, "A", "V")
+        units |= {f"{quantity}.{joint}": unit for quantity, unit in zip(QUANTITIES, each, strict=True)}
+    return units
 
 
 def build_source(

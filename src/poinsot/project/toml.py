@@ -29,12 +29,7 @@ Keys = Sequence[str | int]
 
 
 def read_text(path: Path) -> str:
-    """The text of a file that is written by hand.
-
-    Raises:
-        UnreadableFile: if there is no such file.
-        InvalidProject: if it is too large for that, or not text, with the line.
-    """
+    """The text of a file that is written by hand."""
     if existing_file(path).stat().st_size > LARGEST_FILE:
         raise InvalidProject(
             f"{path} is larger than {LARGEST_FILE >> 20} MiB, too large for a page that is written by hand"
@@ -51,12 +46,7 @@ def read_text(path: Path) -> str:
 
 
 def read_settings(kind: type[T], path: Path) -> T:
-    """The settings in a TOML file.
-
-    Raises:
-        UnreadableFile: if there is no such file.
-        InvalidProject: with the first mistake in the order of the file, its line, and how many more there are.
-    """
+    """The settings in a TOML file; of mistakes the first in the order of the file is said, with its line."""
     text = read_text(path)
     try:
         content = tomllib.loads(text)

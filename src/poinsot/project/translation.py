@@ -24,12 +24,7 @@ if TYPE_CHECKING:
 
 
 def build_robot(settings: Settings, path: Path) -> Articulated:
-    """[robot], [drive] and [friction] -> the robot.
-
-    Raises:
-        UnreadableFile, InvalidModel: if the description or the drive train does not work.
-        InvalidProject: if a table by joint names one that the robot does not have.
-    """
+    """[robot], [drive] and [friction] -> the robot."""
     from ..models.articulated import load_robot
     from ..models.friction import LAWS
 
@@ -74,12 +69,7 @@ def build_drive(drive: DriveSettings, joints: Sequence[str]) -> Drive:
 
 
 def build_mechanism(settings: MechanismSettings, find: Callable[[str], Path]) -> Mechanism:
-    """[mechanism] -> bodies and joints, without sensors.
-
-    Raises:
-        UnreadableFile, InvalidModel, ImpossibleBody: if there is no such mechanism.
-        InvalidProject: if details are of a joint that the description does not have.
-    """
+    """[mechanism] -> bodies and joints, without sensors."""
     from ..models.maximal import JOINT_KINDS, Mechanism, load_mechanism
 
     if settings.path is None:
@@ -95,7 +85,11 @@ def build_mechanism(settings: MechanismSettings, find: Callable[[str], Path]) ->
             raise InvalidProject(
                 f"mechanism.details has {name!r}{nearest(name, names)}; {described.name} has {listing(names)}"
             )
-    joints = [_detailed(joint, settings.details.get(joint.name)) for joint in described.joints]
+    joints = list(described.joints)
+    for k, joint in enumerate(joints):
+        if (details := settings.details.get(joint.name)) is not None:
+            said = {key: value for key in ("drag", "offset") if (value := getattr(details, key)) is not None}
+            joints[k] = replace(joint, **said, **_given(details))
     # The channels of the recordings decide on the sensors.
     return replace(described, joints=joints, sensors=())
 
@@ -123,12 +117,3 @@ def _given(settings: MechanismJointSettings | JointDetails) -> dict[str, Any]:
     if settings.motor is not None:
         given["motor"] = settings.motor.build_as(Motor)
     return given
-
-
-def _detailed(joint: Any, details: JointDetails | None) -> Any:
-    if details is None:
-        return joint
-    said = {key: getattr(details, key) for key in ("drag", "offset")}
-    return replace(
-        joint, **{key: value for key, value in said.items() if value is not None}, **_given(details)
-    )

@@ -52,11 +52,7 @@ class Attachment:
 
 
 def attach(robot: Articulated, link: str | None = None) -> Attachment:
-    """A load on a link; None: on the last body.
-
-    Raises:
-        InvalidModel: if the robot has no such link, or the link does not move.
-    """
+    """A load on a link; None: on the last body."""
     link = robot.bodies[-1] if link is None else link
     body, T_bl = robot.link(link)
     # `change_frame` moves one body a row, so the rows of this are the columns of A

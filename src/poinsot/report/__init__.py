@@ -18,7 +18,7 @@ from .blocks import PageBlock as PageBlock
 from .blocks import Section as Section
 from .blocks import Table as Table
 from .blocks import TableColumn as TableColumn
-from .figures import curve_figure as curve_figure
+from .figures.curves import curve_figure as curve_figure
 from .pages import write_inspection_page as write_inspection_page
 from .pages import write_report as write_report
 from .tables import table_of_rows as table_of_rows

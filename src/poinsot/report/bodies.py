@@ -1,11 +1,7 @@
 """Bodies: standard deviations of their mass properties, their change by the data, and tables of both.
 
-The standard deviations of centre of mass and inertia follow to first order from those of pi, with c = h / m and
-
-    I_c = I - (|h|^2 1 - h h^T) / m
-    dI_c = dI - (2 h.dh 1 - dh h^T - h dh^T) / m + (|h|^2 1 - h h^T) dm / m^2
-
-and those of pi from the covariance of the body's log-Cholesky coordinates.
+Standard deviations of centre of mass and inertia follow to first order (`slopes_at_com`) from those of pi, and these
+from the covariance of the body's log-Cholesky coordinates.
 """
 
 from __future__ import annotations

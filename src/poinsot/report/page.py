@@ -33,11 +33,7 @@ def render(page: Page) -> str:
 
 
 def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
-    """Writes the page, whole or not at all.
-
-    Raises:
-        UnwritableOutput: if it cannot be written there; nothing is left behind.
-    """
+    """Writes the page, whole or not at all."""
     path = Path(path)
     check_writable(path)  # before the work that fills it
     write_text(path, render(page))

@@ -13,7 +13,7 @@ from ..estimate import Estimate, Finding, motions_of
 from ..inspection import Inspection
 from ..recording import Recording
 from .blocks import SEVERITIES, Facts, Findings, Page, section_of
-from .figures import channel_grid
+from .figures.curves import channel_grid
 from .numbers import count_text
 from .page import write_page
 from .sections import sections
@@ -62,9 +62,6 @@ def write_inspection_page(inspection: Inspection, recording: Recording, path: st
     Args:
         inspection: of `recording`, whose channels are drawn; samples that are masked are left out.
         path: of the file.
-
-    Raises:
-        UnwritableOutput: if it cannot be written there.
     """
     found = inspection.findings
     channels = [

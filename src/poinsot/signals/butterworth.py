@@ -5,8 +5,7 @@ Step 2  the regressor is built from q, v, a (elsewhere)
 Step 3  regressor columns and torques pass the same low-pass ...
 Step 4  ... and are down-sampled: `Decimation`, a field of the signals
 
-Rule of thumb (Gautier): with w_dyn the frequency of the highest mode that matters, 2 w_dyn <= cutoff <= 10 w_dyn,
-and decimate at about 2 w_dyn.
+Gautier's rule of thumb for both filters is in `bandwidth`.
 """
 
 from __future__ import annotations

@@ -52,9 +52,6 @@ class Decimation:
         factor: M, samples a block; the first block may be shorter, as in MATLAB.
         order: of the Chebyshev filter (each way).
         cut_edges: drop the rows within the transients at both ends (impulse response above 1 %).
-
-    Raises:
-        InvalidMethod: if the factor is not at least 2 or the order not at least 1.
     """
 
     factor: int
@@ -70,11 +67,7 @@ class Decimation:
 
     @classmethod
     def to_passband(cls, passband_hz: float, rate_hz: float, **settings: Any) -> Decimation | None:
-        """Return the decimation whose pass-band ends at `passband_hz`; None if its factor would be 1.
-
-        Raises:
-            InvalidMethod: if the pass-band is not below the Nyquist frequency.
-        """
+        """Return the decimation whose pass-band ends at `passband_hz`; None if its factor would be 1."""
         check_below_nyquist("decimate_hz", passband_hz, rate_hz)
         # rounded down, so that the pass-band is at least as wide; 1e-9 keeps factors that are whole but rounded
         factor = int(PASSBAND * rate_hz / 2 / passband_hz * (1 + 1e-9))
@@ -137,7 +130,11 @@ class Decimation:
         for piece in pieces:
             short = 0
             if done == 0:
-                state, short = self._state_after_prefix(piece), (samples - 1) % self.factor + 1
+                short = (samples - 1) % self.factor + 1
+                # at rest on the first value of the odd reflection, then run through it; odd: position and slope go on
+                # through the end, so that a filter at rest is nearly settled
+                prefix = 2 * piece[0] - piece[self.padding : 0 : -1]
+                state, _ = self._run(np.outer(self._steady, prefix[0]), prefix)
             for blocks in (piece[None, :short], piece[short:].reshape(-1, self.factor, piece.shape[1])):
                 if blocks.size:
                     state = self._forward(state, blocks, kept)
@@ -145,7 +142,9 @@ class Decimation:
             if done < samples:
                 yield from kept.pop()
             else:
-                yield from kept.finish(self._backward_state_before_suffix(state, piece))
+                # backwards from the odd reflection behind the last sample
+                _, y = self._run(state, 2 * piece[-1] - piece[-2 : -self.padding - 2 : -1])
+                yield from kept.finish(self._run(np.outer(self._steady, y[-1]), y[::-1])[0])
         assert done == samples, "pieces do not cover the recording"
 
     def __call__(self, u: np.ndarray) -> np.ndarray:
@@ -218,17 +217,6 @@ class Decimation:
         kept.g.append(weighted[:, order : 2 * order] + P @ starts)
         kept.y.append(weighted[:, -1] + C_e @ starts)
         return z
-
-    def _state_after_prefix(self, piece: np.ndarray) -> np.ndarray:
-        """Forward state at the first sample: at rest on the odd reflection's first value, then run through it."""
-        # odd: position and slope go on through the end, so that a filter at rest is nearly settled
-        prefix = 2 * piece[0] - piece[self.padding : 0 : -1]
-        return self._run(np.outer(self._steady, prefix[0]), prefix)[0]
-
-    def _backward_state_before_suffix(self, z: np.ndarray, piece: np.ndarray) -> np.ndarray:
-        """Backward state at the last sample, from the odd reflection behind it."""
-        _, y = self._run(z, 2 * piece[-1] - piece[-2 : -self.padding - 2 : -1])
-        return self._run(np.outer(self._steady, y[-1]), y[::-1])[0]
 
     def _run(self, z: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """State after and outputs of inputs u (T, K), sample by sample."""

@@ -57,11 +57,7 @@ def check_samples(recording: Recording, names: Sequence[str]) -> None:
 
 
 def effort_of(recording: Recording) -> tuple[str, tuple[str, ...]]:
-    """Quantity of a recording's efforts, and the joints that have one.
-
-    Raises:
-        InvalidSignals: if there are two kinds of effort or none, or one is of a joint without a position.
-    """
+    """Quantity of a recording's efforts, and the joints that have one."""
     efforts = [quantity for quantity in EFFORTS if recording.joints(quantity)]
     if len(efforts) != 1:
         raise InvalidSignals(

@@ -215,7 +215,12 @@ class RandomWalkSmoother:
             return ratio, f"{span_text(ratio)}, for cutoff_hz = {span_text(cutoffs)}", ()
         if isinstance(self.ratio, str):
             found = self.maximum_likelihood(p)
-            return found.nvr, f"{span_text(found.nvr)} by maximum likelihood", _doubts(joints, found)
+            doubts = tuple(
+                f"noise variance ratio of {joint} by maximum likelihood ({nvr:.2g}): {verdict.value}"
+                for joint, nvr, verdict in zip(joints, found.nvr, found.verdict, strict=True)
+                if verdict is not RatioVerdict.credible
+            )
+            return found.nvr, f"{span_text(found.nvr)} by maximum likelihood", doubts
         ratio = _one_a_joint("ratio", self.ratio, joints)
         return ratio, span_text(ratio), ()
 
@@ -252,11 +257,3 @@ def _one_a_joint(name: str, values: float | Sequence[float], joints: tuple[str, 
     if not (np.isfinite(array).all() and (array > 0).all()):
         raise InvalidMethod(f"{name} must be positive and finite, not {values}")
     return np.broadcast_to(array, len(joints)).copy()
-
-
-def _doubts(joints: tuple[str, ...], found: NoiseVarianceRatio) -> tuple[str, ...]:
-    return tuple(
-        f"noise variance ratio of {joint} by maximum likelihood ({nvr:.2g}): {verdict.value}"
-        for joint, nvr, verdict in zip(joints, found.nvr, found.verdict, strict=True)
-        if verdict is not RatioVerdict.credible
-    )

@@ -160,11 +160,7 @@ def _excess(d: Vector, V: Vector, t: float) -> Vector:
 def _influence(
     problem: InverseDynamics, system: System, solution: LinearSolution
 ) -> tuple[Vector, np.ndarray]:
-    """theta (k,) of a problem at a solution's weights, and (GROUPS, k) I_g.
-
-    Raises:
-        NotIdentifiable: if the rows do not determine it, or leave too few residuals for the groups.
-    """
+    """theta (k,) of a problem at a solution's weights, and (GROUPS, k) I_g."""
     W = DenseRows.of(problem).W[:, :, system.columns]
     time, measured, held = problem.predict(np.zeros(system.size))
     N, n, k = W.shape

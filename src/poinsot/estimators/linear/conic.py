@@ -123,9 +123,6 @@ class ConeProgram:
         Args:
             start: (n,) a point near it, from which the solver counts: its tolerances are relative to what changes.
             balanced: whether rows and columns are scaled to similar size first; good coordinates are better.
-
-        Raises:
-            MissingExtra: if Clarabel is not installed.
         """
         try:
             import clarabel

@@ -119,11 +119,7 @@ class Constraints:
             _check_interval("total_mass", self.total_mass)
 
     def memberships(self, parameters: Parameters, bodies: Sequence[str]) -> Iterator[Membership]:
-        """On all parameters (p,) of a robot with these bodies.
-
-        Raises:
-            InvalidMethod: if a body is none of the robot's.
-        """
+        """On all parameters (p,) of a robot with these bodies."""
         identity = np.eye(len(parameters))
         for name, known in self.bodies.items():
             first = parameters.index(f"{INERTIAL_SYMBOLS[0]}{place_of(name, bodies) + 1}")
@@ -141,6 +137,10 @@ def place_of(name: str, bodies: Sequence[str], what: str = "no body") -> int:
     if name not in bodies:
         raise InvalidMethod(f"{what} {name!r}{nearest(name, bodies)}; the robot has {listing(bodies)}")
     return bodies.index(name)
+
+
+_MOMENT = inertia_matrix(np.eye(10))
+"""(10, 3, 3) I_ij as a row on pi."""
 
 
 def conditions_on(known: BodyConstraint) -> Iterator[tuple[str, Cone, Matrix, Vector]]:
@@ -168,9 +168,16 @@ def conditions_on(known: BodyConstraint) -> Iterator[tuple[str, Cone, Matrix, Ve
         F = gradient_from_pseudo_inertia(_outside(known.inside))[None]
         yield "the ellipsoid around all", Cone.nonnegative, F, np.zeros(1)
     for axis in known.mirror:
-        yield f"the mirror symmetry along {axis}", Cone.zero, _mirrored("xyz".index(axis)), np.zeros(3)
+        x = "xyz".index(axis)
+        # products of inertia with the normal change their sign in the mirror
+        F = np.stack([np.eye(10)[1 + x], *(_MOMENT[:, x, other] for other in sorted({0, 1, 2} - {x}))])
+        yield f"the mirror symmetry along {axis}", Cone.zero, F, np.zeros(3)
     if known.round is not None:
-        yield f"the symmetry about {known.round}", Cone.zero, _round("xyz".index(known.round)), np.zeros(6)
+        x, y = sorted({0, 1, 2} - {"xyz".index(known.round)})
+        # half a turn about z changes the sign of I_xz and I_yz, a quarter of I_xy
+        products = (_MOMENT[:, i, j] for i, j in ((0, 1), (0, 2), (1, 2)))
+        F = np.stack([*np.eye(10)[[1 + x, 1 + y]], _MOMENT[:, x, x] - _MOMENT[:, y, y], *products])
+        yield f"the symmetry about {known.round}", Cone.zero, F, np.zeros(6)
 
 
 def _between(F: Matrix, low: float, high: float) -> tuple[Cone, Matrix, Vector]:
@@ -185,22 +192,6 @@ def _outside(region: EllipsoidRegion) -> np.ndarray:
     c = np.asarray(region.center, dtype=float)
     A = np.diag(1 / np.asarray(region.semi_axes, dtype=float) ** 2)
     return np.block([[-A, (A @ c)[:, None]], [(A @ c)[None], np.array([[1 - c @ A @ c]])]])
-
-
-_MOMENT = inertia_matrix(np.eye(10))
-"""(10, 3, 3) I_ij as a row on pi."""
-
-
-def _mirrored(x: int) -> Matrix:
-    # products of inertia with the normal change their sign in the mirror
-    return np.stack([np.eye(10)[1 + x], *(_MOMENT[:, x, other] for other in sorted({0, 1, 2} - {x}))])
-
-
-def _round(z: int) -> Matrix:
-    x, y = sorted({0, 1, 2} - {z})
-    # half a turn about z changes the sign of I_xz and I_yz, a quarter of I_xy
-    products = (_MOMENT[:, i, j] for i, j in ((0, 1), (0, 2), (1, 2)))
-    return np.stack([np.eye(10)[1 + x], np.eye(10)[1 + y], _MOMENT[:, x, x] - _MOMENT[:, y, y], *products])
 
 
 def _check_interval(what: str, interval: Interval) -> None:

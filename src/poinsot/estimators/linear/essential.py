@@ -84,8 +84,14 @@ class EssentialParameters:
             worst = self._worst(solution, reduced.columns, {*safe, *refused})
             if worst is None:
                 break
-            # all removed ones are tested together: each of two that explain one effect may go, but not both
-            if self._significant(initial, np.isin(system.columns, [*removed, worst])):
+            # all removed ones are tested together (F test): each of two that explain one effect may go, but not both
+            test = np.isin(system.columns, [*removed, worst])
+            theta, C = initial.values[test], initial.covariance[np.ix_(test, test)]
+            F, rest = (
+                float(theta @ np.linalg.solve(C, theta)) / len(theta),
+                initial.rows - len(initial.values),
+            )
+            if special.fdtrc(len(theta), rest, F) < self.significance:
                 refused.append(worst)
                 continue
             removed.append(worst)
@@ -137,9 +143,3 @@ class EssentialParameters:
         candidates = [(r, c) for r, c in zip(relative, columns.tolist(), strict=True) if c not in safe]
         worst = max(candidates, default=(0.0, -1))
         return worst[1] if worst[0] > self.max_relative_std_percent else None
-
-    def _significant(self, initial: Estimate, test: np.ndarray) -> bool:
-        """Whether the parameters of a mask are non-zero together, by the F test."""
-        theta, C = initial.values[test], initial.covariance[np.ix_(test, test)]
-        F = float(theta @ np.linalg.solve(C, theta)) / len(theta)
-        return float(special.fdtrc(len(theta), initial.rows - len(initial.values), F)) < self.significance

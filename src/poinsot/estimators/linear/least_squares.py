@@ -94,8 +94,13 @@ class LeastSquares:
         """
         report(progress, "reading rows")
         system = reduce(problem, self.rtol)
-        if self.parameters == "full":
-            _require_full(problem, system)
+        names, free = problem.parameters.names, np.flatnonzero(problem.parameters.free)
+        missing = [names[c] for c in free if c not in system.base.chosen]
+        if self.parameters == "full" and missing:
+            raise NotIdentifiable(
+                f"the recording determines {len(system.columns)} combinations of the {len(free)} parameters, not each "
+                f'of them (dependent: {listing(missing, 8)}); use parameters = "base", or hold what is known'
+            )
         return finish(self, problem, system, self.fit(problem, system, progress=progress, stop=stop))
 
     def fit(
@@ -293,13 +298,3 @@ def _coloured_covariance(
     # noise-free data leave rounding errors
     np.fill_diagonal(covariance, np.maximum(np.diag(covariance), 0.0))
     return covariance
-
-
-def _require_full(problem: InverseDynamics, system: System) -> None:
-    names, free = problem.parameters.names, np.flatnonzero(problem.parameters.free)
-    missing = [names[c] for c in free if c not in system.base.chosen]
-    if missing:
-        raise NotIdentifiable(
-            f"the recording determines {len(system.columns)} combinations of the {len(free)} parameters, not each of "
-            f'them (dependent: {listing(missing, 8)}); use parameters = "base", or hold what is known'
-        )

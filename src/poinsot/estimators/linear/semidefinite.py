@@ -192,7 +192,7 @@ class SemidefiniteLeastSquares:
             NotIdentifiable: as in `LeastSquares`.
         """
         started = time.perf_counter()
-        reduced = self._reduced(problem, progress=progress, stop=stop)
+        reduced = self._reduced(problem, progress, stop)
         system, target = reduced.system, reduced.target
         if stop_requested(stop):
             note = "Stopped before possible bodies were looked for: these are the values of least squares."
@@ -236,11 +236,7 @@ class SemidefiniteLeastSquares:
         )
 
     def _reduced(
-        self,
-        problem: InverseDynamics,
-        *,
-        progress: ProgressCallback | None = None,
-        stop: Stop | None = None,
+        self, problem: InverseDynamics, progress: ProgressCallback | None = None, stop: Stop | None = None
     ) -> _ReducedProblem:
         """The problem without its rows: least squares and what is known beside it."""
         least_squares = LeastSquares(self.weighting, rtol=self.rtol)
@@ -511,9 +507,6 @@ def _closest(reduced: _ReducedProblem) -> ConeSolution:
     """The possible bodies whose base values are closest to least squares; and t.
 
     min t  subject to  |A x - b| <= t misfit, with the prior's misfit for a unit
-
-    Raises:
-        InvalidMethod: if what is certain excludes all of them.
     """
     start = reduced.coordinates.center
     p, size = len(start), float(np.abs(reduced.A).max())  # of noise-free data, beyond what a solver counts in

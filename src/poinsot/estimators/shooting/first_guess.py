@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.spatial.transform import Rotation, Slerp
 
-from ...arrays import NodeStates, Vector, interpolated
+from ...arrays import NodeStates, interpolated
 from ...models.frame_motion import FrameMotion
 from ...models.motion_terms import MotionTerms
 from ...models.sensors import (
@@ -107,7 +107,11 @@ class _Guess:
                 if is_read.any():
                     read = Rotation.from_quat(values[is_read, -4:])
                     in_base = Rotation.from_matrix(frames[sensor.frame].rotation[is_read])
-                    return _interpolated_rotations(self.times, self.times[is_read], read * in_base.inv())
+                    of_base, at = read * in_base.inv(), self.times[is_read]
+                    if len(at) == 1:
+                        return Rotation.concatenate([of_base[0]] * len(self.times))
+                    # Slerp does not extrapolate: constant before the first and after the last reading
+                    return Slerp(at, of_base)(np.clip(self.times, at[0], at[-1]))
         for sensor, values in self._of(Gyro):
             if np.isfinite(values).all(axis=1).any():
                 rates = np.stack([interpolated(self.times, rate) for rate in values.T], axis=1)
@@ -145,11 +149,3 @@ class _Guess:
     def _of(self, kind: type[Kind]) -> list[tuple[Kind, np.ndarray]]:
         """Sensors of a class, with their readings."""
         return [(some.sensor, some.values) for some in self.stages.readings if isinstance(some.sensor, kind)]
-
-
-def _interpolated_rotations(times: Vector, at: Vector, readings: Rotation) -> Rotation:
-    """Rotations at all times; constant before the first and after the last reading."""
-    if len(at) == 1:
-        return Rotation.concatenate([readings[0]] * len(times))
-    # Slerp does not extrapolate
-    return Slerp(at, readings)(np.clip(times, at[0], at[-1]))

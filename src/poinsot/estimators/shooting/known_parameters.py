@@ -93,11 +93,7 @@ class KnownParameters:
         return information
 
     def known(self) -> GaussianPrior:
-        """The prior of theta: theta_bar with all information.
-
-        Raises:
-            InvalidMethod: if no possible body has the means.
-        """
+        """The prior of theta: theta_bar with all information."""
         mean = np.array([each.mean for each in self.quantities.values()])
         std = np.array([each.std for each in self.quantities.values()])
         theta = self.parameters.nominal_theta.copy()

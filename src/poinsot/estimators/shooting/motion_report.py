@@ -25,7 +25,6 @@ from ...models.sensors.placement import ROTATION
 from ...models.stages import Stages
 from ...quantities import QUATERNION, WRENCH, XYZ
 from ...recording import Recording
-from .robot import RobotTrajectoryModel
 from .robot_log import RobotLog
 
 
@@ -110,6 +109,13 @@ def estimated_motion(
             channels[channel], units[channel] = np.nan_to_num(found[:, k]), "N" if k < 3 else "N m"
             valid[channel] = np.isfinite(found[:, k])
     path = Recording(stages.times, channels, units, valid, {"estimated": log.name})
+    n, robot = model.manifold.degrees // 2, stages.parameters.robot
+    commands = [f"command.{stages.parameters.drive.inputs[k]}" for k in model.noisy_commands.tolist()]
+    freedoms = [
+        f"{'position' if k < n else 'velocity'}.{robot.effort_names[k % n]}"
+        for k in model.noisy_freedoms.tolist()
+    ]
+    size = np.sqrt(np.mean((w / model.noise_std)[model.noisy] ** 2, axis=0))
     return RobotMotionEstimate(
         log.name,
         path,
@@ -126,7 +132,7 @@ def estimated_motion(
             for some, predicted, normalized in sensors
         ),
         tuple(forces),
-        _disturbance(stages, model, w),
+        dict(zip([*commands, *freedoms], size.tolist(), strict=True)),
         nodes=x,
         process_noise=w,
     )
@@ -173,20 +179,6 @@ def _path(
     missing = {name: ~np.isfinite(values) for name, values in channels.items()}
     valid = {name: ~mask for name, mask in missing.items() if mask.any()}
     return {name: np.nan_to_num(values) for name, values in channels.items()}, units, valid
-
-
-def _disturbance(
-    stages: Stages, model: RobotTrajectoryModel, w: Float[np.ndarray, "N m"]
-) -> dict[str, float]:
-    """Root mean square of each process noise, see `EstimatedMotion`."""
-    n, robot = model.manifold.degrees // 2, stages.parameters.robot
-    commands = [f"command.{stages.parameters.drive.inputs[k]}" for k in model.noisy_commands.tolist()]
-    freedoms = [
-        f"{'position' if k < n else 'velocity'}.{robot.effort_names[k % n]}"
-        for k in model.noisy_freedoms.tolist()
-    ]
-    size = np.sqrt(np.mean((w / model.noise_std)[model.noisy] ** 2, axis=0))
-    return dict(zip([*commands, *freedoms], size.tolist(), strict=True))
 
 
 def fit_of_motions(motions: Sequence[tuple[EstimatedMotion, Stages]]) -> Fit:

@@ -50,22 +50,14 @@ class MotionNoise:
     first_state: tuple[float, float] | None = None
 
     def of_commands(self, inputs: Mapping[str, str]) -> Vector:
-        """(inputs,) standard deviation of each command, given the quantity of each.
-
-        Raises:
-            InvalidMethod: if a quantity has several numbers.
-        """
+        """(inputs,) standard deviation of each command, given the quantity of each."""
         levels = [self.readings.get(quantity, 0.0) for quantity in inputs.values()]
         if not all(isinstance(level, float | int) for level in levels):
             raise InvalidMethod("noise: torque, current and thrust need one number for all motors")
         return np.array(levels, dtype=float)
 
     def of_speeds(self, robot: Articulated) -> Vector:
-        """(n,) standard deviation of the change of each speed in a step, beside that by commands.
-
-        Raises:
-            InvalidMethod: if a name is unknown, the list has another length, or a number is negative.
-        """
+        """(n,) standard deviation of the change of each speed in a step, beside that by commands."""
         names, given = [*robot.joints, *(BASE_SPEEDS if robot.floating_base else ())], self.speeds
         if not isinstance(given, Mapping) and np.shape(given) not in ((), (len(names),)):
             raise InvalidMethod(
@@ -169,11 +161,7 @@ class RobotLog:
 
 
 def check_names_of_noise(noise: MotionNoise, logs: Sequence[RobotLog]) -> None:
-    """Check that every key of `noise.readings` is a quantity, or a quantity at a frame that some log has.
-
-    Raises:
-        InvalidMethod: for the first key that is not: it is misspelt.
-    """
+    """Check that every key of `noise.readings` is a quantity, or a quantity at a frame that some log has."""
     sensors = [each.sensor for log in logs for each in log.stages.readings]
     known = {*EFFORTS, THRUST, FOOT_VELOCITY, *(kind.quantity for kind in (JointPosition, JointVelocity))}
     known |= {
@@ -204,7 +192,10 @@ class _Reader:
     def log(self, name: str, contacts: ContactDetection | None) -> RobotLog:
         schedule = self._schedule(contacts)
         readings = (*self._joint_readings(), *self._frame_readings(), *self._standing_feet(schedule))
-        inputs = self._inputs()
+        # the first of them: a log may hold currents beside the torques made of them
+        effort = next((each for each in EFFORTS if self.recording.joints(each)), EFFORTS[0])
+        commands = self.parameters.drive.inputs
+        inputs = {name: effort if name in self.robot.joints else THRUST for name in commands}
         passive = self.robot.drive.passive
         command_noise = self.noise.of_commands(
             {name: "" if name in passive else quantity for name, quantity in inputs.items()}
@@ -219,7 +210,6 @@ class _Reader:
         if first is not None:
             arrival = GaussianPrior.from_covariance(guess[0], np.repeat(np.square(first), n))
         process_noise = np.concatenate([np.zeros(n), self.noise.of_speeds(self.robot)])
-        effort = next((each for each in inputs.values() if each != THRUST), EFFORTS[0])
         return RobotLog(name, stages, process_noise, command_noise, arrival, guess, effort)
 
     def _values(self, channels: Sequence[str]) -> np.ndarray:
@@ -285,13 +275,6 @@ class _Reader:
             sensor = ContactVelocity(self.robot, noise, contact.frame, isinstance(contact, SurfaceContact))
             found.append(Readings(sensor, np.where(closed[:, None], 0.0, np.full((1, sensor.size), np.nan))))
         return found
-
-    def _inputs(self) -> dict[str, str]:
-        """Quantity of each command: a rotor's thrust, or the first effort that joints have in this recording."""
-        # the first of them: a log may hold currents beside the torques made of them
-        effort = next((each for each in EFFORTS if self.recording.joints(each)), EFFORTS[0])
-        joints = self.robot.joints
-        return {name: effort if name in joints else THRUST for name in self.parameters.drive.inputs}
 
     def _commands(self, inputs: Mapping[str, str]) -> np.ndarray:
         """(S, inputs)."""

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...arrays import Matrix, ReadingRows, Vector
-from ...quantities import WRENCH
 from ..articulated import Articulated
 from ..contact_dynamics import RobotMotion
 from .inertial import TwistSensor
-from .sensor import FrameSensor, ReadingSlopes, channels_of
+from .sensor import FrameSensor, ReadingSlopes
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +32,6 @@ class ContactVelocity(TwistSensor):
     @property
     def units(self) -> tuple[str, ...]:
         return (("m/s",) * 3 + ("rad/s",) * 3)[: 6 if self.turning else 3]
-
-    @property
-    def channels(self) -> tuple[str, ...]:
-        return channels_of(self.quantity, self.frame, WRENCH[: self.size])
 
     @property
     def rows(self) -> slice:
@@ -68,10 +63,6 @@ class ContactForce(FrameSensor):
     @property
     def units(self) -> tuple[str, ...]:
         return (("N",) * 3 + ("N m",) * 3)[: 6 if self.moments else 3]
-
-    @property
-    def channels(self) -> tuple[str, ...]:
-        return channels_of(self.quantity, self.frame, WRENCH[: self.size])
 
     @property
     def frames(self) -> tuple[str, ...]:

@@ -56,6 +56,7 @@ class JointPosition(JointSensor):
     """Encoders [rad] or [m]. Joints without limits are read in any turn: their differences are from -pi to pi."""
 
     quantity = "position"
+    name = "joint positions"
 
     def _check(self) -> None:
         super()._check()
@@ -74,10 +75,6 @@ class JointPosition(JointSensor):
                     f"or the orientation of its link"
                 )
         return first[self.dofs], turning[self.dofs]
-
-    @property
-    def name(self) -> str:
-        return "joint positions"
 
     @cached_property
     def units(self) -> tuple[str, ...]:
@@ -106,10 +103,7 @@ class JointVelocity(JointSensor):
     """Speeds of joints [rad/s] or [m/s]."""
 
     quantity = "velocity"
-
-    @property
-    def name(self) -> str:
-        return "joint velocities"
+    name = "joint velocities"
 
     @cached_property
     def units(self) -> tuple[str, ...]:

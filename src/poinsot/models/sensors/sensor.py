@@ -22,7 +22,7 @@ from jaxtyping import Float
 
 from ...arrays import Columns, Matrix, ReadingRows, Vector
 from ...exceptions import InvalidModel
-from ...quantities import FRAME_QUANTITIES, XYZ
+from ...quantities import FRAME_QUANTITIES, WRENCH
 from ..articulated import Articulated
 from ..contact_dynamics import RobotMotion
 from ..frame_motion import FrameMotion
@@ -79,11 +79,7 @@ class Sensor(ABC):
 
     @abstractmethod
     def _check(self) -> None:
-        """Check that the robot has its joints or its frame.
-
-        Raises:
-            InvalidModel: if it has not.
-        """
+        """Check that the robot has its joints or its frame."""
 
     @property
     @abstractmethod
@@ -206,8 +202,8 @@ class FrameSensor(Sensor):
     @property
     def channels(self) -> tuple[str, ...]:
         listed = FRAME_QUANTITIES.get(self.quantity)
-        ends = XYZ if listed is None else listed.ends
-        return channels_of(self.quantity, self.frame, ends)
+        ends = WRENCH if listed is None else listed.ends
+        return channels_of(self.quantity, self.frame, ends[: len(self.channel_units)])
 
     @property
     def frames(self) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
     base                  what every method says of itself, and does
     inverse_dynamics      the linear methods: recordings -> signals -> regression -> estimate
     motion                what those share that estimate the motion too: recordings as read -> problem -> estimate
-    body_constraints      what is certain about a body, for `semidefinite` and `payload`
 
 A method is a class derived from `MethodSettings`, listed here or in another distribution under the entry point group
 `poinsot.methods`. Its module is imported when a project file names it, and not before.
@@ -89,11 +88,7 @@ def method_of(content: Any) -> type[MethodSettings]:
 
 
 def read_method(value: Any) -> Any:
-    """[method] -> the settings of the method that it names.
-
-    Raises:
-        PydanticCustomError, ValidationError: if there is no such method, or it has no such settings.
-    """
+    """[method] -> the settings of the method that it names."""
     if not isinstance(value, dict):
         return value if isinstance(value, MethodSettings) else find_method(DEFAULT).model_validate(value)
     name = value.get("name", DEFAULT)

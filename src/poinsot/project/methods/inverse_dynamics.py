@@ -99,6 +99,7 @@ class InverseDynamicsSettings(MethodSettings):
 
     def identify(self, job: Job) -> Estimate:
         from ...diagnosis.corrections import correct, correct_held_out
+        from ...diagnosis.fit import POSSIBLE_BODIES
         from ...validation import validate
 
         watch = Stopwatch()
@@ -126,33 +127,21 @@ class InverseDynamicsSettings(MethodSettings):
             estimate = validate(estimate, held_out, loaded=[run.name for run, _ in prepared if run.loaded])
             watch.lap("validation")
         job.say("looking for what may be wrong")
-        estimate = _with_methods_named(estimate)
+        # with the line to write where a remedy asks for another method
+        possible = 'Write name = "semidefinite" in [method]'
+        findings = (
+            replace(each, remedy=each.remedy.replace(POSSIBLE_BODIES, possible)) for each in estimate.findings
+        )
+        estimate = estimate.updated(examined=replace(estimate.diagnosis, findings=tuple(findings)))
         watch.lap("diagnosis")
+        # the regressor's rows are made while the problem is solved; the estimate knows how long that took
+        seconds = watch.seconds
+        rows = min(estimate.seconds.get("regressor", 0.0), seconds["solve"])
         return estimate.updated(
             warnings=(*warnings, *estimate.warnings),
             settings={**estimate.settings, **job.project.record},
-            seconds=_timings(estimate.seconds, watch),
+            seconds=seconds | {"regressor": seconds["regressor"] + rows, "solve": seconds["solve"] - rows},
         )
-
-
-def _with_methods_named(estimate: Estimate) -> Estimate:
-    """Its diagnosis, with the line to write where a remedy asks for another method."""
-    from ...diagnosis.fit import POSSIBLE_BODIES
-
-    findings = (
-        replace(each, remedy=each.remedy.replace(POSSIBLE_BODIES, 'Write name = "semidefinite" in [method]'))
-        for each in estimate.findings
-    )
-    return estimate.updated(examined=replace(estimate.diagnosis, findings=tuple(findings)))
-
-
-def _timings(inner: Mapping[str, float], watch: Stopwatch) -> dict[str, float]:
-    """The regressor's rows are made while the problem is solved; the estimate knows how long that took."""
-    seconds = watch.seconds
-    rows = min(inner.get("regressor", 0.0), seconds["solve"])
-    seconds["regressor"] += rows
-    seconds["solve"] -= rows
-    return seconds
 
 
 class LeastSquaresSettings(InverseDynamicsSettings):

@@ -111,11 +111,7 @@ class JointSmoothingSettings(MotionSettings):
 
 
 def noise_of(mechanism: Mechanism, noise: Mapping[str, float]) -> tuple[float, ...]:
-    """Standard deviations of the sensors.
-
-    Raises:
-        InvalidProject: if one has none, or one is of a channel that no sensor reads.
-    """
+    """Standard deviations of the sensors."""
     channels = [sensor.channel for sensor in mechanism.sensors]
     known = {*channels, *(channel.partition(".")[0] for channel in channels)}
     for name in noise:

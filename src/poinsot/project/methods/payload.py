@@ -9,8 +9,8 @@ from pydantic import Field, field_validator, model_validator
 
 from ..other_jobs import gains_from
 from ..settings.fields import PerJoint, Point, Positive, SettingsTable, refuse
-from .body_constraints import BodyConstraintSettings
 from .inverse_dynamics import InverseDynamicsSettings
+from .semidefinite import BodyConstraintSettings
 
 if TYPE_CHECKING:
     from ...parameters import Normal

@@ -1,17 +1,73 @@
-"""`[method] name = "semidefinite"`: with its prior and its constraints."""
+"""`[method] name = "semidefinite"`: with its prior, and what is certain about a body, also for `payload`."""
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from ..settings.fields import Positive, SettingsTable, Window
-from .body_constraints import BodyConstraintSettings
+from ..settings.fields import Point, Positive, SettingsTable, Window, refuse
 from .inverse_dynamics import InverseDynamicsSettings
 
 if TYPE_CHECKING:
+    from ...estimators.linear.constraints import BodyConstraint
     from ..job import Job
+
+
+class RegionSettings(SettingsTable):
+    """A region of the body frame [m]: a box, an ellipsoid or a convex hull, whichever the keys are of."""
+
+    low: Point | None = None
+    high: Point | None = None
+    center: Point | None = None
+    semi_axes: Point | None = None
+    points: list[Point] | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> RegionSettings:
+        kinds = ({"low", "high"}, {"center", "semi_axes"}, {"points"})
+        if self.model_fields_set not in kinds:
+            raise refuse(
+                "region",
+                "must be a box { low, high }, an ellipsoid { center, semi_axes } or a convex hull { points }",
+            )
+        return self
+
+    def build(self) -> Any:
+        """The box, the ellipsoid or the hull."""
+        from ...estimators.linear.constraints import Box, EllipsoidRegion, Hull
+
+        given = self.model_fields_set
+        kinds: tuple[Any, ...] = (Box, EllipsoidRegion, Hull)
+        return next(self.build_as(kind) for kind in kinds if {each.name for each in fields(kind)} == given)
+
+
+class EllipsoidSettings(SettingsTable):
+    """An ellipsoid along the axes of the body frame [m]."""
+
+    center: Point
+    semi_axes: Point
+
+
+class BodyConstraintSettings(SettingsTable):
+    """`poinsot.BodyConstraint`."""
+
+    mass: Window | None = None
+    center_of_mass: RegionSettings | None = None
+    inside: EllipsoidSettings | None = None
+    mirror: list[Literal["x", "y", "z"]] = []
+    round: Literal["x", "y", "z"] | None = None
+
+    def build(self) -> BodyConstraint:
+        from ...estimators.linear.constraints import BodyConstraint, EllipsoidRegion
+
+        more: dict[str, Any] = {"mirror": tuple(self.mirror)}
+        if self.center_of_mass is not None:
+            more["center_of_mass"] = self.center_of_mass.build()
+        if self.inside is not None:
+            more["inside"] = self.inside.build_as(EllipsoidRegion)
+        return self.build_as(BodyConstraint, **more)
 
 
 class ConstraintsSettings(SettingsTable):

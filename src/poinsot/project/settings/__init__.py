@@ -112,9 +112,6 @@ class Settings(SettingsTable):
     def _tables_fit_the_method(self) -> Settings:
         # In this order: what is said of a recording has no use where the subject is missing.
         self._one_subject()
-        self._something_to_identify_from()
-        self._recordings_have_no_base()
-        self._preprocessing_that_the_method_takes()
         self._what_the_method_takes()
         self.method.check(self)
         return self
@@ -143,15 +140,11 @@ class Settings(SettingsTable):
         shown = f"[[{table}]] are" if isinstance(getattr(self, table), list) else f"[{table}] is"
         return f"{shown} for [method] name = {names}"
 
-    def _something_to_identify_from(self) -> None:
-        if not self.method.needs_recordings:
-            return
-        if not self.recordings:
+    def _what_the_method_takes(self) -> None:
+        if self.method.needs_recordings and not self.recordings:
             raise refuse("recordings", "there is no recording: give [[recordings]] with a path")
-        if not any(recording.role == "identification" for recording in self.recordings):
+        if self.method.needs_recordings and all(each.role != "identification" for each in self.recordings):
             raise refuse("roles", 'every recording is for validation; give one the role = "identification"')
-
-    def _recordings_have_no_base(self) -> None:
         if self.robot is not None and self.robot.floating_base and not self.method.floating_base:
             names = names_where(lambda method: method.floating_base and method.estimates_motion)
             raise refuse(
@@ -160,8 +153,6 @@ class Settings(SettingsTable):
                 f"[method] name = {names}, which estimates it, or in Python Signals that hold it",
                 key=("robot", "floating_base"),
             )
-
-    def _preprocessing_that_the_method_takes(self) -> None:
         given, takes = self.preprocessing, self.method.takes
         if given.method not in takes.names:
             names = names_where(lambda method: given.method in method.takes.names)
@@ -171,8 +162,6 @@ class Settings(SettingsTable):
                 f"{given.method!r} {given.effect}: {takes.advice}",
                 key="preprocessing",
             )
-
-    def _what_the_method_takes(self) -> None:
         for key in ("contacts", "rotors", "walls"):
             if getattr(self, key) and key not in self.method.tables:
                 raise refuse(key, f"{self._takes(key)}, not {self.method.name!r}", key=key)

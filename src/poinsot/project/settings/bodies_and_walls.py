@@ -32,11 +32,7 @@ class AnyBodySettings(SettingsTable):
         return self
 
     def outline(self) -> Shape:
-        """The shape of `poinsot.models.planar` that has this table's name.
-
-        Raises:
-            InvalidModel: if no body has it.
-        """
+        """The shape of `poinsot.models.planar` that has this table's name."""
         from ...models import planar
 
         shape: Shape = self.build_as(getattr(planar, type(self).__name__.removesuffix("Settings")))

@@ -176,11 +176,7 @@ def unit_of(quantity: str, unit: str) -> str:
 
 
 def by_joint(key: str, value: Any, joints: Sequence[str], default: float | None = None) -> Any:
-    """A number or a list as it is; a table by joint as a list in the robot's order, complete if there is no default.
-
-    Raises:
-        InvalidProject: if the table names another joint, or leaves one out that has no default.
-    """
+    """A number or a list as it is; a table by joint as a list in the robot's order, complete if there is no default."""
     if not isinstance(value, Mapping):
         return value
     for joint in value:

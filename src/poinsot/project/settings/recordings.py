@@ -13,7 +13,7 @@ from pydantic import (
 )
 
 from ...io.units import find_unit
-from ...quantities import FRAME_QUANTITIES, FrameQuantity
+from ...quantities import FRAME_QUANTITIES
 from ...recording import QUANTITIES
 from .fields import (
     PerJoint,
@@ -149,19 +149,15 @@ class FileSettings(ListedQuantities):
         listed = FRAME_QUANTITIES.get(info.field_name)
         for each in value if isinstance(value, list) else [] if value is None else [value]:
             if listed is not None:
-                _check_count(each, listed)
+                count, sizes = len(each.columns), listed.counts
+                if listed.is_orientation and count != 4:
+                    raise refuse("columns", f"a quaternion needs 4 columns, and has {count}")
+                if not listed.is_orientation and count not in sizes:
+                    raise refuse("columns", f"needs {' or '.join(map(str, sizes))} columns, and has {count}")
             unit = getattr(each, "unit", [])  # an orientation has none
             for one in unit if isinstance(unit, list) else [unit]:
                 unit_of(info.field_name, one)
         return value
-
-
-def _check_count(sensor: FrameSettings | OrientationSettings, quantity: FrameQuantity) -> None:
-    count, sizes = len(sensor.columns), quantity.counts
-    if quantity.is_orientation and count != 4:
-        raise refuse("columns", f"a quaternion needs 4 columns, and has {count}")
-    if not quantity.is_orientation and count not in sizes:
-        raise refuse("columns", f"needs {' or '.join(map(str, sizes))} columns, and has {count}")
 
 
 class RecordingSettings(FileSettings):

@@ -38,12 +38,7 @@ def write_checkpoint(
 
 
 def read_checkpoint(path: str | Path, problem: ExcitationProblem, method: OptimalExcitation) -> SearchState:
-    """Where a search for this problem by this method stopped. A later run may have more starts.
-
-    Raises:
-        UnreadableFile: if there is no such file or it is no checkpoint.
-        InvalidMethod: if it belongs to another problem or method.
-    """
+    """Where a search for this problem by this method stopped. A later run may have more starts."""
     path = Path(path)
     try:
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:

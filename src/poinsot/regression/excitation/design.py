@@ -127,9 +127,6 @@ class OptimalExcitation:
 
         Args:
             interrupted: whether it was asked to stop.
-
-        Raises:
-            InvalidMethod: if it found nothing.
         """
         if state.best is None:
             raise InvalidMethod(

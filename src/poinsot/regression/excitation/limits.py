@@ -65,11 +65,7 @@ class Limits:
             )
 
     def fraction(self, part: float) -> Limits:
-        """The same with only this part of each limit in use; positions keep to the middle of their range.
-
-        Raises:
-            InvalidMethod: if it is not above 0 and at most 1.
-        """
+        """The same with only this part of each limit in use; positions keep to the middle of their range."""
         if not 0 < part <= 1:
             raise InvalidMethod(f"the part of the limits to use must be above 0 and at most 1, not {part:g}")
         # a joint that turns without end has no middle to keep to

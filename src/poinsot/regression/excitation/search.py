@@ -49,11 +49,7 @@ SPARE = 0.01
 
 
 def random_posture(problem: ExcitationProblem, rng: np.random.Generator) -> Vector:
-    """(n,) a free posture [rad] or [m].
-
-    Raises:
-        InvalidMethod: if none is found, with what stands in the way most often.
-    """
+    """(n,) a free posture [rad] or [m]."""
     low, high = _range(problem)
     drawn = np.empty((0, len(low)))
     while len(drawn) < DRAWN:
@@ -190,9 +186,10 @@ class Search:
         q, v, a = self.method.basis.at(times, self.problem.duration_s) @ coefficients
         return q, v, a
 
-    def begin(self) -> SearchState:
-        """The first start, before its first leg, from a `random_posture`."""
-        return SearchState(0, 0, self._random_motion(0), self.samples, self._no_multipliers(self.samples))
+    def begin(self, start: int = 0) -> SearchState:
+        """A start, before its first leg, from a `random_posture`."""
+        motion = self._random_motion(start)
+        return SearchState(start, 0, motion, self.samples, self._no_multipliers(self.samples))
 
     def advance(self, state: SearchState) -> SearchState:
         """One leg, and on to the next start if this one is done."""
@@ -201,18 +198,16 @@ class Search:
             return state
         if state.start + 1 >= self.method.starts:
             return replace(state, done=True)
-        return replace(
-            state,
-            start=state.start + 1,
-            leg=0,
-            coefficients=self._random_motion(state.start + 1),
-            times=self.samples,
-            multipliers=self._no_multipliers(self.samples),
-            penalty=FIRST_PENALTY,
-            violation=np.inf,
-            passed=np.inf,
-            settled=0,
+        kept = (
+            "condition_number",
+            "best",
+            "best_value",
+            "best_condition_number",
+            "failure",
+            "iterations",
+            "seconds",
         )
+        return replace(self.begin(state.start + 1), **{name: getattr(state, name) for name in kept})
 
     def value(self, coefficients: Matrix) -> tuple[float, float]:
         """The criterion and the condition number, on the samples that will be recorded."""

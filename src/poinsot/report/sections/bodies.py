@@ -6,7 +6,7 @@ from ...estimate import Body, Estimate
 from ...inertia.parameters import inconsistencies
 from ..blocks import Findings, Section, section_of
 from ..bodies import body_table, change_table, prior_of
-from ..figures import ellipsoid_grid
+from ..figures.ellipsoids import ellipsoid_grid
 from ..verdicts import counted_origins
 from ..words import number_of, series
 

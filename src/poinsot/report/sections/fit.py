@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...estimate import Estimate, motions_of
 from ..blocks import PageBlock, Section
-from ..figures import autocorrelation_grid, effort_grid
+from ..figures.curves import autocorrelation_grid, effort_grid
 from ..numbers import count_text, percent_text
 from ..tables import fit_table
 from ..words import capitalized, number_of, series

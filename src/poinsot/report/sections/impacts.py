@@ -9,7 +9,8 @@ import numpy as np
 from ...estimate import Estimate
 from ...estimate.motions import Impact, Impacts, Scene, motions_of
 from ..blocks import Cell, Section, Table, section_of
-from ..figures import cone_grid, drop_grid, energy_grid, energy_unit, impulse_grid
+from ..figures.drops import drop_grid
+from ..figures.impacts import cone_grid, energy_grid, energy_unit, impulse_grid
 from ..numbers import UNKNOWN, percent_text, significant, unit_text
 from ..tables import table
 from ..words import number_of, series

@@ -7,7 +7,7 @@ import numpy as np
 from ...estimate import Estimate
 from ...estimate.motions import Convergence, EstimatedMotion, SensorFit, motions_of
 from ..blocks import Figure, FigureGrid, Section, section_of
-from ..figures import curve_figure, effort_grid
+from ..figures.curves import curve_figure, effort_grid
 from ..numbers import count_text, significant
 from ..tables import fit_table, table_of_rows
 from ..words import number_of, series

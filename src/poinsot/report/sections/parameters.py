@@ -6,7 +6,7 @@ import numpy as np
 
 from ...estimate import Estimate, FullParameters
 from ..blocks import Section, section_of
-from ..figures import interval_grid
+from ..figures.intervals import interval_grid
 from ..tables import full_parameter_table, grouping_table, parameter_table
 from ..verdicts import counted, counted_origins
 from ..words import number_of, series

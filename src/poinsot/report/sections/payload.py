@@ -7,7 +7,7 @@ from math import isfinite, nan
 
 from ...estimate import NORMAL_95, DriveGains, Estimate, FrictionCurves, Payload
 from ..blocks import Cell, FigureGrid, Section, Table, section_of
-from ..figures import curve_figure
+from ..figures.curves import curve_figure
 from ..numbers import interval_text, percent_text, plus_minus, significant
 from ..tables import table, value_cells
 from ..words import number_of

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...estimate import NORMAL_95, Estimate
 from ..blocks import FigureGrid, Section
-from ..figures import curve_figure
+from ..figures.curves import curve_figure
 from ..numbers import plus_minus, seconds_text
 from ..tables import table_of_rows
 from ..words import number_of

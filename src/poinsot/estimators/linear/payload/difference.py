@@ -124,11 +124,7 @@ def _robot_alone(problem: InverseDynamics, loaded: bool) -> InverseDynamics:
 def _difference(
     problem: InverseDynamics, attachment: Attachment, without: Estimate, with_: Estimate
 ) -> tuple[Vector, Matrix, Vector]:
-    """(10,) the load's parameters, NaN where not determined, (10, 10) their covariance, (10,) what was known of them.
-
-    Raises:
-        NotIdentifiable: if the two recordings determine different base parameters.
-    """
+    """(10,) the load's parameters, NaN: not determined; (10, 10) their covariance; (10,) what was known of them."""
     if without.names != with_.names or without.groupings != with_.groupings:
         other = sorted(set(without.groupings) ^ set(with_.groupings))
         raise NotIdentifiable(

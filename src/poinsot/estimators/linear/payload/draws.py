@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from ....arrays import Matrix, Vector
+from ....arrays import Matrix
 from ....estimate import Certificate, DriveGains, Estimate, Status
 from ....exceptions import InvalidMethod, NotIdentifiable
 from ....regression.inverse_dynamics import InverseDynamics
@@ -108,11 +108,7 @@ def estimate_of(
     progress: ProgressCallback | None = None,
     stop: Stop | None = None,
 ) -> Estimate:
-    """Build the estimate, with covariances from the spread of the bootstrap samples.
-
-    Raises:
-        NotIdentifiable: if a recording is too short, or nearly no sample determines what the whole does.
-    """
+    """Build the estimate, with covariances from the spread of the bootstrap samples."""
     problem, system, solution = found.problem, found.system, found.solution
     fitted = finish(method, problem, system, solution)
     R = whitening(system)
@@ -218,8 +214,19 @@ def certify(found: Found, estimate: Estimate) -> Certificate:
     P, z = system.prior[:, :-1], system.prior[:, -1]
     gradient += P.T @ (z - P @ theta)
     columns += (P**2).sum(axis=0)
-    # before the gradient is cut to the columns that were estimated: multipliers are added to it in place
-    feasible, slack = _constrain(found, theta[system.columns], gradient)
+    # whether the load satisfies its constraints, and how far multipliers are from complementary slackness
+    feasible, slack = True, 0.0
+    if found.proof is not None:
+        place, _ = load_places(problem, system)
+        pi = load_values(problem, system, theta[system.columns])
+        for each, multiplier in zip(found.proof.memberships, found.proof.multipliers, strict=True):
+            z_each, s = NEAREST_DUAL[each.cone](multiplier), each.F @ pi + each.g
+            # held parameters of the load have no column
+            gradient[system.columns[place[place >= 0]]] += (each.F.T @ z_each)[place >= 0]
+            feasible &= VIOLATION[each.cone](s) <= 1e-6 * max(1.0, float(np.abs(s).max()))
+            slack = max(
+                slack, abs(float(z_each @ s)) / (1 + float(np.linalg.norm(z_each) * np.linalg.norm(s)))
+            )
     gradient, scale = gradient[system.columns], np.sqrt(columns * (efforts + z @ z))[system.columns]
     worst = float(np.max(np.abs(gradient) / np.where(scale > 0, scale, 1.0)))
     if found.estimator == "output-error" and found.free.any():
@@ -230,23 +237,3 @@ def certify(found: Found, estimate: Estimate) -> Certificate:
             worst, float(np.max((np.abs(along) / (size * np.linalg.norm(measured, axis=0)))[found.free]))
         )
     return Certificate(max(worst, slack), feasible, TOLERANCE if found.proof is None else CONIC_TOLERANCE)
-
-
-def _constrain(found: Found, theta: Vector, gradient: Vector) -> tuple[bool, float]:
-    """Add the multipliers of the load's constraints to the gradient (b,).
-
-    Returns:
-        Whether the load satisfies its constraints, and how far multipliers are from complementary slackness.
-    """
-    if found.proof is None:
-        return True, 0.0
-    place, _ = load_places(found.problem, found.system)
-    pi = load_values(found.problem, found.system, theta)
-    feasible, slack = True, 0.0
-    for each, multiplier in zip(found.proof.memberships, found.proof.multipliers, strict=True):
-        z, s = NEAREST_DUAL[each.cone](multiplier), each.F @ pi + each.g
-        # held parameters of the load have no column
-        gradient[found.system.columns[place[place >= 0]]] += (each.F.T @ z)[place >= 0]
-        feasible &= VIOLATION[each.cone](s) <= 1e-6 * max(1.0, float(np.abs(s).max()))
-        slack = max(slack, abs(float(z @ s)) / (1 + float(np.linalg.norm(z) * np.linalg.norm(s))))
-    return feasible, slack

@@ -31,11 +31,7 @@ UNLOADED = 1e-4
 
 
 def measured_as(problem: InverseDynamics) -> str:
-    """The quantity that the efforts were measured as.
-
-    Raises:
-        InvalidMethod: if it is not the same in all recordings.
-    """
+    """The quantity that the efforts were measured as."""
     found = list(dict.fromkeys(part.signals.effort for part in problem.parts))
     if len(found) > 1:
         raise InvalidMethod(
@@ -58,11 +54,7 @@ def motors(robot: Articulated) -> np.ndarray:
 
 
 def check_uncoupled(problem: InverseDynamics) -> None:
-    """Check that the effort of each joint is that of its own motor.
-
-    Raises:
-        InvalidMethod: if motors are coupled and were measured themselves.
-    """
+    """Check that the effort of each joint is that of its own motor."""
     train = problem.robot.train
     if train.drive.side == "motor" and train.coupled:
         names = listing(train.joints[k] for k in train.coupled)
@@ -73,11 +65,7 @@ def check_uncoupled(problem: InverseDynamics) -> None:
 
 
 def check_scale(problem: InverseDynamics) -> None:
-    """Check that something is known in absolute terms.
-
-    Raises:
-        NotIdentifiable: if unknown gains and unknown parameters leave the scale open.
-    """
+    """Check that something is known in absolute terms."""
     # a prior mean of zero is met by zero, at any scale
     known = any(prior.mean for prior in problem.priors.values())
     if not known and not np.any(problem.parameters.held_values):
@@ -115,11 +103,7 @@ def loaded_by_gravity(robot: Articulated) -> np.ndarray:
 
 
 def covariance_of(std: PerJoint | None, motors: Sequence[str]) -> Matrix | None:
-    """(m, m) of gains with these standard deviations; None: they are exact.
-
-    Raises:
-        InvalidMethod: if there are not as many as motors, one is negative, or names no motor.
-    """
+    """(m, m) of gains with these standard deviations; None: they are exact."""
     if std is None:
         return None
     values = per_joint("gain_std", std, motors, np.zeros(len(motors)))
@@ -129,11 +113,7 @@ def covariance_of(std: PerJoint | None, motors: Sequence[str]) -> Matrix | None:
 
 
 def check_identifiable(problem: InverseDynamics, optimum: GainOptimum, free: np.ndarray) -> None:
-    """Check that no change of gains is compensated by other parameters.
-
-    Raises:
-        NotIdentifiable: with the joints whose gains would have to be given.
-    """
+    """Check that no change of gains is compensated by other parameters."""
     values, vectors = optimum.seen
     if values[0] > UNDETERMINED:
         return

@@ -245,12 +245,7 @@ class PayloadIdentification:
 
 
 def check_recordings(problem: InverseDynamics) -> None:
-    """Check that there is a load, and recordings with and without it.
-
-    Raises:
-        InvalidMethod: if no recording is said to carry one, its mass cannot be, or efforts are of two kinds.
-        NotIdentifiable: if all of them do.
-    """
+    """Check that there is a load, and recordings with and without it."""
     if problem.attachment is None or not any(problem.loaded):
         raise InvalidMethod(
             "no recording carries the load: say which ones do (loaded = true in [[recordings]], `loaded` in Python)"

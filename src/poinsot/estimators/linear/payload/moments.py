@@ -98,13 +98,14 @@ def moments(
         columns: the k base columns that are estimated. R: (k, k).
         residuals: (N, n) of the fit: their correlation length decides the length of a block.
         block_s: how long it is instead [s].
-
-    Raises:
-        NotIdentifiable: if a recording is too short to be cut into blocks.
     """
     motions = same_motions(problem)
     lengths = [min(problem.row_counts[part] for part in parts) for parts in motions]
-    interval_s = _interval_s(problem)
+    factors = [1 if (D := part.signals.decimation) is None else D.factor for part in problem.parts]
+    # from row to row, where they are longest
+    interval_s = max(
+        factor / part.signals.rate_hz for factor, part in zip(factors, problem.parts, strict=True)
+    )
     length = 2 * _correlation_length(problem, residuals) if block_s is None else round(block_s / interval_s)
     most = min(MOST_BLOCKS, MOST_NUMBERS // (problem.robot.model.nv * (len(columns) + 2) ** 2))
     # rounded up: more blocks than fit into the memory would be worse than longer ones
@@ -156,12 +157,6 @@ def _correlation_length(problem: InverseDynamics, residuals: JointSamples) -> in
     parts = np.split(residuals, np.cumsum(problem.row_counts)[:-1])
     rows = ((row, len(e)) for e in parts for row in autocorrelation(e, max(len(e) // 8, 1)))
     return max(1, *(correlation_length(*each) for each in rows))
-
-
-def _interval_s(problem: InverseDynamics) -> float:
-    """Seconds from row to row, where they are longest."""
-    factors = [1 if (D := part.signals.decimation) is None else D.factor for part in problem.parts]
-    return max(factor / part.signals.rate_hz for factor, part in zip(factors, problem.parts, strict=True))
 
 
 def _folded(

@@ -58,12 +58,7 @@ def nearest_possible(
     constraint: BodyConstraint,
     max_iterations: int,
 ) -> tuple[GainOptimum, Proof]:
-    """The optimum over physically possible loads, with the residuals' weights kept.
-
-    Raises:
-        NotIdentifiable: if the data do not determine all ten parameters of the load.
-        InvalidMethod: if no body satisfies the constraints.
-    """
+    """The optimum over physically possible loads, with the residuals' weights kept."""
     place, known = load_places(problem, system)
     missing = [
         name for name, at, value in zip(LOAD_NAMES, place, known, strict=True) if at < 0 and np.isnan(value)

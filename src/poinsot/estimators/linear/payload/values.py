@@ -139,7 +139,13 @@ def with_load(estimate: Estimate, payload: Payload, gains: DriveGains, first: Se
     notes, warnings = [*estimate.notes, *first], list(estimate.warnings)
     shown = gains.identified or "1" not in gains.units  # where torques were measured, gains are plain ones
     if shown:
-        notes += _poorly_known(gains)
+        by_gravity = np.ones(len(gains.values), dtype=bool) if gains.by_gravity is None else gains.by_gravity
+        for k in np.flatnonzero(gains.poorly_known & gains.identified):
+            why = "" if by_gravity[k] else ": gravity never loads this joint, only inertia does"
+            percent = 100 * NORMAL_95 * gains.std[k] / abs(gains.values[k])
+            notes.append(
+                f"The drive gain of {gains.joints[k]} is poorly known, to +- {percent:.0f} % (95 %){why}."
+            )
         if np.any(gains.values < 0):
             names = np.array(gains.joints)[gains.values < 0].tolist()
             warnings.append(
@@ -177,18 +183,6 @@ def resampling_note(estimate: Estimate, gains: DriveGains, moments: Moments, dra
         f"for white residuals they would be {max(ratio, 1 / ratio):.1f} times {'shorter' if ratio > 1 else 'longer'} "
         "(median)."
     )
-
-
-def _poorly_known(gains: DriveGains) -> list[str]:
-    notes = []
-    by_gravity = np.ones(len(gains.values), dtype=bool) if gains.by_gravity is None else gains.by_gravity
-    for k in np.flatnonzero(gains.poorly_known & gains.identified):
-        why = "" if by_gravity[k] else ": gravity never loads this joint, only inertia does"
-        percent = 100 * NORMAL_95 * gains.std[k] / abs(gains.values[k])
-        notes.append(
-            f"The drive gain of {gains.joints[k]} is poorly known, to +- {percent:.0f} % (95 %){why}."
-        )
-    return notes
 
 
 def _together(names: Sequence[str]) -> list[str]:
