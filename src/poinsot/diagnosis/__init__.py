@@ -38,8 +38,8 @@ from .gravity import ClockScale, Gravity, LengthUnit
 from .parameters import Filters, Physics
 from .position_samples import LostSamples, PositionJumps
 from .recordings import Recordings
-from .tracking import FilterRun
-from .tracking_checks import RUN_CHECKS
+from .tracking import FilterRun, InnovationStatistics
+from .tracking_checks import RUN_CHECKS, Innovations
 
 EXPLANATIONS: tuple[Explanation, ...] = (
     Sign(),
@@ -112,6 +112,11 @@ def diagnose_tracking(
         return examined(estimate, [*look_at(Examination(estimate, recorded()), samples), *found])
     except PoinsotError as error:
         return examined(estimate, [Unchecked(what, str(error)), *found])
+
+
+def diagnose_innovations(estimate: Estimate, seen: InnovationStatistics) -> Diagnosis:
+    """Look at an estimate of a filter by its innovations alone."""
+    return examined(estimate, look_at(seen, (Innovations(),)))
 
 
 def examined(estimate: Estimate, found: Sequence[Finding | Unchecked]) -> Diagnosis:

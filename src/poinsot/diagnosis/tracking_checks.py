@@ -20,7 +20,7 @@ from .fit import PoorFit, TorqueNoise
 from .gains import GainChange, TorqueGain
 from .geometry import JointZero
 from .gravity import ClockScale
-from .tracking import LIKELIER, FilterRun, TrackedMotion, likelier
+from .tracking import LIKELIER, FilterRun, InnovationStatistics, TrackedMotion, likelier
 
 STILL = Cause(
     "no-excitation",
@@ -255,7 +255,7 @@ class Innovations(Check):
 
     causes = (INNOVATIONS, REJECTED)
 
-    def look(self, case: FilterRun) -> Iterator[Finding | Unchecked]:
+    def look(self, case: InnovationStatistics) -> Iterator[Finding | Unchecked]:
         squares = case.squares[np.isfinite(case.squares)]
         mean = float(squares.mean()) if len(squares) > 50 else 0.0
         if mean > self.warning:

@@ -430,12 +430,12 @@ def examine(problem: TrackingProblem | None, estimate: Estimate) -> Diagnosis:
     rejections = time[~accepted]
     rejected = sum(run.verdicts.get(each, 0) for each in (SampleVerdict.gated, SampleVerdict.reopened))
     seen = FilterRun(
-        torques,
-        TrackedMotion(time, tuple(starts), q, v, a, tau, outside),
-        rejections[np.diff(rejections, prepend=-np.inf) > run.filter.memory_s],
         np.where(accepted, squares, np.nan),
         rejected / max(run.samples, 1),
         1.0 if gate is None else 1 - gate.confidence,
+        torques,
+        TrackedMotion(time, tuple(starts), q, v, a, tau, outside),
+        rejections[np.diff(rejections, prepend=-np.inf) > run.filter.memory_s],
         estimate.values[::10],
         estimate.std[::10],
         torques.described[:, 0],
