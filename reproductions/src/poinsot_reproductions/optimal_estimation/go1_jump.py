@@ -75,8 +75,9 @@ class _Jumping:
         )
         g = -STANDARD_GRAVITY[2]
         self.speed = np.array([length * g / (2 * np.sqrt(2 * g * rise)), 0.0, np.sqrt(2 * g * rise)])
-        # from rest at the bottom to the take-off speed, with a constant acceleration
-        self.pushing = 2 * (DEPTH + STRETCH) / self.speed[2]
+        # T of v T / 2 + g T^2 / 12 = h
+        v, h = self.speed[2], DEPTH + STRETCH
+        self.pushing = (np.sqrt(v**2 / 4 + g * h / 3) - v / 2) * 6 / g
         n = legged.robot.model.nv
         dofs = np.arange(6, n)
         self.posture = Posture(legged.home[7:].copy(), np.zeros(n - 6), dofs, 400.0, 40.0, 1.0)
@@ -87,6 +88,7 @@ class _Jumping:
         self.feet = [
             FramePose(sole_frame(sole), 0.0, 30.0, 1000.0, (0, 1, 2)) for sole in legged.soles
         ]
+        self.left = None
         self.home = base.translation.copy()
 
     def jump(self) -> Jump:
@@ -126,6 +128,16 @@ class _Jumping:
         kinematics = self.controller.kinematics
         kinematics.update(q, v)
         if flying:
+            if self.left is None:
+                self.left = time, q[7:].copy(), v[6:].copy()
+            s = min((time - self.left[0]) / 0.2, 1.0)
+            w, dw = 10 * s**3 - 15 * s**4 + 6 * s**5, 30 * s**2 * (1 - s) ** 2 / 0.2
+            # from where the joints are, with the speed that they have, which dies away
+            u = time - self.left[0]
+            gone = self.left[1] + self.left[2] * 0.03 * (1 - np.exp(-u / 0.03))
+            speed = self.left[2] * np.exp(-u / 0.03)
+            way = self.legged.home[7:] - gone
+            self.posture.q, self.posture.v = gone + w * way, speed * (1 - w) + dw * way
             loads = {sole.body: 0.0 for sole in self.legged.soles}
             return self.controller.solve([self.posture], loads).tau
         loads = {sole.body: 1.0 for sole in self.legged.soles}
@@ -157,6 +169,12 @@ class _Jumping:
             w = 10*s**3-15*s**4+6*s**5; dw=30*s**2*(1-s)**2/CROUCHING; ddw=60*s*(1-s)*(1-2*s)/CROUCHING**2
             way = np.array([0.0, 0.0, -DEPTH])
             return self.home + w * way, dw * way, ddw * way
-        t = min(since - CROUCHING, self.pushing)
-        a = self.speed / self.pushing
-        return down + 0.5 * a * t**2, a * t, a
+        T, g = self.pushing, -STANDARD_GRAVITY[2]
+        s = min((since - CROUCHING) / T, 1.0)
+        # the ground's force on a unit of mass: g (1 - s) + C s (1 - s)
+        C = 6 * (self.speed / T + [0, 0, g / 2])
+        fall = np.array([0.0, 0.0, g])
+        a = C * s * (1 - s) - fall * s
+        v = T * (C * (s**2 / 2 - s**3 / 3) - fall * s**2 / 2)
+        p = T**2 * (C * (s**3 / 6 - s**4 / 12) - fall * s**3 / 6)
+        return down + p, v, a
