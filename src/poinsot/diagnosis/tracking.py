@@ -55,7 +55,7 @@ class TrackedMotion:
     outside: np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class InnovationStatistics:
     """What a filter did not predict.
 
@@ -69,7 +69,7 @@ class InnovationStatistics:
     gate: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class FilterRun(InnovationStatistics):
     """A filter's run, as its checks see it.
 

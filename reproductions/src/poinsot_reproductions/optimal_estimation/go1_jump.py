@@ -85,9 +85,7 @@ class _Jumping:
         kinematics.update(legged.home, np.zeros(n))
         base = kinematics.placement(kinematics.frame(legged.base)).copy()
         self.base = FramePose(legged.base, np.repeat([200.0, 400.0], 3), 30.0, 100.0, placement=base)
-        self.feet = [
-            FramePose(sole_frame(sole), 0.0, 30.0, 1000.0, (0, 1, 2)) for sole in legged.soles
-        ]
+        self.feet = [FramePose(sole_frame(sole), 0.0, 30.0, 1000.0, (0, 1, 2)) for sole in legged.soles]
         self.left = None
         self.home = base.translation.copy()
 
@@ -158,7 +156,8 @@ class _Jumping:
             p0, _, v0 = self.landed
             # brake in 0.15 s, then rise
             since = time - touched
-            target = p0.copy(); target[2] = self.home[2] - 0.04
+            target = p0.copy()
+            target[2] = self.home[2] - 0.04
             return target, zero, zero
         if time < STANDING:
             return self.home, zero, zero
@@ -166,7 +165,9 @@ class _Jumping:
         if since < CROUCHING:
             s = since / CROUCHING
             w, dw, ddw = s**2 * (3 - 2 * s), 6 * s * (1 - s) / CROUCHING, (6 - 12 * s) / CROUCHING**2
-            w = 10*s**3-15*s**4+6*s**5; dw=30*s**2*(1-s)**2/CROUCHING; ddw=60*s*(1-s)*(1-2*s)/CROUCHING**2
+            w = 10 * s**3 - 15 * s**4 + 6 * s**5
+            dw = 30 * s**2 * (1 - s) ** 2 / CROUCHING
+            ddw = 60 * s * (1 - s) * (1 - 2 * s) / CROUCHING**2
             way = np.array([0.0, 0.0, -DEPTH])
             return self.home + w * way, dw * way, ddw * way
         T, g = self.pushing, -STANDARD_GRAVITY[2]

@@ -66,9 +66,11 @@ class MovedBase(TrajectoryModel):
         self.g = np.array(noise.gravity)
         time = np.array([each.time for each in samples])
         self.dt = np.diff(time)
-        readings = np.array([np.concatenate([each.gyro, each.accelerometer]) for each in samples])
+        readings = np.array([each.inertial for each in samples])
         missing = ~np.isfinite(readings).all(axis=1)
-        filled = np.stack([np.interp(time, time[~missing], column[~missing]) for column in readings.T], axis=1)
+        filled = np.stack(
+            [np.interp(time, time[~missing], column[~missing]) for column in readings.T], axis=1
+        )
         mean = 0.5 * (filled[1:] + filled[:-1]) - bias
         turns = [gammas(step)[0] for step in mean[:, :3] * self.dt[:, None]]
         self.Rbar = np.array([*accumulate(turns, np.matmul, initial=R)])

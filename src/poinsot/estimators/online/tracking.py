@@ -399,6 +399,33 @@ class Tracker:
         return known + self.filter.bias + Y @ tracked.predicted_from.ravel()
 
 
+def published_line(tracked: Tracked, tracker: Tracker) -> dict[str, Any]:
+    """One line for a consumer: published and estimated bodies, their uncertainty, and what the motion shows of them."""
+    shown = tracker.excitation()
+    return {
+        "time": tracked.time,
+        "recording": tracked.recording,
+        "verdict": tracked.innovation.verdict.name,
+        "bodies": [
+            {
+                "name": each.link,
+                "inertial": published,
+                "mass": published[0],
+                "estimated_mass": pi[0],
+                "mass_std": std,
+                "shown": {
+                    "mass": each.mass,
+                    "center_of_mass": each.center_of_mass,
+                    "inertia": each.inertia,
+                },
+            }
+            for each, published, pi, std in zip(
+                shown, tracked.published, tracked.bodies, tracked.mass_std, strict=True
+            )
+        ],
+    }
+
+
 def _readings(sample: Sample) -> Vector:
     """(n,) efforts of a sample, NaN where there is no reading to be trusted."""
     read = np.isfinite(sample.tau) if sample.trusted is None else np.isfinite(sample.tau) & sample.trusted
@@ -430,15 +457,15 @@ def examine(problem: TrackingProblem | None, estimate: Estimate) -> Diagnosis:
     rejections = time[~accepted]
     rejected = sum(run.verdicts.get(each, 0) for each in (SampleVerdict.gated, SampleVerdict.reopened))
     seen = FilterRun(
-        np.where(accepted, squares, np.nan),
-        rejected / max(run.samples, 1),
-        1.0 if gate is None else 1 - gate.confidence,
-        torques,
-        TrackedMotion(time, tuple(starts), q, v, a, tau, outside),
-        rejections[np.diff(rejections, prepend=-np.inf) > run.filter.memory_s],
-        estimate.values[::10],
-        estimate.std[::10],
-        torques.described[:, 0],
-        all(body.physically_consistent for body in estimate.bodies),
+        torques=torques,
+        motion=TrackedMotion(time, tuple(starts), q, v, a, tau, outside),
+        rejected=rejections[np.diff(rejections, prepend=-np.inf) > run.filter.memory_s],
+        squares=np.where(accepted, squares, np.nan),
+        rejected_part=rejected / max(run.samples, 1),
+        gate=1.0 if gate is None else 1 - gate.confidence,
+        mass=estimate.values[::10],
+        std=estimate.std[::10],
+        described=torques.described[:, 0],
+        possible=all(body.physically_consistent for body in estimate.bodies),
     )
     return diagnose_tracking(estimate, seen, None if problem is None else problem.as_recorded)

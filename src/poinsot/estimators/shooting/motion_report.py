@@ -7,17 +7,23 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float
+from scipy.spatial.transform import Rotation
 
 from ...arrays import NodeStates, Vector
 from ...estimate import Fit
 from ...estimate.fit import fit_of
-from ...estimate.motions import EstimatedMotion, SensorFit
+from ...estimate.motions import STD, EstimatedMotion, SensorFit
 from ...models.articulated import Articulated
-from ...models.rotations import from_quaternion
-from ...models.sensors import ContactForce
+from ...models.sensors import (
+    ContactForce,
+    Gyro,
+    Orientation,
+    Position,
+    PreintegratedVelocity,
+)
+from ...models.sensors.placement import ROTATION
 from ...models.stages import Stages
-from ...models.state_channels import channels_of_base, state_channels
-from ...quantities import WRENCH
+from ...quantities import QUATERNION, WRENCH, XYZ
 from ...recording import Recording
 from .robot import RobotTrajectoryModel
 from .robot_log import RobotLog
@@ -56,6 +62,15 @@ class RobotMotionEstimate(EstimatedMotion):
         return x
 
 
+BASE_QUANTITIES = (Position, XYZ), (Orientation, QUATERNION), (PreintegratedVelocity, XYZ), (Gyro, XYZ)
+"""What a path holds of a floating base."""
+
+
+def channels_of_base(robot: Articulated) -> list[str]:
+    """(13,) channels of a floating base in a path: position, quaternion, linear and angular velocity."""
+    return [f"{kind.quantity}.{robot.bodies[0]}.{end}" for kind, ends in BASE_QUANTITIES for end in ends]
+
+
 def estimated_motion(
     log: RobotLog,
     theta: Vector,
@@ -86,14 +101,9 @@ def estimated_motion(
             if rows is not None:
                 found[samples] = moved.forces[:, rows]
     nodes = stages.after_impacts
-    robot, std = stages.parameters.robot, None
-    if covariance is not None:
-        spread, R = covariance[nodes], from_quaternion(x[nodes, 3:7])
-        variances = np.einsum("tii -> ti", spread).copy()
-        if robot.floating_base:  # the tangent's axes are the base's
-            variances[:, :3] = np.einsum("tij, tjk, tik -> ti", R, spread[:, :3, :3], R)
-        std = np.sqrt(np.maximum(variances, 0.0))
-    channels, units, valid = state_channels(robot, x[nodes], std)
+    channels, units, valid = _path(
+        stages.parameters.robot, x[nodes], None if covariance is None else covariance[nodes]
+    )
     for frame, found in forces.items():
         for k in range(found.shape[1]):
             channel = f"{ContactForce.quantity}.{frame}.{WRENCH[k]}"
@@ -120,6 +130,49 @@ def estimated_motion(
         nodes=x,
         process_noise=w,
     )
+
+
+def _path(
+    robot: Articulated, x: Float[np.ndarray, "S nx"], spread: np.ndarray | None
+) -> tuple[dict[str, np.ndarray], dict[str, str], dict[str, np.ndarray]]:
+    """Channels of a recording, their units and masks: the base in the world, then joints."""
+    n, nq = int(robot.model.nv), int(robot.model.nq)
+    q, v = x[:, :nq], x[:, nq:]
+    std = None if spread is None else np.sqrt(np.maximum(np.einsum("tii -> ti", spread), 0.0))
+    channels: dict[str, np.ndarray] = {}
+    units: dict[str, str] = {}
+
+    def add(names: Sequence[str], unit: str, values: np.ndarray, deviations: np.ndarray | None) -> None:
+        for k, name in enumerate(names):
+            channels[name], units[name] = values[:, k], unit
+            if deviations is not None:
+                channels[STD + name], units[STD + name] = deviations[:, k], unit
+
+    if robot.floating_base:
+        turned, names = Rotation.from_quat(q[:, 3:7]), channels_of_base(robot)
+        in_world = speeds = None
+        if spread is not None and std is not None:
+            R = turned.as_matrix()  # the tangent's axes are the base's
+            in_world = np.sqrt(np.maximum(np.einsum("tij, tjk, tik -> ti", R, spread[:, :3, :3], R), 0.0))
+            speeds = std[:, n : n + 6]
+        add(names[:3], "m", q[:, :3], in_world)
+        add(names[3:7], "1", turned.as_quat(), None)
+        if std is not None:  # of the rotation vector, which a quaternion's components have no names for
+            turns = [f"{STD}{Orientation.quantity}.{robot.bodies[0]}.{end}" for end in ROTATION]
+            add(turns, "rad", std[:, 3:6], None)
+        for rows, unit in ((slice(0, 3), "m/s"), (slice(3, 6), "rad/s")):
+            add(names[7:][rows], unit, v[:, rows], None if speeds is None else speeds[:, rows])
+    angles = robot.joint_positions(q)
+    for k, (joint, dof) in enumerate(zip(robot.joints, robot.actuated.tolist(), strict=True)):
+        unit = robot.position_units[dof]
+        for quantity, of, values, at in (
+            ("position", unit, angles[:, k], dof),
+            ("velocity", f"{unit}/s", v[:, dof], n + dof),
+        ):
+            add([f"{quantity}.{joint}"], of, values[:, None], None if std is None else std[:, at : at + 1])
+    missing = {name: ~np.isfinite(values) for name, values in channels.items()}
+    valid = {name: ~mask for name, mask in missing.items() if mask.any()}
+    return {name: np.nan_to_num(values) for name, values in channels.items()}, units, valid
 
 
 def _disturbance(
