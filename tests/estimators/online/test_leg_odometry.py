@@ -93,7 +93,9 @@ def test_gammas_are_sums_of_powers(rng):
         for j in range(1, 40):
             powers = powers @ S / j
             terms.append(powers)
-        factors = [np.prod(1.0 / (np.arange(1, k + 1)[None] + np.arange(40)[:, None]), axis=1) for k in range(3)]
+        factors = [
+            np.prod(1.0 / (np.arange(1, k + 1)[None] + np.arange(40)[:, None]), axis=1) for k in range(3)
+        ]
         for found, factor in zip(gammas(S[[2, 0, 1], [1, 2, 0]]), factors, strict=True):
             np.testing.assert_allclose(found, np.einsum("j, jab -> ab", factor, terms), rtol=0, atol=2e-9)
 
@@ -192,7 +194,9 @@ def run(rng, filter_, seconds=1.5, dt=5e-3, lifts=True):
             belief.X[:, 3] = motion.velocity(0.0) - speed
         else:
             belief, _ = filter_.update(belief, now)
-    state = np.column_stack([motion.rotation(times[-1]).as_matrix(), motion.velocity(times[-1]), motion.place(times[-1]), feet.T])
+    state = np.column_stack(
+        [motion.rotation(times[-1]).as_matrix(), motion.velocity(times[-1]), motion.place(times[-1]), feet.T]
+    )
     return belief, replace(belief, X=state, bias=biases)
 
 

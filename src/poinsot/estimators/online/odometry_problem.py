@@ -164,7 +164,8 @@ class LegOdometryProblem:
         )
         turned = log(from_quaternion(state[None, 3:7]))[0]
         values = np.concatenate([state[:3], turned, state[7:10], belief.bias])
-        channels = [f"foot_position.{each.frame}.{axis}" for each in self.contacts.contacts for axis in XYZ]
+        feet_of = [each.frame for each in self.contacts.contacts]
+        channels = tuple(f"foot_position.{foot}.{axis}" for foot in feet_of for axis in XYZ)
         parameters = EstimatedParameters(
             labels, units, (self.robot.bodies[0],) * 15, kinds, values, P, labels, "white", known, std,
         )  # fmt: skip
