@@ -1,11 +1,11 @@
 """Go1 jumps forward in MuJoCo: it crouches, pushes off with all feet, flies, lands and comes to rest.
 
-The base follows a height z(t) and a way forward x(t) while it pushes off, each with the constant acceleration that ends
-at the take-off speed,
+Of a unit of mass the ground pushes by g (1 - s) + C s (1 - s), s = t / T, so that the feet leave the ground unloaded.
+From rest, over the height h of the push, that ends at the speed v = (v_x, 0, v_z) with
 
-    v_z = sqrt(2 g rise),    v_x = length / flight,    flight = 2 v_z / g
+    v_z^2 = 2 g rise,   v_x = length g / (2 v_z),    C = 6 (v / T + g / 2),    v_z T / 2 + g T^2 / 12 = h
 
-In flight the joints go to the landing posture. After touchdown the base is braked and brought back to its height.
+In flight the joints run out and go back to where they stood; after touchdown the base comes to rest above its feet.
 """
 
 from __future__ import annotations
@@ -14,27 +14,33 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
+from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
 from poinsot.arrays import Times, Vector
 from poinsot.models.gravity import STANDARD_GRAVITY
 
-from ..online.simulation.closed_loop import CONTROL_TICKS
+from ..online.simulation.closed_loop import CONTROL_TICKS, SETTLING
 from ..online.simulation.legged_robot import LeggedRobot, go1
 from ..online.simulation.plant import Plant
 from ..online.simulation.tasks import FramePose, Posture, Task
 from ..online.simulation.whole_body import ContactLimits, WholeBodyController, sole_frame
 
+G = -STANDARD_GRAVITY[2]
 RISE, LENGTH = (0.10, 0.20), (0.20, 0.45)
-"""Of the base in flight [m], different in each jump."""
+"""Of the base in flight [m], other ones in each jump."""
 STANDING, CROUCHING, RESTING = 0.6, 0.4, 0.7
-"""How long the robot stands, how long it takes to crouch, and how long it is followed after the last touchdown [s]."""
-DEPTH, STRETCH = 0.09, 0.05
-"""Of the crouch below the standing height, and the height of take-off above it [m]."""
+"""How long the robot stands and crouches, and for how long it is followed after it lands [s]."""
+DEPTH, STRETCH, LOW = 0.09, 0.05, 0.04
+"""Depth of the crouch, height of the base at take-off above where it stood, and below that after landing [m]."""
+RUN_OUT, RETURN = 0.03, 0.2
+"""Time constant in which joints run out after take-off, and time in which they go back to the posture [s]."""
 LIMITS = ContactLimits(friction=0.6, smallest_force=2.0, largest_force=400.0)
 LANDS_ABOVE = 5.0
 """Normal force of a foot that has touched down [N]."""
-LONGEST_FLIGHT = 0.8
+LEAVING = 0.05
+"""How long after take-off a foot that still scuffs has not landed [s]."""
+LONGEST = 4.0
 """[s]"""
 
 
@@ -46,15 +52,15 @@ class Jump:
         robot: as it is described.
         time: (S,) [s]. q, v, tau: (S, nq), (S, n), (S, n) states, and efforts in the step from each.
         force: (S, 4) normal forces on its feet in that step [N].
-        take_off, landing: samples at which the last foot left the ground, and the last one touched down.
+        take_off, landing: samples at which no foot touched the ground any more, and every foot had touched down again.
     """
 
     robot: LeggedRobot
     time: Times
-    q: np.ndarray
-    v: np.ndarray
-    tau: np.ndarray
-    force: np.ndarray
+    q: Float[np.ndarray, "S nq"]
+    v: Float[np.ndarray, "S n"]
+    tau: Float[np.ndarray, "S n"]
+    force: Float[np.ndarray, "S 4"]
     take_off: int
     landing: int
 
@@ -67,115 +73,94 @@ def jump(rng: np.random.Generator) -> Jump:
 
 class _Jumping:
     def __init__(self, legged: LeggedRobot, rise: float, length: float):
-        self.legged = legged
+        self.legged, n = legged, legged.robot.model.nv
         self.plant = Plant(legged.robot, soles=legged.soles, effort_limits=legged.effort_limits)
-        self.plant.reset(legged.home)
         self.controller = WholeBodyController(
             legged.robot, legged.soles, effort_limits=legged.effort_limits, limits=LIMITS
         )
-        g = -STANDARD_GRAVITY[2]
-        self.speed = np.array([length * g / (2 * np.sqrt(2 * g * rise)), 0.0, np.sqrt(2 * g * rise)])
-        # T of v T / 2 + g T^2 / 12 = h
-        v, h = self.speed[2], DEPTH + STRETCH
-        self.pushing = (np.sqrt(v**2 / 4 + g * h / 3) - v / 2) * 6 / g
-        n = legged.robot.model.nv
-        dofs = np.arange(6, n)
-        self.posture = Posture(legged.home[7:].copy(), np.zeros(n - 6), dofs, 400.0, 40.0, 1.0)
+        v = np.sqrt(2 * G * rise)
+        self.speed = np.array([length * G / (2 * v), 0.0, v])
+        self.pushing = (np.sqrt(v**2 / 4 + G * (DEPTH + STRETCH) / 3) - v / 2) * 6 / G
+        self.posture = Posture(legged.home[7:].copy(), np.zeros(n - 6), np.arange(6, n), 400.0, 40.0, 1.0)
         kinematics = self.controller.kinematics
         kinematics.update(legged.home, np.zeros(n))
         base = kinematics.placement(kinematics.frame(legged.base)).copy()
         self.base = FramePose(legged.base, np.repeat([200.0, 400.0], 3), 30.0, 100.0, placement=base)
         self.feet = [FramePose(sole_frame(sole), 0.0, 30.0, 1000.0, (0, 1, 2)) for sole in legged.soles]
-        self.left = None
         self.home = base.translation.copy()
+        self.left: tuple[float, Vector, Vector] | None = None
+        self.landed: tuple[float, Vector] | None = None
 
     def jump(self) -> Jump:
-        rows, begin, phase, touched = [], 0.0, "stand", None
-        tau = np.zeros(self.legged.robot.model.nv)
-        take_off = landing = 0
-        force = np.zeros(4)
-        ends = np.inf
-        tick = -300
-        self.plant.time = -0.3
-        while True:
-            time = self.plant.time
-            q, v = self.plant.q, self.plant.v
+        plant, rows = self.plant, []
+        plant.reset(self.legged.home)
+        plant.time = -SETTLING
+        tau, force = np.zeros(self.legged.robot.model.nv), np.zeros(4)
+        for tick in range(-round(SETTLING / plant.timestep), round(LONGEST / plant.timestep)):
+            time, q, v = plant.time, plant.q, plant.v
             if tick % CONTROL_TICKS == 0:
-                start = STANDING + CROUCHING
-                flying = time > start + self.pushing and touched is None
-                if flying and time > start + self.pushing + 0.05 and (force > LANDS_ABOVE).any():
-                    touched, flying = time, False
-                    self.landed = q[:3].copy(), pin.Quaternion(q[3:7]).matrix(), v.copy()
-                tau = self._command(q, v, time, flying, touched)
-            given = self.plant.step(tau)
-            force = np.array([wrench[2] for wrench in self.plant.wrenches().values()])
+                self._notice(time, q, v, force)
+                tau = self._command(time, q, v)
+            given = plant.step(tau)
+            force = np.array([wrench[2] for wrench in plant.wrenches().values()])
             if tick >= 0:
                 rows.append((time, q, v, given, force))
-            if touched is not None and time > touched + RESTING:
+            if self.landed is not None and time > self.landed[0] + RESTING:
                 break
-            if time > 5:
-                raise RuntimeError("no landing")
-            tick += 1
-        time, q, v, tau, force = (np.array(column) for column in zip(*rows, strict=True))
-        flying = np.flatnonzero((force <= 0).all(axis=1))
-        down = force > LANDS_ABOVE
-        landing = max(int(np.flatnonzero(down[flying[0] + 50 :, k])[0]) + flying[0] + 50 for k in range(4))
-        return Jump(self.legged, time, q, v, tau, force, int(flying[0]), landing)
+        columns = [np.array(column) for column in zip(*rows, strict=True)]
+        force = columns[-1]
+        flying = int(np.flatnonzero((force <= 0).all(axis=1))[0])
+        begun = flying + round(LEAVING / plant.timestep)
+        # the first touch of the foot that lands last
+        landing = begun + int(np.argmax(force[begun:] > LANDS_ABOVE, axis=0).max())
+        return Jump(self.legged, *columns, flying, landing)
 
-    def _command(self, q, v, time, flying, touched) -> Vector:
+    def _notice(self, time: float, q: Vector, v: Vector, force: Vector) -> None:
+        """Take-off, by the time, and landing, by the force on any foot."""
+        pushed = time - STANDING - CROUCHING - self.pushing
+        if self.left is None and pushed > 0:
+            self.left = time, q[7:].copy(), v[6:].copy()
+        if self.landed is None and pushed > LEAVING and (force > LANDS_ABOVE).any():
+            self.landed = time, q[:3].copy()
+
+    def _command(self, time: float, q: Vector, v: Vector) -> Vector:
+        """(n,) efforts."""
         kinematics = self.controller.kinematics
         kinematics.update(q, v)
-        if flying:
-            if self.left is None:
-                self.left = time, q[7:].copy(), v[6:].copy()
-            s = min((time - self.left[0]) / 0.2, 1.0)
-            w, dw = 10 * s**3 - 15 * s**4 + 6 * s**5, 30 * s**2 * (1 - s) ** 2 / 0.2
-            # from where the joints are, with the speed that they have, which dies away
-            u = time - self.left[0]
-            gone = self.left[1] + self.left[2] * 0.03 * (1 - np.exp(-u / 0.03))
-            speed = self.left[2] * np.exp(-u / 0.03)
-            way = self.legged.home[7:] - gone
-            self.posture.q, self.posture.v = gone + w * way, speed * (1 - w) + dw * way
-            loads = {sole.body: 0.0 for sole in self.legged.soles}
-            return self.controller.solve([self.posture], loads).tau
-        loads = {sole.body: 1.0 for sole in self.legged.soles}
-        p, u, a = self._reference(time, touched)
+        if self.left is not None and self.landed is None:
+            since = time - self.left[0]
+            s = min(since / RETURN, 1.0)
+            w, dw = s**3 * (10 - 15 * s + 6 * s**2), 30 * s**2 * (1 - s) ** 2 / RETURN
+            fading = np.exp(-since / RUN_OUT)
+            out, speed = self.left[1] + self.left[2] * RUN_OUT * (1 - fading), self.left[2] * fading
+            way = self.legged.home[7:] - out
+            self.posture.q, self.posture.v = out + w * way, speed * (1 - w) + dw * way
+            self.posture.weight = 1.0
+            return self.controller.solve([self.posture], {sole.body: 0.0 for sole in self.legged.soles}).tau
+        p, velocity, acceleration = self._reference(time)
         self.base.placement = pin.SE3(self.base.placement.rotation, p)
-        self.base.velocity[:3], self.base.acceleration[:3] = u, a
-        tasks: list[Task] = [self.base, *self.feet]
+        self.base.velocity[:3], self.base.acceleration[:3] = velocity, acceleration
         self.posture.weight = 0.01
-        tasks.append(self.posture)
-        tau = self.controller.solve(tasks, loads).tau
-        self.posture.weight = 1.0
-        return tau
+        tasks: list[Task] = [self.base, *self.feet, self.posture]
+        return self.controller.solve(tasks).tau
 
-    def _reference(self, time, touched):
-        zero = np.zeros(3)
-        down = self.home - [0, 0, DEPTH]
-        if touched is not None:
-            p0, _, v0 = self.landed
-            # brake in 0.15 s, then rise
-            since = time - touched
-            target = p0.copy()
-            target[2] = self.home[2] - 0.04
-            return target, zero, zero
-        if time < STANDING:
-            return self.home, zero, zero
+    def _reference(self, time: float) -> tuple[Vector, Vector, Vector]:
+        """Place, velocity and acceleration of the base while feet are on the ground."""
+        zero, depth = np.zeros(3), np.array([0.0, 0.0, -DEPTH])
+        if self.landed is not None:
+            return np.array([*self.landed[1][:2], self.home[2] - LOW]), zero, zero
         since = time - STANDING
         if since < CROUCHING:
-            s = since / CROUCHING
-            w, dw, ddw = s**2 * (3 - 2 * s), 6 * s * (1 - s) / CROUCHING, (6 - 12 * s) / CROUCHING**2
-            w = 10 * s**3 - 15 * s**4 + 6 * s**5
-            dw = 30 * s**2 * (1 - s) ** 2 / CROUCHING
-            ddw = 60 * s * (1 - s) * (1 - 2 * s) / CROUCHING**2
-            way = np.array([0.0, 0.0, -DEPTH])
-            return self.home + w * way, dw * way, ddw * way
-        T, g = self.pushing, -STANDARD_GRAVITY[2]
-        s = min((since - CROUCHING) / T, 1.0)
-        # the ground's force on a unit of mass: g (1 - s) + C s (1 - s)
-        C = 6 * (self.speed / T + [0, 0, g / 2])
-        fall = np.array([0.0, 0.0, g])
-        a = C * s * (1 - s) - fall * s
-        v = T * (C * (s**2 / 2 - s**3 / 3) - fall * s**2 / 2)
+            s, T = max(since, 0.0) / CROUCHING, CROUCHING
+            w = s**3 * (10 - 15 * s + 6 * s**2)
+            dw, ddw = 30 * s**2 * (1 - s) ** 2 / T, 60 * s * (1 - s) * (1 - 2 * s) / T**2
+            return self.home + w * depth, dw * depth, ddw * depth
+        s, T = min((since - CROUCHING) / self.pushing, 1.0), self.pushing
+        fall = np.array([0.0, 0.0, G])
+        C = 6 * (self.speed / T + fall / 2)
         p = T**2 * (C * (s**3 / 6 - s**4 / 12) - fall * s**3 / 6)
-        return down + p, v, a
+        return (
+            self.home + depth + p,
+            T * (C * (s**2 / 2 - s**3 / 3) - fall * s**2 / 2),
+            C * s * (1 - s) - fall * s,
+        )

@@ -1,7 +1,7 @@
 """Where the base of a legged robot was, from its inertial unit, its encoders and its contacts, by optimal estimation.
 
-A trajectory model whose base is moved by what the inertial unit read, which has noise w and biases theta = (b_g, b_a);
-contacts are feet that stand, which a foot in the air does not. With R_k the orientation Exp(r_k) Rbar_k about that of the
+A trajectory model whose base is moved by what the inertial unit read, with noise w and biases theta = (b_g, b_a); feet
+stand while their contacts are closed. With R_k the orientation Exp(r_k) Rbar_k about that of the
 integrated gyro, w^ and a^ means of the readings at both ends of a step, and J_k, y_k slopes and positions of feet by
 encoders as in `LegOdometry`,
 
@@ -37,14 +37,14 @@ from poinsot.estimators.shooting.problem import (
     TrajectoryModel,
 )
 from poinsot.models.configuration_space import FlatSpace
-from poinsot.models.rotations import log, skew
+from poinsot.models.rotations import log, skew, to_quaternion
 
 PINNED = 1e-6
 """Standard deviation of the heading and of the place at the start [rad], [m]."""
 STILL, FREEDOM, WINDOW = 1e-4, 1.0, 20
 """Scale of the slip of a foot [m/sqrt(s)], degrees of freedom of its distribution, and samples of a window."""
-ROUNDS = 10
-"""How often the problem is solved with new variances of slip."""
+SETTLED, ROUNDS = 0.1, 15
+"""Largest relative change of a standard deviation of slip at which the rounds end, and their largest number."""
 FREE = 0.1
 """Standard deviation by which a foot in the air moves in a step [m]: that it does so is all that is known."""
 HELD = 3.0
@@ -91,7 +91,7 @@ class MovedBase(TrajectoryModel):
         turned = log((R_f[1:] @ R_f[:-1].transpose(0, 1, 3, 2)).reshape(-1, 3, 3)).reshape(-1, F, 3)
         rolled = samples[0].radii[:, None] * np.cross(turned, [0.0, 0.0, 1.0])
         self.rolled = np.where(np.isfinite(rolled) & self.standing[:, :, None], rolled, 0.0)
-        levels = np.repeat([noise.gyro_noise, noise.accelerometer_noise], 3)
+        levels = np.repeat(noise.inertial_noise, 3)
         held = np.where(missing[1:] | missing[:-1], HELD, 1.0)[:, None]
         self.manifold, self.parameters = FlatSpace(9 + 3 * F), 6
         self.noisy = np.ones(len(self.dt), dtype=bool)
@@ -197,22 +197,34 @@ class Localization:
     """The inertial unit in the world.
 
     Args:
-        time: (S,) [s]. R, p: (S, 3, 3), (S, 3) its orientation and place [m].
-        covariance: (S, 6, 6) of p and of the rotation, in the world.
+        R, p: (S, 3, 3), (S, 3) its orientation and place [m] at each sample.
+        covariance: (S, 6, 6) of p, and of the rotation in the world's axes.
         bias, bias_std: (6,) of gyro and accelerometer.
         slip: (S - 1, F) standard deviations of the slip of feet [m/sqrt(s)].
         iterations: of all rounds together. converged: whether the last one did.
     """
 
-    time: Vector
-    R: np.ndarray
-    p: np.ndarray
-    covariance: np.ndarray
+    R: Float[np.ndarray, "S 3 3"]
+    p: Float[np.ndarray, "S 3"]
+    covariance: Float[np.ndarray, "S 6 6"]
     bias: Vector
     bias_std: Vector
-    slip: np.ndarray
+    slip: Float[np.ndarray, "_ F"]
     iterations: int
     converged: bool
+
+    def base(self, T_bu: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(S, 3) places and (S, 4) quaternions of the base, (S, 6, 6) covariance, of rotations in the base's axes.
+
+        Args:
+            T_bu: (4, 4) place of the unit in the base.
+        """
+        R = self.R @ T_bu[:3, :3].T
+        lever = R @ T_bu[:3, 3]
+        B = np.zeros((len(R), 6, 6))
+        # p_b = p - R l, and R turned by phi in the world moves it by -phi x R l
+        B[:, :3, :3], B[:, :3, 3:], B[:, 3:, 3:] = np.eye(3), skew(lever), R.transpose(0, 2, 1)
+        return self.p - lever, to_quaternion(R), B @ self.covariance @ B.transpose(0, 2, 1)
 
 
 def localize(samples: list[OdometrySample], noise: LegOdometry, p: Vector, R: Matrix) -> Localization:
@@ -223,7 +235,6 @@ def localize(samples: list[OdometrySample], noise: LegOdometry, p: Vector, R: Ma
         noise: standard deviations of readings, biases and the start.
         p, R: (3,), (3, 3) place and orientation of the inertial unit at the first sample.
     """
-    samples = [each for each in samples if np.isfinite(each.time)]
     model = MovedBase(samples, noise, R, np.zeros(6))
     F = samples[0].feet.shape[0]
     d = np.where(np.isfinite(samples[0].feet), samples[0].feet, 0.0)
@@ -231,19 +242,21 @@ def localize(samples: list[OdometrySample], noise: LegOdometry, p: Vector, R: Ma
     tilt, speed = noise.start_std
     std = np.concatenate([[tilt, tilt, PINNED], np.full(3, speed), np.full(3, PINNED), np.full(3 * F, 1.0)])
     arrival = GaussianPrior.from_covariance(start, std**2)
-    prior = GaussianPrior.from_covariance(np.zeros(6), noise.bias_std**2)
+    scale = np.repeat(noise.bias_std, 3)
+    prior = GaussianPrior.from_covariance(np.zeros(6), scale**2)
     at = Trajectories((np.tile(start, (len(samples), 1)),), (np.zeros(model.noise_std.shape),), np.zeros(6))
     iterations = 0
     for _ in range(ROUNDS):
-        problem = ShootingProblem((model,), (arrival,), prior, noise.bias_std)
+        problem = ShootingProblem((model,), (arrival,), prior, scale)
         solution = METHOD.solve(problem, at)
         at, iterations = solution.at, iterations + solution.iterations
         before, model.slip = model.slip, model.grown(at.x[0])
+        if np.abs(np.log(model.slip / before)).max() < SETTLED:
+            break
     found = posterior(problem, at)
     x = at.x[0]
     P = found.states[0][:, [6, 7, 8, 0, 1, 2]][:, :, [6, 7, 8, 0, 1, 2]]
     return Localization(
-        np.array([each.time for each in samples]),
         _exponentials(x[:, :3])[0] @ model.Rbar,
         x[:, 6:9],
         P,

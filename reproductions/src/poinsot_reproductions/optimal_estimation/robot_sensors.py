@@ -173,13 +173,13 @@ def at_nodes(
         moving[doubtful] = np.nan
     velocity = np.where(doubtful[:, None], np.nan, (q - before) / dt)
     columns = {
-        **_named("position", joints, q, "rad"),
-        **_named("velocity", joints, velocity, "rad/s"),
-        **_named("torque", joints, torque, "N m"),
-        **_named(f"orientation.{IMU}", "xyzw", orientation, "1"),
-        **_named(f"gyro.{IMU}", "xyz", gyro, "rad/s"),
-        **_named(f"accelerometer.{IMU}", "xyz", acceleration, "m/s^2"),
-        **_named("contact", feet, closed.astype(float), "1"),
+        **named("position", joints, q, "rad"),
+        **named("velocity", joints, velocity, "rad/s"),
+        **named("torque", joints, torque, "N m"),
+        **named(f"orientation.{IMU}", "xyzw", orientation, "1"),
+        **named(f"gyro.{IMU}", "xyz", gyro, "rad/s"),
+        **named(f"accelerometer.{IMU}", "xyz", acceleration, "m/s^2"),
+        **named("contact", feet, closed.astype(float), "1"),
     }
     recording = Recording(
         readings.time[nodes],
@@ -190,9 +190,10 @@ def at_nodes(
     return recording, doubtful
 
 
-def _named(
+def named(
     quantity: str, ends: Sequence[str], values: np.ndarray, unit: str
 ) -> dict[str, tuple[np.ndarray, str]]:
+    """Channel -> values (S,) and their unit, of the columns of values (S, m)."""
     return {f"{quantity}.{end}": (values[:, k], unit) for k, end in enumerate(ends)}
 
 
