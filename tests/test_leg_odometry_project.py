@@ -31,7 +31,7 @@ def test_the_base_comes_back_to_where_it_was(poinsot, tmp_path):
     values = {each["name"]: (each["value"], each["std"], each["unit"]) for each in content["parameters"]}
     assert set(values) >= {
         "position.x",
-        "orientation.rz",
+        "orientation.z",
         "velocity.y",
         "gyro_bias.z",
         "accelerometer_bias.x",

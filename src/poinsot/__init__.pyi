@@ -128,7 +128,7 @@ from .estimators.online.tracking import Tracker as Tracker
 from .estimators.online.leg_odometry import LegOdometry as LegOdometry
 from .estimators.online.leg_odometry import OdometrySample as OdometrySample
 from .estimators.online.leg_odometry import OdometryBelief as OdometryBelief
-from .estimators.online.odometry_problem import LegOdometryProblem as LegOdometryProblem
+from .estimators.online.leg_odometry import LegOdometryProblem as LegOdometryProblem
 
 # results
 from .estimate import Estimate as Estimate

@@ -55,27 +55,15 @@ class TrackedMotion:
     outside: np.ndarray
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class InnovationStatistics:
-    """What a filter did not predict.
-
-    Args:
-        squares: (N,) y^T S^-1 y of the innovations per row, NaN where a sample was not accepted.
-        rejected_part: part of the samples whose innovation did not pass the gate. gate: the part that chance makes.
-    """
-
-    squares: Vector
-    rejected_part: float
-    gate: float
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class FilterRun(InnovationStatistics):
+@dataclass(frozen=True, eq=False)
+class FilterRun:
     """A filter's run, as its checks see it.
 
     Args:
         torques: the robot with its open bodies. motion: what was processed.
         rejected: times at which it began to reject samples [s].
+        squares: (N,) y^T S^-1 y of the innovations per row, NaN where a sample was not accepted.
+        rejected_part: part of the samples whose innovation did not pass the gate. gate: the part that chance makes.
         mass, std: (k,) of the open bodies [kg]. described: (k,) as they were known before.
         possible: whether all open bodies are physically possible.
     """
@@ -83,6 +71,9 @@ class FilterRun(InnovationStatistics):
     torques: LinkTorques
     motion: TrackedMotion
     rejected: Vector
+    squares: Vector
+    rejected_part: float
+    gate: float
     mass: Vector
     std: Vector
     described: Vector

@@ -18,8 +18,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from poinsot.arrays import Vector
-from poinsot.estimators.online.leg_odometry import LegOdometry
-from poinsot.estimators.online.odometry_problem import LegOdometryProblem, base_of
+from poinsot.estimators.online.leg_odometry import LegOdometry, LegOdometryProblem, base_of
 from poinsot.models.contacts import BallContact, ContactDetection
 from poinsot.recording import Recording
 from poinsot.report import Figure

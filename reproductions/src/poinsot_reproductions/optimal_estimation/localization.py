@@ -5,9 +5,9 @@ stand while their contacts are closed. With R_k the orientation Exp(r_k) Rbar_k 
 integrated gyro, w^ and a^ means of the readings at both ends of a step, and J_k, y_k slopes and positions of feet by
 encoders as in `LegOdometry`,
 
-    r+ = r - dt Rbar_m (b_g + w_g)                           Rbar+ = Rbar Exp(dt w^),  Rbar_m in the middle
-    v+ = v + dt (Exp(r) Rbar_m (a^ - b_a - w_a) + g)         p+ = p + dt v + dt^2 / 2 (Exp(r) Rbar_m (a^ - b_a - w_a) + g)
-    d+ = d + rolled + w_d                                    residual: y - R^T (d - p), noise J n of encoders
+    r+ = r - dt Rbar_m (b_g + w_g)              Rbar+ = Rbar Exp(dt w^),  Rbar_m in the middle of the step
+    v+ = v + dt a,   p+ = p + dt v + dt^2 a / 2      a = Exp(r) Rbar_m (a^ - b_a - w_a) + g
+    d+ = d + rolled + w_d                       residual: y - R^T (d - p), noise J n of encoders
 
 Feet mostly stand still, and creep where they push: slip is t-distributed with `FREEDOM` degrees of freedom about the
 scale `STILL`, one scale for each foot and window of `WINDOW` samples. Its mode is found by solving again with the
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from poinsot.arrays import Columns, Matrix, States, Vector
 from poinsot.estimators.online.leg_odometry import LegOdometry, OdometrySample, gammas
@@ -41,7 +41,7 @@ from poinsot.models.rotations import log, skew, to_quaternion
 
 PINNED = 1e-6
 """Standard deviation of the heading and of the place at the start [rad], [m]."""
-STILL, FREEDOM, WINDOW = 1e-4, 1.0, 20
+STILL, FREEDOM, WINDOW = 1e-3, 3.0, 20
 """Scale of the slip of a foot [m/sqrt(s)], degrees of freedom of its distribution, and samples of a window."""
 SETTLED, ROUNDS = 0.1, 15
 """Largest relative change of a standard deviation of slip at which the rounds end, and their largest number."""
@@ -96,7 +96,7 @@ class MovedBase(TrajectoryModel):
         self.manifold, self.parameters = FlatSpace(9 + 3 * F), 6
         self.noisy = np.ones(len(self.dt), dtype=bool)
         self.noise_std = np.concatenate([held * levels, np.zeros((len(self.dt), 3 * F))], axis=1)
-        self.slip = np.full((len(self.dt), F), 10 * STILL)
+        self.slip = np.full((len(self.dt), F), STILL)
 
     @property
     def slip(self) -> Float[np.ndarray, "N F"]:

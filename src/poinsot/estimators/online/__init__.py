@@ -14,5 +14,5 @@ attribution                      a bank of filters: which link changed
 observability                    what the last seconds showed
 publishing                       rate limit of published bodies
 tracking                         a run as an estimate
-leg_odometry, odometry_problem   where a legged robot goes: a filter, and recordings for it
+leg_odometry                     where a legged robot goes: a filter, and recordings for it
 """

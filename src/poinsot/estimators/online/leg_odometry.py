@@ -23,23 +23,38 @@ has slipped: it is added anew where it is.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from ...arrays import Matrix, Vector
-from ...estimate import Estimate
-from ...exceptions import InvalidMethod
+from ...diagnosis import diagnose_innovations
+from ...estimate import NARROWED, Certificate, Direction, Estimate, EstimatedParameters, Provenance, Status
+from ...estimate.fit import fit_of
+from ...exceptions import InvalidMethod, InvalidSignals, NotIdentifiable
+from ...models.articulated import Articulated
+from ...models.contacts import BallContact, ContactDetection
 from ...models.gravity import STANDARD_GRAVITY
-from ...models.rotations import log, skew
-from ...solve import ProgressCallback, Stop
+from ...models.motion_terms import MotionTerms
+from ...models.rotations import from_quaternion, log, skew, to_quaternion, turning_z_to
+from ...quantities import XYZ
+from ...recording import Recording
+from ...solve import ProgressCallback, Stop, report, stop_requested
 from .belief import Innovation, SampleVerdict
 from .gating import Gate
+from .problem import REPLAY_TOLERANCE
 
-if TYPE_CHECKING:
-    from .odometry_problem import LegOdometryProblem
-
+UNITS = {
+    "position": "m",
+    "orientation": "rad",
+    "velocity": "m/s",
+    "gyro_bias": "rad/s",
+    "accelerometer_bias": "m/s^2",
+}
+"""Of the parameters: place and rotation vector in the world, velocity in the axes of the base, biases."""
 ROTATION, VELOCITY, POSITION, BIASES = slice(0, 3), slice(3, 6), slice(6, 9), slice(-6, None)
 """Rows of xi_R, xi_v, xi_p and zeta in a covariance; those of the feet are between."""
 
@@ -80,6 +95,87 @@ class OdometryBelief:
     standing: np.ndarray
     rejections: np.ndarray
     sample: OdometrySample
+
+
+@dataclass(frozen=True, eq=False)
+class LegOdometryProblem:
+    """Follow the base of a legged robot through recordings, each from its own start.
+
+    Args:
+        robot: with a floating base.
+        recordings: with gyro and accelerometer at one frame of the base, positions of all joints, and contacts.
+        contacts: feet, and how the recordings say when they touch the ground.
+        names: of the recordings; by default `recording 1` and so on.
+        start: (3,), (3, 3) place [m] and orientation of the base at the start; None: the origin, tilted as the
+            accelerometer reads gravity.
+        filter: that ran over them, to be run again by `certify`; None: none has.
+
+    Raises:
+        InvalidMethod: if the robot has no floating base, or there is no recording.
+    """
+
+    robot: Articulated
+    recordings: Sequence[Recording]
+    contacts: ContactDetection
+    names: Sequence[str] = ()
+    start: tuple[Vector, Matrix] | None = None
+    filter: LegOdometry | None = None
+
+    def __post_init__(self) -> None:
+        if not self.robot.floating_base:
+            raise InvalidMethod("leg odometry follows a floating base: write floating_base = true in [robot]")
+        if not self.recordings or len(self.names) not in (0, len(self.recordings)):
+            raise InvalidMethod("leg odometry needs a recording, and a name for each or for none")
+
+    def samples(
+        self, recording: Recording, where: str = "the recording"
+    ) -> tuple[list[OdometrySample], Matrix]:
+        """Samples from the first one with readings of the inertial unit on, and (4, 4) its place in the base.
+
+        Raises:
+            InvalidSignals: if the recording lacks a channel, or the unit is not on the base.
+        """
+        robot, contacts = self.robot, self.contacts.contacts
+        units = [frame for frame in recording.frames("gyro") if frame in recording.frames("accelerometer")]
+        if len(units) != 1:
+            raise InvalidSignals(f"{where} needs gyro and accelerometer at one frame: name their columns")
+        axes = [f"{quantity}.{units[0]}.{axis}" for quantity in ("gyro", "accelerometer") for axis in XYZ]
+        inertial = np.stack([recording.readings(name) for name in axes], axis=1)
+        begun = np.flatnonzero(np.isfinite(inertial).all(axis=1))
+        if not len(begun):
+            raise InvalidSignals(f"{where} has no sample at which both gyro and accelerometer were read")
+        encoders = np.stack([recording.readings(f"position.{joint}") for joint in robot.joints], axis=1)
+        q, still = np.tile(robot.neutral, (len(recording), 1)), np.zeros((len(recording), robot.model.nv))
+        first, turning = (column[robot.actuated] for column in robot.coordinates)
+        positions = robot.train.joint_positions(encoders)
+        q[:, first] = np.where(turning, np.cos(positions), positions)
+        q[:, first[turning] + 1] = np.sin(positions[:, turning])
+        frames = MotionTerms(robot).frames(
+            (units[0], *(each.frame for each in contacts)), q, still, still, jacobians=True
+        )
+        unit, feet = frames[units[0]], [frames[each.frame] for each in contacts]
+        if unit.by.jacobian[:, :, robot.actuated].any():
+            raise InvalidSignals(
+                f"{where}: the inertial unit {units[0]!r} must be on the base, not behind a joint"
+            )
+        T_bu = np.eye(4)
+        T_bu[:3, :3], T_bu[:3, 3] = R, p = unit.rotation[0], unit.position[0]
+        y = np.stack([(foot.position - p) @ R for foot in feet], axis=1)
+        turned = np.stack([R.T @ foot.rotation for foot in feet], axis=1)
+        J = turned @ np.stack([foot.by.jacobian[:, :3, robot.actuated] for foot in feet], axis=1)
+        radii = np.array([each.radius if isinstance(each, BallContact) else 0.0 for each in contacts])
+        rows = zip(
+            recording.time.tolist(), inertial, y, J @ robot.train.velocity_map, turned,
+            self.contacts.schedule(recording, where).closed, strict=True,
+        )  # fmt: skip
+        return [OdometrySample(*row, radii) for row in rows][begun[0] :], T_bu
+
+    def certify(self, estimate: Estimate) -> Certificate:
+        """Run the filter again and compare with the estimate's values, in its standard deviations."""
+        assert self.filter is not None
+        replayed = self.filter.solve(self)
+        difference = np.abs(estimate.values - replayed.values) / replayed.std
+        return Certificate(float(difference.max()), True, REPLAY_TOLERANCE)
 
 
 @dataclass(frozen=True)
@@ -143,10 +239,19 @@ class LegOdometry:
         X[:, 4] += belief.X[:, 3] * dt + (R @ G2 @ a + 0.5 * g) * dt**2
         turned = log(X[:, :3] @ sample.rotations @ np.swapaxes(R @ last.rotations, 1, 2))
         X[:, 5:] += np.nan_to_num(last.radii[:, None] * np.cross(turned, [0.0, 0.0, 1.0])).T
-        F, G = transition(X, R @ gammas(0.5 * w * dt)[0], a, g, dt)
+        # slopes of the errors after the step by those before it, F, and by errors of both readings, G
+        d, R_m, turns = len(belief.covariance), R @ gammas(0.5 * w * dt)[0], skew(g)
+        F, G, e, bent = np.eye(d), np.zeros((d, 6)), -dt * R_m, skew(R_m @ a) @ R_m
+        F[VELOCITY, ROTATION], F[POSITION, ROTATION] = dt * turns, 0.5 * dt**2 * turns
+        F[POSITION, VELOCITY] = dt * np.eye(3)
+        G[ROTATION, :3], G[3:-6, :3] = e, (skew(X[:, 3:].T) @ e).reshape(-1, 3)
+        G[VELOCITY, :3] += 0.5 * dt**2 * bent
+        G[POSITION, :3] += dt**3 / 6 * bent
+        G[VELOCITY, 3:], G[POSITION, 3:] = e, 0.5 * dt * e
+        F[:, BIASES] += G
         P = F @ belief.covariance @ F.T
         P += (G * np.repeat(self.inertial_noise, 3) ** 2) @ G.T
-        walks = np.zeros(len(P))
+        walks = np.zeros(d)
         walks[9:-6], walks[BIASES] = self.foot_walk, np.repeat(self.bias_walk, 3)
         P[np.diag_indices(len(P))] += dt * walks**2
         return _with_standing(
@@ -217,33 +322,105 @@ class LegOdometry:
         *,
         progress: ProgressCallback | None = None,
         stop: Stop | None = None,
+        on_sample: Callable[[Callable[[], dict[str, Any]]], object] | None = None,
     ) -> Estimate:
         """The estimate after all samples of a problem's recordings; `progress`, `stop`: as of `poinsot.solve`.
+
+        Args:
+            on_sample: takes, after each sample, a function that says the state of the base.
 
         Raises:
             NotIdentifiable: if no foot stood at two samples.
         """
-        return problem.tracked(self, progress=progress, stop=stop)
+        names = problem.names or [f"recording {k + 1}" for k in range(len(problem.recordings))]
+        feet, found, time, counts, stopped = [], [], [], [], False
+        for name, recording in zip(names, problem.recordings, strict=True):
+            samples, T_bu = problem.samples(recording, f"recording {name!r}")
+            upright = turning_z_to(samples[0].inertial[3:]).T @ T_bu[:3, :3].T
+            p, R = problem.start or (np.zeros(3), upright)
+            belief = self.init(samples[0], p + R @ T_bu[:3, 3], R @ T_bu[:3, :3])
+            counts.append(0)
+            for number, sample in enumerate(samples[1:]):
+                stopped = stopped or stop_requested(stop)
+                if stopped:
+                    break
+                if number % 500 == 0:
+                    report(progress, name, detail=f"{sample.time:.1f} s")
+                belief, innovation = self.update(belief, sample)
+                if on_sample is not None:
+                    on_sample(partial(_line, name, innovation, belief, T_bu, self.inertial_noise[0]))
+                predicted = innovation.predicted
+                if predicted is not None:
+                    feet.append([np.where(np.isfinite(predicted), sample.feet, np.nan), predicted])
+                    found.append(innovation)
+                    time.append(sample.time)
+                    counts[-1] += 1
+        rows = np.array([each.rows for each in found])
+        if not rows.any():
+            raise NotIdentifiable(
+                "no foot stood at two samples: look at the columns of contacts and encoders"
+            )
+        state, P = base_of(belief, T_bu, self.inertial_noise[0])
+        std = np.sqrt(np.diag(P))
+        # place and heading are relative to the start
+        known = np.append(np.full(9, True), std[BIASES] < NARROWED * np.repeat(self.bias_std, 3))
+        squares = np.array([each.square for each in found]) / np.maximum(rows, 1)
+        gated = np.mean([each.verdict is SampleVerdict.gated for each in found])
+        chance = 1.0 if self.gate is None else 1 - self.gate.confidence
+        kinds = tuple(np.repeat(list(UNITS), 3).tolist())
+        labels = tuple(f"{kind}.{axis}" for kind in UNITS for axis in XYZ)
+        turned = log(from_quaternion(state[None, 3:7]))[0]
+        values = np.concatenate([state[:3], turned, state[7:10], belief.bias])
+        feet_of = [each.frame for each in problem.contacts.contacts]
+        channels = tuple(f"foot_position.{foot}.{axis}" for foot in feet_of for axis in XYZ)
+        parameters = EstimatedParameters(
+            labels, tuple(UNITS[kind] for kind in kinds), (problem.robot.bodies[0],) * 15, kinds, values, P,
+            labels, "white", known, std,
+        )  # fmt: skip
+        fit = fit_of(
+            np.array(time), channels, ("m",) * len(channels), *np.array(feet).swapaxes(0, 1).reshape(2, len(feet), -1),
+            speeds=None, counts=counts, recording="one step ahead",
+        )  # fmt: skip
+        return Estimate(
+            self.name, problem.robot.name, parameters,
+            Status.interrupted if stopped else Status.solved if known.all() else Status.partly,
+            float(np.sqrt(np.linalg.cond(P / np.outer(std, std)))), int(rows.sum()), fit,
+            undetermined=tuple(Direction(labels[k], "unexcited") for k in np.flatnonzero(~known)),
+            problem=replace(problem, filter=self),
+            examiner=partial(diagnose_innovations, squares=squares, rejected_part=float(gated), gate=chance),
+            provenance=Provenance(citations=self.citations),
+        )  # fmt: skip
 
 
-def transition(X: Matrix, R_m: Matrix, a: Vector, gravity: Vector, dt: float) -> tuple[Matrix, Matrix]:
-    """Slopes of the errors after a step, (d, d) by those before it and (d, 6) by errors of both readings.
+def base_of(belief: OdometryBelief, T_bu: Matrix, gyro_noise: float) -> tuple[Vector, Matrix]:
+    """Place, quaternion and, in its axes, both velocities of the base (13,); covariance of the parameters (15, 15).
 
     Args:
-        X: (3, 5 + F) after the step. R_m: (3, 3) orientation in its middle. a: (3,) accelerometer less its bias.
-        gravity: (3,). dt: [s].
+        T_bu: (4, 4) place of the inertial unit in the base. gyro_noise: of a reading [rad/s].
     """
-    d = 3 * X.shape[1]
-    F, G, turns = np.eye(d), np.zeros((d, 6)), skew(gravity)
-    F[VELOCITY, ROTATION], F[POSITION, ROTATION] = dt * turns, 0.5 * dt**2 * turns
-    F[POSITION, VELOCITY] = dt * np.eye(3)
-    e, bent = -dt * R_m, skew(R_m @ a) @ R_m
-    G[ROTATION, :3], G[3:-6, :3] = e, (skew(X[:, 3:].T) @ e).reshape(-1, 3)
-    G[VELOCITY, :3] += 0.5 * dt**2 * bent
-    G[POSITION, :3] += dt**3 / 6 * bent
-    G[VELOCITY, 3:], G[POSITION, 3:] = e, 0.5 * dt * e
-    F[:, BIASES] += G
-    return F, G
+    R_bu, p_bu, P = T_bu[:3, :3], T_bu[:3, 3], belief.covariance
+    R = belief.X[:, :3] @ R_bu.T
+    place, turning = belief.X[:, 4] - R @ p_bu, R_bu @ (belief.sample.inertial[:3] - belief.bias[:3])
+    B = np.zeros((15, len(P)))
+    B[:3, POSITION], B[:3, ROTATION], B[3:6, ROTATION] = np.eye(3), -skew(place), R.T
+    # the speed of the base, away from the unit, has the gyro's error too
+    lever = -skew(p_bu) @ R_bu
+    B[6:9, VELOCITY], B[6:9, -6:-3], B[BIASES, BIASES] = R.T, lever, np.eye(6)
+    spread = B @ P @ B.T
+    spread[6:9, 6:9] += gyro_noise**2 * lever @ lever.T
+    state = [place, to_quaternion(R[None])[0], R.T @ belief.X[:, 3] - np.cross(turning, p_bu), turning]
+    return np.concatenate(state), spread
+
+
+def _line(
+    recording: str, innovation: Innovation, belief: OdometryBelief, T_bu: Matrix, gyro_noise: float
+) -> dict[str, Any]:
+    """The base after a sample, for a consumer."""
+    state, P = base_of(belief, T_bu, gyro_noise)
+    said = {"time": belief.sample.time, "recording": recording, "verdict": innovation.verdict.name}
+    keys = ("position", "orientation", "velocity", "angular_velocity")
+    values = dict(zip(keys, np.split(state, [3, 7, 10]), strict=True))
+    return {**said, **values, "bias": belief.bias, "std": np.sqrt(np.diag(P))}
 
 
 def gammas(phi: Vector) -> tuple[Matrix, Matrix, Matrix]:

@@ -457,15 +457,15 @@ def examine(problem: TrackingProblem | None, estimate: Estimate) -> Diagnosis:
     rejections = time[~accepted]
     rejected = sum(run.verdicts.get(each, 0) for each in (SampleVerdict.gated, SampleVerdict.reopened))
     seen = FilterRun(
-        torques=torques,
-        motion=TrackedMotion(time, tuple(starts), q, v, a, tau, outside),
-        rejected=rejections[np.diff(rejections, prepend=-np.inf) > run.filter.memory_s],
-        squares=np.where(accepted, squares, np.nan),
-        rejected_part=rejected / max(run.samples, 1),
-        gate=1.0 if gate is None else 1 - gate.confidence,
-        mass=estimate.values[::10],
-        std=estimate.std[::10],
-        described=torques.described[:, 0],
-        possible=all(body.physically_consistent for body in estimate.bodies),
+        torques,
+        TrackedMotion(time, tuple(starts), q, v, a, tau, outside),
+        rejections[np.diff(rejections, prepend=-np.inf) > run.filter.memory_s],
+        np.where(accepted, squares, np.nan),
+        rejected / max(run.samples, 1),
+        1.0 if gate is None else 1 - gate.confidence,
+        estimate.values[::10],
+        estimate.std[::10],
+        torques.described[:, 0],
+        all(body.physically_consistent for body in estimate.bodies),
     )
     return diagnose_tracking(estimate, seen, None if problem is None else problem.as_recorded)

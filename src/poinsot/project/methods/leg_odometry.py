@@ -16,7 +16,7 @@ from .optimal_estimation import contacts_of
 
 if TYPE_CHECKING:
     from ...estimate import Estimate
-    from ...estimators.online.odometry_problem import LegOdometryProblem
+    from ...estimators.online.leg_odometry import LegOdometryProblem
     from ..job import Job
     from ..settings import Settings
 
@@ -50,7 +50,7 @@ class LegOdometrySettings(MethodSettings):
 
     def problem(self, job: Job) -> LegOdometryProblem:
         """[robot], [contacts] and [[recordings]] -> the problem."""
-        from ...estimators.online.odometry_problem import LegOdometryProblem
+        from ...estimators.online.leg_odometry import LegOdometryProblem
 
         robot = job.project.robot(job.data_dir)
         runs = job.project.runs(robot, job.data_dir)
@@ -87,7 +87,6 @@ class LegOdometrySettings(MethodSettings):
         gravity = tuple(problem.robot.model.gravity.linear)
         filter_ = self.build_as(LegOdometry, gate=Gate(self.gate, self.patience), gravity=gravity)
         with stoppable() as ctrl_c:
-            estimate = problem.tracked(
-                filter_, progress=job.progress, stop=job.stop or ctrl_c, on_sample=on_sample
-            )
+            stop = job.stop or ctrl_c
+            estimate = filter_.solve(problem, progress=job.progress, stop=stop, on_sample=on_sample)
         return Tracking(estimate.updated(settings=job.project.record))
