@@ -47,8 +47,6 @@ SETTLED, ROUNDS = 0.1, 15
 """Largest relative change of a standard deviation of slip at which the rounds end, and their largest number."""
 FREE = 0.1
 """Standard deviation by which a foot in the air moves in a step [m]: that it does so is all that is known."""
-HELD = 3.0
-"""How many times as noisy as a reading of the inertial unit an interpolated one is taken to be."""
 METHOD = DDP(step_tolerance=1e-2, gap_tolerance=1e-8, max_iterations=30)
 
 
@@ -67,10 +65,7 @@ class MovedBase(TrajectoryModel):
         time = np.array([each.time for each in samples])
         self.dt = np.diff(time)
         readings = np.array([each.inertial for each in samples])
-        missing = ~np.isfinite(readings).all(axis=1)
-        filled = np.stack(
-            [np.interp(time, time[~missing], column[~missing]) for column in readings.T], axis=1
-        )
+        filled, doubt = interpolated(time, readings)
         mean = 0.5 * (filled[1:] + filled[:-1]) - bias
         turns = [gammas(step)[0] for step in mean[:, :3] * self.dt[:, None]]
         self.Rbar = np.array([*accumulate(turns, np.matmul, initial=R)])
@@ -92,10 +87,10 @@ class MovedBase(TrajectoryModel):
         rolled = samples[0].radii[:, None] * np.cross(turned, [0.0, 0.0, 1.0])
         self.rolled = np.where(np.isfinite(rolled) & self.standing[:, :, None], rolled, 0.0)
         levels = np.repeat(noise.inertial_noise, 3)
-        held = np.where(missing[1:] | missing[:-1], HELD, 1.0)[:, None]
         self.manifold, self.parameters = FlatSpace(9 + 3 * F), 6
         self.noisy = np.ones(len(self.dt), dtype=bool)
-        self.noise_std = np.concatenate([held * levels, np.zeros((len(self.dt), 3 * F))], axis=1)
+        std = np.hypot(levels, np.hypot(doubt[1:], doubt[:-1]) / np.sqrt(2))
+        self.noise_std = np.concatenate([std, np.zeros((len(self.dt), 3 * F))], axis=1)
         self.slip = np.full((len(self.dt), F), STILL)
 
     @property
@@ -179,6 +174,18 @@ class MovedBase(TrajectoryModel):
         for foot in range(F):
             r_x[:, foot, :, 9 + 3 * foot : 12 + 3 * foot] = -W_R[:, foot]
         return r.reshape(T, -1), r_x.reshape(T, 3 * F, n)
+
+
+def interpolated(time: Vector, readings: Columns) -> tuple[Columns, Columns]:
+    """Readings (S, m) without gaps, and the standard deviation of what interpolation may miss, 0 where it was read.
+
+    A reading between two others may be anywhere between them: half of their difference.
+    """
+    read = np.flatnonzero(np.isfinite(readings).all(axis=1))
+    filled = np.stack([np.interp(time, time[read], column[read]) for column in readings.T], axis=1)
+    after = np.minimum(np.searchsorted(read, np.arange(len(time))), len(read) - 1)
+    before = np.maximum(np.searchsorted(read, np.arange(len(time)), side="right") - 1, 0)
+    return filled, 0.5 * np.abs(readings[read[after]] - readings[read[before]])
 
 
 def _exponentials(r: Columns) -> tuple[np.ndarray, np.ndarray]:
