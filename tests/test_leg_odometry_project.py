@@ -84,7 +84,7 @@ def _job(project):
     [
         ([("floating_base = true", "floating_base = false")], "floating_base = true"),
         ([("[contacts]", ""), ('points = ["lf_foot", "rf_foot", "lh_foot", "rh_foot"]', "")], "contacts"),
-        ([('accelerometer = { frame = "imu"', 'accelerometer = { frame = "trunk"')], "gyro and accelerometer at one frame"),
+        ([('accelerometer = { frame = "imu"', 'accelerometer = { frame = "trunk"')], "at one frame"),
     ],
 )  # fmt: skip
 def test_what_it_needs(tmp_path, pairs, says):

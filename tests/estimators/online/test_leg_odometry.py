@@ -61,7 +61,9 @@ def standing(rng, filter_=None):
     """A belief with a covariance and a state that are nowhere special, and the sample after it."""
     motion, filter_ = Swaying(rng), filter_ or LegOdometry()
     first = sample(0.0, motion.inertial(0.3), seen(motion, 0.3, FEET))
-    belief = filter_.init(first, motion.place(0.3) + [1.0, 2.0, 0.5], motion.rotation(0.3).as_matrix())
+    belief = filter_.init(
+        first, motion.place(0.3) + np.array([1.0, 2.0, 0.5]), motion.rotation(0.3).as_matrix()
+    )
     belief.X[:, 3] = [0.5, -0.3, 0.2]
     return belief, sample(0.01, motion.inertial(0.31), seen(motion, 0.31, FEET)), filter_
 
@@ -162,7 +164,7 @@ def test_a_ball_that_rolls_moves_its_centre(rng):
     def rolled(k):
         angle = 0.002 * k
         turned = np.tile(Rotation.from_rotvec([0.0, angle, 0.0]).as_matrix(), (3, 1, 1))
-        feet = FEET + [radius * angle, 0.0, 0.0]
+        feet = FEET + np.array([radius * angle, 0.0, 0.0])
         return sample(1e-2 * k, still, feet, rotations=turned, radii=np.full(3, radius))
 
     belief = filter_.init(rolled(0), np.zeros(3), np.eye(3))
@@ -217,7 +219,7 @@ def test_normalized_errors_are_chi_square():
 def test_an_outlier_is_gated_and_a_slip_is_followed(rng):
     """One foot reads 5 cm off: never used; when it stays there, the foot is placed anew, and the base has not moved."""
     filter_ = LegOdometry(gate=Gate(patience=5), start_std=(1e-3, 1e-3))
-    still, off = np.concatenate([np.zeros(3), -GRAVITY]), FEET + [[0.05, 0.0, 0.0], [0, 0, 0], [0, 0, 0]]
+    still, off = np.concatenate([np.zeros(3), -GRAVITY]), FEET + np.outer([1, 0, 0], [0.05, 0, 0])
     belief = filter_.init(sample(0.0, still, FEET), np.zeros(3), np.eye(3))
     for k in range(1, 20):
         belief, innovation = filter_.update(belief, sample(0.01 * k, still, off if k == 10 else FEET))

@@ -107,13 +107,12 @@ class _Jumping:
                 rows.append((time, q, v, given, force))
             if self.landed is not None and time > self.landed[0] + RESTING:
                 break
-        columns = [np.array(column) for column in zip(*rows, strict=True)]
-        force = columns[-1]
+        times, q, v, given, force = (np.array(column) for column in zip(*rows, strict=True))
         flying = int(np.flatnonzero((force <= 0).all(axis=1))[0])
         begun = flying + round(LEAVING / plant.timestep)
         # the first touch of the foot that lands last
         landing = begun + int(np.argmax(force[begun:] > LANDS_ABOVE, axis=0).max())
-        return Jump(self.legged, *columns, flying, landing)
+        return Jump(self.legged, times, q, v, given, force, flying, landing)
 
     def _notice(self, time: float, q: Vector, v: Vector, force: Vector) -> None:
         """Take-off, by the time, and landing, by the force on any foot."""

@@ -168,7 +168,7 @@ class LegOdometryProblem:
             recording.time.tolist(), inertial, y, J @ robot.train.velocity_map, turned,
             self.contacts.schedule(recording, where).closed, strict=True,
         )  # fmt: skip
-        return [OdometrySample(*row, radii) for row in rows][begun[0] :], T_bu
+        return [OdometrySample(*row, radii=radii) for row in rows][begun[0] :], T_bu
 
     def certify(self, estimate: Estimate) -> Certificate:
         """Run the filter again and compare with the estimate's values, in its standard deviations."""
