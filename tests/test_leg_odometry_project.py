@@ -56,7 +56,7 @@ def test_lost_samples_change_little(tmp_path):
     """One sample in ten without gyro, another one without encoders."""
     project = job(tmp_path)
     problem = project.settings.method.problem(_job(project))
-    whole = problem.recordings[0]
+    whole = problem.recording
     valid = {name: whole.mask(name).copy() for name in whole.channels}
     for name, mask in valid.items():
         mask[
@@ -67,7 +67,7 @@ def test_lost_samples_change_little(tmp_path):
 
     from poinsot import LegOdometry
 
-    found = [LegOdometry().solve(replace(problem, recordings=[each])) for each in (whole, thinned)]
+    found = [LegOdometry().solve(replace(problem, recording=each)) for each in (whole, thinned)]
     away = np.abs(found[0].values - found[1].values)
     assert (away < 3 * found[1].std).all() and found[1].rows < found[0].rows
     assert found[1].certificate().holds

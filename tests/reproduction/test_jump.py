@@ -16,7 +16,7 @@ STILL = np.array([0, 0, 0, 0, 0, 9.81])
 
 
 def standing(rng, count, slips=0.0, turns=0.0):
-    """Samples of a robot that stands; one foot slips along x by so much after half of them [m], and links turn [rad]."""
+    """Samples of a robot that stands; one foot slips along x by so much after half of them [m], links turn [rad]."""
     noise = LegOdometry()
     levels, slopes = np.repeat(noise.inertial_noise, 3), np.eye(12).reshape(4, 3, 12)
     found = []

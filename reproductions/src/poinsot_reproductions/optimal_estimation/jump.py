@@ -85,8 +85,7 @@ def located(
     """
     feet = ContactDetection(tuple(BallContact(foot, radius=GO1_FOOT[1]) for foot in FEET), LANDS_ABOVE)
     R = Rotation.from_quat(motion.q[0, 3:7]).as_matrix()
-    recording = recorded(motion, rng)
-    samples, T_bu = LegOdometryProblem(motion.robot.robot, [recording], feet).samples(recording)
+    samples, T_bu = LegOdometryProblem(motion.robot.robot, recorded(motion, rng), feet).samples
     start = motion.q[0, :3] + R @ T_bu[:3, 3], R @ T_bu[:3, :3]
     ours, filter_ = localize(samples, FILTER, *start), replace(FILTER, foot_walk=foot_walk)
     belief = filter_.init(samples[0], *start)

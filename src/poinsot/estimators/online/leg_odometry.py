@@ -23,9 +23,9 @@ has slipped: it is added anew where it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -99,76 +99,76 @@ class OdometryBelief:
 
 @dataclass(frozen=True, eq=False)
 class LegOdometryProblem:
-    """Follow the base of a legged robot through recordings, each from its own start.
+    """Follow the base of a legged robot through a recording.
 
     Args:
         robot: with a floating base.
-        recordings: with gyro and accelerometer at one frame of the base, positions of all joints, and contacts.
-        contacts: feet, and how the recordings say when they touch the ground.
-        names: of the recordings; by default `recording 1` and so on.
+        recording: with gyro and accelerometer at one frame of the base, positions of all joints, and contacts.
+        contacts: feet, and how the recording says when they touch the ground.
+        name: of the recording.
         start: (3,), (3, 3) place [m] and orientation of the base at the start; None: the origin, tilted as the
             accelerometer reads gravity.
-        filter: that ran over them, to be run again by `certify`; None: none has.
+        filter: that ran over it, to be run again by `certify`; None: none has.
 
     Raises:
-        InvalidMethod: if the robot has no floating base, or there is no recording.
+        InvalidMethod: if the robot has no floating base.
     """
 
     robot: Articulated
-    recordings: Sequence[Recording]
+    recording: Recording
     contacts: ContactDetection
-    names: Sequence[str] = ()
+    name: str = ""
     start: tuple[Vector, Matrix] | None = None
     filter: LegOdometry | None = None
 
     def __post_init__(self) -> None:
         if not self.robot.floating_base:
             raise InvalidMethod("leg odometry follows a floating base: write floating_base = true in [robot]")
-        if not self.recordings or len(self.names) not in (0, len(self.recordings)):
-            raise InvalidMethod("leg odometry needs a recording, and a name for each or for none")
 
-    def samples(
-        self, recording: Recording, where: str = "the recording"
-    ) -> tuple[list[OdometrySample], Matrix]:
+    @cached_property
+    def samples(self) -> tuple[list[OdometrySample], Matrix]:
         """Samples from the first one with readings of the inertial unit on, and (4, 4) its place in the base.
 
         Raises:
             InvalidSignals: if the recording lacks a channel, or the unit is not on the base.
         """
-        robot, contacts = self.robot, self.contacts.contacts
+        robot, contacts, recording = self.robot, self.contacts.contacts, self.recording
         units = [frame for frame in recording.frames("gyro") if frame in recording.frames("accelerometer")]
         if len(units) != 1:
-            raise InvalidSignals(f"{where} needs gyro and accelerometer at one frame: name their columns")
+            raise InvalidSignals("leg odometry needs gyro and accelerometer at one frame: name their columns")
         axes = [f"{quantity}.{units[0]}.{axis}" for quantity in ("gyro", "accelerometer") for axis in XYZ]
         inertial = np.stack([recording.readings(name) for name in axes], axis=1)
         begun = np.flatnonzero(np.isfinite(inertial).all(axis=1))
         if not len(begun):
-            raise InvalidSignals(f"{where} has no sample at which both gyro and accelerometer were read")
+            raise InvalidSignals("at no sample of the recording both gyro and accelerometer were read")
         encoders = np.stack([recording.readings(f"position.{joint}") for joint in robot.joints], axis=1)
         q, still = np.tile(robot.neutral, (len(recording), 1)), np.zeros((len(recording), robot.model.nv))
         first, turning = (column[robot.actuated] for column in robot.coordinates)
         positions = robot.train.joint_positions(encoders)
         q[:, first] = np.where(turning, np.cos(positions), positions)
         q[:, first[turning] + 1] = np.sin(positions[:, turning])
-        frames = MotionTerms(robot).frames(
-            (units[0], *(each.frame for each in contacts)), q, still, still, jacobians=True
-        )
-        unit, feet = frames[units[0]], [frames[each.frame] for each in contacts]
+        names = (units[0], *(each.frame for each in contacts))
+        frames = MotionTerms(robot).frames(names, q, still, still, jacobians=True)
+        unit, *feet = (frames[name] for name in names)
         if unit.by.jacobian[:, :, robot.actuated].any():
-            raise InvalidSignals(
-                f"{where}: the inertial unit {units[0]!r} must be on the base, not behind a joint"
-            )
+            raise InvalidSignals(f"the inertial unit {units[0]!r} must be on the base, not behind a joint")
         T_bu = np.eye(4)
         T_bu[:3, :3], T_bu[:3, 3] = R, p = unit.rotation[0], unit.position[0]
         y = np.stack([(foot.position - p) @ R for foot in feet], axis=1)
         turned = np.stack([R.T @ foot.rotation for foot in feet], axis=1)
         J = turned @ np.stack([foot.by.jacobian[:, :3, robot.actuated] for foot in feet], axis=1)
-        radii = np.array([each.radius if isinstance(each, BallContact) else 0.0 for each in contacts])
-        rows = zip(
-            recording.time.tolist(), inertial, y, J @ robot.train.velocity_map, turned,
-            self.contacts.schedule(recording, where).closed, strict=True,
-        )  # fmt: skip
-        return [OdometrySample(*row, radii=radii) for row in rows][begun[0] :], T_bu
+        radii = [each.radius if isinstance(each, BallContact) else 0.0 for each in contacts]
+        closed = self.contacts.schedule(recording).closed
+        columns = (
+            inertial,
+            y,
+            J @ robot.train.velocity_map,
+            turned,
+            closed,
+            np.tile(radii, (len(recording), 1)),
+        )
+        rows = zip(recording.time.tolist(), *columns, strict=True)
+        return [OdometrySample(*row) for row in rows][begun[0] :], T_bu
 
     def certify(self, estimate: Estimate) -> Certificate:
         """Run the filter again and compare with the estimate's values, in its standard deviations."""
@@ -254,9 +254,8 @@ class LegOdometry:
         walks = np.zeros(d)
         walks[9:-6], walks[BIASES] = self.foot_walk, np.repeat(self.bias_walk, 3)
         P[np.diag_indices(len(P))] += dt * walks**2
-        return _with_standing(
-            replace(belief, X=X, covariance=P, sample=sample), belief.standing & sample.closed
-        )
+        belief = replace(belief, X=X, covariance=P, sample=sample)
+        return _with_standing(belief, belief.standing & sample.closed)
 
     def update(self, belief: OdometryBelief, sample: OdometrySample) -> tuple[OdometryBelief, Innovation]:
         """The belief after a later sample, and the innovation of its feet.
@@ -324,7 +323,7 @@ class LegOdometry:
         stop: Stop | None = None,
         on_sample: Callable[[Callable[[], dict[str, Any]]], object] | None = None,
     ) -> Estimate:
-        """The estimate after all samples of a problem's recordings; `progress`, `stop`: as of `poinsot.solve`.
+        """The estimate after all samples of a recording; `progress`, `stop`: as of `poinsot.solve`.
 
         Args:
             on_sample: takes, after each sample, a function that says the state of the base.
@@ -332,29 +331,25 @@ class LegOdometry:
         Raises:
             NotIdentifiable: if no foot stood at two samples.
         """
-        names = problem.names or [f"recording {k + 1}" for k in range(len(problem.recordings))]
-        feet, found, time, counts, stopped = [], [], [], [], False
-        for name, recording in zip(names, problem.recordings, strict=True):
-            samples, T_bu = problem.samples(recording, f"recording {name!r}")
-            upright = turning_z_to(samples[0].inertial[3:]).T @ T_bu[:3, :3].T
-            p, R = problem.start or (np.zeros(3), upright)
-            belief = self.init(samples[0], p + R @ T_bu[:3, 3], R @ T_bu[:3, :3])
-            counts.append(0)
-            for number, sample in enumerate(samples[1:]):
-                stopped = stopped or stop_requested(stop)
-                if stopped:
-                    break
-                if number % 500 == 0:
-                    report(progress, name, detail=f"{sample.time:.1f} s")
-                belief, innovation = self.update(belief, sample)
-                if on_sample is not None:
-                    on_sample(partial(_line, name, innovation, belief, T_bu, self.inertial_noise[0]))
-                predicted = innovation.predicted
-                if predicted is not None:
-                    feet.append([np.where(np.isfinite(predicted), sample.feet, np.nan), predicted])
-                    found.append(innovation)
-                    time.append(sample.time)
-                    counts[-1] += 1
+        samples, T_bu = problem.samples
+        upright = turning_z_to(samples[0].inertial[3:]).T @ T_bu[:3, :3].T
+        p, R = problem.start or (np.zeros(3), upright)
+        belief = self.init(samples[0], p + R @ T_bu[:3, 3], R @ T_bu[:3, :3])
+        feet, found, time, stopped = [], [], [], False
+        for number, sample in enumerate(samples[1:]):
+            stopped = stop_requested(stop)
+            if stopped:
+                break
+            if number % 500 == 0:
+                report(progress, problem.name or "filtering", detail=f"{sample.time:.1f} s")
+            belief, innovation = self.update(belief, sample)
+            if on_sample is not None:
+                on_sample(partial(_line, problem.name, innovation, belief, T_bu, self.inertial_noise[0]))
+            if innovation.predicted is not None:
+                read = np.where(np.isfinite(innovation.predicted), sample.feet, np.nan)
+                feet.append([read, innovation.predicted])
+                found.append(innovation)
+                time.append(sample.time)
         rows = np.array([each.rows for each in found])
         if not rows.any():
             raise NotIdentifiable(
@@ -379,7 +374,7 @@ class LegOdometry:
         )  # fmt: skip
         fit = fit_of(
             np.array(time), channels, ("m",) * len(channels), *np.array(feet).swapaxes(0, 1).reshape(2, len(feet), -1),
-            speeds=None, counts=counts, recording="one step ahead",
+            speeds=None, counts=[len(time)], recording="one step ahead",
         )  # fmt: skip
         return Estimate(
             self.name, problem.robot.name, parameters,

@@ -44,28 +44,23 @@ class LegOdometrySettings(MethodSettings):
     patience: int = Field(20, ge=1)
 
     def check(self, settings: Settings) -> None:
-        """One gait says when feet touch the ground in one recording."""
-        if len(settings.recordings) > 1 and any(each.gait for each in settings.recordings):
-            raise refuse("gait", "several recordings need channels `contact`, not a gait", key="recordings")
+        """It follows one recording, from its start."""
+        if len(settings.recordings) != 1 or settings.contacts is None:
+            said = "follows one recording of a robot: give one [[recordings]], and [contacts] with its feet"
+            raise refuse("odometry", f"{self.name!r} {said}", key="recordings")
 
     def problem(self, job: Job) -> LegOdometryProblem:
-        """[robot], [contacts] and [[recordings]] -> the problem."""
+        """[robot], [contacts] and the recording -> the problem."""
         from ...estimators.online.leg_odometry import LegOdometryProblem
 
         robot = job.project.robot(job.data_dir)
-        runs = job.project.runs(robot, job.data_dir)
-        contacts = contacts_of(job.settings.contacts, runs[0])
-        if contacts is None:
-            raise InvalidProject(
-                f"{job.project.path} has no [contacts]: give points = [...] of the feet's frames"
-            )
-        recordings = [prepared(job.settings, run) for run in runs]
-        return LegOdometryProblem(robot, recordings, contacts, [run.name for run in runs])
+        (run,) = job.project.runs(robot, job.data_dir)
+        contacts = contacts_of(job.settings.contacts, run)
+        assert contacts is not None
+        return LegOdometryProblem(robot, prepared(job.settings, run), contacts, run.name)
 
     def prepare(self, job: Job) -> tuple[str, ...]:
-        problem = self.problem(job)
-        for recording in problem.recordings:
-            problem.samples(recording)
+        _ = self.problem(job).samples
         return ()
 
     def identify(self, job: Job) -> Estimate:
@@ -80,9 +75,7 @@ class LegOdometrySettings(MethodSettings):
         from ...estimators.online.leg_odometry import LegOdometry
 
         if stream is not None:
-            raise InvalidProject(
-                f'{job.project.path}: "{self.name}" runs over [[recordings]]: leave --stream out'
-            )
+            raise InvalidProject(f"{job.project.path}: {self.name!r} follows a recording: leave --stream out")
         problem = self.problem(job)
         gravity = tuple(problem.robot.model.gravity.linear)
         filter_ = self.build_as(LegOdometry, gate=Gate(self.gate, self.patience), gravity=gravity)
