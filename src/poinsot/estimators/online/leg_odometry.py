@@ -47,13 +47,8 @@ from .belief import Innovation, SampleVerdict
 from .gating import Gate
 from .problem import REPLAY_TOLERANCE
 
-UNITS = {
-    "position": "m",
-    "orientation": "rad",
-    "velocity": "m/s",
-    "gyro_bias": "rad/s",
-    "accelerometer_bias": "m/s^2",
-}
+KINDS = ("position", "orientation", "velocity", "gyro_bias", "accelerometer_bias")
+UNITS = ("m", "rad", "m/s", "rad/s", "m/s^2")
 """Of the parameters: place and rotation vector in the world, velocity in the axes of the base, biases."""
 ROTATION, VELOCITY, POSITION, BIASES = slice(0, 3), slice(3, 6), slice(6, 9), slice(-6, None)
 """Rows of xi_R, xi_v, xi_p and zeta in a covariance; those of the feet are between."""
@@ -158,16 +153,9 @@ class LegOdometryProblem:
         turned = np.stack([R.T @ foot.rotation for foot in feet], axis=1)
         J = turned @ np.stack([foot.by.jacobian[:, :3, robot.actuated] for foot in feet], axis=1)
         radii = [each.radius if isinstance(each, BallContact) else 0.0 for each in contacts]
-        closed = self.contacts.schedule(recording).closed
-        columns = (
-            inertial,
-            y,
-            J @ robot.train.velocity_map,
-            turned,
-            closed,
-            np.tile(radii, (len(recording), 1)),
-        )
-        rows = zip(recording.time.tolist(), *columns, strict=True)
+        of_feet = y, J @ robot.train.velocity_map, turned, self.contacts.schedule(recording).closed
+        rolling = np.tile(radii, (len(recording), 1))
+        rows = zip(recording.time.tolist(), inertial, *of_feet, rolling, strict=True)
         return [OdometrySample(*row) for row in rows][begun[0] :], T_bu
 
     def certify(self, estimate: Estimate) -> Certificate:
@@ -352,9 +340,7 @@ class LegOdometry:
                 time.append(sample.time)
         rows = np.array([each.rows for each in found])
         if not rows.any():
-            raise NotIdentifiable(
-                "no foot stood at two samples: look at the columns of contacts and encoders"
-            )
+            raise NotIdentifiable("no foot stood at two samples: look at columns of contacts and encoders")
         state, P = base_of(belief, T_bu, self.inertial_noise[0])
         std = np.sqrt(np.diag(P))
         # place and heading are relative to the start
@@ -362,15 +348,14 @@ class LegOdometry:
         squares = np.array([each.square for each in found]) / np.maximum(rows, 1)
         gated = np.mean([each.verdict is SampleVerdict.gated for each in found])
         chance = 1.0 if self.gate is None else 1 - self.gate.confidence
-        kinds = tuple(np.repeat(list(UNITS), 3).tolist())
-        labels = tuple(f"{kind}.{axis}" for kind in UNITS for axis in XYZ)
+        kinds, units = (tuple(np.repeat(each, 3).tolist()) for each in (KINDS, UNITS))
+        labels = tuple(f"{kind}.{axis}" for kind in KINDS for axis in XYZ)
         turned = log(from_quaternion(state[None, 3:7]))[0]
         values = np.concatenate([state[:3], turned, state[7:10], belief.bias])
         feet_of = [each.frame for each in problem.contacts.contacts]
         channels = tuple(f"foot_position.{foot}.{axis}" for foot in feet_of for axis in XYZ)
         parameters = EstimatedParameters(
-            labels, tuple(UNITS[kind] for kind in kinds), (problem.robot.bodies[0],) * 15, kinds, values, P,
-            labels, "white", known, std,
+            labels, units, (problem.robot.bodies[0],) * 15, kinds, values, P, labels, "white", known, std,
         )  # fmt: skip
         fit = fit_of(
             np.array(time), channels, ("m",) * len(channels), *np.array(feet).swapaxes(0, 1).reshape(2, len(feet), -1),
@@ -423,15 +408,11 @@ def gammas(phi: Vector) -> tuple[Matrix, Matrix, Matrix]:
     t2, S, one = float(phi @ phi), skew(phi), np.eye(3)
     t, S2 = np.sqrt(t2), S @ S
     # what the series leave out is t^4 / 120, and rounding of the last quotient 1e-8 there
-    s = 1 - t2 / 6, 0.5 - t2 / 24, 1 / 6 - t2 / 120, 1 / 24 - t2 / 720
+    a, b, c, d = 1 - t2 / 6, 0.5 - t2 / 24, 1 / 6 - t2 / 120, 1 / 24 - t2 / 720
     if t > 1e-2:
-        s = (
-            np.sin(t) / t,
-            (1 - np.cos(t)) / t2,
-            (t - np.sin(t)) / (t2 * t),
-            (0.5 * t2 + np.cos(t) - 1) / t2**2,
-        )
-    return one + s[0] * S + s[1] * S2, one + s[1] * S + s[2] * S2, 0.5 * one + s[2] * S + s[3] * S2
+        a, b = np.sin(t) / t, (1 - np.cos(t)) / t2
+        c, d = (1 - a) / t2, (0.5 - b) / t2
+    return one + a * S + b * S2, one + b * S + c * S2, 0.5 * one + c * S + d * S2
 
 
 def _rows(feet: np.ndarray) -> np.ndarray:
