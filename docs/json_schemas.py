@@ -327,14 +327,14 @@ class KeptEstimate(TypedDict):
 
 class Track(Estimate):
     schema: Literal["poinsot.track/1"]
-    changes: list[MassChange]
-    samples: dict[str, int]
-    rejections: list[Rejection]
-    noise: Number | Vector
-    bias: Number | Vector
-    calibration_samples: int
-    shown: list[Shown]
-    estimates: list[KeptEstimate]
+    changes: NotRequired[list[MassChange]]
+    samples: NotRequired[dict[str, int]]
+    rejections: NotRequired[list[Rejection]]
+    noise: NotRequired[Number | Vector]
+    bias: NotRequired[Number | Vector]
+    calibration_samples: NotRequired[int]
+    shown: NotRequired[list[Shown]]
+    estimates: NotRequired[list[KeptEstimate]]
 
 
 # ------------------------------------------------------------------------------------------------------------- inspect

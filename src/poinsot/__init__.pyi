@@ -125,6 +125,10 @@ from .estimators.online.attribution import LinkBank as LinkBank
 from .estimators.online.moving_polynomial import MovingPolynomial as MovingPolynomial
 from .estimators.online.moving_polynomial import with_accelerations as with_accelerations
 from .estimators.online.tracking import Tracker as Tracker
+from .estimators.online.leg_odometry import LegOdometry as LegOdometry
+from .estimators.online.leg_odometry import OdometrySample as OdometrySample
+from .estimators.online.leg_odometry import OdometryBelief as OdometryBelief
+from .estimators.online.leg_odometry import LegOdometryProblem as LegOdometryProblem
 
 # results
 from .estimate import Estimate as Estimate

@@ -17,6 +17,7 @@ JOBS = {
     "least-squares": "examples/arm/job.toml",
     "semidefinite": "examples/arm/physical.toml",
     "filter": "examples/arm/track.toml",
+    "leg-odometry": "examples/quadruped/odometry.toml",
     "optimal-estimation": "examples/quadruped/job.toml",
     "joint-smoothing": "examples/furuta/job.toml",
     "impacts": "examples/throw/job.toml",
@@ -36,7 +37,7 @@ def solved(request) -> Solved:
     if request.param == "impacts":
         pytest.importorskip("casadi")
     project = poinsot.Project.load(JOBS[request.param])
-    run = poinsot.track if request.param == "filter" else poinsot.identify
+    run = poinsot.track if request.param in ("filter", "leg-odometry") else poinsot.identify
     found = run(project)
     return Solved(request.param, found if isinstance(found, Estimate) else found.estimate)
 

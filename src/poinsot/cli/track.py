@@ -15,7 +15,6 @@ from . import shell
 from .shell import Data, Job, Json, Out, Strict
 
 if TYPE_CHECKING:
-    from ..estimators.online.tracking import Tracked, Tracker
     from ..project import Tracking
 
 PUBLISHED = "published.jsonl"
@@ -44,7 +43,7 @@ def track(
     json: Json = None,
     strict: Strict = False,
 ) -> None:
-    """Follow the changing mass of a robot's links, sample by sample, with the filter of a project file."""
+    """Follow a robot sample by sample with the filter of a project file: masses of its links, or where it goes."""
     # The stack closes the files of published lines after an error too: the lines until then are valid.
     with shell.running(data, out, json) as say, ExitStack() as closing:
         if follow and stream in (None, "-"):
@@ -65,16 +64,15 @@ def track(
         ]
         writers = [closing.enter_context(_lines(name)) for name in names]
 
-        def publish_sample(tracked: Tracked, tracker: Tracker) -> None:
-            if writers:
-                line = published_line(tracked, tracker)
-                for write in writers:
-                    write(line)
+        def publish_sample(line: Callable[[], Mapping[str, Any]]) -> None:
+            content = line() if writers else {}
+            for write in writers:
+                write(content)
 
         tracking = run(project, data, stream=stream, follow=follow, on_sample=publish_sample, progress=say)
         output, content = project.settings.output, identify_json(tracking.estimate)
         # of schema `poinsot.track/1` the run's keys stand at the top
-        content |= content.pop("tracking") | {"schema": "poinsot.track/1"}
+        content |= content.pop("tracking", {}) | {"schema": "poinsot.track/1"}
         shell.deliver(
             content,
             output.result,
@@ -113,41 +111,16 @@ def _lines(name: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
         raise UnwritableOutput(f"cannot write {name}: {error.strerror or error}") from None
 
 
-def published_line(tracked: Tracked, tracker: Tracker) -> dict[str, Any]:
-    """One line for a consumer: published and estimated bodies, their uncertainty, and what the motion shows of them."""
-    shown = tracker.excitation()
-    return {
-        "time": tracked.time,
-        "recording": tracked.recording,
-        "verdict": tracked.innovation.verdict.name,
-        "bodies": [
-            {
-                "name": each.link,
-                "inertial": published,
-                "mass": published[0],
-                "estimated_mass": pi[0],
-                "mass_std": std,
-                "shown": {
-                    "mass": each.mass,
-                    "center_of_mass": each.center_of_mass,
-                    "inertia": each.inertia,
-                },
-            }
-            for each, published, pi, std in zip(
-                shown, tracked.published, tracked.bodies, tracked.mass_std, strict=True
-            )
-        ],
-    }
-
-
 def _print(tracking: Tracking) -> None:
     from ..estimators.online.tracking import TrackingRun
 
     estimate, run = tracking.estimate, tracking.estimate.extra(TrackingRun)
-    assert run is not None
-    typer.echo(estimate.diagnosis.headline)
-    typer.echo(f"{estimate.robot}: {estimate.method}, {run.samples} samples. {estimate.status.value}")
-    for body in estimate.bodies:
-        typer.echo(f"{body.name}: {body.mass:.4g} kg")
-    typer.echo(run.as_text())
+    if run is None:
+        typer.echo(str(estimate))
+    else:
+        typer.echo(estimate.diagnosis.headline)
+        typer.echo(f"{estimate.robot}: {estimate.method}, {run.samples} samples. {estimate.status.value}")
+        for body in estimate.bodies:
+            typer.echo(f"{body.name}: {body.mass:.4g} kg")
+        typer.echo(run.as_text())
     shell.print_remarks(estimate)

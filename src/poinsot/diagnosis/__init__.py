@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 
+from ..arrays import Vector
 from ..estimate import Diagnosis, Estimate, Finding, Unchecked
 from ..estimate.estimate import unfinished
 from ..estimate.finding import ordered
@@ -39,7 +40,7 @@ from .parameters import Filters, Physics
 from .position_samples import LostSamples, PositionJumps
 from .recordings import Recordings
 from .tracking import FilterRun
-from .tracking_checks import RUN_CHECKS
+from .tracking_checks import RUN_CHECKS, Innovations
 
 EXPLANATIONS: tuple[Explanation, ...] = (
     Sign(),
@@ -112,6 +113,11 @@ def diagnose_tracking(
         return examined(estimate, [*look_at(Examination(estimate, recorded()), samples), *found])
     except PoinsotError as error:
         return examined(estimate, [Unchecked(what, str(error)), *found])
+
+
+def diagnose_innovations(estimate: Estimate, squares: Vector, rejected_part: float, gate: float) -> Diagnosis:
+    """Look at an estimate of a filter by its innovations alone, see `FilterRun`."""
+    return examined(estimate, list(Innovations().look_at(squares, rejected_part, gate)))
 
 
 def examined(estimate: Estimate, found: Sequence[Finding | Unchecked]) -> Diagnosis:

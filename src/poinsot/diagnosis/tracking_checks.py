@@ -9,7 +9,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from ..arrays import JointSamples
+from ..arrays import JointSamples, Vector
 from ..estimate import Finding, Severity, Unchecked
 from .case import Regression, correlations
 from .channels import AngleUnit, Sign, SwappedChannels
@@ -30,12 +30,12 @@ STILL = Cause(
 INNOVATIONS = Cause(
     "innovations",
     "What a filter did not predict is larger than it believes: its intervals are too short.",
-    "Give a larger noise, or noise_margin; check robot_from, signs and units.",
+    "Give larger noise levels (noise_margin); check signs, units and robot_from.",
 )
 REJECTED = Cause(
     "rejected-samples",
     "Many samples did not pass the gate of a filter.",
-    "Calibrate where the robot moves as later (calibrate_s), or give a larger noise_margin.",
+    "Give larger noise levels (noise_margin), or calibrate where the robot moves as later (calibrate_s).",
 )
 MASS = Cause(
     "link-mass",
@@ -251,7 +251,11 @@ class Innovations(Check):
     causes = (INNOVATIONS, REJECTED)
 
     def look(self, case: FilterRun) -> Iterator[Finding | Unchecked]:
-        squares = case.squares[np.isfinite(case.squares)]
+        yield from self.look_at(case.squares, case.rejected_part, case.gate)
+
+    def look_at(self, squares: Vector, rejected_part: float, gate: float) -> Iterator[Finding | Unchecked]:
+        """The same of any filter, by the quantities of a `FilterRun` alone."""
+        squares = squares[np.isfinite(squares)]
         mean = float(squares.mean()) if len(squares) > 50 else 0.0
         if mean > self.warning:
             memory = 1 + 2 * max(float(correlations(squares - mean).sum()), 0.0)
@@ -264,8 +268,8 @@ class Innovations(Check):
                 yield INNOVATIONS.finding(
                     severity_of(mean, self.warning, self.error), said, evidence=10 * mean
                 )
-        if (part := case.rejected_part) > self.rejected:
-            said = f"{100 * part:.0f} % of the samples did not pass the gate, noise makes {100 * case.gate:.2g} %."
+        if (part := rejected_part) > self.rejected:
+            said = f"{100 * part:.0f} % of the samples did not pass the gate, noise makes {100 * gate:.2g} %."
             yield REJECTED.finding(Severity.warning, said, evidence=100 * part)
 
 

@@ -141,6 +141,7 @@ def at_nodes(
     feet: Sequence[str],
     closes_above: float,
     standing: tuple[float, float],
+    edge: int = EDGE,
 ) -> tuple[Recording, Bool[np.ndarray, "K"]]:
     """A recording with a sample at each node, and which nodes are doubtful.
 
@@ -149,6 +150,7 @@ def at_nodes(
         joints, feet: their names.
         closes_above: normal force above which a foot is taken to stand; it is in the air again below half of it [N].
         standing: from when to when the robot stands still, when a gyro reads its bias [s].
+        edge: samples at both ends of a stance in which a foot does not count as standing.
     """
     nodes = np.arange(NODE, len(readings.time) - NODE, NODE)
     still = (readings.time >= standing[0]) & (readings.time < standing[1])
@@ -162,7 +164,7 @@ def at_nodes(
     torque = _about(readings.torque, nodes, triangle)
     acceleration = _about(readings.acceleration, nodes, triangle)
     touching = _closed(readings.force, closes_above)
-    stands = binary_erosion(touching, np.ones((2 * EDGE + 1, 1)), border_value=1)
+    stands = binary_erosion(touching, np.ones((2 * edge + 1, 1)), border_value=1)
     closed = stands[nodes]
     # within a node's interval
     doubtful = binary_dilation((touching & ~stands).any(axis=1), np.ones(2 * NODE + 1))[nodes]
@@ -171,13 +173,13 @@ def at_nodes(
         moving[doubtful] = np.nan
     velocity = np.where(doubtful[:, None], np.nan, (q - before) / dt)
     columns = {
-        **_named("position", joints, q, "rad"),
-        **_named("velocity", joints, velocity, "rad/s"),
-        **_named("torque", joints, torque, "N m"),
-        **_named(f"orientation.{IMU}", "xyzw", orientation, "1"),
-        **_named(f"gyro.{IMU}", "xyz", gyro, "rad/s"),
-        **_named(f"accelerometer.{IMU}", "xyz", acceleration, "m/s^2"),
-        **_named("contact", feet, closed.astype(float), "1"),
+        **named("position", joints, q, "rad"),
+        **named("velocity", joints, velocity, "rad/s"),
+        **named("torque", joints, torque, "N m"),
+        **named(f"orientation.{IMU}", "xyzw", orientation, "1"),
+        **named(f"gyro.{IMU}", "xyz", gyro, "rad/s"),
+        **named(f"accelerometer.{IMU}", "xyz", acceleration, "m/s^2"),
+        **named("contact", feet, closed.astype(float), "1"),
     }
     recording = Recording(
         readings.time[nodes],
@@ -188,9 +190,10 @@ def at_nodes(
     return recording, doubtful
 
 
-def _named(
+def named(
     quantity: str, ends: Sequence[str], values: np.ndarray, unit: str
 ) -> dict[str, tuple[np.ndarray, str]]:
+    """Channel -> values (S,) and their unit, of the columns of values (S, m)."""
     return {f"{quantity}.{end}": (values[:, k], unit) for k, end in enumerate(ends)}
 
 

@@ -1,4 +1,4 @@
-"""Estimators that run inside a control loop: mass properties of a few links, sample by sample (Foster et al. 2024).
+"""Estimators that run inside a control loop, sample by sample: masses of links (Foster et al. 2024), legged odometry.
 
 problem                          `TrackingProblem`: recordings of a robot with open links, on one clock
 ticks                            recordings or streams as ticks of the robot
@@ -14,4 +14,5 @@ attribution                      a bank of filters: which link changed
 observability                    what the last seconds showed
 publishing                       rate limit of published bodies
 tracking                         a run as an estimate
+leg_odometry                     where a legged robot goes: a filter, and recordings for it
 """

@@ -133,6 +133,7 @@ class Innovation:
         rows: number of effort rows that were read and trusted.
         threshold: largest square that the gate accepts; infinite without a gate.
         log_likelihood: of the sample's efforts, from the belief before it.
+        predicted: (F, 3) places of feet that were predicted in the inertial unit's frame, NaN of others [m].
     """
 
     verdict: SampleVerdict
@@ -140,3 +141,4 @@ class Innovation:
     rows: int
     threshold: float = np.inf
     log_likelihood: float = np.nan
+    predicted: np.ndarray | None = None

@@ -399,6 +399,33 @@ class Tracker:
         return known + self.filter.bias + Y @ tracked.predicted_from.ravel()
 
 
+def published_line(tracked: Tracked, tracker: Tracker) -> dict[str, Any]:
+    """One line for a consumer: published and estimated bodies, their uncertainty, and what the motion shows of them."""
+    shown = tracker.excitation()
+    return {
+        "time": tracked.time,
+        "recording": tracked.recording,
+        "verdict": tracked.innovation.verdict.name,
+        "bodies": [
+            {
+                "name": each.link,
+                "inertial": published,
+                "mass": published[0],
+                "estimated_mass": pi[0],
+                "mass_std": std,
+                "shown": {
+                    "mass": each.mass,
+                    "center_of_mass": each.center_of_mass,
+                    "inertia": each.inertia,
+                },
+            }
+            for each, published, pi, std in zip(
+                shown, tracked.published, tracked.bodies, tracked.mass_std, strict=True
+            )
+        ],
+    }
+
+
 def _readings(sample: Sample) -> Vector:
     """(n,) efforts of a sample, NaN where there is no reading to be trusted."""
     read = np.isfinite(sample.tau) if sample.trusted is None else np.isfinite(sample.tau) & sample.trusted

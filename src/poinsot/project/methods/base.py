@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...exceptions import InvalidProject
 from ..settings.fields import SettingsTable
@@ -14,13 +14,13 @@ from ..settings.preprocessing import SMOOTHED, MethodInput
 if TYPE_CHECKING:
     from ...estimate import Estimate
     from ...estimators.online.calibration import Bias
-    from ...estimators.online.tracking import Tracked, Tracker
+    from ...estimators.online.tracking import Tracker
     from ..job import Job
     from ..prediction import Prediction, PredictionJob
     from ..settings import Settings
 
-OnSample = Callable[["Tracked", "Tracker"], None]
-"""Called after each sample."""
+OnSample = Callable[[Callable[[], dict[str, Any]]], None]
+"""Called after each sample with a function that makes the line to publish of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,13 +28,13 @@ class Tracking:
     """The run of a project's filter over its recordings, or over a stream.
 
     Args:
-        estimate: after the last sample. tracker: the state of the run, and its history.
+        estimate: after the last sample. tracker: the state of a run that follows masses, and its history.
         calibration: of the first seconds; None: there was none.
     """
 
     estimate: Estimate
-    tracker: Tracker
-    calibration: Bias | None
+    tracker: Tracker | None = None
+    calibration: Bias | None = None
 
 
 class MethodSettings(SettingsTable):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -120,7 +121,7 @@ class FilterSettings(MethodSettings):
         from ...estimators.online.problem import calibrated_samples
         from ...estimators.online.publishing import RateLimit
         from ...estimators.online.ticks import line_layout, stream_ticks
-        from ...estimators.online.tracking import Tracker
+        from ...estimators.online.tracking import Tracker, published_line
         from ...io.json_lines import SampleStream
 
         watch = Stopwatch()
@@ -149,7 +150,7 @@ class FilterSettings(MethodSettings):
                 with uninterrupted():  # a sample that was processed is published
                     tracked = tracker.update(each.sample, each.recording, each.time)
                     if on_sample is not None:
-                        on_sample(tracked, tracker)
+                        on_sample(partial(published_line, tracked, tracker))
 
             if not tracker.run(samples, progress=job.progress, stop=job.stop, process=process):
                 status = Status.interrupted

@@ -106,7 +106,7 @@ class OptimalEstimationSettings(MotionSettings):
         noise = MotionNoise(self.noise, self.speed_noise or 0.0, self.start_std)
         logs: dict[str, list[RobotLog]] = {"identification": [], "validation": []}
         for run in runs:
-            contacts = _contacts(settings.contacts, run)
+            contacts = contacts_of(settings.contacts, run)
             log = RobotLog.from_recording(parameters, prepared(settings, run), noise, contacts, run.name)
             logs[run.role].append(log)
         # After all recordings: a sensor may be in one of them only.
@@ -184,9 +184,9 @@ def _start(parameters: OpenParameters, values: Mapping[str, float]) -> Vector:
     return begun.nominal_theta
 
 
-def _contacts(settings: ContactsSettings | None, run: Run) -> ContactDetection | None:
+def contacts_of(settings: ContactsSettings | None, run: Run) -> ContactDetection | None:
     """[contacts] and the gait of a recording."""
-    from ...models.contacts import ContactDetection, PointContact, SurfaceContact
+    from ...models.contacts import BallContact, ContactDetection, PointContact, SurfaceContact
     from ..gait import read_gait
 
     if settings is None:
@@ -197,7 +197,10 @@ def _contacts(settings: ContactsSettings | None, run: Run) -> ContactDetection |
             )
         return None
     contacts = (*map(PointContact, settings.points), *map(SurfaceContact, settings.surfaces))
+    contacts += tuple(BallContact(frame, radius=radius) for frame, radius in settings.balls.items())
     if not contacts:
-        raise InvalidProject("[contacts] names no frame: give points = [...] or surfaces = [...]")
+        raise InvalidProject(
+            "[contacts] names no frame: give points = [...], surfaces = [...] or balls = {...}"
+        )
     gait = None if run.gait is None else read_gait(run.gait)
     return settings.build_as(ContactDetection, contacts=contacts, gait=gait)

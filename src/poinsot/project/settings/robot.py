@@ -155,14 +155,16 @@ class FrictionSettings(SettingsTable):
 
 
 class ContactsSettings(SettingsTable):
-    """Where a robot may touch the world, for `[method] name = "optimal-estimation"`.
+    """Where a robot may touch the world.
 
-    `points`, `surfaces`: frames that keep their place, and those that keep their orientation too. `closes_above`,
-    `opens_below`: of measured normal forces [N]. `shortest_s`: shorter contacts, and breaks of one, are flicker.
+    `points`, `surfaces`: frames that keep their place, and those that keep their orientation too. `balls`: frame at the
+    centre of a ball that rolls -> its radius [m]. `closes_above`, `opens_below`: of measured normal forces [N].
+    `shortest_s`: shorter contacts, and breaks of one, are flicker.
     """
 
     points: list[str] = []
     surfaces: list[str] = []
+    balls: dict[str, Positive] = {}
     closes_above: Positive | None = None
     opens_below: Positive | None = None
     shortest_s: float = Field(0.0, ge=0)
