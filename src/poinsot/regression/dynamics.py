@@ -27,7 +27,9 @@ SAMPLES_AT_ONCE = 2048
 class IdentifiedDynamics:
     """What parameters say of a motion, joint side, in the order of `robot.effort_names`.
 
-    In all methods `q` is (T, n) positions of the joints [rad] or [m]; of a floating base (T, nq) configurations.
+    In all methods `q` is (T, n) positions of the joints [rad] or [m]; of a floating base (T, nq) configurations. With
+    closed loops positions of dependent joints, NaN or a guess, follow from the others; what is returned is then of the
+    independent joints.
 
     Args:
         robot: of the parameters.
@@ -90,7 +92,8 @@ class IdentifiedDynamics:
         """(T, n, n) M, rotors included [kg m^2], [kg m] or [kg]."""
         still = np.zeros((len(q), self.robot.model.nv))
         at_rest = self.torque(q, still, still)
-        return np.stack([self.torque(q, still, still + e) - at_rest for e in np.eye(still.shape[1])], axis=2)
+        units = np.eye(still.shape[1])[self.robot.equations]
+        return np.stack([self.torque(q, still, still + e) - at_rest for e in units], axis=2)
 
     def gravity(self, q: np.ndarray) -> JointSamples:
         """(T, n) efforts [N m] or [N] that hold the bodies against gravity, without friction and offsets."""
@@ -117,8 +120,13 @@ class IdentifiedDynamics:
         channels: np.ndarray | None = None,
     ) -> JointSamples:
         """(T, n) of dense regressors, which would not fit into memory all at once."""
+        closure = self.robot.closure
+        if closure is not None:
+            q = closure.positions(q)[0]
         q = q if self.robot.floating_base else self.robot.configurations(q)
-        found = [np.zeros((0, self.robot.model.nv))]
+        if closure is not None:
+            v, a = closure.motion(q, v, a)
+        found = [np.zeros((0, len(self.robot.equations)))]
         for first in range(0, len(q), SAMPLES_AT_ONCE):
             part = slice(first, first + SAMPLES_AT_ONCE)
             read = None if channels is None else channels[part]
