@@ -8,6 +8,7 @@ sphere              the singularity of a chart at equal principal moments
 arm                 an unknown object in the gripper of a legged robot
 statistics          errors against the covariance of the estimate, over many recordings
 go1_payload         Figs. 4 and 5: a quadruped walks with an unknown payload; go1_walk, robot_sensors
+loops               mechanisms with closed loops: a five-bar, a leg whose tarsus is turned by a rod
 
 Nothing of a case is imported before it runs.
 """
@@ -31,6 +32,7 @@ OPTIMAL_ESTIMATION = PartedCase(
         "arm": simulated_in(__name__, "arm"),
         "statistics": simulated_in(__name__, "statistics"),
         "go1-payload": simulated_in(__name__, "go1_payload"),
+        "loops": simulated_in(__name__, "loops"),
         "crazyflie": measured_in(__name__, "crazyflie", FLIGHTS),
     },
 )
