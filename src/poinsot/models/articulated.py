@@ -28,7 +28,7 @@ from .efforts import JointEffort
 from .friction import FrictionLaw, FrictionTerm, ViscousCoulomb
 from .friction.listed import COUPLING
 from .gravity import STANDARD_GRAVITY
-from .loops import Closure, Loop, add_frames, loops_of
+from .loops import Closure, Loop, add_frames, frames_of, loops_of
 from .torque_regressor import dense_regressor
 from .tree import Tree, tree_of
 
@@ -181,9 +181,8 @@ class Articulated:
         """What loops of a robot without a floating base ask of a motion; None: there are none."""
         if not self.loops or self.floating_base:
             return None
-        frames = [
-            self.model.frames[self.model.getFrameId(name)] for loop in self.loops for name in loop.frames
-        ]
+        names = [name for ends in frames_of(self.loops) for name in ends]
+        frames = [self.model.frames[self.model.getFrameId(name)] for name in names]
         bodies = self.tree.body.tolist()
         return Closure(
             self.tree,

@@ -40,7 +40,7 @@ from ..arrays import Columns, ColumnSlopes, Configurations, JointSamples, Matrix
 from ..exceptions import InvalidModel
 from .contacts import Contact
 from .frame_motion import FrameMotion
-from .loops import LoopConstraint
+from .loops import LoopConstraint, frames_of
 from .motion_terms import MotionTerms, frame_index
 from .open_parameters import OpenParameters, ParameterValues
 from .torque_regressor import regressor_entries
@@ -262,7 +262,8 @@ class ContactDynamics:
     @cached_property
     def constraints(self) -> tuple[Contact, ...]:
         """The closed contacts, and the loops of the robot."""
-        return (*self.contacts, *(LoopConstraint.of(loop) for loop in self.parameters.robot.loops))
+        loops = frames_of(self.parameters.robot.loops)
+        return (*self.contacts, *(LoopConstraint(ends[0], ends=ends) for ends in loops))
 
     def _constraint(self, frames: Mapping[str, FrameMotion], T: int) -> tuple[np.ndarray, np.ndarray]:
         """(T, m, n) J and (T, m) gamma of frames without acceleration."""

@@ -71,11 +71,10 @@ class Loop:
                 "in the frame of each link: points = [[0, 0, 0.3], [0, 0, 0]]"
             )
 
-    @property
-    def frames(self) -> tuple[str, str]:
-        """Names of the frames at both points, which `load_robot` adds to the robot."""
-        a, b = self.links
-        return f"loop.{a}.{b}", f"loop.{b}.{a}"
+
+def frames_of(loops: Sequence[Loop]) -> list[tuple[str, ...]]:
+    """Names of the frames at both points of each loop, which `load_robot` adds to the robot."""
+    return [tuple(f"loop{k}.{side}.{loop.links[side]}" for side in range(2)) for k, loop in enumerate(loops)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,18 +129,13 @@ class LoopConstraint(PointContact):
     Its force [N] is on the first frame in the axes of the world, and the opposite one on the second.
 
     Args:
-        frame: its name.
+        frame: its name, the first of the frames.
         damping: 2 rate [1/s].
         ends: the frames that keep together.
     """
 
     damping: float = 2 * CLOSING_RATE
     ends: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, loop: Loop) -> LoopConstraint:
-        """The constraint of a loop."""
-        return cls("-".join(loop.links), ends=loop.frames)
 
     @property
     def frames(self) -> tuple[str, ...]:
@@ -174,15 +168,15 @@ class LoopConstraint(PointContact):
             yield sign * (force[:, None] @ end.rotation)[:, 0], end
 
 
-def add_frames(model: pin.Model, loops: Iterable[Loop]) -> None:
+def add_frames(model: pin.Model, loops: Sequence[Loop]) -> None:
     """Add a frame to the model at each point of each loop.
 
     Raises:
         InvalidModel: if a link does not exist.
     """
     links = {f.name: f for f in model.frames if f.type == pin.FrameType.BODY} | {WORLD: model.frames[0]}
-    for loop in loops:
-        for link, point, name in zip(loop.links, loop.points, loop.frames, strict=True):
+    for loop, names in zip(loops, frames_of(loops), strict=True):
+        for link, point, name in zip(loop.links, loop.points, names, strict=True):
             at = links.get(link)
             if at is None:
                 raise InvalidModel(

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import JointSamples, Matrix, Vector
+from ..arrays import Columns, JointSamples, Matrix, Vector
 from ..exceptions import InvalidMethod, listing
 from ..models.articulated import Articulated
 from ..parameters import Parameters
@@ -73,7 +73,7 @@ class IdentifiedDynamics:
 
     def torque(
         self, q: np.ndarray, v: JointSamples, a: JointSamples, channels: np.ndarray | None = None
-    ) -> JointSamples:
+    ) -> Columns:
         """(T, n) efforts [N m] or [N] that a motion takes.
 
         Args:
@@ -84,7 +84,7 @@ class IdentifiedDynamics:
 
     def torque_std(
         self, q: np.ndarray, v: JointSamples, a: JointSamples, channels: np.ndarray | None = None
-    ) -> JointSamples:
+    ) -> Columns:
         """(T, n) standard deviation of the torque, of the parameters' uncertainty alone."""
         return self._in_stretches(self._std, q, v, a, channels)
 
@@ -95,7 +95,7 @@ class IdentifiedDynamics:
         units = np.eye(still.shape[1])[self.robot.equations]
         return np.stack([self.torque(q, still, still + e) - at_rest for e in units], axis=2)
 
-    def gravity(self, q: np.ndarray) -> JointSamples:
+    def gravity(self, q: np.ndarray) -> Columns:
         """(T, n) efforts [N m] or [N] that hold the bodies against gravity, without friction and offsets."""
         still = np.zeros((len(q), self.robot.model.nv))
         bodies = np.where(np.array(self.parameters.kinds) == "inertia", self.theta, 0.0)
@@ -105,7 +105,7 @@ class IdentifiedDynamics:
     def _regressor(self) -> Regressor:
         return Regressor(self.robot, self.parameters)
 
-    def _std(self, W: np.ndarray) -> JointSamples:
+    def _std(self, W: np.ndarray) -> Columns:
         seen = W[:, :, self.columns]
         return np.sqrt(
             np.maximum(np.einsum("tnk, kl, tnl -> tn", seen, self.covariance, seen, optimize=True), 0)
@@ -113,12 +113,12 @@ class IdentifiedDynamics:
 
     def _in_stretches(
         self,
-        of: Callable[[np.ndarray], JointSamples],
+        of: Callable[[np.ndarray], Columns],
         q: np.ndarray,
         v: JointSamples,
         a: JointSamples,
         channels: np.ndarray | None = None,
-    ) -> JointSamples:
+    ) -> Columns:
         """(T, n) of dense regressors, which would not fit into memory all at once."""
         closure = self.robot.closure
         if closure is not None:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from ..arrays import Configurations, JointSamples, Times, Vector
+from ..arrays import Columns, Configurations, JointSamples, Times, Vector
 from ..estimate import Certificate, Estimate, Fit, FullParameters, fit_of
 from ..exceptions import InvalidMethod, InvalidSignals, listing, nearest
 from ..models.articulated import Articulated
@@ -75,10 +75,8 @@ class Part:
         decimation = self.signals.decimation
         return slice(None) if decimation is None else decimation.kept(len(self))
 
-    def joint_side(
-        self, first: int, last: int
-    ) -> tuple[Configurations, JointSamples, JointSamples, JointSamples]:
-        """q (T, nq), v, a and tau (T, n) of the samples first <= k < last."""
+    def joint_side(self, first: int, last: int) -> tuple[Configurations, JointSamples, JointSamples, Columns]:
+        """q (T, nq), v and a (T, n), and the torque of each equation, of the samples first <= k < last."""
         signals, train = self.signals, self.robot.train
         q, v, a, tau = (array[first:last] for array in (signals.q, signals.v, signals.a, signals.tau))
         if self.robot.floating_base:
