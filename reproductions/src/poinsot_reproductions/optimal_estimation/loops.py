@@ -393,7 +393,7 @@ def run(seed: int, quick: bool = False, say: Say = lambda _: None) -> Reproducti
     animations = []
     for mechanism in MECHANISMS:
         error = acceleration_error(mechanism, rng)
-        base = identified(mechanism, rng, round(DURATION / PERIOD) // (4 if quick else 1))
+        base = identified(mechanism, rng, round(DURATION / PERIOD) // (2 if quick else 1))
         watch.lap(f"{mechanism.name}, least squares")
         shot = shoot(mechanism, rng, SHOOTING_SAMPLES // (4 if quick else 1))
         watch.lap(f"{mechanism.name}, optimal estimation")
@@ -478,7 +478,7 @@ def _lead(figures: Mapping[str, Any]) -> str:
 def _curves(mechanism: Mechanism, shot: Shot) -> dict[str, Curves]:
     robot = mechanism.robot
     estimated = robot.joint_positions(shot.solution.at.x[0][:, : robot.model.nq])
-    lines = {}
+    lines: dict[str, np.ndarray] = {}
     for k in mechanism.closure.dependent:
         lines |= {
             f"{robot.joints[k]}, true": shot.simulated.positions[:, k],
