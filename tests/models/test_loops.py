@@ -140,6 +140,10 @@ def test_loops_that_cannot_be_closed(rng, tmp_path):
     far = Loop(("left_distal", "right_distal"), ((2.0, 0, 0), (0.3, 0, 0)))
     with pytest.raises(InvalidModel, match="cannot be closed near the neutral configuration"):
         load_robot(CLOSED_CHAINS / "five_bar.xml", loops=[far])
+    text = (CLOSED_CHAINS / "five_bar.xml").read_text()
+    (tmp_path / "open.xml").write_text(text[: text.index("<equality>")] + "</mujoco>")
+    short = Loop(("left_distal", "right_distal"), ((0.17, 0, 0), (0.25, 0, 0)))
+    robot = load_robot(tmp_path / "open.xml", drive=robot.drive, loops=[short])
     time = np.arange(1000) * 1e-3
     channels = {"position.left": 2.5 * np.sin(5 * time), "position.right": -2.5 * np.sin(5 * time)}
     channels |= {"torque.left": np.sin(time), "torque.right": np.cos(time)}

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
@@ -28,9 +29,12 @@ from .efforts import JointEffort
 from .friction import FrictionLaw, FrictionTerm, ViscousCoulomb
 from .friction.listed import COUPLING
 from .gravity import STANDARD_GRAVITY
-from .loops import Closure, Loop, add_frames, frames_of, loops_of
+from .loops import Loop, add_frames, frames_of, loops_of
 from .torque_regressor import dense_regressor
 from .tree import Tree, tree_of
+
+if TYPE_CHECKING:
+    from .closure import Closure
 
 MAX_DESCRIPTION_BYTES = 64 * 2**20
 
@@ -181,6 +185,9 @@ class Articulated:
         """What loops of a robot without a floating base ask of a motion; None: there are none."""
         if not self.loops or self.floating_base:
             return None
+        # few robots have loops, and its kernels need SciPy's rotations
+        from .closure import Closure
+
         names = [name for ends in frames_of(self.loops) for name in ends]
         frames = [self.model.frames[self.model.getFrameId(name)] for name in names]
         bodies = self.tree.body.tolist()

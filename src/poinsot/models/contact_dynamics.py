@@ -40,7 +40,8 @@ from ..arrays import Columns, ColumnSlopes, Configurations, JointSamples, Matrix
 from ..exceptions import InvalidModel
 from .contacts import Contact
 from .frame_motion import FrameMotion
-from .loops import LoopConstraint, frames_of
+from .loop_constraint import LoopConstraint
+from .loops import frames_of
 from .motion_terms import MotionTerms, frame_index
 from .open_parameters import OpenParameters, ParameterValues
 from .torque_regressor import regressor_entries

@@ -2,7 +2,7 @@
 
     tau = W(q, v, a) theta,     W = [ Y | rotors | couplings | friction ]
 
-With closed loops there is an equation for each independent freedom, N^T tau = N^T W theta (see `models.loops`).
+With closed loops there is an equation for each independent freedom, N^T tau = N^T W theta (see `models.closure`).
 A *sample* gives K entries, entry k in row `rows[k]` (equation of motion) and column `columns[k]` (parameter): filters
 and factorizations run over entries, and a dense (T, n, p) array exists only for the rows that are left in the end.
 """

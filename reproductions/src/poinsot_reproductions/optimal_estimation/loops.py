@@ -5,7 +5,7 @@ R = (1 - d) / d. Accelerations are compared at R = 0, where a parabola through t
 
 Encoders and torques of the motors are recorded; passive joints are not measured, they follow from the loops. Then
 
-    least squares        base parameters of the whole mechanism from a recording of `DURATION` (`models.loops`)
+    least squares        base parameters of the whole mechanism from a recording of `DURATION` (`models.closure`)
     optimal estimation   one link and the motion, with the loops as constraints of the dynamics
 
 and every true value is compared with its 95 % interval. "All inside" asks for n values inside simultaneous intervals
@@ -33,11 +33,11 @@ from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem, 
 from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.models.articulated import Articulated, load_robot
+from poinsot.models.closure import Closure
 from poinsot.models.contact_dynamics import ContactDynamics
 from poinsot.models.contacts import ContactSchedule
 from poinsot.models.drive import Drive
 from poinsot.models.friction import ViscousCoulomb
-from poinsot.models.loops import Closure
 from poinsot.models.open_parameters import OpenParameters
 from poinsot.models.sensors import JointPosition, Readings
 from poinsot.models.stages import Stages
@@ -476,6 +476,7 @@ def _lead(figures: Mapping[str, Any]) -> str:
 
 
 def _curves(mechanism: Mechanism, shot: Shot) -> dict[str, Curves]:
+    # the first guess is what was read: its cost is 0, and its steps do not join
     robot = mechanism.robot
     estimated = robot.joint_positions(shot.solution.at.x[0][:, : robot.model.nq])
     lines: dict[str, np.ndarray] = {}
@@ -486,7 +487,7 @@ def _curves(mechanism: Mechanism, shot: Shot) -> dict[str, Curves]:
         }
     return {
         f"Joints of the {mechanism.name} that nobody measured": Curves(shot.simulated.times, "rad", lines),
-        f"Cost, {mechanism.name}": costs_by_iteration({"optimal estimation": shot.solution.costs}),
+        f"Cost, {mechanism.name}": costs_by_iteration({"optimal estimation": shot.solution.costs[1:]}),
     }
 
 
