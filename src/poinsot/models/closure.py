@@ -88,14 +88,11 @@ class Closure:
         away = self.closed + np.random.default_rng(0).uniform(-0.1, 0.1, len(self.closed))
         near, _ = self._closed(away[None], np.arange(len(away)))
         # pivoting takes the largest column first
-        R, order = linalg.qr(
-            self.jacobian(self.configurations(near))[0] * np.where(self.passive, 1e6, 1.0),
-            mode="r",
-            pivoting=True,
-        )
-        size = np.abs(np.diag(R)) / np.where(self.passive[order[: len(R)]], 1e6, 1.0)[: min(R.shape)]
-        rank = int(np.count_nonzero(size > 1e-8 * size.max()))
-        return np.sort(order[:rank])
+        weights = np.where(self.passive, 1e6, 1.0)
+        R, order = linalg.qr(self.jacobian(self.configurations(near))[0] * weights, mode="r", pivoting=True)
+        pivots = np.abs(np.diag(R))
+        sizes = pivots / weights[order[: len(pivots)]]
+        return np.sort(order[: np.count_nonzero(sizes > 1e-8 * sizes.max())])
 
     @cached_property
     def independent(self) -> np.ndarray:
@@ -123,14 +120,12 @@ class Closure:
         """
         d, i = self.dependent, self.independent
         given = np.isfinite(positions[:, d]).all()
-        start = positions.copy() if given else np.broadcast_to(self.closed, positions.shape).copy()
+        closed = positions.copy() if given else np.tile(self.closed, (len(positions), 1))
         gap = np.zeros(len(positions))
-        for part in (1.0,) if given else np.linspace(0, 1, STEPS + 1)[1:]:
-            start[:, i] = (
-                positions[:, i] if given else self.closed[i] + part * (positions[:, i] - self.closed[i])
-            )
-            start, gap = self._closed(start, d)
-        return start, gap
+        for part in np.arange(1, STEPS + 1) / STEPS if not given else [1.0]:
+            closed[:, i] = self.closed[i] + part * (positions[:, i] - self.closed[i])
+            closed, gap = self._closed(closed, d)
+        return closed, gap
 
     def motion(
         self, q: Configurations, v: JointSamples, a: JointSamples
@@ -151,14 +146,18 @@ class Closure:
     ) -> tuple[Configurations, JointSamples, JointSamples]:
         """(count, nq), (count, n), (count, n): closed configurations, speeds and accelerations of order 1."""
         found = np.empty((0, len(self.neutral)))
-        while len(found) < count:
-            drawn = self.closed + rng.uniform(-np.pi, np.pi, (2 * count, len(self.neutral)))
+        for attempt in range(1, MAX_ITERATIONS):
+            drawn = self.closed + rng.uniform(-np.pi, np.pi, (2 * count, len(self.neutral))) / attempt
             tried, gap = self._closed(drawn, np.arange(len(self.neutral)))
-            sizes = np.linalg.svd(
-                self.jacobian(self.configurations(tried))[:, :, self.dependent], compute_uv=False
-            )
-            found = np.concatenate(
-                [found, tried[(gap <= self.tolerance) & (sizes[:, -1] > REGULAR * sizes[:, 0])]]
+            J_d = self.jacobian(self.configurations(tried))[:, :, self.dependent]
+            sizes = np.linalg.svd(J_d, compute_uv=False)
+            regular = (gap <= self.tolerance) & (sizes[:, -1] > REGULAR * sizes[:, 0])
+            found = np.concatenate([found, tried[regular]])
+            if len(found) >= count:
+                break
+        else:
+            raise InvalidModel(
+                "the loops leave their joints nothing regular to move in: look at their points"
             )
         q = self.configurations(found[:count])
         return q, *self.motion(q, *rng.standard_normal((2, count, len(self.neutral))))
