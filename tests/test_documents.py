@@ -155,6 +155,7 @@ SECTIONS = {
     },
     "`[[walls]]`": (bodies_and_walls.WallSettings, ()),
     "`[[robot.efforts]]`": (robot.EffortSettings, ()),
+    "`[[robot.loops]]`": (robot.LoopSettings, ()),
     "`[drive]`": (robot.DriveSettings, ()),
     "One of `couplings`": (robot.CouplingSettings, ()),
     "`position_offset` with a unit": (robot.OffsetSettings, ()),

@@ -104,6 +104,7 @@ def simulate_recording(
     Raises:
         InvalidMethod: if the parameters are not those of the robot.
     """
+    robot.refuse_loops("a simulation by inverse dynamics")
     time, q, v, a = motion
     if theta.shape != (len(robot.parameters),):
         raise InvalidMethod(f"{len(theta)} parameters for a robot that has {len(robot.parameters)}")

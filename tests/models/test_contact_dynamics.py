@@ -19,7 +19,7 @@ from poinsot.models.drive import Coupling, Drive
 from poinsot.models.friction import ViscousCoulomb
 from poinsot.models.open_parameters import OpenParameters
 from poinsot.regression.regressor import Regressor
-from references.robots import DESCRIPTIONS, chain, described, random_robot
+from references.robots import CLOSED_CHAINS, DESCRIPTIONS, chain, described, random_robot
 from references.state_differences import assert_slope, by_state, by_vector
 
 ANYMAL = ("anymal_b_simple_description/robots/anymal.urdf", True)
@@ -50,6 +50,9 @@ CASES = {
     "panda, a point": ("panda_description/urdf/panda.urdf", False, (PointContact("panda_hand"),)),
     "panda, a grip": ("panda_description/urdf/panda.urdf", False, (SurfaceContact("panda_hand"),)),
     "iris, flight": ("iris_description/robots/iris.urdf", True, ()),
+    "five-bar, a loop": (CLOSED_CHAINS / "five_bar.xml", False, ()),
+    "leg, a loop": (CLOSED_CHAINS / "leg.xml", False, ()),
+    "floating leg, a loop and a point": (CLOSED_CHAINS / "leg.xml", True, (PointContact("toe"),)),
     "hextilt, flight": ("hextilt_description/urdf/hextilt_flying_arm_5.urdf", True, ()),
 }
 

@@ -1,6 +1,7 @@
 """Robots to try things on: known ones by the path of their description, and random trees."""
 
 import sysconfig
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from poinsot.models.friction import ViscousCoulomb
 DESCRIPTIONS = (
     Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
 )
+CLOSED_CHAINS = Path(str(files("poinsot_reproductions"))) / "robots"
 REVOLUTE = [pin.JointModelRX, pin.JointModelRY, pin.JointModelRZ]
 
 

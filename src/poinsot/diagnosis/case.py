@@ -317,8 +317,10 @@ class Examination:
     def joint_motion(self) -> tuple[np.ndarray, np.ndarray]:
         """(N, n) positions and speeds of the rows."""
         parts = self.thin.parts
-        q = [self.thin.robot.joint_positions(part.joint_side(0, len(part))[0])[part.kept] for part in parts]
-        return np.concatenate(q), self.thin.speeds
+        robot = self.thin.robot
+        q = [robot.joint_positions(part.joint_side(0, len(part))[0])[part.kept] for part in parts]
+        here = slice(None) if robot.closure is None else robot.equations
+        return np.concatenate(q)[:, here], self.thin.speeds
 
 
 def recordings_of(problem: InverseDynamics) -> tuple[Signals, ...]:

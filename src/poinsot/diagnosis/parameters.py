@@ -79,13 +79,16 @@ class Physics(Check):
             return
         place = [problem.base.index(name) for name in estimate.names]
         columns = problem.base.chosen[place]
-        n = problem.robot.model.nv
+        n, moved, closure = problem.robot.model.nv, problem.robot.equations, problem.robot.closure
         worst = (0.0, 0.0, 0.0)
         part = max(problem.parts, key=len)
         for k in np.linspace(0, len(part) - 1, self.poses).astype(int):
             q, _, _, _ = part.joint_side(int(k), int(k) + 1)
-            at = np.repeat(q, n + 1, axis=0)
-            still, units = np.zeros((n + 1, n)), np.concatenate([np.zeros((1, n)), np.eye(n)])
+            at = np.repeat(q, len(moved) + 1, axis=0)
+            still = np.zeros((len(moved) + 1, n))
+            units = np.concatenate([still[:1], np.eye(n)[moved]])
+            if closure is not None:
+                still, units = closure.motion(at, still, units)
             W = problem.regressor.scatter(problem.regressor.entries(at, still, units), columns)
             A = W[1:] - W[0]  # (n, n, b): row i holds the torques of unit acceleration of joint i
             eigenvalues, V = np.linalg.eigh(0.5 * (A @ estimate.values + (A @ estimate.values).T))

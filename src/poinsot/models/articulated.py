@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
@@ -28,8 +29,12 @@ from .efforts import JointEffort
 from .friction import FrictionLaw, FrictionTerm, ViscousCoulomb
 from .friction.listed import COUPLING
 from .gravity import STANDARD_GRAVITY
+from .loops import Loop, add_frames, frames_of, loops_of
 from .torque_regressor import dense_regressor
 from .tree import Tree, tree_of
+
+if TYPE_CHECKING:
+    from .closure import Closure
 
 MAX_DESCRIPTION_BYTES = 64 * 2**20
 
@@ -47,6 +52,7 @@ class Articulated:
         floating_base: whether the first joint is a free-flyer that was added to the description.
         source: the file that it came from.
         locked: joint -> position [rad] or [m] of joints of the file that are held still.
+        loops: where links of different branches hold together.
     """
 
     name: str
@@ -57,6 +63,7 @@ class Articulated:
     source: Path | None = None
     locked: Mapping[str, float] = field(default_factory=dict)
     efforts: tuple[JointEffort, ...] = ()
+    loops: tuple[Loop, ...] = ()
 
     @cached_property
     def tree(self) -> Tree:
@@ -126,6 +133,7 @@ class Articulated:
             floating_base=self.floating_base,
             locked=self.locked,
             efforts=self.efforts,
+            loops=self.loops,
             gravity=self.model.gravity.linear.tolist(),
         )
 
@@ -173,9 +181,35 @@ class Articulated:
         return frame.parentJoint - 1, frame.placement.homogeneous
 
     @cached_property
+    def closure(self) -> Closure | None:
+        """What loops of a robot without a floating base ask of a motion; None: there are none."""
+        if not self.loops or self.floating_base:
+            return None
+        # few robots have loops, and its kernels need SciPy's rotations
+        from .closure import Closure
+
+        names = [name for ends in frames_of(self.loops) for name in ends]
+        frames = [self.model.frames[self.model.getFrameId(name)] for name in names]
+        bodies = self.tree.body.tolist()
+        return Closure(
+            self.tree,
+            np.array([bodies.index(f.parentJoint - 1) if f.parentJoint else -1 for f in frames]),
+            np.array([frame.placement.homogeneous for frame in frames]),
+            ~self.train.driven,
+            self.joint_positions(self.neutral[None])[0],
+            self.configurations,
+        )
+
+    @cached_property
+    def equations(self) -> np.ndarray:
+        """Freedoms that have an equation of motion: all of them, or the independent ones of closed loops."""
+        return np.arange(self.model.nv) if self.closure is None else self.closure.independent
+
+    @cached_property
     def effort_names(self) -> tuple[str, ...]:
-        """Name of each row of v's effort: its joint, or a freedom of the floating base."""
-        return (*(f"base.{k}" for k in range(6)), *self.joints) if self.floating_base else self.joints
+        """Name of each equation of motion: its joint, or a freedom of the floating base."""
+        names = (*(f"base.{k}" for k in range(6)), *self.joints) if self.floating_base else self.joints
+        return tuple(names[k] for k in self.equations)
 
     @cached_property
     def effort_units(self) -> tuple[str, ...]:
@@ -320,10 +354,24 @@ class Articulated:
             )
         return dense_regressor(self.tree, q, v, a)
 
+    def refuse_loops(self, what: str) -> None:
+        """What is done without regard to loops.
+
+        Raises:
+            InvalidModel: if there are any.
+        """
+        if self.loops:
+            raise InvalidModel(
+                f"{what} knows no closed loops, and robot {self.name!r} has {len(self.loops)}: least-squares, "
+                "essential-parameters, semidefinite and optimal-estimation do"
+            )
+
     def random_states(
         self, count: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(count, nq), (count, n), (count, n): configurations anywhere, speeds and accelerations of order 1."""
+        if self.closure is not None:
+            return self.closure.random_states(count, rng)
         v, a = rng.standard_normal((2, count, self.model.nv))
         # uniform configurations would be without bounds for joints that have none
         step = rng.uniform(-np.pi, np.pi, (count, self.model.nv))
@@ -339,6 +387,7 @@ def load_robot(
     floating_base: bool = False,
     locked: Mapping[str, float] | None = None,
     efforts: Sequence[JointEffort] = (),
+    loops: Sequence[Loop] = (),
     gravity: Sequence[float] = STANDARD_GRAVITY,
 ) -> Articulated:
     """Read a robot description, URDF or MJCF.
@@ -350,6 +399,7 @@ def load_robot(
         floating_base: add a free-flyer between the world and the root link.
         locked: joint -> position [rad] or [m] of joints that are held still and become part of their parent.
         efforts: springs, counterbalances and others of single joints.
+        loops: beside those that an MJCF file has as `equality` of kind `connect`.
         gravity: [m/s^2] in the world frame.
 
     Raises:
@@ -363,13 +413,17 @@ def load_robot(
     base = (pin.JointModelFreeFlyer(),) if floating_base else ()
     try:
         with _kept_to_ourselves(said):
-            if root == "mujoco":
+            if root == "mujoco" and "<equality" in text:
+                model, points, welds = pin.buildModelAndConstraintsFromMJCF(str(path), *base)
+                loops = (*loops_of(model, points, welds), *loops)
+            elif root == "mujoco":
                 model = pin.buildModelFromMJCF(str(path), *base)
             else:
                 model = pin.buildModelFromXML(text, *base)
     except Exception as error:
         why = said or str(error).strip().splitlines()[-1:]
         raise UnreadableFile(f"{path} is not a valid robot description: {'; '.join(why)}") from None
+    add_frames(model, loops)
     if locked:
         model = _lock(model, locked)
     if model.nv - (6 if floating_base else 0) < 1 and not floating_base:
@@ -389,9 +443,10 @@ def load_robot(
         path,
         dict(locked or {}),
         tuple(efforts),
+        tuple(loops),
     )
     # joints and drives that do not work are refused here, not at the first use
-    _ = robot.tree, robot.train, robot.placed_efforts
+    _ = robot.tree, robot.train, robot.placed_efforts, robot.equations
     return robot
 
 

@@ -40,6 +40,8 @@ from ..arrays import Columns, ColumnSlopes, Configurations, JointSamples, Matrix
 from ..exceptions import InvalidModel
 from .contacts import Contact
 from .frame_motion import FrameMotion
+from .loop_constraint import LoopConstraint
+from .loops import frames_of
 from .motion_terms import MotionTerms, frame_index
 from .open_parameters import OpenParameters, ParameterValues
 from .torque_regressor import regressor_entries
@@ -99,7 +101,7 @@ class RobotMotion:
         a: (T, n) acceleration; after an impact v+.
         forces: (T, m) of the closed contacts, one after the other, on the robot in the axes of their frames [N],
             [N m]; of an impact impulses [N s], [N m s].
-        contacts: the closed ones.
+        contacts: the closed ones, and loops.
         frames: how the frames move that were asked for, and those of the contacts.
         a_by, forces_by: slopes; None: they were not asked for.
         effort_slope: (n, inputs) of tau by u.
@@ -153,7 +155,7 @@ class ContactDynamics:
     def __post_init__(self) -> None:
         if not (np.isfinite(self.softness) and self.softness >= 0):
             raise InvalidModel(f"the softness of contacts must be at least 0, not {self.softness:g}")
-        for name in (*(contact.frame for contact in self.contacts), *self.frames):
+        for name in (*self._contact_frames, *self.frames):
             frame_index(self.parameters.robot, name)
 
     def __call__(
@@ -183,7 +185,7 @@ class ContactDynamics:
         held_up, stiffness = joints.stiffness(values.joints, q)
         drive = u @ effort.T - joints.friction(values.joints, v) - held_up - b
         a, forces = inverse.solve(drive, gamma)
-        motion = RobotMotion(q, v, a, forces, self.contacts, effort)
+        motion = RobotMotion(q, v, a, forces, self.constraints, effort)
         frames = terms.frames((*self._contact_frames, *self.frames), q, v, a, slopes)
         if not slopes:
             return replace(motion, frames=frames)
@@ -220,14 +222,15 @@ class ContactDynamics:
         inverse = _Inverse.of(M, J, self.softness)
         after, impulses = inverse.solve(np.einsum("tij, tj -> ti", M, v), np.zeros(J.shape[:2]))
         effort = self.parameters.drive.slope(values.gains)
-        motion = RobotMotion(q, v, after, impulses, self.contacts, effort)
+        motion = RobotMotion(q, v, after, impulses, self.constraints, effort)
         if not slopes:
             return motion
         # ID_0 of the jump is the momentum that the impulses bring; speeds are 0 in it, as they last no time
         jump = after - v
         frames = terms.frames(self._contact_frames, q, after, zero, slopes=True)
         r_q, _ = self._effort_slopes(terms, replace(motion, v=zero, a=jump, frames=frames))
-        s_q = _stacked([c.velocity_by_q(frames[c.frame]) for c in self.contacts], len(v), v.shape[1])
+        by_q = [c.velocity_by_q(c.motion(frames)) for c in self.constraints]
+        s_q = _stacked(by_q, len(v), v.shape[1])
         columns = np.concatenate(
             [
                 self._body_columns(values, q, zero, jump, gravity=False),
@@ -241,11 +244,11 @@ class ContactDynamics:
 
     @cached_property
     def _terms(self) -> MotionTerms:
-        return MotionTerms(self.parameters.robot, self.contacts, True, self.parameters.inertials)
+        return MotionTerms(self.parameters.robot, self.constraints, True, self.parameters.inertials)
 
     @cached_property
     def _weightless(self) -> MotionTerms:
-        return MotionTerms(self.parameters.robot, self.contacts, False, self.parameters.inertials)
+        return MotionTerms(self.parameters.robot, self.constraints, False, self.parameters.inertials)
 
     def _open(self, terms: MotionTerms, theta: Vector) -> ParameterValues:
         """The values that theta sets; its bodies are put into `terms`."""
@@ -255,18 +258,24 @@ class ContactDynamics:
 
     @cached_property
     def _contact_frames(self) -> tuple[str, ...]:
-        return tuple(contact.frame for contact in self.contacts)
+        return tuple(name for constraint in self.constraints for name in constraint.frames)
+
+    @cached_property
+    def constraints(self) -> tuple[Contact, ...]:
+        """The closed contacts, and the loops of the robot."""
+        loops = frames_of(self.parameters.robot.loops)
+        return (*self.contacts, *(LoopConstraint(ends[0], ends=ends) for ends in loops))
 
     def _constraint(self, frames: Mapping[str, FrameMotion], T: int) -> tuple[np.ndarray, np.ndarray]:
         """(T, m, n) J and (T, m) gamma of frames without acceleration."""
         n = self.parameters.robot.model.nv
-        J = _stacked([contact.jacobian(frames[contact.frame]) for contact in self.contacts], T, n)
-        gamma = [contact.residual(frames[contact.frame]) for contact in self.contacts]
+        J = _stacked([each.jacobian(each.motion(frames)) for each in self.constraints], T, n)
+        gamma = [each.residual(each.motion(frames)) for each in self.constraints]
         return J, np.concatenate([np.zeros((T, 0)), *gamma], axis=1)
 
     def _effort_slopes(self, terms: MotionTerms, motion: RobotMotion) -> tuple[np.ndarray, np.ndarray]:
         """Of M a + b - J^T f by q and by v."""
-        at = [(c, motion.frames[c.frame], motion.forces[:, motion.rows(c.frame)]) for c in self.contacts]
+        at = [(c, c.motion(motion.frames), motion.forces[:, motion.rows(c.frame)]) for c in self.constraints]
         wrenches = [np.zeros((len(motion), 0)), *(c.wrench(frame, force) for c, frame, force in at)]
         r_q, r_v = terms.inverse_dynamics_slopes(
             motion.q, motion.v, motion.a, np.concatenate(wrenches, axis=1)
@@ -277,7 +286,7 @@ class ContactDynamics:
     def _constraint_slopes(self, frames: Mapping[str, FrameMotion], T: int) -> tuple[np.ndarray, np.ndarray]:
         """(T, m, n) of J a + gamma by q and by v."""
         n = self.parameters.robot.model.nv
-        slopes = [contact.residual_slopes(frames[contact.frame]) for contact in self.contacts]
+        slopes = [each.residual_slopes(each.motion(frames)) for each in self.constraints]
         return _stacked([by_q for by_q, _ in slopes], T, n), _stacked([by_v for _, by_v in slopes], T, n)
 
     @cached_property

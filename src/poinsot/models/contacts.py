@@ -54,6 +54,15 @@ class Contact(ABC):
                 f"the damping of contact {self.frame!r} must be at least 0, not {self.damping:g}"
             )
 
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """Those on which its force acts."""
+        return (self.frame,)
+
+    def motion(self, frames: Mapping[str, FrameMotion]) -> FrameMotion:
+        """What the constraint keeps still."""
+        return frames[self.frame]
+
     def jacobian(self, motion: FrameMotion) -> ColumnSlopes:
         """J."""
         return motion.by.jacobian[:, : self.size]
@@ -66,8 +75,8 @@ class Contact(ABC):
         """Of `velocity`; by v it is J."""
         return motion.by.velocity_by_q[:, : self.size]
 
-    def wrench(self, motion: FrameMotion, force: Columns) -> Float[np.ndarray, "T 6"]:
-        """J^T force as force and moment about the frame's origin, in its axes."""
+    def wrench(self, motion: FrameMotion, force: Columns) -> Float[np.ndarray, "T _"]:
+        """J^T force as force and moment about the origin of each of `frames`, in its axes."""
         return np.pad(force, ((0, 0), (0, 6 - self.size)))
 
     def effort_by_q(self, motion: FrameMotion, force: Columns) -> Float[np.ndarray, "T n n"] | None:

@@ -55,6 +55,7 @@ class LinkTorques:
 
     def __post_init__(self) -> None:
         robot, bodies = self.robot, self.robot.bodies
+        robot.refuse_loops("a filter")
         for link in self.links:
             if link not in bodies:
                 raise InvalidModel(

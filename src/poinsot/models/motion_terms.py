@@ -76,7 +76,8 @@ class MotionTerms:
     def _to_joints(self) -> tuple[np.ndarray, np.ndarray]:
         """(k,) the tree's joints that have contacts, and (k, 6, 6 c) that move the wrenches of c contacts to them."""
         model = self.robot.model
-        frames = [model.frames[frame_index(self.robot, contact.frame)] for contact in self.contacts]
+        names = [name for contact in self.contacts for name in contact.frames]
+        frames = [model.frames[frame_index(self.robot, name)] for name in names]
         joints = tuple(dict.fromkeys(frame.parentJoint for frame in frames if frame.parentJoint > 0))
         maps = np.zeros((len(joints), 6, len(frames), 6))
         for k, frame in enumerate(frames):

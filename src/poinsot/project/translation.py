@@ -27,6 +27,7 @@ def build_robot(settings: Settings, path: Path) -> Articulated:
     """[robot], [drive] and [friction] -> the robot."""
     from ..models.articulated import load_robot
     from ..models.friction import LAWS
+    from ..models.loops import Loop
 
     law = LAWS[settings.friction.law].build(settings.friction.model_dump())
     robot = load_robot(
@@ -36,6 +37,7 @@ def build_robot(settings: Settings, path: Path) -> Articulated:
         locked=settings.described.locked,
         gravity=settings.described.gravity,
         efforts=[effort.build() for effort in settings.described.efforts],
+        loops=[Loop(each.links, each.points) for each in settings.described.loops],
     )
     if settings.drive is None:
         return robot

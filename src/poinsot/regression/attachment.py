@@ -52,7 +52,12 @@ class Attachment:
 
 
 def attach(robot: Articulated, link: str | None = None) -> Attachment:
-    """A load on a link; None: on the last body."""
+    """A load on a link; None: on the last body.
+
+    Raises:
+        InvalidModel: if the robot has no such link, the link does not move, or the robot has closed loops.
+    """
+    robot.refuse_loops("the identification of a payload")
     link = robot.bodies[-1] if link is None else link
     body, T_bl = robot.link(link)
     # `change_frame` moves one body a row, so the rows of this are the columns of A

@@ -158,7 +158,7 @@ def structural_base(regressor: Regressor, seed: int = 0) -> BaseParameters:
 
     Held parameters are known and stay out of the base.
     """
-    p, n = len(regressor.parameters), regressor.robot.model.nv
+    p, n = len(regressor.parameters), len(regressor.robot.equations)
     count = RANDOM_STATES * (p // n + 10)
     rng = np.random.default_rng(seed)
     states = regressor.robot.random_states(count, rng)

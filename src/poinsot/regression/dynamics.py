@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import JointSamples, Matrix, Vector
+from ..arrays import Columns, JointSamples, Matrix, Vector
 from ..exceptions import InvalidMethod, listing
 from ..models.articulated import Articulated
 from ..parameters import Parameters
@@ -27,7 +27,9 @@ SAMPLES_AT_ONCE = 2048
 class IdentifiedDynamics:
     """What parameters say of a motion, joint side, in the order of `robot.effort_names`.
 
-    In all methods `q` is (T, n) positions of the joints [rad] or [m]; of a floating base (T, nq) configurations.
+    In all methods `q` is (T, n) positions of the joints [rad] or [m]; of a floating base (T, nq) configurations. With
+    closed loops positions of dependent joints, NaN or a guess, follow from the others; what is returned is then of the
+    independent joints.
 
     Args:
         robot: of the parameters.
@@ -71,7 +73,7 @@ class IdentifiedDynamics:
 
     def torque(
         self, q: np.ndarray, v: JointSamples, a: JointSamples, channels: np.ndarray | None = None
-    ) -> JointSamples:
+    ) -> Columns:
         """(T, n) efforts [N m] or [N] that a motion takes.
 
         Args:
@@ -82,7 +84,7 @@ class IdentifiedDynamics:
 
     def torque_std(
         self, q: np.ndarray, v: JointSamples, a: JointSamples, channels: np.ndarray | None = None
-    ) -> JointSamples:
+    ) -> Columns:
         """(T, n) standard deviation of the torque, of the parameters' uncertainty alone."""
         return self._in_stretches(self._std, q, v, a, channels)
 
@@ -90,9 +92,10 @@ class IdentifiedDynamics:
         """(T, n, n) M, rotors included [kg m^2], [kg m] or [kg]."""
         still = np.zeros((len(q), self.robot.model.nv))
         at_rest = self.torque(q, still, still)
-        return np.stack([self.torque(q, still, still + e) - at_rest for e in np.eye(still.shape[1])], axis=2)
+        units = np.eye(still.shape[1])[self.robot.equations]
+        return np.stack([self.torque(q, still, still + e) - at_rest for e in units], axis=2)
 
-    def gravity(self, q: np.ndarray) -> JointSamples:
+    def gravity(self, q: np.ndarray) -> Columns:
         """(T, n) efforts [N m] or [N] that hold the bodies against gravity, without friction and offsets."""
         still = np.zeros((len(q), self.robot.model.nv))
         bodies = np.where(np.array(self.parameters.kinds) == "inertia", self.theta, 0.0)
@@ -102,7 +105,7 @@ class IdentifiedDynamics:
     def _regressor(self) -> Regressor:
         return Regressor(self.robot, self.parameters)
 
-    def _std(self, W: np.ndarray) -> JointSamples:
+    def _std(self, W: np.ndarray) -> Columns:
         seen = W[:, :, self.columns]
         return np.sqrt(
             np.maximum(np.einsum("tnk, kl, tnl -> tn", seen, self.covariance, seen, optimize=True), 0)
@@ -110,15 +113,20 @@ class IdentifiedDynamics:
 
     def _in_stretches(
         self,
-        of: Callable[[np.ndarray], JointSamples],
+        of: Callable[[np.ndarray], Columns],
         q: np.ndarray,
         v: JointSamples,
         a: JointSamples,
         channels: np.ndarray | None = None,
-    ) -> JointSamples:
+    ) -> Columns:
         """(T, n) of dense regressors, which would not fit into memory all at once."""
+        closure = self.robot.closure
+        if closure is not None:
+            q = closure.positions(q)[0]
         q = q if self.robot.floating_base else self.robot.configurations(q)
-        found = [np.zeros((0, self.robot.model.nv))]
+        if closure is not None:
+            v, a = closure.motion(q, v, a)
+        found = [np.zeros((0, len(self.robot.equations)))]
         for first in range(0, len(q), SAMPLES_AT_ONCE):
             part = slice(first, first + SAMPLES_AT_ONCE)
             read = None if channels is None else channels[part]

@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from ..arrays import Configurations, JointSamples, Times, Vector
+from ..arrays import Columns, Configurations, JointSamples, Times, Vector
 from ..estimate import Certificate, Estimate, Fit, FullParameters, fit_of
 from ..exceptions import InvalidMethod, InvalidSignals, listing, nearest
 from ..models.articulated import Articulated
@@ -59,7 +59,7 @@ class Part:
     Args:
         signals: as recorded.
         robot: whose joints they are.
-        order: (n,) column of the signals for each joint of the robot.
+        order: (n,) column of the signals for each joint of the robot; -1: not measured, it follows from a loop.
     """
 
     signals: Signals
@@ -75,22 +75,40 @@ class Part:
         decimation = self.signals.decimation
         return slice(None) if decimation is None else decimation.kept(len(self))
 
-    def joint_side(
-        self, first: int, last: int
-    ) -> tuple[Configurations, JointSamples, JointSamples, JointSamples]:
-        """q (T, nq), v, a and tau (T, n) of the samples first <= k < last."""
+    def joint_side(self, first: int, last: int) -> tuple[Configurations, JointSamples, JointSamples, Columns]:
+        """q (T, nq), v and a (T, n), and the torque of each equation, of the samples first <= k < last."""
         signals, train = self.signals, self.robot.train
         q, v, a, tau = (array[first:last] for array in (signals.q, signals.v, signals.a, signals.tau))
         if self.robot.floating_base:
             # the base's efforts are no motor's, and no gear is between
             return q, v, a, np.concatenate([tau[:, :6], train.joint_torques(tau[:, 6:])], axis=1)
         q, v, a, tau = (array[:, self.order] for array in (q, v, a, tau))
-        return (
-            self.robot.configurations(train.joint_positions(q)),
-            train.joint_velocities(v),
-            train.joint_velocities(a),
-            train.joint_torques(tau),
-        )
+        v, a, tau = train.joint_velocities(v), train.joint_velocities(a), train.joint_torques(tau)
+        closure = self.robot.closure
+        if closure is None:
+            return self.robot.configurations(train.joint_positions(q)), v, a, tau
+        q = self.robot.configurations(self._closed[first:last])
+        return q, *closure.motion(q, v, a), np.einsum("tni, tn -> ti", closure.projection(q), tau)
+
+    @cached_property
+    def _closed(self) -> JointSamples:
+        """(T, n) positions of the joints, loops closed.
+
+        Raises:
+            InvalidSignals: if they cannot be closed.
+        """
+        closure = self.robot.closure
+        assert closure is not None, "the robot has no loops"
+        positions = self.robot.train.joint_positions(self.signals.q[:, self.order])
+        positions[:, self.order < 0] = np.nan
+        closed, gap = closure.positions(positions)
+        worst = int(gap.argmax())
+        if not gap[worst] <= closure.tolerance:
+            raise InvalidSignals(
+                f"the loops cannot be closed at {self.signals.time[worst]:.6g} s: {1e3 * gap[worst]:.3g} mm stay open; "
+                "look at zeros and signs of the measured joints, and at the description"
+            )
+        return closed
 
     @cached_property
     def channels(self) -> np.ndarray:
@@ -258,12 +276,12 @@ class InverseDynamics:
 
     @cached_property
     def row_counts(self) -> tuple[int, ...]:
-        """Rows of each recording; each has one equation a degree of freedom."""
+        """Rows of each recording; each has one for each of `robot.equations`."""
         return tuple(len(part.signals.time[part.kept]) for part in self.parts)
 
     @property
     def equations(self) -> int:
-        return sum(self.row_counts) * self.robot.model.nv
+        return sum(self.row_counts) * len(self.robot.equations)
 
     def factors(self, weights: Callable[[Rows], np.ndarray] | None = None) -> np.ndarray:
         """(n, b + 1, b + 1) triangular factor of [W y] of each degree of freedom.
@@ -271,7 +289,7 @@ class InverseDynamics:
         Args:
             weights: gives (r, n) factors for the rows; None: 1.
         """
-        n, b = self.robot.model.nv, len(self.base)
+        n, b = len(self.robot.equations), len(self.base)
         # a joint near the tip has few columns: folding zeros would take most of the time
         active = [np.append(np.flatnonzero(self._active[dof]), b) for dof in range(n)]
         folding = [TriangularFactor(len(columns)) for columns in active]
@@ -296,7 +314,10 @@ class InverseDynamics:
 
     def fit(self, theta: Vector, recording: str = "") -> Fit:
         """Measured against predicted effort of base values theta (b,), of recordings called `recording`."""
-        names, units = self.robot.effort_names, self.robot.effort_units
+        names, units = (
+            self.robot.effort_names,
+            tuple(self.robot.effort_units[k] for k in self.robot.equations),
+        )
         units = rescaled(units, self.unscaled_unit) if self.unscaled_unit else units
         more: dict[str, Any] = {"speeds": self.speeds, "counts": self.row_counts, "recording": recording}
         time, measured, predicted = self.predict(theta)
@@ -337,7 +358,9 @@ class InverseDynamics:
     def speeds(self) -> JointSamples:
         """(N, n) joint velocities of the rows, as the regressor has them."""
         v = np.concatenate([part.signals.v[part.kept][:, part.order] for part in self.parts])
-        return v if self.robot.floating_base else self.robot.train.joint_velocities(v)
+        return (
+            v if self.robot.floating_base else self.robot.train.joint_velocities(v)[:, self.robot.equations]
+        )
 
     def gradient(
         self, theta: Vector, weights: np.ndarray, clip: float = np.inf
@@ -371,7 +394,7 @@ class InverseDynamics:
         theta = np.zeros(len(self.base))
         theta[place] = np.where(estimate.identifiable, estimate.values, 0.0)
         # an estimate of another method, or from a file, may have none: then all weights are 1
-        weights = np.asarray(estimate.settings.get("joint_weights", np.ones(self.robot.model.nv)))
+        weights = np.asarray(estimate.settings.get("joint_weights", np.ones(len(self.robot.equations))))
         gradient, columns, efforts = self.gradient(
             theta, weights, float(estimate.settings.get("clip", np.inf))
         )
@@ -403,7 +426,7 @@ class InverseDynamics:
     def _active(self) -> np.ndarray:
         """(n, b) whether a base parameter enters a row at all."""
         rows, columns = self.regressor.structure
-        active = np.zeros((self.robot.model.nv, len(self.parameters)), dtype=bool)
+        active = np.zeros((len(self.robot.equations), len(self.parameters)), dtype=bool)
         active[rows, columns] = True
         if self.attachment is not None:
             # a load acts on the joints on which the body that carries it acts
@@ -416,7 +439,7 @@ class InverseDynamics:
 
     def _stream(self) -> Iterator[Rows]:
         held = np.flatnonzero(self.parameters.held_values)
-        n = self.robot.model.nv
+        n = len(self.robot.equations)
         for index, part in enumerate(self.parts):
             T, time, decimation = len(part), part.signals.time[part.kept], part.signals.decimation
             pieces: Iterable[tuple[int, np.ndarray]]
@@ -441,7 +464,7 @@ class InverseDynamics:
         All in the same memory, so a stretch is gone when the next one is asked for: fresh memory takes longer to get
         than to fill.
         """
-        n = self.robot.model.nv
+        n = len(self.robot.equations)
         memory = np.empty((max(last - first for first, last in spans), len(self.regressor.structure[0]) + n))
         for first, last in spans:
             raw = memory[: last - first]
@@ -497,7 +520,9 @@ def _check_prior(name: str, base: BaseParameters, parameters: Parameters) -> Non
 
 def _joint_side(robot: Articulated, signals: Signals) -> Part:
     """Signals of one recording in the robot's own coordinates, columns in its order."""
-    if robot.floating_base:  # configurations and efforts come complete, the base's own effort being zero
+    if robot.floating_base:
+        robot.refuse_loops("the torque regressor of a robot with a floating base")
+        # configurations and efforts come complete, the base's own effort being zero
         nq, n = robot.model.nq, robot.model.nv
         for name, size in {"q": nq, "v": n, "a": n, "tau": n}.items():
             columns = getattr(signals, name).shape[1]
@@ -507,8 +532,10 @@ def _joint_side(robot: Articulated, signals: Signals) -> Part:
                     f"not {columns}"
                 )
         return Part(signals, robot, np.arange(n))
+    dependent = [] if robot.closure is None else [robot.joints[k] for k in robot.closure.dependent]
+    follows = [joint for joint in dependent if joint in robot.drive.passive]
     for joint in robot.joints:
-        if joint not in signals.joints:
+        if joint not in signals.joints and joint not in follows:
             raise InvalidSignals(
                 f"joint {joint!r} has no position channel{nearest(joint, signals.joints)}; "
                 f"the recording has {listing(signals.joints)}: lock the joint or name its channel"
@@ -519,7 +546,7 @@ def _joint_side(robot: Articulated, signals: Signals) -> Part:
                 f"channel position.{joint} belongs to no joint of the robot{nearest(joint, robot.joints)}; "
                 f"the robot has {listing(robot.joints)}"
             )
-    order = [signals.joints.index(joint) for joint in robot.joints]
+    order = [signals.joints.index(joint) if joint in signals.joints else -1 for joint in robot.joints]
     for k, joint in zip(order, robot.joints, strict=True):
         tau = signals.tau[:, k]
         if joint not in robot.drive.passive and np.ptp(tau) == 0:

@@ -2,7 +2,8 @@
 
     tau = W(q, v, a) theta,     W = [ Y | rotors | couplings | friction ]
 
-A *sample* gives K entries, entry k in row `rows[k]` (degree of freedom) and column `columns[k]` (parameter): filters
+With closed loops there is an equation for each independent freedom, N^T tau = N^T W theta (see `models.closure`).
+A *sample* gives K entries, entry k in row `rows[k]` (equation of motion) and column `columns[k]` (parameter): filters
 and factorizations run over entries, and a dense (T, n, p) array exists only for the rows that are left in the end.
 """
 
@@ -35,6 +36,14 @@ class Regressor:
     @cached_property
     def structure(self) -> tuple[np.ndarray, np.ndarray]:
         """(rows, columns) of the K entries."""
+        if self.robot.closure is None:
+            return self._open
+        n, p = len(self.robot.equations), len(self.parameters)
+        return np.repeat(np.arange(n), p), np.tile(np.arange(p), n)
+
+    @cached_property
+    def _open(self) -> tuple[np.ndarray, np.ndarray]:
+        """(rows, columns) of the entries of the tree, loops open."""
         dofs, bodies = self.robot.tree.pairs
         rows, columns = self.joint_terms.structure
         own = (10 * bodies[:, None] + np.arange(10)).ravel()
@@ -56,12 +65,18 @@ class Regressor:
             channels: (T, m) of `robot.inputs`; None: what they cause is left out.
             out: (T, at least K) where to write them, in the first K columns; fresh memory is what takes longest.
         """
+        closure, K = self.robot.closure, len(self.structure[0])
         if out is None:
-            out = np.empty((len(q), len(self.structure[0])))
-        end = regressor_entries(self.robot.tree, q, v, a, out).shape[1]
+            out = np.empty((len(q), K))
+        of_tree = out if closure is None else np.empty((len(q), len(self._open[0])))
+        end = regressor_entries(self.robot.tree, q, v, a, of_tree).shape[1]
         added = self.joint_terms.entries(q, v, a, channels)
-        out[:, end : end + added.shape[1]] = added
-        return out[:, : end + added.shape[1]]
+        of_tree[:, end : end + added.shape[1]] = added
+        if closure is not None:
+            W = np.zeros((len(q), self.robot.model.nv, len(self.parameters)))
+            W[:, *self._open] = of_tree
+            out[:, :K] = (closure.projection(q).transpose(0, 2, 1) @ W).reshape(len(q), K)
+        return out[:, :K]
 
     def dense(
         self, q: Configurations, v: JointSamples, a: JointSamples, channels: np.ndarray | None = None
@@ -76,7 +91,7 @@ class Regressor:
             chosen: columns of the regressor that are wanted, in their order.
         """
         wanted, place = self.places(chosen)
-        out = np.zeros((len(entries), self.robot.model.nv, len(chosen)))
+        out = np.zeros((len(entries), len(self.robot.equations), len(chosen)))
         out[:, self.structure[0][wanted], place] = entries[:, wanted]
         return out
 

@@ -9,6 +9,7 @@ arm                 an unknown object in the gripper of a legged robot
 statistics          errors against the covariance of the estimate, over many recordings
 go1_payload         Figs. 4 and 5: a quadruped walks with an unknown payload; go1_walk, robot_sensors
 jump                a quadruped jumps and is localized, beside a Kalman filter; go1_jump, localization
+loops               mechanisms with closed loops: a five-bar, a leg whose tarsus is turned by a rod
 
 Nothing of a case is imported before it runs.
 """
@@ -33,6 +34,7 @@ OPTIMAL_ESTIMATION = PartedCase(
         "statistics": simulated_in(__name__, "statistics"),
         "go1-payload": simulated_in(__name__, "go1_payload"),
         "jump": simulated_in(__name__, "jump"),
+        "loops": simulated_in(__name__, "loops"),
         "crazyflie": measured_in(__name__, "crazyflie", FLIGHTS),
     },
 )

@@ -51,6 +51,7 @@ def mechanism_of(robot: Articulated, **softness: float) -> Mechanism:
     """A robot as a mechanism; see `load_mechanism`."""
     from .. import tree as kinds
 
+    robot.refuse_loops("a mechanism in maximal coordinates")
     if robot.floating_base:
         raise InvalidModel(
             f"robot {robot.name!r} has a floating base; describe it as bodies and joints instead"

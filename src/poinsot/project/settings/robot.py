@@ -1,4 +1,4 @@
-"""[robot], [[robot.efforts]], [drive], [friction], [contacts] and [[rotors]]."""
+"""[robot], [[robot.efforts]], [[robot.loops]], [drive], [friction], [contacts] and [[rotors]]."""
 
 from __future__ import annotations
 
@@ -74,12 +74,19 @@ class EffortSettings(SettingsTable):
         return built
 
 
+class LoopSettings(SettingsTable):
+    """Points of two links that coincide [m], each in the frame of its link."""
+
+    links: list[str] = Field(min_length=2, max_length=2)
+    points: list[Point] = Field(min_length=2, max_length=2)
+
+
 class RobotSettings(SettingsTable):
     """The robot description.
 
     `path` is looked for beside the project file, then in the folder of the recordings. `locked`: joint -> position
     [rad] or [m] of joints that are held still. `gravity`: [m/s^2], in the world frame. `efforts`: of its joints, beside
-    drive and friction.
+    drive and friction. `loops`: beside those of an MJCF description.
     """
 
     path: str
@@ -87,6 +94,7 @@ class RobotSettings(SettingsTable):
     locked: dict[str, float] = {}
     gravity: list[float] = Field([0.0, 0.0, -9.81], min_length=3, max_length=3)
     efforts: list[EffortSettings] = []
+    loops: list[LoopSettings] = []
 
 
 class CouplingSettings(SettingsTable):

@@ -190,6 +190,7 @@ class ExcitationProblem:
     @cached_property
     def terms(self) -> Terms:
         """Regressor and torques as they are."""
+        self.robot.refuse_loops("the design of motions")
         regressor = Regressor(self.robot, self.base.parameters)
         return Terms(regressor, self.base, self.theta, np.zeros(len(self.robot.joints)))
 

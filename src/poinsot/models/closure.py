@@ -1,0 +1,200 @@
+"""The motion of closed kinematic chains (Featherstone 2008, ch. 8).
+
+Where a loop closes, a point of link a and one of link b coincide, as in a ball joint; a hinge is two loops, with points
+on its axis. In the axes of the world
+
+    r(q) = p_a - p_b = 0,     J v = 0,  J = R_a J_a - R_b J_b,     J a + gamma = 0
+
+Rows can be redundant (a planar loop has two of three). With the dependent freedoms d and the independent ones i,
+
+    v_d = G v_i,  G = -J_d^+ J_i,     a_d = G a_i - J_d^+ gamma,     v = N v_i
+
+Forces that close a loop do no work in such a motion: N^T (M a + b - tau) = 0 is one equation an independent freedom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+from scipy import linalg
+
+from ..arrays import Configurations, JointSamples, Vector
+from ..exceptions import InvalidModel
+from .frame_motion import FrameMotion, frame_motions
+from .tree import Tree
+
+CLOSED = 1e-10
+"""Gap of a closed loop, as part of the mechanism's size: rounding of positions."""
+
+DAMPING = 1e-14
+"""Of normal equations, relative to their trace."""
+
+MAX_ITERATIONS = 50
+"""Of Newton's method, which needs five where a loop can be closed."""
+
+STEPS = 20
+"""Intermediate positions on the way from the neutral configuration to a sample: a fraction of a radian each."""
+
+REGULAR = 1e-2
+"""Smallest singular value of J_d beside its largest at the random states that show which parameters matter."""
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """The loops of a robot.
+
+    Args:
+        tree: the robot, cut open.
+        carriers, placements: (2 L,) joint of the tree and (2 L, 4, 4) T_jf of the frames a and b of each loop.
+        passive: (n,) whether nothing drives a freedom; these become dependent first.
+        neutral: (n,) positions of the joints near which the loops close.
+        configurations: (T, n) positions of the joints -> (T, nq) q.
+
+    Raises:
+        InvalidModel: if the loops cannot be closed near `neutral`.
+    """
+
+    tree: Tree
+    carriers: np.ndarray
+    placements: np.ndarray
+    passive: np.ndarray
+    neutral: Vector
+    configurations: Callable[[JointSamples], Configurations]
+
+    @cached_property
+    def closed(self) -> Vector:
+        """(n,) positions near `neutral` at which the loops are closed."""
+        found, gap = self._closed(self.neutral[None], np.arange(len(self.neutral)))
+        if not gap[0] <= self.tolerance:
+            raise InvalidModel(
+                f"the loops cannot be closed near the neutral configuration: {1e3 * gap[0]:.3g} mm stay open"
+            )
+        closed: Vector = found[0]
+        return closed
+
+    @cached_property
+    def tolerance(self) -> float:
+        """Largest gap of a closed loop [m]."""
+        return float(CLOSED * (np.abs(self.placements[:, :3, 3]).max() + np.abs(self.tree.translation).max()))
+
+    @cached_property
+    def dependent(self) -> np.ndarray:
+        """Freedoms that follow from the others, in rising order; passive ones where these are enough."""
+        # a little off, since a mechanism can be singular where it is drawn
+        away = self.closed + np.random.default_rng(0).uniform(-0.1, 0.1, len(self.closed))
+        near, _ = self._closed(away[None], np.arange(len(away)))
+        # pivoting takes the largest column first
+        weights = np.where(self.passive, 1e6, 1.0)
+        R, order = linalg.qr(self.jacobian(self.configurations(near))[0] * weights, mode="r", pivoting=True)
+        pivots = np.abs(np.diag(R))
+        sizes = pivots / weights[order[: len(pivots)]]
+        return np.sort(order[: np.count_nonzero(sizes > 1e-8 * sizes.max())])
+
+    @cached_property
+    def independent(self) -> np.ndarray:
+        """The other freedoms: one equation of motion each."""
+        return np.setdiff1d(np.arange(len(self.neutral)), self.dependent)
+
+    def jacobian(self, q: Configurations) -> Float[np.ndarray, "T r n"]:
+        """J."""
+        return self._stacked(self._frames(q), lambda frame: frame.by.jacobian[:, :3])
+
+    def projection(self, q: Configurations) -> Float[np.ndarray, "T n i"]:
+        """N, whose columns are the motions that the loops allow."""
+        J, d, i = self.jacobian(q), self.dependent, self.independent
+        N = np.zeros((len(q), len(self.neutral), len(i)))
+        N[:, i] = np.eye(len(i))
+        N[:, d] = -_least_squares(J[:, :, d], J[:, :, i])
+        return N
+
+    def positions(self, positions: JointSamples) -> tuple[JointSamples, Vector]:
+        """(T, n) positions whose dependent ones close the loops, and (T,) the gap that stays [m].
+
+        Args:
+            positions: of all joints; dependent ones are where the search begins, NaN where they were not measured: it
+                then goes from the neutral configuration to each sample in small steps.
+        """
+        d, i = self.dependent, self.independent
+        given = np.isfinite(positions[:, d]).all()
+        closed = positions.copy() if given else np.tile(self.closed, (len(positions), 1))
+        gap = np.zeros(len(positions))
+        for part in np.arange(1, STEPS + 1) / STEPS if not given else [1.0]:
+            closed[:, i] = self.closed[i] + part * (positions[:, i] - self.closed[i])
+            closed, gap = self._closed(closed, d)
+        return closed, gap
+
+    def motion(
+        self, q: Configurations, v: JointSamples, a: JointSamples
+    ) -> tuple[JointSamples, JointSamples]:
+        """(T, n) v and a whose dependent columns follow from the independent ones."""
+        d, i = self.dependent, self.independent
+        N = self.projection(q)
+        v = np.einsum("tni, ti -> tn", N, v[:, i])
+        a = np.einsum("tni, ti -> tn", N, a[:, i])
+        frames = self._frames(q, v)
+        gamma = self._stacked(frames, lambda frame: frame.point_acceleration[:, :, None])
+        J_d = self._stacked(frames, lambda frame: frame.by.jacobian[:, :3])[:, :, d]
+        a[:, d] -= _least_squares(J_d, gamma)[:, :, 0]
+        return v, a
+
+    def random_states(
+        self, count: int, rng: np.random.Generator
+    ) -> tuple[Configurations, JointSamples, JointSamples]:
+        """(count, nq), (count, n), (count, n): closed configurations, speeds and accelerations of order 1."""
+        found = np.empty((0, len(self.neutral)))
+        for attempt in range(1, MAX_ITERATIONS):
+            drawn = self.closed + rng.uniform(-np.pi, np.pi, (2 * count, len(self.neutral))) / attempt
+            tried, gap = self._closed(drawn, np.arange(len(self.neutral)))
+            J_d = self.jacobian(self.configurations(tried))[:, :, self.dependent]
+            sizes = np.linalg.svd(J_d, compute_uv=False)
+            regular = (gap <= self.tolerance) & (sizes[:, -1] > REGULAR * sizes[:, 0])
+            found = np.concatenate([found, tried[regular]])
+            if len(found) >= count:
+                break
+        else:
+            raise InvalidModel(
+                "the loops leave their joints nothing regular to move in: look at their points"
+            )
+        q = self.configurations(found[:count])
+        return q, *self.motion(q, *rng.standard_normal((2, count, len(self.neutral))))
+
+    def _closed(self, positions: JointSamples, moved: np.ndarray) -> tuple[JointSamples, Vector]:
+        """Newton's method over these freedoms: positions and the gap that stays [m]."""
+        positions = positions.copy()
+        for _ in range(MAX_ITERATIONS):
+            frames = self._frames(self.configurations(positions))
+            r = np.concatenate(
+                [a.position - b.position for a, b in zip(frames[::2], frames[1::2], strict=True)], axis=1
+            )
+            if np.all(np.abs(r) <= self.tolerance):
+                break
+            J = self._stacked(frames, lambda frame: frame.by.jacobian[:, :3])[:, :, moved]
+            step = _least_squares(J, r[:, :, None])[:, :, 0]
+            # a joint turns by half a radian at most: farther, the linearization says nothing
+            positions[:, moved] -= step / np.maximum(1, 2 * np.abs(step).max(axis=1, keepdims=True))
+        return positions, np.abs(r).max(axis=1)
+
+    def _frames(self, q: Configurations, v: JointSamples | None = None) -> list[FrameMotion]:
+        still = np.zeros((len(q), len(self.neutral)))
+        return frame_motions(
+            self.tree, self.carriers, self.placements, q, still if v is None else v, still, False, True
+        )
+
+    @staticmethod
+    def _stacked(frames: list[FrameMotion], of: Callable[[FrameMotion], np.ndarray]) -> np.ndarray:
+        """(T, 3 L, k) of a vector in the axes of each frame: of frame a less of frame b, in those of the world."""
+        world = [frame.rotation @ of(frame) for frame in frames]
+        return np.concatenate([a - b for a, b in zip(world[::2], world[1::2], strict=True)], axis=1)
+
+
+def _least_squares(
+    A: Float[np.ndarray, "T r n"], b: Float[np.ndarray, "T r k"]
+) -> Float[np.ndarray, "T n k"]:
+    """A^+ b by normal equations; with as much damping as rounding, since all joints together can close in many ways."""
+    H = A.transpose(0, 2, 1) @ A
+    damping = DAMPING * np.trace(H, axis1=1, axis2=2)[:, None, None]
+    return np.linalg.solve(H + damping * np.eye(H.shape[1]), A.transpose(0, 2, 1) @ b)
