@@ -8,6 +8,7 @@ sphere              the singularity of a chart at equal principal moments
 arm                 an unknown object in the gripper of a legged robot
 statistics          errors against the covariance of the estimate, over many recordings
 go1_payload         Figs. 4 and 5: a quadruped walks with an unknown payload; go1_walk, robot_sensors
+moving_horizon      the payload is put on in mid-walk, and weighed sample by sample
 
 Nothing of a case is imported before it runs.
 """
@@ -31,6 +32,7 @@ OPTIMAL_ESTIMATION = PartedCase(
         "arm": simulated_in(__name__, "arm"),
         "statistics": simulated_in(__name__, "statistics"),
         "go1-payload": simulated_in(__name__, "go1_payload"),
+        "moving-horizon": simulated_in(__name__, "moving_horizon"),
         "crazyflie": measured_in(__name__, "crazyflie", FLIGHTS),
     },
 )

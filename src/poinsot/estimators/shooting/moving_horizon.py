@@ -1,17 +1,17 @@
-"""Moving-horizon estimation: optimal estimation over the last N nodes, sample after sample (Rao, Rawlings and Lee 2001).
+"""Optimal estimation over the last N nodes, sample after sample: a moving horizon (Rao, Rawlings and Lee 2001).
 
 Each new sample adds a node, and beyond N nodes the oldest leaves. What it knew of the next one and of theta becomes the
-arrival cost. With the quadratic model of the first stage about (x, w, theta), arrival cost and residuals there,
+arrival cost. With the quadratic model of the first stage, arrival cost and residuals there,
 
-    1/2 y^T H y + g^T y,   y = (delta x, delta w, delta theta),    delta x' = A delta x + B delta w + C delta theta + gap
+    1/2 y^T H y + g^T y,   y = (dx, dw, dtheta),     dx' = A dx + B dw + C dtheta + gap
 
 y is normal with mean -H^-1 g and covariance H^-1, and so are (x', theta) through the dynamics,
 
     mean  T (-H^-1 g) + (gap, 0),     covariance  T H^-1 T^T + diag(0, Q),     T = [A B C; 0 0 1]
 
 which is one step of an extended Kalman filter, taken where the horizon has smoothed the state. Q, the random walk of
-theta in that time, lets a payload that is picked up be seen. The iteration starts at the last solution, so one iteration
-a sample is enough; a contact that closes is two nodes.
+theta in that time, lets a payload that is picked up be seen. The iteration starts at the last solution, so a full step
+a sample is enough (Diehl, Bock and Schloeder 2005), without a line search. A contact that closes is two nodes.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from ...arrays import Columns, Matrix, States, Vector
 from ...exceptions import InvalidMethod
-from ...solve import ProgressCallback, Stop
+from ...solve import ProgressCallback, Stop, report, stop_requested
 from .arrival import ArrivalSystem
-from .ddp import DDP
 from .direction import LinearizedProblem
-from .local import linearized, linearized_arrival
+from .local import Evaluation, linearized, linearized_arrival
 from .problem import (
     GaussianPrior,
     LastNodeLinearization,
@@ -36,6 +36,9 @@ from .problem import (
     TrajectoryModel,
 )
 from .rollout import evaluate
+
+DAMPINGS = 0.0, 1e-3, 1e-1
+"""Tried one after the other until there is a minimum, relative to the diagonal."""
 
 
 class Window(TrajectoryModel):
@@ -113,7 +116,8 @@ class MovingHorizon:
     Args:
         walk: (p,) standard deviation by which each parameter changes in the square root of a second, in its chart.
         nodes: N of the horizon.
-        iterations: of Gauss-Newton for each node.
+        iterations: Gauss-Newton steps for each node.
+        longest: radius of the trust region of theta, as root mean square of its components in its chart.
         closing: standard deviation of speeds that a closing contact leaves open [m/s], [rad/s]: an exact impact would
             say that some speeds are known without error.
     """
@@ -121,6 +125,7 @@ class MovingHorizon:
     walk: Vector
     nodes: int = 50
     iterations: int = 1
+    longest: float = 0.3
     closing: float = 1e-3
 
     def __post_init__(self) -> None:
@@ -160,7 +165,7 @@ class MovingHorizon:
         at = Trajectories((np.concatenate([x, ahead]),), (np.concatenate([w, still]),), horizon.theta)
         return self._solved(Horizon(first, replace(problem, models=(window,)), at))
 
-    def solve(
+    def run(
         self,
         problem: ShootingProblem,
         durations: Vector,
@@ -173,22 +178,36 @@ class MovingHorizon:
         Args:
             problem: of one recording, with priors of its first state and of theta.
             durations: (N,) of its stages [s]; 0 of impacts.
-            progress: called after each stage with its number.
-            stop: asked before each whether to end.
+            progress: called after each stage. stop: asked before each whether to end.
         """
         (chain,), (arrival,) = problem.models, problem.arrivals
         horizons = [self.init(chain, arrival, problem.prior)]
         for stage in range(1, chain.stages):
-            if stop is not None and stop():
+            if stop_requested(stop):
                 break
             horizons.append(self.update(chain, horizons[-1], float(durations[stage])))
-            if progress is not None:
-                progress(stage)
+            report(progress, "moving horizon", fraction=stage / (chain.stages - 1))
         return horizons
 
     def _solved(self, horizon: Horizon) -> Horizon:
-        found = DDP(max_iterations=self.iterations).solve(horizon.problem, horizon.at)
-        return replace(horizon, at=found.at)
+        """Full Gauss-Newton steps, theta within the trust region.
+
+        Raises:
+            InvalidMethod: if there is no minimum even with damping.
+        """
+        problem, at = horizon.problem, horizon.at
+        radius = self.longest * np.sqrt(len(at.theta))
+        with threadpool_limits(limits=1, user_api="blas"):  # matrices are small: threads only cost
+            for _ in range(self.iterations):
+                linear = LinearizedProblem(problem, Evaluation(at, (), 0.0), radius=radius)
+                found = next(filter(None, map(linear.direction, DAMPINGS)), None)
+                if found is None:
+                    raise InvalidMethod(
+                        "the horizon has no minimum: give more nodes, or a prior of the parameters"
+                    )
+                x = problem.models[0].manifold.integrate(at.x[0], found.step.x[0])
+                at = Trajectories((x,), (at.w[0] + found.step.w[0],), at.theta + found.step.theta)
+        return replace(horizon, at=at)
 
     def _left(
         self, chain: TrajectoryModel, horizon: Horizon, duration: float
