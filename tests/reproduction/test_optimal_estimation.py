@@ -163,6 +163,7 @@ def test_the_case_has_its_parts():
         "go1-payload",
         "jump",
         "loops",
+        "moving-horizon",
         "sphere",
         "arm",
         "statistics",

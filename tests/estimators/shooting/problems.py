@@ -153,7 +153,16 @@ def _start(
     problem: LinearQuadratic, passes: Sequence[Backward], damping: float, null_space: bool
 ) -> ArrivalSystem:
     values = [
-        with_arrival(each.value, chain.arrival_xx, chain.arrival_x)
+        with_arrival(
+            each.value,
+            Quadratic(
+                chain.arrival_xx,
+                np.zeros_like(each.value.V_xt),
+                np.zeros_like(each.value.V_tt),
+                chain.arrival_x,
+                np.zeros_like(each.value.V_t),
+            ),
+        )
         for each, chain in zip(passes, problem.chains, strict=True)
     ]
     start = None

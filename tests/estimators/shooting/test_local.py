@@ -115,15 +115,20 @@ def test_arrival_cost(somewhere, rng):
     motion, x, *_ = somewhere
     manifold, n = motion.manifold, motion.manifold.degrees
     J = rng.standard_normal((n, n))
-    known = GaussianPrior(x[1], J.T @ J)
+    p, off = 2, rng.standard_normal(2)
+    X = rng.standard_normal((n, p))
+    known = GaussianPrior(x[1], J.T @ J, J.T @ X)
 
     def offset(d):
         return J @ manifold.difference(x[1:2], manifold.integrate(x[:1], d[None]))[0]
 
-    Lambda, slope = linearized_arrival(motion, known, x[0])
+    arrival = linearized_arrival(motion, known, x[0], off)
     K = central(offset, n)
-    np.testing.assert_allclose(Lambda, K.T @ K, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(slope, K.T @ offset(np.zeros(n)), rtol=1e-6, atol=1e-6)
+    for found, block in (
+        (arrival.V_xx, K.T @ K), (arrival.V_xt, K.T @ X), (arrival.V_x, K.T @ (offset(np.zeros(n)) + X @ off)),
+        (arrival.V_t, X.T @ offset(np.zeros(n))),
+    ):  # fmt: skip
+        np.testing.assert_allclose(found, block, rtol=1e-6, atol=1e-6)
 
 
 def test_stretches_cover_a_recording(rng):

@@ -113,6 +113,7 @@ def walk(
     rng: np.random.Generator,
     duration: float = DURATION,
     progress: Callable[[float], None] | None = None,
+    start: float = 0.0,
 ) -> Walk:
     """Let Go1 walk with a load.
 
@@ -122,12 +123,13 @@ def walk(
         rng: of the noise of the controller's sensors.
         duration: [s].
         progress: takes the simulated time at each full second [s].
+        start: from when on the load is there [s].
     """
     robot = go1()
     own = robot.robot.inertials[robot.robot.bodies.index(TRUNK)]
     scenario = Scenario(
         robot,
-        {TRUNK: Attached(own, load)},
+        {TRUNK: Attached(own, load, start)},
         duration,
         gait=partial(Stepping, stride=STRIDE),
         turning=sway,

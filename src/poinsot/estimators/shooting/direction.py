@@ -147,8 +147,10 @@ class LinearizedProblem:
             l_x[first:last], l_w[first:last] = stages.l_x, stages.l_w
             l_t, size_t = l_t + stages.l_t, size_t + passed.size_t
             weight[first:last] = np.abs(np.einsum("tii->ti", stages.L_ww))
-        Lambda, slope = linearized_arrival(motion, problem.arrivals[number], x[0])
-        return _Chain(with_arrival(value, Lambda, slope), slope, end, policy, l_x, l_w, l_t, weight, size_t)
+        off = at.theta - problem.prior.mean
+        arrival = linearized_arrival(motion, problem.arrivals[number], x[0], off)
+        value = with_arrival(value, arrival)
+        return _Chain(value, arrival.V_x, end, policy, l_x, l_w, l_t + arrival.V_t, weight, size_t)
 
     def _stretches(
         self, number: int, motion: TrajectoryModel, keep: bool
@@ -176,9 +178,10 @@ def allocate_policies(problem: ShootingProblem, spread: bool = False) -> tuple[P
     )
 
 
-def with_arrival(value: Quadratic, arrival_xx: Matrix, arrival_x: Vector) -> Quadratic:
+def with_arrival(value: Quadratic, arrival: Quadratic) -> Quadratic:
     """The value function at the first node with the prior of its state added."""
-    return replace(value, V_xx=value.V_xx + arrival_xx, V_x=value.V_x + arrival_x)
+    sums = {name: getattr(value, name) + getattr(arrival, name) for name in ("V_xx", "V_xt", "V_x", "V_t")}
+    return replace(value, **sums)
 
 
 def _step(chains: list[_Chain], arrival: ArrivalSolution) -> TrajectoryStep:

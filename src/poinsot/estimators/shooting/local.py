@@ -63,6 +63,8 @@ def evaluated(
     for motion, arrival, x in zip(problem.models, problem.arrivals, at.x, strict=True):
         d = motion.manifold.difference(arrival.mean[None], x[:1])[0]
         cost += 0.5 * float(d @ arrival.information @ d)
+        if arrival.cross is not None:
+            cost += float(d @ arrival.cross @ (at.theta - problem.prior.mean))
         cost += 0.5 * float(np.sum(motion.evaluate_last(x[-1], at.theta) ** 2))
     # NaN compares as False: infinity is what the line search refuses
     finite = np.isfinite(cost) and all(np.isfinite(gap).all() for gap in gaps)
@@ -153,10 +155,12 @@ def linearized_end(motion: TrajectoryModel, x: Vector, theta: Vector) -> Quadrat
 
 
 def linearized_arrival(
-    motion: TrajectoryModel, arrival: GaussianPrior, x_0: Vector
-) -> tuple[np.ndarray, np.ndarray]:
-    """Lambda (n, n) and lambda (n,) of the arrival cost."""
-    mean = arrival.mean[None]
+    motion: TrajectoryModel, arrival: GaussianPrior, x_0: Vector, off: Vector
+) -> Quadratic:
+    """The arrival cost, less its value at the guess, where theta is `off` (p,) from the mean of its prior."""
+    mean, p = arrival.mean[None], len(off)
     d = motion.manifold.difference(mean, x_0[None])[0]
     J = motion.manifold.difference_jacobians(mean, x_0[None])[1][0]
-    return J.T @ arrival.information @ J, J.T @ (arrival.information @ d)
+    X = np.zeros((len(d), p)) if arrival.cross is None else arrival.cross
+    by_d = arrival.information @ d + X @ off
+    return Quadratic(J.T @ arrival.information @ J, J.T @ X, np.zeros((p, p)), J.T @ by_d, X.T @ d)

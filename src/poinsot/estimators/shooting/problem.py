@@ -1,6 +1,7 @@
 """The estimation problem, and the model of one recording (Martinez et al. 2024, Eqs. 1 and 16).
 
     min   1/2 |x_0 [-] xbar_0|^2 + 1/2 |theta - thetabar|^2             priors, weighed with their information
+          + (x_0 [-] xbar_0)^T X (theta - thetabar)                     where they are not independent
           + sum_k  1/2 |w_k / sigma_k|^2 + 1/2 |r_k(x_k, w_k; theta)|^2 + 1/2 |r_N(x_N; theta)|^2
     s.t.  x_{k+1} = f_k(x_k, w_k; theta)
 
@@ -96,6 +97,7 @@ class GaussianPrior:
     Args:
         mean: (nx,) or (p,).
         information: (n, n) or (p, p) inverse covariance; zero where nothing is known.
+        cross: (n, p) X, of an arrival state with theta; None: they are independent.
 
     Raises:
         InvalidMethod: if the information is not symmetric and positive semidefinite, or something is not finite.
@@ -103,6 +105,7 @@ class GaussianPrior:
 
     mean: Vector
     information: Matrix
+    cross: Matrix | None = None
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.mean).all() and np.isfinite(self.information).all()):
