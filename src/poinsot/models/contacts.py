@@ -293,6 +293,10 @@ def schedule_from_channels(
     Args:
         contacts: those that there are; one without a channel is never closed.
         channels: contact frame -> (T,) True or 1 while it touches, False or 0 while not; NaN: as the sample before.
+
+    Raises:
+        InvalidModel: if a channel names an unknown foot.
+        InvalidSignals: if a channel holds something else, or lengths differ.
     """
     for name, channel in channels.items():
         values = np.asarray(channel, dtype=float)
@@ -316,6 +320,10 @@ def schedule_from_forces(
         forces: contact frame -> (T,) [N]; NaN: as the sample before.
         closes_above: an open contact closes above this [N].
         opens_below: a closed one opens below this [N]; None: half of `closes_above`.
+
+    Raises:
+        InvalidModel: if a force names an unknown foot.
+        InvalidSignals: if the thresholds contradict each other, or lengths differ.
     """
     opens_below = closes_above / 2 if opens_below is None else opens_below
     if not 0 < opens_below <= closes_above < np.inf:

@@ -121,6 +121,9 @@ class MotionTerms:
             q, v, a: (T, nq), (T, n), (T, n).
             slopes: whether their slopes are wanted too.
             jacobians: if not, whether their Jacobians are.
+
+        Raises:
+            InvalidModel: if there is no such frame.
         """
         names = tuple(dict.fromkeys(names))
         if not names:
@@ -149,7 +152,11 @@ class MotionTerms:
 
 
 def frame_index(robot: Articulated, name: str) -> int:
-    """Pinocchio's index of a frame; where a joint and a link share a name, the link's."""
+    """Pinocchio's index of a frame; where a joint and a link share a name, the link's.
+
+    Raises:
+        InvalidModel: if there is none of this name.
+    """
     found = [i for i, frame in enumerate(robot.model.frames) if frame.name == name]
     if not found:
         names = [frame.name for frame in robot.model.frames]

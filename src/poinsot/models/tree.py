@@ -180,7 +180,11 @@ def _primitives(joint: Any, placement: Any) -> Iterator[tuple[int, np.ndarray, f
 
 
 def tree_of(model: Any) -> Tree:
-    """The tree of a Pinocchio model."""
+    """The tree of a Pinocchio model.
+
+    Raises:
+        InvalidModel: if a joint is of a type that no primitive joints make up, or has no axis.
+    """
     joints: list[tuple[Any, ...]] = []  # the tree's arrays as rows
     last = {0: -1}  # Pinocchio's joint -> its last primitive joint
     for i in range(1, model.njoints):

@@ -46,7 +46,12 @@ class GaitSettings(SettingsTable):
 
 
 def read_gait(path: str | Path) -> Gait:
-    """Read a gait file, TOML or CSV by its name."""
+    """Read a gait file, TOML or CSV by its name.
+
+    Raises:
+        UnreadableFile: if there is no such file.
+        InvalidProject: if it is not a gait, with the line.
+    """
     path = Path(path)
     if path.suffix not in (".toml", ".csv"):
         raise InvalidProject(f"{path} is no gait file: its name must end in .toml or .csv")

@@ -105,6 +105,9 @@ def load_dynamics(path: str | Path, data_dir: str | Path | None = None) -> Ident
 
     Args:
         path, data_dir: as of `PredictionJob`.
+
+    Raises:
+        UnreadableFile, InvalidProject: if it is no result of a regression, or its robot cannot be read.
     """
     return PredictionJob(Path(path), Path(path), None if data_dir is None else Path(data_dir)).dynamics
 

@@ -52,6 +52,9 @@ class Decimation:
         factor: M, samples a block; the first block may be shorter, as in MATLAB.
         order: of the Chebyshev filter (each way).
         cut_edges: drop the rows within the transients at both ends (impulse response above 1 %).
+
+    Raises:
+        InvalidMethod: if the factor is not at least 2 or the order not at least 1.
     """
 
     factor: int
@@ -67,7 +70,11 @@ class Decimation:
 
     @classmethod
     def to_passband(cls, passband_hz: float, rate_hz: float, **settings: Any) -> Decimation | None:
-        """Return the decimation whose pass-band ends at `passband_hz`; None if its factor would be 1."""
+        """Return the decimation whose pass-band ends at `passband_hz`; None if its factor would be 1.
+
+        Raises:
+            InvalidMethod: if the pass-band is not below the Nyquist frequency.
+        """
         check_below_nyquist("decimate_hz", passband_hz, rate_hz)
         # rounded down, so that the pass-band is at least as wide; 1e-9 keeps factors that are whole but rounded
         factor = int(PASSBAND * rate_hz / 2 / passband_hz * (1 + 1e-9))

@@ -50,14 +50,22 @@ class MotionNoise:
     first_state: tuple[float, float] | None = None
 
     def of_commands(self, inputs: Mapping[str, str]) -> Vector:
-        """(inputs,) standard deviation of each command, given the quantity of each."""
+        """(inputs,) standard deviation of each command, given the quantity of each.
+
+        Raises:
+            InvalidMethod: if a quantity has several numbers.
+        """
         levels = [self.readings.get(quantity, 0.0) for quantity in inputs.values()]
         if not all(isinstance(level, float | int) for level in levels):
             raise InvalidMethod("noise: torque, current and thrust need one number for all motors")
         return np.array(levels, dtype=float)
 
     def of_speeds(self, robot: Articulated) -> Vector:
-        """(n,) standard deviation of the change of each speed in a step, beside that by commands."""
+        """(n,) standard deviation of the change of each speed in a step, beside that by commands.
+
+        Raises:
+            InvalidMethod: if a name is unknown, the list has another length, or a number is negative.
+        """
         names, given = [*robot.joints, *(BASE_SPEEDS if robot.floating_base else ())], self.speeds
         if not isinstance(given, Mapping) and np.shape(given) not in ((), (len(names),)):
             raise InvalidMethod(

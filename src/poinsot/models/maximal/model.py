@@ -131,7 +131,11 @@ class Model:
     def reduced_errors(
         self, before: JointMotion, after: JointMotion, u: Controls, theta: Theta, h: Scalar
     ) -> Float[Array, "2 n"]:
-        """Two moments of what else acts in a step, constraints infinitely stiff [N m s] or [N s]."""
+        """Two moments of what else acts in a step, constraints infinitely stiff [N m s] or [N s].
+
+        Raises:
+            InvalidModel: if joints close loops, are balls, or bodies are not joined to the world.
+        """
         self.needs_a_tree("the balance in joint coordinates")
         return reduced.reduced_errors(self.structure, self.values(theta), before, after, u, h)
 
