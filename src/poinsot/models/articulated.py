@@ -29,7 +29,7 @@ from .efforts import JointEffort
 from .friction import FrictionLaw, FrictionTerm, ViscousCoulomb
 from .friction.listed import COUPLING
 from .gravity import STANDARD_GRAVITY
-from .loops import Loop, add_frames, frames_of, loops_of
+from .loops import Loop, add_frames, loops_of
 from .torque_regressor import dense_regressor
 from .tree import Tree, tree_of
 
@@ -188,17 +188,7 @@ class Articulated:
         # few robots have loops, and its kernels need SciPy's rotations
         from .closure import Closure
 
-        names = [name for ends in frames_of(self.loops) for name in ends]
-        frames = [self.model.frames[self.model.getFrameId(name)] for name in names]
-        bodies = self.tree.body.tolist()
-        return Closure(
-            self.tree,
-            np.array([bodies.index(f.parentJoint - 1) if f.parentJoint else -1 for f in frames]),
-            np.array([frame.placement.homogeneous for frame in frames]),
-            ~self.train.driven,
-            self.joint_positions(self.neutral[None])[0],
-            self.configurations,
-        )
+        return Closure(self)
 
     @cached_property
     def equations(self) -> np.ndarray:

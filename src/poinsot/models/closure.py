@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -25,7 +26,10 @@ from scipy import linalg
 from ..arrays import Configurations, JointSamples, Vector
 from ..exceptions import InvalidModel
 from .frame_motion import FrameMotion, frame_motions
-from .tree import Tree
+from .loops import frames_of
+
+if TYPE_CHECKING:
+    from .articulated import Articulated
 
 CLOSED = 1e-10
 """Gap of a closed loop, as part of the mechanism's size: rounding of positions."""
@@ -45,30 +49,21 @@ REGULAR = 1e-2
 
 @dataclass(frozen=True, eq=False)
 class Closure:
-    """The loops of a robot.
+    """The loops of a robot whose joints have one freedom each; n joints.
 
     Args:
-        tree: the robot, cut open.
-        carriers, placements: (2 L,) joint of the tree and (2 L, 4, 4) T_jf of the frames a and b of each loop.
-        passive: (n,) whether nothing drives a freedom; these become dependent first.
-        neutral: (n,) positions of the joints near which the loops close.
-        configurations: (T, n) positions of the joints -> (T, nq) q.
+        robot: with a frame at each end of each loop.
 
     Raises:
-        InvalidModel: if the loops cannot be closed near `neutral`.
+        InvalidModel: if the loops cannot be closed near the neutral configuration.
     """
 
-    tree: Tree
-    carriers: np.ndarray
-    placements: np.ndarray
-    passive: np.ndarray
-    neutral: Vector
-    configurations: Callable[[JointSamples], Configurations]
+    robot: Articulated
 
     @cached_property
     def closed(self) -> Vector:
         """(n,) positions near `neutral` at which the loops are closed."""
-        found, gap = self._closed(self.neutral[None], np.arange(len(self.neutral)))
+        found, gap = self._closed(self.robot.joint_positions(self.robot.neutral[None]), np.arange(self._n))
         if not gap[0] <= self.tolerance:
             raise InvalidModel(
                 f"the loops cannot be closed near the neutral configuration: {1e3 * gap[0]:.3g} mm stay open"
@@ -79,7 +74,9 @@ class Closure:
     @cached_property
     def tolerance(self) -> float:
         """Largest gap of a closed loop [m]."""
-        return float(CLOSED * (np.abs(self.placements[:, :3, 3]).max() + np.abs(self.tree.translation).max()))
+        return float(
+            CLOSED * (np.abs(self._ends[1][:, :3, 3]).max() + np.abs(self.robot.tree.translation).max())
+        )
 
     @cached_property
     def dependent(self) -> np.ndarray:
@@ -88,8 +85,10 @@ class Closure:
         away = self.closed + np.random.default_rng(0).uniform(-0.1, 0.1, len(self.closed))
         near, _ = self._closed(away[None], np.arange(len(away)))
         # pivoting takes the largest column first
-        weights = np.where(self.passive, 1e6, 1.0)
-        R, order = linalg.qr(self.jacobian(self.configurations(near))[0] * weights, mode="r", pivoting=True)
+        weights = np.where(self.robot.train.driven, 1.0, 1e6)
+        R, order = linalg.qr(
+            self.jacobian(self.robot.configurations(near))[0] * weights, mode="r", pivoting=True
+        )
         pivots = np.abs(np.diag(R))
         sizes = pivots / weights[order[: len(pivots)]]
         return np.sort(order[: np.count_nonzero(sizes > 1e-8 * sizes.max())])
@@ -97,7 +96,7 @@ class Closure:
     @cached_property
     def independent(self) -> np.ndarray:
         """The other freedoms: one equation of motion each."""
-        return np.setdiff1d(np.arange(len(self.neutral)), self.dependent)
+        return np.setdiff1d(np.arange(self._n), self.dependent)
 
     def jacobian(self, q: Configurations) -> Float[np.ndarray, "T r n"]:
         """J."""
@@ -106,7 +105,7 @@ class Closure:
     def projection(self, q: Configurations) -> Float[np.ndarray, "T n i"]:
         """N, whose columns are the motions that the loops allow."""
         J, d, i = self.jacobian(q), self.dependent, self.independent
-        N = np.zeros((len(q), len(self.neutral), len(i)))
+        N = np.zeros((len(q), self._n, len(i)))
         N[:, i] = np.eye(len(i))
         N[:, d] = -_least_squares(J[:, :, d], J[:, :, i])
         return N
@@ -145,11 +144,11 @@ class Closure:
         self, count: int, rng: np.random.Generator
     ) -> tuple[Configurations, JointSamples, JointSamples]:
         """(count, nq), (count, n), (count, n): closed configurations, speeds and accelerations of order 1."""
-        found = np.empty((0, len(self.neutral)))
+        found = np.empty((0, self._n))
         for attempt in range(1, MAX_ITERATIONS):
-            drawn = self.closed + rng.uniform(-np.pi, np.pi, (2 * count, len(self.neutral))) / attempt
-            tried, gap = self._closed(drawn, np.arange(len(self.neutral)))
-            J_d = self.jacobian(self.configurations(tried))[:, :, self.dependent]
+            drawn = self.closed + rng.uniform(-np.pi, np.pi, (2 * count, self._n)) / attempt
+            tried, gap = self._closed(drawn, np.arange(self._n))
+            J_d = self.jacobian(self.robot.configurations(tried))[:, :, self.dependent]
             sizes = np.linalg.svd(J_d, compute_uv=False)
             regular = (gap <= self.tolerance) & (sizes[:, -1] > REGULAR * sizes[:, 0])
             found = np.concatenate([found, tried[regular]])
@@ -159,14 +158,14 @@ class Closure:
             raise InvalidModel(
                 "the loops leave their joints nothing regular to move in: look at their points"
             )
-        q = self.configurations(found[:count])
-        return q, *self.motion(q, *rng.standard_normal((2, count, len(self.neutral))))
+        q = self.robot.configurations(found[:count])
+        return q, *self.motion(q, *rng.standard_normal((2, count, self._n)))
 
     def _closed(self, positions: JointSamples, moved: np.ndarray) -> tuple[JointSamples, Vector]:
         """Newton's method over these freedoms: positions and the gap that stays [m]."""
         positions = positions.copy()
         for _ in range(MAX_ITERATIONS):
-            frames = self._frames(self.configurations(positions))
+            frames = self._frames(self.robot.configurations(positions))
             r = np.concatenate(
                 [a.position - b.position for a, b in zip(frames[::2], frames[1::2], strict=True)], axis=1
             )
@@ -178,11 +177,23 @@ class Closure:
             positions[:, moved] -= step / np.maximum(1, 2 * np.abs(step).max(axis=1, keepdims=True))
         return positions, np.abs(r).max(axis=1)
 
+    @property
+    def _n(self) -> int:
+        return len(self.robot.joints)
+
+    @cached_property
+    def _ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """(2 L,) joint of the tree and (2 L, 4, 4) T_jf of the frames a and b of each loop."""
+        model, bodies = self.robot.model, self.robot.tree.body.tolist()
+        frames = [
+            model.frames[model.getFrameId(name)] for ends in frames_of(self.robot.loops) for name in ends
+        ]
+        carriers = [bodies.index(frame.parentJoint - 1) if frame.parentJoint else -1 for frame in frames]
+        return np.array(carriers), np.array([frame.placement.homogeneous for frame in frames])
+
     def _frames(self, q: Configurations, v: JointSamples | None = None) -> list[FrameMotion]:
-        still = np.zeros((len(q), len(self.neutral)))
-        return frame_motions(
-            self.tree, self.carriers, self.placements, q, still if v is None else v, still, False, True
-        )
+        still = np.zeros((len(q), self._n))
+        return frame_motions(self.robot.tree, *self._ends, q, still if v is None else v, still, False, True)
 
     @staticmethod
     def _stacked(frames: list[FrameMotion], of: Callable[[FrameMotion], np.ndarray]) -> np.ndarray:
