@@ -403,16 +403,15 @@ def load_robot(
     base = (pin.JointModelFreeFlyer(),) if floating_base else ()
     try:
         with _kept_to_ourselves(said):
-            if root == "mujoco" and "<equality" in text:
-                model, points, welds = pin.buildModelAndConstraintsFromMJCF(str(path), *base)
-                loops = (*loops_of(model, points, welds), *loops)
-            elif root == "mujoco":
+            if root == "mujoco":
                 model = pin.buildModelFromMJCF(str(path), *base)
             else:
                 model = pin.buildModelFromXML(text, *base)
     except Exception as error:
         why = said or str(error).strip().splitlines()[-1:]
         raise UnreadableFile(f"{path} is not a valid robot description: {'; '.join(why)}") from None
+    if root == "mujoco":
+        loops = (*loops_of(model, text), *loops)
     add_frames(model, loops)
     if locked:
         model = _lock(model, locked)

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,7 +49,7 @@ def add_frames(model: pin.Model, loops: Sequence[Loop]) -> None:
     Raises:
         InvalidModel: if a link does not exist.
     """
-    links = {f.name: f for f in model.frames if f.type == pin.FrameType.BODY} | {WORLD: model.frames[0]}
+    links = _links(model)
     for loop, names in zip(loops, frames_of(loops), strict=True):
         for link, point, name in zip(loop.links, loop.points, names, strict=True):
             at = links.get(link)
@@ -62,30 +63,56 @@ def add_frames(model: pin.Model, loops: Sequence[Loop]) -> None:
             )
 
 
-def loops_of(
-    model: pin.Model,
-    points: Iterable[pin.PointAnchorConstraintModel],
-    welds: Iterable[pin.FrameAnchorConstraintModel],
-) -> Iterator[Loop]:
-    """The equalities `connect` of an MJCF description, as Pinocchio reads them.
+def loops_of(model: pin.Model, description: str) -> Iterator[Loop]:
+    """The active `connect` equalities of an MJCF description, between bodies or sites.
+
+    MJCF gives the point in the frame of the first body; that of the second is where it is in the neutral configuration.
 
     Raises:
-        InvalidModel: if there are others, `weld`.
+        InvalidModel: if bodies are welded together.
     """
-    if len(list(welds)):
-        raise InvalidModel(
-            "the description welds bodies together, which would be lost: make them one body, or give two or three "
-            "`connect` on the same bodies"
-        )
-    for point in points:
-        ends = [(point.joint1_id, point.joint1_placement), (point.joint2_id, point.joint2_placement)]
-        links, at = zip(*(_seen_from_link(model, joint, T) for joint, T in ends), strict=True)
-        yield Loop(links, at)
+    root, data = ElementTree.fromstring(description), model.createData()
+    pin.framesForwardKinematics(model, data, pin.neutral(model))
+    placements = {
+        name: data.oMf[model.getFrameId(frame.name, frame.type)] for name, frame in _links(model).items()
+    }
+    sites = {
+        site.get("name"): (body.get("name", ""), _numbers(site.get("pos", "0 0 0")))
+        for body in root.iter("body")
+        for site in body.findall("site")
+    }
+    for each in root.iterfind("equality/*"):
+        if each.get("active", "true") != "true" or each.tag not in ("connect", "weld"):
+            continue
+        if each.tag == "weld":
+            raise InvalidModel(
+                "the description welds bodies together, which would be lost: make them one body, or give two or three "
+                "`connect` on the same bodies"
+            )
+        if all(ends := (each.get("site1", ""), each.get("site2", ""))):
+            links, points = zip(*(sites.get(name, (name, (0.0,) * 3)) for name in ends), strict=True)
+        else:
+            links, anchor = (
+                (each.get("body1", ""), each.get("body2", WORLD)),
+                _numbers(each.get("anchor", "")),
+            )
+            first, second = (placements.get(link, pin.SE3.Identity()) for link in links)
+            seen = second.inverse() * first
+            points = (
+                anchor,
+                tuple((seen.rotation @ anchor + seen.translation).tolist()) if len(anchor) == 3 else (),
+            )
+        yield Loop(links, points)
 
 
-def _seen_from_link(model: pin.Model, joint: int, placement: pin.SE3) -> tuple[str, tuple[float, ...]]:
-    """The first link that a joint carries, and a point in its frame."""
-    link = next(
-        (f for f in model.frames if f.parentJoint == joint and f.type == pin.FrameType.BODY), model.frames[0]
-    )
-    return (link.name if joint else WORLD), tuple((link.placement.actInv(placement)).translation.tolist())
+def _numbers(text: str) -> tuple[float, ...]:
+    """None of them where one is no number."""
+    try:
+        return tuple(map(float, text.split()))
+    except ValueError:
+        return ()
+
+
+def _links(model: pin.Model) -> dict[str, pin.Frame]:
+    """Link -> its frame, the world's among them."""
+    return {f.name: f for f in model.frames if f.type == pin.FrameType.BODY} | {WORLD: model.frames[0]}
