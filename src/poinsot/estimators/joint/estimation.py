@@ -21,7 +21,7 @@ from ...stopwatch import Stopwatch
 from .examination import JointExamination
 from .problem import JointSmoothingProblem
 from .results import BodyMotions, RecordFit
-from .smoothing import JointSmoothing
+from .smoothing import JointSmoothing, RecordEquations
 from .summary import Summary
 from .weight import ChosenWeight, WeightChoice, solve_from
 
@@ -46,7 +46,8 @@ class WeightedProblem:
         # evaluated within the bounds: a mass below 0 has no residuals; `holds` reports the violation
         inside = np.clip(theta, bounds.lower, bounds.upper)
         at_values = replace(self.problem, theta=inside, guess=self._motions(estimate))
-        return Certificate(self.method.stationarity(at_values), bounds.holds(theta), tolerance)
+        stationarity = RecordEquations(self.method, at_values).start().stationarity()
+        return Certificate(stationarity, bounds.holds(theta), tolerance)
 
     def _motions(self, estimate: Estimate) -> list[RecordFit]:
         """The states of each record, from the estimate's motions."""

@@ -124,13 +124,6 @@ class JointSmoothing:
         iteration = GaussNewton(*limits, damping=self.damping, kink_factor=self.kink_factor)
         return equations.result(start, iteration.minimize(start, progress=progress, stop=stop))
 
-    def stationarity(self, problem: JointSmoothingProblem) -> float:
-        """Largest cosine of the angle between the residuals and a column of their Jacobian, at the problem's guess.
-
-        Columns of parameters at bounds that hold them are left out. Nothing is iterated.
-        """
-        return RecordEquations(self, problem).start().stationarity()
-
 
 class RecordEquations:
     """Weighted residuals of records that share theta, with their normal equations."""
@@ -274,7 +267,10 @@ class JointIterate:
         return JointStep(self, d_x, d_theta, 0.5 * float(decrease)) if np.isfinite(decrease) else None
 
     def stationarity(self) -> float:
-        """See `JointSmoothing.stationarity`."""
+        """Largest cosine of the angle between the residuals and a column of their Jacobian.
+
+        Columns of parameters at bounds that hold them are left out.
+        """
         parameters, theta = self.equations.parameters, self.theta[self.equations.parameters.open]
         g = sum((part.corner[:, -1] for part in self.normals), parameters.prior_gradient(self.theta))
         square = sum((part.corner.diagonal() for part in self.normals), parameters.prior_weight)
