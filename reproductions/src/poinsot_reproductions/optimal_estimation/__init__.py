@@ -10,7 +10,7 @@ statistics          errors against the covariance of the estimate, over many rec
 go1_payload         Figs. 4 and 5: a quadruped walks with an unknown payload; go1_walk, robot_sensors
 jump                a quadruped jumps and is localized, beside a Kalman filter; go1_jump, localization
 loops               mechanisms with closed loops: a five-bar, a leg whose tarsus is turned by a rod
-moving_horizon      the payload is put on in mid-walk, and weighed sample by sample
+moving_horizon      the payload is put on in mid-walk, and weighed sample by sample; horizon
 
 Nothing of a case is imported before it runs.
 """

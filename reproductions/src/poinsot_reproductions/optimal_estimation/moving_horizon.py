@@ -17,7 +17,6 @@ import numpy as np
 from poinsot.arrays import Times, Vector
 from poinsot.estimators.shooting.estimation import OptimalEstimationProblem
 from poinsot.estimators.shooting.known_parameters import KnownParameters
-from poinsot.estimators.shooting.moving_horizon import MovingHorizon
 from poinsot.estimators.shooting.problem import GaussianPrior
 from poinsot.models.contacts import BallContact, ContactDetection
 from poinsot.models.open_parameters import OpenParameters
@@ -30,6 +29,7 @@ from ..online.simulation.legged_robot import GO1_FOOT
 from ..presentation import with_std
 from .go1_payload import CHART_STD, CLOSES_ABOVE, FEET, STANDING, WalkLog, stated_noise
 from .go1_walk import PAYLOAD_MASS, TRUNK, Walk, payload, walk
+from .horizon import MovingHorizon
 from .robot_sensors import CLEAN, IMU, NODE, at_nodes, moved, read
 
 ATTACHED, DURATION, QUICK_DURATION = 3.5, 6.5, 5.0

@@ -7,7 +7,6 @@ import pytest
 
 from estimators.shooting.toys import pendulum_problem
 from poinsot.estimators.shooting.ddp import DDP
-from poinsot.estimators.shooting.moving_horizon import MovingHorizon
 from poinsot.estimators.shooting.problem import (
     GaussianPrior,
     LastNodeLinearization,
@@ -17,6 +16,7 @@ from poinsot.estimators.shooting.problem import (
 )
 from poinsot.exceptions import InvalidMethod
 from poinsot.models.configuration_space import FlatSpace
+from poinsot_reproductions.optimal_estimation.horizon import MovingHorizon
 
 n, m, p, rows = 3, 2, 2, 4
 

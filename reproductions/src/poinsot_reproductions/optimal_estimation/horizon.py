@@ -21,13 +21,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from ...arrays import Columns, Matrix, States, Vector
-from ...exceptions import InvalidMethod
-from ...solve import ProgressCallback, Stop, report, stop_requested
-from .arrival import ArrivalSystem
-from .direction import LinearizedProblem
-from .local import Evaluation, linearized, linearized_arrival
-from .problem import (
+from poinsot.arrays import Columns, Matrix, States, Vector
+from poinsot.estimators.shooting.arrival import ArrivalSystem
+from poinsot.estimators.shooting.direction import LinearizedProblem
+from poinsot.estimators.shooting.local import Evaluation, linearized, linearized_arrival
+from poinsot.estimators.shooting.problem import (
     GaussianPrior,
     LastNodeLinearization,
     ShootingProblem,
@@ -35,7 +33,9 @@ from .problem import (
     Trajectories,
     TrajectoryModel,
 )
-from .rollout import evaluate
+from poinsot.estimators.shooting.rollout import evaluate
+from poinsot.exceptions import InvalidMethod
+from poinsot.solve import ProgressCallback, Stop, report, stop_requested
 
 DAMPINGS = 0.0, 1e-3, 1e-1
 """Tried one after the other until there is a minimum, relative to the diagonal."""
