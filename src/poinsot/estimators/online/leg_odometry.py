@@ -94,15 +94,13 @@ class OdometryBelief:
 
 @dataclass(frozen=True, eq=False)
 class LegOdometryProblem:
-    """Follow the base of a legged robot through a recording.
+    """Follow the base of a legged robot through a recording, from the origin on.
 
     Args:
         robot: with a floating base.
         recording: with gyro and accelerometer at one frame of the base, positions of all joints, and contacts.
         contacts: feet, and how the recording says when they touch the ground.
         name: of the recording.
-        start: (3,), (3, 3) place [m] and orientation of the base at the start; None: the origin, tilted as the
-            accelerometer reads gravity.
         filter: that ran over it, to be run again by `certify`; None: none has.
 
     Raises:
@@ -113,7 +111,6 @@ class LegOdometryProblem:
     recording: Recording
     contacts: ContactDetection
     name: str = ""
-    start: tuple[Vector, Matrix] | None = None
     filter: LegOdometry | None = None
 
     def __post_init__(self) -> None:
@@ -320,9 +317,9 @@ class LegOdometry:
             NotIdentifiable: if no foot stood at two samples.
         """
         samples, T_bu = problem.samples
-        upright = turning_z_to(samples[0].inertial[3:]).T @ T_bu[:3, :3].T
-        p, R = problem.start or (np.zeros(3), upright)
-        belief = self.init(samples[0], p + R @ T_bu[:3, 3], R @ T_bu[:3, :3])
+        # the base begins at the origin, tilted as gravity is read
+        R = turning_z_to(samples[0].inertial[3:]).T
+        belief = self.init(samples[0], R @ T_bu[:3, :3].T @ T_bu[:3, 3], R)
         feet, found, time, stopped = [], [], [], False
         for number, sample in enumerate(samples[1:]):
             stopped = stop_requested(stop)
