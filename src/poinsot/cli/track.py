@@ -63,12 +63,12 @@ def track(
         ]
         writers = [closing.enter_context(_lines(name)) for name in names]
 
-        def publish_sample(line: Callable[[], Mapping[str, Any]]) -> None:
-            content = line() if writers else {}
+        def publish_sample(line: Mapping[str, Any]) -> None:
             for write in writers:
-                write(content)
+                write(line)
 
-        tracking = run(project, data, stream=stream, follow=follow, on_sample=publish_sample, progress=say)
+        on_sample = publish_sample if writers else None
+        tracking = run(project, data, stream=stream, follow=follow, on_sample=on_sample, progress=say)
         output = project.settings.output
         shell.deliver(
             track_json(tracking),

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ..prediction import Prediction, PredictionJob
     from ..settings import Settings
 
-OnSample = Callable[[Callable[[], dict[str, Any]]], None]
-"""Called after each sample with a function that makes the line to publish of it."""
+OnSample = Callable[[Mapping[str, Any]], None]
+"""Called after each sample with the line to publish of it."""
 
 
 @dataclass(frozen=True, eq=False)
