@@ -75,6 +75,7 @@ def test_lost_readings_are_as_uncertain_as_their_neighbours_differ():
     np.testing.assert_allclose(doubt[:, 0], [0, 0, 3, 3, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [3])
 def test_the_case_in_short(seed, tmp_path):
     result = case.run(seed, quick=True, folder=tmp_path)

@@ -64,12 +64,12 @@ def track(
         ]
         writers = [closing.enter_context(_lines(name)) for name in names]
 
-        def publish_sample(line: Callable[[], Mapping[str, Any]]) -> None:
-            content = line() if writers else {}
+        def publish_sample(line: Mapping[str, Any]) -> None:
             for write in writers:
-                write(content)
+                write(line)
 
-        tracking = run(project, data, stream=stream, follow=follow, on_sample=publish_sample, progress=say)
+        on_sample = publish_sample if writers else None
+        tracking = run(project, data, stream=stream, follow=follow, on_sample=on_sample, progress=say)
         output, content = project.settings.output, identify_json(tracking.estimate)
         # of schema `poinsot.track/1` the run's keys stand at the top
         content |= content.pop("tracking", {}) | {"schema": "poinsot.track/1"}

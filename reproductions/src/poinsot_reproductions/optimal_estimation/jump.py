@@ -3,7 +3,7 @@
 The start is known; there is no reading of position or orientation after it. Optimal estimation (`localization`) and the
 contact-aided invariant Kalman filter of `poinsot track` have the same readings, and are told the same standard
 deviations of the sensors. How much feet slip no sensor says: `FOOT_WALK` of the filter, and `STILL` of optimal
-estimation, are levels with which squared errors of ten other jumps were about those of chi-square (5.7 and 5.2 for 6).
+estimation, are levels with which squared errors of other jumps had about the mean of chi-square, 6.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ from poinsot.models.rotations import log, skew, to_quaternion
 
 PINNED = 1e-6
 """Standard deviation of the heading and of the place at the start [rad], [m]."""
-STILL, FREEDOM, WINDOW = 1e-3, 3.0, 20
+STILL, FREEDOM, WINDOW = 1.2e-3, 3.0, 20
 """Scale of the slip of a foot [m/sqrt(s)], degrees of freedom of its distribution, and samples of a window."""
 SETTLED, ROUNDS = 0.1, 15
 """Largest relative change of a standard deviation of slip at which the rounds end, and their largest number."""

@@ -23,7 +23,7 @@ has slipped: it is added anew where it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -47,6 +47,8 @@ from .belief import Innovation, SampleVerdict
 from .gating import Gate
 from .problem import REPLAY_TOLERANCE
 
+STATE = ("position", "orientation", "velocity", "angular_velocity")
+"""Of the base: place and quaternion in the world, velocities in the axes of the base."""
 KINDS = ("position", "orientation", "velocity", "gyro_bias", "accelerometer_bias")
 UNITS = ("m", "rad", "m/s", "rad/s", "m/s^2")
 """Of the parameters: place and rotation vector in the world, velocity in the axes of the base, biases."""
@@ -94,15 +96,13 @@ class OdometryBelief:
 
 @dataclass(frozen=True, eq=False)
 class LegOdometryProblem:
-    """Follow the base of a legged robot through a recording.
+    """Follow the base of a legged robot through a recording, from the origin on.
 
     Args:
         robot: with a floating base.
         recording: with gyro and accelerometer at one frame of the base, positions of all joints, and contacts.
         contacts: feet, and how the recording says when they touch the ground.
         name: of the recording.
-        start: (3,), (3, 3) place [m] and orientation of the base at the start; None: the origin, tilted as the
-            accelerometer reads gravity.
         filter: that ran over it, to be run again by `certify`; None: none has.
 
     Raises:
@@ -113,7 +113,6 @@ class LegOdometryProblem:
     recording: Recording
     contacts: ContactDetection
     name: str = ""
-    start: tuple[Vector, Matrix] | None = None
     filter: LegOdometry | None = None
 
     def __post_init__(self) -> None:
@@ -309,20 +308,20 @@ class LegOdometry:
         *,
         progress: ProgressCallback | None = None,
         stop: Stop | None = None,
-        on_sample: Callable[[Callable[[], dict[str, Any]]], object] | None = None,
+        on_sample: Callable[[Mapping[str, Any]], object] | None = None,
     ) -> Estimate:
         """The estimate after all samples of a recording; `progress`, `stop`: as of `poinsot.solve`.
 
         Args:
-            on_sample: takes, after each sample, a function that says the state of the base.
+            on_sample: takes the state of the base after each sample, by name.
 
         Raises:
             NotIdentifiable: if no foot stood at two samples.
         """
         samples, T_bu = problem.samples
-        upright = turning_z_to(samples[0].inertial[3:]).T @ T_bu[:3, :3].T
-        p, R = problem.start or (np.zeros(3), upright)
-        belief = self.init(samples[0], p + R @ T_bu[:3, 3], R @ T_bu[:3, :3])
+        # the base begins at the origin, tilted as gravity is read
+        R = turning_z_to(samples[0].inertial[3:]).T
+        belief = self.init(samples[0], R @ T_bu[:3, :3].T @ T_bu[:3, 3], R)
         feet, found, time, stopped = [], [], [], False
         for number, sample in enumerate(samples[1:]):
             stopped = stop_requested(stop)
@@ -332,7 +331,10 @@ class LegOdometry:
                 report(progress, problem.name or "filtering", detail=f"{sample.time:.1f} s")
             belief, innovation = self.update(belief, sample)
             if on_sample is not None:
-                on_sample(partial(_line, problem.name, innovation, belief, T_bu, self.inertial_noise[0]))
+                state, P = base_of(belief, T_bu, self.inertial_noise[0])
+                base = dict(zip(STATE, np.split(state, [3, 7, 10]), strict=True))
+                line = {"time": sample.time, "recording": problem.name, "verdict": innovation.verdict.name}
+                on_sample(line | base | {"bias": belief.bias, "std": np.sqrt(np.diag(P))})
             if innovation.predicted is not None:
                 read = np.where(np.isfinite(innovation.predicted), sample.feet, np.nan)
                 feet.append([read, innovation.predicted])
@@ -390,17 +392,6 @@ def base_of(belief: OdometryBelief, T_bu: Matrix, gyro_noise: float) -> tuple[Ve
     spread[6:9, 6:9] += gyro_noise**2 * lever @ lever.T
     state = [place, to_quaternion(R[None])[0], R.T @ belief.X[:, 3] - np.cross(turning, p_bu), turning]
     return np.concatenate(state), spread
-
-
-def _line(
-    recording: str, innovation: Innovation, belief: OdometryBelief, T_bu: Matrix, gyro_noise: float
-) -> dict[str, Any]:
-    """The base after a sample, for a consumer."""
-    state, P = base_of(belief, T_bu, gyro_noise)
-    said = {"time": belief.sample.time, "recording": recording, "verdict": innovation.verdict.name}
-    keys = ("position", "orientation", "velocity", "angular_velocity")
-    values = dict(zip(keys, np.split(state, [3, 7, 10]), strict=True))
-    return {**said, **values, "bias": belief.bias, "std": np.sqrt(np.diag(P))}
 
 
 def gammas(phi: Vector) -> tuple[Matrix, Matrix, Matrix]:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ..prediction import Prediction, PredictionJob
     from ..settings import Settings
 
-OnSample = Callable[[Callable[[], dict[str, Any]]], None]
-"""Called after each sample with a function that makes the line to publish of it."""
+OnSample = Callable[[Mapping[str, Any]], None]
+"""Called after each sample with the line to publish of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,5 +101,5 @@ class MethodSettings(SettingsTable):
         """Run over recordings, or a stream, sample by sample; most methods cannot."""
         raise InvalidProject(
             f'{job.project.path}: [method] name = "{self.name}" looks at a whole recording; poinsot track needs '
-            'name = "filter" and links'
+            'name = "filter" and links, or name = "leg-odometry"'
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -150,7 +149,7 @@ class FilterSettings(MethodSettings):
                 with uninterrupted():  # a sample that was processed is published
                     tracked = tracker.update(each.sample, each.recording, each.time)
                     if on_sample is not None:
-                        on_sample(partial(published_line, tracked, tracker))
+                        on_sample(published_line(tracked, tracker))
 
             if not tracker.run(samples, progress=job.progress, stop=job.stop, process=process):
                 status = Status.interrupted
