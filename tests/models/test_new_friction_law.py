@@ -10,8 +10,8 @@ import pytest
 import poinsot
 from poinsot.estimators.linear.semidefinite import SemidefiniteLeastSquares
 from poinsot.exceptions import InvalidProject
-from poinsot.export.export_robot import place_of
 from poinsot.models.friction import LAWS, FrictionLaw, FrictionTerm, ListedLaw, ViscousTerm
+from poinsot.models.friction.listed import term_of
 from poinsot.models.joint_terms import JointTerms
 from poinsot.regression.base_parameters import structural_base
 from poinsot.regression.excitation.problem import Terms
@@ -153,7 +153,8 @@ def test_pages_and_exports_have_words_for_it():
     assert meaning("fs3", "saturating") == "saturating friction"
     assert meaning("fsm3", "saturating_coupling") == "saturating friction of the coupled motor"
     assert family("fsm3", "saturating_coupling") == "Saturating friction"
-    assert place_of("saturating") is None and place_of("viscous") == "damping"
+    assert term_of("saturating").described_as is None
+    assert term_of("viscous").described_as == "damping"
 
 
 def test_a_project_names_it(robot, recorded, tmp_path):
