@@ -63,13 +63,12 @@ class Closure:
     @cached_property
     def closed(self) -> Vector:
         """(n,) positions near `neutral` at which the loops are closed."""
-        found, gap = self._closed(self.robot.joint_positions(self.robot.neutral[None]), np.arange(self._n))
+        found, gap = self._closed(self.robot.joint_positions(self.robot.neutral[None]))
         if not gap[0] <= self.tolerance:
             raise InvalidModel(
                 f"the loops cannot be closed near the neutral configuration: {1e3 * gap[0]:.3g} mm stay open"
             )
-        closed: Vector = found[0]
-        return closed
+        return np.asarray(found[0])
 
     @cached_property
     def tolerance(self) -> float:
@@ -83,7 +82,7 @@ class Closure:
         """Freedoms that follow from the others, in rising order; passive ones where these are enough."""
         # a little off, since a mechanism can be singular where it is drawn
         away = self.closed + np.random.default_rng(0).uniform(-0.1, 0.1, len(self.closed))
-        near, _ = self._closed(away[None], np.arange(len(away)))
+        near, _ = self._closed(away[None])
         # pivoting takes the largest column first
         weights = np.where(self.robot.train.driven, 1.0, 1e6)
         R, order = linalg.qr(
@@ -96,7 +95,7 @@ class Closure:
     @cached_property
     def independent(self) -> np.ndarray:
         """The other freedoms: one equation of motion each."""
-        return np.setdiff1d(np.arange(self._n), self.dependent)
+        return np.setdiff1d(np.arange(self.robot.model.nv), self.dependent)
 
     def jacobian(self, q: Configurations) -> Float[np.ndarray, "T r n"]:
         """J."""
@@ -105,7 +104,7 @@ class Closure:
     def projection(self, q: Configurations) -> Float[np.ndarray, "T n i"]:
         """N, whose columns are the motions that the loops allow."""
         J, d, i = self.jacobian(q), self.dependent, self.independent
-        N = np.zeros((len(q), self._n, len(i)))
+        N = np.zeros((len(q), self.robot.model.nv, len(i)))
         N[:, i] = np.eye(len(i))
         N[:, d] = -_least_squares(J[:, :, d], J[:, :, i])
         return N
@@ -119,9 +118,8 @@ class Closure:
         """
         d, i = self.dependent, self.independent
         given = np.isfinite(positions[:, d]).all()
-        closed = positions.copy() if given else np.tile(self.closed, (len(positions), 1))
-        gap = np.zeros(len(positions))
-        for part in np.arange(1, STEPS + 1) / STEPS if not given else [1.0]:
+        closed, gap = positions.copy() if given else np.tile(self.closed, (len(positions), 1)), np.zeros(0)
+        for part in [1.0] if given else np.arange(1, STEPS + 1) / STEPS:
             closed[:, i] = self.closed[i] + part * (positions[:, i] - self.closed[i])
             closed, gap = self._closed(closed, d)
         return closed, gap
@@ -144,10 +142,10 @@ class Closure:
         self, count: int, rng: np.random.Generator
     ) -> tuple[Configurations, JointSamples, JointSamples]:
         """(count, nq), (count, n), (count, n): closed configurations, speeds and accelerations of order 1."""
-        found = np.empty((0, self._n))
+        found = np.empty((0, self.robot.model.nv))
         for attempt in range(1, MAX_ITERATIONS):
-            drawn = self.closed + rng.uniform(-np.pi, np.pi, (2 * count, self._n)) / attempt
-            tried, gap = self._closed(drawn, np.arange(self._n))
+            drawn = self.closed + rng.uniform(-np.pi, np.pi, (2 * count, self.robot.model.nv)) / attempt
+            tried, gap = self._closed(drawn)
             J_d = self.jacobian(self.robot.configurations(tried))[:, :, self.dependent]
             sizes = np.linalg.svd(J_d, compute_uv=False)
             regular = (gap <= self.tolerance) & (sizes[:, -1] > REGULAR * sizes[:, 0])
@@ -159,10 +157,12 @@ class Closure:
                 "the loops leave their joints nothing regular to move in: look at their points"
             )
         q = self.robot.configurations(found[:count])
-        return q, *self.motion(q, *rng.standard_normal((2, count, self._n)))
+        return q, *self.motion(q, *rng.standard_normal((2, count, self.robot.model.nv)))
 
-    def _closed(self, positions: JointSamples, moved: np.ndarray) -> tuple[JointSamples, Vector]:
-        """Newton's method over these freedoms: positions and the gap that stays [m]."""
+    def _closed(
+        self, positions: JointSamples, moved: np.ndarray | slice = slice(None)
+    ) -> tuple[JointSamples, Vector]:
+        """Newton's method over these freedoms, or all: positions and the gap that stays [m]."""
         positions = positions.copy()
         for _ in range(MAX_ITERATIONS):
             frames = self._frames(self.robot.configurations(positions))
@@ -177,10 +177,6 @@ class Closure:
             positions[:, moved] -= step / np.maximum(1, 2 * np.abs(step).max(axis=1, keepdims=True))
         return positions, np.abs(r).max(axis=1)
 
-    @property
-    def _n(self) -> int:
-        return len(self.robot.joints)
-
     @cached_property
     def _ends(self) -> tuple[np.ndarray, np.ndarray]:
         """(2 L,) joint of the tree and (2 L, 4, 4) T_jf of the frames a and b of each loop."""
@@ -192,7 +188,7 @@ class Closure:
         return np.array(carriers), np.array([frame.placement.homogeneous for frame in frames])
 
     def _frames(self, q: Configurations, v: JointSamples | None = None) -> list[FrameMotion]:
-        still = np.zeros((len(q), self._n))
+        still = np.zeros((len(q), self.robot.model.nv))
         return frame_motions(self.robot.tree, *self._ends, q, still if v is None else v, still, False, True)
 
     @staticmethod

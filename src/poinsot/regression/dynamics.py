@@ -121,11 +121,9 @@ class IdentifiedDynamics:
     ) -> Columns:
         """(T, n) of dense regressors, which would not fit into memory all at once."""
         closure = self.robot.closure
-        if closure is not None:
-            q = closure.positions(q)[0]
+        q = q if closure is None else closure.positions(q)[0]
         q = q if self.robot.floating_base else self.robot.configurations(q)
-        if closure is not None:
-            v, a = closure.motion(q, v, a)
+        v, a = (v, a) if closure is None else closure.motion(q, v, a)
         found = [np.zeros((0, len(self.robot.equations)))]
         for first in range(0, len(q), SAMPLES_AT_ONCE):
             part = slice(first, first + SAMPLES_AT_ONCE)
