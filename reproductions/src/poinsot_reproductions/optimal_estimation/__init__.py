@@ -29,6 +29,8 @@ OPTIMAL_ESTIMATION = PartedCase(
         "rollouts": simulated_in(__name__, "rollouts"),
         "sphere": simulated_in(__name__, "sphere"),
         "arm": simulated_in(__name__, "arm"),
+        "brachiation": simulated_in(__name__, "brachiation"),
+        "backflip": simulated_in(__name__, "backflip"),
         "statistics": simulated_in(__name__, "statistics"),
         "go1-payload": simulated_in(__name__, "go1_payload"),
         "crazyflie": measured_in(__name__, "crazyflie", FLIGHTS),

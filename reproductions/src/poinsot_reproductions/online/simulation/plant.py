@@ -129,6 +129,32 @@ class Ball(Foot):
 
 
 @dataclass(frozen=True)
+class Grip(Foot):
+    """A hand that holds a bar at a point, while `Plant.grasp` has closed it; it can turn about it, pull and push.
+
+    Args:
+        position: (3,) of that point in the body's frame [m].
+    """
+
+    position: tuple[float, float, float]
+
+    size, in_world = 3, True
+
+    @property
+    def centre(self) -> Vector:
+        return np.array(self.position)
+
+    @property
+    def extents(self) -> tuple[float, float]:
+        return 0.0, 0.0
+
+    @property
+    def spheres(self) -> tuple[np.ndarray, float]:
+        """None: a hand that is open touches nothing."""
+        return np.empty((0, 3)), 0.0
+
+
+@dataclass(frozen=True)
 class Slab:
     """A raised rectangle of ground.
 
@@ -311,6 +337,24 @@ class Plant:
             ]
         ).reshape(-1, 3)
 
+    def grasp(self, body: str) -> None:
+        """Hold the grip of a body where it is now."""
+        place = self.model.equality(body).id
+        # a step leaves places of bodies as they were before it
+        mujoco.mj_kinematics(self.model, self.data)
+        k = [sole.body for sole in self.soles].index(body)
+        self.model.eq_data[place, :3] = self.soles[k].centre
+        self.model.eq_data[place, 3:6] = self.feet[k]
+        self.data.eq_active[place] = True
+
+    def release(self, body: str) -> None:
+        """Let the grip of a body go."""
+        self.data.eq_active[self.model.equality(body).id] = False
+
+    def holds(self, body: str) -> bool:
+        """Whether the grip of a body is closed."""
+        return bool(self.data.eq_active[self.model.equality(body).id])
+
     # -- mass --------------------------------------------------------------------------------------------------------
 
     def set_inertial(self, body: str, pi: Vector) -> None:
@@ -417,6 +461,18 @@ def _compile(
             **floor,
         )
     for sole in soles:
+        if isinstance(sole, Grip):
+            spec.add_equality(
+                name=sole.body,
+                type=mujoco.mjtEq.mjEQ_CONNECT,
+                objtype=mujoco.mjtObj.mjOBJ_BODY,
+                name1=sole.body,
+                name2="world",
+                active=False,
+                # as stiff as MuJoCo integrates stably
+                solref=[2 * timestep, 1.0],
+                solimp=[0.9999, 0.9999, 0.001, 0.5, 2.0],
+            )
         centres, radius = sole.spheres
         for centre in centres:
             spec.body(sole.body).add_geom(

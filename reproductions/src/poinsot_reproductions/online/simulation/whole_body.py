@@ -5,8 +5,8 @@
                      f_i in the friction pyramid of its sole, its centre of pressure inside
 
 f_i is the wrench of the ground on a sole, about the sole's centre, in its axes; on a ball it is a force in the world's
-axes. A foot in the air has f_i = 0. What bodies weigh comes from outside at every tick: this is where an estimate
-closes its loop.
+axes. A foot in the air has f_i = 0; a hand that holds a bar has no pyramid. What bodies weigh comes from outside at
+every tick: this is where an estimate closes its loop.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from proxsuite import proxqp
 from poinsot.arrays import Matrix, Vector
 from poinsot.models.articulated import Articulated
 
-from .plant import Foot, described_efforts
+from .plant import Foot, Grip, described_efforts
 from .tasks import Kinematics, Task
 
 FORCE_SCALE = 100.0
@@ -195,6 +195,9 @@ class WholeBodyController:
 
     def _cone_of(self, sole: Foot) -> Matrix:
         """(r, size) rows of a sole's wrench: normal force, then what must not be above 0."""
+        # a hand that holds a bar also pulls
+        if isinstance(sole, Grip):
+            return np.zeros((0, sole.size))
         limits = self.limits
         along, across = (limits.margin * extent for extent in sole.extents)
         # |x| <= reach f_z, for forces along x and y, moments about x, y and z
@@ -216,6 +219,8 @@ class WholeBodyController:
         high = np.concatenate([limit - c[self._base :], np.zeros(len(self._cone))])
         for sole, own in zip(self.soles, self._rows, strict=True):
             rows = slice(len(limit) + own.start, len(limit) + own.stop)
+            if isinstance(sole, Grip):
+                continue
             if _carries(loads, sole):
                 part = 1.0 if loads is None else loads[sole.body]
                 low[rows.start] = self.limits.smallest_force / FORCE_SCALE
