@@ -163,6 +163,8 @@ def test_the_case_has_its_parts():
         "go1-payload",
         "sphere",
         "arm",
+        "brachiation",
+        "backflip",
         "statistics",
         "crazyflie",
     }

@@ -1,8 +1,8 @@
 """Talos swings along monkey bars with an unknown payload (Martinez et al. 2024, video).
 
 It hangs from a bar by both hands, behind it. Something that held it lets go; it swings forward, opens both hands,
-flies, grasps the next bar and swings on, in MuJoCo. A hand holds a bar at a point about which it can turn, three rows of
-force for plant and estimator alike. The legs and the torso sway all along, so that inertia shows.
+flies, grasps the next bar and swings on, in MuJoCo. A hand holds a bar at a point about which it can turn, three rows
+of force for plant and estimator alike. The legs and the torso sway all along, so that inertia shows.
 
     swing    joints follow their posture, hands stay where they are
     flight   hands go to the next bar along a polynomial of fifth order, at rest at both ends
@@ -30,7 +30,7 @@ from ..online.simulation.legged_robot import LeggedRobot, talos
 from ..online.simulation.plant import Grip, Plant
 from ..online.simulation.tasks import FramePose, Posture, Task
 from ..online.simulation.whole_body import WholeBodyController, sole_frame
-from .maneuvers import Director, Maneuver, weighed
+from .maneuvers import Director, Maneuver, critical, weighed
 from .weighing import Stated
 
 PALMS = ("gripper_left_base_link", "gripper_right_base_link")
@@ -45,8 +45,9 @@ BAR_HEIGHT = 2.5
 """[m]"""
 DURATION, HELD = 2.0, 0.4
 """[s]"""
-STIFFNESS, SOFT = 300.0, 100.0
-"""Of joints in swing and flight, and after it has grasped the next bar [1/s^2]; their damping is critical."""
+STIFFNESS, SOFT, RETURN = 300.0, 40.0, 0.6
+"""Of joints in swing and flight, and after it has grasped the next bar [1/s^2], with critical damping; and how long it
+takes back to the posture of the swing [s]."""
 SWAY = {
     "torso_1_joint": (0.2, 1.3),
     **{
@@ -67,8 +68,8 @@ BENT = {
 }
 """Of arms overhead, where the search for the posture begins [rad]."""
 STATED = Stated(
-    torque=0.1, speed=1e-4, doubt=(20.0, 2000.0), closes_above=50.0, acceleration=0.03,
-    node=1, edge=0, unit="base_link",
+    torque=0.5, speed=1e-3, doubt=(5.0, 200.0), closes_above=50.0, acceleration=0.03,
+    node=1, edge=0, settle=50, unit="base_link",
 )  # fmt: skip
 
 
@@ -143,6 +144,7 @@ class Brachiation(Director):
         self.let_go: float | None = None
         self.grasped: float | None = None
         self.bar = plant.feet
+        self.caught = home
 
     def direct(self, time: float) -> tuple[Sequence[Task], Mapping[str, float]]:
         plant, posture = self.plant, self.posture
@@ -157,7 +159,12 @@ class Brachiation(Director):
             for hand in self.hands:
                 plant.grasp(hand)
             posture.stiffness, posture.damping = SOFT, critical(SOFT)
+            self.caught = plant.q[7:]
         posture.q, posture.v = self.home.copy(), np.zeros(len(self.home))
+        if self.grasped is not None:
+            # from the posture in which it caught the bar back to that of the swing
+            s = min((time - self.grasped) / RETURN, 1.0)
+            posture.q += (1 - s) ** 2 * (1 + 2 * s) * (self.caught - self.home)
         grown = min(1.0, 2.0 * time)
         for joint, (amplitude, frequency) in SWAY.items():
             at, omega = plant.robot.joints.index(joint), 2 * np.pi * frequency
@@ -184,11 +191,6 @@ class Brachiation(Director):
             task.placement = pin.SE3(np.eye(3), begin + np.array([way[0], 0.0, 0.0]))
             task.velocity, task.acceleration = np.zeros(6), np.zeros(6)
             task.velocity[0], task.acceleration[0] = way[1:]
-
-
-def critical(stiffness: float) -> float:
-    """Damping [1/s]."""
-    return 2.0 * float(np.sqrt(stiffness))
 
 
 def maneuver() -> Maneuver:

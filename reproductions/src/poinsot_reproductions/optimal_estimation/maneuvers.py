@@ -31,7 +31,7 @@ from ..case import Curves, Reproduction, Say
 from ..online.simulation.legged_robot import LeggedRobot
 from ..online.simulation.plant import Grip, Plant
 from ..online.simulation.tasks import Task
-from ..online.simulation.whole_body import WholeBodyController
+from ..online.simulation.whole_body import ContactLimits, WholeBodyController
 from .robot_sensors import CLEAN, DEFECTS, moved
 from .weighing import Stated, Weighing, quantity_lines, random_box, weigh
 
@@ -39,6 +39,11 @@ PERIOD, STEPS = 1e-3, 2
 """Of controller and recording [s], and time steps of the plant in it."""
 SQUEEZE = 100.0
 """Force of the motor of a closed gripper [N]."""
+FASTEST = 200.0
+"""A joint faster than this has hit something [rad/s]."""
+CONTACT = 2e-3
+"""Time constant of MuJoCo's contacts [s]: a hard floor."""
+LIMITS = ContactLimits(friction=0.5, margin=0.6, largest_force=8000.0)
 BACKPACK = "torso_2_link"
 """The body that carries the payload."""
 MASS = 6.0, 10.0
@@ -118,6 +123,11 @@ class Performed:
     stop_margin: float
 
 
+def critical(stiffness: float) -> float:
+    """Critical damping [1/s] of a stiffness [1/s^2]."""
+    return 2.0 * float(np.sqrt(stiffness))
+
+
 def backpack(rng: np.random.Generator) -> Vector:
     """(10,) pi of the payload in the torso's frame."""
     return random_box(float(rng.uniform(*MASS)), SIZE, PLACE, PLACE_SPREAD, rng)
@@ -134,10 +144,16 @@ def perform(maneuver: Maneuver, load: Vector) -> Performed:
     robot, n = legged.robot, legged.robot.model.nv
     own = robot.inertials[robot.bodies.index(BACKPACK)]
     strong = np.repeat([0.0, np.inf], [6, n - 6])
-    plant = Plant(robot, soles=legged.soles, effort_limits=strong, timestep=PERIOD / STEPS)
+    plant = Plant(
+        robot,
+        soles=legged.soles,
+        effort_limits=strong,
+        timestep=PERIOD / STEPS,
+        contact_time_constant=CONTACT,
+    )
     plant.set_inertial(BACKPACK, own + load)
     plant.reset(legged.home)
-    controller = WholeBodyController(robot, legged.soles, effort_limits=strong)
+    controller = WholeBodyController(robot, legged.soles, effort_limits=strong, limits=LIMITS)
     mean = random_box(float(np.mean(MASS)), SIZE, PLACE, (0.0, 0.0, 0.0), np.random.default_rng(0))
     controller.kinematics.set_bodies({BACKPACK: own + mean})
     controller.kinematics.update(legged.home, np.zeros(n))
@@ -149,6 +165,8 @@ def perform(maneuver: Maneuver, load: Vector) -> Performed:
         director = maneuver.director(plant, controller)
         for k in range(samples):
             q[k], v[k] = plant.q, plant.v
+            if not np.abs(v[k]).max() < FASTEST:
+                raise RuntimeError(f"{maneuver.title}: the robot moves too fast at {k * PERIOD:.3f} s")
             controller.kinematics.update(q[k], v[k])
             tasks, loads = director.direct(k * PERIOD)
             command = controller.solve(tasks, loads)
@@ -161,8 +179,6 @@ def perform(maneuver: Maneuver, load: Vector) -> Performed:
                     for foot, wrench in zip(legged.soles, plant.wrenches().values(), strict=True)
                 ]
             force[k] /= STEPS
-    if not np.isfinite(q).all():
-        raise RuntimeError(f"{maneuver.title}: the simulation is not finite")
     low, high = robot.model.lowerPositionLimit[7:], robot.model.upperPositionLimit[7:]
     margin = float(np.minimum(q[:, 7:] - low, high - q[:, 7:]).min())
     held = round(maneuver.held / PERIOD)

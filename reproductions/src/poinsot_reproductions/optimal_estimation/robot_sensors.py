@@ -144,6 +144,7 @@ def at_nodes(
     *,
     node: int = NODE,
     edge: int = EDGE,
+    settle: int = 0,
     unit: str = IMU,
 ) -> tuple[Recording, Bool[np.ndarray, "K"]]:
     """A recording with a sample at each node, and which nodes are doubtful.
@@ -155,6 +156,7 @@ def at_nodes(
         standing: from when to when the robot stands still, when a gyro reads its bias [s].
         node: samples from one node to the next, an odd number.
         edge: samples at both ends of a stance in which a foot does not count as standing; 0 where a gripper closes.
+        settle: samples after a foot begins to stand that are doubtful too, as its contact comes to rest.
         unit: frame of the inertial unit.
     """
     nodes = np.arange(node, len(readings.time) - node, node)
@@ -173,7 +175,10 @@ def at_nodes(
     closed = stands[nodes]
     # within a node's interval
     surely = binary_erosion(touching, np.ones((2 * max(edge, 1) + 1, 1)), border_value=1)
-    doubtful = binary_dilation((touching & ~surely).any(axis=1), np.ones(2 * node + 1))[nodes]
+    doubtful = binary_dilation((touching & ~surely).any(axis=1), np.ones(2 * node + 1))
+    for closing in np.flatnonzero((stands[1:] & ~stands[:-1]).any(axis=1)):
+        doubtful[closing : closing + 1 + settle] = True
+    doubtful = doubtful[nodes]
     # speeds and accelerations change there within a node
     for moving in (gyro, acceleration):
         moving[doubtful] = np.nan

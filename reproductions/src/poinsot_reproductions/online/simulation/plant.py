@@ -338,22 +338,32 @@ class Plant:
         ).reshape(-1, 3)
 
     def grasp(self, body: str) -> None:
-        """Hold the grip of a body where it is now."""
-        place = self.model.equality(body).id
+        """Hold the grip of a body where it is now.
+
+        Raises:
+            InvalidModel: if the body has none.
+        """
+        place, sole = self._grip(body)
         # a step leaves places of bodies as they were before it
         mujoco.mj_kinematics(self.model, self.data)
-        k = [sole.body for sole in self.soles].index(body)
-        self.model.eq_data[place, :3] = self.soles[k].centre
-        self.model.eq_data[place, 3:6] = self.feet[k]
+        self.model.eq_data[place, :3] = self.soles[sole].centre
+        self.model.eq_data[place, 3:6] = self.feet[sole]
         self.data.eq_active[place] = True
 
     def release(self, body: str) -> None:
         """Let the grip of a body go."""
-        self.data.eq_active[self.model.equality(body).id] = False
+        self.data.eq_active[self._grip(body)[0]] = False
 
     def holds(self, body: str) -> bool:
         """Whether the grip of a body is closed."""
-        return bool(self.data.eq_active[self.model.equality(body).id])
+        return bool(self.data.eq_active[self._grip(body)[0]])
+
+    def _grip(self, body: str) -> tuple[int, int]:
+        """Places of a body's grip among MuJoCo's constraints and among the feet."""
+        grips = {sole.body: k for k, sole in enumerate(self.soles) if isinstance(sole, Grip)}
+        if body not in grips:
+            raise InvalidModel(f"no grip at body {body!r}; there are {listing(grips)}")
+        return int(self.model.equality(body).id), grips[body]
 
     # -- mass --------------------------------------------------------------------------------------------------------
 
