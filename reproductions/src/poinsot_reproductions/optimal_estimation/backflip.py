@@ -34,7 +34,7 @@ from ..online.simulation.legged_robot import talos
 from ..online.simulation.plant import Plant
 from ..online.simulation.tasks import CentreOfMass, FramePose, PitchMomentum, Posture, Task
 from ..online.simulation.whole_body import WholeBodyController, sole_frame
-from .maneuvers import PERIOD, Director, Maneuver, critical, weighed
+from .maneuvers import Director, Maneuver, critical, weighed
 from .weighing import Stated
 
 SOLES = ("left_sole_link", "right_sole_link")
@@ -43,8 +43,8 @@ STANDS, CROUCHES = 0.6, 0.5
 DURATION, STANDING = 2.65, (0.3, 0.6)
 """[s]"""
 STATED = Stated(
-    torque=0.5, speed=1e-3, doubt=(5.0, 200.0), closes_above=50.0, acceleration=0.03,
-    node=1, edge=0, settle=50, unit="base_link",
+    torque=0.1, speed=3e-4, doubt=(10.0, 1e4), closes_above=50.0, acceleration=0.03,
+    node=1, edge=0, unsteady=(60, 35), unit="base_link",
 )  # fmt: skip
 
 
@@ -135,7 +135,7 @@ class Backflip(Director):
         self.centre.position = self.above.copy()
         self.momentum = PitchMomentum(50.0, 100.0)
         self.holding = [
-            FramePose(sole_frame(sole), 0.0, 30.0, 1000.0, placement=self._placement(sole_frame(sole)))
+            FramePose(sole_frame(sole), 0.0, 100.0, 1000.0, placement=self._placement(sole_frame(sole)))
             for sole in plant.soles
         ]
         self.reaching = [FramePose(sole_frame(sole), 600.0, critical(600.0), 300.0) for sole in plant.soles]
@@ -143,7 +143,7 @@ class Backflip(Director):
         self.closed = {sole.body: 1.0 for sole in plant.soles}
         self.open = {sole.body: 0.0 for sole in plant.soles}
         self.phase = self._crouch
-        self.angle = self.tuck = 0.0
+        self.angle = self.tuck = self.before = 0.0
         self.took_off = self.lands = 0.0
         self.from_ = self.standing
 
@@ -152,7 +152,9 @@ class Backflip(Director):
         pitch = np.arctan2(-R[2, 0], R[0, 0])
         # without jumps at half a turn
         self.angle += (pitch - self.angle + np.pi) % (2 * np.pi) - np.pi
-        return self.phase(time)
+        asked = self.phase(time)
+        self.before = time
+        return asked
 
     def _crouch(self, time: float) -> tuple[Sequence[Task], Mapping[str, float]]:
         if time >= STANDS + CROUCHES:
@@ -191,7 +193,7 @@ class Backflip(Director):
         L, inertia = kinematics.data.hg.angular[1], kinematics.data.Ig.inertia[1, 1]
         to_turn = PLAN.lean - 2 * np.pi - self.angle - PLAN.after * L
         too_slow = abs(to_turn / (left - PLAN.opening)) - abs(L / inertia)
-        self.tuck = float(np.clip(self.tuck + PERIOD * PLAN.tucking * too_slow, 0.0, 1.0))
+        self.tuck = float(np.clip(self.tuck + (time - self.before) * PLAN.tucking * too_slow, 0.0, 1.0))
         to = self.standing + self.tuck * (self.tucked - self.standing)
         begun = min((time - self.took_off) / 0.1, 1.0)
         self._go(self.from_ + begun * (to - self.from_), PLAN.stiffness[0])

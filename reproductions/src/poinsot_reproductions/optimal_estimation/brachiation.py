@@ -68,8 +68,8 @@ BENT = {
 }
 """Of arms overhead, where the search for the posture begins [rad]."""
 STATED = Stated(
-    torque=0.5, speed=1e-3, doubt=(5.0, 200.0), closes_above=50.0, acceleration=0.03,
-    node=1, edge=0, settle=50, unit="base_link",
+    torque=0.1, speed=3e-4, doubt=(10.0, 1e4), closes_above=50.0, acceleration=0.03,
+    node=1, edge=0, unsteady=(50, 0), unit="base_link",
 )  # fmt: skip
 
 

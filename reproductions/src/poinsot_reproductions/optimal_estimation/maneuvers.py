@@ -35,14 +35,16 @@ from ..online.simulation.whole_body import ContactLimits, WholeBodyController
 from .robot_sensors import CLEAN, DEFECTS, moved
 from .weighing import Stated, Weighing, quantity_lines, random_box, weigh
 
-PERIOD, STEPS = 1e-3, 2
-"""Of controller and recording [s], and time steps of the plant in it."""
+PERIOD, STEPS, CONTROL_STEPS = 1e-3, 4, 2
+"""Of the recording [s], and time steps of the plant in it and in a step of the controller."""
 SQUEEZE = 100.0
 """Force of the motor of a closed gripper [N]."""
 FASTEST = 200.0
 """A joint faster than this has hit something [rad/s]."""
-CONTACT = 2e-3
+CONTACT = 1e-3
 """Time constant of MuJoCo's contacts [s]: a hard floor."""
+EVEN = 100.0
+"""Weight of wrenches over the usual one: feet that share a load unevenly take turns, and rattle."""
 LIMITS = ContactLimits(friction=0.5, margin=0.6, largest_force=8000.0)
 BACKPACK = "torso_2_link"
 """The body that carries the payload."""
@@ -108,9 +110,9 @@ class Performed:
     Args:
         time: (S,) [s].
         q, v: (S, nq), (S, n) its states.
-        tau: (S, n) efforts in the millisecond from each.
+        tau: (S, n) mean efforts in the millisecond from each.
         force: (S, feet) of each contact [N].
-        unsolved: at how many samples the controller had no solution.
+        unsolved: how often the controller had no solution.
         stop_margin: smallest distance of a joint to the end of its range [rad].
     """
 
@@ -153,7 +155,9 @@ def perform(maneuver: Maneuver, load: Vector) -> Performed:
     )
     plant.set_inertial(BACKPACK, own + load)
     plant.reset(legged.home)
-    controller = WholeBodyController(robot, legged.soles, effort_limits=strong, limits=LIMITS)
+    controller = WholeBodyController(
+        robot, legged.soles, effort_limits=strong, limits=LIMITS, wrench_weight=EVEN
+    )
     mean = random_box(float(np.mean(MASS)), SIZE, PLACE, (0.0, 0.0, 0.0), np.random.default_rng(0))
     controller.kinematics.set_bodies({BACKPACK: own + mean})
     controller.kinematics.update(legged.home, np.zeros(n))
@@ -167,18 +171,19 @@ def perform(maneuver: Maneuver, load: Vector) -> Performed:
             q[k], v[k] = plant.q, plant.v
             if not np.abs(v[k]).max() < FASTEST:
                 raise RuntimeError(f"{maneuver.title}: the robot moves too fast at {k * PERIOD:.3f} s")
-            controller.kinematics.update(q[k], v[k])
-            tasks, loads = director.direct(k * PERIOD)
-            command = controller.solve(tasks, loads)
-            unsolved += not command.solved
-            tau[k], force[k] = command.tau, 0.0
-            for _ in range(STEPS):
+            tau[k] = force[k] = 0.0
+            for step in range(STEPS):
+                if step % CONTROL_STEPS == 0:
+                    controller.kinematics.update(plant.q, plant.v)
+                    tasks, loads = director.direct(PERIOD * (k + step / STEPS))
+                    command = controller.solve(tasks, loads)
+                    unsolved += not command.solved
                 plant.step(command.tau)
+                tau[k] += command.tau / STEPS
                 force[k] += [
-                    SQUEEZE * plant.holds(foot.body) if isinstance(foot, Grip) else wrench[2]
+                    (SQUEEZE * plant.holds(foot.body) if isinstance(foot, Grip) else wrench[2]) / STEPS
                     for foot, wrench in zip(legged.soles, plant.wrenches().values(), strict=True)
                 ]
-            force[k] /= STEPS
     low, high = robot.model.lowerPositionLimit[7:], robot.model.upperPositionLimit[7:]
     margin = float(np.minimum(q[:, 7:] - low, high - q[:, 7:]).min())
     held = round(maneuver.held / PERIOD)

@@ -144,7 +144,7 @@ def at_nodes(
     *,
     node: int = NODE,
     edge: int = EDGE,
-    settle: int = 0,
+    unsteady: tuple[int, int] = (0, 0),
     unit: str = IMU,
 ) -> tuple[Recording, Bool[np.ndarray, "K"]]:
     """A recording with a sample at each node, and which nodes are doubtful.
@@ -156,7 +156,7 @@ def at_nodes(
         standing: from when to when the robot stands still, when a gyro reads its bias [s].
         node: samples from one node to the next, an odd number.
         edge: samples at both ends of a stance in which a foot does not count as standing; 0 where a gripper closes.
-        settle: samples after a foot begins to stand that are doubtful too, as its contact comes to rest.
+        unsteady: samples after a foot begins to stand, and before it ceases to, that are doubtful too.
         unit: frame of the inertial unit.
     """
     nodes = np.arange(node, len(readings.time) - node, node)
@@ -176,8 +176,9 @@ def at_nodes(
     # within a node's interval
     surely = binary_erosion(touching, np.ones((2 * max(edge, 1) + 1, 1)), border_value=1)
     doubtful = binary_dilation((touching & ~surely).any(axis=1), np.ones(2 * node + 1))
-    for closing in np.flatnonzero((stands[1:] & ~stands[:-1]).any(axis=1)):
-        doubtful[closing : closing + 1 + settle] = True
+    for change in np.flatnonzero((stands[1:] != stands[:-1]).any(axis=1)):
+        doubtful[change : change + 1 + unsteady[0] * (stands[change + 1] & ~stands[change]).any()] = True
+        doubtful[change + 1 - unsteady[1] * (stands[change] & ~stands[change + 1]).any() : change + 1] = True
     doubtful = doubtful[nodes]
     # speeds and accelerations change there within a node
     for moving in (gyro, acceleration):

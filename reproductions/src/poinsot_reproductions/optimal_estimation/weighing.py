@@ -57,7 +57,7 @@ class Stated:
         torque: [N m]. speed: of the change of speeds in a step that the model lacks [m/s], [rad/s].
         doubt: how many times as large torques' and speeds' are where a contact comes to rest or leaves.
         closes_above: mean normal force of a contact that is closed [N].
-        node, edge, settle, unit: of `at_nodes`.
+        node, edge, unsteady, unit: of `at_nodes`.
     """
 
     torque: float
@@ -68,7 +68,7 @@ class Stated:
     acceleration: float = 0.0
     node: int = NODE
     edge: int = EDGE
-    settle: int = 0
+    unsteady: tuple[int, int] = (0, 0)
     unit: str = IMU
 
     def noise(self, quality: SensorQuality, samples: int) -> MotionNoise:
@@ -220,7 +220,7 @@ def _estimated(
     """The body's parameters and the motion."""
     recording, doubtful = at_nodes(
         readings, robot.joints, [contact.frame for contact in contacts], stated.closes_above, standing,
-        node=stated.node, edge=stated.edge, settle=stated.settle, unit=stated.unit,
+        node=stated.node, edge=stated.edge, unsteady=stated.unsteady, unit=stated.unit,
     )  # fmt: skip
     kept = recording.time >= begins
     recording, doubtful = recording.between(begins, np.inf), doubtful[kept]

@@ -86,6 +86,7 @@ class WholeBodyController:
         effort_limits: (n,); None: the description's.
         limits: of every sole.
         frames: further frames that tasks name: name -> (body, position in its frame).
+        wrench_weight: by which the weight of wrenches is multiplied; more shares the load more evenly.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class WholeBodyController:
         effort_limits: Vector | None = None,
         limits: ContactLimits | None = None,
         frames: Mapping[str, tuple[str, Vector]] | None = None,
+        wrench_weight: float = 1.0,
     ):
         self.robot, self.soles = robot, tuple(soles)
         self.effort_limits = described_efforts(robot) if effort_limits is None else effort_limits
@@ -121,7 +123,7 @@ class WholeBodyController:
         self._before: tuple[Vector, ...] = ()
         self._tau = np.zeros(n)
         self._regularization = np.concatenate(
-            [np.full(n, 1e-5), *(WRENCH_WEIGHTS[: sole.size] for sole in self.soles)]
+            [np.full(n, 1e-5), *(wrench_weight * WRENCH_WEIGHTS[: sole.size] for sole in self.soles)]
         )
 
     def __call__(
