@@ -35,17 +35,14 @@ from ..online.simulation.plant import Plant
 from ..online.simulation.tasks import CentreOfMass, FramePose, PitchMomentum, Posture, Task
 from ..online.simulation.whole_body import WholeBodyController, sole_frame
 from .maneuvers import Director, Maneuver, critical, weighed
-from .weighing import Stated
 
 SOLES = ("left_sole_link", "right_sole_link")
 STANDS, CROUCHES = 0.6, 0.5
 """How long it stands, and then takes to crouch [s]."""
 DURATION, STANDING = 2.65, (0.3, 0.6)
 """[s]"""
-STATED = Stated(
-    torque=0.1, speed=3e-4, doubt=(10.0, 1e4), closes_above=50.0, acceleration=0.03,
-    node=1, edge=0, unsteady=(60, 35), unit="base_link",
-)  # fmt: skip
+UNSTEADY = 60, 35
+"""Samples after a contact closes, and before it opens, that are doubtful."""
 
 
 @dataclass(frozen=True)
@@ -266,7 +263,7 @@ def maneuver() -> Maneuver:
         0.0,
         STANDING,
         STANDING[0],
-        STATED,
+        UNSTEADY,
         NOTES,
     )
 

@@ -31,7 +31,6 @@ from ..online.simulation.plant import Grip, Plant
 from ..online.simulation.tasks import FramePose, Posture, Task
 from ..online.simulation.whole_body import WholeBodyController, sole_frame
 from .maneuvers import Director, Maneuver, critical, weighed
-from .weighing import Stated
 
 PALMS = ("gripper_left_base_link", "gripper_right_base_link")
 """Frames at the palms, where hands hold a bar."""
@@ -67,10 +66,8 @@ BENT = {
     **{f"arm_{side}_7_joint": 0.0 for side in ("left", "right")},
 }
 """Of arms overhead, where the search for the posture begins [rad]."""
-STATED = Stated(
-    torque=0.1, speed=3e-4, doubt=(10.0, 1e4), closes_above=50.0, acceleration=0.03,
-    node=1, edge=0, unsteady=(50, 0), unit="base_link",
-)  # fmt: skip
+UNSTEADY = 50, 0
+"""Samples after a contact closes, and before it opens, that are doubtful."""
 
 
 def hanging() -> LeggedRobot:
@@ -204,7 +201,7 @@ def maneuver() -> Maneuver:
         HELD,
         (0.0, HELD),
         HELD,
-        STATED,
+        UNSTEADY,
         NOTES,
     )
 

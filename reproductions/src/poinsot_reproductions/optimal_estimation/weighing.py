@@ -10,7 +10,8 @@ at a node:
                         constant errors c count as white ones of c sqrt(N) would, N readings: the mean has the std c
     torque, speeds      as stated; of a node at which a contact comes to rest or leaves, `doubt` times as much
 
-A delay is not corrected; the estimate with commands as late as sensors may be says how far it may be off.
+A delay is not corrected; the estimate with commands as late as sensors may be says how far it may be off. So may nodes
+that are further apart, as a semi-implicit step errs in proportion to its duration where a motion is fast.
 """
 
 from __future__ import annotations
@@ -121,13 +122,13 @@ class Weighing:
     Args:
         estimate: of the ten parameters and the motion.
         own: (10,) of the body without payload. load: (10,) of the payload.
-        delayed: the estimate if sensors are late by as much as they may be; None: they are not.
+        others: the same under other assumptions: sensors as late as they may be, nodes further apart.
     """
 
     estimate: Estimate
     own: Vector
     load: Vector
-    delayed: Estimate | None = None
+    others: tuple[Estimate, ...] = ()
 
     @property
     def pi(self) -> Vector:
@@ -146,7 +147,7 @@ class Weighing:
     def quantities(self, payload: bool = False) -> dict[str, dict[str, Any]]:
         """Mass, centre of mass and inertia about it: truth, estimate and standard deviation.
 
-        What a delay may change is part of the standard deviation.
+        What other assumptions change is part of the standard deviation.
 
         Args:
             payload: of the payload alone; otherwise of the body with it.
@@ -156,8 +157,8 @@ class Weighing:
         covariance = np.asarray(self.estimate.covariance)[:10, :10]
         std = np.sqrt(np.einsum("ij, jk, ik -> i", slopes, covariance, slopes))
         true, ours = physical(self.own + self.load - known), physical(self.pi - known)
-        if self.delayed is not None:
-            std = np.hypot(std, physical(np.array(self.delayed.values[:10]) - known) - ours)
+        for other in self.others:
+            std = np.hypot(std, physical(np.array(other.values[:10]) - known) - ours)
         return {
             name: {
                 "truth": float(true[k]),
@@ -180,6 +181,7 @@ def weigh(
     standing: tuple[float, float],
     begins: float,
     rng: np.random.Generator,
+    coarser: Stated | None = None,
 ) -> Weighing:
     """Estimate a body and its payload from what sensors read of a motion.
 
@@ -193,18 +195,22 @@ def weigh(
         standing: from when to when the robot is still, when a gyro reads its bias [s].
         begins: what is before is left out [s].
         rng: of the sensors' noise.
+        coarser: the same with nodes further apart, to compare with; None: nothing is.
     """
     readings = read(motion, quality, rng)
     own = robot.inertials[robot.bodies.index(body)]
-    estimate = _estimated(robot, body, readings, quality, contacts, stated, standing, begins)
-    if not quality.delay:
-        return Weighing(estimate, own, load)
-    commands = readings.torque.copy()
-    commands[quality.delay :] = readings.torque[: -quality.delay]
-    late = replace(readings, torque=commands)
-    return Weighing(
-        estimate, own, load, _estimated(robot, body, late, quality, contacts, stated, standing, begins)
-    )
+
+    def estimated(readings: Moved, stated: Stated) -> Estimate:
+        return _estimated(robot, body, readings, quality, contacts, stated, standing, begins)
+
+    others = []
+    if quality.delay:
+        commands = readings.torque.copy()
+        commands[quality.delay :] = readings.torque[: -quality.delay]
+        others.append(estimated(replace(readings, torque=commands), stated))
+    if coarser is not None:
+        others.append(estimated(readings, coarser))
+    return Weighing(estimated(readings, stated), own, load, tuple(others))
 
 
 def _estimated(
