@@ -7,7 +7,9 @@ rollouts            Table I: single shooting, feasibility-driven, multiple shoot
 sphere              the singularity of a chart at equal principal moments
 arm                 an unknown object in the gripper of a legged robot
 statistics          errors against the covariance of the estimate, over many recordings
-go1_payload         Figs. 4 and 5: a quadruped walks with an unknown payload; go1_walk, robot_sensors
+go1_payload         Figs. 4 and 5: a quadruped walks with an unknown payload; go1_walk, robot_sensors, weighing
+brachiation         a humanoid swings along monkey bars with an unknown payload; maneuvers
+backflip            a humanoid turns over backward with an unknown backpack
 
 Nothing of a case is imported before it runs.
 """

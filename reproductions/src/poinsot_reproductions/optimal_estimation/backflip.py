@@ -19,7 +19,7 @@ payloads. Its jump is about two metres high, and motors are several times as str
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,9 +32,9 @@ from poinsot.models.contacts import SurfaceContact
 from ..case import Reproduction, Say
 from ..online.simulation.legged_robot import talos
 from ..online.simulation.plant import Plant
-from ..online.simulation.tasks import CentreOfMass, FramePose, PitchMomentum, Posture, Task
+from ..online.simulation.tasks import CentreOfMass, FramePose, PitchMomentum, Posture
 from ..online.simulation.whole_body import WholeBodyController, sole_frame
-from .maneuvers import Director, Maneuver, critical, weighed
+from .maneuvers import Director, Maneuver, Wanted, critical, weighed
 
 SOLES = ("left_sole_link", "right_sole_link")
 STANDS, CROUCHES = 0.6, 0.5
@@ -90,7 +90,7 @@ PLAN = Plan(
 
 def _both(arm: Mapping[int, float], leg: Mapping[int, float]) -> dict[str, float]:
     """Joint -> position [rad] of both sides, by the joints' numbers on the left."""
-    found = {}
+    found: dict[str, float] = {}
     for side, sign in (("left", 1.0), ("right", -1.0)):
         # a turn about x or z is mirrored, one about y is not
         found |= {f"arm_{side}_{k}_joint": q if k == 4 else sign * q for k, q in arm.items()}
@@ -139,23 +139,24 @@ class Backflip(Director):
         self.aside = [task.placement.translation[1] for task in self.holding]
         self.closed = {sole.body: 1.0 for sole in plant.soles}
         self.open = {sole.body: 0.0 for sole in plant.soles}
-        self.phase = self._crouch
+        # functions and not methods of this object, which would refer to itself
+        self.phase: Callable[[Backflip, float], Wanted] = Backflip._crouch
         self.angle = self.tuck = self.before = 0.0
         self.took_off = self.lands = 0.0
         self.from_ = self.standing
 
-    def direct(self, time: float) -> tuple[Sequence[Task], Mapping[str, float]]:
+    def direct(self, time: float) -> Wanted:
         R = pin.Quaternion(self.controller.kinematics.q[3:7]).toRotationMatrix()
         pitch = np.arctan2(-R[2, 0], R[0, 0])
         # without jumps at half a turn
         self.angle += (pitch - self.angle + np.pi) % (2 * np.pi) - np.pi
-        asked = self.phase(time)
+        asked = self.phase(self, time)
         self.before = time
         return asked
 
-    def _crouch(self, time: float) -> tuple[Sequence[Task], Mapping[str, float]]:
+    def _crouch(self, time: float) -> Wanted:
         if time >= STANDS + CROUCHES:
-            self.phase = self._push
+            self.phase = Backflip._push
             return self._push(time)
         s = float(np.clip((time - STANDS) / CROUCHES, 0.0, 1.0))
         down = s**2 * (3 - 2 * s)
@@ -164,11 +165,11 @@ class Backflip(Director):
         self.centre.position = self.above + np.array([-PLAN.back * down, 0.0])
         return [self.posture, self.height, self.turning, self.centre, *self.holding], self.closed
 
-    def _push(self, time: float) -> tuple[Sequence[Task], Mapping[str, float]]:
+    def _push(self, time: float) -> Wanted:
         since, kinematics = time - STANDS - CROUCHES, self.controller.kinematics
         carried = sum(wrench[2] for wrench in self.plant.wrenches().values())
         if (since > 0.05 and carried < 20.0) or since >= PLAN.push or kinematics.q[7 + self.knee] < PLAN.knee:
-            self.phase, self.took_off, self.from_ = self._tuck, time, kinematics.q[7:].copy()
+            self.phase, self.took_off, self.from_ = Backflip._tuck, time, kinematics.q[7:].copy()
             v, fall = kinematics.data.vcom[0][2], kinematics.centre_of_mass[2] - PLAN.height
             self.lands = time + (v + np.sqrt(v**2 + 2 * 9.81 * fall)) / 9.81
             return self._tuck(time)
@@ -181,10 +182,10 @@ class Backflip(Director):
         tasks = [self.posture, self.height, self.sideways, self.centre, self.momentum, *self.holding]
         return tasks, self.closed
 
-    def _tuck(self, time: float) -> tuple[Sequence[Task], Mapping[str, float]]:
+    def _tuck(self, time: float) -> Wanted:
         kinematics, left = self.controller.kinematics, self.lands - time
         if left <= PLAN.opening:
-            self.phase = self._opening
+            self.phase = Backflip._opening
             return self._opening(time)
         pin.ccrba(kinematics.model, kinematics.data, kinematics.q, kinematics.v)
         L, inertia = kinematics.data.hg.angular[1], kinematics.data.Ig.inertia[1, 1]
@@ -196,14 +197,14 @@ class Backflip(Director):
         self._go(self.from_ + begun * (to - self.from_), PLAN.stiffness[0])
         return [self.posture], self.open
 
-    def _opening(self, time: float) -> tuple[Sequence[Task], Mapping[str, float]]:
+    def _opening(self, time: float) -> Wanted:
         if abs(self.angle + 2 * np.pi) < PLAN.near or time > self.lands:
-            self.phase = self._reach
+            self.phase = Backflip._reach
             return self._reach(time)
         self._go(self.landing, PLAN.stiffness[1])
         return [self.posture], self.open
 
-    def _reach(self, time: float) -> tuple[Sequence[Task], Mapping[str, float]]:
+    def _reach(self, time: float) -> Wanted:
         kinematics = self.controller.kinematics
         centre, v = kinematics.centre_of_mass, kinematics.data.vcom[0]
         self._go(self.landing, 200.0, self.weight)
@@ -222,7 +223,7 @@ class Backflip(Director):
 
     def _touch_down(self) -> None:
         """Set the references of landing."""
-        self.phase = self._land
+        self.phase = Backflip._land
         for task in self.holding:
             task.placement = self._placement(task.frame)
         self.centre = CentreOfMass(30.0, 11.0, 100.0)
@@ -231,7 +232,7 @@ class Backflip(Director):
         place = pin.SE3(np.eye(3), np.array([0.0, 0.0, 0.85]))
         self.height = FramePose("base_link", 100.0, 22.0, 100.0, (2,), place)
 
-    def _land(self, time: float) -> tuple[Sequence[Task], Mapping[str, float]]:
+    def _land(self, time: float) -> Wanted:
         return [self.posture, self.height, self.turning, self.centre, *self.holding], self.closed
 
     def _go(self, to: Vector, stiffness: float, weight: Vector | float = 1.0) -> None:

@@ -15,7 +15,6 @@ next bar when they grasp it, the largest effort, and the smallest distance of jo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,9 +27,9 @@ from poinsot.models.contacts import PointContact
 from ..case import Reproduction, Say
 from ..online.simulation.legged_robot import LeggedRobot, talos
 from ..online.simulation.plant import Grip, Plant
-from ..online.simulation.tasks import FramePose, Posture, Task
+from ..online.simulation.tasks import FramePose, Posture
 from ..online.simulation.whole_body import WholeBodyController, sole_frame
-from .maneuvers import Director, Maneuver, critical, weighed
+from .maneuvers import Director, Maneuver, Wanted, critical, weighed
 
 PALMS = ("gripper_left_base_link", "gripper_right_base_link")
 """Frames at the palms, where hands hold a bar."""
@@ -143,7 +142,7 @@ class Brachiation(Director):
         self.bar = plant.feet
         self.caught = home
 
-    def direct(self, time: float) -> tuple[Sequence[Task], Mapping[str, float]]:
+    def direct(self, time: float) -> Wanted:
         plant, posture = self.plant, self.posture
         x, _, z = self.controller.kinematics.centre_of_mass - self.bar.mean(axis=0)
         if self.let_go is None and np.arctan2(x, -z) > LETS_GO:

@@ -45,9 +45,11 @@ FINE = Stated(
     node=1, edge=0, unit="base_link",
 )  # fmt: skip
 COARSE, COARSER = replace(FINE, speed=1e-3, node=3), replace(FINE, speed=1.7e-3, node=5)
-"""What the estimator is told, with a node at each millisecond, at each third or each fifth one. Torques have the noise that they
-have; commands that were stated worse would let the estimate follow the noise of encoders, which is cheapest for bodies
-without inertia. Where a contact is doubtful, speeds change as they will."""
+"""What the estimator is told, with a node at each millisecond, at each third or each fifth one.
+
+Torques have the noise that they have; commands that were stated worse would let the estimate follow the noise of
+encoders, which is cheapest for bodies without inertia. Where a contact is doubtful, speeds change as they will.
+"""
 FASTEST = 200.0
 """A joint faster than this has hit something [rad/s]."""
 CONTACT = 1e-3
@@ -62,6 +64,9 @@ MASS = 6.0, 10.0
 SIZE, PLACE, PLACE_SPREAD = (0.2, 0.3, 0.35), (-0.2, 0.0, 0.15), (0.03, 0.03, 0.05)
 """Of its box on the back [m], and of its centre in the torso's frame, and by how much it is another each time [m]."""
 
+Wanted = tuple[Sequence[Task], Mapping[str, float]]
+"""Tasks, and foot or hand -> part of the largest force that it may carry; 0: it is open."""
+
 
 class Director(ABC):
     """What a robot is to do, at each millisecond of a motion.
@@ -75,8 +80,8 @@ class Director(ABC):
         self.plant, self.controller = plant, controller
 
     @abstractmethod
-    def direct(self, time: float) -> tuple[Sequence[Task], Mapping[str, float]]:
-        """What is wanted, and the part of the largest force that each foot or hand may carry; 0: it is open.
+    def direct(self, time: float) -> Wanted:
+        """What is wanted at a time.
 
         Args:
             time: since the beginning [s].
