@@ -166,6 +166,8 @@ def test_the_case_has_its_parts():
         "moving-horizon",
         "sphere",
         "arm",
+        "brachiation",
+        "backflip",
         "statistics",
         "crazyflie",
     }

@@ -7,10 +7,12 @@ rollouts            Table I: single shooting, feasibility-driven, multiple shoot
 sphere              the singularity of a chart at equal principal moments
 arm                 an unknown object in the gripper of a legged robot
 statistics          errors against the covariance of the estimate, over many recordings
-go1_payload         Figs. 4 and 5: a quadruped walks with an unknown payload; go1_walk, robot_sensors
 jump                a quadruped jumps and is localized, beside a Kalman filter; go1_jump, localization
 loops               mechanisms with closed loops: a five-bar, a leg whose tarsus is turned by a rod
 moving_horizon      the payload is put on in mid-walk, and weighed sample by sample; horizon
+go1_payload         Figs. 4 and 5: a quadruped walks with an unknown payload; go1_walk, robot_sensors, weighing
+brachiation         a humanoid swings along monkey bars with an unknown payload; maneuvers
+backflip            a humanoid turns over backward with an unknown backpack
 
 Nothing of a case is imported before it runs.
 """
@@ -32,6 +34,8 @@ OPTIMAL_ESTIMATION = PartedCase(
         "rollouts": simulated_in(__name__, "rollouts"),
         "sphere": simulated_in(__name__, "sphere"),
         "arm": simulated_in(__name__, "arm"),
+        "brachiation": simulated_in(__name__, "brachiation"),
+        "backflip": simulated_in(__name__, "backflip"),
         "statistics": simulated_in(__name__, "statistics"),
         "go1-payload": simulated_in(__name__, "go1_payload"),
         "jump": simulated_in(__name__, "jump"),

@@ -12,11 +12,9 @@ from functools import partial
 
 import numpy as np
 from jaxtyping import Float
-from scipy.spatial.transform import Rotation
 
 from poinsot.arrays import Times, Vector
 from poinsot.estimators.online.belief import Tick
-from poinsot.inertia.parameters import from_pseudo_inertia
 
 from ..online.simulation.closed_loop import FixedModel, Gains, Scenario, Trace, simulate
 from ..online.simulation.gait import Stepping, Stride
@@ -24,6 +22,7 @@ from ..online.simulation.legged_robot import LeggedRobot, go1
 from ..online.simulation.loads import Attached
 from ..online.simulation.measurements import StateSensors
 from ..online.simulation.whole_body import ContactLimits
+from .weighing import random_box
 
 TRUNK = "base"
 """The link of the description that trunk and payload are part of."""
@@ -33,8 +32,6 @@ SIZE = 0.24, 0.16, 0.10
 """Of the box on the trunk [m], up to 20 % different in each direction."""
 PLACE, PLACE_SPREAD = (0.02, 0.0, 0.11), (0.03, 0.02, 0.01)
 """Of its centre in the trunk's frame, and by how much it is another each time [m]."""
-TURNED = 0.3
-"""Standard deviation of a rotation vector of the box [rad]."""
 
 DURATION = 14.0
 """[s]"""
@@ -74,15 +71,7 @@ def sway(time: float) -> tuple[Vector, Vector, Vector]:
 
 def payload(rng: np.random.Generator) -> Vector:
     """(10,) pi of a box on the trunk, in the trunk's frame: another place, size and orientation each time."""
-    half = np.array(SIZE) * rng.uniform(0.8, 1.2, 3) / 2
-    centre = np.array(PLACE) + np.array(PLACE_SPREAD) * rng.uniform(-1.0, 1.0, 3)
-    R = Rotation.from_rotvec(TURNED * rng.standard_normal(3)).as_matrix()
-    J = np.empty((4, 4))
-    # second moments of a box about its centre, m half^2 / 3 along its own axes
-    J[:3, :3] = PAYLOAD_MASS * (R @ np.diag(half**2 / 3) @ R.T + np.outer(centre, centre))
-    J[:3, 3] = J[3, :3] = PAYLOAD_MASS * centre
-    J[3, 3] = PAYLOAD_MASS
-    return from_pseudo_inertia(J)
+    return random_box(PAYLOAD_MASS, SIZE, PLACE, PLACE_SPREAD, rng)
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ from poinsot.recording import Recording
 from .sensor_defects import USUAL, Defects
 
 NODE = 7
-"""Samples from one node to the next, an odd number, so that means are centred."""
+"""Samples from one node to the next of a walk, an odd number, so that means are centred."""
 EDGE = 25
 """Samples at both ends of a stance in which a foot comes to rest, or leaves it: it does not count as standing."""
 IMU = "imu_link"
@@ -141,7 +141,11 @@ def at_nodes(
     feet: Sequence[str],
     closes_above: float,
     standing: tuple[float, float],
+    *,
+    node: int = NODE,
     edge: int = EDGE,
+    unsteady: tuple[int, int] = (0, 0),
+    unit: str = IMU,
 ) -> tuple[Recording, Bool[np.ndarray, "K"]]:
     """A recording with a sample at each node, and which nodes are doubtful.
 
@@ -150,24 +154,32 @@ def at_nodes(
         joints, feet: their names.
         closes_above: normal force above which a foot is taken to stand; it is in the air again below half of it [N].
         standing: from when to when the robot stands still, when a gyro reads its bias [s].
-        edge: samples at both ends of a stance in which a foot does not count as standing.
+        node: samples from one node to the next, an odd number.
+        edge: samples at both ends of a stance in which a foot does not count as standing; 0 where a gripper closes.
+        unsteady: samples after a foot begins to stand, and before it ceases to, that are doubtful too.
+        unit: frame of the inertial unit.
     """
-    nodes = np.arange(NODE, len(readings.time) - NODE, NODE)
+    nodes = np.arange(node, len(readings.time) - node, node)
     still = (readings.time >= standing[0]) & (readings.time < standing[1])
-    q, before = readings.joints[nodes], readings.joints[nodes - NODE]
-    dt = NODE * float(readings.time[1] - readings.time[0])
-    triangle = 1.0 - np.abs(np.arange(-NODE + 1, NODE)) / NODE
+    q, before = readings.joints[nodes], readings.joints[nodes - node]
+    dt = node * float(readings.time[1] - readings.time[0])
+    triangle = 1.0 - np.abs(np.arange(-node + 1, node)) / node
     orientation = readings.orientation[nodes]
     # the mean over the interval before a node; a sample is that of its own millisecond
-    gyro = _about(readings.gyro - np.nanmean(readings.gyro[still], axis=0), nodes - NODE // 2, np.ones(NODE))
+    gyro = _about(readings.gyro - np.nanmean(readings.gyro[still], axis=0), nodes - node // 2, np.ones(node))
     # an effort or acceleration is that from its sample to the next, half a sample later
     torque = _about(readings.torque, nodes, triangle)
     acceleration = _about(readings.acceleration, nodes, triangle)
-    touching = _closed(readings.force, closes_above)
+    touching = _closed(readings.force, closes_above, node)
     stands = binary_erosion(touching, np.ones((2 * edge + 1, 1)), border_value=1)
     closed = stands[nodes]
     # within a node's interval
-    doubtful = binary_dilation((touching & ~stands).any(axis=1), np.ones(2 * NODE + 1))[nodes]
+    surely = binary_erosion(touching, np.ones((2 * max(edge, 1) + 1, 1)), border_value=1)
+    doubtful = binary_dilation((touching & ~surely).any(axis=1), np.ones(2 * node + 1))
+    for change in np.flatnonzero((stands[1:] != stands[:-1]).any(axis=1)):
+        doubtful[change : change + 1 + unsteady[0] * (stands[change + 1] & ~stands[change]).any()] = True
+        doubtful[change + 1 - unsteady[1] * (stands[change] & ~stands[change + 1]).any() : change + 1] = True
+    doubtful = doubtful[nodes]
     # speeds and accelerations change there within a node
     for moving in (gyro, acceleration):
         moving[doubtful] = np.nan
@@ -176,9 +188,9 @@ def at_nodes(
         **named("position", joints, q, "rad"),
         **named("velocity", joints, velocity, "rad/s"),
         **named("torque", joints, torque, "N m"),
-        **named(f"orientation.{IMU}", "xyzw", orientation, "1"),
-        **named(f"gyro.{IMU}", "xyz", gyro, "rad/s"),
-        **named(f"accelerometer.{IMU}", "xyz", acceleration, "m/s^2"),
+        **named(f"orientation.{unit}", "xyzw", orientation, "1"),
+        **named(f"gyro.{unit}", "xyz", gyro, "rad/s"),
+        **named(f"accelerometer.{unit}", "xyz", acceleration, "m/s^2"),
         **named("contact", feet, closed.astype(float), "1"),
     }
     recording = Recording(
@@ -207,9 +219,9 @@ def _about(values: np.ndarray, nodes: np.ndarray, weights: np.ndarray) -> np.nda
         return np.nansum(taken * there, axis=1) / there.sum(axis=1)
 
 
-def _closed(force: np.ndarray, closes_above: float) -> Bool[np.ndarray, "S feet"]:
+def _closed(force: np.ndarray, closes_above: float, node: int) -> Bool[np.ndarray, "S feet"]:
     """Which feet touch the ground, with hysteresis, by the mean force over a node's interval."""
-    smooth = uniform_filter1d(np.stack([carried_on(column, 0.0) for column in force.T], axis=1), NODE, axis=0)
+    smooth = uniform_filter1d(np.stack([carried_on(column, 0.0) for column in force.T], axis=1), node, axis=0)
     # between both thresholds a foot stays as it was
     said = np.where(smooth > closes_above, 1.0, np.where(smooth < closes_above / 2, 0.0, np.nan))
     return np.stack([carried_on(column, 1.0) == 1 for column in said.T], axis=1)

@@ -129,6 +129,32 @@ class Ball(Foot):
 
 
 @dataclass(frozen=True)
+class Grip(Foot):
+    """A hand that holds a bar at a point, while `Plant.grasp` has closed it; it can turn about it, pull and push.
+
+    Args:
+        position: (3,) of that point in the body's frame [m].
+    """
+
+    position: tuple[float, float, float]
+
+    size, in_world = 3, True
+
+    @property
+    def centre(self) -> Vector:
+        return np.array(self.position)
+
+    @property
+    def extents(self) -> tuple[float, float]:
+        return 0.0, 0.0
+
+    @property
+    def spheres(self) -> tuple[np.ndarray, float]:
+        """None: a hand that is open touches nothing."""
+        return np.empty((0, 3)), 0.0
+
+
+@dataclass(frozen=True)
 class Slab:
     """A raised rectangle of ground.
 
@@ -311,6 +337,34 @@ class Plant:
             ]
         ).reshape(-1, 3)
 
+    def grasp(self, body: str) -> None:
+        """Hold the grip of a body where it is now.
+
+        Raises:
+            InvalidModel: if the body has none.
+        """
+        place, sole = self._grip(body)
+        # a step leaves places of bodies as they were before it
+        mujoco.mj_kinematics(self.model, self.data)
+        self.model.eq_data[place, :3] = self.soles[sole].centre
+        self.model.eq_data[place, 3:6] = self.feet[sole]
+        self.data.eq_active[place] = True
+
+    def release(self, body: str) -> None:
+        """Let the grip of a body go."""
+        self.data.eq_active[self._grip(body)[0]] = False
+
+    def holds(self, body: str) -> bool:
+        """Whether the grip of a body is closed."""
+        return bool(self.data.eq_active[self._grip(body)[0]])
+
+    def _grip(self, body: str) -> tuple[int, int]:
+        """Places of a body's grip among MuJoCo's constraints and among the feet."""
+        grips = {sole.body: k for k, sole in enumerate(self.soles) if isinstance(sole, Grip)}
+        if body not in grips:
+            raise InvalidModel(f"no grip at body {body!r}; there are {listing(grips)}")
+        return int(self.model.equality(body).id), grips[body]
+
     # -- mass --------------------------------------------------------------------------------------------------------
 
     def set_inertial(self, body: str, pi: Vector) -> None:
@@ -417,6 +471,18 @@ def _compile(
             **floor,
         )
     for sole in soles:
+        if isinstance(sole, Grip):
+            spec.add_equality(
+                name=sole.body,
+                type=mujoco.mjtEq.mjEQ_CONNECT,
+                objtype=mujoco.mjtObj.mjOBJ_BODY,
+                name1=sole.body,
+                name2="world",
+                active=False,
+                # as stiff as MuJoCo integrates stably
+                solref=[2 * timestep, 1.0],
+                solimp=[0.9999, 0.9999, 0.001, 0.5, 2.0],
+            )
         centres, radius = sole.spheres
         for centre in centres:
             spec.body(sole.body).add_geom(

@@ -3,6 +3,7 @@
     posture     S vdot = kp (q* - q) + kd (v* - v)
     frame       J vdot = a* + kp log(X* X^-1) + kd (V* - V) - Jdot v
     mass centre J_c vdot = a* + kp (c* - c) + kd (cdot* - cdot) - Jdot_c v
+    momentum    A_G vdot = hdot* + k (h* - h) - Adot_G v
 
 The reference may move; a posture's acceleration is not fed forward, as for a person who moves a slider.
 """
@@ -186,3 +187,26 @@ class CentreOfMass(Task):
             - data.acom[0][:2]
         )
         return J.copy(), b, np.full(2, np.sqrt(self.weight))
+
+
+@dataclass(eq=False)
+class PitchMomentum(Task):
+    """The angular momentum about the centre of mass, along the world's y.
+
+    Args:
+        gain: [1/s].
+        weight: of the row, for angular momenta in units of 10 kg m^2/s.
+        momentum, rate: reference [kg m^2/s] and its rate, set anew at each tick.
+    """
+
+    gain: float
+    weight: float
+    momentum: float = 0.0
+    rate: float = 0.0
+
+    def rows(self, kinematics: Kinematics) -> tuple[Matrix, Vector, Vector]:
+        data, v = kinematics.data, kinematics.v
+        pin.dccrba(kinematics.model, data, kinematics.q, v)
+        wanted = self.rate + self.gain * (self.momentum - data.hg.angular[1])
+        b = np.array([wanted]) - data.dAg[4:5] @ v
+        return data.Ag[4:5] / 10.0, b / 10.0, np.full(1, np.sqrt(self.weight))

@@ -5,8 +5,8 @@
                      f_i in the friction pyramid of its sole, its centre of pressure inside
 
 f_i is the wrench of the ground on a sole, about the sole's centre, in its axes; on a ball it is a force in the world's
-axes. A foot in the air has f_i = 0. What bodies weigh comes from outside at every tick: this is where an estimate
-closes its loop.
+axes. A foot in the air has f_i = 0; a hand that holds a bar has no pyramid. What bodies weigh comes from outside at
+every tick: this is where an estimate closes its loop.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from proxsuite import proxqp
 from poinsot.arrays import Matrix, Vector
 from poinsot.models.articulated import Articulated
 
-from .plant import Foot, described_efforts
+from .plant import Foot, Grip, described_efforts
 from .tasks import Kinematics, Task
 
 FORCE_SCALE = 100.0
@@ -86,6 +86,7 @@ class WholeBodyController:
         effort_limits: (n,); None: the description's.
         limits: of every sole.
         frames: further frames that tasks name: name -> (body, position in its frame).
+        wrench_weight: by which the weight of wrenches is multiplied; more shares the load more evenly.
     """
 
     def __init__(
@@ -96,6 +97,7 @@ class WholeBodyController:
         effort_limits: Vector | None = None,
         limits: ContactLimits | None = None,
         frames: Mapping[str, tuple[str, Vector]] | None = None,
+        wrench_weight: float = 1.0,
     ):
         self.robot, self.soles = robot, tuple(soles)
         self.effort_limits = described_efforts(robot) if effort_limits is None else effort_limits
@@ -121,7 +123,7 @@ class WholeBodyController:
         self._before: tuple[Vector, ...] = ()
         self._tau = np.zeros(n)
         self._regularization = np.concatenate(
-            [np.full(n, 1e-5), *(WRENCH_WEIGHTS[: sole.size] for sole in self.soles)]
+            [np.full(n, 1e-5), *(wrench_weight * WRENCH_WEIGHTS[: sole.size] for sole in self.soles)]
         )
 
     def __call__(
@@ -195,6 +197,9 @@ class WholeBodyController:
 
     def _cone_of(self, sole: Foot) -> Matrix:
         """(r, size) rows of a sole's wrench: normal force, then what must not be above 0."""
+        # a hand that holds a bar also pulls
+        if isinstance(sole, Grip):
+            return np.zeros((0, sole.size))
         limits = self.limits
         along, across = (limits.margin * extent for extent in sole.extents)
         # |x| <= reach f_z, for forces along x and y, moments about x, y and z
@@ -216,6 +221,8 @@ class WholeBodyController:
         high = np.concatenate([limit - c[self._base :], np.zeros(len(self._cone))])
         for sole, own in zip(self.soles, self._rows, strict=True):
             rows = slice(len(limit) + own.start, len(limit) + own.stop)
+            if isinstance(sole, Grip):
+                continue
             if _carries(loads, sole):
                 part = 1.0 if loads is None else loads[sole.body]
                 low[rows.start] = self.limits.smallest_force / FORCE_SCALE

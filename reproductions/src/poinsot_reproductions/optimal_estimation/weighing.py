@@ -1,0 +1,281 @@
+"""A payload of a legged robot, weighed by optimal estimation from what its sensors read.
+
+The ten parameters of the body that carries it are open, with nothing known of them but a weak prior about the
+description; the payload is the estimate less the description. Standard deviations stated to the estimator, of a reading
+at a node:
+
+    positions           of encoders, and as far as contacts creep, which the model does not know
+    velocities          of differences of encoders
+    orientation, accelerometer
+                        constant errors c count as white ones of c sqrt(N) would, N readings: the mean has the std c
+    torque, speeds      as stated; of a node at which a contact comes to rest or leaves, `doubt` times as much
+
+A delay is not corrected; the estimate with commands as late as sensors may be says how far it may be off. So may nodes
+that are further apart, as a semi-implicit step errs in proportion to its duration where a motion is fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool
+from scipy.spatial.transform import Rotation
+
+from poinsot.arrays import Vector
+from poinsot.estimate import NORMAL_95, Estimate
+from poinsot.estimators.shooting.ddp import DDP
+from poinsot.estimators.shooting.estimation import OptimalEstimation, OptimalEstimationProblem
+from poinsot.estimators.shooting.known_parameters import KnownParameters
+from poinsot.estimators.shooting.robot import RobotTrajectoryModel
+from poinsot.estimators.shooting.robot_log import MotionNoise, RobotLog
+from poinsot.inertia.parameters import from_pseudo_inertia
+from poinsot.models.articulated import Articulated
+from poinsot.models.contacts import Contact, ContactDetection
+from poinsot.models.open_parameters import OpenParameters
+
+from ..normalized_errors import PHYSICAL, physical, physical_slopes
+from ..presentation import with_std
+from .robot_sensors import EDGE, IMU, NODE, Moved, SensorQuality, at_nodes, read
+
+CHART_STD = 1.0
+"""Of each coordinate of the open body's chart about the description: a factor e."""
+TURNED = 0.3
+"""Standard deviation of a rotation vector of a box [rad]."""
+METHOD = OptimalEstimation(DDP(step_tolerance=0.1, gap_tolerance=1e-4, max_iterations=60))
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What the estimator is told beside the noise of sensors.
+
+    Args:
+        creep: of positions, by contacts that creep [rad].
+        acceleration: of what contacts that are soft add to an accelerometer [m/s^2].
+        torque: [N m]. speed: of the change of speeds in a step that the model lacks [m/s], [rad/s].
+        doubt: how many times as large torques' and speeds' are where a contact comes to rest or leaves.
+        closes_above: mean normal force of a contact that is closed [N].
+        node, edge, unsteady, unit: of `at_nodes`.
+    """
+
+    torque: float
+    speed: float
+    doubt: tuple[float, float]
+    closes_above: float
+    creep: float = 0.0
+    acceleration: float = 0.0
+    node: int = NODE
+    edge: int = EDGE
+    unsteady: tuple[int, int] = (0, 0)
+    unit: str = IMU
+
+    def noise(self, quality: SensorQuality, samples: int) -> MotionNoise:
+        """The standard deviations that the estimator is told.
+
+        Args:
+            quality: of the sensors. samples: N, of each sensor.
+        """
+        encoder = float(np.hypot(quality.position, quality.position_step / np.sqrt(12)))
+        constant = np.sqrt(samples) * np.array([quality.misalignment, quality.accelerometer_bias])
+        return MotionNoise(
+            {
+                "position": float(np.hypot(self.creep, encoder)),
+                "velocity": 1.5 * np.sqrt(2) * encoder / (1e-3 * self.node),
+                "orientation": float(np.hypot(quality.orientation, constant[0])),
+                "gyro": quality.gyro,
+                "accelerometer": float(np.hypot(self.acceleration, constant[1])),
+                "torque": self.torque,
+            },
+            speeds=self.speed,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class DoubtfulLog(RobotLog):
+    """A recording with more process noise at doubtful samples.
+
+    Args:
+        doubtful: (S,) samples at which a contact comes to rest, or leaves.
+        doubt: factors of torques' and speeds' standard deviations there.
+    """
+
+    doubtful: Bool[np.ndarray, "S"] | None = None
+    doubt: tuple[float, float] = (1.0, 1.0)
+
+    @cached_property
+    def model(self) -> RobotTrajectoryModel:
+        model = RobotTrajectoryModel(self.stages, self.noise, self.command_noise)
+        assert self.doubtful is not None
+        factors = np.repeat(self.doubt, [len(model.noisy_commands), len(model.noisy_freedoms)])
+        stages = self.doubtful[self.stages.samples[:-1]]
+        model.noise_std = np.where(stages[:, None], factors, 1.0) * model.noise_std
+        return model
+
+
+@dataclass(frozen=True, eq=False)
+class Weighing:
+    """The body that carries the payload, as estimated.
+
+    Args:
+        estimate: of the ten parameters and the motion.
+        own: (10,) of the body without payload. load: (10,) of the payload.
+        others: the same under other assumptions: sensors as late as they may be, nodes further apart.
+    """
+
+    estimate: Estimate
+    own: Vector
+    load: Vector
+    others: tuple[Estimate, ...] = ()
+
+    @property
+    def pi(self) -> Vector:
+        """(10,) of body and payload."""
+        return np.array(self.estimate.values[:10])
+
+    @property
+    def mass(self) -> float:
+        """Of the payload [kg]."""
+        return float(self.pi[0] - self.own[0])
+
+    @property
+    def mass_error_percent(self) -> float:
+        return 100 * (self.mass / float(self.load[0]) - 1)
+
+    def quantities(self, payload: bool = False) -> dict[str, dict[str, Any]]:
+        """Mass, centre of mass and inertia about it: truth, estimate and standard deviation.
+
+        What other assumptions change is part of the standard deviation.
+
+        Args:
+            payload: of the payload alone; otherwise of the body with it.
+        """
+        known = self.own if payload else np.zeros(10)
+        slopes = physical_slopes(self.pi - known)
+        covariance = np.asarray(self.estimate.covariance)[:10, :10]
+        std = np.sqrt(np.einsum("ij, jk, ik -> i", slopes, covariance, slopes))
+        true, ours = physical(self.own + self.load - known), physical(self.pi - known)
+        for other in self.others:
+            std = np.hypot(std, physical(np.array(other.values[:10]) - known) - ours)
+        return {
+            name: {
+                "truth": float(true[k]),
+                "ours": float(ours[k]),
+                "std": float(std[k]),
+                "inside": bool(abs(ours[k] - true[k]) <= NORMAL_95 * std[k]),
+            }
+            for k, name in enumerate(PHYSICAL)
+        }
+
+
+def weigh(
+    robot: Articulated,
+    body: str,
+    load: Vector,
+    motion: Moved,
+    quality: SensorQuality,
+    contacts: tuple[Contact, ...],
+    stated: Stated,
+    standing: tuple[float, float],
+    begins: float,
+    rng: np.random.Generator,
+    coarser: Stated | None = None,
+) -> Weighing:
+    """Estimate a body and its payload from what sensors read of a motion.
+
+    Args:
+        robot: as it is described. body: that carries the payload.
+        load: (10,) the payload, to compare with.
+        motion: what there is to read.
+        quality: of the sensors.
+        contacts: that the robot may have, in the order of the motion's forces.
+        stated: to the estimator.
+        standing: from when to when the robot is still, when a gyro reads its bias [s].
+        begins: what is before is left out [s].
+        rng: of the sensors' noise.
+        coarser: the same with nodes further apart, to compare with; None: nothing is.
+    """
+    readings = read(motion, quality, rng)
+    own = robot.inertials[robot.bodies.index(body)]
+
+    def estimated(readings: Moved, stated: Stated) -> Estimate:
+        return _estimated(robot, body, readings, quality, contacts, stated, standing, begins)
+
+    others = []
+    if quality.delay:
+        commands = readings.torque.copy()
+        commands[quality.delay :] = readings.torque[: -quality.delay]
+        others.append(estimated(replace(readings, torque=commands), stated))
+    if coarser is not None:
+        others.append(estimated(readings, coarser))
+    return Weighing(estimated(readings, stated), own, load, tuple(others))
+
+
+def _estimated(
+    robot: Articulated,
+    body: str,
+    readings: Moved,
+    quality: SensorQuality,
+    contacts: tuple[Contact, ...],
+    stated: Stated,
+    standing: tuple[float, float],
+    begins: float,
+) -> Estimate:
+    """The body's parameters and the motion."""
+    recording, doubtful = at_nodes(
+        readings, robot.joints, [contact.frame for contact in contacts], stated.closes_above, standing,
+        node=stated.node, edge=stated.edge, unsteady=stated.unsteady, unit=stated.unit,
+    )  # fmt: skip
+    kept = recording.time >= begins
+    recording, doubtful = recording.between(begins, np.inf), doubtful[kept]
+    parameters = OpenParameters(robot, (body,))
+    problem = OptimalEstimationProblem.from_recordings(
+        parameters,
+        {"motion": recording},
+        stated.noise(quality, len(recording)),
+        contacts=ContactDetection(contacts),
+        known=KnownParameters(parameters, chart_std=CHART_STD),
+    )
+    given = {field.name: getattr(problem.logs[0], field.name) for field in fields(RobotLog)}
+    log = DoubtfulLog(**given, doubtful=doubtful, doubt=stated.doubt)
+    return METHOD.solve(replace(problem, logs=(log,)))
+
+
+def random_box(
+    mass: float,
+    size: tuple[float, float, float],
+    place: tuple[float, float, float],
+    spread: tuple[float, float, float],
+    rng: np.random.Generator,
+) -> Vector:
+    """(10,) pi of a uniform box on a body, in the body's frame: another place, size and orientation each time.
+
+    Args:
+        mass: [kg]. size: of its sides [m], up to 20 % different in each direction.
+        place, spread: of its centre, and by how much it is another [m].
+        rng: of what differs.
+    """
+    half = np.array(size) * rng.uniform(0.8, 1.2, 3) / 2
+    centre = np.array(place) + np.array(spread) * rng.uniform(-1.0, 1.0, 3)
+    R = Rotation.from_rotvec(TURNED * rng.standard_normal(3)).as_matrix()
+    J = np.empty((4, 4))
+    # second moments of a box about its centre, m half^2 / 3 along its own axes
+    J[:3, :3] = mass * (R @ np.diag(half**2 / 3) @ R.T + np.outer(centre, centre))
+    J[:3, 3] = J[3, :3] = mass * centre
+    J[3, 3] = mass
+    return from_pseudo_inertia(J)
+
+
+def quantity_lines(quantities: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Quantities as lines of a table."""
+    return [
+        {
+            "of": name,
+            "truth": float(f"{each['truth']:.4g}"),
+            "ours": with_std(each["ours"], each["std"]),
+            "in its 95 % interval": "yes" if each["inside"] else "no",
+        }
+        for name, each in quantities.items()
+    ]
