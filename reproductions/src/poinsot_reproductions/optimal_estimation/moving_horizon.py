@@ -8,17 +8,15 @@ one before, is one step of the estimator.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from time import process_time
 from typing import Any
 
 import numpy as np
 
 from poinsot.arrays import Times, Vector
-from poinsot.estimators.shooting.estimation import OptimalEstimationProblem
-from poinsot.estimators.shooting.known_parameters import KnownParameters
 from poinsot.estimators.shooting.problem import GaussianPrior
-from poinsot.models.contacts import BallContact, ContactDetection
+from poinsot.models.contacts import BallContact
 from poinsot.models.open_parameters import OpenParameters
 from poinsot.report import Figure
 from poinsot.stopwatch import Stopwatch
@@ -27,10 +25,11 @@ from ..animation import ESTIMATED, TRUE, DrawnBodies, robot_animation
 from ..case import Curves, Reproduction, Say
 from ..online.simulation.legged_robot import GO1_FOOT
 from ..presentation import with_std
-from .go1_payload import CHART_STD, CLOSES_ABOVE, FEET, STANDING, WalkLog, stated_noise
+from .go1_payload import FEET, STANDING, STATED
 from .go1_walk import PAYLOAD_MASS, TRUNK, Walk, payload, walk
 from .horizon import MovingHorizon
-from .robot_sensors import CLEAN, IMU, NODE, at_nodes, moved, read
+from .robot_sensors import CLEAN, IMU, NODE, moved, read
+from .weighing import problem
 
 ATTACHED, DURATION, QUICK_DURATION = 3.5, 6.5, 5.0
 """When the payload is put on, and how long the robot walks [s]."""
@@ -72,18 +71,9 @@ def weigh(walked: Walk, rng: np.random.Generator, say: Say = lambda _: None) -> 
     robot = walked.robot.robot
     frame = robot.model.frames[robot.model.getFrameId(IMU)]
     motion = moved(walked.time, walked.q, walked.v, walked.tau, walked.force, frame.placement.translation)
-    recording, doubtful = at_nodes(read(motion, CLEAN, rng), robot.joints, FEET, CLOSES_ABOVE, STANDING)
-    kept = recording.time >= STANDING[0]
-    recording, doubtful = recording.between(STANDING[0], np.inf), doubtful[kept]
-    parameters = OpenParameters(robot, (TRUNK,))
-    log = OptimalEstimationProblem.from_recordings(
-        parameters,
-        {"walk": recording},
-        stated_noise(CLEAN, len(recording)),
-        contacts=ContactDetection(tuple(BallContact(foot, radius=GO1_FOOT[1]) for foot in FEET)),
-        known=KnownParameters(parameters, chart_std=CHART_STD),
-    ).logs[0]
-    log = WalkLog(**{field.name: getattr(log, field.name) for field in fields(log)}, doubtful=doubtful)
+    feet = tuple(BallContact(foot, radius=GO1_FOOT[1]) for foot in FEET)
+    readings, parameters = read(motion, CLEAN, rng), OpenParameters(robot, (TRUNK,))
+    log = problem(robot, TRUNK, readings, CLEAN, feet, STATED, STANDING, STANDING[0]).logs[0]
     chain, times = log.model, log.stages.times[log.stages.samples]
     durations, own = np.diff(times), robot.inertials[robot.bodies.index(TRUNK)]
     theta, p = parameters.nominal_theta, parameters.size

@@ -201,7 +201,7 @@ def weigh(
     own = robot.inertials[robot.bodies.index(body)]
 
     def estimated(readings: Moved, stated: Stated) -> Estimate:
-        return _estimated(robot, body, readings, quality, contacts, stated, standing, begins)
+        return METHOD.solve(problem(robot, body, readings, quality, contacts, stated, standing, begins))
 
     others = []
     if quality.delay:
@@ -213,7 +213,7 @@ def weigh(
     return Weighing(estimated(readings, stated), own, load, tuple(others))
 
 
-def _estimated(
+def problem(
     robot: Articulated,
     body: str,
     readings: Moved,
@@ -222,8 +222,8 @@ def _estimated(
     stated: Stated,
     standing: tuple[float, float],
     begins: float,
-) -> Estimate:
-    """The body's parameters and the motion."""
+) -> OptimalEstimationProblem:
+    """The body's parameters and the motion, from readings; arguments as those of `weigh`."""
     recording, doubtful = at_nodes(
         readings, robot.joints, [contact.frame for contact in contacts], stated.closes_above, standing,
         node=stated.node, edge=stated.edge, unsteady=stated.unsteady, unit=stated.unit,
@@ -231,16 +231,16 @@ def _estimated(
     kept = recording.time >= begins
     recording, doubtful = recording.between(begins, np.inf), doubtful[kept]
     parameters = OpenParameters(robot, (body,))
-    problem = OptimalEstimationProblem.from_recordings(
+    stated_alike = OptimalEstimationProblem.from_recordings(
         parameters,
         {"motion": recording},
         stated.noise(quality, len(recording)),
         contacts=ContactDetection(contacts),
         known=KnownParameters(parameters, chart_std=CHART_STD),
     )
-    given = {field.name: getattr(problem.logs[0], field.name) for field in fields(RobotLog)}
+    given = {field.name: getattr(stated_alike.logs[0], field.name) for field in fields(RobotLog)}
     log = DoubtfulLog(**given, doubtful=doubtful, doubt=stated.doubt)
-    return METHOD.solve(replace(problem, logs=(log,)))
+    return replace(stated_alike, logs=(log,))
 
 
 def random_box(
