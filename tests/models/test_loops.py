@@ -183,6 +183,42 @@ def test_a_described_loop_is_that_of_a_tree_with_a_loop_of_the_caller(tmp_path, 
     np.testing.assert_array_equal(*W)
 
 
+def test_a_description_that_is_read_again_has_its_loops_once():
+    robot = closed_chain("leg.xml")
+    assert robot.read_again(CLOSED_CHAINS / "leg.xml").loops == robot.loops
+
+
+def test_equalities_of_mjcf(tmp_path):
+    """Inactive ones are none; the second body is the world where it is not named; sites say their points."""
+    text = (CLOSED_CHAINS / "five_bar.xml").read_text()
+    connect = text[text.index("<connect") : text.index("/>", text.index("<connect")) + 2]
+
+    def loops(instead, text=text):
+        (tmp_path / "robot.xml").write_text(text.replace(connect, instead))
+        return load_robot(tmp_path / "robot.xml").loops
+
+    assert loops(connect.replace("<connect", '<connect active="false"')) == ()
+    assert loops('<joint joint1="left" joint2="right"/>') == ()
+    to_world = loops('<connect body1="left_distal" anchor="0.25 0 0"/>')
+    assert to_world == loops('<connect body1="left_distal" body2="world" anchor="0.25 0 0"/>')
+    assert to_world[0].links == ("left_distal", "world")
+    sites = text.replace(
+        '<joint name="left_distal"', '<site name="tip" pos="0.25 0 0"/><joint name="left_distal"'
+    )
+    sites = sites.replace(
+        '<joint name="right_distal"', '<site name="end" pos="0.3 0 0"/><joint name="right_distal"'
+    )
+    (found,) = loops('<connect site1="tip" site2="end"/>', sites)
+    assert (tuple(found.links), found.points) == (
+        ("left_distal", "right_distal"),
+        ((0.25, 0, 0), (0.3, 0, 0)),
+    )
+    with pytest.raises(InvalidModel, match="a loop needs two links, not 'tip'"):
+        loops('<connect site1="tip" site2="end"/>')
+    with pytest.raises(InvalidModel, match="needs a point of three finite numbers"):
+        loops('<connect body1="left_distal" body2="right_distal" anchor="0.25 zero"/>')
+
+
 def test_an_estimate_in_which_passive_joints_are_not_measured(rng):
     """Exact signals: the base parameters are exact, and the result is examined like any other."""
     robot = closed_chain("five_bar.xml")

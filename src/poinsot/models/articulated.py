@@ -411,7 +411,7 @@ def load_robot(
         why = said or str(error).strip().splitlines()[-1:]
         raise UnreadableFile(f"{path} is not a valid robot description: {'; '.join(why)}") from None
     if root == "mujoco":
-        loops = (*loops_of(model, text), *loops)
+        loops = (*(each for each in loops_of(model, text) if each not in loops), *loops)
     add_frames(model, loops)
     if locked:
         model = _lock(model, locked)
