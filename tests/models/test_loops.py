@@ -201,7 +201,7 @@ def test_equalities_of_mjcf(tmp_path):
     assert loops('<joint joint1="left" joint2="right"/>') == ()
     to_world = loops('<connect body1="left_distal" anchor="0.25 0 0"/>')
     assert to_world == loops('<connect body1="left_distal" body2="world" anchor="0.25 0 0"/>')
-    assert to_world[0].links == ("left_distal", "world")
+    assert tuple(to_world[0].links) == ("left_distal", "world")
     sites = text.replace(
         '<joint name="left_distal"', '<site name="tip" pos="0.25 0 0"/><joint name="left_distal"'
     )

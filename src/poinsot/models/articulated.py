@@ -404,7 +404,8 @@ def load_robot(
     try:
         with _kept_to_ourselves(said):
             if root == "mujoco":
-                model = pin.buildModelFromMJCF(str(path), *base)
+                read = pin.buildModelFromMJCFAndRootJoint if base else pin.buildModelFromMJCF
+                model = read(str(path), *base)
             else:
                 model = pin.buildModelFromXML(text, *base)
     except Exception as error:

@@ -92,16 +92,12 @@ def loops_of(model: pin.Model, description: str) -> Iterator[Loop]:
         if all(ends := (each.get("site1", ""), each.get("site2", ""))):
             links, points = zip(*(sites.get(name, (name, (0.0,) * 3)) for name in ends), strict=True)
         else:
-            links, anchor = (
-                (each.get("body1", ""), each.get("body2", WORLD)),
-                _numbers(each.get("anchor", "")),
-            )
+            links = each.get("body1", ""), each.get("body2", WORLD)
+            anchor = _numbers(each.get("anchor", ""))
             first, second = (placements.get(link, pin.SE3.Identity()) for link in links)
             seen = second.inverse() * first
-            points = (
-                anchor,
-                tuple((seen.rotation @ anchor + seen.translation).tolist()) if len(anchor) == 3 else (),
-            )
+            other = seen.rotation @ anchor + seen.translation if len(anchor) == 3 else np.zeros(0)
+            points = anchor, tuple(other.tolist())
         yield Loop(links, points)
 
 

@@ -27,10 +27,10 @@ METHODS = MappingProxyType(
         "semidefinite": "semidefinite:SemidefiniteSettings",
         "payload": "payload:PayloadSettings",
         "filter": "filter:FilterSettings",
+        "leg-odometry": "leg_odometry:LegOdometrySettings",
         "optimal-estimation": "optimal_estimation:OptimalEstimationSettings",
         "joint-smoothing": "joint_smoothing:JointSmoothingSettings",
         "impacts": "impacts:ImpactsSettings",
-        "leg-odometry": "leg_odometry:LegOdometrySettings",
     }
 )
 """Name in project files -> module and class."""
