@@ -32,6 +32,7 @@ INTERVAL, BAND = 0.95, 0.99
 TAILS = 0.5 - 0.5 * BAND, 0.5 + 0.5 * BAND
 PHYSICAL = ("mass", "cx", "cy", "cz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 """[kg], [m], and about the centre of mass [kg m^2]."""
+PHYSICAL_UNITS = dict(zip(PHYSICAL, ("kg", "m", "m", "m", *["kg m^2"] * 6), strict=True))
 UNMOVED = 1e-6
 """A quantity whose slope along unobservable directions is a smaller part of its whole slope is observable."""
 

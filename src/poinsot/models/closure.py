@@ -14,7 +14,6 @@ Forces that close a loop do no work in such a motion: N^T (M a + b - tau) = 0 is
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -25,7 +24,8 @@ from scipy import linalg
 
 from ..arrays import Configurations, JointSamples, Vector
 from ..exceptions import InvalidModel
-from .frame_motion import FrameMotion, frame_motions
+from .frame_motion import frame_motions
+from .loop_constraint import RelativeMotion
 from .loops import frames_of
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Closure:
 
     def jacobian(self, q: Configurations) -> Float[np.ndarray, "T r n"]:
         """J."""
-        return self._stacked(self._frames(q), lambda frame: frame.by.jacobian[:, :3])
+        return _jacobian(self._gaps(q))
 
     def projection(self, q: Configurations) -> Float[np.ndarray, "T n i"]:
         """N, whose columns are the motions that the loops allow."""
@@ -132,10 +132,9 @@ class Closure:
         N = self.projection(q)
         v = np.einsum("tni, ti -> tn", N, v[:, i])
         a = np.einsum("tni, ti -> tn", N, a[:, i])
-        frames = self._frames(q, v)
-        gamma = self._stacked(frames, lambda frame: frame.point_acceleration[:, :, None])
-        J_d = self._stacked(frames, lambda frame: frame.by.jacobian[:, :3])[:, :, d]
-        a[:, d] -= _least_squares(J_d, gamma)[:, :, 0]
+        gaps = self._gaps(q, v)
+        gamma = np.concatenate([gap.point_acceleration for gap in gaps], axis=1)
+        a[:, d] -= _least_squares(_jacobian(gaps)[:, :, d], gamma[:, :, None])[:, :, 0]
         return v, a
 
     def random_states(
@@ -165,14 +164,11 @@ class Closure:
         """Newton's method over these freedoms, or all: positions and the gap that stays [m]."""
         positions = positions.copy()
         for _ in range(MAX_ITERATIONS):
-            frames = self._frames(self.robot.configurations(positions))
-            r = np.concatenate(
-                [a.position - b.position for a, b in zip(frames[::2], frames[1::2], strict=True)], axis=1
-            )
+            gaps = self._gaps(self.robot.configurations(positions))
+            r = np.concatenate([gap.position for gap in gaps], axis=1)
             if np.all(np.abs(r) <= self.tolerance):
                 break
-            J = self._stacked(frames, lambda frame: frame.by.jacobian[:, :3])[:, :, moved]
-            step = _least_squares(J, r[:, :, None])[:, :, 0]
+            step = _least_squares(_jacobian(gaps)[:, :, moved], r[:, :, None])[:, :, 0]
             # a joint turns by half a radian at most: farther, the linearization says nothing
             positions[:, moved] -= step / np.maximum(1, 2 * np.abs(step).max(axis=1, keepdims=True))
         return positions, np.abs(r).max(axis=1)
@@ -187,15 +183,17 @@ class Closure:
         carriers = [bodies.index(frame.parentJoint - 1) if frame.parentJoint else -1 for frame in frames]
         return np.array(carriers), np.array([frame.placement.homogeneous for frame in frames])
 
-    def _frames(self, q: Configurations, v: JointSamples | None = None) -> list[FrameMotion]:
+    def _gaps(self, q: Configurations, v: JointSamples | None = None) -> list[RelativeMotion]:
+        """How the ends of each loop move relative to each other."""
         still = np.zeros((len(q), self.robot.model.nv))
-        return frame_motions(self.robot.tree, *self._ends, q, still if v is None else v, still, False, True)
+        v = still if v is None else v
+        frames = frame_motions(self.robot.tree, *self._ends, q, v, still, False, True)
+        return [RelativeMotion.of(ends) for ends in zip(frames[::2], frames[1::2], strict=True)]
 
-    @staticmethod
-    def _stacked(frames: list[FrameMotion], of: Callable[[FrameMotion], np.ndarray]) -> np.ndarray:
-        """(T, 3 L, k) of a vector in the axes of each frame: of frame a less of frame b, in those of the world."""
-        world = [frame.rotation @ of(frame) for frame in frames]
-        return np.concatenate([a - b for a, b in zip(world[::2], world[1::2], strict=True)], axis=1)
+
+def _jacobian(gaps: list[RelativeMotion]) -> Float[np.ndarray, "T r n"]:
+    """J."""
+    return np.concatenate([gap.by.jacobian[:, :3] for gap in gaps], axis=1)
 
 
 def _least_squares(

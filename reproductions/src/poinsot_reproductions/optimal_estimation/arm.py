@@ -35,6 +35,7 @@ from poinsot.models.open_parameters import OpenParameters
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
+from ..normalized_errors import PHYSICAL_UNITS
 from ..online.simulation.plant import Ball, Plant
 from ..presentation import costs_by_iteration, with_std
 from .grasped import GraspedObject, ObjectErrors, animated, object_errors
@@ -257,7 +258,7 @@ def _rows(sensors: str, errors: ObjectErrors) -> list[dict[str, Any]]:
             "true": errors.true[name],
             "std": std,
             "inside_interval": None if std is None else name not in outside,
-            "unit": UNITS.get(name, "kg m^2"),
+            "unit": PHYSICAL_UNITS[name],
         }
         for name, std in errors.std.items()
     ]
@@ -341,7 +342,6 @@ def _lead(results: Mapping[str, Carried]) -> str:
     )
 
 
-UNITS = {"mass": "kg", "cx": "m", "cy": "m", "cz": "m"}
 NOTES = (
     "The paper shows this case in pictures, without numbers.",
     "Robot, sensors and contacts are known, and so is the hand without the object. The gripper tells the size of the "

@@ -27,7 +27,7 @@ from poinsot.models.contacts import PointContact
 from ..case import Reproduction, Say
 from ..online.simulation.legged_robot import LeggedRobot, talos
 from ..online.simulation.plant import Grip, Plant
-from ..online.simulation.tasks import FramePose, Posture
+from ..online.simulation.tasks import FramePose, Posture, rest_to_rest
 from ..online.simulation.whole_body import WholeBodyController, sole_frame
 from .maneuvers import Director, Maneuver, Wanted, critical, weighed
 
@@ -175,14 +175,7 @@ class Brachiation(Director):
 
     def _reach(self, since: float) -> None:
         """Put the hands' reference on their way to the next bar."""
-        T, s = FLIGHT, min(since / FLIGHT, 1.0)
-        way = NEXT_BAR * np.array(
-            [
-                10 * s**3 - 15 * s**4 + 6 * s**5,
-                (30 * s**2 - 60 * s**3 + 30 * s**4) / T,
-                (60 * s - 180 * s**2 + 120 * s**3) / T**2,
-            ]
-        )
+        way = NEXT_BAR * np.array(rest_to_rest(min(since / FLIGHT, 1.0), FLIGHT))
         for task, begin in zip(self.reaching, self.bar, strict=True):
             task.placement = pin.SE3(np.eye(3), begin + np.array([way[0], 0.0, 0.0]))
             task.velocity, task.acceleration = np.zeros(6), np.zeros(6)

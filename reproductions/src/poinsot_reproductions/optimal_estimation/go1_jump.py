@@ -23,7 +23,7 @@ from poinsot.models.gravity import STANDARD_GRAVITY
 from ..online.simulation.closed_loop import CONTROL_TICKS, SETTLING
 from ..online.simulation.legged_robot import LeggedRobot, go1
 from ..online.simulation.plant import Plant
-from ..online.simulation.tasks import FramePose, Posture, Task
+from ..online.simulation.tasks import FramePose, Posture, Task, rest_to_rest
 from ..online.simulation.whole_body import ContactLimits, WholeBodyController, sole_frame
 
 G = -STANDARD_GRAVITY[2]
@@ -129,7 +129,7 @@ class _Jumping:
         if self.left is not None and self.landed is None:
             since = time - self.left[0]
             s = min(since / RETURN, 1.0)
-            w, dw = s**3 * (10 - 15 * s + 6 * s**2), 30 * s**2 * (1 - s) ** 2 / RETURN
+            w, dw, _ = rest_to_rest(s, RETURN)
             fading = np.exp(-since / RUN_OUT)
             out, speed = self.left[1] + self.left[2] * RUN_OUT * (1 - fading), self.left[2] * fading
             way = self.legged.home[7:] - out
@@ -150,9 +150,7 @@ class _Jumping:
             return np.array([*self.landed[1][:2], self.home[2] - LOW]), zero, zero
         since = time - STANDING
         if since < CROUCHING:
-            s, T = max(since, 0.0) / CROUCHING, CROUCHING
-            w = s**3 * (10 - 15 * s + 6 * s**2)
-            dw, ddw = 30 * s**2 * (1 - s) ** 2 / T, 60 * s * (1 - s) * (1 - 2 * s) / T**2
+            w, dw, ddw = rest_to_rest(max(since, 0.0) / CROUCHING, CROUCHING)
             return self.home + w * depth, dw * depth, ddw * depth
         s, T = min((since - CROUCHING) / self.pushing, 1.0), self.pushing
         fall = np.array([0.0, 0.0, G])

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from poinsot.arrays import Vector
+from poinsot.models.articulated import Articulated
 from poinsot.models.contacts import BallContact
 from poinsot.stopwatch import Stopwatch
 
@@ -25,7 +26,7 @@ from ..online.simulation.legged_robot import GO1_FOOT, GO1_LEGS
 from ..presentation import with_std
 from .go1_walk import DURATION, PAYLOAD_MASS, TRUNK, Walk, height_error, payload, swing_error, walk
 from .robot_sensors import CLEAN, DEFECTS, IMU, NODE, SensorQuality, moved
-from .weighing import Stated, Weighing, quantity_lines, weigh
+from .weighing import Carrier, Stated, Weighing, quantity_lines, weigh
 
 PAPER_KG, PAPER_ITERATIONS = 7.364, 27
 FEET = tuple(f"{leg}_foot" for leg in GO1_LEGS)
@@ -48,8 +49,13 @@ def weighed(walked: Walk, load: Vector, quality: SensorQuality, rng: np.random.G
     robot = walked.robot.robot
     frame = robot.model.frames[robot.model.getFrameId(IMU)]
     motion = moved(walked.time, walked.q, walked.v, walked.tau, walked.force, frame.placement.translation)
+    return weigh(carrier(robot), load, motion, quality, STATED, rng)
+
+
+def carrier(robot: Articulated) -> Carrier:
+    """Go1, with feet that roll."""
     feet = tuple(BallContact(foot, radius=GO1_FOOT[1]) for foot in FEET)
-    return weigh(robot, TRUNK, load, motion, quality, feet, STATED, STANDING, STANDING[0], rng)
+    return Carrier(robot, TRUNK, feet, STANDING, STANDING[0])
 
 
 # ------------------------------------------------------------------------------------------------------------ the case

@@ -51,7 +51,7 @@ from poinsot.stopwatch import Stopwatch
 
 from ..animation import DrawnBodies, robot_animation
 from ..case import Curves, Reproduction, Say
-from ..normalized_errors import PHYSICAL, physical, physical_slopes
+from ..normalized_errors import PHYSICAL, PHYSICAL_UNITS, physical, physical_slopes
 from ..presentation import costs_by_iteration, with_std
 
 IMPEDANCES = (0.9999, 0.9998, 0.9996)
@@ -162,7 +162,7 @@ class Simulated:
         return np.asarray(TORQUE * np.abs(self.torques).max(axis=0))
 
 
-class Plant:
+class LoopPlant:
     """A mechanism in MuJoCo, with hard loops.
 
     Args:
@@ -201,7 +201,7 @@ class Plant:
 
 def acceleration_error(mechanism: Mechanism, rng: np.random.Generator) -> float:
     """Largest difference of accelerations from MuJoCo's, relative to the largest acceleration of the state."""
-    robot, plant, n = mechanism.robot, Plant(mechanism, PERIOD), len(mechanism.robot.joints)
+    robot, plant, n = mechanism.robot, LoopPlant(mechanism, PERIOD), len(mechanism.robot.joints)
     dynamics = ContactDynamics(OpenParameters(robot, nominal=mechanism.damping))
     theta = dynamics.parameters.nominal_theta
     regularization = [(1 - d) / d for d in IMPEDANCES]
@@ -242,7 +242,7 @@ def simulate(mechanism: Mechanism, samples: int, substeps: int, rng: np.random.G
         np.zeros((len(mechanism.theta),) * 2),
     )
     M = np.diag(dynamics.mass_matrix(positions[:1])[0])
-    plant = Plant(mechanism, PERIOD / substeps)
+    plant = LoopPlant(mechanism, PERIOD / substeps)
     plant.set(positions[0], v[0])
     torques, data = np.empty(feedforward.shape), plant.data
     q_read, v_read = np.empty((2, *positions.shape))
@@ -371,11 +371,14 @@ def shoot(mechanism: Mechanism, rng: np.random.Generator, samples: int) -> Shot:
     pi, posterior_of = chart.to_inertial(solution.theta), posterior(problem, solution.at)
     slopes = physical_slopes(pi) @ chart.jacobian(solution.theta)
     std = np.sqrt(np.einsum("ip, pq, iq -> i", slopes, posterior_of.theta, slopes))
-    return Shot(simulated, solution, Compared(PHYSICAL, UNITS, physical(pi), std, physical(true)))
+    return Shot(
+        simulated,
+        solution,
+        Compared(PHYSICAL, tuple(PHYSICAL_UNITS.values()), physical(pi), std, physical(true)),
+    )
 
 
 MECHANISMS = (FIVE_BAR, LEG)
-UNITS = ("kg", "m", "m", "m", *["kg m^2"] * 6)
 METHODS = {"linear": "least squares", "shooting": "optimal estimation"}
 
 

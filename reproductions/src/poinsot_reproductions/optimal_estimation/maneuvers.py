@@ -29,12 +29,13 @@ from poinsot.stopwatch import Stopwatch
 
 from ..animation import ESTIMATED, TRUE, DrawnBodies, robot_animation
 from ..case import Curves, Reproduction, Say
+from ..normalized_errors import PHYSICAL_UNITS
 from ..online.simulation.legged_robot import LeggedRobot
 from ..online.simulation.plant import Grip, Plant
 from ..online.simulation.tasks import Task
 from ..online.simulation.whole_body import ContactLimits, WholeBodyController
 from .robot_sensors import CLEAN, DEFECTS, moved
-from .weighing import Stated, Weighing, quantity_lines, random_box, weigh
+from .weighing import Carrier, Stated, Weighing, quantity_lines, random_box, weigh
 
 PERIOD, STEPS, CONTROL_STEPS = 1e-3, 4, 2
 """Of the recording [s], and time steps of the plant in it and in a step of the controller."""
@@ -222,7 +223,7 @@ def weighed(maneuver: Maneuver, seed: int, quick: bool = False, say: Say = lambd
     """
     watch = Stopwatch()
     load = backpack(np.random.default_rng([seed, 0]))
-    robot, body = maneuver.legged.robot, BACKPACK
+    carrier = Carrier(maneuver.legged.robot, BACKPACK, maneuver.contacts, maneuver.standing, maneuver.begins)
     say("motion")
     did = perform(maneuver, load)
     motion = moved(did.time, did.q, did.v, did.tau, did.force, np.zeros(3))
@@ -237,8 +238,8 @@ def weighed(maneuver: Maneuver, seed: int, quick: bool = False, say: Say = lambd
         say(f"estimation, {name} sensors")
         rng = np.random.default_rng([seed, 1, number])
         found[name] = weigh(
-            robot, body, load, motion, quality, maneuver.contacts, replace(stated, unsteady=maneuver.unsteady),
-            maneuver.standing, maneuver.begins, rng, replace(coarser, unsteady=maneuver.unsteady),
+            carrier, load, motion, quality, replace(stated, unsteady=maneuver.unsteady), rng,
+            replace(coarser, unsteady=maneuver.unsteady),
         )  # fmt: skip
         watch.lap(name)
     quantities = {name: each.quantities(payload=True) for name, each in found.items()}
@@ -251,12 +252,12 @@ def weighed(maneuver: Maneuver, seed: int, quick: bool = False, say: Say = lambd
         maneuver.title,
         "The payload: " + "; ".join(_sentence(name, each) for name, each in found.items()) + ".",
         tuple(
-            {"name": of, "sensors": name, "paper": None, "unit": UNITS.get(of, "kg m^2"), **each}
+            {"name": of, "sensors": name, "paper": None, "unit": PHYSICAL_UNITS[of], **each}
             for name, some in quantities.items()
             for of, each in some.items()
         ),
         {
-            f"Payload in the frame of {body}, {name} sensors": quantity_lines(some)
+            f"Payload in the frame of {BACKPACK}, {name} sensors": quantity_lines(some)
             for name, some in quantities.items()
         },
         figures,
@@ -334,7 +335,6 @@ def _animation(maneuver: Maneuver, weighing: Weighing) -> Any:
     )
 
 
-UNITS = {"mass": "kg", "cx": "m", "cy": "m", "cz": "m"}
 NOTES = (
     "The paper shows this case in a video, without numbers, with motions made by Crocoddyl. These are made by a "
     "whole-body controller, whose motors are as strong as they need to be.",

@@ -16,16 +16,14 @@ import numpy as np
 
 from poinsot.arrays import Times, Vector
 from poinsot.estimators.shooting.problem import GaussianPrior
-from poinsot.models.contacts import BallContact
 from poinsot.models.open_parameters import OpenParameters
 from poinsot.report import Figure
 from poinsot.stopwatch import Stopwatch
 
 from ..animation import ESTIMATED, TRUE, DrawnBodies, robot_animation
 from ..case import Curves, Reproduction, Say
-from ..online.simulation.legged_robot import GO1_FOOT
 from ..presentation import with_std
-from .go1_payload import FEET, STANDING, STATED
+from .go1_payload import STATED, carrier
 from .go1_walk import PAYLOAD_MASS, TRUNK, Walk, payload, walk
 from .horizon import MovingHorizon
 from .robot_sensors import CLEAN, IMU, NODE, moved, read
@@ -71,9 +69,8 @@ def weigh(walked: Walk, rng: np.random.Generator, say: Say = lambda _: None) -> 
     robot = walked.robot.robot
     frame = robot.model.frames[robot.model.getFrameId(IMU)]
     motion = moved(walked.time, walked.q, walked.v, walked.tau, walked.force, frame.placement.translation)
-    feet = tuple(BallContact(foot, radius=GO1_FOOT[1]) for foot in FEET)
     readings, parameters = read(motion, CLEAN, rng), OpenParameters(robot, (TRUNK,))
-    log = problem(robot, TRUNK, readings, CLEAN, feet, STATED, STANDING, STANDING[0]).logs[0]
+    log = problem(carrier(robot), readings, CLEAN, STATED).logs[0]
     chain, times = log.model, log.stages.times[log.stages.samples]
     durations, own = np.diff(times), robot.inertials[robot.bodies.index(TRUNK)]
     theta, p = parameters.nominal_theta, parameters.size

@@ -170,38 +170,49 @@ class Weighing:
         }
 
 
+@dataclass(frozen=True, eq=False)
+class Carrier:
+    """A robot that carries a payload, and what is known of its motion.
+
+    Args:
+        robot: as it is described. body: that carries the payload.
+        contacts: that the robot may have, in the order of the motion's forces.
+        standing: from when to when the robot is still, when a gyro reads its bias [s].
+        begins: what is before is left out [s].
+    """
+
+    robot: Articulated
+    body: str
+    contacts: tuple[Contact, ...]
+    standing: tuple[float, float]
+    begins: float
+
+
 def weigh(
-    robot: Articulated,
-    body: str,
+    carrier: Carrier,
     load: Vector,
     motion: Moved,
     quality: SensorQuality,
-    contacts: tuple[Contact, ...],
     stated: Stated,
-    standing: tuple[float, float],
-    begins: float,
     rng: np.random.Generator,
     coarser: Stated | None = None,
 ) -> Weighing:
     """Estimate a body and its payload from what sensors read of a motion.
 
     Args:
-        robot: as it is described. body: that carries the payload.
+        carrier: the robot.
         load: (10,) the payload, to compare with.
         motion: what there is to read.
         quality: of the sensors.
-        contacts: that the robot may have, in the order of the motion's forces.
         stated: to the estimator.
-        standing: from when to when the robot is still, when a gyro reads its bias [s].
-        begins: what is before is left out [s].
         rng: of the sensors' noise.
         coarser: the same with nodes further apart, to compare with; None: nothing is.
     """
     readings = read(motion, quality, rng)
-    own = robot.inertials[robot.bodies.index(body)]
+    own = carrier.robot.inertials[carrier.robot.bodies.index(carrier.body)]
 
     def estimated(readings: Moved, stated: Stated) -> Estimate:
-        return METHOD.solve(problem(robot, body, readings, quality, contacts, stated, standing, begins))
+        return METHOD.solve(problem(carrier, readings, quality, stated))
 
     others = []
     if quality.delay:
@@ -214,28 +225,21 @@ def weigh(
 
 
 def problem(
-    robot: Articulated,
-    body: str,
-    readings: Moved,
-    quality: SensorQuality,
-    contacts: tuple[Contact, ...],
-    stated: Stated,
-    standing: tuple[float, float],
-    begins: float,
+    carrier: Carrier, readings: Moved, quality: SensorQuality, stated: Stated
 ) -> OptimalEstimationProblem:
     """The body's parameters and the motion, from readings; arguments as those of `weigh`."""
     recording, doubtful = at_nodes(
-        readings, robot.joints, [contact.frame for contact in contacts], stated.closes_above, standing,
-        node=stated.node, edge=stated.edge, unsteady=stated.unsteady, unit=stated.unit,
+        readings, carrier.robot.joints, [contact.frame for contact in carrier.contacts], stated.closes_above,
+        carrier.standing, node=stated.node, edge=stated.edge, unsteady=stated.unsteady, unit=stated.unit,
     )  # fmt: skip
-    kept = recording.time >= begins
-    recording, doubtful = recording.between(begins, np.inf), doubtful[kept]
-    parameters = OpenParameters(robot, (body,))
+    kept = recording.time >= carrier.begins
+    recording, doubtful = recording.between(carrier.begins, np.inf), doubtful[kept]
+    parameters = OpenParameters(carrier.robot, (carrier.body,))
     stated_alike = OptimalEstimationProblem.from_recordings(
         parameters,
         {"motion": recording},
         stated.noise(quality, len(recording)),
-        contacts=ContactDetection(contacts),
+        contacts=ContactDetection(carrier.contacts),
         known=KnownParameters(parameters, chart_std=CHART_STD),
     )
     given = {field.name: getattr(stated_alike.logs[0], field.name) for field in fields(RobotLog)}

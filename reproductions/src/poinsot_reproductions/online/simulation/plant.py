@@ -102,16 +102,14 @@ class Sole(Foot):
 
 
 @dataclass(frozen=True)
-class Ball(Foot):
-    """A ball that rolls on the ground, where it feels a force and no moment.
+class PointFoot(Foot):
+    """A point that feels a force and no moment.
 
     Args:
-        position: (3,) of its centre in the body's frame [m].
-        radius: [m].
+        position: (3,) of it in the body's frame [m].
     """
 
     position: tuple[float, float, float]
-    radius: float
 
     size, in_world = 3, True
 
@@ -122,6 +120,17 @@ class Ball(Foot):
     @property
     def extents(self) -> tuple[float, float]:
         return 0.0, 0.0
+
+
+@dataclass(frozen=True)
+class Ball(PointFoot):
+    """A ball that rolls on the ground, its centre at the point.
+
+    Args:
+        radius: [m].
+    """
+
+    radius: float
 
     @property
     def spheres(self) -> tuple[np.ndarray, float]:
@@ -129,24 +138,8 @@ class Ball(Foot):
 
 
 @dataclass(frozen=True)
-class Grip(Foot):
-    """A hand that holds a bar at a point, while `Plant.grasp` has closed it; it can turn about it, pull and push.
-
-    Args:
-        position: (3,) of that point in the body's frame [m].
-    """
-
-    position: tuple[float, float, float]
-
-    size, in_world = 3, True
-
-    @property
-    def centre(self) -> Vector:
-        return np.array(self.position)
-
-    @property
-    def extents(self) -> tuple[float, float]:
-        return 0.0, 0.0
+class Grip(PointFoot):
+    """A hand that holds a bar at the point, while `Plant.grasp` has closed it; it can turn about it, pull and push."""
 
     @property
     def spheres(self) -> tuple[np.ndarray, float]:

@@ -21,6 +21,15 @@ from poinsot.arrays import Matrix, Vector
 from poinsot.models.articulated import Articulated
 
 
+def rest_to_rest(s: float, duration: float) -> tuple[float, float, float]:
+    """The way of least jerk from 0 to 1, its speed and acceleration, at the part s of a duration [s]."""
+    return (
+        s**3 * (10 - 15 * s + 6 * s**2),
+        30 * s**2 * (1 - s) ** 2 / duration,
+        60 * s * (1 - s) * (1 - 2 * s) / duration**2,
+    )
+
+
 class Kinematics:
     """The robot model of a controller, at one state.
 
