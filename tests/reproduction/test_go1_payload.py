@@ -39,7 +39,7 @@ def walked(load):
 
 @pytest.fixture(scope="module")
 def motion(walked):
-    return moved(walked.time, walked.q, walked.v, walked.tau, walked.force, np.array([-0.02, -0.07, -0.01]))
+    return moved(walked, np.array([-0.02, -0.07, -0.01]))
 
 
 def test_payloads_are_real_bodies_of_the_same_mass():

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
-from poinsot.arrays import Times, Vector
+from poinsot.arrays import Vector
 from poinsot.models.gravity import STANDARD_GRAVITY
 
 from ..online.simulation.closed_loop import CONTROL_TICKS, SETTLING
@@ -25,6 +24,7 @@ from ..online.simulation.legged_robot import LeggedRobot, go1
 from ..online.simulation.plant import Plant
 from ..online.simulation.tasks import FramePose, Posture, Task, rest_to_rest
 from ..online.simulation.whole_body import ContactLimits, WholeBodyController, sole_frame
+from .robot_sensors import TrueMotion
 
 G = -STANDARD_GRAVITY[2]
 RISE, LENGTH = (0.10, 0.20), (0.20, 0.45)
@@ -45,22 +45,15 @@ LONGEST = 4.0
 
 
 @dataclass(frozen=True, eq=False)
-class Jump:
-    """What the robot did, without noise.
+class Jump(TrueMotion):
+    """What the robot did.
 
     Args:
         robot: as it is described.
-        time: (S,) [s]. q, v, tau: (S, nq), (S, n), (S, n) states, and efforts in the step from each.
-        force: (S, 4) normal forces on its feet in that step [N].
         take_off, landing: samples at which no foot touched the ground any more, and every foot had touched down again.
     """
 
     robot: LeggedRobot
-    time: Times
-    q: Float[np.ndarray, "S nq"]
-    v: Float[np.ndarray, "S n"]
-    tau: Float[np.ndarray, "S n"]
-    force: Float[np.ndarray, "S 4"]
     take_off: int
     landing: int
 
@@ -112,7 +105,7 @@ class _Jumping:
         begun = flying + round(LEAVING / plant.timestep)
         # the first touch of the foot that lands last
         landing = begun + int(np.argmax(force[begun:] > LANDS_ABOVE, axis=0).max())
-        return Jump(self.legged, times, q, v, given, force, flying, landing)
+        return Jump(times, q, v, given, force, self.legged, flying, landing)
 
     def _notice(self, time: float, q: Vector, v: Vector, force: Vector) -> None:
         """Take-off, by the time, and landing, by the force on any foot."""

@@ -48,7 +48,7 @@ def weighed(walked: Walk, load: Vector, quality: SensorQuality, rng: np.random.G
     """
     robot = walked.robot.robot
     frame = robot.model.frames[robot.model.getFrameId(IMU)]
-    motion = moved(walked.time, walked.q, walked.v, walked.tau, walked.force, frame.placement.translation)
+    motion = moved(walked, frame.placement.translation)
     return weigh(carrier(robot), load, motion, quality, STATED, rng)
 
 

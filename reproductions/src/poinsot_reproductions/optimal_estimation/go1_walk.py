@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from jaxtyping import Float
 
-from poinsot.arrays import Times, Vector
+from poinsot.arrays import Vector
 from poinsot.estimators.online.belief import Tick
 
 from ..online.simulation.closed_loop import FixedModel, Gains, Scenario, Trace, simulate
@@ -22,6 +21,7 @@ from ..online.simulation.legged_robot import LeggedRobot, go1
 from ..online.simulation.loads import Attached
 from ..online.simulation.measurements import StateSensors
 from ..online.simulation.whole_body import ContactLimits
+from .robot_sensors import TrueMotion
 from .weighing import random_box
 
 TRUNK = "base"
@@ -75,24 +75,15 @@ def payload(rng: np.random.Generator) -> Vector:
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
-    """What the robot did, without noise.
+class Walk(TrueMotion):
+    """What the robot did.
 
     Args:
         robot: as it is described.
-        time: (S,) [s].
-        q, v: (S, nq), (S, n) its states.
-        tau: (S, n) efforts in the step from each.
-        force: (S, 4) normal forces on its feet in that step [N].
         trace: of the controller.
     """
 
     robot: LeggedRobot
-    time: Times
-    q: Float[np.ndarray, "S nq"]
-    v: Float[np.ndarray, "S n"]
-    tau: Float[np.ndarray, "S n"]
-    force: Float[np.ndarray, "S 4"]
     trace: Trace
 
 
@@ -130,12 +121,12 @@ def walk(
     model = FixedModel({TRUNK: own if assumed is None else assumed})
     trace = simulate(scenario, model, rng, progress, ticks.append)
     return Walk(
-        robot,
         np.array([tick.time for tick in ticks]),
         np.array([tick.q for tick in ticks]),
         np.array([tick.v for tick in ticks]),
         np.array([tick.tau for tick in ticks]),
         np.array([[wrench[2] for wrench in tick.wrenches.values()] for tick in ticks]),
+        robot,
         trace,
     )
 

@@ -57,7 +57,7 @@ def recorded(motion: Jump, rng: np.random.Generator) -> Recording:
     """What encoders, gyro, accelerometer and forces on feet read of a jump, every millisecond."""
     robot = motion.robot.robot
     unit = robot.model.frames[robot.model.getFrameId(IMU)].placement.translation
-    seen = moved(motion.time, motion.q, motion.v, motion.tau, motion.force, unit)
+    seen = moved(motion, unit)
     # the mean of the steps before and after a sample: a reading at its time
     about = np.concatenate([seen.acceleration[:1], 0.5 * (seen.acceleration[1:] + seen.acceleration[:-1])])
     readings = read(replace(seen, acceleration=about), SENSORS, rng)

@@ -18,10 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
-from poinsot.arrays import Times, Vector
+from poinsot.arrays import Vector
 from poinsot.estimate import motions_of
 from poinsot.estimators.shooting.motion_report import RobotMotionEstimate
 from poinsot.models.contacts import Contact
@@ -34,7 +33,7 @@ from ..online.simulation.legged_robot import LeggedRobot
 from ..online.simulation.plant import Grip, Plant
 from ..online.simulation.tasks import Task
 from ..online.simulation.whole_body import ContactLimits, WholeBodyController
-from .robot_sensors import CLEAN, DEFECTS, moved
+from .robot_sensors import CLEAN, DEFECTS, TrueMotion, moved
 from .weighing import Carrier, Stated, Weighing, quantity_lines, random_box, weigh
 
 PERIOD, STEPS, CONTROL_STEPS = 1e-3, 4, 2
@@ -119,23 +118,14 @@ class Maneuver:
 
 
 @dataclass(frozen=True, eq=False)
-class Performed:
-    """What the robot did, without noise.
+class Performed(TrueMotion):
+    """What the robot did; efforts are means over a millisecond.
 
     Args:
-        time: (S,) [s].
-        q, v: (S, nq), (S, n) its states.
-        tau: (S, n) mean efforts in the millisecond from each.
-        force: (S, feet) of each contact [N].
         unsolved: how often the controller had no solution.
         stop_margin: smallest distance of a joint to the end of its range [rad].
     """
 
-    time: Times
-    q: Float[np.ndarray, "S nq"]
-    v: Float[np.ndarray, "S n"]
-    tau: Float[np.ndarray, "S n"]
-    force: Float[np.ndarray, "S feet"]
     unsolved: int
     stop_margin: float
 
@@ -226,7 +216,7 @@ def weighed(maneuver: Maneuver, seed: int, quick: bool = False, say: Say = lambd
     carrier = Carrier(maneuver.legged.robot, BACKPACK, maneuver.contacts, maneuver.standing, maneuver.begins)
     say("motion")
     did = perform(maneuver, load)
-    motion = moved(did.time, did.q, did.v, did.tau, did.force, np.zeros(3))
+    motion = moved(did, np.zeros(3))
     watch.lap("motion")
     found: dict[str, Weighing] = {}
     # sensors with defects err by more than nodes that are further apart

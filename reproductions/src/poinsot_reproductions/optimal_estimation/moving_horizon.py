@@ -68,7 +68,7 @@ def weigh(walked: Walk, rng: np.random.Generator, say: Say = lambda _: None) -> 
     """Run the moving horizon over what clean sensors read."""
     robot = walked.robot.robot
     frame = robot.model.frames[robot.model.getFrameId(IMU)]
-    motion = moved(walked.time, walked.q, walked.v, walked.tau, walked.force, frame.placement.translation)
+    motion = moved(walked, frame.placement.translation)
     readings, parameters = read(motion, CLEAN, rng), OpenParameters(robot, (TRUNK,))
     log = problem(carrier(robot), readings, CLEAN, STATED).logs[0]
     chain, times = log.model, log.stages.times[log.stages.samples]

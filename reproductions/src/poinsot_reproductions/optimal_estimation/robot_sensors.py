@@ -80,22 +80,45 @@ class Moved:
     force: Float[np.ndarray, "S feet"]
 
 
-def moved(
-    time: Times, q: np.ndarray, v: np.ndarray, tau: np.ndarray, force: np.ndarray, unit: Vector
-) -> Moved:
-    """What sensors of a robot with a floating base have to read.
+@dataclass(frozen=True, eq=False)
+class TrueMotion:
+    """What a robot with a floating base did, without noise.
 
     Args:
-        time: (S,) [s]. q, v, tau: (S, nq), (S, n), (S, n). force: (S, feet).
+        time: (S,) [s].
+        q, v: (S, nq), (S, n) its states.
+        tau: (S, n) efforts in the step from each.
+        force: (S, feet) of each contact in that step, normal ones of feet [N].
+    """
+
+    time: Times
+    q: Float[np.ndarray, "S nq"]
+    v: Float[np.ndarray, "S n"]
+    tau: Float[np.ndarray, "S n"]
+    force: Float[np.ndarray, "S feet"]
+
+
+def moved(motion: TrueMotion, unit: Vector) -> Moved:
+    """What sensors of a robot have to read.
+
+    Args:
+        motion: of the robot.
         unit: (3,) where in the base the inertial unit is, whose axes are the base's.
     """
+    time, q, v = motion.time, motion.q, motion.v
     turned = Rotation.from_quat(q[:, 3:7])
     # the unit's speed in the world; its differences are what an accelerometer integrates in a sample
     speed = turned.apply(v[:, :3] + np.cross(v[:, 3:6], unit))
     steps = np.diff(speed, axis=0) / np.diff(time)[:, None] + [0.0, 0.0, 9.81]
     specific = turned[:-1].inv().apply(steps)
     return Moved(
-        time, q[:, 7:], q[:, 3:7], v[:, 3:6], np.concatenate([specific, specific[-1:]]), tau[:, 6:], force
+        time,
+        q[:, 7:],
+        q[:, 3:7],
+        v[:, 3:6],
+        np.concatenate([specific, specific[-1:]]),
+        motion.tau[:, 6:],
+        motion.force,
     )
 
 
