@@ -152,6 +152,7 @@ def test_prediction_is_that_of_a_dense_integration(rng):
     dense = solve_ivp(rates, (0.0, 1.0), y, rtol=1e-9, atol=1e-10).y[:, -1]
     # means of readings are trapezoids, wrong by w^2 dt^2 / 12 of an oscillation, 5e-6 at 8 rad/s and 1 ms
     np.testing.assert_allclose(belief.X[:, :3].ravel(), dense[:9], atol=2e-5)
+    # that turns an acceleration of some 10 m/s^2, which adds up for a second
     np.testing.assert_allclose(belief.X[:, 3], dense[9:12], atol=1e-4)
     np.testing.assert_allclose(belief.X[:, 4], dense[12:], atol=1e-4)
 

@@ -103,3 +103,12 @@ class MethodSettings(SettingsTable):
             f'{job.project.path}: [method] name = "{self.name}" looks at a whole recording; poinsot track needs '
             'name = "filter" and links, or name = "leg-odometry"'
         )
+
+
+class OnlineSettings(MethodSettings):
+    """Settings of a method that processes one sample at a time, which `track` runs."""
+
+    def identify(self, job: Job) -> Estimate:
+        raise InvalidProject(
+            f'{job.project.path}: [method] name = "{self.name}" processes one sample at a time: run poinsot track'
+        )

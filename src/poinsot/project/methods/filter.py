@@ -15,10 +15,9 @@ from ..job import uninterrupted
 from ..other_jobs import torques_from
 from ..settings.fields import ChartOrNone, PerJoint, Positive, by_joint, is_text, refuse
 from ..settings.preprocessing import AS_THEY_COME
-from .base import MethodSettings, OnSample, Tracking
+from .base import OnlineSettings, OnSample, Tracking
 
 if TYPE_CHECKING:
-    from ...estimate import Estimate
     from ...estimators.online.belief import RecordedSample
     from ...estimators.online.calibration import Bias
     from ...estimators.online.filter import Filter
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 
-class FilterSettings(MethodSettings):
+class FilterSettings(OnlineSettings):
     """`poinsot.ExtendedKalmanFilter`, or with `chart = "none"` `poinsot.KalmanFilter`, for `poinsot track`.
 
     `links`: bodies whose mass properties are open; all others are known. `robot_from`: the project file, or the result,
@@ -107,11 +106,6 @@ class FilterSettings(MethodSettings):
                 job.project, LinkTorques(job.project.robot(job.data_dir), tuple(self.links)), job.data_dir
             )
         return ()
-
-    def identify(self, job: Job) -> Estimate:
-        raise InvalidProject(
-            f'{job.project.path}: [method] name = "{self.name}" processes one sample at a time: run poinsot track'
-        )
 
     def track(
         self, job: Job, *, stream: str | None = None, follow: bool = False, on_sample: OnSample | None = None

@@ -10,18 +10,17 @@ from ...exceptions import InvalidProject
 from ..job import stoppable
 from ..settings.fields import Positive, Window, refuse
 from ..settings.preprocessing import AS_READ
-from .base import MethodSettings, OnSample, Tracking
+from .base import OnlineSettings, OnSample, Tracking
 from .motion import prepared
 from .optimal_estimation import contacts_of
 
 if TYPE_CHECKING:
-    from ...estimate import Estimate
     from ...estimators.online.leg_odometry import LegOdometryProblem
     from ..job import Job
     from ..settings import Settings
 
 
-class LegOdometrySettings(MethodSettings):
+class LegOdometrySettings(OnlineSettings):
     """`poinsot.LegOdometry`: pose, velocity and biases from gyro, accelerometer, encoders and contacts.
 
     Keys are the fields of that class; pairs are of gyro and accelerometer. `gate`: part of good readings of a foot that
@@ -62,11 +61,6 @@ class LegOdometrySettings(MethodSettings):
     def prepare(self, job: Job) -> tuple[str, ...]:
         _ = self.problem(job).samples
         return ()
-
-    def identify(self, job: Job) -> Estimate:
-        raise InvalidProject(
-            f'{job.project.path}: [method] name = "{self.name}" processes one sample at a time: run poinsot track'
-        )
 
     def track(
         self, job: Job, *, stream: str | None = None, follow: bool = False, on_sample: OnSample | None = None
