@@ -67,7 +67,7 @@ def reproduce(
     case: Annotated[
         str,
         typer.Argument(
-            help="Which one: tx40, emps, online, optimal-estimation, discrete-multibody or impacts.",
+            help="Which one: tx40, emps, online, optimal-estimation, discrete-multibody, impacts or actuators.",
             show_default=False,
         ),
     ],

@@ -1,0 +1,146 @@
+"""An actuator: the way of a joint from its position command to its torque.
+
+    w'  = (u(t - delay) - w) / lag                       command u, delayed and smoothed (w = u(t - delay) without lag)
+    e   = dead_band(w + zero - q)                        what the controller sees of the error
+    m   = clip(stiffness e + derivative_gain (w' - v) - velocity_gain v,  +-torque_limit)
+    |m| <= torque_limit (1 - v sign(m) / no_load_speed)  speed-torque line of a voltage-driven motor
+    (armature + M(q)) v' = m - damping v - dry friction + gravity and coupling of the mechanism
+
+Dry friction holds a joint at rest while everything else sums to less than its level, and otherwise has the level
+
+    level(q, v, m) = coulomb(q) + load_friction |m| + stiction exp(-(v / stribeck_speed)^2)
+
+and the sign of -v. `coulomb(q)` is constant, or linear between `friction_positions`. Backlash is play between motor and
+joint: the controller's error counts only beyond half of it to either side.
+
+Parameters of the controller are in the units of a joint: for a sliding joint read N for N m and m for rad.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+from poinsot import PoinsotError
+
+
+class InvalidActuator(PoinsotError):
+    """A parameter of an actuator has an impossible value."""
+
+
+@dataclass(frozen=True)
+class ParameterDescription:
+    """A parameter of an actuator: its unit, its least value, and what it is in words."""
+
+    unit: str
+    least: float
+    words: str
+
+
+DESCRIPTIONS: Mapping[str, ParameterDescription] = {
+    "stiffness": ParameterDescription("N m/rad", 0.0, "proportional gain of the position loop"),
+    "derivative_gain": ParameterDescription("N m s/rad", 0.0, "gain on the rate of the command error"),
+    "velocity_gain": ParameterDescription(
+        "N m s/rad", 0.0, "gain on the measured velocity, inside the torque limit"
+    ),
+    "damping": ParameterDescription("N m s/rad", 0.0, "viscous friction and back-EMF"),
+    "coulomb": ParameterDescription("N m", 0.0, "dry friction"),
+    "stiction": ParameterDescription("N m", 0.0, "dry friction at rest beyond that in motion"),
+    "stribeck_speed": ParameterDescription("rad/s", 0.0, "speed at which stiction has fallen to 1/e"),
+    "load_friction": ParameterDescription("", 0.0, "dry friction per torque of the motor"),
+    "armature": ParameterDescription("kg m^2", 0.0, "inertia of the rotor at the joint"),
+    "torque_limit": ParameterDescription("N m", 0.0, "largest torque of the motor"),
+    "no_load_speed": ParameterDescription("rad/s", 0.0, "speed at which the motor has no torque left"),
+    "delay": ParameterDescription("s", 0.0, "transport delay of the command"),
+    "lag": ParameterDescription("s", 0.0, "time constant of the command's first-order lag"),
+    "zero": ParameterDescription("rad", -math.inf, "position without load at the command 0"),
+    "dead_band": ParameterDescription(
+        "rad", 0.0, "half-width of the errors to which the controller does not respond"
+    ),
+    "backlash": ParameterDescription("rad", 0.0, "play between motor and joint"),
+}
+"""Every number of an `Actuator` but the levels of a friction that varies with position, in the order of its fields."""
+
+PARAMETERS: tuple[str, ...] = tuple(DESCRIPTIONS)
+
+
+@dataclass(frozen=True)
+class Actuator:
+    """The actuator of one joint. A default means: this effect is not there.
+
+    Args:
+        name: the joint's name in the robot description.
+        stiffness: proportional gain of the position loop [N m/rad].
+        derivative_gain: gain on the rate of the command error [N m s/rad].
+        velocity_gain: gain on the measured velocity [N m s/rad]; unlike damping it counts towards the torque limit.
+        damping: viscous friction, with back-EMF [N m s/rad].
+        coulomb: dry friction [N m].
+        stiction: dry friction at rest beyond that in motion [N m]. stribeck_speed: where it has fallen to 1/e [rad/s].
+        load_friction: dry friction per torque of the motor.
+        armature: inertia of the rotor at the joint [kg m^2].
+        torque_limit: largest torque of the motor [N m]. no_load_speed: speed at which none is left [rad/s].
+        delay: transport delay of the command [s]. lag: time constant of its first-order lag [s].
+        zero: position without load at the command 0 [rad].
+        dead_band: half-width of the errors to which the controller does not respond [rad].
+        backlash: play between motor and joint [rad].
+        friction_positions: positions between which dry friction is linear [rad], increasing. friction_levels: the
+            levels there, added to `coulomb` [N m]; beyond the first and last position they stay constant.
+
+    Raises:
+        InvalidActuator: if a value is not finite (a limit may be infinite) or below its least value, or positions and
+            levels of friction do not match.
+    """
+
+    name: str
+    stiffness: float
+    derivative_gain: float = 0.0
+    velocity_gain: float = 0.0
+    damping: float = 0.0
+    coulomb: float = 0.0
+    stiction: float = 0.0
+    stribeck_speed: float = 0.1
+    load_friction: float = 0.0
+    armature: float = 0.0
+    torque_limit: float = math.inf
+    no_load_speed: float = math.inf
+    delay: float = 0.0
+    lag: float = 0.0
+    zero: float = 0.0
+    dead_band: float = 0.0
+    backlash: float = 0.0
+    friction_positions: tuple[float, ...] = ()
+    friction_levels: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, description in DESCRIPTIONS.items():
+            value = getattr(self, name)
+            if math.isnan(value) or value < description.least:
+                raise InvalidActuator(
+                    f"{name} of the actuator of {self.name!r} is {value:g}; write {name} >= {description.least:g}"
+                )
+            if math.isinf(value) and name not in ("torque_limit", "no_load_speed"):
+                raise InvalidActuator(
+                    f"{name} of the actuator of {self.name!r} is infinite; write a finite number"
+                )
+        if len(self.friction_positions) != len(self.friction_levels):
+            raise InvalidActuator(
+                f"the actuator of {self.name!r} has {len(self.friction_positions)} friction_positions and "
+                f"{len(self.friction_levels)} friction_levels; write one level for each position"
+            )
+        if any(b <= a for a, b in zip(self.friction_positions, self.friction_positions[1:], strict=False)):
+            raise InvalidActuator(f"friction_positions of the actuator of {self.name!r} do not increase")
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Every parameter of `PARAMETERS` by name."""
+        return {name: getattr(self, name) for name in PARAMETERS}
+
+    def updated(self, values: Mapping[str, float]) -> Actuator:
+        """The same actuator with other values of some parameters."""
+        unknown = sorted(set(values) - {field.name for field in fields(self)})
+        if unknown:
+            raise InvalidActuator(
+                f"an actuator has no parameter {unknown[0]!r}; it has {', '.join(PARAMETERS)}"
+            )
+        return replace(self, **values)
