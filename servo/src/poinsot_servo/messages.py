@@ -174,10 +174,11 @@ def decoder(types: Types, name: str, encoding: str) -> Callable[[bytes], Decoded
         UnreadableFile: (the function) if the bytes are no such message.
     """
     root = _short(name)
+    layouts: dict[Any, _Layout] = {}
 
     def decode(data: bytes) -> Decoded:
         try:
-            reader = _Reader(data, types, encoding == "cdr")
+            reader = _Reader(data, types, encoding == "cdr", layouts)
             fields = reader.message(root)
         except (_Cut, struct.error, UnicodeDecodeError, ValueError) as error:
             raise UnreadableFile(
@@ -188,11 +189,24 @@ def decoder(types: Types, name: str, encoding: str) -> Callable[[bytes], Decoded
     return decode
 
 
-class _Reader:
-    """The position in the bytes of one message."""
+@dataclass(frozen=True)
+class _Layout:
+    """Bytes of a type of numbers only, which lie alike in every message: many motors cost one call each.
 
-    def __init__(self, data: bytes, types: Types, aligned: bool):
-        self.data, self.types, self.aligned = data, types, aligned
+    Args:
+        numbers: all of them, with the bytes that align them.
+        places: name of a field, index of its first number, and its count; None: it is no array.
+    """
+
+    numbers: struct.Struct
+    places: tuple[tuple[str, int, int | None], ...]
+
+
+class _Reader:
+    """The position in the bytes of one message; `layouts` are those met so far."""
+
+    def __init__(self, data: bytes, types: Types, aligned: bool, layouts: dict[Any, _Layout]):
+        self.data, self.types, self.aligned, self.layouts = data, types, aligned, layouts
         self.order, self.start, self.largest = "<", 0, 8
         self.shape: list[Any] = []
         if aligned:
@@ -244,7 +258,35 @@ class _Reader:
         self.at += count * size
         return values
 
+    def numbers_only(self, name: str) -> dict[str, Any]:
+        """A message whose fields are numbers, and arrays of fixed length of them."""
+        phase = (self.at - self.start) % self.largest if self.aligned else 0
+        key = (name, phase, self.order, self.largest)
+        if key not in self.layouts:
+            self.layouts[key] = self.layout(name, phase)
+        layout = self.layouts[key]
+        values = layout.numbers.unpack_from(self.data, self.at)
+        self.at += layout.numbers.size
+        return {
+            field: values[k] if count is None else np.array(values[k : k + count])
+            for field, k, count in layout.places
+        }
+
+    def layout(self, name: str, phase: int) -> _Layout:
+        code, places, k = "", [], 0
+        for field in self.types[name]:
+            size, count = struct.calcsize(field.code), 1 if field.count is None else field.count
+            gap = -phase % min(size, self.largest) if self.aligned else 0
+            code += f"{gap}x{count}{field.code}"
+            places.append((field.name, k, field.count))
+            phase, k = phase + gap + size * count, k + count
+        return _Layout(struct.Struct(self.order + code), tuple(places))
+
     def message(self, name: str) -> dict[str, Any]:
+        if self.types[name] and all(
+            field.kind == "number" and field.count != -1 for field in self.types[name]
+        ):
+            return self.numbers_only(name)
         fields: dict[str, Any] = {}
         for field in self.types[name]:
             if field.count is None:
