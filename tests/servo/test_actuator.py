@@ -1,6 +1,7 @@
 import math
 
 import pytest
+
 from poinsot_servo import DESCRIPTIONS, PARAMETERS, Actuator
 from poinsot_servo.actuator import InvalidActuator
 

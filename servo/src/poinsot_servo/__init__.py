@@ -1,4 +1,4 @@
-"""Actuators of robots that take position commands: from a log of commands and positions to a simulator that moves alike.
+"""Actuators of robots that take position commands: from a log to a simulator that moves like the robot.
 
 actuator = Actuator("elbow", stiffness=18.0, coulomb=0.1, delay=0.02)
 """
