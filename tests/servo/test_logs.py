@@ -14,6 +14,7 @@ from rosbags.rosbag2 import Writer as Writer2
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 import poinsot
+from poinsot.cli import main
 from poinsot.exceptions import PoinsotError, UnreadableFile
 
 START = 1_700_000_000_000_000_000
@@ -125,7 +126,9 @@ def motion(messages):
     for k in range(20):
         at = START + 10 * k * MS
         # The order of joints changes, and every third message brings the gripper alone.
-        names, q = (["elbow", "wrist"], [0.1 * k, -0.2 * k]) if k % 2 else (["wrist", "elbow"], [-0.2 * k, 0.1 * k])
+        names, q = (
+            (["elbow", "wrist"], [0.1 * k, -0.2 * k]) if k % 2 else (["wrist", "elbow"], [-0.2 * k, 0.1 * k])
+        )
         state = messages.joint_state(at, names, q, [1.0, 1.0])
         yield "/joint_states", "sensor_msgs/msg/JointState", at + 2 * MS, state
         if k % 2 == 0:
@@ -135,7 +138,12 @@ def motion(messages):
         if k % 5 == 0:
             imu = messages.imu(at + MS, (0.01 * k, 0.0, 1.0), (0.0, 0.0, 9.81))
             yield "/imu", "sensor_msgs/msg/Imu", at + 4 * MS, imu
-            yield "/ft/wrench", "geometry_msgs/msg/WrenchStamped", at + 5 * MS, messages.wrench(at, (k, 0.0, -1.0))
+            yield (
+                "/ft/wrench",
+                "geometry_msgs/msg/WrenchStamped",
+                at + 5 * MS,
+                messages.wrench(at, (k, 0.0, -1.0)),
+            )
             yield "/pose", "geometry_msgs/msg/PoseStamped", at + 6 * MS, messages.pose(at, (k, 2.0, 3.0))
 
 
@@ -176,7 +184,9 @@ def write_mcap(path, content, compression=CompressionType.ZSTD, version="ros2"):
             if topic not in channels:
                 text = messages.store.generate_msgdef(kind, ros_version=int(version[-1]))[0]
                 schema = writer.register_schema(kind, encoding, text.encode())
-                channels[topic] = writer.register_channel(topic, "cdr" if version == "ros2" else "ros1", schema)
+                channels[topic] = writer.register_channel(
+                    topic, "cdr" if version == "ros2" else "ros1", schema
+                )
             writer.add_message(channels[topic], at, bytes(serialize(message, kind)), at)
         writer.finish()
     return path
@@ -186,10 +196,15 @@ FORMATS = {
     "bag": lambda folder, content: write_bag1(folder / "log.bag", content),
     "bag-bz2": lambda folder, content: write_bag1(folder / "log.bag", content, Writer1.CompressionFormat.BZ2),
     "bag-lz4": lambda folder, content: write_bag1(folder / "log.bag", content, Writer1.CompressionFormat.LZ4),
-    "db3": lambda folder, content: write_bag2(folder / "log", content, StoragePlugin.SQLITE3) / "metadata.yaml",
-    "db3-file": lambda folder, content: write_bag2(folder / "log", content, StoragePlugin.SQLITE3) / "log.db3",
-    "mcap-folder": lambda folder, content: write_bag2(folder / "log", content, StoragePlugin.MCAP)
-    / "metadata.yaml",
+    "db3": lambda folder, content: (
+        write_bag2(folder / "log", content, StoragePlugin.SQLITE3) / "metadata.yaml"
+    ),
+    "db3-file": lambda folder, content: (
+        write_bag2(folder / "log", content, StoragePlugin.SQLITE3) / "log.db3"
+    ),
+    "mcap-folder": lambda folder, content: (
+        write_bag2(folder / "log", content, StoragePlugin.MCAP) / "metadata.yaml"
+    ),
     "mcap": lambda folder, content: write_mcap(folder / "log.mcap", content),
     "mcap-lz4": lambda folder, content: write_mcap(folder / "log.mcap", content, CompressionType.LZ4),
     "mcap-plain": lambda folder, content: write_mcap(folder / "log.mcap", content, CompressionType.NONE),
@@ -251,7 +266,9 @@ def test_messages_with_some_of_the_joints_leave_the_others_open(tmp_path):
             yield "/joint_states", "sensor_msgs/msg/JointState", at, state
 
     _, elbow, gripper = read(
-        write_mcap(tmp_path / "log.mcap", content), "/joint_states/position/elbow", "/joint_states/position/gripper"
+        write_mcap(tmp_path / "log.mcap", content),
+        "/joint_states/position/elbow",
+        "/joint_states/position/gripper",
     )
     np.testing.assert_array_equal(elbow, [0, 1, np.nan, 3, 4, np.nan])
     np.testing.assert_array_equal(gripper, [np.nan, np.nan, 2, np.nan, np.nan, 5])
@@ -266,7 +283,9 @@ def test_trajectories_are_points_in_time_and_later_ones_replace_earlier_ones(tmp
             yield "/trajectory", "trajectory_msgs/msg/JointTrajectory", at, trajectory
 
     path = write_bag1(tmp_path / "log.bag", content)
-    time, elbow, wrist = read(path, "/trajectory/points/positions/elbow", "/trajectory/points/positions/wrist")
+    time, elbow, wrist = read(
+        path, "/trajectory/points/positions/elbow", "/trajectory/points/positions/wrist"
+    )
     np.testing.assert_allclose(time, [0, 0.010, 0.015, 0.025], atol=1e-12)
     np.testing.assert_array_equal(elbow, [1, 2, 7, 8])
     np.testing.assert_array_equal(wrist, -elbow)
@@ -310,7 +329,8 @@ def test_unitree_states_are_read_by_the_layout_in_the_file(tmp_path):
         motor, imu = types["unitree_go/msg/MotorState"], types["unitree_go/msg/IMUState"]
         for k in range(4):
             motors = [
-                motor(1, k + 0.5 * j, 0.1, 0.0, -2.0, 0.0, 0.0, 0.0, 40, 0, np.zeros(2, np.uint32)) for j in range(20)
+                motor(1, k + 0.5 * j, 0.1, 0.0, -2.0, 0.0, 0.0, 0.0, 40, 0, np.zeros(2, np.uint32))
+                for j in range(20)
             ]
             at = imu(np.zeros(4, np.float32), np.full(3, k, np.float32), np.zeros(3, np.float32), 30)
             state = types["unitree_go/msg/LowState"](np.zeros(2, np.uint8), 255, at, motors, 1000 + k)
@@ -335,7 +355,11 @@ def test_json_messages_are_read(tmp_path):
         schema = writer.register_schema("State", "jsonschema", b"{}")
         channel = writer.register_channel("/state", "json", schema)
         for k in range(3):
-            content = {"header": {"stamp": {"sec": 5, "nsec": k * MS}}, "name": ["a", "b"], "q": [k, None if k else 1]}
+            content = {
+                "header": {"stamp": {"sec": 5, "nsec": k * MS}},
+                "name": ["a", "b"],
+                "q": [k, None if k else 1],
+            }
             writer.add_message(channel, START + k * MS, json.dumps(content).encode(), START)
         writer.finish()
     time, a, b = read(path, "/state/q/a", "/state/q/b")
@@ -372,9 +396,13 @@ def test_old_bags_without_definitions_use_those_of_ros(tmp_path):
 
 def test_what_is_not_in_the_log_is_named(tmp_path):
     path = write_mcap(tmp_path / "log.mcap", motion)
-    with pytest.raises(UnreadableFile, match=r"no column '/joint_states/position/elbo'; did you mean .*/elbow"):
+    with pytest.raises(
+        UnreadableFile, match=r"no column '/joint_states/position/elbo'; did you mean .*/elbow"
+    ):
         read(path, "/joint_states/position/elbo")
-    with pytest.raises(UnreadableFile, match=r"no column '/joint_state/position/elbow'.*messages of /joint_states"):
+    with pytest.raises(
+        UnreadableFile, match=r"no column '/joint_state/position/elbow'.*messages of /joint_states"
+    ):
         read(path, "/joint_state/position/elbow")
     with pytest.raises(UnreadableFile, match="no column of a topic"):
         read(path)
@@ -438,3 +466,49 @@ def test_files_of_another_kind_are_named(tmp_path):
             topics(tmp_path / name)
     with pytest.raises(UnreadableFile, match="is no log of messages"):
         topics(__file__)
+
+
+def test_inspect_lists_the_topics_of_a_log(tmp_path, capsys, servo_installed):
+    path = write_mcap(tmp_path / "log.mcap", motion)
+    assert main(["inspect", str(path), "--json", str(tmp_path / "topics.json")]) == 0
+    shown = capsys.readouterr().out
+    assert "/joint_states" in shown
+    assert "100 Hz" in shown
+    assert "position/elbow" in shown
+    content = json.loads((tmp_path / "topics.json").read_text())
+    assert content["schema"] == "poinsot.topics/1"
+    rates = {topic["name"]: topic["rate_hz"] for topic in content["topics"]}
+    assert rates["/commands"] == pytest.approx(50)
+    assert main(["inspect", str(tmp_path / "no.mcap")]) == 2
+    (tmp_path / "cut.mcap").write_bytes(path.read_bytes()[:-100])
+    assert main(["inspect", str(tmp_path / "cut.mcap")]) == 2
+    assert capsys.readouterr().err.count("\n") == 2
+
+
+def test_a_recording_is_read_from_a_log_by_poinsot(tmp_path, servo_installed):
+    path = write_bag1(tmp_path / "log.bag", motion)
+    recording = poinsot.read_recording(
+        path,
+        {
+            "position.elbow": ("/joint_states/position/elbow", "rad"),
+            "position_command.elbow": poinsot.Column("/commands/data[0]", "rad", hold=True, initial=0.0),
+        },
+        time=("time", "s"),
+        require=["/joint_states/position/elbow"],
+    )
+    k = np.arange(20)
+    np.testing.assert_allclose(recording["position.elbow"], 0.1 * k)
+    # Without a stamp, a command counts from when it was logged, 3 ms after the state that it belongs to.
+    np.testing.assert_allclose(recording["position_command.elbow"], 0.5 * 2 * ((k - 1) // 2) * (k > 0))
+    assert any("/joint_states: logged 2 ms after its stamps" in step for step in recording.steps)
+    everything = poinsot.read_recording(
+        path,
+        {
+            "position.elbow": ("/joint_states/position/elbow", "rad"),
+            "gyro.base.x": ("/imu/angular_velocity/x", "rad/s"),
+        },
+        time=("time", "s"),
+        invalid="mask",
+    )
+    assert everything.mask("gyro.base.x").sum() == 4
+    assert everything.mask("position.elbow").sum() == 20

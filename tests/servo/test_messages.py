@@ -131,7 +131,9 @@ def test_lengths_beyond_the_message_are_refused_before_they_are_read():
         ("float64 x\n" * 6000, "more than 5000 fields"),
         ("#" * 2_000_000, "longer than"),
         (
-            "T0 x\n" + "".join(f"====\nMSG: a/T{k}\nT{k + 1} x\n" for k in range(200)) + "===\nMSG: a/T200\nbool x",
+            "T0 x\n"
+            + "".join(f"====\nMSG: a/T{k}\nT{k + 1} x\n" for k in range(200))
+            + "===\nMSG: a/T200\nbool x",
             "nested more than",
         ),
     ],

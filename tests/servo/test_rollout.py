@@ -83,7 +83,9 @@ def test_rollout_converges_to_tiny_explicit_steps(actuator, hold):
     reference = explicit(actuator, time, command, 2e-5, hold)
     theta, knots = parameter_vector(actuator, command[0], 0.0), actuator.friction_positions
     errors = [
-        np.abs(along_itself(theta, Steps.of(time, h), command, knots=knots, hold=hold).position - reference).max()
+        np.abs(
+            along_itself(theta, Steps.of(time, h), command, knots=knots, hold=hold).position - reference
+        ).max()
         for h in (2e-3, 5e-4)
     ]
     # first order: off by less than a step at the largest speed, and a quarter of that with a quarter of the step

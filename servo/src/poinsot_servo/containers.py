@@ -171,7 +171,9 @@ def _read_mcap(path: Path) -> Iterator[Message | Topic | Metadata]:
                         yield topics[record.id]
                 elif isinstance(record, McapMessage):
                     if record.channel_id not in topics:
-                        raise _Damaged(f"it has a message of channel {record.channel_id}, which it does not describe")
+                        raise _Damaged(
+                            f"it has a message of channel {record.channel_id}, which it does not describe"
+                        )
                     yield Message(topics[record.channel_id], record.log_time, record.data)
                 elif isinstance(record, McapMetadata):
                     yield Metadata(record.name, record.metadata)

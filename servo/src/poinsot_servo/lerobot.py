@@ -289,7 +289,9 @@ def _choose_units(
     given = dict.fromkeys(joints, declared) if isinstance(declared, str) else dict(declared or {})
     for joint, unit in given.items():
         if joint not in joints:
-            raise UnreadableFile(f"units of {joint!r}{nearest(joint, joints)}; the joints are {listing(joints)}")
+            raise UnreadableFile(
+                f"units of {joint!r}{nearest(joint, joints)}; the joints are {listing(joints)}"
+            )
         if unit not in UNITS:
             raise UnreadableFile(f"positions cannot be in {unit!r}; write one of {listing(map(repr, UNITS))}")
     open_joints = {joint: values for joint, values in joints.items() if joint not in given}
@@ -302,9 +304,7 @@ def _choose_units(
     return given, steps
 
 
-def guess_unit(
-    values: np.ndarray, peak: float, limits: tuple[float, float] | None = None
-) -> tuple[str, str]:
+def guess_unit(values: np.ndarray, peak: float, limits: tuple[float, float] | None = None) -> tuple[str, str]:
     """The likely unit of a joint's positions, one of `UNITS`, and the reason.
 
     Args:
@@ -389,3 +389,16 @@ def _matrix(path: Path, series: pl.Series, width: int) -> np.ndarray:
         raise UnreadableFile(
             f"{path}: column {series.name!r} does not hold {width} numbers a row: {error}"
         ) from None
+
+
+def list_episodes(path: Path) -> tuple[dict[str, Any], str]:
+    """A data set for `poinsot inspect`: for scripts (schema `poinsot.episodes/1`), and as text."""
+    dataset = open_lerobot(path)
+    features = {name: list(entries) for name, entries in dataset.features.items()}
+    facts = {"version": dataset.version, "robot": dataset.robot, "rate_hz": dataset.rate_hz}
+    content = {"schema": "poinsot.episodes/1", **facts, "episodes": dataset.episodes, "features": features}
+    lines = [
+        f"LeRobot data set {dataset.version} of {dataset.robot}: {dataset.episodes} episodes at {dataset.rate_hz:g} Hz",
+        *(f"/0/{name}: {listing(entries, 40)}" for name, entries in features.items()),
+    ]
+    return content, "\n".join(lines)

@@ -228,7 +228,9 @@ def _places(
 def _are_names(values: Sequence[Any]) -> bool:
     """Whether they are different texts."""
     return (
-        bool(values) and all(isinstance(each, str) and each for each in values) and len({*values}) == len(values)
+        bool(values)
+        and all(isinstance(each, str) and each for each in values)
+        and len({*values}) == len(values)
     )
 
 
@@ -362,14 +364,17 @@ def _joined(
     """The wanted columns on all times of their topics."""
     by_log = source.clock is not None and source.clock.name == "log_time"
     times = {
-        name: np.array(each.log_ns if by_log else each.stamp_ns, dtype=np.int64) for name, each in readers.items()
+        name: np.array(each.log_ns if by_log else each.stamp_ns, dtype=np.int64)
+        for name, each in readers.items()
     }
     clock = np.unique(np.concatenate(list(times.values())))
     columns = NotedColumns()
     zero = first_ns
     if abs(int(clock[0]) - first_ns) > OTHER_CLOCK_NS:
         zero = int(clock[0])
-        columns.notes.append("stamps count from another zero than the times of the log; time 0 is the first stamp")
+        columns.notes.append(
+            "stamps count from another zero than the times of the log; time 0 is the first stamp"
+        )
     for name in source.wanted:
         if name in CLOCKS:
             columns[name] = (clock - zero) / _SECOND
@@ -408,3 +413,46 @@ def _remarks(reader: _TopicColumns, repeated: int, by_log: bool) -> Iterator[str
             f"{name}: logged {1e3 * np.median(delay):.3g} ms after its stamps (median), "
             f"{1e3 * np.max(delay):.3g} ms at most"
         )
+
+
+def list_log(path: Path) -> tuple[dict[str, Any], str]:
+    """The topics of a log for `poinsot inspect`: for scripts (schema `poinsot.topics/1`), and as text."""
+    found = topics(path)
+    content = {
+        "schema": "poinsot.topics/1",
+        "log": path.name,
+        "topics": [{name: _json(value) for name, value in vars(topic).items()} for topic in found],
+    }
+    cells = [("topic", "type", "messages", "rate", "longest gap", "delay", "span")]
+    cells += [
+        (
+            topic.name,
+            topic.type.replace("/msg/", "/"),
+            str(topic.messages),
+            _text(topic.rate_hz, "Hz"),
+            _text(1e3 * topic.largest_interval_s, "ms"),
+            _text(1e3 * topic.delay_s, "ms"),
+            f"{topic.start_s:.2f} to {topic.stop_s:.2f} s" if topic.messages else "",
+        )
+        for topic in found
+    ]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
+    for topic in found:
+        if topic.problem:
+            lines.append(f"note: {topic.problem}")
+        elif topic.columns:
+            lines.append(f"{topic.name}/: {listing(topic.columns, 12)}")
+    return content, "\n".join([path.name, *lines])
+
+
+def _text(value: float, unit: str) -> str:
+    return "" if math.isnan(value) else f"{value:.4g} {unit}"
+
+
+def _json(value: Any) -> Any:
+    """JSON has no NaN."""
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -92,7 +92,9 @@ def parse_definition(text: str, name: str) -> Types:
                 add(field.type, (*above, type_name))
                 # Elements without a byte would make the work unbounded.
                 if not types[field.type]:
-                    raise UnreadableFile(f"{type_name}: {field.name!r} is of the type {field.type}, which has no field")
+                    raise UnreadableFile(
+                        f"{type_name}: {field.name!r} is of the type {field.type}, which has no field"
+                    )
         types[type_name] = fields
         if sum(map(len, types.values())) > MAX_FIELDS:
             raise UnreadableFile(f"the message type {name} has more than {MAX_FIELDS} fields")

@@ -254,9 +254,8 @@ def _search(
 
 
 def _progress(state: SearchState, starts: int | None = None) -> str:
-    best = f"best so far {state.best_condition_number:.3g}"
-    if state.best is None:
-        best = "none within all limits yet"
+    found = state.best is not None
+    best = f"best so far {state.best_condition_number:.3g}" if found else "none within all limits yet"
     where = f"start {state.start + 1}{f' of {starts}' if starts else ''}, {state.iterations} iterations"
     if state.leg > 0:
         where += f": condition number {state.condition_number:.3g}, limits exceeded by {100 * state.violation:.2g} %"

@@ -17,10 +17,15 @@ if TYPE_CHECKING:
 
 
 def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None) -> None:
-    """Say what the recordings are like, and what to do about it, before any estimation."""
+    """Say what the recordings are like, and what to do about it; or list the topics of a log (MCAP, ROS bag)."""
     with running(data, out, json) as say:
+        from ..io.readers import find_listing
         from ..project import Project
 
+        if job.suffix != ".toml" and (list_topics := find_listing(job)) is not None:
+            content, text = list_topics(job)
+            deliver(content, "inspect.json", {}, out, json, lambda: typer.echo(text))
+            return
         project = Project.load(job)
         say("reading the recordings")
         seen = project.inspect(data)

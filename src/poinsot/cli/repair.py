@@ -45,10 +45,6 @@ def repair(
 
 def _print_repair(result: Repair, written: bool) -> None:
     """Print a line per link with inertia, then the reasons of the impossible ones."""
-    bodies = [link for link in result.links if link.old is not None]
-    typer.echo(
-        f"{result.source.name}: {len(result.impossible)} of {len(bodies)} links with inertia are impossible"
-    )
     rows = [
         {
             "link": link.name,
@@ -56,9 +52,12 @@ def _print_repair(result: Repair, written: bool) -> None:
             "verdict": "possible" if link.was_consistent else "impossible",
             "distance": link.distance,
         }
-        for link in bodies
+        for link in result.links
         if link.old is not None
     ]
+    typer.echo(
+        f"{result.source.name}: {len(result.impossible)} of {len(rows)} links with inertia are impossible"
+    )
     typer.echo(table(rows))
     for link in result.impossible:
         typer.echo(f"{link.name}: {'; '.join(link.reasons)}")

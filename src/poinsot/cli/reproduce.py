@@ -110,8 +110,7 @@ def load_case(name: str) -> Case:
         raise InvalidMethod(
             f"no case {name!r} to reproduce{nearest(name, installed)}; there are {listing(installed)}"
         )
-    case: Case = installed[name].load()
-    return case
+    return installed[name].load()
 
 
 def _print(result: Reproduction) -> None:

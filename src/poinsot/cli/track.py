@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -92,21 +92,17 @@ def _lines(name: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     from ..io.results import plain
     from ..io.writing import check_writable
 
-    def to(file: Any) -> Callable[[Mapping[str, Any]], None]:
-        def write(content: Mapping[str, Any]) -> None:
-            file.write(json.dumps(plain(content), allow_nan=False) + "\n")
-            # At once, for a controller that reads along.
-            file.flush()
-
-        return write
-
-    if name == "-":
-        yield to(sys.stdout)
-        return
-    check_writable(name)
+    if name != "-":
+        check_writable(name)
     try:
-        with open(name, "w", encoding="utf-8") as file:
-            yield to(file)
+        with nullcontext(sys.stdout) if name == "-" else open(name, "w", encoding="utf-8") as file:
+
+            def write(content: Mapping[str, Any]) -> None:
+                file.write(json.dumps(plain(content), allow_nan=False) + "\n")
+                # At once, for a controller that reads along.
+                file.flush()
+
+            yield write
     except OSError as error:
         raise UnwritableOutput(f"cannot write {name}: {error.strerror or error}") from None
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import Any
 
 from ..exceptions import UnreadableFile
 from .sources import Columns, Source
@@ -24,12 +25,8 @@ GROUP = "poinsot.readers"
 """The group of entry points."""
 
 READERS: Mapping[str, str] = {
-    "csv": "poinsot.io.tabular:read_csv",
-    "tsv": "poinsot.io.tabular:read_csv",
-    "txt": "poinsot.io.tabular:read_csv",
-    "dat": "poinsot.io.tabular:read_csv",
-    "parquet": "poinsot.io.tabular:read_parquet",
-    "pq": "poinsot.io.tabular:read_parquet",
+    **dict.fromkeys(("csv", "tsv", "txt", "dat"), "poinsot.io.tabular:read_csv"),
+    **dict.fromkeys(("parquet", "pq"), "poinsot.io.tabular:read_parquet"),
     "mat": "poinsot.io.matlab:read_mat",
 }
 """Ending, without its dot -> module and function."""
@@ -54,10 +51,16 @@ def find_reader(path: Path) -> Callable[[Source], Columns]:
     )
 
 
-def _load(listed: EntryPoint) -> Callable[[Source], Columns]:
+def find_listing(path: Path) -> Callable[[Path], tuple[Mapping[str, Any], str]] | None:
+    """What lists a log's topics for `poinsot inspect`, for scripts and as text; None: nothing for such an ending."""
+    found = entry_points(group="poinsot.listings", name=path.suffix.lower().removeprefix("."))
+    return _load(next(iter(found))) if found else None
+
+
+def _load(listed: EntryPoint) -> Callable[[Any], Any]:
     """The function itself."""
     try:
-        reader: Callable[[Source], Columns] = listed.load()
+        return listed.load()
     except (ImportError, AttributeError) as error:
         # One of ours that cannot be imported is a broken installation, and no fault of the file.
         if listed.value in READERS.values():
@@ -65,7 +68,6 @@ def _load(listed: EntryPoint) -> Callable[[Source], Columns]:
         raise UnreadableFile(
             f"the reader of .{listed.name} files, {listed.value}, cannot be imported: {error}"
         ) from error
-    return reader
 
 
 def is_read_as_text(path: Path) -> bool:
