@@ -5,10 +5,10 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from poinsot_servo.lerobot import guess_unit, open_lerobot, read_lerobot, read_lerobot_columns
 
 import poinsot
 from poinsot.exceptions import UnreadableFile
+from poinsot_servo.lerobot import guess_unit, open_lerobot, read_lerobot, read_lerobot_columns
 
 NAMES = ["shoulder_pan.pos", "elbow_flex.pos", "gripper.pos"]
 LENGTHS = (5, 7, 4)

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from poinsot_servo.messages import decoder, parse_definition
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from poinsot.exceptions import UnreadableFile
+from poinsot_servo.messages import decoder, parse_definition
 
 STORES = {"ros1": get_typestore(Stores.ROS1_NOETIC), "cdr": get_typestore(Stores.ROS2_HUMBLE)}
 MIXED = """uint8 MODE=3

@@ -84,8 +84,8 @@ def read_messages(path: str | Path) -> Iterator[Message | Topic | Metadata]:
 
 def _errors() -> tuple[type[BaseException], ...]:
     return (
-        _Damaged, OSError, EOFError, ValueError, LookupError, struct.error, sqlite3.Error, OverflowError, RecursionError,
-        *_library_errors(),
+        _Damaged, OSError, EOFError, ValueError, LookupError, OverflowError, RecursionError, struct.error,
+        sqlite3.Error, *_library_errors(),
     )  # fmt: skip
 
 
@@ -242,9 +242,8 @@ def _read_bag(path: Path) -> Iterator[Message | Topic]:
                     (number,) = struct.unpack("<I", inner["conn"])
                     if number not in topics:
                         about = _bag_header(payload)
-                        topics[number] = Topic(
-                            inner["topic"].decode(), about["type"].decode(), "ros1", about["message_definition"].decode()
-                        )  # fmt: skip
+                        name, kind = inner["topic"].decode(), about["type"].decode()
+                        topics[number] = Topic(name, kind, "ros1", about["message_definition"].decode())
                         yield topics[number]
                 elif inner.get("op") == b"\x02":
                     (number,) = struct.unpack("<I", inner["conn"])

@@ -11,7 +11,7 @@ Positions of a joint are in degrees, in radians, or a share of its calibrated tr
     within 2 pi on every joint        radians
     otherwise                         a share of the travel, which a motion of few degrees also looks like
 
-`timestamp` is the number of the frame by the rate, not the time of a measurement: jitter of the loop is not in the files.
+`timestamp` is the number of the frame by the rate, not the time of a measurement: the files have no jitter.
 """
 
 from __future__ import annotations

@@ -272,7 +272,7 @@ class _TopicColumns:
         # Points of an earlier trajectory that the new one replaces were never commanded.
         while self.stamp_ns and self.stamp_ns[-1] >= at:
             for samples in (self.log_ns, self.stamp_ns, self.rows):
-                samples.pop()  # type: ignore[attr-defined]
+                samples.pop()
         for k, point in enumerate(decoded.fields.get("points", ())):
             after = int(point.get("time_from_start", 0))
             self._append(message.log_ns, at + after, decoded.fields, self._find(decoded, k))

@@ -158,7 +158,14 @@ def read_parquet(path: str | Path) -> Recording:
         columns = {str(name): table[str(name)].to_numpy() for name in header["channels"]}
         masks = {str(name): table[f"valid.{name}"].to_numpy() for name in header["masked"]}
         return _recording(header, table["time"].to_numpy(), columns, masks)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, KeyError, TypeError, ValueError) as error:
+    except (
+        pl.exceptions.PolarsError,
+        pl.exceptions.PanicException,
+        OSError,
+        KeyError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise _damaged(path, error) from None
 
 
@@ -188,7 +195,10 @@ def _parse(path: str | Path, text: str) -> dict[str, Any]:
 
 
 def _recording(
-    header: Mapping[str, Any], time: np.ndarray, columns: Mapping[str, np.ndarray], masks: Mapping[str, np.ndarray]
+    header: Mapping[str, Any],
+    time: np.ndarray,
+    columns: Mapping[str, np.ndarray],
+    masks: Mapping[str, np.ndarray],
 ) -> Recording:
     names = header["channels"]
     return Recording(
