@@ -1,0 +1,368 @@
+"""Ranges of actuator parameters for the next recording: what a simulator should vary while a policy is trained.
+
+    theta_i = mu + b_i,  b_i ~ N(0, B)        parameters of recording i: friction differs from day to day
+    y_i = theta_i + e_i, e_i ~ N(0, C_i)      their estimates
+
+From n estimates of one recording each, with mean y, sample covariance S and mean covariance C of the estimates,
+
+    B = S - C (its positive part),   cov(theta_{n+1} - y) = B + (B + C) / n
+
+and as S has n - 1 degrees of freedom, 1.96 gives way to Student's quantile. From a single estimate the range is that of
+its own standard deviations for the next recording where it has them; else it contains chance alone, which is said.
+
+Parameters that the data do not determine have no range: they keep their value and are named. Where only ratios of
+torques are determined, the common scale is held: along it the simulated motion does not change.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from poinsot import Estimate
+from poinsot.arrays import Matrix, Vector
+from poinsot.exceptions import InvalidMethod, UnreadableFile
+from poinsot.io.sources import existing_file
+from poinsot.io.writing import write_text
+
+from .actuator import DESCRIPTIONS, Actuator, InvalidActuator
+from .coordinates import is_scaled
+from .problem import ActuatorProblem
+from .result import Actuators
+
+SCHEMA = "poinsot.randomization/1"
+LEVEL_PERCENT = 95.0
+NORMAL_QUANTILE = 1.959963984540054
+FEWEST_ESTIMATES = 4
+"""With fewer recordings the spread between them is not known: Student's quantile is beyond 4."""
+
+MAX_BYTES = 1 << 26
+_LEVEL = "friction_level_"
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A parameter that is varied.
+
+    Args:
+        owner: the joint, or the group of joints that share it. joints: these joints.
+        parameter: of `Actuator`, or `friction_level_<k>`. unit: of it.
+    """
+
+    owner: str
+    joints: tuple[str, ...]
+    parameter: str
+    unit: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.owner}.{self.parameter}"
+
+    @property
+    def least(self) -> float:
+        """Least value that it may have."""
+        return 0.0 if self.parameter.startswith(_LEVEL) else DESCRIPTIONS[self.parameter].least
+
+
+@dataclass(frozen=True, eq=False)
+class Randomization:
+    """A distribution of the actuators of a robot.
+
+    Args:
+        actuators: of every joint, at the middle of the distribution.
+        variables: (n,) parameters that are varied. values: (n,) their middle. covariance: (n, n) of the next recording.
+        undetermined: names of parameters that the data do not determine, which keep their value.
+        recordings: how many were estimated. contains_spread: whether `covariance` has the spread between recordings.
+    """
+
+    actuators: tuple[Actuator, ...]
+    variables: tuple[Variable, ...]
+    values: Vector
+    covariance: Matrix
+    undetermined: tuple[str, ...] = ()
+    recordings: int = 1
+    contains_spread: bool = False
+
+    @property
+    def std(self) -> Vector:
+        """(n,) half width of the 95 % range over 1.96, in the units of the variables."""
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+
+    @property
+    def ranges(self) -> Matrix:
+        """(n, 2) lower and upper end of the 95 % range; no parameter is below its least value."""
+        half = NORMAL_QUANTILE * self.std
+        least = np.array([variable.least for variable in self.variables])
+        return np.maximum(np.stack([self.values - half, self.values + half], axis=1), least[:, None])
+
+    @property
+    def correlation(self) -> Matrix:
+        """(n, n)"""
+        scale = np.where(self.std > 0, self.std, 1.0)
+        return self.covariance / np.outer(scale, scale)
+
+    @cached_property
+    def _root(self) -> Matrix:
+        values, vectors = np.linalg.eigh(self.correlation)
+        return self.std[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
+
+    def sample(self, rng: np.random.Generator) -> tuple[Actuator, ...]:
+        """Actuators of every joint, drawn with their correlations; parameters stop at their least value."""
+        drawn = self.values + self._root @ rng.standard_normal(len(self.values))
+        changes: dict[str, dict[str, Any]] = {actuator.name: {} for actuator in self.actuators}
+        levels = {actuator.name: list(actuator.friction_levels) for actuator in self.actuators}
+        for variable, value in zip(self.variables, drawn.tolist(), strict=True):
+            for joint in variable.joints:
+                if variable.parameter.startswith(_LEVEL):
+                    levels[joint][int(variable.parameter.removeprefix(_LEVEL))] = max(value, variable.least)
+                    changes[joint]["friction_levels"] = tuple(levels[joint])
+                else:
+                    changes[joint][variable.parameter] = max(value, variable.least)
+        return tuple(actuator.updated(changes[actuator.name]) for actuator in self.actuators)
+
+    def as_json(self) -> dict[str, Any]:
+        """The content of `randomization.json`."""
+        joints: dict[str, Any] = {}
+        for variable, value, (lower, upper) in zip(
+            self.variables, self.values.tolist(), self.ranges.tolist(), strict=True
+        ):
+            row = {"value": value, "lower": lower, "upper": upper, "unit": variable.unit}
+            for joint in variable.joints:
+                joints.setdefault(joint, {})[variable.parameter] = row
+        return {
+            "schema": SCHEMA,
+            "level_percent": LEVEL_PERCENT,
+            "recordings": self.recordings,
+            "contains_spread_between_recordings": self.contains_spread,
+            "joints": joints,
+            "undetermined": list(self.undetermined),
+            "order": [
+                {"owner": each.owner, "joints": list(each.joints), "parameter": each.parameter, "unit": each.unit}
+                for each in self.variables
+            ],
+            "values": self.values.tolist(),
+            "std": self.std.tolist(),
+            "correlation": self.correlation.tolist(),
+            "actuators": [
+                {name: value for name, value in vars(each).items() if value not in (math.inf, ())}
+                for each in self.actuators
+            ],
+        }
+
+
+def write_randomization(randomization: Randomization, path: str | Path) -> None:
+    """Write `randomization.json`, complete or not at all."""
+    write_text(path, json.dumps(randomization.as_json(), indent=1, allow_nan=False) + "\n")
+
+
+def read_randomization(path: str | Path) -> Randomization:
+    """Read what `write_randomization` wrote.
+
+    Raises:
+        UnreadableFile: if the file is damaged, or another one.
+    """
+    path = existing_file(Path(path))
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise UnreadableFile(f"{path} is larger than ranges of actuators can be")
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content.get("schema") != SCHEMA:
+            raise UnreadableFile(
+                f"{path} has the schema {str(content.get('schema'))[:40]!r}; this version reads {SCHEMA!r}"
+            )
+        std, correlation = np.array(content["std"], dtype=float), np.array(content["correlation"], dtype=float)
+        variables = tuple(
+            Variable(each["owner"], tuple(each["joints"]), each["parameter"], each["unit"]) for each in content["order"]
+        )
+        values = np.array(content["values"], dtype=float)
+        n = len(variables)
+        if values.shape != (n,) or std.shape != (n,) or correlation.reshape(n, -1).shape != (n, n):
+            raise UnreadableFile(f"{path} is damaged: {n} parameters need {n} values and correlations")
+        if not all(np.isfinite(each).all() for each in (values, std, correlation)):
+            raise UnreadableFile(f"{path} is damaged: a number is not finite")
+        actuators = tuple(Actuator(**_with_tuples(each)) for each in content["actuators"])
+        names = {actuator.name: actuator for actuator in actuators}
+        for variable in variables:
+            _check(path, variable, names)
+        return Randomization(
+            actuators,
+            variables,
+            values,
+            correlation.reshape(n, n) * np.outer(std, std),
+            tuple(map(str, content["undetermined"])),
+            int(content["recordings"]),
+            bool(content["contains_spread_between_recordings"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidActuator) as error:
+        raise UnreadableFile(f"{path} is damaged, or no ranges of actuators: {error}") from None
+
+
+def _with_tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+
+
+def _check(path: Path, variable: Variable, actuators: Mapping[str, Actuator]) -> None:
+    for joint in variable.joints:
+        if joint not in actuators:
+            raise UnreadableFile(f"{path} is damaged: it has no actuator {joint!r}")
+        number = variable.parameter.removeprefix(_LEVEL)
+        known = len(actuators[joint].friction_levels)
+        if variable.parameter not in DESCRIPTIONS and not (number.isdigit() and int(number) < known):
+            raise UnreadableFile(f"{path} is damaged: an actuator has no parameter {variable.parameter!r}")
+
+
+def randomization_of(estimates: Estimate | Sequence[Estimate]) -> Randomization:
+    """Ranges for the next recording.
+
+    Args:
+        estimates: of the method `actuators`: one, or at least four of the same robot and parameters, one a recording.
+
+    Raises:
+        InvalidMethod: if they are of another method, do not fit together, or are two or three.
+    """
+    given = [estimates] if isinstance(estimates, Estimate) else list(estimates)
+    if not given or 1 < len(given) < FEWEST_ESTIMATES:
+        raise InvalidMethod(
+            f"{len(given)} estimates do not show the spread between recordings; give one estimate of all recordings, "
+            f"or at least {FEWEST_ESTIMATES}, one of each"
+        )
+    scales = _held_scales(given)
+    each = [_determined(one, scales) for one in given]
+    first = each[0]
+    if len(each) == 1:
+        return Randomization(
+            first.actuators, first.variables, first.values, first.covariance, first.undetermined,
+            first.recordings, first.contains_spread,
+        )  # fmt: skip
+    names = [variable.name for variable in first.variables if all(variable in one.variables for one in each)]
+    others = {variable.name for one in each for variable in one.variables} - {*names}
+    places = [[[v.name for v in one.variables].index(name) for name in names] for one in each]
+    if [actuator.name for one in each for actuator in one.actuators] != len(each) * [
+        actuator.name for actuator in first.actuators
+    ]:
+        raise InvalidMethod("the estimates are of different joints; give those of one robot")
+    y = np.stack([one.values[place] for one, place in zip(each, places, strict=True)])
+    C = np.mean([one.covariance[np.ix_(place, place)] for one, place in zip(each, places, strict=True)], axis=0)
+    covariance = next_recording_covariance(y, C)
+    middle = y.mean(axis=0)
+    variables = tuple(first.variables[k] for k in places[0])
+    found = Randomization(first.actuators, variables, middle, covariance)
+    unseen = dict.fromkeys([*(name for one in each for name in one.undetermined), *sorted(others)])
+    # At the middle of all recordings, which a draw without chance is.
+    actuators = found.sample(_NoChance())  # type: ignore[arg-type]
+    return Randomization(actuators, variables, middle, covariance, tuple(unseen), len(each), True)
+
+
+class _NoChance:
+    """A generator that draws the middle."""
+
+    def standard_normal(self, count: int) -> Vector:
+        return np.zeros(count)
+
+
+def next_recording_covariance(y: Matrix, C: Matrix) -> Matrix:
+    """(p, p) covariance of the next recording's parameters about the mean of estimates.
+
+    Args:
+        y: (n, p) estimates, one a recording. C: (p, p) mean of their covariances.
+    """
+    from scipy.special import stdtrit
+
+    n = len(y)
+    scale = np.sqrt(np.maximum(np.diag(C), 1e-300)) + y.std(axis=0, ddof=1)
+    S = np.cov(y / scale, rowvar=False, ddof=1).reshape(len(scale), -1)
+    chance = C / np.outer(scale, scale)
+    values, vectors = np.linalg.eigh(S - chance)
+    B = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    student = float(stdtrit(n - 1, 0.5 + LEVEL_PERCENT / 200)) / NORMAL_QUANTILE
+    # Chance is known by itself; only the spread between recordings is estimated from few numbers.
+    covariance = student**2 * B * (1 + 1 / n) + chance / n
+    # Each parameter at least as uncertain as one recording leaves it: a small sample may show no spread by chance.
+    lift = np.sqrt(np.maximum(np.diag(chance) / np.diag(covariance), 1.0))
+    return covariance * np.outer(lift, lift) * np.outer(scale, scale)
+
+
+@dataclass(frozen=True, eq=False)
+class _Determined:
+    """What one estimate determines, with the scale of torques held where it does not."""
+
+    actuators: tuple[Actuator, ...]
+    variables: tuple[Variable, ...]
+    values: Vector
+    covariance: Matrix
+    undetermined: tuple[str, ...]
+    recordings: int
+    contains_spread: bool = field(default=False)
+
+
+def _held_scales(estimates: Sequence[Estimate]) -> dict[str, float]:
+    """Owner -> stiffness of the first estimate, where some estimate does not determine the scale of torques."""
+    held: dict[str, float] = {}
+    for estimate in estimates:
+        extra, problem = _parts(estimate)
+        groups = dict(problem.groups)
+        for owner in dict.fromkeys(estimate.owners):
+            joint = groups.get(owner, (owner,))[0]
+            if not extra.scale_known[joint]:
+                held.setdefault(owner, _parts(estimates[0])[0][joint].stiffness)
+    return held
+
+
+def _parts(estimate: Estimate) -> tuple[Actuators, ActuatorProblem]:
+    extra, problem = estimate.extra(Actuators), estimate.problem
+    if extra is None or not isinstance(problem, ActuatorProblem):
+        raise InvalidMethod(
+            f"ranges of actuators come from estimates of the method `actuators`, not of {estimate.method!r}"
+        )
+    return extra, problem
+
+
+def _determined(estimate: Estimate, scales: Mapping[str, float]) -> _Determined:
+    """`scales`: owner -> stiffness at which ratios are reported."""
+    extra, problem = _parts(estimate)
+    groups = dict(problem.groups)
+    rows = list(zip(estimate.owners, estimate.kinds, estimate.units, strict=True))
+    values, C = np.array(estimate.values, dtype=float), np.array(estimate.covariance, dtype=float)
+    keep = np.array(estimate.identifiable, dtype=bool)
+    spread = estimate.next_recording_std
+    if spread is not None:
+        std = np.sqrt(np.maximum(np.diag(C), 0.0))
+        widened = np.divide(spread, std, out=np.ones_like(std), where=std > 0)
+        C = C * np.outer(widened, widened)
+    for owner, stiffness in scales.items():
+        own = [k for k, row in enumerate(rows) if row[0] == owner]
+        torques = [k for k in own if is_scaled(rows[k][1])]
+        scale = next((k for k in own if rows[k][1] == "stiffness"), None)
+        if scale is None:
+            continue
+        # Given the stiffness: the ratios to it are what the data determine.
+        if C[scale, scale] > 0:
+            C = C - np.outer(C[:, scale], C[scale]) / C[scale, scale]
+        factor = np.ones(len(values))
+        factor[[scale, *torques]] = stiffness / values[scale]
+        values, C = values * factor, C * np.outer(factor, factor)
+        for k in torques:
+            keep[k] = NORMAL_QUANTILE * np.sqrt(max(C[k, k], 0.0)) < abs(values[k])
+        keep[scale] = False
+    keep &= np.isfinite(values) & np.isfinite(np.diag(C))
+    kept = np.flatnonzero(keep)
+    variables = tuple(
+        Variable(owner, tuple(groups.get(owner, (owner,))), kind, unit)
+        for owner, kind, unit in (rows[k] for k in kept)
+    )
+    return _Determined(
+        extra.actuators,
+        variables,
+        values[kept],
+        C[np.ix_(kept, kept)],
+        tuple(f"{rows[k][0]}.{rows[k][1]}" for k in np.flatnonzero(~keep)),
+        len(problem.recordings),
+        spread is not None,
+    )
