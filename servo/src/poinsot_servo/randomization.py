@@ -144,7 +144,12 @@ class Randomization:
             "joints": joints,
             "undetermined": list(self.undetermined),
             "order": [
-                {"owner": each.owner, "joints": list(each.joints), "parameter": each.parameter, "unit": each.unit}
+                {
+                    "owner": each.owner,
+                    "joints": list(each.joints),
+                    "parameter": each.parameter,
+                    "unit": each.unit,
+                }
                 for each in self.variables
             ],
             "values": self.values.tolist(),
@@ -177,9 +182,13 @@ def read_randomization(path: str | Path) -> Randomization:
             raise UnreadableFile(
                 f"{path} has the schema {str(content.get('schema'))[:40]!r}; this version reads {SCHEMA!r}"
             )
-        std, correlation = np.array(content["std"], dtype=float), np.array(content["correlation"], dtype=float)
+        std, correlation = (
+            np.array(content["std"], dtype=float),
+            np.array(content["correlation"], dtype=float),
+        )
         variables = tuple(
-            Variable(each["owner"], tuple(each["joints"]), each["parameter"], each["unit"]) for each in content["order"]
+            Variable(each["owner"], tuple(each["joints"]), each["parameter"], each["unit"])
+            for each in content["order"]
         )
         values = np.array(content["values"], dtype=float)
         n = len(variables)
@@ -200,7 +209,15 @@ def read_randomization(path: str | Path) -> Randomization:
             int(content["recordings"]),
             bool(content["contains_spread_between_recordings"]),
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidActuator) as error:
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        InvalidActuator,
+    ) as error:
         raise UnreadableFile(f"{path} is damaged, or no ranges of actuators: {error}") from None
 
 
@@ -249,7 +266,9 @@ def randomization_of(estimates: Estimate | Sequence[Estimate]) -> Randomization:
     ]:
         raise InvalidMethod("the estimates are of different joints; give those of one robot")
     y = np.stack([one.values[place] for one, place in zip(each, places, strict=True)])
-    C = np.mean([one.covariance[np.ix_(place, place)] for one, place in zip(each, places, strict=True)], axis=0)
+    C = np.mean(
+        [one.covariance[np.ix_(place, place)] for one, place in zip(each, places, strict=True)], axis=0
+    )
     covariance = next_recording_covariance(y, C)
     middle = y.mean(axis=0)
     variables = tuple(first.variables[k] for k in places[0])
@@ -306,8 +325,7 @@ def _held_scales(estimates: Sequence[Estimate]) -> dict[str, float]:
     """Owner -> stiffness of the first estimate, where some estimate does not determine the scale of torques."""
     held: dict[str, float] = {}
     for estimate in estimates:
-        extra, problem = _parts(estimate)
-        groups = dict(problem.groups)
+        extra, groups = _parts(estimate)
         for owner in dict.fromkeys(estimate.owners):
             joint = groups.get(owner, (owner,))[0]
             if not extra.scale_known[joint]:
@@ -315,19 +333,19 @@ def _held_scales(estimates: Sequence[Estimate]) -> dict[str, float]:
     return held
 
 
-def _parts(estimate: Estimate) -> tuple[Actuators, ActuatorProblem]:
+def _parts(estimate: Estimate) -> tuple[Actuators, dict[str, tuple[str, ...]]]:
+    """Its actuators, and the joints of each group that shares parameters."""
     extra, problem = estimate.extra(Actuators), estimate.problem
-    if extra is None or not isinstance(problem, ActuatorProblem):
+    if extra is None:
         raise InvalidMethod(
             f"ranges of actuators come from estimates of the method `actuators`, not of {estimate.method!r}"
         )
-    return extra, problem
+    return extra, dict(problem.groups) if isinstance(problem, ActuatorProblem) else {}
 
 
 def _determined(estimate: Estimate, scales: Mapping[str, float]) -> _Determined:
     """`scales`: owner -> stiffness at which ratios are reported."""
-    extra, problem = _parts(estimate)
-    groups = dict(problem.groups)
+    extra, groups = _parts(estimate)
     rows = list(zip(estimate.owners, estimate.kinds, estimate.units, strict=True))
     values, C = np.array(estimate.values, dtype=float), np.array(estimate.covariance, dtype=float)
     keep = np.array(estimate.identifiable, dtype=bool)
@@ -363,6 +381,6 @@ def _determined(estimate: Estimate, scales: Mapping[str, float]) -> _Determined:
         values[kept],
         C[np.ix_(kept, kept)],
         tuple(f"{rows[k][0]}.{rows[k][1]}" for k in np.flatnonzero(~keep)),
-        len(problem.recordings),
+        len(extra.starts),
         spread is not None,
     )
