@@ -40,6 +40,9 @@ ROLLOUT_PARAMETERS: tuple[str, ...] = (*PARAMETERS, "start_position", "start_vel
 
 STIFFNESS, DERIVATIVE, VELOCITY, DAMPING, COULOMB, STICTION, STRIBECK, LOAD, ARMATURE, LIMIT, NO_LOAD, DELAY, LAG, ZERO, \
     DEAD_BAND, BACKLASH, START_Q, START_V = range(len(ROLLOUT_PARAMETERS))  # fmt: skip
+DIVERGED = 1e4
+"""A simulation ends where a position is beyond this [rad]; it is NaN from there."""
+
 LEVELS = len(ROLLOUT_PARAMETERS)
 
 
@@ -359,6 +362,9 @@ def _roll(
             q, v, w, r, u_a, S_a = q + h * v1, v1, w1, r1, u_b, S_b
             k += 1
             fine_q[k], fine_v[k] = q, v
+        if not abs(q) < DIVERGED:
+            position[i + 1 :], fine_q[k:], fine_v[k:], torque[k:] = np.nan, np.nan, np.nan, np.nan
+            return saturated, stuck
         position[i + 1] = q
         sensitivities[i + 1] = d_q
     return saturated, stuck
