@@ -67,7 +67,7 @@ class Strand:
     def coarse(self, longest: float) -> Strand:
         """With longer steps."""
         steps = Steps.of(self.steps.time, longest)
-        at, times, load = steps.times, self.steps.times, self.load
+        at, times, load = steps.middles, self.steps.middles, self.load
         each = (np.interp(at, times, x) for x in (load.inertia, load.load, load.slope, load.posture))
         return replace(self, steps=steps, load=JointLoad(*each))
 
@@ -257,7 +257,7 @@ class Ranges:
         errors, torques = [], []
         for strand in group.strands:
             errors.append((strand.command - strand.measured)[strand.mask])
-            own = np.gradient(np.gradient(strand.load.posture, strand.steps.times), strand.steps.times)
+            own = np.gradient(np.gradient(strand.load.posture, strand.steps.middles), strand.steps.middles)
             torques.append(strand.load.load + strand.load.inertia * own)
         error, torque = np.concatenate(errors), np.concatenate(torques)
         rms = max(float(np.sqrt(np.mean(error**2))), 1e-5)
