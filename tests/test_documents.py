@@ -28,6 +28,7 @@ from poinsot.project.methods import (
     MethodSettings,
     find_method,
     impacts,
+    method_names,
     payload,
     semidefinite,
 )
@@ -332,6 +333,7 @@ FOLDERS = [
     ROOT / "examples" / "quadruped",
     ROOT / "examples" / "furuta",
     ROOT / "examples" / "throw",
+    ROOT / "examples" / "so101",
     *sorted((ROOT.parent / "shared" / "data").glob("*/")),
 ]
 
@@ -346,6 +348,8 @@ def test_project_files_in_documents_run(document, text, tmp_path):
     folder = next((it for it in FOLDERS if all((it / file).exists() for file in files)), None)
     if folder is None:
         pytest.skip(f"no recordings {', '.join(files)} here")
+    if (name := content.get("method", {}).get("name", "")) not in ("", *method_names()):
+        pytest.skip(f"the distribution with the method {name} is not installed")
     (tmp_path / "document.toml").write_text(text)
     for beside in [*(ROOT / "examples").glob("*.urdf"), *folder.glob("*.toml")]:
         (tmp_path / beside.name).symlink_to(beside)

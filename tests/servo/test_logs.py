@@ -2,7 +2,9 @@
 
 import json
 import struct
+import tomllib
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ import poinsot
 import poinsot_servo.containers as containers
 from poinsot.cli import main
 from poinsot.exceptions import PoinsotError, UnreadableFile
+from poinsot.io.readers import find_listing, find_reader, is_read_as_text
 from poinsot_servo.logs import read_log_columns, topics
 
 START = 1_700_000_000_000_000_000
@@ -511,3 +514,31 @@ def test_a_recording_is_read_from_a_log_by_poinsot(tmp_path, servo_installed):
     )
     assert everything.mask("gyro.base.x").sum() == 4
     assert everything.mask("position.elbow").sum() == 20
+
+
+def test_the_example_is_inspected_without_a_word_about_torques(tmp_path, capsys, servo_installed):
+    assert main(["inspect", str(Path(__file__).parents[2] / "examples/so101/job.toml")]) == 0
+    shown = capsys.readouterr().out
+    assert "position_command.elbow_flex" in shown
+    assert "missing-effort" not in shown
+
+
+def entry_points(group):
+    return tomllib.loads((Path(__file__).parents[2] / "servo/pyproject.toml").read_text())["project"][
+        "entry-points"
+    ][group]
+
+
+@pytest.mark.parametrize("ending", entry_points("poinsot.readers"))
+def test_every_listed_reader_and_listing_is_found_by_its_ending(ending, tmp_path, servo_installed):
+    path = tmp_path / f"log.{ending.upper()}"
+    assert callable(find_reader(path))
+    assert callable(find_listing(path))
+    path.write_bytes(b"nothing of this kind")
+    for read in (
+        lambda: poinsot.read_recording(path, {"a": ("/b/c", "1")}),
+        lambda: find_listing(path)(path),
+    ):
+        with pytest.raises(UnreadableFile, match=r"log\.[A-Z0-9]+ "):
+            read()
+    assert not is_read_as_text(path)

@@ -135,7 +135,7 @@ def open_lerobot(folder: str | Path) -> LeRobotDataset:
         UnreadableFile: if it is no such data set, of a version before 2.0, or damaged.
     """
     path = Path(folder)
-    path = path if path.suffix == ".json" else path / INFO
+    path = path if path.suffix.lower() == ".json" else path / INFO
     content = _read_json(existing_file(path))
     try:
         version = str(content["codebase_version"])

@@ -148,7 +148,7 @@ def inspect(
         known = limit if np.isfinite(limit) and limit > 0 else None
         channels[position] = replace(channels[position], peak_speed=peak, speed_limit=known)
     findings = [*clock_findings(clock, even=not any_turn), *motion_findings(motion, recording, standstills)]
-    efforts = {joint for quantity in EFFORTS for joint in recording.joints(quantity)}
+    efforts = {joint for each in (*EFFORTS, "position_command") for joint in recording.joints(each)}
     if without := [joint for joint in joints if joint not in (*efforts, *passive)]:
         message = f"There is no torque, current or voltage for {listing(without)}."
         remedy = f"Name the column, or list what has no motor: passive = {json.dumps(without)} in [drive]."
