@@ -523,13 +523,10 @@ def test_the_example_is_inspected_without_a_word_about_torques(tmp_path, capsys,
     assert "missing-effort" not in shown
 
 
-def entry_points(group):
-    return tomllib.loads((Path(__file__).parents[2] / "servo/pyproject.toml").read_text())["project"][
-        "entry-points"
-    ][group]
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "servo/pyproject.toml").read_text())["project"]
 
 
-@pytest.mark.parametrize("ending", entry_points("poinsot.readers"))
+@pytest.mark.parametrize("ending", PROJECT["entry-points"]["poinsot.readers"])
 def test_every_listed_reader_and_listing_is_found_by_its_ending(ending, tmp_path, servo_installed):
     path = tmp_path / f"log.{ending.upper()}"
     assert callable(find_reader(path))
