@@ -372,6 +372,76 @@ def test_json_messages_are_read(tmp_path):
     np.testing.assert_array_equal(b, [1, np.nan, np.nan])
 
 
+def write_json(path, messages, at=lambda k: START + k * MS):
+    """(topic, content) one after the other."""
+    with path.open("wb") as file:
+        writer = Writer(file)
+        writer.start()
+        channels = {}
+        for k, (topic, content) in enumerate(messages):
+            if topic not in channels:
+                channels[topic] = writer.register_channel(
+                    topic, "json", writer.register_schema("State", "jsonschema", b"{}")
+                )
+            data = content if isinstance(content, bytes) else json.dumps(content).encode()
+            writer.add_message(channels[topic], at(k), data, at(k))
+        writer.finish()
+    return path
+
+
+def test_a_topic_below_another_one_is_told_apart(tmp_path):
+    content = [
+        ("/arm", {"x": 1.0}),
+        ("/arm/left", {"q": 2.0}),
+        ("/arm", {"x": 3.0}),
+        ("/arm/left", {"q": 4.0}),
+    ]
+    path = write_json(tmp_path / "log.mcap", content)
+    time, q = read(path, "/arm/left/q")
+    np.testing.assert_array_equal(q, [2, 4])
+    np.testing.assert_allclose(time, [0.001, 0.003], atol=1e-12)
+
+
+def test_a_topic_may_have_two_publishers_with_definitions_of_their_own(tmp_path):
+    path = tmp_path / "log.mcap"
+    with path.open("wb") as file:
+        writer = Writer(file)
+        writer.start()
+        for k, (text, data) in enumerate(
+            [("float32 x\n", struct.pack("<f", 1.5)), ("float64 x\n", struct.pack("<d", 2.5))]
+        ):
+            schema = writer.register_schema("a/msg/B", "ros2msg", text.encode())
+            channel = writer.register_channel("/b", "cdr", schema)
+            writer.add_message(channel, START + k * MS, b"\0\1\0\0" + data, START)
+        writer.finish()
+    np.testing.assert_array_equal(read(path, "/b/x")[1], [1.5, 2.5])
+    assert topics(path)[0].messages == 2
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"x": ' + b"[" * 200 + b"]" * 200 + b"}",
+        b'{"x": ' + b"[" * 100_000,
+        b'{"x": 1' + b"0" * 400 + b"}",
+        b'{"x": [1' + b"0" * 400 + b"]}",
+        b"[1]",
+        b"\xff",
+    ],
+)
+def test_hostile_json_is_one_sentence(tmp_path, content):
+    path = write_json(tmp_path / "log.mcap", [("/a", {"x": 1.0}), ("/a", content)])
+    assert topics(path)[0].messages == 2
+    with pytest.raises(UnreadableFile, match="JSON"):
+        read(path, "/a/x")
+
+
+def test_times_beyond_what_a_clock_holds_are_refused(tmp_path):
+    path = write_json(tmp_path / "log.mcap", [("/a", {"x": 1.0})] * 2, at=lambda k: 2**63 + k)
+    with pytest.raises(UnreadableFile, match="was logged 9223372036854775808 ns after 1970"):
+        topics(path)
+
+
 @each_format
 def test_topics_are_listed_with_rates_and_delays(tmp_path, write):
     found = {topic.name: topic for topic in topics(write(tmp_path, motion))}

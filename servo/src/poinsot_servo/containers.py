@@ -74,7 +74,10 @@ def read_messages(path: str | Path) -> Iterator[Message | Topic | Metadata]:
     if ending not in OPENERS:
         raise UnreadableFile(f"{path} is no log of messages; those end in {', '.join(OPENERS)}")
     try:
-        yield from OPENERS[ending](path)
+        for item in OPENERS[ending](path):
+            if isinstance(item, Message) and not 0 <= item.log_ns < 2**63:
+                raise _Damaged(f"a message was logged {item.log_ns} ns after 1970")
+            yield item
     except _errors() as error:
         raise UnreadableFile(
             f"{path} is damaged, or no {ending} file: {_sentence(error)}; "

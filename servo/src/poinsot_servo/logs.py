@@ -22,6 +22,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from poinsot.exceptions import UnreadableFile, listing
 from poinsot.io.sources import Columns, NotedColumns, column_not_found
 
 from .containers import Message, Topic, read_messages
-from .messages import Decoded, decoder, parse_definition
+from .messages import MAX_DEPTH, Decoded, decoder, parse_definition
 
 CLOCKS = ("time", "log_time")
 NAME_LISTS = ("name", "names", "joint_names", "interface_names")
@@ -40,6 +41,9 @@ NAME_LISTS = ("name", "names", "joint_names", "interface_names")
 
 MAX_LISTED = 4096
 """Longest list whose elements are columns; images and point clouds are longer."""
+
+MAX_COLUMNS = 100_000
+"""Largest number of numbers of a message that have names."""
 
 OTHER_CLOCK_NS = 86_400 * 1_000_000_000
 """Stamps that differ from the time of the log by more than a day count from another zero."""
@@ -102,22 +106,22 @@ class _Seen:
     """The messages of a topic, while a log is read for `topics`."""
 
     def __init__(self, topic: Topic):
-        self.topic, self.problem, self.columns = topic, "", ()  # type: tuple[Topic, str, tuple[str, ...]]
+        self.topic, self.problem = topic, ""
+        self.columns: tuple[str, ...] = ()
         self.log_ns: list[int] = []
         self.stamp_ns: list[int | None] = []
-        try:
-            self.decode: Callable[[bytes], Decoded] | None = message_decoder(topic)
-        except UnreadableFile as error:
-            self.decode, self.problem = None, str(error)
+        self.decoders: dict[Topic, Callable[[bytes], Decoded]] = {}
 
     def add(self, message: Message) -> None:
         self.log_ns.append(message.log_ns)
-        if self.decode is None:
+        if self.problem:
             return
         try:
-            decoded = self.decode(message.data)
+            if message.topic not in self.decoders:
+                self.decoders[message.topic] = message_decoder(message.topic)
+            decoded = self.decoders[message.topic](message.data)
         except UnreadableFile as error:
-            self.decode, self.problem = None, str(error)
+            self.problem = str(error)
             return
         self.stamp_ns.append(_stamp(decoded.fields))
         if len(self.log_ns) == 1:
@@ -126,7 +130,7 @@ class _Seen:
     def facts(self, start_ns: int) -> TopicFacts:
         log = np.array(self.log_ns, dtype=np.int64)
         stamped = bool(self.stamp_ns) and all(stamp is not None for stamp in self.stamp_ns)
-        stamps = np.array(self.stamp_ns, dtype=np.int64) if stamped and self.decode else None
+        stamps = np.array(self.stamp_ns, dtype=np.int64) if stamped and not self.problem else None
         intervals = np.diff(np.sort(log if stamps is None else stamps)) / _SECOND
         delays = np.array([math.nan]) if stamps is None else (log - stamps) / _SECOND
         median = float(np.median(intervals)) if len(intervals) else math.nan
@@ -165,30 +169,34 @@ def message_decoder(topic: Topic) -> Callable[[bytes], Decoded]:
 
 
 def _decode_json(data: bytes) -> Decoded:
+    shape: list[Any] = []
     try:
         content = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise UnreadableFile(f"a message is not JSON: {error}") from None
-    if not isinstance(content, dict):
-        raise UnreadableFile("a JSON message is no object")
-    shape: list[Any] = []
-    return Decoded({key: _plain(value, shape) for key, value in content.items()}, tuple(shape))
+        if not isinstance(content, dict):
+            raise UnreadableFile("a JSON message is no object")
+        return Decoded({key: _plain(value, shape) for key, value in content.items()}, tuple(shape))
+    except (ValueError, RecursionError, OverflowError) as error:
+        raise UnreadableFile(f"a message is not JSON of numbers: {error}") from None
 
 
-def _plain(value: Any, shape: list[Any]) -> Any:
+def _plain(value: Any, shape: list[Any], depth: int = 0) -> Any:
     """A JSON value as `Decoded` has it; `shape` collects lengths and texts."""
+    if depth > MAX_DEPTH:
+        raise UnreadableFile(f"a JSON message is nested more than {MAX_DEPTH} deep")
+    if isinstance(value, int) and abs(value) >= 2**64:
+        raise UnreadableFile("a JSON message has a number of more than 64 bits")
     if isinstance(value, dict):
         shape.append(tuple(value))
         if value.keys() in ({"sec", "nsec"}, {"sec", "nanosec"}):
             seconds, nanoseconds = value.values()
             if isinstance(seconds, int) and isinstance(nanoseconds, int):
                 return seconds * _SECOND + nanoseconds
-        return {key: _plain(each, shape) for key, each in value.items()}
+        return {key: _plain(each, shape, depth + 1) for key, each in value.items()}
     if isinstance(value, list):
         shape.append(len(value))
         if value and all(each is None or isinstance(each, (int, float)) for each in value):
             return np.array([math.nan if each is None else each for each in value], dtype=float)
-        return [_plain(each, shape) for each in value]
+        return [_plain(each, shape, depth + 1) for each in value]
     if isinstance(value, str):
         shape.append(value)
     return math.nan if value is None else value
@@ -196,7 +204,7 @@ def _plain(value: Any, shape: list[Any]) -> Any:
 
 def places(fields: Mapping[str, Any]) -> dict[str, Place]:
     """Path of each number of a message -> where it is."""
-    return dict(_places(fields, "", (), ()))
+    return dict(islice(_places(fields, "", (), ()), MAX_COLUMNS))
 
 
 def _places(
@@ -238,7 +246,7 @@ def _stamp(fields: Mapping[str, Any]) -> int | None:
     """The header's stamp [ns]; None without a header, or where it was never set."""
     header = fields.get("header")
     stamp = header.get("stamp") if isinstance(header, Mapping) else fields.get("stamp")
-    return int(stamp) if isinstance(stamp, int) and stamp else None
+    return int(stamp) if isinstance(stamp, int) and 0 < stamp < 2**62 else None
 
 
 @dataclass(eq=False)
@@ -246,13 +254,13 @@ class _TopicColumns:
     """Samples of the wanted columns of a topic, while a log is read.
 
     Args:
-        wanted: paths without the topic.
-        decode: of its messages.
+        name: of the topic. wanted: paths without it.
+        decoders: of its messages, as several nodes may publish it, each with a definition of its own.
     """
 
-    topic: Topic
+    name: str
     wanted: tuple[str, ...]
-    decode: Callable[[bytes], Decoded]
+    decoders: dict[Topic, Callable[[bytes], Decoded]] = field(default_factory=dict)
     log_ns: list[int] = field(default_factory=list)
     stamp_ns: list[int] = field(default_factory=list)
     rows: list[list[float]] = field(default_factory=list)
@@ -262,7 +270,9 @@ class _TopicColumns:
     points: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, message: Message) -> None:
-        decoded = self.decode(message.data)
+        if message.topic not in self.decoders:
+            self.decoders[message.topic] = message_decoder(message.topic)
+        decoded = self.decoders[message.topic](message.data)
         stamp = _stamp(decoded.fields)
         self.unstamped += stamp is None
         at = message.log_ns if stamp is None else stamp
@@ -284,9 +294,15 @@ class _TopicColumns:
         self.stamp_ns.append(stamp_ns)
         self.rows.append([math.nan if place is None else _number(fields, place) for place in found])
 
+    def drop_unknown(self) -> None:
+        """Leave out wanted paths that no message has: they belong to a topic whose name goes on where this one ends."""
+        kept = [k for k, path in enumerate(self.wanted) if path in self.available or path == "log_time"]
+        self.wanted = tuple(self.wanted[k] for k in kept)
+        self.rows = [[row[k] for k in kept] for row in self.rows]
+
     def _find(self, decoded: Decoded, point: int | None) -> tuple[Place | None, ...]:
         """Where the wanted numbers are in messages of this shape; None: they are not in it."""
-        key = (decoded.shape, point)
+        key = (decoded.shape, point, tuple(decoded.fields))
         if key not in self.found:
             if len(self.found) >= _SHAPES:
                 self.found.clear()
@@ -326,22 +342,21 @@ def read_log_columns(source: Source) -> Columns:
     for item in read_messages(path):
         if isinstance(item, Topic) and item.name not in names:
             names[item.name] = None
-            own = [name.removeprefix(f"{item.name}/") for name in paths if _belongs(name, item.name, paths)]
+            own = [name.removeprefix(f"{item.name}/") for name in paths if name.startswith(f"{item.name}/")]
             if own:
-                readers[item.name] = _TopicColumns(item, tuple(own), message_decoder(item))
+                readers[item.name] = _TopicColumns(item.name, tuple(own))
         elif isinstance(item, Message):
             first_ns = item.log_ns if first_ns is None else min(first_ns, item.log_ns)
             if item.topic.name in readers:
                 readers[item.topic.name].add(item)
     readers = {name: each for name, each in readers.items() if each.rows}
     _check_columns(path, paths, readers, names)
+    for each in readers.values():
+        each.drop_unknown()
+    readers = {name: each for name, each in readers.items() if each.wanted}
     if not readers:
         raise UnreadableFile(f"{path}: no column of a topic is asked for; it has the topics {listing(names)}")
     return _joined(source, wanted, readers, first_ns or 0)
-
-
-def _belongs(column: str, topic: str, columns: Sequence[str]) -> bool:
-    return column.startswith(f"{topic}/")
 
 
 def _check_columns(
@@ -399,7 +414,7 @@ def _column(reader: _TopicColumns, path: str, values: np.ndarray, zero: int) -> 
 
 
 def _remarks(reader: _TopicColumns, repeated: int, by_log: bool) -> Iterator[str]:
-    name = reader.topic.name
+    name = reader.name
     if repeated:
         yield f"{name}: {repeated} messages share their time with another one of the topic; the last one counts"
     if by_log:
