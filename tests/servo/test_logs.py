@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from mcap.writer import CompressionType, Writer
 from rosbags.rosbag1 import Writer as Writer1
-from rosbags.rosbag2 import StoragePlugin
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
 from rosbags.rosbag2 import Writer as Writer2
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
@@ -165,9 +165,12 @@ def write_bag1(path, content, compression=None):
     return path
 
 
-def write_bag2(folder, content, plugin, version=8):
+def write_bag2(folder, content, plugin, compression=None):
     messages = Messages("ros2")
-    with Writer2(folder, version=version, storage_plugin=plugin) as writer:
+    bag = Writer2(folder, version=8, storage_plugin=plugin)
+    if compression:
+        bag.set_compression(compression, CompressionFormat.ZSTD)
+    with bag as writer:
         connections = {}
         for topic, kind, at, message in content(messages):
             if topic not in connections:
@@ -205,6 +208,10 @@ FORMATS = {
     ),
     "db3-file": lambda folder, content: (
         write_bag2(folder / "log", content, StoragePlugin.SQLITE3) / "log.db3"
+    ),
+    "db3-zstd": lambda folder, content: (
+        write_bag2(folder / "log", content, StoragePlugin.SQLITE3, CompressionMode.MESSAGE)
+        / "metadata.yaml"
     ),
     "mcap-folder": lambda folder, content: (
         write_bag2(folder / "log", content, StoragePlugin.MCAP) / "metadata.yaml"
@@ -458,7 +465,7 @@ def test_topics_are_listed_with_rates_and_delays(tmp_path, write):
 
 
 def test_old_bags_without_definitions_use_those_of_ros(tmp_path):
-    path = write_bag2(tmp_path / "log", motion, StoragePlugin.SQLITE3, version=8) / "log.db3"
+    path = write_bag2(tmp_path / "log", motion, StoragePlugin.SQLITE3) / "log.db3"
     import sqlite3
 
     with sqlite3.connect(path) as database:

@@ -1,16 +1,14 @@
 """Actuators of robots that take position commands: from a log to a simulator that moves like the robot.
 
-    problem  = ActuatorProblem(robot, {"motion": recording})
-    estimate = OutputError().solve(problem)
+    recording = read_lerobot("my_dataset", episode=3, units="deg")
+    problem   = ActuatorProblem(robot, {"motion": recording})
+    estimate  = OutputError().solve(problem)
     print(estimate.actuators)
+    write_randomization(randomization_of(estimate), "randomization.json")
+
+Public names are those of `__init__.pyi`. Each is loaded when it is first used.
 """
 
-from .actuator import DESCRIPTIONS as DESCRIPTIONS
-from .actuator import PARAMETERS as PARAMETERS
-from .actuator import Actuator as Actuator
-from .actuator import ParameterDescription as ParameterDescription
-from .output_error import OutputError as OutputError
-from .problem import OPEN as OPEN
-from .problem import ActuatorProblem as ActuatorProblem
-from .result import Actuators as Actuators
-from .search import Search as Search
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -25,6 +25,7 @@ MAX_CHUNK = 1 << 30
 """Largest size of a chunk when decompressed, and of a message. [bytes]"""
 
 EXTRA = "bags"
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _BAG_MAGIC = b"#ROSBAG V2.0\n"
 
 
@@ -309,7 +310,16 @@ def _read_sqlite(path: Path) -> Iterator[Message | Topic]:
         for number, stamp, data in database.execute(
             "SELECT topic_id, timestamp, data FROM messages ORDER BY timestamp, id"
         ):
-            yield Message(topics[number], int(stamp), bytes(data))
+            yield Message(topics[number], int(stamp), _decompressed(bytes(data)))
+
+
+def _decompressed(data: bytes) -> bytes:
+    """A message, which a bag may compress one by one: what starts as Zstandard does is in no encoding of messages."""
+    if data[:4] != _ZSTD_MAGIC:
+        return data
+    import zstandard
+
+    return _decompress("zstd", data, zstandard.frame_content_size(data))
 
 
 def _known_definition(kind: str) -> str:

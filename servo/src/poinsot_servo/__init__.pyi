@@ -1,0 +1,33 @@
+"""Public names in the order of the pipeline, and where each is defined; `__init__.py` loads them by this list."""
+# ruff: noqa: I001 (the order is that of the pipeline)
+
+# logs
+from .lerobot import LeRobotDataset as LeRobotDataset
+from .lerobot import open_lerobot as open_lerobot
+from .lerobot import read_lerobot as read_lerobot
+from .lerobot import guess_unit as guess_unit
+from .logs import TopicFacts as TopicFacts
+from .logs import topics as topics
+from .recordings import read_mcap as read_mcap
+from .recordings import write_mcap as write_mcap
+from .recordings import read_parquet as read_parquet
+from .recordings import write_parquet as write_parquet
+
+# actuators
+from .actuator import Actuator as Actuator
+from .actuator import ParameterDescription as ParameterDescription
+from .actuator import PARAMETERS as PARAMETERS
+from .actuator import DESCRIPTIONS as DESCRIPTIONS
+
+# estimation
+from .problem import ActuatorProblem as ActuatorProblem
+from .problem import OPEN as OPEN
+from .search import Search as Search
+from .output_error import OutputError as OutputError
+from .result import Actuators as Actuators
+
+# the next recording
+from .randomization import Randomization as Randomization
+from .randomization import randomization_of as randomization_of
+from .randomization import read_randomization as read_randomization
+from .randomization import write_randomization as write_randomization
