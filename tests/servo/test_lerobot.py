@@ -1,14 +1,16 @@
 """LeRobot data sets as LeRobot writes them: version 2.1 (a file an episode) and 3.0 (several episodes a file)."""
 
 import json
+from contextlib import suppress
 
 import numpy as np
 import polars as pl
 import pytest
 
 import poinsot
-from poinsot.exceptions import UnreadableFile
-from poinsot_servo.lerobot import guess_unit, open_lerobot, read_lerobot, read_lerobot_columns
+from poinsot.exceptions import PoinsotError, UnreadableFile
+from poinsot_servo import lerobot
+from poinsot_servo.lerobot import guess_unit, list_episodes, open_lerobot, read_lerobot, read_lerobot_columns
 
 NAMES = ["shoulder_pan.pos", "elbow_flex.pos", "gripper.pos"]
 LENGTHS = (5, 7, 4)
@@ -218,3 +220,35 @@ def test_what_does_not_exist_is_named(tmp_path):
         read_lerobot(folder, units={"elbow": "deg"})
     with pytest.raises(UnreadableFile, match=r"no column '/0/action/elbow'; did you mean"):
         read_lerobot_columns(poinsot.Source(folder / "meta/info.json", {"a": ("/0/action/elbow", "deg")}))
+
+
+@pytest.mark.parametrize("write", [write_v21, write_v30])
+def test_damaged_tables_are_one_sentence_or_are_read(tmp_path, write, rng):
+    folder = write(tmp_path)
+    path = sorted((folder / "data/chunk-000").glob("*.parquet"))[0]
+    content = path.read_bytes()
+    for _ in range(100):
+        changed = bytearray(content)
+        for _ in range(rng.integers(1, 5)):
+            changed[rng.integers(len(content))] = rng.integers(256)
+        path.write_bytes(
+            bytes(changed[: rng.integers(len(content))]) if rng.random() < 0.2 else bytes(changed)
+        )
+        with suppress(PoinsotError):
+            read_lerobot(folder, 0, units="deg")
+
+
+@pytest.mark.parametrize("write", [write_v21, write_v30])
+def test_a_file_that_claims_more_frames_than_are_read_is_refused(tmp_path, write, monkeypatch):
+    folder = write(tmp_path)
+    monkeypatch.setattr(lerobot, "MAX_FRAMES", 2)
+    with pytest.raises(UnreadableFile, match="rows, more than the 2 that are read"):
+        read_lerobot(folder)
+
+
+def test_the_data_set_is_listed_for_inspect(tmp_path):
+    content, text = list_episodes(write_v30(tmp_path) / "meta/info.json")
+    assert content["episodes"] == 3
+    assert content["features"]["action"] == NAMES
+    assert "3 episodes at 30 Hz" in text
+    assert "/0/action: shoulder_pan.pos, elbow_flex.pos, gripper.pos" in text

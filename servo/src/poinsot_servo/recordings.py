@@ -47,6 +47,9 @@ int32 sec
 uint32 nanosec
 """
 
+MAX_SAMPLES = 200_000_000
+"""Largest number of samples of a Parquet file that is opened: a file of some kilobytes may claim billions."""
+
 _LITTLE_ENDIAN = b"\0\1\0\0"
 _LARGEST_S = 2.0**31 - 1
 
@@ -154,6 +157,10 @@ def read_parquet(path: str | Path) -> Recording:
                 f"{path} is no recording that poinsot wrote; read it with poinsot.read_recording and its columns"
             )
         header = _parse(path, found)
+        if (samples := int(pl.scan_parquet(path).select(pl.len()).collect().item())) > MAX_SAMPLES:
+            raise UnreadableFile(
+                f"{path} claims {samples} samples, more than the {MAX_SAMPLES} that are read"
+            )
         table = pl.read_parquet(path)
         columns = {str(name): table[str(name)].to_numpy() for name in header["channels"]}
         masks = {str(name): table[f"valid.{name}"].to_numpy() for name in header["masked"]}
