@@ -69,7 +69,9 @@ class Mechanics:
         return np.diagonal(slopes, axis1=1, axis2=2)
 
 
-def smoothed(time: Times, q: JointSamples, cutoff_hz: float) -> tuple[JointSamples, JointSamples, JointSamples]:
+def smoothed(
+    time: Times, q: JointSamples, cutoff_hz: float
+) -> tuple[JointSamples, JointSamples, JointSamples]:
     """Positions (T, n), velocities and accelerations: a zero-phase Butterworth filter, then central differences."""
     from scipy.signal import butter, sosfiltfilt
 
