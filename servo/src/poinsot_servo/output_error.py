@@ -44,6 +44,10 @@ SCALE_KNOWN = 0.25
 UNKNOWN = 1e6
 """Standard deviation of a coordinate that no sample shows."""
 
+LIMIT_REACHED = 25.0
+"""Twice the log-likelihood that a torque limit must gain to be reported. One that only cuts the highest peak gains
+little, and its interval is not symmetric."""
+
 DETERMINED = 1.0
 """A parameter is known if its standard deviation is below its value (its range of starts, where it may be zero)."""
 
@@ -55,7 +59,7 @@ class GroupResult:
     Args:
         z: coordinates and starts. covariance, white: (p, p) of the parameters in their units.
         information: (p, p) whitened normal matrix of the coordinates. scale_known: see `SCALE_KNOWN`.
-        identifiable: (p,) of the parameters. unlimited: whether the torque never reaches its limit.
+        identifiable: (p,) of the parameters. unlimited: whether the samples are as likely without a torque limit.
     """
 
     group: GroupProblem
@@ -225,7 +229,7 @@ def _result(group: GroupProblem, minimum: Minimum[DenseIterate]) -> GroupResult:
     # at a kink no step of the linearization lowers the cost, and the minimum is told by trying
     if status in (Status.stalled, Status.step_limit) and group.largest_decrease(z) < SETTLED:
         status = Status.solved
-    unlimited = all(each.saturated == 0 for each in group.rollouts(z))
+    unlimited = not _reaches_limit(group, z)
     coloured, white, H = _covariances(group, z)
     scale_known = True
     if coordinates.has_scale:
@@ -245,6 +249,17 @@ def _result(group: GroupProblem, minimum: Minimum[DenseIterate]) -> GroupResult:
         group, z, status, iterations, covariance, of_white, coloured[:p, :p], H[:p, :p], scale_known, identifiable,
         unlimited,
     )  # fmt: skip
+
+
+def _reaches_limit(group: GroupProblem, z: Vector) -> bool:
+    """Whether an open torque limit explains the samples better than none, beyond chance."""
+    columns = group.coordinates.columns
+    if ("torque_limit", "") not in columns:
+        return True
+    without = z.copy()
+    without[columns.index(("torque_limit", ""))] = 1e9
+    gain = 2 * (group.dense().at(without).cost - group.dense().at(z).cost) / group.correlation
+    return gain > LIMIT_REACHED
 
 
 def _size(group: GroupProblem, name: str, value: float) -> float:
@@ -382,7 +397,7 @@ def _undetermined(problem: ActuatorProblem, result: GroupResult) -> list[Directi
     for (name, joint), known in zip(columns, result.identifiable, strict=True):
         if not known and not (name == "stiffness" and not result.scale_known):
             ratio = " / stiffness" if is_scaled(name) and not result.scale_known else ""
-            never = " (never reached)" if name == "torque_limit" and result.unlimited else ""
+            never = " (hardly reached)" if name == "torque_limit" and result.unlimited else ""
             found.append(Direction(f"{joint or owner}.{name}{ratio}{never}", "unexcited"))
     return found
 
