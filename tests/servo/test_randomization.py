@@ -95,8 +95,8 @@ def test_samples_have_the_covariance_and_stop_at_nothing(randomization, rng):
 
 
 @pytest.mark.parametrize("spread", [0.0, 1.0, 10.0])
-@pytest.mark.parametrize("recordings", [4, 12])
-def test_ranges_hold_the_next_recording(rng, spread, recordings):
+@pytest.mark.parametrize(("recordings", "missing"), [(4, 0), (12, 0), (12, 6)])
+def test_ranges_hold_the_next_recording(rng, spread, recordings, missing):
     """The share of true parameters of the next recording inside is at least 95 %, up to chance, for any spread."""
     p, draws, inside = 3, 1500, 0
     root = rng.normal(size=(p, p))
@@ -104,8 +104,9 @@ def test_ranges_hold_the_next_recording(rng, spread, recordings):
     for _ in range(draws):
         theta = rng.multivariate_normal(np.ones(p), B, size=recordings + 1)
         y = theta[:-1] + rng.multivariate_normal(np.zeros(p), C, size=recordings)
+        y[:missing, 0] = np.nan
         covariance = next_recording_covariance(y, C)
-        inside += np.sum(np.abs(theta[-1] - y.mean(axis=0)) < 1.96 * np.sqrt(np.diag(covariance)))
+        inside += np.sum(np.abs(theta[-1] - np.nanmean(y, axis=0)) < 1.96 * np.sqrt(np.diag(covariance)))
     share = inside / (draws * p)
     # One standard deviation of the share is 0.6 % if the three parameters were one; the method may be wider, not less.
     assert share > 0.95 - 3 * 0.006

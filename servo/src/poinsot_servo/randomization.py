@@ -9,6 +9,7 @@ From n estimates of one recording each, with mean y, sample covariance S and mea
 
 and as S has n - 1 degrees of freedom, 1.96 gives way to Student's quantile. From a single estimate the range is that of
 its own standard deviations for the next recording where it has them; else it contains chance alone, which is said.
+Sums are over the recordings that determine a parameter, or both of a pair, of which it takes four.
 
 Parameters that the data do not determine have no range: they keep their value and are named. Where only ratios of
 torques are determined, the common scale is held: along it the simulated motion does not change.
@@ -258,51 +259,58 @@ def randomization_of(estimates: Estimate | Sequence[Estimate]) -> Randomization:
             first.actuators, first.variables, first.values, first.covariance, first.undetermined,
             first.recordings, first.contains_spread,
         )  # fmt: skip
-    names = [variable.name for variable in first.variables if all(variable in one.variables for one in each)]
-    others = {variable.name for one in each for variable in one.variables} - {*names}
-    places = [[[v.name for v in one.variables].index(name) for name in names] for one in each]
-    if [actuator.name for one in each for actuator in one.actuators] != len(each) * [
-        actuator.name for actuator in first.actuators
-    ]:
+    joints = [actuator.name for actuator in first.actuators]
+    if any([actuator.name for actuator in one.actuators] != joints for one in each):
         raise InvalidMethod("the estimates are of different joints; give those of one robot")
-    y = np.stack([one.values[place] for one, place in zip(each, places, strict=True)])
-    C = np.mean(
-        [one.covariance[np.ix_(place, place)] for one, place in zip(each, places, strict=True)], axis=0
-    )
-    covariance = next_recording_covariance(y, C)
-    middle = y.mean(axis=0)
-    variables = tuple(first.variables[k] for k in places[0])
-    found = Randomization(first.actuators, variables, middle, covariance)
-    unseen = dict.fromkeys([*(name for one in each for name in one.undetermined), *sorted(others)])
+    found = {variable.name: variable for one in each for variable in one.variables}
+    counts = {name: sum(name in map(_name, one.variables) for one in each) for name in found}
+    names = [name for name, count in counts.items() if count >= FEWEST_ESTIMATES]
+    y = np.full((len(each), len(names)), np.nan)
+    C = np.full((len(each), len(names), len(names)), np.nan)
+    for row, spread, one in zip(y, C, each, strict=True):
+        there = [k for k, name in enumerate(names) if name in map(_name, one.variables)]
+        place = [[*map(_name, one.variables)].index(names[k]) for k in there]
+        row[there] = one.values[place]
+        spread[np.ix_(there, there)] = one.covariance[np.ix_(place, place)]
+    covariance, middle = next_recording_covariance(y, C), np.nanmean(y, axis=0)
+    variables = tuple(found[name] for name in names)
+    unseen = dict.fromkeys([name for one in each for name in one.undetermined if name not in names])
     # At the middle of all recordings, which a draw without chance is.
-    actuators = found.sample(_NoChance())  # type: ignore[arg-type]
+    without_chance = Randomization(first.actuators, variables, middle, np.zeros_like(covariance))
+    actuators = without_chance.sample(np.random.default_rng(0))
     return Randomization(actuators, variables, middle, covariance, tuple(unseen), len(each), True)
 
 
-class _NoChance:
-    """A generator that draws the middle."""
-
-    def standard_normal(self, count: int) -> Vector:
-        return np.zeros(count)
+def _name(variable: Variable) -> str:
+    return variable.name
 
 
-def next_recording_covariance(y: Matrix, C: Matrix) -> Matrix:
+def next_recording_covariance(y: Matrix, C: np.ndarray) -> Matrix:
     """(p, p) covariance of the next recording's parameters about the mean of estimates.
 
     Args:
-        y: (n, p) estimates, one a recording. C: (p, p) mean of their covariances.
+        y: (n, p) estimates, one a recording; NaN where it does not determine a parameter.
+        C: (n, p, p) their covariances, or (p, p) the same for all.
     """
     from scipy.special import stdtrit
 
-    n = len(y)
-    scale = np.sqrt(np.maximum(np.diag(C), 1e-300)) + y.std(axis=0, ddof=1)
-    S = np.cov(y / scale, rowvar=False, ddof=1).reshape(len(scale), -1)
-    chance = C / np.outer(scale, scale)
+    seen = np.isfinite(y).astype(float)
+    pairs = seen.T @ seen
+    counts = np.diag(pairs)
+    centred = np.where(seen > 0, y - np.nanmean(y, axis=0), 0.0)
+    S = centred.T @ centred / np.maximum(pairs - 1, 1)
+    of_pairs = np.nansum(
+        np.broadcast_to(C, (len(y), *C.shape[-2:])) * seen[:, :, None] * seen[:, None, :], axis=0
+    )
+    chance = of_pairs / np.maximum(pairs, 1)
+    scale = np.sqrt(np.maximum(np.diag(chance) + np.diag(S), 1e-300))
+    S, chance = S / np.outer(scale, scale), chance / np.outer(scale, scale)
     values, vectors = np.linalg.eigh(S - chance)
     B = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    student = float(stdtrit(n - 1, 0.5 + LEVEL_PERCENT / 200)) / NORMAL_QUANTILE
+    student = stdtrit(counts - 1, 0.5 + LEVEL_PERCENT / 200) / NORMAL_QUANTILE
     # Chance is known by itself; only the spread between recordings is estimated from few numbers.
-    covariance = student**2 * B * (1 + 1 / n) + chance / n
+    share = 1 / np.sqrt(np.outer(counts, counts))
+    covariance = np.outer(student, student) * B * (1 + share) + chance * share
     # Each parameter at least as uncertain as one recording leaves it: a small sample may show no spread by chance.
     lift = np.sqrt(np.maximum(np.diag(chance) / np.diag(covariance), 1.0))
     return covariance * np.outer(lift, lift) * np.outer(scale, scale)
