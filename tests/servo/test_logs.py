@@ -1,9 +1,10 @@
 """Logs that rosbags and mcap write, read by topic and field."""
 
 import json
+import sqlite3
 import struct
 import tomllib
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -210,8 +211,7 @@ FORMATS = {
         write_bag2(folder / "log", content, StoragePlugin.SQLITE3) / "log.db3"
     ),
     "db3-zstd": lambda folder, content: (
-        write_bag2(folder / "log", content, StoragePlugin.SQLITE3, CompressionMode.MESSAGE)
-        / "metadata.yaml"
+        write_bag2(folder / "log", content, StoragePlugin.SQLITE3, CompressionMode.MESSAGE) / "metadata.yaml"
     ),
     "mcap-folder": lambda folder, content: (
         write_bag2(folder / "log", content, StoragePlugin.MCAP) / "metadata.yaml"
@@ -466,13 +466,49 @@ def test_topics_are_listed_with_rates_and_delays(tmp_path, write):
 
 def test_old_bags_without_definitions_use_those_of_ros(tmp_path):
     path = write_bag2(tmp_path / "log", motion, StoragePlugin.SQLITE3) / "log.db3"
-    import sqlite3
-
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.execute("DROP TABLE IF EXISTS message_definitions")
-    database.close()
     _, elbow = read(path, "/joint_states/position/elbow")
     np.testing.assert_allclose(elbow, 0.1 * np.arange(20))
+
+
+@pytest.mark.parametrize(
+    ("statements", "message"),
+    [
+        (["UPDATE messages SET data = 1000000000000"], "does not hold times and bytes"),
+        (["UPDATE messages SET timestamp = 'now'"], "does not hold times and bytes"),
+        (["UPDATE messages SET topic_id = 99"], "99"),
+        (
+            [
+                "DROP TABLE messages",
+                "CREATE VIEW messages AS WITH RECURSIVE r(id) AS (SELECT 1 UNION ALL SELECT id FROM r) "
+                "SELECT id, 1 AS topic_id, 1 AS timestamp, x'00' AS data FROM r",
+            ],
+            "no tables `topics` and `messages`",
+        ),
+    ],
+)
+def test_hostile_tables_are_one_sentence(tmp_path, statements, message):
+    path = write_bag2(tmp_path / "log", motion, StoragePlugin.SQLITE3) / "log.db3"
+    with closing(sqlite3.connect(path)) as database, database:
+        for statement in statements:
+            database.execute(statement)
+    with pytest.raises(UnreadableFile, match=message):
+        topics(path)
+
+
+def test_a_bag_may_be_spread_over_files_that_its_description_lists(tmp_path):
+    first = write_bag2(tmp_path / "log", motion, StoragePlugin.SQLITE3)
+    text = (first / "metadata.yaml").read_text()
+    (first / "log.db3").rename(first / "other.db3")
+    (first / "metadata.yaml").write_text(text.replace("- log.db3", "- ../../elsewhere/other.db3"))
+    assert len(read(first / "metadata.yaml", "/joint_states/position/elbow")[0]) == 20
+    (first / "metadata.yaml").write_text(text.replace("- log.db3", "- log.db3.zstd"))
+    with pytest.raises(UnreadableFile, match="decompress it first with `zstd -d`"):
+        topics(first / "metadata.yaml")
+    (first / "metadata.yaml").write_text("nothing: of this kind")
+    with pytest.raises(UnreadableFile, match="does not describe a ROS 2 bag"):
+        topics(first / "metadata.yaml")
 
 
 def test_what_is_not_in_the_log_is_named(tmp_path):

@@ -310,7 +310,10 @@ def _read_sqlite(path: Path) -> Iterator[Message | Topic]:
         for number, stamp, data in database.execute(
             "SELECT topic_id, timestamp, data FROM messages ORDER BY timestamp, id"
         ):
-            yield Message(topics[number], int(stamp), _decompressed(bytes(data)))
+            # SQLite keeps any type in any column: bytes(10**12) would take a terabyte.
+            if not (isinstance(stamp, int) and isinstance(data, bytes)):
+                raise _Damaged("its table `messages` does not hold times and bytes")
+            yield Message(topics[number], stamp, _decompressed(data))
 
 
 def _decompressed(data: bytes) -> bytes:
