@@ -86,7 +86,7 @@ def test_its_settings_are_checked(ridge, key, sentence):
 def test_its_name_is_among_those_that_exist(ridge):
     path = ridge()
     path.write_text(path.read_text().replace('"ridge"', '"rigde"'))
-    with pytest.raises(InvalidProject, match=r"'impacts' or 'ridge', not 'rigde'; did you mean 'ridge'\?"):
+    with pytest.raises(InvalidProject, match=r"'impacts'.* 'ridge'.*, not 'rigde'; did you mean 'ridge'\?"):
         poinsot.Project.load(path)
 
 
