@@ -252,3 +252,22 @@ def test_the_data_set_is_listed_for_inspect(tmp_path):
     assert content["features"]["action"] == NAMES
     assert "3 episodes at 30 Hz" in text
     assert "/0/action: shoulder_pan.pos, elbow_flex.pos, gripper.pos" in text
+
+
+def test_poinsot_reads_an_episode_once_the_distribution_is_installed(tmp_path, servo_installed):
+    folder = write_v30(tmp_path / "data set")
+    recording = poinsot.read_recording(
+        folder / "meta/info.json",
+        {
+            "position.elbow": ("/1/observation.state/elbow_flex.pos", "deg"),
+            "position_command.elbow": ("/1/action/elbow_flex.pos", "deg"),
+        },
+        time=("/1/timestamp", "s"),
+    )
+    np.testing.assert_allclose(recording["position.elbow"], np.radians(values(1, 0.5)[:, 1]))
+    assert recording.units["position_command.elbow"] == "rad"
+    assert "episode 1 of a LeRobot data set v3.0 of so101_follower" in recording.steps
+    with pytest.raises(UnreadableFile, match="columns of episodes 0, 1 are asked for together"):
+        poinsot.read_recording(
+            folder / "meta/info.json", {"a": ("/0/index", "1"), "b": ("/1/index", "1")}, rate_hz=30.0
+        )
