@@ -34,7 +34,7 @@ from .problem import ActuatorProblem, Motion, unit_of
 from .result import Actuators, Ratio
 from .rollout import JointLoad, Rollout
 from .search import SETTLED, GroupProblem, Search, group_problem
-from .uncertainty import coloured_covariance
+from .uncertainty import coloured_covariance, rounding_products, rounding_step
 
 R = TypeVar("R")
 
@@ -293,10 +293,14 @@ def _covariances(group: GroupProblem, z: Vector) -> tuple[Matrix, Matrix, Matrix
     blocks = [each / scale for each in np.split(J[:samples, seen], counts[:-1])]
     priors = J[samples:, seen] / scale
     parts = np.split(r[:samples], counts[:-1])
+    rounding = np.zeros((len(scale), len(scale)))
+    for strand, rollout, block in zip(group.strands, group.rollouts(z), blocks, strict=True):
+        measured, position = strand.measured[strand.mask], rollout.position[strand.mask]
+        rms, level = float(np.sqrt(np.mean((measured - position) ** 2))), float(group.sigma[strand.joint])
+        rounding += rounding_products(block, position, rounding_step(measured), rms, level)
+    prior = priors.T @ priors + 1e-14 * np.eye(len(scale))
     found = []
-    for each in coloured_covariance(
-        blocks, parts, priors.T @ priors + 1e-14 * np.eye(len(scale)), group.correlation
-    ):
+    for each in coloured_covariance(blocks, parts, prior, group.correlation, rounding):
         whole = np.diag(np.where(seen, 0.0, UNKNOWN**2))
         whole[np.ix_(seen, seen)] = each / np.outer(scale, scale)
         found.append(whole)
