@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import struct
+import sys
 import tomllib
 from contextlib import closing, suppress
 from pathlib import Path
@@ -18,7 +19,7 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 import poinsot
 import poinsot_servo.containers as containers
 from poinsot.cli import main
-from poinsot.exceptions import PoinsotError, UnreadableFile
+from poinsot.exceptions import MissingExtra, PoinsotError, UnreadableFile
 from poinsot.io.readers import find_listing, find_reader, is_read_as_text
 from poinsot_servo.logs import read_log_columns, topics
 
@@ -572,6 +573,25 @@ def test_a_small_chunk_that_decompresses_to_much_is_refused(tmp_path):
     ):
         with pytest.raises(containers._Damaged):
             containers._decompress(name, compressed, 1000)
+
+
+@pytest.mark.parametrize(
+    ("package", "form"),
+    [
+        ("mcap.records", "mcap"),
+        ("lz4.frame", "bag-lz4"),
+        ("zstandard", "db3-zstd"),
+        ("rosbags.typesys", "db3-file"),
+    ],
+)
+def test_a_package_that_is_missing_is_named(tmp_path, monkeypatch, package, form):
+    path = FORMATS[form](tmp_path, motion)
+    if form == "db3-file":
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute("DROP TABLE message_definitions")
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtra, match=rf"needs the package '{package}'.*pip install 'poinsot\[bags\]'"):
+        topics(path)
 
 
 def test_files_of_another_kind_are_named(tmp_path):

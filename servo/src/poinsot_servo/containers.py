@@ -79,6 +79,10 @@ def read_messages(path: str | Path) -> Iterator[Message | Topic | Metadata]:
             if isinstance(item, Message) and not 0 <= item.log_ns < 2**63:
                 raise _Damaged(f"a message was logged {item.log_ns} ns after 1970")
             yield item
+    except MissingExtra:  # of one of the files that a folder lists
+        raise
+    except ImportError as error:
+        raise MissingExtra(EXTRA, error.name or "mcap") from None
     except _errors() as error:
         raise UnreadableFile(
             f"{path} is damaged, or no {ending} file: {_sentence(error)}; "
@@ -137,13 +141,11 @@ class _Bounded:
 
 
 def _read_mcap(path: Path) -> Iterator[Message | Topic | Metadata]:
-    try:
-        from mcap.records import Channel, Chunk, Schema
-        from mcap.records import Message as McapMessage
-        from mcap.records import Metadata as McapMetadata
-        from mcap.stream_reader import StreamReader, breakup_chunk
-    except ImportError:
-        raise MissingExtra(EXTRA, "mcap") from None
+    from mcap.records import Channel, Chunk, Schema
+    from mcap.records import Message as McapMessage
+    from mcap.records import Metadata as McapMetadata
+    from mcap.stream_reader import StreamReader, breakup_chunk
+
     schemas: dict[int, Any] = {}
     topics: dict[int, Topic] = {}
     with path.open("rb") as file:
@@ -327,10 +329,8 @@ def _decompressed(data: bytes) -> bytes:
 
 def _known_definition(kind: str) -> str:
     """The definition of a standard type, for bags from before ROS 2 Iron, which hold none; empty if it is unknown."""
-    try:
-        from rosbags.typesys import Stores, get_typestore
-    except ImportError:
-        raise MissingExtra(EXTRA, "rosbags") from None
+    from rosbags.typesys import Stores, get_typestore
+
     store = get_typestore(Stores.LATEST)
     if kind not in store.fielddefs:
         return ""
