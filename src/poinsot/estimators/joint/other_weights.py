@@ -58,7 +58,11 @@ class _Tangents(NamedTuple):
             B = at.by_next[:, :rows].copy()
             B[-1] = np.eye(B.shape[1])
             inverse = np.linalg.inv(B)
-            own = (-inverse @ at.by_x[:, :rows], -inverse @ columns[:, :rows], inverse @ inverse.swapaxes(1, 2))
+            own = (
+                -inverse @ at.by_x[:, :rows],
+                -inverse @ columns[:, :rows],
+                inverse @ inverse.swapaxes(1, 2),
+            )
             parts = (*own, at.by_x[:, rows:], columns[:, rows:])
             found.append([np.pad(part, [(0, longest - len(at.e)), (0, 0), (0, 0)]) for part in parts])
         return cls(*(np.stack(part, axis=1)[:, :, None] for part in zip(*found, strict=True)))

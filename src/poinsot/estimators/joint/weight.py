@@ -61,7 +61,7 @@ class WeightChoice:
         settled: change of log10 of the weight that ends the way to the most likely one.
         higher: from a fit to the next one above it, in log10 of the weight: half of it is what a linearization must
             hold for.
-        as_likely: drop of the log likelihood of a 95 % interval (Wilks 1938). Within it the lowest weight is taken, since
+        as_likely: drop of the log likelihood of a 95 % interval (Wilks 1938). Within it the lowest weight is taken:
             where nothing is lacking all large ones are as likely, and fits with low ones converge.
         iterations, tolerance: of the fits meanwhile, see `JointSmoothing`; a linearization needs no more.
 
@@ -98,14 +98,21 @@ class WeightChoice:
         quick = replace(method, state_std=False, tolerance=max(method.tolerance, self.tolerance))
         quick = replace(quick, max_iterations=min(method.max_iterations, self.iterations))
         away = np.arange(-self.reach, self.reach + self.step / 2, self.step)
-        rows: list[np.ndarray] = []  # log10 of a weight, that of its fit, its log likelihood, and errors of windows
-        fit: JointFit | None = None
+        rows: list[
+            np.ndarray
+        ] = []  # log10 of a weight, that of its fit, its log likelihood, and errors of windows
+        fits: dict[float, JointFit] = {}
+
+        def nearest(at: float) -> tuple[JointSmoothing, JointFit | None]:
+            """A method with the weight 10^at, and the fit by whose inertia it weighs residuals."""
+            begun = fits[min(fits, key=lambda each: abs(each - at))] if fits else None
+            reference = quick.reference if begun is None else begun.theta
+            return replace(quick, weight=10**at, reference=reference), begun
 
         def look(at: float) -> np.ndarray:
-            nonlocal fit, quick
-            fit = solve_from(replace(quick, weight=10**at), problem, fit, stop=stop)
-            quick = replace(quick, weight=10**at, reference=fit.theta)
-            likely, errors = other_weights(quick, problem, fit, 10 ** (at + away))
+            own, begun = nearest(at)
+            fits[at] = solve_from(own, problem, begun, stop=stop)
+            likely, errors = other_weights(nearest(at)[0], problem, fits[at], 10 ** (at + away))
             rows.append(np.column_stack([at + away, np.full(len(away), at), likely, errors]))
             report(progress, "choosing the weight", detail=f"weight {10**at:.3g}")
             return rows[-1]
@@ -133,12 +140,15 @@ class WeightChoice:
         order = np.lexsort((np.abs(every[:, 0] - every[:, 1]), places))
         every = every[order[np.searchsorted(places[order], np.arange(len(grid)))]]
         errors = every[:, 3:][:, np.isfinite(every[:, 3:]).any(axis=0)]
-        every, errors = (part[np.isfinite(np.c_[every[:, 2], errors]).all(axis=1)] for part in (every, errors))
+        every, errors = (
+            part[np.isfinite(np.c_[every[:, 2], errors]).all(axis=1)] for part in (every, errors)
+        )
         worse = errors - errors[np.argmin(errors.mean(axis=1))]
         good = worse.mean(axis=1) <= worse.std(axis=1) / np.sqrt(max(errors.shape[1] / OVERLAP, 1))
-        method = replace(method, weight=10 ** self.most_likely(every[good]), reference=quick.reference)
-        fit = solve_from(method, problem, fit, stop=stop)
-        return ChosenWeight(method, fit, 10 ** every[:, 0], np.exp(errors.mean(axis=1)), len(rows) + 1)
+        own, begun = nearest(self.most_likely(every[good]))
+        method = replace(method, weight=own.weight, reference=own.reference)
+        fit = solve_from(method, problem, begun, stop=stop)
+        return ChosenWeight(method, fit, 10 ** every[:, 0], np.exp(errors.mean(axis=1)), len(fits) + 1)
 
     def most_likely(self, rows: np.ndarray) -> float:
         """log10 of the lowest weight that is as likely as any."""
