@@ -20,7 +20,7 @@ demo: $(VENV)/.installed-base      ## the main job on an embedded example; write
 test: install                      ## every test, doctest, document and example, but those marked as slow
 	$(BIN)/python -m pytest $(PYTEST_FLAGS) -m "not slow"
 
-test-all: install                  ## every test; CI runs these
+test-all: install                  ## every test, slow ones too
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
 
 coverage: install                  ## the tests, and which lines and branches they reach; fails below the floor

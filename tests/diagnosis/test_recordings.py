@@ -65,7 +65,9 @@ DEFECTS = {
 }
 
 
-@pytest.mark.parametrize(("count", "bad"), [(2, 0), (2, 1), (3, 1)])
+@pytest.mark.parametrize(
+    ("count", "bad"), [(2, 1), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((2, 0), (3, 1)))]
+)
 @pytest.mark.parametrize("name", DEFECTS)
 def test_a_defect_of_one_recording_is_named_with_it(name, count, bad, record, estimated_together):
     cause, corrupt = DEFECTS[name]

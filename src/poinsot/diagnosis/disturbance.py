@@ -118,6 +118,7 @@ def _residuals_without(solved: Solved, stretch: slice) -> np.ndarray:
     kept[max(stretch.start - width, 0) : stretch.stop + width] = False
     A = (W[kept] / solved.sigma[:, None]).reshape(-1, W.shape[2])
     norms = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+    # of least norm: what only the stretch shows must not be extrapolated into it
     theta = np.linalg.lstsq(A / norms, (y[kept] / solved.sigma).reshape(-1), rcond=1e-8)[0] / norms
     return np.asarray(y - W @ theta)
 

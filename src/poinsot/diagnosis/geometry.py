@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+import pinocchio as pin
 
 from ..arrays import Vector
 from ..estimate import Finding, Severity, Unchecked
@@ -31,11 +32,9 @@ def displaced(
     joint: int, longer: float, turn: Vector, problem: InverseDynamics, x: Vector, _: Vector
 ) -> InverseDynamics:
     """The frame of a joint further from its parent's by a part x longer, and turned by x turn in its own [rad]."""
-    from scipy.spatial.transform import Rotation
-
     model = problem.robot.model.copy()
     place = model.jointPlacements[joint + 1]
-    place.rotation = place.rotation @ Rotation.from_rotvec(x[0] * turn).as_matrix()
+    place.rotation = place.rotation @ pin.exp3(x[0] * turn)
     place.translation = place.translation * (1 + x[0] * longer)
     return problem.with_robot(replace(problem.robot, model=model))
 
