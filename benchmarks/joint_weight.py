@@ -124,7 +124,7 @@ def furuta(data: Path | None) -> Case:
 
 
 def arm(_: Path | None) -> Case:
-    """The arm of examples/arm from its designers' description, its links on a scale; bodies, friction and rotors are open."""
+    """The arm of examples/arm from its designers' description and a scale; bodies, friction and rotors are open."""
     described, joints, records = load_mechanism(ARM / "cad.urdf"), [], []
     for joint in described.joints:
         joints.append(replace(joint, drag=1.0, friction=Coulomb(1.0), motor=Motor(1.0, 0.05)))

@@ -1,7 +1,7 @@
 """What a fit says of other weights, without another fit: how likely they are, and how well they predict.
 
-Linearized along the fit's motion, with residuals p of steps (weight 1) and e of readings in standard deviations, changes
-of states and of theta, c = (d_theta, 1), follow
+Linearized along the fit's motion, with residuals p of steps and e of readings [standard deviations], changes of
+states and of theta, c = (d_theta, 1), follow
 
     d_{k+1} = F_k d_k + G_k c + B_k^-1 w_k       F = -B^-1 A,  G = -B^-1 (P, p),      w ~ N(0, 1 / kappa)
           0 = H_k d_k + E_k c + v_k              E = (derivative of e by theta, e),   v ~ N(0, 1)
@@ -72,7 +72,7 @@ class _Tangents(NamedTuple):
     ) -> tuple[dict[int, np.ndarray], np.ndarray, Vector]:
         """States (R, K, d, q + 1) from readings until each sample that is kept, with a column for each of c.
 
-        Beside them sums of |Y c|^2 over equally long parts, (parts, R, K, q + 1, q + 1), and of log det C over all (K,).
+        Beside them sums of |Y c|^2 over equal parts, (parts, R, K, q + 1, q + 1), and of log det C over all (K,).
         """
         N, R, K, (d, columns) = len(kept), len(records), len(weights), self.G.shape[-2:]
         P, x = np.tile(DIFFUSE * np.eye(d), (R, K, 1, 1)), np.zeros((R, K, d, columns))
@@ -106,7 +106,7 @@ class _Tangents(NamedTuple):
         return states, squares, -np.log(determinants).sum(axis=(0, 1))
 
     def carried_on(self, r: int, x: np.ndarray, c: np.ndarray, starts: np.ndarray, T: int) -> np.ndarray:
-        """(K, W, T, s) residuals of readings of record r over T steps from states x (K, W, d, 1), c (K, W, q + 1, 1)."""
+        """(K, W, T, s) residuals of readings of record r over T steps, of states x (K, W, d, 1), c (K, W, q + 1, 1)."""
         found = []
         for at in (starts + k for k in range(T)):
             x = self.F[at, r, 0] @ x + self.G[at, r, 0] @ c
