@@ -98,9 +98,8 @@ class WeightChoice:
         quick = replace(method, state_std=False, tolerance=max(method.tolerance, self.tolerance))
         quick = replace(quick, max_iterations=min(method.max_iterations, self.iterations))
         away = np.arange(-self.reach, self.reach + self.step / 2, self.step)
-        rows: list[
-            np.ndarray
-        ] = []  # log10 of a weight, that of its fit, its log likelihood, and errors of windows
+        # log10 of a weight, that of its fit, its log likelihood, and errors of windows
+        rows: list[np.ndarray] = []
         fits: dict[float, JointFit] = {}
 
         def nearest(at: float) -> tuple[JointSmoothing, JointFit | None]:
@@ -121,10 +120,10 @@ class WeightChoice:
         for _ in range(self.rounds):
             found, before = look(at), at
             at = self.most_likely(found)
-            if abs(at - before) <= self.settled or stop_requested(stop):
+            if not abs(at - before) > self.settled or stop_requested(stop):
                 break
         # with larger weights as likely steps are as good as rigid
-        rigid = found[-1, 2] > found[:, 2].max() - self.as_likely
+        rigid = not found[-1, 2] <= found[:, 2].max() - self.as_likely
         best = np.nanmean(found[len(away) // 2, 3:])
         for _ in range(0 if rigid else self.rounds):
             if stop_requested(stop):
@@ -140,19 +139,22 @@ class WeightChoice:
         order = np.lexsort((np.abs(every[:, 0] - every[:, 1]), places))
         every = every[order[np.searchsorted(places[order], np.arange(len(grid)))]]
         errors = every[:, 3:][:, np.isfinite(every[:, 3:]).any(axis=0)]
-        every, errors = (
-            part[np.isfinite(np.c_[every[:, 2], errors]).all(axis=1)] for part in (every, errors)
-        )
-        worse = errors - errors[np.argmin(errors.mean(axis=1))]
-        good = worse.mean(axis=1) <= worse.std(axis=1) / np.sqrt(max(errors.shape[1] / OVERLAP, 1))
-        own, begun = nearest(self.most_likely(every[good]))
+        usable = np.isfinite(np.c_[every[:, 2], errors]).all(axis=1)
+        every, errors, at = every[usable], errors[usable], min(fits)
+        if usable.any():  # none is where even the first fit has diverged
+            worse = errors - errors[np.argmin(errors.mean(axis=1))]
+            good = worse.mean(axis=1) <= worse.std(axis=1) / np.sqrt(max(errors.shape[1] / OVERLAP, 1))
+            at = self.most_likely(every[good])
+        own, begun = nearest(at)
         method = replace(method, weight=own.weight, reference=own.reference)
         fit = solve_from(method, problem, begun, stop=stop)
         return ChosenWeight(method, fit, 10 ** every[:, 0], np.exp(errors.mean(axis=1)), len(fits) + 1)
 
     def most_likely(self, rows: np.ndarray) -> float:
         """log10 of the lowest weight that is as likely as any."""
-        return float(rows[rows[:, 2] > np.nanmax(rows[:, 2]) - self.as_likely, 0].min())
+        finite = rows[np.isfinite(rows[:, 2])]
+        near = finite[:, 2] > finite[:, 2].max(initial=-np.inf) - self.as_likely
+        return float(finite[near, 0].min()) if len(finite) else float(np.nan)
 
 
 def solve_from(
