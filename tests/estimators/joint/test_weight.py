@@ -10,6 +10,7 @@ from poinsot.estimators.joint import JointSmoothing, JointSmoothingProblem, Weig
 from poinsot.estimators.joint.other_weights import DIFFUSE, other_weights
 from poinsot.estimators.joint.prediction import predicted, window_errors
 from poinsot.estimators.joint.smoothing import RecordEquations
+from poinsot.estimators.joint.weight import as_good
 
 TIMES = np.arange(250) * 0.02
 PIVOT = ("bob.Jxx", "pivot.drag")
@@ -116,3 +117,20 @@ def test_a_choice_takes_few_fits(rng):
     found = WeightChoice().choose(method(), problem)
     assert found.fits <= 6 and found.fit.converged
     assert np.isfinite(found.scores).all() and (np.diff(found.tried) > 0).all()
+    best, own = (f"{each:.2g}" for each in (found.tried[found.scores.argmin()], found.weight))
+    assert f"predicted best with {best}, to" in found.reason
+    assert own == best or f"with the chosen {own} to" in found.reason
+
+
+def test_errors_are_as_good_within_the_standard_error_of_their_difference(rng):
+    best = rng.standard_normal(400)
+    shifts = np.array(
+        [-0.5, 0.0, 0.08, 0.12, 0.5]
+    )  # 400 windows that overlap by three quarters: 0.1 = 1 / sqrt(100)
+    spread = np.tile([1.0, -1.0], 200)
+    errors = best + shifts[:, None] + spread
+    np.testing.assert_array_equal(as_good(errors, best), [True, True, True, False, False])
+    errors[0, 7] = np.inf  # a motion that diverged
+    assert not as_good(errors, best)[0]
+    # windows in which nothing was read count nowhere
+    assert as_good(np.append(errors[1], np.nan)[None], np.append(best, np.nan))[0]

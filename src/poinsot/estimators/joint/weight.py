@@ -3,8 +3,9 @@
 With states and theta integrated out, the likelihood of the readings says how large what the model lacks is, if that is
 white. What real mechanisms lack persists: explained by independent impulses it takes more of them, so that the most
 likely weight is too low, and a larger one may predict other motions much better. So from the most likely weight up fits
-are made as long as they predict better. Of all weights whose predictions are worse than the best ones by no more than
-the standard error of that difference (Breiman et al. 1984) the most likely is taken.
+are made as long as they predict better, and as the last one's linearization does not exclude it. Of all weights whose
+predictions are worse than the best ones by no more than the standard error of that difference (Breiman et al. 1984) the
+most likely is taken.
 
 Both are evaluated on the linearization of one fit for a whole grid of weights (`other_weights`): with states free the
 problem is nearly linear, and it holds for some decades. Fits begin at one another, the first one at the residuals of
@@ -17,8 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
+from ...arrays import Vector
 from ...exceptions import InvalidMethod
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from .other_weights import OVERLAP, other_weights
@@ -34,6 +36,7 @@ class ChosenWeight:
     Args:
         method: with the weight, and with the reference of its residuals.
         fit: with it.
+        likeliest: weight with the largest likelihood of the readings.
         tried: (k,) weights whose predictions were compared, rising. scores: (k,) rms errors of predicted readings, by
             the spread of the readings.
         fits: number of fits that it took.
@@ -41,6 +44,7 @@ class ChosenWeight:
 
     method: JointSmoothing
     fit: JointFit
+    likeliest: float
     tried: Float[np.ndarray, "k"]
     scores: Float[np.ndarray, "k"]
     fits: int
@@ -49,6 +53,24 @@ class ChosenWeight:
     def weight(self) -> float:
         """kappa."""
         return self.method.weight
+
+    @property
+    def reason(self) -> str:
+        """Why this weight, in sentences."""
+        if not len(self.scores):
+            return "No weight was compared: the motions of the first fit cannot be linearized."
+        own, best = np.abs(np.log(self.tried / self.weight)).argmin(), self.scores.argmin()
+        said = (
+            f"If what the model lacks is white, {self.likeliest:.2g} is the most likely weight. Readings from states "
+            f"and parameters that did not see them are predicted best with {self.tried[best]:.2g}, to "
+            f"{100 * self.scores[best]:.3g} % of their spread"
+        )
+        if own == best:
+            return said + "."
+        return (
+            f"{said}; with the chosen {self.weight:.2g} to {100 * self.scores[own]:.3g} %. The difference is within "
+            "its standard error, and no weight of which this is so is more likely."
+        )
 
 
 @dataclass(frozen=True)
@@ -124,15 +146,15 @@ class WeightChoice:
                 break
         # with larger weights as likely steps are as good as rigid
         rigid = not found[-1, 2] <= found[:, 2].max() - self.as_likely
-        best = np.nanmean(found[len(away) // 2, 3:])
+        likeliest, here, halfway = at, len(away) // 2, np.abs(away - self.higher / 2).argmin()
         for _ in range(0 if rigid else self.rounds):
-            if stop_requested(stop):
+            errors = found[:, 3:]
+            if stop_requested(stop) or not as_good(errors[[halfway]], errors[here])[0]:
                 break
             before += self.higher
-            error = np.nanmean(look(before)[len(away) // 2, 3:])
-            if not error < best:
+            found = look(before)
+            if not np.nanmean(found[here, 3:]) < np.nanmean(errors[here]):
                 break
-            best = error
         every = np.concatenate(rows)
         # of each weight what the nearest fit says
         grid, places = np.unique(np.round(every[:, 0] / self.step), return_inverse=True)
@@ -142,19 +164,26 @@ class WeightChoice:
         usable = np.isfinite(np.c_[every[:, 2], errors]).all(axis=1)
         every, errors, at = every[usable], errors[usable], min(fits)
         if usable.any():  # none is where even the first fit has diverged
-            worse = errors - errors[np.argmin(errors.mean(axis=1))]
-            good = worse.mean(axis=1) <= worse.std(axis=1) / np.sqrt(max(errors.shape[1] / OVERLAP, 1))
-            at = self.most_likely(every[good])
+            at = self.most_likely(every[as_good(errors, errors[np.argmin(errors.mean(axis=1))])])
         own, begun = nearest(at)
         method = replace(method, weight=own.weight, reference=own.reference)
         fit = solve_from(method, problem, begun, stop=stop)
-        return ChosenWeight(method, fit, 10 ** every[:, 0], np.exp(errors.mean(axis=1)), len(fits) + 1)
+        tried, scores = 10 ** every[:, 0], np.exp(errors.mean(axis=1))
+        return ChosenWeight(method, fit, 10**likeliest, tried, scores, len(fits) + 1)
 
     def most_likely(self, rows: np.ndarray) -> float:
         """log10 of the lowest weight that is as likely as any."""
         finite = rows[np.isfinite(rows[:, 2])]
         near = finite[:, 2] > finite[:, 2].max(initial=-np.inf) - self.as_likely
         return float(finite[near, 0].min()) if len(finite) else float(np.nan)
+
+
+def as_good(errors: Float[np.ndarray, "K W"], best: Vector) -> Bool[np.ndarray, "K"]:
+    """Whether errors of windows are on average above others (W,) by no more than the standard error of that."""
+    with np.errstate(invalid="ignore"):  # Inf where a motion diverged
+        worse = (errors - best)[:, np.isfinite(best)]
+        error = worse.std(axis=1) / np.sqrt(max(worse.shape[1] / OVERLAP, 1))
+        return np.asarray(worse.mean(axis=1) <= error)
 
 
 def solve_from(
