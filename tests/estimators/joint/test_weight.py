@@ -130,7 +130,3 @@ def test_errors_are_as_good_within_the_standard_error_of_their_difference(rng):
     spread = np.tile([1.0, -1.0], 200)
     errors = best + shifts[:, None] + spread
     np.testing.assert_array_equal(as_good(errors, best), [True, True, True, False, False])
-    errors[0, 7] = np.inf  # a motion that diverged
-    assert not as_good(errors, best)[0]
-    # windows in which nothing was read count nowhere
-    assert as_good(np.append(errors[1], np.nan)[None], np.append(best, np.nan))[0]

@@ -3,9 +3,9 @@
 With states and theta integrated out, the likelihood of the readings says how large what the model lacks is, if that is
 white. What real mechanisms lack persists: explained by independent impulses it takes more of them, so that the most
 likely weight is too low, and a larger one may predict other motions much better. So from the most likely weight up fits
-are made as long as they predict better, and as the last one's linearization does not exclude it. Of all weights whose
-predictions are worse than the best ones by no more than the standard error of that difference (Breiman et al. 1984) the
-most likely is taken.
+are made as long as they predict better: what a fit says of weights that are decades above it is not reliable enough to
+do without. Of all weights whose predictions are worse than the best ones by no more than the standard error of that
+difference (Breiman et al. 1984) the most likely is taken.
 
 Both are evaluated on the linearization of one fit for a whole grid of weights (`other_weights`): with states free the
 problem is nearly linear, and it holds for some decades. Fits begin at one another, the first one at the residuals of
@@ -146,15 +146,15 @@ class WeightChoice:
                 break
         # with larger weights as likely steps are as good as rigid
         rigid = not found[-1, 2] <= found[:, 2].max() - self.as_likely
-        likeliest, here, halfway = at, len(away) // 2, np.abs(away - self.higher / 2).argmin()
+        likeliest, best = at, np.nanmean(found[len(away) // 2, 3:])
         for _ in range(0 if rigid else self.rounds):
-            errors = found[:, 3:]
-            if stop_requested(stop) or not as_good(errors[[halfway]], errors[here])[0]:
+            if stop_requested(stop):
                 break
             before += self.higher
-            found = look(before)
-            if not np.nanmean(found[here, 3:]) < np.nanmean(errors[here]):
+            error = np.nanmean(look(before)[len(away) // 2, 3:])
+            if not error < best:
                 break
+            best = error
         every = np.concatenate(rows)
         # of each weight what the nearest fit says
         grid, places = np.unique(np.round(every[:, 0] / self.step), return_inverse=True)
@@ -180,10 +180,8 @@ class WeightChoice:
 
 def as_good(errors: Float[np.ndarray, "K W"], best: Vector) -> Bool[np.ndarray, "K"]:
     """Whether errors of windows are on average above others (W,) by no more than the standard error of that."""
-    with np.errstate(invalid="ignore"):  # Inf where a motion diverged
-        worse = (errors - best)[:, np.isfinite(best)]
-        error = worse.std(axis=1) / np.sqrt(max(worse.shape[1] / OVERLAP, 1))
-        return np.asarray(worse.mean(axis=1) <= error)
+    worse = errors - best
+    return np.asarray(worse.mean(axis=1) <= worse.std(axis=1) / np.sqrt(max(len(best) / OVERLAP, 1)))
 
 
 def solve_from(
