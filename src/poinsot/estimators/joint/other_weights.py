@@ -137,10 +137,15 @@ def other_weights(
     tangents = _Tangents.of(linearized, rows)
     states, squares, logs = tangents.filtered(linearized, weights, kept, parts)
 
+    def squared_effects(S: np.ndarray) -> Vector:
+        """(q,) of the diagonal; 1 of parameters without any effect."""
+        diagonal = np.diag(S)[:q]
+        return np.where(diagonal > 0, diagonal, 1.0)
+
     def change(corner: np.ndarray) -> np.ndarray:
         """(d_theta, 1) of least squares."""
         try:
-            d = parameters.step(fit.theta, corner[:q], RIDGE * np.diag(corner)[:q])
+            d = parameters.step(fit.theta, corner[:q], RIDGE * squared_effects(corner))
         except np.linalg.LinAlgError:  # so far away that rounding errors are left
             d = np.full(q, np.nan)
         return np.append(d, 1.0)
@@ -149,7 +154,7 @@ def other_weights(
     for k in range(len(weights)):
         total = squares[:, :, k].sum(axis=(0, 1))
         S, c = total[:q, :q] + np.diag(parameters.prior_weight), change(total)
-        scale = np.sqrt(np.diag(S))
+        scale = np.sqrt(squared_effects(S))
         # directions that nothing determines have the same part at any weight
         scaled = S / np.outer(scale, scale) + UNOBSERVABLE * np.eye(q)
         width = np.linalg.slogdet(scaled)[1] + 2 * np.log(scale).sum()
