@@ -8,7 +8,7 @@ of variable projection,
 with rows weighted by W. Weights are chosen, not known, so the covariance uses the size that the residuals have:
 
     white       S_bar^-1 (sum_k V_k^T C V_k) S_bar^-1,    C the covariance of the rows of e_k over k (3.26, 3.27)
-    coloured    S_bar^-1 (sum_|l| < L (1 - |l|/L) sum_k s_k s_{k+l}^T) S_bar^-1,    s_k = V_k^T e_k
+    coloured    a S_bar^-1 (sum_|l| < L (1 - |l|/L) sum_k s_k s_{k+l}^T) S_bar^-1,    s_k = V_k^T e_k
 
 The residuals are smaller than the noise, since N d states and q parameters were fitted to them. With H the influence
 matrix of the whitened problem, (I - H) r is the residual that the noise r causes, so row i of all steps has
@@ -19,15 +19,16 @@ effective degrees of freedom, by which its squares are divided. It takes only bl
 Takahashi's recursion gives exactly.
 
 The first covariance holds if residuals of different steps are independent, the second also where effects that the model
-lacks persist (Newey and West 1987, the lag L by Andrews 1991). States and theta also take from its sum of products: of
-white residuals r of unit variance it is on average
+lacks persist (Newey and West 1987, the lag L by Andrews 1991), with a for what theta takes and for how little L lags of
+N steps tell (`taper_allowance`). V is orthogonal to the columns of the states, so the sum of V_k^T e_k is that of
+V_k^T r_k. But states take from the sums of products: of white residuals of unit variance these are on average
 
-    M = sum_|l| < L (1 - |l|/L) sum_k V_k^T (I - H)_{k,k+l} V_{k+l}     in place of S_bar,
+    M = sum_|l| < L (1 - |l|/L) sum_k V_k^T (I - H)_{k,k+l} V_{k+l}     in place of S_bar,   H of the states alone,
 
-by which it is divided, as Bell and McCaffrey (2002) do where clusters take the place of lags. Bartlett's weights count
-the windows of L steps that hold both k and k + l. V is orthogonal to the columns of the states, of which a window cuts
-the first and the last: with x_a = A_a^T V_a and y_b = B_b^T V_b at its ends, M lacks (x_a, y_b)^T T^-1 (x_a, y_b) / L,
-far blocks of T^-1 by products of the gains of a smoother.
+by which they are divided, as Bell and McCaffrey (2002) do where clusters take the place of lags. Bartlett's weights
+count the windows of L steps that hold both k and k + l. Of the states' columns a window cuts the first and the last:
+with x_a = A_a^T V_a and y_b = B_b^T V_b at its ends, M lacks (x_a, y_b)^T T^-1 (x_a, y_b) / L, far blocks of T^-1 by
+products of the gains of a smoother.
 
 Directions in which S_bar is negligible beside its diagonal are unobservable; the covariance is that of the others, and
 NaN for parameters with a part in them.
@@ -43,7 +44,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ...arrays import Matrix, Vector
-from ...estimate import condition_numbers
+from ...estimate import condition_numbers, taper_allowance
 from .bordered import Factorization, NormalEquations, factorize
 from .linearization import RecordLinearization
 
@@ -214,10 +215,9 @@ def sensitivity(linearized: Sequence[RecordLinearization], steps: int, prior_wei
         np.einsum("kmp,km->kp", of.V, at.e, optimize=True) for of, at in zip(each, linearized, strict=True)
     ]
     lag = andrews_lag(scores)
-    robust = sum(newey_west(score, lag) for score in scores)
+    robust = taper_allowance(lag / sum(map(len, scores))) * sum(newey_west(score, lag) for score in scores)
     expected = sum(
-        expected_sum(at, of.V, *part, inverse.matrix, lag)
-        for at, of, part in zip(linearized, each, blocks, strict=True)
+        expected_sum(at, of.V, *part, lag) for at, of, part in zip(linearized, each, blocks, strict=True)
     )
     values, vectors = np.linalg.eigh(of_data.root.T @ expected @ of_data.root)
     root = of_data.root @ vectors
@@ -240,14 +240,14 @@ def _factorize(linearized: RecordLinearization) -> Factorization:
 
 
 def expected_sum(
-    at: RecordLinearization, V: np.ndarray, own: np.ndarray, above: np.ndarray, inverse: Matrix, lag: int
+    at: RecordLinearization, V: np.ndarray, own: np.ndarray, above: np.ndarray, lag: int
 ) -> Matrix:
     """(q, q) M, which `newey_west` gives on average of the scores of white residuals, see the head of the file.
 
     Args:
-        own, above: (N, d, d) blocks (k, k) and (k, k + 1) of T^-1. inverse: (q, q) S_bar^-1.
+        own, above: (N, d, d) blocks (k, k) and (k, k + 1) of T^-1.
     """
-    N, at_step = len(V), V.swapaxes(1, 2) @ V
+    N, q = len(V), V.shape[2]
     x, y = at.by_x.swapaxes(1, 2) @ V, (at.by_next.swapaxes(1, 2) @ V)[:-1]
     cut = (x.swapaxes(1, 2) @ own @ x).sum(axis=0) + (y.swapaxes(1, 2) @ own[1:] @ y).sum(axis=0)
     if lag < N - 1:
@@ -257,9 +257,8 @@ def expected_sum(
             far = gains[: N - 1 - l] @ far[1:]
         both = (x[: len(far)].swapaxes(1, 2) @ far).sum(axis=0)
         cut = cut + both + both.T
-    sums, first = np.concatenate([0 * at_step[:1], np.cumsum(at_step, axis=0)]), np.arange(-lag, N)
-    windows = sums[np.minimum(first + lag + 1, N)] - sums[np.maximum(first, 0)]
-    return np.asarray(sums[-1] - (cut + (windows @ inverse @ windows).sum(axis=0)) / (lag + 1))
+    rows = V.reshape(-1, q)
+    return np.asarray(rows.T @ rows - cut / (lag + 1))
 
 
 def newey_west(scores: Float[np.ndarray, "N q"], lag: int) -> Matrix:
