@@ -125,9 +125,9 @@ def furuta(data: Path | None) -> Case:
 
 def arm(_: Path | None) -> Case:
     """The arm of examples/arm from its designers' description and a scale; bodies, friction and rotors are open."""
-    described, joints, records = load_mechanism(ARM / "cad.urdf"), [], []
-    for joint in described.joints:
-        joints.append(replace(joint, drag=1.0, friction=Coulomb(1.0), motor=Motor(1.0, 0.05)))
+    described, records = load_mechanism(ARM / "cad.urdf"), []
+    terms = {"drag": 1.0, "friction": Coulomb(1.0), "motor": Motor(1.0, 0.05)}
+    joints = [replace(joint, **terms) for joint in described.joints]
     names: tuple[str, ...] = ("column.Jzz", "upper_arm.cx", "upper_arm.cz", "upper_arm.Jyy", "upper_arm.Jzz")
     names += ("forearm.cx", "forearm.cy", "forearm.cz", "forearm.Jyy", "forearm.Jzz")
     for joint in joints:

@@ -252,9 +252,13 @@ def expected_sum(
     cut = (x.swapaxes(1, 2) @ own @ x).sum(axis=0) + (y.swapaxes(1, 2) @ own[1:] @ y).sum(axis=0)
     if lag < N - 1:
         gains = np.linalg.solve(own[1:], above[:-1].swapaxes(1, 2)).swapaxes(1, 2)
-        far = above[:-1] @ y
-        for l in range(1, lag + 1):
-            far = gains[: N - 1 - l] @ far[1:]
+        # products of as many gains as there are lags, by doubling their number
+        far, number, left = above[:-1] @ y, 1, lag
+        while left:
+            if left % 2:
+                far = gains[: len(far) - number] @ far[number:]
+            left //= 2
+            gains, number = gains[:-number] @ gains[number:], 2 * number
         both = (x[: len(far)].swapaxes(1, 2) @ far).sum(axis=0)
         cut = cut + both + both.T
     rows = V.reshape(-1, q)
