@@ -67,7 +67,7 @@ def test_what_white_residuals_make_of_robust_sums_is_dense(rng):
     for lag in (0, 1, 5, 28, 29, 40):
         away = np.abs(np.subtract.outer(np.arange(30), np.arange(30)))
         expected = np.einsum("kl,klpq->pq", np.maximum(1 - away / (lag + 1), 0), pairs)
-        found = expected_sum(at, of.V, *blocks, lag)
+        found = expected_sum(at, of.V, blocks, lag)
         np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(V.T @ V).max())
 
 

@@ -216,8 +216,9 @@ def sensitivity(linearized: Sequence[RecordLinearization], steps: int, prior_wei
     ]
     lag = andrews_lag(scores)
     robust = taper_allowance(lag / sum(map(len, scores))) * sum(newey_west(score, lag) for score in scores)
-    expected = sum(
-        expected_sum(at, of.V, *part, lag) for at, of, part in zip(linearized, each, blocks, strict=True)
+    expected = np.sum(
+        [expected_sum(at, of.V, part, lag) for at, of, part in zip(linearized, each, blocks, strict=True)],
+        axis=0,
     )
     values, vectors = np.linalg.eigh(of_data.root.T @ expected @ of_data.root)
     root = of_data.root @ vectors
@@ -240,14 +241,14 @@ def _factorize(linearized: RecordLinearization) -> Factorization:
 
 
 def expected_sum(
-    at: RecordLinearization, V: np.ndarray, own: np.ndarray, above: np.ndarray, lag: int
+    at: RecordLinearization, V: np.ndarray, blocks: tuple[np.ndarray, np.ndarray], lag: int
 ) -> Matrix:
     """(q, q) M, which `newey_west` gives on average of the scores of white residuals, see the head of the file.
 
     Args:
-        own, above: (N, d, d) blocks (k, k) and (k, k + 1) of T^-1.
+        blocks: (N, d, d) (k, k) and (k, k + 1) of T^-1.
     """
-    N, q = len(V), V.shape[2]
+    (own, above), N, q = blocks, len(V), V.shape[2]
     x, y = at.by_x.swapaxes(1, 2) @ V, (at.by_next.swapaxes(1, 2) @ V)[:-1]
     cut = (x.swapaxes(1, 2) @ own @ x).sum(axis=0) + (y.swapaxes(1, 2) @ own[1:] @ y).sum(axis=0)
     if lag < N - 1:
