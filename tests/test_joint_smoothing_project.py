@@ -159,7 +159,7 @@ def test_the_weight_is_chosen_by_what_it_predicts(job):
     """The model lacks nothing: a weight with which steps hardly give way, and the estimate that it should give."""
     found = identify(Project.load(job(("weight = 1e9", 'weight = "auto"'))))
     (why,) = [
-        note for note in found.notes if note.startswith("The weight was chosen. If what the model lacks is")
+        note for note in found.notes if note.startswith("The weight was chosen from the recordings. If")
     ]
     (used,) = [note for note in found.notes if note.startswith("Residuals of steps have the weight")]
     chosen = float(re.search(r"the weight (\S+):", used)[1])

@@ -287,4 +287,8 @@ class Summary:
             f"{1 / np.sqrt(self.method.weight):.2g} [N s, N m s] that the model lacks are as likely as one standard "
             "deviation of a sensor."
         ]
-        return notes if self.chosen is None else [*notes, f"The weight was chosen. {self.chosen.reason}"]
+        return (
+            notes
+            if self.chosen is None
+            else [*notes, f"The weight was chosen from the recordings. {self.chosen.reason}"]
+        )

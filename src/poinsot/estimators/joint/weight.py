@@ -68,8 +68,8 @@ class ChosenWeight:
         if own == best:
             return said + "."
         return (
-            f"{said}; with the chosen {self.weight:.2g} to {100 * self.scores[own]:.3g} %. The difference is within "
-            "its standard error, and no weight of which this is so is more likely."
+            f"{said}; with the chosen {self.weight:.2g} to {100 * self.scores[own]:.3g} %. Of the weights whose "
+            "predictions are worse by no more than the standard error of the difference it is the most likely."
         )
 
 
