@@ -29,7 +29,7 @@ from poinsot.estimators.shooting.problem import (
 )
 from poinsot.estimators.shooting.riccati import backward
 from poinsot.estimators.shooting.rollout import FeasibilityDriven, MultipleShooting, evaluate
-from poinsot.models.configuration_space import FlatSpace
+from poinsot_reproductions.optimal_estimation.flat_space import FlatSpace
 
 STATES, PARAMETERS, ROWS = 36, 10, 33
 

@@ -158,11 +158,15 @@ def test_the_page_and_the_files(poinsot, job, tmp_path):
 def test_the_weight_is_chosen_by_what_it_predicts(job):
     """The model lacks nothing: a weight with which steps hardly give way, and the estimate that it should give."""
     found = identify(Project.load(job(("weight = 1e9", 'weight = "auto"'))))
-    (scores,) = [note for note in found.notes if note.startswith("The weight was chosen by the likelihood")]
+    (why,) = [
+        note for note in found.notes if note.startswith("The weight was chosen from the recordings. If")
+    ]
     (used,) = [note for note in found.notes if note.startswith("Residuals of steps have the weight")]
-    tried = {float(w) for w in re.findall(r"(\d\.\de[+-]\d\d): \d", scores)}
     chosen = float(re.search(r"the weight (\S+):", used)[1])
-    assert any(chosen == pytest.approx(each, rel=0.05) for each in tried) or not tried
+    told = re.search(
+        r"predicted best with (\S+), to (\S+) % of their spread(?:; with the chosen (\S+) to)?", why
+    )
+    assert float(told[3] or told[1]) == pytest.approx(chosen, rel=0.05)
     assert chosen > 1e9, found.notes
     np.testing.assert_array_less(np.abs(found.values - [J, DRAG, DRY, ZERO]), 4 * found.std)
     assert found.trust is Trust.trusted, found.findings

@@ -119,8 +119,6 @@ from .estimators.online.gating import Gate as Gate
 from .estimators.online.publishing import RateLimit as RateLimit
 from .estimators.online.calibration import calibrate_bias as calibrate_bias
 from .estimators.online.observability import excitation as excitation
-from .estimators.online.composite import CompositeAdaptation as CompositeAdaptation
-from .estimators.online.composite import TaskReference as TaskReference
 from .estimators.online.attribution import LinkBank as LinkBank
 from .estimators.online.moving_polynomial import MovingPolynomial as MovingPolynomial
 from .estimators.online.moving_polynomial import with_accelerations as with_accelerations

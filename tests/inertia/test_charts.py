@@ -74,8 +74,8 @@ def test_from_to_is_the_same_theta(chart, theta, body, start):
         theta = chart.from_inertial(body.pi)
     elif isinstance(chart, ExponentialEigenvalue):
         theta[4:7] *= 0.7 / max(1, np.linalg.norm(theta[4:7]))  # below 45 degrees: the closest axes
-    assume(chart.null_directions(theta).shape[1] == 0)
     pi, D = chart.to_inertial(theta), chart.jacobian(theta)
+    assume(np.linalg.matrix_rank(D / scale(pi)[:, None]) == 10)
     # a backward error of pi comes back through the inverse Jacobian, as long as that is all there is to it
     bound = (BACKWARD + ROUNDING) * np.abs(np.linalg.inv(D)) @ scale(pi) + BACKWARD * np.abs(theta)
     assume(bound.max() < 1e-4)
@@ -102,17 +102,6 @@ def test_jacobian_is_the_derivative(chart, theta, body, start):
     largest = scale(chart.to_inertial(ends)).reshape(2, 10, 10).max(axis=0).T
     rounding = 10 * BACKWARD * np.maximum(largest, scale(chart.to_inertial(theta))[:, None]) / step
     assert np.all(np.abs(found - D) <= 1e-7 * size[:, None] + rounding)
-
-
-@each_chart
-@given(theta=thetas(), body=ellipsoids(), start=st.booleans())
-def test_null_directions_are_the_null_space_of_the_jacobian(chart, theta, body, start):
-    if start:
-        theta = chart.from_inertial(body.pi)
-    D, N = chart.jacobian(theta), chart.null_directions(theta)
-    np.testing.assert_allclose(N.T @ N, np.eye(N.shape[1]), atol=10 * EPS)
-    # a turn about an axis that is one of symmetry to 1e-8 of two second moments moves I by no more than that
-    assert np.all(np.abs(D @ N) <= 1e-8 * scale(chart.to_inertial(theta))[:, None])
 
 
 @each_chart
@@ -244,17 +233,8 @@ def moments(shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@given(body=st.data())
-def test_a_symmetric_body_has_a_null_direction_for_each_axis_of_symmetry(shape, body):
-    theta = EXPONENTIAL.from_inertial(body.draw(ellipsoids(shapes=(shape,))).pi)
-    N = EXPONENTIAL.null_directions(theta)
-    assert N.shape == (10, SYMMETRY[shape])
-    assert not N[[0, 1, 2, 3, 7, 8, 9]].any()
-
-
-@pytest.mark.parametrize("shape", SHAPES)
 @given(omega=vectors(2, 3))
-def test_and_the_jacobian_has_no_other(shape, omega):
+def test_the_jacobian_has_a_null_direction_for_each_axis_of_symmetry(shape, omega):
     theta = np.concatenate([[0.0, 0.1, -0.2, 0.3], omega, moments(shape)])
     singular_values = np.linalg.svd(EXPONENTIAL.jacobian(theta), compute_uv=False)
     # what is not null moves I by at least the thinnest second moment, 1e-6 / 5, times J_r's least singular value, > 0.4
@@ -265,13 +245,11 @@ def test_and_the_jacobian_has_no_other(shape, omega):
 def test_omega_of_a_whole_turn_is_singular_for_every_shape():
     axis = np.array([0.6, 0, 0.8])
     theta = np.concatenate([np.zeros(4), 2 * np.pi * axis, moments("brick")])
-    N = EXPONENTIAL.null_directions(theta)
-    assert N.shape == (10, 2)
-    np.testing.assert_allclose(axis @ N[4:7], 0, atol=1e-14)
     # sin(pi) is EPS / 2, which J_r leaves of directions across the axis
-    np.testing.assert_allclose(EXPONENTIAL.jacobian(theta) @ N, 0, atol=10 * EPS)
+    across = EXPONENTIAL.jacobian(theta)[:, 4:7] @ (np.eye(3) - np.outer(axis, axis))
+    np.testing.assert_allclose(across, 0, atol=20 * EPS)
     theta[4:7] *= 0.9
-    assert EXPONENTIAL.null_directions(theta).shape == (10, 0)
+    assert np.linalg.matrix_rank(EXPONENTIAL.jacobian(theta)) == 10
 
 
 @given(body=ellipsoids(shapes=("brick",)))
@@ -319,9 +297,3 @@ def test_turning_is_exact_for_all_angles(omega):
 
 def _skew(w):
     return np.array([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]])
-
-
-def test_a_wrong_symmetry_is_refused():
-    for wrong in (-1e-3, 1.0, np.nan):
-        with pytest.raises(InvalidMethod, match="symmetry is a fraction"):
-            ExponentialEigenvalue(symmetry=wrong)

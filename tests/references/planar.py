@@ -6,6 +6,8 @@ import itertools
 
 import numpy as np
 
+from poinsot.models.planar.contact import contacts_at
+
 
 def ellipse_points(a: float, b: float, count: int) -> np.ndarray:
     beta = np.linspace(0, 2 * np.pi, count, endpoint=False)
@@ -31,6 +33,16 @@ def placed(points: np.ndarray, pose: np.ndarray) -> np.ndarray:
     """Points of the body where they are."""
     c, s = np.cos(pose[2]), np.sin(pose[2])
     return pose[:2] + points @ np.array([[c, s], [-s, c]])
+
+
+def works(motion, shape, walls) -> np.ndarray:
+    """(T, 2) of normal and of tangential impulses: each times the mean velocity along it, before and after."""
+    found = np.empty((len(motion.impulses), 2))
+    for k, impulses in enumerate(motion.impulses):
+        directions = np.array(contacts_at(motion.poses[k], shape, walls)[1:])
+        along = directions @ (0.5 * (motion.velocities[k] + motion.velocities[k + 1]))
+        found[k] = np.sum(along.T * impulses, axis=0)
+    return found
 
 
 def heights(points: np.ndarray, x: float, y: float, slope: float) -> np.ndarray:

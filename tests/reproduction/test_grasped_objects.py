@@ -91,9 +91,7 @@ def test_turning_a_sphere_does_not_change_its_moving_body(robot):
     grasped = GraspedObject.at(robot, sphere.TIP, ExponentialEigenvalue())
     theta = grasped.chart.from_inertial(sphere.uniform_sphere(0.5, 0.07, np.array([0.07, 0.0, 0.0])))
     theta[7:] = theta[7:].mean()
-    null = grasped.null_directions(theta)
-    assert null.shape == (10, 3)
-    np.testing.assert_allclose(grasped.jacobian(theta) @ null, 0, atol=1e-15)
+    np.testing.assert_allclose(grasped.jacobian(theta)[:, 4:7], 0, atol=1e-15)
 
 
 # ----------------------------------------------------------------------------------------------------- in the simulator

@@ -15,7 +15,7 @@ from poinsot.estimators.shooting.problem import (
     TrajectoryModel,
 )
 from poinsot.exceptions import InvalidMethod
-from poinsot.models.configuration_space import FlatSpace
+from poinsot_reproductions.optimal_estimation.flat_space import FlatSpace
 from poinsot_reproductions.optimal_estimation.horizon import MovingHorizon
 
 n, m, p, rows = 3, 2, 2, 4

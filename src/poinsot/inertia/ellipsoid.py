@@ -2,7 +2,7 @@
 
 A uniform ellipsoid of mass m with semi-axes a_x, a_y, a_z has second moments L_i = m a_i^2 / 5 about its centre, so
 
-    Sigma_c = R diag(L) R^T,   a_i = sqrt(5 L_i / m),   density = m / (4/3 pi a_x a_y a_z)
+    Sigma_c = R diag(L) R^T,   a_i = sqrt(5 L_i / m)
 
 It exists exactly for the bodies that are physically possible; a flat body has a semi-axis of 0.
 """
@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
 from ..arrays import Inertial
 from ..exceptions import ImpossibleBody
@@ -34,18 +33,6 @@ class Ellipsoid:
     center: np.ndarray
     axes: np.ndarray
     semi_axes: np.ndarray
-
-    @property
-    def density(self) -> np.ndarray:
-        """(...) [kg/m^3]; infinite for a flat body."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(self.mass / (4 / 3 * np.pi * self.semi_axes.prod(axis=-1)))
-
-    @property
-    def principal_moments(self) -> Float[np.ndarray, "... 3"]:
-        """(..., 3) D about the centre, along `axes` [kg m^2]."""
-        L = self.mass[..., None] * self.semi_axes**2 / 5
-        return L.sum(axis=-1, keepdims=True) - L
 
 
 def equivalent_ellipsoid(pi: Inertial) -> Ellipsoid:

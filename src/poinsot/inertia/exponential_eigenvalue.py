@@ -34,7 +34,6 @@ from numba import njit
 from scipy.spatial.transform import Rotation
 
 from ..arrays import Inertial, Matrix, Vector
-from ..exceptions import InvalidMethod
 from .parameters import ROUNDING, closest_axes
 from .parametrization import Kernels, Parametrization
 
@@ -222,14 +221,7 @@ def _diagonalize(A, R, rounding):
 
 @dataclass(frozen=True)
 class ExponentialEigenvalue(Parametrization):
-    """Mass, first moment, rotation of the principal axes, and second moments; masses and moments by their logarithm.
-
-    Args:
-        symmetry: a body counts as symmetric about an axis where the other two second moments differ by no more than
-            this fraction of their sum, or by rounding error of I. The default is far below what data can tell apart.
-    """
-
-    symmetry: float = 1e-8
+    """Mass, first moment, rotation of the principal axes, and second moments; masses and moments by their logarithm."""
 
     theta_names: ClassVar[tuple[str, ...]] = (
         "sigma_m", "hx", "hy", "hz", "omega_x", "omega_y", "omega_z", "sigma_x", "sigma_y", "sigma_z",
@@ -239,26 +231,7 @@ class ExponentialEigenvalue(Parametrization):
 
     lengths: ClassVar[slice] = slice(1, 4)
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.symmetry < 1:
-            raise InvalidMethod(f"symmetry is a fraction, at least 0 and below 1, not {self.symmetry}")
-
     def natural_scale(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
         scale = super().natural_scale(pi)
         scale[..., self.lengths] *= pi[..., :1]
         return scale
-
-    def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:
-        """(10, k) orthonormal turns of a symmetric body about its axes of symmetry, which do not change it."""
-        L = np.exp(theta[7:])
-        L_i, L_j = L[[1, 2, 0]], L[[2, 0, 1]]
-        trace = 2 * (L.sum() + np.exp(-theta[0]) * theta[1:4] @ theta[1:4])
-        turns = np.abs(L_i - L_j) > np.maximum(self.symmetry * (L_i + L_j), ROUNDING * trace)
-        J_r = np.empty((3, 3))
-        _, b, c = _coefficients(theta[4:7])
-        _one_and_skew(theta[4:7], -b, c, J_r)
-        _, size, V = np.linalg.svd(turns[:, None] * J_r)
-        # singular values of J_r: 1 and |sin(|omega|/2) / (|omega|/2)| twice; 0 to rounding where that is below 1e-8
-        N = np.zeros((10, int(np.sum(size < 1e-8))))
-        N[4:7] = V[size < 1e-8].T
-        return N

@@ -80,10 +80,6 @@ class Parametrization:
         scale[..., self.lengths] = size_of(pi)[..., None]
         return scale
 
-    def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:
-        """(10, k) orthonormal null space of the Jacobian at theta (10,); empty if the chart is one to one."""
-        return np.zeros((10, 0))
-
 
 def _mapped(
     kernel: Callable[[np.ndarray, np.ndarray], None], theta: np.ndarray, shape: tuple[int, ...]

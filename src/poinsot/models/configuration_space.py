@@ -34,7 +34,6 @@ everywhere in a flat space. On rotations it is Exp(gap).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -72,38 +71,11 @@ class Manifold(ABC):
     def carry(self, x: States, y: States, *changes: Float[np.ndarray, "T n _"]) -> tuple[np.ndarray, ...]:
         """T times changes of y: the changes of x that keep y [-] x, to first order.
 
-        A manifold that is flat but for a few components does better to override this.
+        A manifold that is flat, or flat but for a few components, does better to override this.
         """
         by_x, by_y = self.difference_jacobians(x, y)
         T = -np.linalg.solve(by_x, by_y)
         return tuple(T @ change for change in changes)
-
-
-@dataclass(frozen=True)
-class FlatSpace(Manifold):
-    """A flat space of numbers."""
-
-    size: int
-
-    @property
-    def degrees(self) -> int:  # type: ignore[override]
-        """As many as numbers."""
-        return self.size
-
-    def integrate(self, x: States, d: Changes) -> States:
-        return x + d
-
-    def difference(self, x: States, y: States) -> Changes:
-        return y - x
-
-    def difference_jacobians(
-        self, x: States, y: States
-    ) -> tuple[Float[np.ndarray, "T n n"], Float[np.ndarray, "T n n"]]:
-        one = np.broadcast_to(np.eye(self.size), (len(x), self.size, self.size))
-        return -one, one
-
-    def carry(self, x: States, y: States, *changes: Float[np.ndarray, "T n _"]) -> tuple[np.ndarray, ...]:
-        return changes
 
 
 NEAR = 1.0

@@ -5,7 +5,7 @@ import pytest
 
 from estimators.joint import swings
 from poinsot.estimators.joint import JointSmoothing, JointSmoothingProblem
-from poinsot.estimators.joint.prediction import horizon_of, predicted, relative_errors
+from poinsot.estimators.joint.prediction import horizon_of, predicted, window_errors
 from poinsot.estimators.joint.smoothing import compiled_linearizer
 
 TIMES = np.arange(250) * 0.02
@@ -47,7 +47,8 @@ def test_whole_turns_count_nowhere(rng):
     assert np.ptp(record.z[:, 0]) > 50
     method = JointSmoothing(1e8, swings.NOISE, reference=theta)
     wrong = swings.theta(drag=0.02)
-    errors = [relative_errors(model, predicted(method, model, [record], each))[0] for each in (theta, wrong)]
+    found = (predicted(method, model, [record], each)[0].errors for each in (theta, wrong))
+    errors = [float(np.exp(window_errors(model, [record], [each]).mean())) for each in found]
     assert 0.5 * swings.NOISE[0] / np.pi < errors[0] < 3 * swings.NOISE[0] / np.pi < 0.03 < errors[1]
 
 

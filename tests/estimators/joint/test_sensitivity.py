@@ -8,7 +8,14 @@ from estimators.joint import swings
 from estimators.joint.test_bordered import dense, random_linearization
 from poinsot.estimators.joint import JointSmoothing, JointSmoothingProblem, Record
 from poinsot.estimators.joint.linearization import RecordLinearization
-from poinsot.estimators.joint.sensitivity import andrews_lag, newey_west, sensitivity, state_variances
+from poinsot.estimators.joint.sensitivity import (
+    andrews_lag,
+    expected_sum,
+    influence,
+    newey_west,
+    sensitivity,
+    state_variances,
+)
 
 SEEDS = 40
 
@@ -44,6 +51,24 @@ def test_covariances_are_the_dense_ones(rng):
     assert not len(found.unobservable)
     singular = np.linalg.svd(T, compute_uv=False)
     assert found.condition_numbers[0] == pytest.approx(singular[0] / singular[-1], rel=1e-9)
+
+
+def test_what_white_residuals_make_of_robust_sums_is_dense(rng):
+    """Sums over all pairs of V_i^T (I - H)_ij V_j with Bartlett's weights, H of the states from a pseudoinverse."""
+    at = random_linearization(rng, 30, 7, 2, 3, False)
+    at.e[-1, :4], at.by_x[-1, :4], at.by_theta[-1, :4] = 0, 0, 0  # no step after the last sample
+    J, _ = dense(at)
+    n = J.shape[1] - 3
+    V = J[:, n:] - J[:, :n] @ np.linalg.lstsq(J[:, :n], J[:, n:])[0]
+    left = (np.eye(len(J)) - J[:, :n] @ np.linalg.pinv(J[:, :n])).reshape(30, 7, 30, 7)
+    of, blocks = influence(at)
+    np.testing.assert_allclose(of.V.reshape(-1, 3), V, atol=1e-9)
+    pairs = np.einsum("kmp,kmln,lnq->klpq", of.V, left, of.V)
+    for lag in (0, 1, 5, 28, 29, 40):
+        away = np.abs(np.subtract.outer(np.arange(30), np.arange(30)))
+        expected = np.einsum("kl,klpq->pq", np.maximum(1 - away / (lag + 1), 0), pairs)
+        found = expected_sum(at, of.V, blocks, lag)
+        np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(V.T @ V).max())
 
 
 def test_variances_of_states_are_of_the_dense_inverse(rng):

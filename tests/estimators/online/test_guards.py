@@ -8,7 +8,7 @@ import pytest
 from estimators.online.test_filters import ARM, LINK, NOISE, own, samples_of
 from poinsot.estimators.online.attribution import LinkBank
 from poinsot.estimators.online.belief import Sample
-from poinsot.estimators.online.calibration import calibrate_bias, confounded
+from poinsot.estimators.online.calibration import calibrate_bias
 from poinsot.estimators.online.kalman import ExtendedKalmanFilter
 from poinsot.estimators.online.observability import excitation
 from poinsot.estimators.online.publishing import RateLimit
@@ -66,11 +66,14 @@ def test_a_bias_in_the_state_cannot_be_told_from_what_looks_like_one(rng):
     torques = LinkTorques(ARM, LINK)
     still = list(samples_of(torques, own(torques), rng, 30, still=True))
     moving = list(samples_of(torques, own(torques), rng, 30))
-    rows = np.concatenate([np.hstack([torques(s.q, s.v, s.a)[0], np.eye(3)]) for s in moving])
-    deficiency = 13 - np.linalg.matrix_rank(rows)
-    assert len(confounded(torques, still)) == 10
-    assert len(confounded(torques, moving)) == deficiency
-    assert any("bias" in each.combination for each in confounded(torques, still))
+    missing = [
+        13
+        - np.linalg.matrix_rank(
+            np.concatenate([np.hstack([torques(s.q, s.v, s.a)[0], np.eye(3)]) for s in run])
+        )
+        for run in (still, moving)
+    ]
+    assert missing[0] == 10 > missing[1]
 
 
 @pytest.mark.parametrize("links", [(9,), (0,), (2, 9), (0, 1, 2)], ids=str)
@@ -87,7 +90,6 @@ def test_with_a_bias_in_the_state_the_observability_matrix_lacks_ranks(rng, link
         states = list(samples_of(torques, own(torques), rng, 60, still=still))
         stacked = np.concatenate([np.hstack([torques(s.q, s.v, s.a)[0], np.eye(n)]) for s in states])
         missing[still] = size + n - np.linalg.matrix_rank(stacked)
-        assert len(confounded(torques, states)) == missing[still]
     assert missing[True] == size
     assert missing[False] < size
     assert (missing[False] == 0) == (0 not in links)

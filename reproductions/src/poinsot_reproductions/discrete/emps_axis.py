@@ -24,6 +24,7 @@ from poinsot.estimators.joint import JointFit, Record
 from poinsot.models.maximal import Coulomb, Encoder, Mechanism, Model, Motor, RigidBody, Slider
 
 from ..emps import GAIN, PUBLISHED, recording
+from .mean_squares import impulse_mse
 from .step_noise import at_weight, over_steps, resolution, with_own_noise
 
 FOLDER = "emps"
@@ -99,6 +100,6 @@ def identify(data: Path, weights: Sequence[float] = LARGER, seconds: float | Non
     record = record if seconds is None else record.between(0.0, seconds)
     noise = resolution(record.z[:, 0]) / np.sqrt(12)
     fit, fits = with_own_noise(model(), record, tuple(NAMES.values()), noise, FIRST_WEIGHT)
-    weight = 1 / fit.impulse_mse
+    weight = 1 / impulse_mse(fit)
     heavier = {by: at_weight(model(), record, tuple(NAMES.values()), noise, by * weight) for by in weights}
     return Axis(record, fit, weight, len(fits), noise, heavier)

@@ -25,6 +25,7 @@ from .furuta_models import (
     zero,
 )
 from .furuta_sweeps import COMPLIANCE, EXPLICIT, ITERATIONS, PAPER_KAPPA, RECORDING, REDUCED, Sweeps, inertias
+from .mean_squares import impulse_mse, observation_mse
 from .recordings import DRIVEN
 
 ALL = "all"
@@ -174,8 +175,8 @@ def _sweep_rows(sweeps: Sweeps) -> Iterator[dict[str, Any]]:
                         "value": value,
                         "parameter": name,
                         "estimate": fit.values[name],
-                        "observation_mse": fit.observation_mse,
-                        "impulse_mse": fit.impulse_mse,
+                        "observation_mse": observation_mse(fit),
+                        "impulse_mse": impulse_mse(fit),
                     }
 
 
@@ -326,8 +327,8 @@ def _compliance_table(sweeps: Sweeps) -> list[dict[str, Any]]:
                     "form": form,
                     "compliance [m/N]": f"{soft:g}",
                     **{f"{what} [1e-4 kg m^2]": round(1e4 * J, 4) for what, J in inertias(fit).items()},
-                    "readings' mean square [rad^2]": f"{fit.observation_mse:.3g}",
-                    "steps' mean square": f"{fit.impulse_mse:.3g}",
+                    "readings' mean square [rad^2]": f"{observation_mse(fit):.3g}",
+                    "steps' mean square": f"{impulse_mse(fit):.3g}",
                     "iterations": fit.iterations,
                     "ending": fit.status.value,
                 }
@@ -372,8 +373,8 @@ def _figure_4(sweeps: Sweeps) -> Iterator[tuple[str, Curves]]:
     ):
         errors = {}
         for form, fits in of.items():
-            errors[f"readings, {form} form"] = np.log10([fit.observation_mse for fit in fits.values()])
-            errors[f"steps, {form} form"] = np.log10([fit.impulse_mse for fit in fits.values()])
+            errors[f"readings, {form} form"] = np.log10([observation_mse(fit) for fit in fits.values()])
+            errors[f"steps, {form} form"] = np.log10([impulse_mse(fit) for fit in fits.values()])
         yield f"Fig. 4: mean square errors, {label.split(' ')[1]}", Curves(along, "log10", errors, label)
 
 

@@ -19,6 +19,7 @@ from poinsot.estimators.joint import JointFit, Record
 from poinsot.models.maximal import Coulomb, Encoder, Hinge, Mechanism, Model, Motor, RigidBody
 
 from .furuta_models import GRAVITY
+from .mean_squares import impulse_mse
 from .step_noise import over_steps, resolution, with_own_noise
 
 FILE = "pendulum/ddp.csv"
@@ -111,4 +112,4 @@ def identify(data: Path) -> Drive:
     record = Record("driven", np.asarray(read.time - read.time[0]), over_steps(tau), q[:, None])
     noise = resolution(q) / np.sqrt(12)
     fit, fits = with_own_noise(model(), record, model().free, noise, FIRST_WEIGHT)
-    return Drive(record, fit, noise, 1 / fit.impulse_mse, len(fits))
+    return Drive(record, fit, noise, 1 / impulse_mse(fit), len(fits))

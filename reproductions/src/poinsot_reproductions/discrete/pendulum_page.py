@@ -13,6 +13,7 @@ from ..case import Curves, Reproduction
 from ..presentation import finite, significant
 from .emps_axis import REFERENCE, Axis
 from .emps_axis import values as axis_values
+from .mean_squares import impulse_mse, observation_mse
 from .pendulum_comparison import Swings
 from .pendulum_drive import LEAST_SQUARES, UNITS, WEIGHED, Drive
 from .pendulum_swings import (
@@ -328,7 +329,7 @@ def _axis_table(axis: Axis) -> list[dict[str, Any]]:
         {
             "weight by the chosen one": f"{by:g}",
             **{name: significant(value, 5) for name, value in axis_values(fit).items()},
-            "position residual [um]": significant(1e6 * float(np.sqrt(fit.observation_mse)), 2),
+            "position residual [um]": significant(1e6 * float(np.sqrt(observation_mse(fit))), 2),
         }
         for by, fit in every.items()
     ]
@@ -435,6 +436,6 @@ def _notes(swings: Swings, drive: Drive, axis: Axis) -> tuple[str, ...]:
         "much the torque by motor current is too high. Plain least squares on derivatives comes nearer by chance, as "
         "noise in accelerations makes J and m l smaller.",
         f"EMPS: readings are trusted to {1e9 * axis.noise:.0f} nm, the encoder's resolution, and impulses as far as "
-        f"they err, {1e3 * float(np.sqrt(axis.fit.impulse_mse)):.2f} mN s a step, in {axis.rounds} rounds.",
+        f"they err, {1e3 * float(np.sqrt(impulse_mse(axis.fit))):.2f} mN s a step, in {axis.rounds} rounds.",
         *(f"Not converged: {what}." for what in unfinished),
     )

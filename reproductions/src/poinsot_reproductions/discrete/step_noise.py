@@ -19,6 +19,8 @@ from poinsot.arrays import Vector
 from poinsot.estimators.joint import JointFit, JointSmoothing, JointSmoothingProblem, Record
 from poinsot.models.maximal import Model
 
+from .mean_squares import impulse_mse
+
 ROUNDS = 12
 SETTLED = 0.05
 """Largest change of a weight that has settled, by the weight itself."""
@@ -50,7 +52,7 @@ def with_own_noise(
     for _ in range(ROUNDS):
         begin = fits[-1].theta if fits else None
         fits.append(at_weight(model, record, names, noise, weight, begin))
-        before, weight = weight, 1 / fits[-1].impulse_mse
+        before, weight = weight, 1 / impulse_mse(fits[-1])
         if abs(np.log(weight / before)) < SETTLED:
             break
     return fits[-1], fits

@@ -37,6 +37,7 @@ from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
 from ..presentation import percent
+from .mean_squares import impulse_mse, observation_mse
 from .paper_furuta import (
     COMPLIANCE,
     GENERATOR_STEP,
@@ -168,8 +169,8 @@ def rows_of(case: Case, fit: JointFit) -> list[dict[str, Any]]:
             "error_percent": 100 * (fit.values[NAMES[name]] / TRUTH[name] - 1),
             "std": float(std[NAMES[name]]),
             "unit": UNITS[name],
-            "observation_mse": fit.observation_mse,
-            "impulse_mse": fit.impulse_mse,
+            "observation_mse": observation_mse(fit),
+            "impulse_mse": impulse_mse(fit),
             "iterations": fit.iterations,
             "converged": fit.converged,
         }

@@ -59,7 +59,9 @@ def _figures(fit: PooledFit, agreed: Agreement, drops: int) -> dict[str, Any]:
         "halves_difference_percent": 100 * agreed.halves_difference,
         "halves_difference_percent_median": 100 * float(np.median(agreed.differences)),
         "held_out_median_error_rad_s": float(np.median(agreed.errors)),
-        "held_out_median_error_rad_s_from_the_state_before": float(np.median(agreed.errors_from_before)),
+        "held_out_median_error_rad_s_from_the_state_before": float(
+            np.median([abs(each.from_before - each.jump_of_omega) for each in agreed.held_out])
+        ),
         "held_out_median_jump_rad_s": float(np.median([abs(each.jump_of_omega) for each in agreed.held_out])),
         "friction": None if fit.friction is None else fit.friction.median,
         "friction_quartiles": None if fit.friction is None else [fit.friction.lower, fit.friction.upper],

@@ -7,6 +7,10 @@ The throw of the 10 kg ellipse with impulse-restitution complementarity. Without
 and nothing where epsilon is 1. Between impacts a step takes m g^2 h^2 / 2, implicit Euler's drift, which the next
 impact gives back: altogether at most m g^2 h T / 2 in T seconds, half as much in half the step.
 
+Over a step the kinetic energy changes by (v + v+) / 2 . (G c + h f), so impulses do the work
+
+    W_n = (v + v+)^T N c_n / 2,    W_t = (v + v+)^T T c_t / 2
+
 With friction an impact costs more, though the point that strikes does not slide on: in the instant in which it is
 stopped, the tangential impulse works on the slip that there was.
 """
@@ -119,20 +123,23 @@ def elastic_drift(step: float) -> float:
     return float(np.abs(energy - energy[0]).max())
 
 
-def approach(motion: Motion, k: int) -> tuple[float, Float[np.ndarray, "3"]]:
-    """N^T v and N of a step."""
+def directions(motion: Motion, k: int) -> tuple[Float[np.ndarray, "3"], Float[np.ndarray, "3"]]:
+    """N and T of a step."""
     g, N, T = np.empty(1), np.empty((1, 3)), np.empty((1, 3))
     contacts(motion.poses[k], SHAPE.parts, SHAPE.harmonics, wall_array(FLOOR), g, N, T)
-    return float(N[0] @ motion.velocities[k]), N[0]
+    return N[0], T[0]
 
 
 def _rows(friction: float, restitution: float, motion: Motion) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for k in motion.struck.tolist():
-        speed, N = approach(motion, k)
+        N, T = directions(motion, k)
+        speed = float(N @ motion.velocities[k])
         if speed > -FAST:
             continue
-        work = float(motion.normal_work[k]), float(motion.tangential_work[k])
+        # by the mean of the velocities before and after: exact for the kinetic energy
+        middle = motion.velocities[k : k + 2].mean(axis=0)
+        work = tuple((motion.impulses[k, 0] * (np.array([N, T]) @ middle)).tolist())
         whole = 0.5 * speed**2 / float(N**2 @ (1 / ellipse(friction).inertias))
         rows.append(
             {

@@ -82,9 +82,6 @@ class GraspedObject(Parametrization):
     def natural_scale(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
         return self.chart.natural_scale(self.object_of(pi))
 
-    def null_directions(self, theta: Float[np.ndarray, "10"]) -> Float[np.ndarray, "10 _"]:
-        return self.chart.null_directions(theta)
-
 
 @dataclass(frozen=True, eq=False)
 class ObjectErrors:

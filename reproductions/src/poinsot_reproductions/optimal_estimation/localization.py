@@ -36,8 +36,9 @@ from poinsot.estimators.shooting.problem import (
     Trajectories,
     TrajectoryModel,
 )
-from poinsot.models.configuration_space import FlatSpace
 from poinsot.models.rotations import log, skew, to_quaternion
+
+from .flat_space import FlatSpace
 
 PINNED = 1e-6
 """Standard deviation of the heading and of the place at the start [rad], [m]."""

@@ -158,11 +158,6 @@ class Agreement:
         """(H,) |error| of each held-out jump of omega, from the measured linear jump [rad/s]."""
         return np.array([abs(each.from_jump - each.jump_of_omega) for each in self.held_out])
 
-    @property
-    def errors_from_before(self) -> Vector:
-        """(H,) the same from the state before alone [rad/s]."""
-        return np.array([abs(each.from_before - each.jump_of_omega) for each in self.held_out])
-
 
 def agreement(
     fit: PooledFit, seed: int = 0, progress: ProgressCallback | None = None, stop: Stop | None = None

@@ -12,6 +12,7 @@ chunks          compiled functions over records of any length
 bordered        normal equations with a band for the states and a border for theta
 sensitivity     covariance of theta, effective degrees of freedom, unobservable directions
 prediction      readings predicted over windows, from states that did not see them
+other_weights   what the linearization of a fit says of other weights
 weight          the weight of the model against the readings, by likelihood and by prediction
 examination     what may be wrong with an estimate
 """

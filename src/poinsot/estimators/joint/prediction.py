@@ -123,18 +123,20 @@ def efforts(
     return times[:, 0], means[0], means[1]
 
 
-def relative_errors(model: Model, found: Sequence[Predicted]) -> Vector:
-    """(s,) rms errors of windows, by what the readings spread about their mean; NaN where none are read.
+def window_errors(
+    model: Model, records: Sequence[Record], errors: Sequence[Float[np.ndarray, "*k W T s"]]
+) -> Float[np.ndarray, "*k windows"]:
+    """Logarithms of the rms errors of windows of records, all sensors together, by what the readings spread.
 
-    The geometric mean over windows, as unstable motions multiply any error and would stand for all the others. Angles
-    spread by half a turn at most.
+    Their mean is that of a geometric mean: unstable motions multiply any error and would stand for all the others.
+    Angles spread by half a turn at most.
     """
-    squares = np.concatenate([_mean(each.errors**2, axis=1) for each in found])
-    z = np.concatenate([each.record.z for each in found])
+    z = np.concatenate([record.z for record in records])
     spread = np.sqrt(_mean((z - _mean(z, axis=0)) ** 2, axis=0))
     spread = np.where(model.angular, np.minimum(spread, np.pi), spread)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.exp(0.5 * _mean(np.log(squares), axis=0)) / spread)
+        squares = [_mean(_mean((each / spread) ** 2, axis=-2), axis=-1) for each in errors]
+        return np.asarray(0.5 * np.log(np.concatenate(squares, axis=-1)))
 
 
 def _mean(values: np.ndarray, axis: int) -> np.ndarray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -147,16 +146,6 @@ class JointFit:
         """Weighted squares of all errors, by the number of samples."""
         return sum(path.cost for path in self.paths) / sum(len(path.times) for path in self.paths)
 
-    @property
-    def observation_mse(self) -> float:
-        """Mean square of predicted minus measured readings [rad^2], [m^2]."""
-        return _mean_square([path.observation_errors for path in self.paths])
-
-    @property
-    def impulse_mse(self) -> float:
-        """Mean square of the residuals of steps."""
-        return _mean_square([path.step_errors for path in self.paths])
-
     def _all(self, part: Matrix) -> Matrix:
         # rows of held parameters stay 0: they are taken as known
         every = np.zeros((len(self.names), len(self.names)))
@@ -172,8 +161,3 @@ class BodyMotions(tuple[State, ...], Extra):
     def as_json(self) -> list[dict[str, int]]:
         """Sizes; the states are as long as the motions, and joint coordinates are there."""
         return [{"samples": len(each.position), "bodies": each.position.shape[1]} for each in self]
-
-
-def _mean_square(parts: Sequence[np.ndarray]) -> float:
-    every = np.concatenate([part[np.isfinite(part)] for part in parts])
-    return float(np.mean(every**2)) if len(every) else float("nan")

@@ -19,9 +19,16 @@ effective degrees of freedom, by which its squares are divided. It takes only bl
 Takahashi's recursion gives exactly.
 
 The first covariance holds if residuals of different steps are independent, the second also where effects that the model
-lacks persist (Newey and West 1987, the lag L by Andrews 1991), with a for how little L lags of N steps tell
-(`taper_allowance`). Its scores need no degrees of freedom: V is orthogonal to the columns of the states, so that the
-sum of V_k^T e_k is that of V_k^T r_k.
+lacks persist (Newey and West 1987, the lag L by Andrews 1991), with a for what theta takes and for how little L lags of
+N steps tell (`taper_allowance`). V is orthogonal to the columns of the states, so the sum of V_k^T e_k is that of
+V_k^T r_k. But states take from the sums of products: of white residuals of unit variance these are on average
+
+    M = sum_|l| < L (1 - |l|/L) sum_k V_k^T (I - H)_{k,k+l} V_{k+l}     in place of S_bar,   H of the states alone,
+
+by which they are divided, as Bell and McCaffrey (2002) do where clusters take the place of lags. Bartlett's weights
+count the windows of L steps that hold both k and k + l. Of the states' columns a window cuts the first and the last:
+with x_a = A_a^T V_a and y_b = B_b^T V_b at its ends, M lacks (x_a, y_b)^T T^-1 (x_a, y_b) / L, far blocks of T^-1 by
+products of the gains of a smoother.
 
 Directions in which S_bar is negligible beside its diagonal are unobservable; the covariance is that of the others, and
 NaN for parameters with a part in them.
@@ -86,10 +93,10 @@ class Inverse:
     """S_bar^-1 in the observable directions.
 
     Args:
-        matrix: (q, q). unobservable: (r, q). scale: (q,). See `Sensitivity`.
+        root: (q, q - r) whose product with its transpose it is. unobservable: (r, q). scale: (q,). See `Sensitivity`.
     """
 
-    matrix: Matrix
+    root: Matrix
     unobservable: Float[np.ndarray, "r q"]
     scale: Vector
 
@@ -101,7 +108,12 @@ class Inverse:
         values, vectors = np.linalg.eigh(S * scale[:, None] * scale)
         observable = values > UNOBSERVABLE
         root = scale[:, None] * vectors[:, observable]
-        return cls((root / values[observable]) @ root.T, vectors[:, ~observable].T, scale)
+        return cls(root / np.sqrt(values[observable]), vectors[:, ~observable].T, scale)
+
+    @property
+    def matrix(self) -> Matrix:
+        """(q, q)"""
+        return np.asarray(self.root @ self.root.T)
 
     def around(self, part: Matrix) -> Matrix:
         """(q, q) S_bar^-1 part S_bar^-1; NaN of unobservable parameters."""
@@ -190,11 +202,12 @@ def sensitivity(linearized: Sequence[RecordLinearization], steps: int, prior_wei
         none = np.zeros((0, 0))
         return Sensitivity(none, none, none, none, np.zeros(0), 0, np.zeros(0))
     prior = np.diag(prior_weight)
-    each = [influence(at) for at in linearized]
+    each, blocks = zip(*(influence(at) for at in linearized), strict=True)
     S, effect, squares, count, by_states, V_V = (
         np.sum(parts, axis=0) for parts in list(zip(*each, strict=True))[1:]
     )
-    S, inverse = S + prior, Inverse.of(S + prior, effect + prior_weight)
+    of_data = Inverse.of(S, effect)
+    S_data, S, inverse = S, S + prior, Inverse.of(S + prior, effect + prior_weight)
     freedom = degrees_of_freedom(count, by_states, V_V, inverse)
     C = residual_covariance(squares, freedom, steps)
     meat = sum((white_meat(of.V, C) for of in each), prior)
@@ -202,21 +215,55 @@ def sensitivity(linearized: Sequence[RecordLinearization], steps: int, prior_wei
         np.einsum("kmp,km->kp", of.V, at.e, optimize=True) for of, at in zip(each, linearized, strict=True)
     ]
     lag = andrews_lag(scores)
-    total = sum(newey_west(score, lag) for score in scores)
-    robust = prior + taper_allowance(lag / sum(map(len, scores))) * total
+    robust = taper_allowance(lag / sum(map(len, scores))) * sum(newey_west(score, lag) for score in scores)
+    expected = np.sum(
+        [expected_sum(at, of.V, part, lag) for at, of, part in zip(linearized, each, blocks, strict=True)],
+        axis=0,
+    )
+    values, vectors = np.linalg.eigh(of_data.root.T @ expected @ of_data.root)
+    root = of_data.root @ vectors
+    by_root = S_data @ (root / np.sqrt(np.maximum(values, LEAST_FREEDOM))) @ root.T
+    robust = by_root @ robust @ by_root.T + prior
     both = inverse.around(meat), inverse.around(robust)
     return Sensitivity(S, *both, inverse.unobservable, inverse.scale, lag, freedom)
 
 
-def influence(linearized: RecordLinearization) -> Influence:
-    """The sums of one record, by LAPACK's factor of the band."""
+def influence(linearized: RecordLinearization) -> tuple[Influence, tuple[np.ndarray, np.ndarray]]:
+    """The sums of one record, and the blocks (k, k) and (k, k + 1) of T^-1, by LAPACK's factor of the band."""
     factors = _factorize(linearized)
-    return Influence.of(linearized, -factors.solved[:, :, :-1], *factors.inverse_blocks())
+    blocks = factors.inverse_blocks()
+    return Influence.of(linearized, -factors.solved[:, :, :-1], *blocks), blocks
 
 
 def _factorize(linearized: RecordLinearization) -> Factorization:
     equations = NormalEquations.of(linearized)
     return factorize(equations, RIDGE * equations.diagonal)
+
+
+def expected_sum(
+    at: RecordLinearization, V: np.ndarray, blocks: tuple[np.ndarray, np.ndarray], lag: int
+) -> Matrix:
+    """(q, q) M, which `newey_west` gives on average of the scores of white residuals, see the head of the file.
+
+    Args:
+        blocks: (N, d, d) (k, k) and (k, k + 1) of T^-1.
+    """
+    (own, above), N, q = blocks, len(V), V.shape[2]
+    x, y = at.by_x.swapaxes(1, 2) @ V, (at.by_next.swapaxes(1, 2) @ V)[:-1]
+    cut = (x.swapaxes(1, 2) @ own @ x).sum(axis=0) + (y.swapaxes(1, 2) @ own[1:] @ y).sum(axis=0)
+    if lag < N - 1:
+        gains = np.linalg.solve(own[1:], above[:-1].swapaxes(1, 2)).swapaxes(1, 2)
+        # products of as many gains as there are lags, by doubling their number
+        far, number, left = above[:-1] @ y, 1, lag
+        while left:
+            if left % 2:
+                far = gains[: len(far) - number] @ far[number:]
+            left //= 2
+            gains, number = gains[:-number] @ gains[number:], 2 * number
+        both = (x[: len(far)].swapaxes(1, 2) @ far).sum(axis=0)
+        cut = cut + both + both.T
+    rows = V.reshape(-1, q)
+    return np.asarray(rows.T @ rows - cut / (lag + 1))
 
 
 def newey_west(scores: Float[np.ndarray, "N q"], lag: int) -> Matrix:

@@ -287,13 +287,8 @@ class Summary:
             f"{1 / np.sqrt(self.method.weight):.2g} [N s, N m s] that the model lacks are as likely as one standard "
             "deviation of a sensor."
         ]
-        if self.chosen is not None:
-            scores = ", ".join(
-                f"{weight:.1e}: {100 * score:.3g} %"
-                for weight, score in zip(self.chosen.tried, self.chosen.scores, strict=True)
-            )
-            notes.append(
-                "The weight was chosen by the likelihood of the readings, and of those beside it by prediction; errors "
-                f"of readings predicted from states that did not see them, by their spread: {scores}."
-            )
-        return notes
+        return (
+            notes
+            if self.chosen is None
+            else [*notes, f"The weight was chosen from the recordings. {self.chosen.reason}"]
+        )

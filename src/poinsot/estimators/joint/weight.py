@@ -1,14 +1,15 @@
 """The weight of the model against the readings, from the recordings themselves (the paper leaves kappa to its user).
 
-With residuals of steps e and their effective degrees of freedom f (`sensitivity`), states and theta integrated out, the
-marginal likelihood of the readings (MacKay 1992, in Laplace's approximation) has the slope
+With states and theta integrated out, the likelihood of the readings says how large what the model lacks is, if that is
+white. What real mechanisms lack persists: explained by independent impulses it takes more of them, so that the most
+likely weight is too low, and a larger one may predict other motions much better. So from the most likely weight up fits
+are made as long as they predict better: what a fit says of weights that are decades above it is not reliable enough to
+do without. Of all weights whose predictions are worse than the best ones by no more than the standard error of that
+difference (Breiman et al. 1984) the most likely is taken.
 
-    d log L / d log kappa = (f - kappa |p|^2) / 2
-
-so that it is stationary where residuals of steps are as large as kappa says, each divided by what the states have not
-taken of it. Where it is not, kappa f / (kappa |p|^2) is nearer. That assumes that what the model lacks is white. What
-real mechanisms lack persists, so weights `decades` apart are tried from there, as long as their fits predict readings
-better over windows (`prediction`), from states that did not see them.
+Both are evaluated on the linearization of one fit for a whole grid of weights (`other_weights`): with states free the
+problem is nearly linear, and it holds for some decades. Fits begin at one another, the first one at the residuals of
+the initial guess: that weight is low, and there fits from far away converge.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
+from ...arrays import Vector
 from ...exceptions import InvalidMethod
 from ...solve import ProgressCallback, Stop, report, stop_requested
-from .prediction import predicted, relative_errors
+from .other_weights import OVERLAP, other_weights
 from .problem import JointSmoothingProblem
 from .results import JointFit
 from .smoothing import JointSmoothing, RecordEquations
@@ -34,53 +36,73 @@ class ChosenWeight:
     Args:
         method: with the weight, and with the reference of its residuals.
         fit: with it.
+        likeliest: weight with the largest likelihood of the readings.
         tried: (k,) weights whose predictions were compared, rising. scores: (k,) rms errors of predicted readings, by
             the spread of the readings.
+        fits: number of fits that it took.
     """
 
     method: JointSmoothing
     fit: JointFit
+    likeliest: float
     tried: Float[np.ndarray, "k"]
     scores: Float[np.ndarray, "k"]
+    fits: int
 
     @property
     def weight(self) -> float:
         """kappa."""
         return self.method.weight
 
+    @property
+    def reason(self) -> str:
+        """Why this weight, in sentences."""
+        if not len(self.scores):
+            return "No weight was compared: the motions of the first fit cannot be linearized."
+        own, best = np.abs(np.log(self.tried / self.weight)).argmin(), self.scores.argmin()
+        said = (
+            f"If what the model lacks is white, {self.likeliest:.2g} is the most likely weight. Readings from states "
+            f"and parameters that did not see them are predicted best with {self.tried[best]:.2g}, to "
+            f"{100 * self.scores[best]:.3g} % of their spread"
+        )
+        if own == best:
+            return said + "."
+        return (
+            f"{said}; with the chosen {self.weight:.2g} to {100 * self.scores[own]:.3g} %. Of the weights whose "
+            "predictions are worse by no more than the standard error of the difference it is the most likely."
+        )
+
 
 @dataclass(frozen=True)
 class WeightChoice:
-    """Choice of the weight by marginal likelihood, and by prediction beside it.
+    """Choice of the weight by marginal likelihood and prediction.
 
     Args:
-        rounds: of the marginal likelihood, at most.
-        settled: change of log10 of the weight that ends them: half a decade moves parameters by less than their
-            intervals, or the examination says so.
-        longest: change of log10 of the weight in a round.
-        fewest: degrees of freedom of the residuals of steps below which a larger weight changes nothing.
-        decades: from the most likely weight to the first whose predictions are compared with it.
-        better: factor by which predictions must improve for another than the most likely weight: errors of some twenty
-            windows have a standard deviation of 16 %.
-        most: number of weights whose predictions are compared, at most.
-        tolerance: of the fits meanwhile, see `JointSmoothing`.
+        rounds: fits on the way to the most likely weight, and as many from there, at most.
+        step: of the grid of log10 of the weight. reach: of the grid from a fit's weight.
+        settled: change of log10 of the weight that ends the way to the most likely one.
+        higher: from a fit to the next one above it, in log10 of the weight: half of it is what a linearization must
+            hold for.
+        as_likely: drop of the log likelihood of a 95 % interval (Wilks 1938). Within it the lowest weight is taken:
+            where nothing is lacking all large ones are as likely, and fits with low ones converge.
+        iterations, tolerance: of the fits meanwhile, see `JointSmoothing`; a linearization needs no more.
 
     Raises:
         InvalidMethod: if a number has no meaning.
     """
 
-    rounds: int = 8
-    settled: float = 0.25
-    longest: float = 3.0
-    fewest: float = 3.0
-    decades: float = 1.0
-    better: float = 1.15
-    most: int = 5
-    tolerance: float = 1e-5
+    rounds: int = 4
+    step: float = 0.5
+    reach: float = 3.0
+    settled: float = 1.0
+    higher: float = 3.0
+    as_likely: float = 1.92
+    iterations: int = 10
+    tolerance: float = 1e-3
 
     def __post_init__(self) -> None:
-        if not (self.rounds >= 1 and self.settled > 0 and self.decades > 0 and self.better >= 1):
-            raise InvalidMethod("a choice of weights needs rounds >= 1, settled and decades > 0, better >= 1")
+        if not (self.rounds >= 1 and self.reach >= self.step > 0):
+            raise InvalidMethod("a choice of weights needs rounds >= 1 and reach >= step > 0")
 
     def choose(
         self,
@@ -95,93 +117,71 @@ class WeightChoice:
         Raises:
             InvalidMethod, InvalidSignals: as `JointSmoothing.solve`.
         """
-        tolerance = max(method.tolerance, self.tolerance)
-        quick = replace(method, state_std=False, tolerance=tolerance)
-        quick, fit, rigid = self._most_likely(quick, problem, progress, stop)
-        folds = halves(problem, fit)
-        scores: dict[float, float] = {}
+        quick = replace(method, state_std=False, tolerance=max(method.tolerance, self.tolerance))
+        quick = replace(quick, max_iterations=min(method.max_iterations, self.iterations))
+        away = np.arange(-self.reach, self.reach + self.step / 2, self.step)
+        # log10 of a weight, that of its fit, its log likelihood, and errors of windows
+        rows: list[np.ndarray] = []
+        fits: dict[float, JointFit] = {}
 
-        def score(weight: float) -> float:
-            """Error of each half, predicted by the fit of the other."""
-            own, errors = replace(quick, weight=weight), []
-            for half, other in (folds, folds[::-1]):
-                at = own.solve(half, stop=stop)
-                found = predicted(own, problem.model, other.records, at.theta, other.guess)
-                error = relative_errors(problem.model, found)
-                errors.append(float(np.mean(error[~np.isnan(error)] ** 2)) if at.converged else np.inf)
-            scores[weight] = float(np.sqrt(np.mean(errors)))
-            detail = f"weight {weight:.3g}: other recordings predicted to {100 * scores[weight]:.3g} %"
-            report(progress, "choosing the weight", detail=detail)
-            return scores[weight]
+        def nearest(at: float) -> tuple[JointSmoothing, JointFit | None]:
+            """A method with the weight 10^at, and the fit by whose inertia it weighs residuals."""
+            begun = fits[min(fits, key=lambda each: abs(each - at))] if fits else None
+            reference = quick.reference if begun is None else begun.theta
+            return replace(quick, weight=10**at, reference=reference), begun
 
-        for factor, patience in () if rigid else ((10**self.decades, 2), (10**-self.decades, 1)):
-            weight, step, worse = quick.weight, factor, 0
-            best = scores[weight] if weight in scores else score(weight)
-            while worse < patience and len(scores) < self.most and not stop_requested(stop):
-                # twice as far after the first, since far from the best weight errors change slowly
-                weight, step = weight * step, factor**2
-                worse = 0 if score(weight) < best else worse + 1
-                best = min(best, scores[weight])
-            if min(scores.values()) * self.better < scores[quick.weight]:  # it is better on this side
-                break
-        # the most likely one, unless another predicts clearly better
-        chosen = min(scores, key=scores.__getitem__, default=quick.weight)
-        if scores and not scores[chosen] * self.better < scores[quick.weight]:
-            chosen = quick.weight
-        method = replace(quick, weight=chosen, state_std=method.state_std, tolerance=method.tolerance)
-        if chosen != quick.weight:
-            fit = solve_from(method, problem, fit, stop=stop)
-        tried = sorted(scores)
-        return ChosenWeight(method, fit, np.array(tried), np.array([scores[each] for each in tried]))
+        def look(at: float) -> np.ndarray:
+            own, begun = nearest(at)
+            fits[at] = solve_from(own, problem, begun, stop=stop)
+            likely, errors = other_weights(nearest(at)[0], problem, fits[at], 10 ** (at + away))
+            rows.append(np.column_stack([at + away, np.full(len(away), at), likely, errors]))
+            report(progress, "choosing the weight", detail=f"weight {10**at:.3g}")
+            return rows[-1]
 
-    def _most_likely(
-        self,
-        method: JointSmoothing,
-        problem: JointSmoothingProblem,
-        progress: ProgressCallback | None,
-        stop: Stop | None,
-    ) -> tuple[JointSmoothing, JointFit, bool]:
-        """The method with the most likely weight, its fit, and whether steps are as good as rigid there."""
-        fit: JointFit | None = None
-        before: tuple[float, float] | None = None
-        # the residuals of the initial guess are larger than those of a fit: the weight rises from there
-        method = replace(method, weight=RecordEquations(method, problem).start().own_weight)
+        at = float(np.log10(RecordEquations(method, problem).start().own_weight))
         for _ in range(self.rounds):
-            new = solve_from(method, problem, fit, stop=stop)
-            if fit is not None and before is not None and fit.converged and not new.converged:
-                # a kink, or a motion that is chaotic
-                return replace(method, weight=10 ** before[0]), fit, False
-            fit, now, rigid = new, float(np.log10(method.weight)), False
-            squares = method.weight * sum(float(np.sum(path.step_errors**2)) for path in fit.paths)
-            freedom = float(fit.sensitivity.freedom[: fit.paths[0].step_errors.shape[1]].sum())
-            slope = float(np.log10(freedom / max(squares, 1e-300)))
-            report(progress, "choosing the weight", detail=f"weight {method.weight:.3g}")
-            rigid = freedom < self.fewest and slope > 0
-            if abs(slope) < self.settled or rigid or stop_requested(stop):
+            found, before = look(at), at
+            at = self.most_likely(found)
+            if not abs(at - before) > self.settled or stop_requested(stop):
                 break
-            step = slope
-            if before is not None:
-                by_secant = slope * (before[0] - now) / (slope - before[1])
-                # where nothing is lacking the slope hardly falls
-                step = by_secant if by_secant * slope > 0 else 3 * slope
-            before = now, slope
-            step = float(np.clip(step, -self.longest, self.longest))
-            method = replace(method, weight=10 ** (now + step), reference=fit.theta)
-        assert fit is not None
-        return method, fit, rigid
+        # with larger weights as likely steps are as good as rigid
+        rigid = not found[-1, 2] <= found[:, 2].max() - self.as_likely
+        likeliest, best = at, np.nanmean(found[len(away) // 2, 3:])
+        for _ in range(0 if rigid else self.rounds):
+            if stop_requested(stop):
+                break
+            before += self.higher
+            error = np.nanmean(look(before)[len(away) // 2, 3:])
+            if not error < best:
+                break
+            best = error
+        every = np.concatenate(rows)
+        # of each weight what the nearest fit says
+        grid, places = np.unique(np.round(every[:, 0] / self.step), return_inverse=True)
+        order = np.lexsort((np.abs(every[:, 0] - every[:, 1]), places))
+        every = every[order[np.searchsorted(places[order], np.arange(len(grid)))]]
+        errors = every[:, 3:][:, np.isfinite(every[:, 3:]).any(axis=0)]
+        usable = np.isfinite(np.c_[every[:, 2], errors]).all(axis=1)
+        every, errors, at = every[usable], errors[usable], min(fits)
+        if usable.any():  # none is where even the first fit has diverged
+            at = self.most_likely(every[as_good(errors, errors[np.argmin(errors.mean(axis=1))])])
+        own, begun = nearest(at)
+        method = replace(method, weight=own.weight, reference=own.reference)
+        fit = solve_from(method, problem, begun, stop=stop)
+        tried, scores = 10 ** every[:, 0], np.exp(errors.mean(axis=1))
+        return ChosenWeight(method, fit, 10**likeliest, tried, scores, len(fits) + 1)
+
+    def most_likely(self, rows: np.ndarray) -> float:
+        """log10 of the lowest weight that is as likely as any."""
+        finite = rows[np.isfinite(rows[:, 2])]
+        near = finite[:, 2] > finite[:, 2].max(initial=-np.inf) - self.as_likely
+        return float(finite[near, 0].min()) if len(finite) else float(np.nan)
 
 
-def halves(problem: JointSmoothingProblem, fit: JointFit) -> list[JointSmoothingProblem]:
-    """Two problems of every other record, or of the halves of the only one, that begin at a fit of all."""
-    parts = list(zip(problem.records, fit.paths, strict=True))
-    if len(parts) == 1:
-        ((record, path),) = parts
-        middle = len(record.times) // 2
-        parts = [(record.samples(cut), path.samples(cut)) for cut in (slice(middle), slice(middle, None))]
-    return [
-        replace(problem, records=records, guess=paths, theta=fit.theta)
-        for records, paths in (zip(*parts[k::2], strict=True) for k in (0, 1))
-    ]
+def as_good(errors: Float[np.ndarray, "K W"], best: Vector) -> Bool[np.ndarray, "K"]:
+    """Whether errors of windows are on average above others (W,) by no more than the standard error of that."""
+    worse = errors - best
+    return np.asarray(worse.mean(axis=1) <= worse.std(axis=1) / np.sqrt(max(len(best) / OVERLAP, 1)))
 
 
 def solve_from(

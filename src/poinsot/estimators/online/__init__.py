@@ -9,7 +9,6 @@ filter                           the interface: init, predict, update, run, and 
 kalman                           filters on the ten parameters, and on a chart of possible bodies
 gating                           rejection of improbable samples
 correction, square_root          the compiled update, on a root of the covariance
-composite                        a filter that a controller's tracking error updates as well
 attribution                      a bank of filters: which link changed
 observability                    what the last seconds showed
 publishing                       rate limit of published bodies

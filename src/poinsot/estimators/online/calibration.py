@@ -6,7 +6,7 @@ open links. Over a window in which the open links are as described, it is estima
     bias = mean of tau - tau_nom - Y pi
 
 and subtracted from then on. Within the state it cannot be distinguished from the parameters: a change of them that
-moves Y pi by the same effort at every sample looks like a bias. `confounded` names those combinations for a motion.
+moves Y pi by the same effort at every sample looks like a bias. Such changes are the null space of the stacked [Y 1].
 """
 
 from __future__ import annotations
@@ -16,18 +16,12 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
-from scipy import linalg
 
 from ...arrays import Vector
-from ...estimate import Direction
 from ...exceptions import NotIdentifiable
 from ...models.link_torques import LinkTorques
-from ...parameters import columns_of
-from ...regression.base_parameters import combination
 from .belief import RecordedSample, Sample
 
-MIN_COLUMN = 1e-12
-"""A column smaller than this part of the largest is rounding of one that is zero."""
 MIN_CALIBRATION_SAMPLES = 10
 """With ten samples the standard deviation of the noise is known to about a quarter, 1 / sqrt(2 (10 - 1))."""
 NO_SAMPLES = (
@@ -107,41 +101,3 @@ def calibrate_at_start(
         f"the calibration wants {seconds:g} s, and there were only {window[-1].time - window[0].time:.3g} s: "
         "give a smaller calibrate_s, or noise"
     )
-
-
-def confounded(torques: LinkTorques, samples: Iterable[Sample], rtol: float = 1e-8) -> tuple[Direction, ...]:
-    """Combinations of the open links' parameters and a constant bias that a motion does not distinguish.
-
-    They are the null space of the stacked [Y_k 1]. With the bias in the state, the observability matrix of these
-    samples lacks as many ranks (Foster et al. 2024, Sect. IV-B): from one sample, or at rest, the number of parameters,
-    and fewer in motion.
-
-    Args:
-        rtol: singular values below this part of the largest are of combinations that the motion does not distinguish;
-            rounding makes 1e-13 of regressors.
-    """
-    stacked = []
-    for each in samples:
-        Y, _ = torques(each.q, each.v, each.a, each.wrenches)
-        stacked.append(np.hstack([Y, np.eye(len(Y))]))
-    rows = np.concatenate(stacked)
-    norms = np.linalg.norm(rows, axis=0)
-    # columns have units of kg to kg m^2: without the scale the smallest would seem unobservable
-    nonzero = norms > MIN_COLUMN * norms.max()
-    scale = np.where(nonzero, norms, 1.0)
-    null = linalg.null_space(np.linalg.qr(nonzero * rows / scale)[1], rcond=rtol) / scale[:, None]
-    names = (
-        *columns_of(torques.links),
-        *(f"bias.{k}" for k in range(rows.shape[1] - 10 * len(torques.links))),
-    )
-    return tuple(Direction(combination(direction, names), "unexcited") for direction in _sparse(null).T)
-
-
-def _sparse(null: np.ndarray) -> np.ndarray:
-    """The same space with a 1 for a different coordinate in each column: fewer terms to read."""
-    if not null.shape[1]:
-        return null
-    # pivoting finds coordinates in which the null space is well conditioned
-    _, _, order = linalg.qr(null.T, pivoting=True)
-    chosen = order[: null.shape[1]]
-    return null @ np.linalg.inv(null[chosen])

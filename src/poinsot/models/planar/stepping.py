@@ -10,16 +10,6 @@ with the impulses c of `impulses`, and one of two laws for the normal velocities
 
 In the plane M is constant, so there are no gyroscopic terms, K = 0. Drag, where there is some, is linear in the
 velocity.
-
-Over a step the kinetic energy changes by (v + v+) / 2 . (G c + h f), so impulses do the work
-
-    W_n = (v + v+)^T N c_n / 2,    W_t = (v + v+)^T T c_t / 2
-
-of which W_t is never above 0 where friction opposes the slip before and after, and W_n = -(1 - epsilon^2) (N^T v)^2 /
-2 N^T M^-1 N for one contact without friction, in an instant. Gravity does the work -m g h (v + v+)_y / 2, while the
-potential grows by m g h v+_y. So without other forces energy changes by
-
-    W_n + W_t + m g h (v+ - v)_y / 2
 """
 
 from __future__ import annotations
@@ -133,7 +123,6 @@ class Motion:
         poses, velocities: (T + 1, 3) of the center of mass [m], [m], [rad] and their rates.
         impulses: (T, C, 2) normal and tangential, of the step that begins at that time [N s].
         gaps: (T + 1, C) [m].
-        normal_work, tangential_work: (T,) of the impulses [J].
         kinetic, potential: (T + 1,) energies; potential is 0 at y = 0 [J].
         unsolved: number of steps whose complementarity was not solved, so that no impulse acted; 0 unless numbers
             overflow.
@@ -144,8 +133,6 @@ class Motion:
     velocities: Float[np.ndarray, "T1 3"]
     impulses: Float[np.ndarray, "T C 2"]
     gaps: Float[np.ndarray, "T1 C"]
-    normal_work: Float[np.ndarray, "T"]
-    tangential_work: Float[np.ndarray, "T"]
     kinetic: Float[np.ndarray, "T1"]
     potential: Float[np.ndarray, "T1"]
     unsolved: int = 0
@@ -200,18 +187,16 @@ def simulate(
     C = len(world.parts) * len(world.walls)
     q, v = np.empty((count + 1, 3)), np.empty((count + 1, 3))
     q[0], v[0] = pose, velocity
-    c, g, work = np.zeros((count, C, 2)), np.empty((count + 1, C)), np.zeros((count, 2))
+    c, g = np.zeros((count, C, 2)), np.empty((count + 1, C))
     least = contacts_at(q[0], body.shape, walls)[0].min()
     if least < -INSIDE * body.shape.size:
         raise InvalidModel(
             f"the body begins {-1e3 * least:.3g} mm inside a wall; lift it, or check the floor and the shape"
         )
-    unsolved = _steps(world, int(law), float(step), q, v, c, g, work)
+    unsolved = _steps(world, int(law), float(step), q, v, c, g)
     kinetic = 0.5 * v**2 @ body.inertias
     times = step * np.arange(count + 1)
-    return Motion(
-        times, q, v, c, g, work[:, 0], work[:, 1], kinetic, body.mass * GRAVITY * q[:, 1], int(unsolved)
-    )
+    return Motion(times, q, v, c, g, kinetic, body.mass * GRAVITY * q[:, 1], int(unsolved))
 
 
 @njit(cache=True)
@@ -223,9 +208,8 @@ def _steps(
     v: np.ndarray,
     c: np.ndarray,
     g: np.ndarray,
-    work: np.ndarray,
 ) -> int:
-    """Write motion q, v (T + 1, 3), impulses c (T, C, 2), gaps g (T + 1, C) and works (T, 2); return unsolved steps."""
+    """Write motion q, v (T + 1, 3), impulses c (T, C, 2) and gaps g (T + 1, C); return unsolved steps."""
     parts, harmonics, walls, W, drag = world.parts, world.harmonics, world.walls, world.W, world.drag
     mu, epsilon, pushes = world.friction, world.restitution, world.pushes
     C = g.shape[1]
@@ -253,11 +237,6 @@ def _steps(
             unsolved += not apply_impulses(N, T, closed[:count], W, v[k + 1], b, mu, c_closed)
             for j in range(count):
                 c[k, closed[j]] = c_closed[j]
-                for i in range(3):
-                    # impulses do work by the mean of the velocities before and after: exact for the kinetic energy
-                    middle = 0.5 * (v[k, i] + v[k + 1, i])
-                    work[k, 0] += middle * N[closed[j], i] * c_closed[j, 0]
-                    work[k, 1] += middle * T[closed[j], i] * c_closed[j, 1]
         for i in range(3):
             q[k + 1, i] = q[k, i] + h * v[k + 1, i]
     contacts(q[-1], parts, harmonics, walls, g[-1], N, T)

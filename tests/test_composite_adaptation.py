@@ -1,4 +1,8 @@
-"""Composite adaptation of an arm under Slotine and Li's controller: the task's error, alone and beside a filter."""
+"""`examples/composite_adaptation.py`: the task's error of an arm, alone and beside a filter."""
+
+import importlib.util
+import sys
+from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
@@ -6,13 +10,20 @@ import pytest
 
 from estimators.online.test_filters import CHARTS
 from poinsot.estimators.online.belief import Sample
-from poinsot.estimators.online.composite import CompositeAdaptation, TaskReference, reference_regressor
 from poinsot.estimators.online.kalman import ExtendedKalmanFilter
 from poinsot.exceptions import InvalidMethod, InvalidSignals
 from poinsot.inertia.parameters import is_consistent
 from poinsot.models.friction import NoFriction
 from poinsot.models.link_torques import LinkTorques
 from references.robots import chain, random_inertia
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "composite_adaptation.py"
+SPEC = importlib.util.spec_from_file_location("composite_adaptation", EXAMPLE)
+example = importlib.util.module_from_spec(SPEC)
+sys.modules[SPEC.name] = example  # dataclasses look their module up
+SPEC.loader.exec_module(example)
+CompositeAdaptation, TaskReference = example.CompositeAdaptation, example.TaskReference
+reference_regressor = example.reference_regressor
 
 ARM = chain("zyy", [0, 0.1, 0.4], friction=NoFriction(), mass=2.0)
 TORQUES = LinkTorques(ARM, ARM.bodies[2:])
