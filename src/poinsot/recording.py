@@ -19,7 +19,7 @@ from .arrays import JointSamples, Mask, Samples, Times
 from .exceptions import ChannelNotFound, InvalidRecording
 from .quantities import FRAME_QUANTITIES
 
-QUANTITIES = ("position", "velocity", "acceleration", "torque", "current", "voltage")
+QUANTITIES = ("position", "velocity", "acceleration", "torque", "current", "voltage", "position_command")
 """The quantities that a joint or its motor can have."""
 
 EFFORTS = ("torque", "current", "voltage")

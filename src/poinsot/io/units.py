@@ -68,7 +68,7 @@ UNITS: Mapping[str, Unit] = {
 """Every unit that a file may declare. `Nm`, `N*m`, `°/s`, `µs` and the like are read as `N m`, `deg/s`, `us`."""
 
 QUANTITY_UNITS: Mapping[str, tuple[str, ...]] = {
-    "position": ("rad", "m"),
+    **dict.fromkeys(("position", "position_command"), ("rad", "m")),
     "velocity": ("rad/s", "m/s"),
     "acceleration": ("rad/s^2", "m/s^2"),
     "torque": ("N m", "N"),

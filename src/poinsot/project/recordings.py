@@ -104,7 +104,7 @@ def channel_units(robot: Articulated) -> dict[str, str]:
     for joint, k in zip(robot.joints, robot.actuated, strict=True):
         slides = robot.drive.side == "joint" and robot.position_units[k] == "m"
         p, tau = ("m", "N") if slides else ("rad", "N m")
-        each = (p, f"{p}/s", f"{p}/s^2", tau, "A", "V")
+        each = (p, f"{p}/s", f"{p}/s^2", tau, "A", "V", p)
         units |= {f"{quantity}.{joint}": unit for quantity, unit in zip(QUANTITIES, each, strict=True)}
     return units
 

@@ -1,0 +1,78 @@
+"""What a mechanism takes of each joint along a posture: inertia, gravity, and coupling to the other joints.
+
+    tau = M(q) a + b(q, v)  =  M_jj a_j + load_j,      load_j = sum over i != j of M_ji a_i + b_j
+
+With the other joints' motion given, M_jj and load_j are functions of time, and joint j is alone with its actuator. How
+load_j changes with the joint's own position is that of gravity: the position is at most a few hundredths of a radian
+off the posture, and what inertia adds there is of second order.
+
+The posture is first the measured motion, smoothed without delay; velocities and accelerations are its derivatives.
+Once every joint has been simulated, it is the simulated motion, whose accelerations have no noise (`problem`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from poinsot.arrays import JointSamples, Times
+from poinsot.models.articulated import Articulated
+from poinsot.models.inverse_dynamics import NO_WRENCHES, effort_slopes, mass_and_effort
+
+from .rollout import JointLoad
+
+SMOOTHING_ORDER = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanics:
+    """Loads of the joints of a robot.
+
+    Args:
+        robot: without a floating base; its inertias are those of its description.
+    """
+
+    robot: Articulated
+
+    @cached_property
+    def _gravity(self) -> np.ndarray:
+        return np.array(self.robot.model.gravity.linear)
+
+    def loads(self, q: JointSamples, v: JointSamples, a: JointSamples) -> tuple[JointLoad, ...]:
+        """The load of each joint along a motion.
+
+        Args:
+            q, v, a: (K, n) of the robot's joints [rad], [rad/s], [rad/s^2].
+        """
+        robot = self.robot
+        configurations, still = robot.configurations(q), np.zeros_like(v)
+        M, tau = mass_and_effort(robot.tree, robot.inertials, self._gravity, configurations, v, a)
+        touched, wrenches = NO_WRENCHES
+        none = np.empty((len(q), 0, 6)) if wrenches.shape[0] == 0 else wrenches
+        slopes, _ = effort_slopes(
+            robot.tree, robot.inertials, self._gravity, configurations, still, still, touched, none
+        )
+        inertia = np.diagonal(M, axis1=1, axis2=2)
+        load, slope = tau - inertia * a, np.diagonal(slopes, axis1=1, axis2=2)
+        return tuple(
+            JointLoad(*(np.ascontiguousarray(each[:, j]) for each in (inertia, load, slope, q)))
+            for j in range(q.shape[1])
+        )
+
+
+def smoothed(time: Times, q: JointSamples, cutoff_hz: float) -> tuple[JointSamples, JointSamples, JointSamples]:
+    """Positions (T, n), velocities and accelerations: a zero-phase Butterworth filter, then central differences."""
+    from scipy.signal import butter, sosfiltfilt
+
+    rate = 1.0 / float(np.median(np.diff(time)))
+    if cutoff_hz < 0.5 * rate and len(time) > 15:
+        q = sosfiltfilt(butter(SMOOTHING_ORDER, cutoff_hz, fs=rate, output="sos"), q, axis=0)
+    v = np.gradient(q, time, axis=0)
+    return q, v, np.gradient(v, time, axis=0)
+
+
+def interpolated(time: Times, values: JointSamples, at: Times) -> JointSamples:
+    """(K, n) columns of values (T, n), linear between samples."""
+    return np.stack([np.interp(at, time, column) for column in values.T], axis=1)
