@@ -62,7 +62,9 @@ class Mechanics:
         )
 
 
-def smoothed(time: Times, q: JointSamples, cutoff_hz: float) -> tuple[JointSamples, JointSamples, JointSamples]:
+def smoothed(
+    time: Times, q: JointSamples, cutoff_hz: float
+) -> tuple[JointSamples, JointSamples, JointSamples]:
     """Positions (T, n), velocities and accelerations: a zero-phase Butterworth filter, then central differences."""
     from scipy.signal import butter, sosfiltfilt
 

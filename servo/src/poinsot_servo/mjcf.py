@@ -3,15 +3,15 @@
 One `<general>` actuator a joint gives
 
     m = clip(k (c + zero - q) - (d + g) v, +-torque_limit)      k stiffness, d derivative gain, g velocity gain
-    c = w + (d / k) w'                                          the control: w the delayed and smoothed command
+    c = w + (d / k) w'                                          the control: w the command behind delay, lag and play
 
-so the gain on the command error's rate needs the rate of the command in the control. What MJCF has no attribute for (delay,
-lag, that gain, everything that depends on the state) stays in the file as `<numeric>` elements, `joint.parameter`;
-`Simulator` applies it, and `parameters_beyond_mjcf` names each.
+so the gain on the command error's rate needs the rate of the command in the control. What MJCF has no attribute for
+(delay, lag, that gain, everything that depends on the state) stays in the file as `<numeric>` elements,
+`joint.parameter`; `Simulator` applies it, and `parameters_beyond_mjcf` names each.
 
 Dry friction is a constraint in MuJoCo. With its default impedance (`solimp` .9 to .95) a joint creeps under gravity: a
-servo arm sinks by 17 mrad/s where the real one holds. So the impedance written here is 0.9999, and the constraint's time
-constant two time steps, the least that MuJoCo keeps.
+servo arm sinks by 17 mrad/s where the real one holds. So the impedance written here is 0.9999, and the constraint's
+time constant two time steps, the least that MuJoCo keeps.
 
 The file has bodies, joints and actuators. It has no shapes and no joint limits: contact is off.
 """
@@ -34,14 +34,14 @@ from poinsot.models.articulated import Articulated
 from .actuator import DESCRIPTIONS, Actuator
 
 IMPEDANCE = 0.9999
-"""Impedance of dry friction: a joint that friction holds creeps with 1e-4 of the velocity that it would have without."""
+"""Impedance of dry friction: a joint that it holds creeps at 1e-4 of the speed without friction."""
 
 BEYOND: Mapping[str, str] = {
     "derivative_gain": "its part on the command's rate is added to the control",
     "delay": "the control is delayed",
     "lag": "the control is smoothed",
     "dead_band": "the control is changed at each step",
-    "backlash": "the control is changed at each step",
+    "backlash": "the control follows the command with this play",
     "no_load_speed": "forcerange is changed at each step",
     "stiction": "frictionloss is changed at each step",
     "stribeck_speed": "frictionloss is changed at each step",
@@ -174,9 +174,11 @@ def _actuator(model: mujoco.MjModel, number: int) -> Actuator:
 def _present(actuator: Actuator) -> list[str]:
     """Names of the parameters beyond MJCF that have an effect in this actuator."""
     silent = set() if actuator.stiction else {"stribeck_speed"}
-    return [
-        name for name in BEYOND if name not in silent and getattr(actuator, name) != _DEFAULTS[name]
-    ] + (["stribeck_speed"] if actuator.stiction and actuator.stribeck_speed == _DEFAULTS["stribeck_speed"] else [])
+    return [name for name in BEYOND if name not in silent and getattr(actuator, name) != _DEFAULTS[name]] + (
+        ["stribeck_speed"]
+        if actuator.stiction and actuator.stribeck_speed == _DEFAULTS["stribeck_speed"]
+        else []
+    )
 
 
 def _bodies(robot: Articulated, actuators: Mapping[str, Actuator], parent: int, indent: str) -> Iterator[str]:
@@ -184,14 +186,20 @@ def _bodies(robot: Articulated, actuators: Mapping[str, Actuator], parent: int, 
     tree = robot.tree
     for i in np.flatnonzero(tree.parent == parent):
         joint = robot.joints[i] if len(robot.joints) == len(tree) else ""
-        if not joint or tree.kind[i] not in (kinds.REVOLUTE, kinds.CONTINUOUS, kinds.PRISMATIC) or tree.body[i] < 0:
+        if (
+            not joint
+            or tree.kind[i] not in (kinds.REVOLUTE, kinds.CONTINUOUS, kinds.PRISMATIC)
+            or tree.body[i] < 0
+        ):
             raise InvalidModel(
                 f"robot {robot.name!r} has a floating base, or a joint of more than one degree of freedom; actuators "
                 "are simulated in robots with a fixed base and joints that turn about or slide along one axis"
             )
         inertia = robot.model.inertias[int(tree.body[i]) + 1]
         if inertia.mass <= 0:
-            raise InvalidModel(f"link {robot.bodies[tree.body[i]]!r} moves and has no mass; MuJoCo cannot simulate it")
+            raise InvalidModel(
+                f"link {robot.bodies[tree.body[i]]!r} moves and has no mass; MuJoCo cannot simulate it"
+            )
         q = np.empty(4)
         mujoco.mju_mat2Quat(q, np.ascontiguousarray(tree.rotation[i]).ravel())  # (w, x, y, z)
         I = inertia.inertia

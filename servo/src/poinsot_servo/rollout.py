@@ -73,7 +73,9 @@ class Steps:
     def of(cls, time: Times, longest: float) -> Steps:
         """Steps of at most this length [s], all of one length between two samples."""
         intervals = np.diff(time)
-        return cls(np.asarray(time, dtype=float), np.maximum(1, np.ceil(intervals / longest - 1e-9)).astype(np.int64))
+        return cls(
+            np.asarray(time, dtype=float), np.maximum(1, np.ceil(intervals / longest - 1e-9)).astype(np.int64)
+        )
 
     @property
     def lengths(self) -> Vector:
@@ -173,7 +175,16 @@ def _roll(
     theta, knots, slots, time, counts, command, hold, inertia, load, slope, posture, position, sensitivities, fine_q, fine_v,
     torque,
 ):  # fmt: skip
-    kp, kd, kv, b, fc, fs, vs, fl = theta[0], theta[1], theta[2], theta[3], theta[4], theta[5], theta[6], theta[7]
+    kp, kd, kv, b, fc, fs, vs, fl = (
+        theta[0],
+        theta[1],
+        theta[2],
+        theta[3],
+        theta[4],
+        theta[5],
+        theta[6],
+        theta[7],
+    )
     armature, limit, no_load, delay = theta[8], theta[9], theta[10], theta[11]
     lag, zero, dead, play = theta[12], theta[13], theta[14], theta[15]
     speed_line = limit / no_load if np.isfinite(limit) and np.isfinite(no_load) else 0.0
@@ -294,7 +305,9 @@ def _roll(
                         d_m0[slots[14]] -= kp * responds
                 else:
                     if slots[9] >= 0:
-                        d_m0[slots[9]] += clipped - (v / no_load if v * clipped > 0 and speed_line > 0 else 0.0)
+                        d_m0[slots[9]] += clipped - (
+                            v / no_load if v * clipped > 0 and speed_line > 0 else 0.0
+                        )
                     if slots[10] >= 0 and v * clipped > 0 and speed_line > 0:
                         d_m0[slots[10]] += speed_line / no_load * v
                 sign_m = 1.0 if m0 > 0 else (-1.0 if m0 < 0 else 0.0)
@@ -304,7 +317,11 @@ def _roll(
                     if fs > 0:
                         d_F[a] -= fs * bump * 2.0 * v / vs**2 * d_v[a]
                     if inside:
-                        d_F[a] += (theta[18 + left + 1] - theta[18 + left]) / (knots[left + 1] - knots[left]) * d_q[a]
+                        d_F[a] += (
+                            (theta[18 + left + 1] - theta[18 + left])
+                            / (knots[left + 1] - knots[left])
+                            * d_q[a]
+                        )
                 if slots[4] >= 0:
                     d_F[slots[4]] += 1.0
                 if slots[5] >= 0:

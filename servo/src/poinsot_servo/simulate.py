@@ -1,9 +1,9 @@
 """Open-loop simulation of a robot's actuators in MuJoCo, from a written file: commands in, positions out.
 
-All joints move together, as the file describes them. What MJCF has no attribute for is applied here. Delay, lag and the
-gain on the command's rate depend on the command alone, so the control of a whole motion is computed before it starts and
-MuJoCo runs by itself. Commands are linear between their samples. Effects that depend on the state (play, dead band, a
-speed-torque line, friction that varies) change the file's numbers before each time step, which takes five times as long.
+All joints move together, as the file describes them. What MJCF has no attribute for is applied here. Delay, lag, play
+and the gain on the command's rate depend on the command alone, so the control of a whole motion is computed before it
+starts and MuJoCo runs by itself. Effects that depend on the state (dead band, a speed-torque line, friction that
+varies) change the file's numbers before each time step, which takes five times as long.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 import mujoco
 import mujoco.rollout
 import numpy as np
+from numba import njit
 
 from poinsot.arrays import JointSamples, Times, Vector
 from poinsot.exceptions import InvalidModel, UnreadableFile, listing
@@ -55,13 +56,15 @@ class Simulator:
     Args:
         model: MuJoCo's.
         actuators: of its joints, in the order of the file.
+        hold: whether a command keeps its value until the next one; else it is linear between samples.
     """
 
     model: mujoco.MjModel
     actuators: tuple[Actuator, ...]
+    hold: bool = True
 
     @staticmethod
-    def load(path: str | Path) -> Simulator:
+    def load(path: str | Path, *, hold: bool = True) -> Simulator:
         """Read a file that `write_mjcf` wrote.
 
         Raises:
@@ -72,10 +75,12 @@ class Simulator:
             model = mujoco.MjModel.from_xml_path(str(path))
         except ValueError as error:
             raise UnreadableFile(f"MuJoCo cannot read {path}: {error}") from error
-        return Simulator(model, actuators_of(model))
+        return Simulator(model, actuators_of(model), hold)
 
     @staticmethod
-    def of(robot: Articulated, actuators: Sequence[Actuator], *, timestep: float = 0.002) -> Simulator:
+    def of(
+        robot: Articulated, actuators: Sequence[Actuator], *, timestep: float = 0.002, hold: bool = True
+    ) -> Simulator:
         """The simulator of the file that `write_mjcf` would write.
 
         Raises:
@@ -86,7 +91,7 @@ class Simulator:
             model = mujoco.MjModel.from_xml_string(text)
         except ValueError as error:
             raise InvalidModel(f"MuJoCo cannot simulate robot {robot.name!r}: {error}") from error
-        return Simulator(model, tuple(actuators))
+        return Simulator(model, tuple(actuators), hold)
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -107,8 +112,8 @@ class Simulator:
     def depends_on_state(self) -> bool:
         """Whether an actuator has an effect that changes the file's numbers at each step."""
         return any(
-            each.dead_band or each.backlash or each.stiction or each.load_friction
-            or each.friction_positions or np.isfinite(each.no_load_speed)
+            each.dead_band or each.stiction or each.load_friction or each.friction_positions
+            or np.isfinite(each.no_load_speed)
             for each in self.actuators
         )  # fmt: skip
 
@@ -128,7 +133,11 @@ class Simulator:
         h = self.model.opt.timestep
         # the last step ends at or after the last sample
         steps = max(int(np.ceil(motion.time[-1] / h - 1e-9)), 1)
-        smoothed, rate = self._controls(motion, h * (np.arange(steps) + 0.5))
+        shaped = [
+            shaped_command(actuator, motion.time, column, h, steps, hold=self.hold)
+            for actuator, column in zip(self.actuators, motion.commands.T, strict=True)
+        ]
+        smoothed, rate = (np.column_stack(each) for each in zip(*shaped, strict=True))
         data = mujoco.MjData(self.model)
         data.qpos[self.positions_index], data.qvel[self.velocities_index] = motion.position, motion.velocity
         if self.depends_on_state:
@@ -143,14 +152,6 @@ class Simulator:
         """(n,) seconds of the command's rate in the control."""
         return np.array([each.derivative_gain / each.stiffness for each in self.actuators])
 
-    def _controls(self, motion: Motion, times: Times) -> tuple[JointSamples, JointSamples]:
-        """(S, n) delayed and smoothed commands and (S, n) their rates, in the middle of each step."""
-        each = [
-            shaped_command(actuator, motion.time, column, times)
-            for actuator, column in zip(self.actuators, motion.commands.T, strict=True)
-        ]
-        return np.column_stack([w for w, _ in each]), np.column_stack([rate for _, rate in each])
-
     def _run(self, data: mujoco.MjData, control: JointSamples) -> JointSamples:
         start = np.empty(mujoco.mj_stateSize(self.model, STATE))
         mujoco.mj_getState(self.model, data, start, STATE)
@@ -164,33 +165,49 @@ class Simulator:
 
 
 def shaped_command(
-    actuator: Actuator, time: Times, command: np.ndarray, times: Times
+    actuator: Actuator, time: Times, command: np.ndarray, timestep: float, steps: int, *, hold: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The delayed and smoothed command w and its rate, for w' = (u(t - delay) - w) / lag and w = u at the start.
+    """The command behind delay, lag and play in each time step, and its rate; see `poinsot_servo.rollout`.
 
     Args:
-        time, command: (T,) samples of u; linear between them, and constant before the first.
-        times: (S,) where the result is asked for, equally spaced [s].
+        time, command: (T,) samples; the command is constant before the first.
+        timestep: h [s]. steps: S, the first one from time[0].
+        hold: whether a command keeps its value until the next one; else it is linear between samples.
 
     Returns:
-        (S,) w [rad] and (S,) w' [rad/s].
+        (S,) r+ [rad] and (S,) (r+ - r) / h [rad/s].
     """
-    late = times - actuator.delay
-    u = np.interp(late, time, command)
-    if actuator.lag <= 0:
-        slope = np.diff(command) / np.diff(time)
-        at = np.searchsorted(time, late, side="right") - 1
-        inside = (at >= 0) & (at < len(slope))
-        return u, np.where(inside, slope[np.clip(at, 0, len(slope) - 1)], 0.0)
-    from scipy.signal import lfilter  # slow to import
+    late = time[0] + timestep * np.arange(steps + 1) - actuator.delay
+    if hold:
+        integral = np.concatenate([[0.0], np.cumsum(np.diff(time) * command[:-1])])
+        at = np.clip(np.searchsorted(time, late, side="right") - 1, 0, len(time) - 1)
+        S = integral[at] + (late - time[at]) * command[at]
+    else:
+        interval = np.diff(time)
+        slope = np.append(np.diff(command) / interval, 0.0)
+        integral = np.concatenate([[0.0], np.cumsum(0.5 * interval * (command[:-1] + command[1:]))])
+        at = np.clip(np.searchsorted(time, late, side="right") - 1, 0, len(time) - 1)
+        ds = late - time[at]
+        S = integral[at] + ds * command[at] + 0.5 * slope[at] * ds * np.maximum(ds, 0.0)
+    w = np.diff(S) / timestep
+    if actuator.lag > 0:
+        from scipy.signal import lfilter  # slow to import
 
-    # exact for a command that is linear over each step h: w+ = a w + b0 u + b1 u+
-    x = (times[1] - times[0]) / actuator.lag if len(times) > 1 else 1.0
-    a = np.exp(-x)
-    b1 = 1.0 - (1.0 - a) / x
-    b0 = 1.0 - a - b1
-    w, _ = lfilter([b1, b0], [1.0, -a], u, zi=[(1.0 - b1) * command[0]])
-    return w, (u - w) / actuator.lag
+        a = float(np.exp(-timestep / actuator.lag))
+        w, _ = lfilter([1.0 - a], [1.0, -a], w, zi=[a * command[0]])
+    if actuator.backlash > 0:
+        w = _play(w, float(command[0]), 0.5 * actuator.backlash)
+    return w, np.diff(w, prepend=command[0]) / timestep
+
+
+@njit(cache=True)
+def _play(w: np.ndarray, start: float, half: float) -> np.ndarray:
+    """What follows w with play of this half-width to either side."""
+    r = np.empty_like(w)
+    for k in range(len(w)):
+        start = min(max(start, w[k] - half), w[k] + half)
+        r[k] = start
+    return r
 
 
 @dataclass
@@ -212,13 +229,12 @@ class _Stepwise:
             name: np.array([getattr(each, name) for each in actuators])
             for name in (
                 "stiffness", "derivative_gain", "velocity_gain", "coulomb", "stiction", "stribeck_speed",
-                "load_friction", "torque_limit", "no_load_speed", "zero", "dead_band", "backlash",
+                "load_friction", "torque_limit", "no_load_speed", "zero", "dead_band",
             )
         }  # fmt: skip
         k, d, g, zero, limit = (
             column[name] for name in ("stiffness", "derivative_gain", "velocity_gain", "zero", "torque_limit")
         )
-        play = column["dead_band"] + 0.5 * column["backlash"]
         varying = [i for i, each in enumerate(actuators) if each.friction_positions]
         lines = bool(np.isfinite(column["no_load_speed"]).any())
         q_all = np.empty((len(smoothed) + 1, len(actuators)))
@@ -226,14 +242,14 @@ class _Stepwise:
         for step, (w, w_rate) in enumerate(zip(smoothed, rate, strict=True), start=1):
             q, v = data.qpos[at], data.qvel[dof]
             e = w + zero - q
-            e = np.sign(e) * np.maximum(np.abs(e) - play, 0.0)
+            e = np.sign(e) * np.maximum(np.abs(e) - column["dead_band"], 0.0)
             highest = lowest = limit
             if lines:
-                share = v / column["no_load_speed"]
-                highest, lowest = (limit * np.clip(1.0 - sign * share, 0.0, 1.0) for sign in (1.0, -1.0))
+                highest = limit * (1.0 - np.maximum(v, 0.0) / column["no_load_speed"])
+                lowest = limit * (1.0 + np.minimum(v, 0.0) / column["no_load_speed"])
                 limited = np.isfinite(limit)
                 model.actuator_forcerange[limited] = np.column_stack([-lowest, highest])[limited]
-            m = np.clip(k * e + d * (w_rate - v) - g * v, -lowest, highest)
+            m = np.minimum(np.maximum(k * e + d * (w_rate - v) - g * v, -lowest), highest)
             level = column["coulomb"] + column["load_friction"] * np.abs(m)
             level += column["stiction"] * np.exp(-((v / column["stribeck_speed"]) ** 2))
             for i in varying:
