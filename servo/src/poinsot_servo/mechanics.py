@@ -40,26 +40,33 @@ class Mechanics:
     def _gravity(self) -> np.ndarray:
         return np.array(self.robot.model.gravity.linear)
 
-    def loads(self, q: JointSamples, v: JointSamples, a: JointSamples) -> tuple[JointLoad, ...]:
+    def loads(
+        self, q: JointSamples, v: JointSamples, a: JointSamples, slopes: JointSamples
+    ) -> tuple[JointLoad, ...]:
         """The load of each joint along a motion.
 
         Args:
-            q, v, a: (K, n) of the robot's joints [rad], [rad/s], [rad/s^2].
+            q, v, a: (K, n) of the robot's joints [rad], [rad/s], [rad/s^2]. slopes: (K, n) of gravity by the joint's
+                own position [N m/rad].
         """
         robot = self.robot
-        configurations, still = robot.configurations(q), np.zeros_like(v)
-        M, tau = mass_and_effort(robot.tree, robot.inertials, self._gravity, configurations, v, a)
-        touched, wrenches = NO_WRENCHES
-        none = np.empty((len(q), 0, 6)) if wrenches.shape[0] == 0 else wrenches
-        slopes, _ = effort_slopes(
-            robot.tree, robot.inertials, self._gravity, configurations, still, still, touched, none
-        )
+        M, tau = mass_and_effort(robot.tree, robot.inertials, self._gravity, robot.configurations(q), v, a)
         inertia = np.diagonal(M, axis1=1, axis2=2)
-        load, slope = tau - inertia * a, np.diagonal(slopes, axis1=1, axis2=2)
+        load = tau - inertia * a
         return tuple(
-            JointLoad(*(np.ascontiguousarray(each[:, j]) for each in (inertia, load, slope, q)))
+            JointLoad(*(np.ascontiguousarray(each[:, j]) for each in (inertia, load, slopes, q)))
             for j in range(q.shape[1])
         )
+
+    def gravity_slopes(self, q: JointSamples) -> JointSamples:
+        """(K, n) of the torques of gravity, each by its own joint's position, at positions (K, n) [N m/rad]."""
+        robot, still = self.robot, np.zeros_like(q)
+        touched, _ = NO_WRENCHES
+        slopes, _ = effort_slopes(
+            robot.tree, robot.inertials, self._gravity, robot.configurations(q), still, still, touched,
+            np.empty((len(q), 0, 6)),
+        )  # fmt: skip
+        return np.diagonal(slopes, axis1=1, axis2=2)
 
 
 def smoothed(

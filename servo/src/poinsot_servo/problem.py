@@ -1,0 +1,325 @@
+"""Actuators of a robot from recorded commands and positions: the problem, and motions of all joints together.
+
+Each joint is simulated alone along its load (`rollout`, `mechanics`). Simulated motions of all joints give new loads,
+along which each is simulated again: where this no longer changes anything, the motion is that of the coupled mechanism,
+
+    M(q_k) (v_{k+1} - v_k) / h + b(q_k, v_k) = tau_k        for all joints at once
+
+which one semi-implicit step of the whole mechanism solves too. Rotors behind gears are large against what couples the
+joints, so a few rounds are enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from poinsot import PoinsotError, Recording
+from poinsot.arrays import JointSamples, Vector
+from poinsot.exceptions import listing, nearest
+from poinsot.models.articulated import Articulated
+from poinsot.parameters import Normal
+
+from .actuator import DESCRIPTIONS, PARAMETERS, Actuator
+from .mechanics import Mechanics, interpolated, smoothed
+from .rollout import JointLoad, Rollout, Steps, parameter_vector, roll_out
+
+OPEN: tuple[str, ...] = (
+    "stiffness", "derivative_gain", "damping", "coulomb", "armature", "torque_limit", "delay", "zero",
+)  # fmt: skip
+"""What is estimated unless the caller says otherwise."""
+
+COMMAND, POSITION = "position_command", "position"
+
+
+class InvalidActuatorProblem(PoinsotError):
+    """Recordings, robot and settings do not fit together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """One recording, as the joints need it.
+
+    Args:
+        name: of the recording. steps: of the simulation.
+        command: (T, n) of the joints with an actuator, in their order [rad].
+        measured: (T, n) NaN where nothing was measured [rad].
+        q, v, a: (K, m) all joints of the robot at the beginning of every step, smoothed. slopes: (K, m) of gravity
+            there, each by the joint's own position [N m/rad].
+        start_velocity: (n,) smoothed [rad/s].
+    """
+
+    name: str
+    steps: Steps
+    command: JointSamples
+    measured: JointSamples
+    q: JointSamples
+    v: JointSamples
+    a: JointSamples
+    slopes: JointSamples
+    start_velocity: Vector
+
+    @property
+    def start_position(self) -> Vector:
+        """(n,) first measured positions [rad]."""
+        first = np.argmax(np.isfinite(self.measured), axis=0)
+        return self.measured[first, np.arange(self.measured.shape[1])]
+
+
+@dataclass(frozen=True, eq=False)
+class ActuatorProblem:
+    """What is to be found of the actuators of a robot.
+
+    Args:
+        robot: its links; inertias are taken for known. Without a floating base.
+        recordings: name -> recording with `position_command.JOINT` and `position.JOINT` of every joint that has an
+            actuator; other joints need a position, or are locked.
+        open: parameters of every joint that are estimated, of `PARAMETERS` and `friction_levels`.
+        held: values of parameters, `"stiffness"` of all joints or `"stiffness.elbow"` of one; they are not estimated.
+        start: the same for parameters that are estimated: where the search begins, besides its own starts.
+        priors: the same for what is known of a parameter.
+        friction_positions: positions between which dry friction is linear [rad], by joint or `""` for all.
+        share: name -> joints with one set of parameters (but for `zero`).
+        hold: whether a command keeps its value until the next; else it is linear between samples.
+        step_s: longest step of the simulation [s].
+        cutoff_hz: of the smoothed positions from which loads are first computed; None: an eighth of the sampling rate,
+            at most 10 Hz.
+        held_out: recordings that are predicted and not fitted.
+
+    Raises:
+        InvalidActuatorProblem: if a name is unknown, or a recording lacks a channel.
+    """
+
+    robot: Articulated
+    recordings: Mapping[str, Recording]
+    open: tuple[str, ...] = OPEN
+    held: Mapping[str, float] = field(default_factory=dict)
+    start: Mapping[str, float] = field(default_factory=dict)
+    priors: Mapping[str, Normal] = field(default_factory=dict)
+    friction_positions: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    share: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    hold: bool = True
+    step_s: float = 0.002
+    cutoff_hz: float | None = None
+    held_out: Mapping[str, Recording] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.robot.floating_base:
+            raise InvalidActuatorProblem("actuators need a robot whose base is fixed; write floating_base = false")
+        if not self.recordings:
+            raise InvalidActuatorProblem("there is no recording to fit; give at least one")
+        for name in self.open:
+            self._check_parameter(name, "open")
+        for what in ("held", "start", "priors"):
+            for key in getattr(self, what):
+                parameter, _, joint = key.partition(".")
+                self._check_parameter(parameter, what)
+                self._check_joint(joint, f"{what} has {key!r}")
+        for joint in self.friction_positions:
+            self._check_joint(joint, "friction_positions")
+        seen: dict[str, str] = {}
+        for group, joints in self.share.items():
+            for joint in joints:
+                self._check_joint(joint, f"share {group!r}")
+                if joint in seen:
+                    raise InvalidActuatorProblem(f"joint {joint!r} is in share {seen[joint]!r} and in {group!r}")
+                seen[joint] = group
+
+    def _check_parameter(self, name: str, where: str) -> None:
+        if name not in (*PARAMETERS, "friction_levels"):
+            raise InvalidActuatorProblem(
+                f"{where} has {name!r}{nearest(name, PARAMETERS)}; an actuator has {listing(PARAMETERS, 20)}"
+            )
+
+    def _check_joint(self, joint: str, where: str) -> None:
+        if joint and joint not in self.joints:
+            raise InvalidActuatorProblem(
+                f"{where}, but there is no joint {joint!r} with a position command"
+                f"{nearest(joint, self.joints)}; there are {listing(self.joints, 20)}"
+            )
+
+    @cached_property
+    def joints(self) -> tuple[str, ...]:
+        """Joints with an actuator: those whose command and position every recording has."""
+        all_recordings = {**self.recordings, **self.held_out}
+        found = [
+            joint
+            for joint in self.robot.joints
+            if all(f"{COMMAND}.{joint}" in each.channels for each in all_recordings.values())
+        ]
+        if not found:
+            raise InvalidActuatorProblem(
+                f"no joint has a channel {COMMAND}.JOINT in every recording; the robot has {listing(self.robot.joints)}"
+            )
+        for name, recording in all_recordings.items():
+            for joint in self.robot.joints:
+                if f"{POSITION}.{joint}" not in recording.channels:
+                    raise InvalidActuatorProblem(
+                        f"recording {name!r} has no channel {POSITION}.{joint}; record it, or hold the joint still in "
+                        f"[robot] with locked = {{ {joint} = 0.0 }}"
+                    )
+        return tuple(found)
+
+    @cached_property
+    def places(self) -> np.ndarray:
+        """(n,) places of `joints` among the robot's."""
+        return np.array([self.robot.joints.index(joint) for joint in self.joints])
+
+    @cached_property
+    def units(self) -> tuple[str, ...]:
+        """(n,) unit of the position of each joint."""
+        return tuple(self.robot.position_units[self.robot.actuated[k]] for k in self.places)
+
+    @cached_property
+    def mechanics(self) -> Mechanics:
+        return Mechanics(self.robot)
+
+    @cached_property
+    def groups(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """(name, joints) of joints that are estimated together: those of `share`, and each of the others alone."""
+        shared = {joint for joints in self.share.values() for joint in joints}
+        return (
+            *((name, tuple(joints)) for name, joints in self.share.items()),
+            *((joint, (joint,)) for joint in self.joints if joint not in shared),
+        )
+
+    def setting(self, values: Mapping[str, float], parameter: str, joint: str) -> float | None:
+        """What `held` or `start` says of a parameter of a joint: the joint's own entry before that of all."""
+        return values.get(f"{parameter}.{joint}", values.get(parameter))
+
+    def prior(self, parameter: str, joint: str) -> Normal | None:
+        """What is known of a parameter of a joint."""
+        return self.priors.get(f"{parameter}.{joint}", self.priors.get(parameter))
+
+    def open_of(self, joint: str) -> tuple[str, ...]:
+        """Parameters of a joint that are estimated, in the order of `PARAMETERS`, levels of friction last."""
+        wanted = [name for name in PARAMETERS if name in self.open and self.setting(self.held, name, joint) is None]
+        levels = len(self.knots_of(joint))
+        if levels:
+            wanted += [f"friction_level_{k}" for k in range(levels)]
+        # levels take the place of the constant
+        return tuple(name for name in wanted if not (levels and name == "coulomb"))
+
+    def knots_of(self, joint: str) -> tuple[float, ...]:
+        """Positions between which the joint's dry friction is linear [rad]."""
+        return tuple(float(x) for x in self.friction_positions.get(joint, self.friction_positions.get("", ())))
+
+    def held_actuator(self, joint: str) -> Actuator:
+        """The joint's actuator with what is held, everything else at its default; stiffness 1 where it is open."""
+        held = {name: self.setting(self.held, name, joint) for name in PARAMETERS}
+        known = {name: value for name, value in held.items() if value is not None}
+        knots = self.knots_of(joint)
+        return Actuator(
+            joint, **{"stiffness": 1.0, **known}, friction_positions=knots, friction_levels=(0.0,) * len(knots)
+        )
+
+    @cached_property
+    def motions(self) -> tuple[Motion, ...]:
+        """The recordings that are fitted."""
+        return tuple(self.motion(name, each) for name, each in self.recordings.items())
+
+    @cached_property
+    def held_out_motions(self) -> tuple[Motion, ...]:
+        """Those that are predicted."""
+        return tuple(self.motion(name, each) for name, each in self.held_out.items())
+
+    def motion(self, name: str, recording: Recording) -> Motion:
+        """A recording of this robot, ready for simulation."""
+        steps = Steps.of(recording.time, self.step_s)
+        positions = np.stack([_filled(recording, f"{POSITION}.{joint}") for joint in self.robot.joints], axis=1)
+        measured = np.stack([_masked(recording, f"{POSITION}.{joint}") for joint in self.joints], axis=1)
+        command = np.stack([_filled(recording, f"{COMMAND}.{joint}") for joint in self.joints], axis=1)
+        cutoff = self.cutoff_hz or min(10.0, recording.rate_hz / 8)
+        smooth = smoothed(recording.time, positions, cutoff)
+        q, v, a = (interpolated(recording.time, each, steps.times) for each in smooth)
+        slopes = interpolated(recording.time, self.mechanics.gravity_slopes(smooth[0]), steps.times)
+        return Motion(name, steps, command, measured, q, v, a, slopes, smooth[1][0, self.places])
+
+    def measured_loads(self, motion: Motion) -> tuple[JointLoad, ...]:
+        """(n,) loads of `joints` along the smoothed measured motion."""
+        loads = self.mechanics.loads(motion.q, motion.v, motion.a, motion.slopes)
+        return tuple(loads[k] for k in self.places)
+
+    def simulated_loads(self, motion: Motion, rollouts: Sequence[Rollout]) -> tuple[JointLoad, ...]:
+        """(n,) loads along a simulated motion, (n,) rollouts; joints without an actuator move as measured."""
+        h = motion.steps.lengths
+        q, v, a = motion.q.copy(), motion.v.copy(), motion.a.copy()
+        for k, rollout in zip(self.places, rollouts, strict=True):
+            q[:, k], v[:, k] = rollout.fine_position[:-1], rollout.fine_velocity[:-1]
+            a[:, k] = np.diff(rollout.fine_velocity) / h
+        loads = self.mechanics.loads(q, v, a, motion.slopes)
+        return tuple(loads[k] for k in self.places)
+
+    def simulate(
+        self,
+        motion: Motion,
+        actuators: Sequence[Actuator],
+        *,
+        start: tuple[Vector, Vector] | None = None,
+        rounds: int = 30,
+        tolerance: float = 1e-7,
+    ) -> tuple[tuple[Rollout, ...], tuple[JointLoad, ...], bool]:
+        """All joints together, open loop: rollouts, the loads along which they were made, whether they settled.
+
+        Args:
+            actuators: (n,) of `joints`. start: (n,) positions and velocities; None: as measured.
+            rounds: at most. tolerance: largest change of a position in the last round [rad].
+        """
+        q0, v0 = (motion.start_position, motion.start_velocity) if start is None else start
+        loads = self.measured_loads(motion)
+        before, rollouts = motion.q[:, self.places], ()
+        for _ in range(max(rounds, 1)):
+            rollouts = tuple(
+                roll_out(
+                    parameter_vector(actuator, q0[k], v0[k]),
+                    motion.steps,
+                    motion.command[:, k],
+                    loads[k],
+                    knots=actuator.friction_positions,
+                    hold=self.hold,
+                )
+                for k, actuator in enumerate(actuators)
+            )
+            now = np.stack([each.fine_position[:-1] for each in rollouts], axis=1)
+            if not np.isfinite(now).all():
+                return rollouts, loads, False
+            if np.abs(now - before).max() <= tolerance:
+                return rollouts, loads, True
+            before, loads = now, self.simulated_loads(motion, rollouts)
+        return rollouts, loads, False
+
+
+def _masked(recording: Recording, channel: str) -> Vector:
+    values = np.array(recording[channel], dtype=float)
+    mask = recording.valid.get(channel)
+    if mask is not None:
+        values[~mask] = np.nan
+    return values
+
+
+def _filled(recording: Recording, channel: str) -> Vector:
+    """Values, those that are missing interpolated."""
+    values = _masked(recording, channel)
+    good = np.isfinite(values)
+    if not good.any():
+        raise InvalidActuatorProblem(f"channel {channel!r} has no valid sample")
+    return values if good.all() else np.interp(recording.time, recording.time[good], values[good])
+
+
+def unit_of(parameter: str, position_unit: str) -> str:
+    """SI unit of a parameter of a joint that turns (rad) or slides (m).
+
+    >>> unit_of("armature", "rad"), unit_of("stiffness", "m"), unit_of("delay", "m")
+    ('kg m^2', 'N/m', 's')
+    """
+    unit = "N m" if parameter.startswith("friction_level") else DESCRIPTIONS[parameter].unit
+    if position_unit == "rad":
+        return unit
+    sliding = {"N m": "N", "N m/rad": "N/m", "N m s/rad": "N s/m", "kg m^2": "kg", "rad": "m", "rad/s": "m/s"}
+    return sliding.get(unit, unit)
+
+
+

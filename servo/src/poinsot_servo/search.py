@@ -1,0 +1,361 @@
+"""The search for the actuator of one group of joints: output error from several starts.
+
+    minimize  1/2 sum over samples |(measured - simulated(x, start)) / sigma|^2 + priors
+
+The cost has many minima (a delay may stand for damping, dry friction for a small gain). So the search draws points from
+ranges that follow from the recording, ranks them by their cost with coarse steps, refines the best with these, and the
+best of those with the steps asked for. The ranges, with e the error of "position = command", T the torque that the
+mechanism takes, and ratios to the stiffness k:
+
+    k  0.3 to 100 rms(T) / rms(e)       damping, derivative gain / k  1 ms to 0.2 s       dry friction / k  2 % to 100 % of rms(e)
+    armature / k  (3 ms)^2 to (60 ms)^2         torque limit / k  0.3 to 3 largest e               delay, lag  0 to 80 ms
+
+They only say where to look first: parameters are bounded by what is possible, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from poinsot.arrays import Matrix, Vector
+from poinsot.solve import GaussNewton, Minimum, ProgressCallback, Stop, report, stop_requested
+from poinsot.solve.dense import DenseIterate, DenseProblem
+
+from .coordinates import Coordinates, bounds, is_scaled
+from .problem import ActuatorProblem, Motion
+from .rollout import START_Q, START_V, JointLoad, Rollout, Steps, parameter_vector, roll_out
+
+SCALE_PRIOR = np.log(10.0)
+"""Standard deviation of log stiffness about the middle of its range before the data: a factor of ten."""
+
+START_POSITION_STD, START_VELOCITY_STD = 3.0, 0.3
+"""Of a start: times the level of the residuals [rad], and times the largest speed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Strand:
+    """One joint in one recording.
+
+    Args:
+        joint: place in the group. steps, command, load: of the simulation. measured: (T,), NaN where nothing was.
+        position, velocity: where the simulation may start.
+    """
+
+    joint: int
+    steps: Steps
+    command: Vector
+    load: JointLoad
+    measured: Vector
+    position: float
+    velocity: float
+
+    @cached_property
+    def mask(self) -> np.ndarray:
+        return np.isfinite(self.measured)
+
+    def coarse(self, longest: float) -> Strand:
+        """With longer steps."""
+        steps = Steps.of(self.steps.time, longest)
+        at, times, load = steps.times, self.steps.times, self.load
+        each = (np.interp(at, times, x) for x in (load.inertia, load.load, load.slope, load.posture))
+        return replace(self, steps=steps, load=JointLoad(*each))
+
+
+@dataclass(frozen=True, eq=False)
+class GroupProblem:
+    """Output error of one group of joints along given loads.
+
+    Args:
+        coordinates: of its parameters. strands: joints and recordings.
+        sigma: (n,) level of the residuals of each joint [rad].
+        mean, std: (p,) normal priors of the coordinates; infinite: none. knots: positions of friction levels.
+        hold: whether commands are held. longest_delay: [s].
+    """
+
+    coordinates: Coordinates
+    strands: tuple[Strand, ...]
+    sigma: Vector
+    mean: Vector
+    std: Vector
+    knots: tuple[float, ...] = ()
+    hold: bool = True
+    longest_delay: float = 0.25
+
+    @property
+    def size(self) -> int:
+        """Unknowns: parameters and two of the start of each strand."""
+        return self.coordinates.size + 2 * len(self.strands)
+
+    def begin(self, x: Vector) -> Vector:
+        """(size,) coordinates and measured starts."""
+        return np.concatenate([x, *([each.position, each.velocity] for each in self.strands)])
+
+    def rollouts(self, z: Vector, *, slopes: bool = False) -> list[Rollout]:
+        """The simulation of every strand."""
+        coordinates = self.coordinates
+        theta = coordinates.natural(z[: coordinates.size])
+        found = []
+        for k, strand in enumerate(self.strands):
+            numbers = coordinates.of_joint(theta, strand.joint)
+            numbers[[START_Q, START_V]] = z[coordinates.size + 2 * k : coordinates.size + 2 * k + 2]
+            wanted = (*coordinates.wanted, START_Q, START_V) if slopes else ()
+            found.append(
+                roll_out(
+                    numbers, strand.steps, strand.command, strand.load, knots=self.knots, wanted=wanted, hold=self.hold
+                )
+            )
+        return found
+
+    def residuals(self, z: Vector) -> Vector:
+        """Whitened: of samples, of priors, of starts."""
+        parts = [
+            (strand.measured - each.position)[strand.mask] / self.sigma[strand.joint]
+            for strand, each in zip(self.strands, self.rollouts(z), strict=True)
+        ]
+        return np.concatenate([*parts, self._prior_residuals(z)])
+
+    def jacobian(self, z: Vector, _: Vector | None = None) -> Matrix:
+        """(N, size) of `residuals`."""
+        coordinates, p = self.coordinates, self.coordinates.size
+        slope, rows = coordinates.slope(z[:p]), []
+        for k, (strand, each) in enumerate(zip(self.strands, self.rollouts(z, slopes=True), strict=True)):
+            block = np.zeros((int(strand.mask.sum()), self.size))
+            sensitivities = each.sensitivities[strand.mask]
+            block[:, :p] = coordinates.spread(sensitivities[:, :-2], strand.joint) @ slope
+            block[:, p + 2 * k : p + 2 * k + 2] = sensitivities[:, -2:]
+            rows.append(-block / self.sigma[strand.joint])
+        return np.concatenate([*rows, np.diag(self._prior_weights())])
+
+    def _prior_weights(self) -> Vector:
+        weights = np.zeros(self.size)
+        weights[: self.coordinates.size] = 1 / self.std
+        for k, strand in enumerate(self.strands):
+            at = self.coordinates.size + 2 * k
+            speed = float(np.abs(np.gradient(strand.command, strand.steps.time)).max())
+            weights[at] = 1 / (START_POSITION_STD * self.sigma[strand.joint])
+            weights[at + 1] = 1 / max(START_VELOCITY_STD * speed, 1e-3)
+        return weights
+
+    def _prior_residuals(self, z: Vector) -> Vector:
+        center = self.begin(self.mean)
+        return (z - center) * self._prior_weights()
+
+    def dense(self) -> DenseProblem:
+        lower, upper = bounds(self.coordinates.columns, self.longest_delay)
+        free = np.full(2 * len(self.strands), np.inf)
+        return DenseProblem(
+            self.residuals,
+            self.jacobian,
+            np.concatenate([lower, -free]),
+            np.concatenate([upper, free]),
+            curvature_floor=lambda _, cost: 1e-9 * cost,
+        )
+
+    def rms(self, z: Vector) -> Vector:
+        """(n,) root mean square error of each joint [rad]."""
+        squares, counts = np.zeros(len(self.sigma)), np.zeros(len(self.sigma))
+        for strand, each in zip(self.strands, self.rollouts(z), strict=True):
+            squares[strand.joint] += np.sum((strand.measured - each.position)[strand.mask] ** 2)
+            counts[strand.joint] += strand.mask.sum()
+        return np.sqrt(squares / np.maximum(counts, 1))
+
+
+def group_problem(
+    problem: ActuatorProblem,
+    joints: Sequence[str],
+    motions: Sequence[Motion],
+    loads: Sequence[Sequence[JointLoad]],
+) -> GroupProblem:
+    """The problem of one group; `loads` of every motion, of every joint of the problem."""
+    first = joints[0]
+    open_ = problem.open_of(first)
+    held = np.array([parameter_vector(problem.held_actuator(joint), 0.0, 0.0) for joint in joints])
+    coordinates = Coordinates(tuple(joints), open_, held)
+    strands = []
+    for motion, of_motion in zip(motions, loads, strict=True):
+        for n, joint in enumerate(joints):
+            k = problem.joints.index(joint)
+            strands.append(
+                Strand(
+                    n, motion.steps, np.ascontiguousarray(motion.command[:, k]), of_motion[k],
+                    np.ascontiguousarray(motion.measured[:, k]), float(motion.start_position[k]),
+                    float(motion.start_velocity[k]),
+                )
+            )  # fmt: skip
+    p = coordinates.size
+    found = GroupProblem(
+        coordinates, tuple(strands), np.full(len(joints), 1e-3), np.zeros(p), np.full(p, np.inf),
+        problem.knots_of(first), problem.hold,
+    )  # fmt: skip
+    return replace(found, **_priors(problem, found))
+
+
+def _priors(problem: ActuatorProblem, group: GroupProblem) -> dict[str, Vector]:
+    coordinates = group.coordinates
+    mean, std = np.zeros(coordinates.size), np.full(coordinates.size, np.inf)
+    ranges = Ranges.of(group)
+    for i, (name, joint) in enumerate(coordinates.columns):
+        prior = problem.prior(name, joint or coordinates.joints[0])
+        if name == "stiffness":
+            mean[i], std[i] = np.log(ranges.stiffness), SCALE_PRIOR
+            if prior is not None:
+                mean[i], std[i] = np.log(prior.mean), prior.std / prior.mean
+        elif prior is not None:
+            # a ratio's prior is at the middle of the stiffness; it moves little where the scale is known
+            scale = np.exp(mean[coordinates.columns.index(("stiffness", ""))]) if _ratio(coordinates, name) else 1.0
+            mean[i], std[i] = prior.mean / scale, prior.std / scale
+    return {"mean": mean, "std": std}
+
+
+def _ratio(coordinates: Coordinates, name: str) -> bool:
+    return coordinates.has_scale and is_scaled(name)
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Sizes that the ranges of a search follow from.
+
+    Args:
+        stiffness: middle of its range [N m/rad]. error: rms of "position = command" [rad], largest: its maximum.
+    """
+
+    stiffness: float
+    error: float
+    largest: float
+
+    @classmethod
+    def of(cls, group: GroupProblem) -> Ranges:
+        errors, torques = [], []
+        for strand in group.strands:
+            errors.append((strand.command - strand.measured)[strand.mask])
+            own = np.gradient(np.gradient(strand.load.posture, strand.steps.times), strand.steps.times)
+            torques.append(strand.load.load + strand.load.inertia * own)
+        error, torque = np.concatenate(errors), np.concatenate(torques)
+        rms = max(float(np.sqrt(np.mean(error**2))), 1e-5)
+        size = max(float(np.sqrt(np.mean(torque**2))), 1e-4)
+        return cls(size / rms * np.sqrt(0.3 * 100.0), rms, max(float(np.abs(error).max()), 1e-4))
+
+    def draw(self, rng: np.random.Generator, coordinates: Coordinates, count: int) -> Matrix:
+        """(count, p) points, stratified in every coordinate (Latin hypercube)."""
+        p = coordinates.size
+        strata = np.stack([rng.permutation(count) for _ in range(p)], axis=1)
+        u = (strata + rng.random((count, p))) / count
+        stiffness = self.stiffness * np.exp((u[:, :1] - 0.5) * np.log(100.0 / 0.3))[:, 0]
+        if coordinates.has_scale:
+            k = coordinates.columns.index(("stiffness", ""))
+            stiffness = self.stiffness * np.exp((u[:, k] - 0.5) * np.log(100.0 / 0.3))
+        else:
+            stiffness = np.full(count, coordinates.held[0, 0])
+        found = np.zeros((count, p))
+        for i, (name, _) in enumerate(coordinates.columns):
+            low, high = self.range(name)
+            value = low * (high / low) ** u[:, i] if low > 0 else low + (high - low) * u[:, i]
+            if name == "stiffness":
+                value = np.log(stiffness)
+            elif is_scaled(name) and not coordinates.has_scale:
+                value = value * stiffness
+            found[:, i] = value
+        return found
+
+    def range(self, name: str) -> tuple[float, float]:
+        """Of a coordinate, as a ratio to the stiffness where it is a torque."""
+        e, most = self.error, self.largest
+        ranges = {
+            "derivative_gain": (1e-3, 0.2),
+            "velocity_gain": (1e-3, 0.2),
+            "damping": (1e-3, 0.2),
+            "coulomb": (0.02 * e, e),
+            "stiction": (0.02 * e, e),
+            "armature": (9e-6, 3.6e-3),
+            "torque_limit": (0.3 * most, 3 * most),
+            "no_load_speed": (1.0, 30.0),
+            "stribeck_speed": (0.02, 0.5),
+            "load_friction": (0.01, 0.3),
+            "delay": (0.0, 0.08),
+            "lag": (0.0, 0.08),
+            "zero": (-0.3 * e, 0.3 * e),
+            "dead_band": (0.0, 0.3 * e),
+            "backlash": (0.0, 0.3 * e),
+        }
+        return ranges["coulomb"] if name.startswith("friction_level") else ranges.get(name, (0.5, 2.0))
+
+
+@dataclass(frozen=True)
+class Search:
+    """Several starts, then the iteration.
+
+    Args:
+        draws: points that are ranked. refined: of them, that are refined with coarse steps. finished: of those, with
+            the steps asked for.
+        coarse_s: coarse step [s]. seed: of the draws.
+        iteration: of the last refinement.
+    """
+
+    draws: int = 300
+    refined: int = 6
+    finished: int = 2
+    coarse_s: float = 0.005
+    seed: int = 0
+    iteration: GaussNewton = GaussNewton(max_iterations=60, relative_tolerance=1e-7, kink_factor=1e4)
+    coarse: GaussNewton = GaussNewton(max_iterations=25, relative_tolerance=1e-5, kink_factor=1e4)
+
+    def best(
+        self,
+        group: GroupProblem,
+        first: Sequence[Vector] = (),
+        *,
+        label: str = "",
+        progress: ProgressCallback | None = None,
+        stop: Stop | None = None,
+    ) -> tuple[GroupProblem, Minimum[DenseIterate]]:
+        """The best minimum, and the problem with the level of residuals there.
+
+        Args:
+            first: (p,) coordinates that are starts in any case.
+        """
+        rng = np.random.default_rng(self.seed)
+        coarse = replace(group, strands=tuple(each.coarse(self.coarse_s) for each in group.strands))
+        points = [*first, *Ranges.of(group).draw(rng, group.coordinates, self.draws)]
+        dense = coarse.dense()
+        p = group.coordinates.size
+        points = [np.clip(x, dense.lower[:p], dense.upper[:p]) for x in points]
+        costs = []
+        for x in points:
+            r = coarse.residuals(coarse.begin(x))
+            cost = float(r @ r)
+            costs.append(cost if np.isfinite(cost) else np.inf)
+        ranked = [points[k] for k in np.argsort(costs, kind="stable")[: self.refined]]
+        level = coarse.rms(coarse.begin(ranked[0]))
+        coarse, group = replace(coarse, sigma=level), replace(group, sigma=level)
+        found = []
+        for n, x in enumerate(ranked):
+            report(progress, f"{label}: starts", fraction=n / len(ranked))
+            found.append(self.coarse.minimize(coarse.dense().at(coarse.begin(x)), stop=stop))
+            if stop_requested(stop):
+                break
+        found.sort(key=lambda each: each.at.cost)
+        group = replace(group, sigma=coarse.rms(found[0].at.x))
+        last = [
+            self.refine(group, each.at.x, label=label, progress=progress, stop=stop)
+            for each in found[: self.finished]
+        ]
+        best = min(last, key=lambda each: each[1].at.cost)
+        return best
+
+    def refine(
+        self,
+        group: GroupProblem,
+        z: Vector,
+        *,
+        label: str = "",
+        progress: ProgressCallback | None = None,
+        stop: Stop | None = None,
+    ) -> tuple[GroupProblem, Minimum[DenseIterate]]:
+        """From one start, with the steps asked for."""
+        report(progress, f"{label}: refining")
+        found = self.iteration.minimize(group.dense().at(z), stop=stop)
+        return group, found
