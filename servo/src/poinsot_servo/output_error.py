@@ -1,0 +1,415 @@
+"""Actuators by output error: commands in, positions out, open loop, over whole recordings.
+
+1. Every group of joints alone, along the measured posture, from several starts (`search`).
+2. All joints are simulated together; each group again along the simulated posture, from where it was. Once more.
+3. Intervals for coloured residuals, and which combinations the recordings do not determine (`uncertainty`).
+
+Where the recordings do not show the scale of a joint's torques, its stiffness is held where it was found: the scale of
+the other parameters is then that of the stiffness, and their ratios to it are the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import numpy as np
+from scipy import linalg
+
+from poinsot.arrays import Matrix, Vector
+from poinsot.estimate import Certificate, Direction, Estimate, Status
+from poinsot.estimate.fit import Fit, fit_of
+from poinsot.estimate.provenance import Provenance
+from poinsot.estimate.uncertainty import EstimatedParameters, condition_numbers
+from poinsot.solve import Minimum, ProgressCallback, Stop, report, stop_requested
+from poinsot.solve.dense import DenseIterate
+
+from .actuator import Actuator
+from .coordinates import is_scaled
+from .problem import ActuatorProblem, Motion, unit_of
+from .result import Actuators, Ratio
+from .rollout import Rollout
+from .search import GroupProblem, Search, group_problem
+from .uncertainty import coloured_covariance
+
+SCALE_KNOWN = 0.25
+"""The scale of torques is known if the standard deviation of log stiffness is below this: a quarter of its value."""
+
+DETERMINED = 1.0
+"""A parameter is known if its standard deviation is below its value (its range of starts, where it may be zero)."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroupResult:
+    """What was found of one group.
+
+    Args:
+        z: coordinates and starts. covariance, white: (p, p) of the parameters in their units.
+        information: (p, p) whitened normal matrix of the coordinates. scale_known: see `SCALE_KNOWN`.
+        identifiable: (p,) of the parameters.
+    """
+
+    group: GroupProblem
+    z: Vector
+    status: Status
+    iterations: int
+    covariance: Matrix
+    white: Matrix
+    of_ratios: Matrix
+    information: Matrix
+    scale_known: bool
+    identifiable: np.ndarray
+
+    @property
+    def x(self) -> Vector:
+        return self.z[: self.group.coordinates.size]
+
+    @property
+    def natural(self) -> Vector:
+        """(p,) in their units."""
+        return self.group.coordinates.natural(self.x)
+
+    def starts(self, strand: int) -> tuple[float, float]:
+        """Position and velocity where a strand starts."""
+        at = self.group.coordinates.size + 2 * strand
+        return float(self.z[at]), float(self.z[at + 1])
+
+
+@dataclass(frozen=True)
+class OutputError:
+    """The method.
+
+    Args:
+        search: several starts, and the iteration.
+        rounds: how often each group is estimated again along the simulated posture.
+    """
+
+    search: Search = Search()
+    rounds: int = 2
+
+    def solve(
+        self, problem: ActuatorProblem, *, progress: ProgressCallback | None = None, stop: Stop | None = None
+    ) -> Estimate:
+        """The actuators of a robot.
+
+        Args:
+            progress: called before each stage. stop: asked between iterations.
+        """
+        begun = perf_counter()
+        report(progress, "computing loads along the measured posture")
+        motions = problem.motions
+        loads = [problem.measured_loads(motion) for motion in motions]
+        found: list[tuple[GroupProblem, Minimum[DenseIterate]]] = []
+        for n, (name, joints) in enumerate(problem.groups):
+            group = group_problem(problem, joints, motions, loads)
+            report(progress, "several starts", fraction=n / len(problem.groups), detail=name)
+            found.append(
+                self.search.best(group, _first_guess(problem, group), label=name, progress=progress, stop=stop)
+            )
+        searched = perf_counter()
+        for number in range(self.rounds):
+            if stop_requested(stop):
+                break
+            report(progress, "along the simulated posture", iteration=number + 1)
+            actuators = _actuators(problem, found)
+            loads = [
+                problem.simulate(motion, actuators, start=_starts(problem, found, k), tolerance=1e-5)[1]
+                for k, motion in enumerate(motions)
+            ]
+            found = [
+                self._again(problem, joints, motions, loads, before, name, progress, stop)
+                for (name, joints), before in zip(problem.groups, found, strict=True)
+            ]
+        refined = perf_counter()
+        report(progress, "intervals")
+        results = []
+        for group, minimum in found:
+            results.append(_result(self.search, group, minimum, stop))
+        estimate = _estimate(self, problem, motions, results)
+        done = perf_counter()
+        seconds = {"starts": searched - begun, "coupled": refined - searched, "intervals": done - refined}
+        return estimate.updated(seconds=seconds)
+
+    def _again(
+        self,
+        problem: ActuatorProblem,
+        joints: Sequence[str],
+        motions: Sequence[Motion],
+        loads: Sequence[Sequence[object]],
+        before: tuple[GroupProblem, Minimum[DenseIterate]],
+        name: str,
+        progress: ProgressCallback | None,
+        stop: Stop | None,
+    ) -> tuple[GroupProblem, Minimum[DenseIterate]]:
+        group = group_problem(problem, joints, motions, loads)  # type: ignore[arg-type]
+        group = replace(group, sigma=before[0].rms(before[1].at.x), mean=before[0].mean, std=before[0].std)
+        return self.search.refine(group, before[1].at.x, label=name, progress=progress, stop=stop)
+
+
+def _first_guess(problem: ActuatorProblem, group: GroupProblem) -> list[Vector]:
+    """The start that the user gave, where it names every coordinate that has no obvious one."""
+    coordinates = group.coordinates
+    joint = coordinates.joints[0]
+    values = [problem.setting(problem.start, name, owner or joint) for name, owner in coordinates.columns]
+    if all(value is None for value in values):
+        return []
+    middle = coordinates.natural(np.where(np.isfinite(group.std), group.mean, 0.0))
+    theta = np.array([m if value is None else value for m, value in zip(middle, values, strict=True)])
+    return [coordinates.from_natural(theta)]
+
+
+def _actuators(
+    problem: ActuatorProblem, found: Sequence[tuple[GroupProblem, Minimum[DenseIterate]]]
+) -> tuple[Actuator, ...]:
+    by_joint = {}
+    for group, minimum in found:
+        by_joint |= actuators_of(problem, group, minimum.at.x)
+    return tuple(by_joint[joint] for joint in problem.joints)
+
+
+def actuators_of(problem: ActuatorProblem, group: GroupProblem, z: Vector) -> dict[str, Actuator]:
+    """Joint -> actuator of a group at coordinates z."""
+    coordinates, found = group.coordinates, {}
+    theta = coordinates.natural(z[: coordinates.size])
+    for joint in coordinates.joints:
+        own = {
+            name: float(value)
+            for (name, owner), value in zip(coordinates.columns, theta, strict=True)
+            if owner in ("", joint)
+        }
+        levels = tuple(value for name, value in own.items() if name.startswith("friction_level_"))
+        plain = {name: value for name, value in own.items() if not name.startswith("friction_level_")}
+        actuator = problem.held_actuator(joint).updated(plain)
+        found[joint] = replace(actuator, friction_levels=levels) if levels else actuator
+    return found
+
+
+def _starts(
+    problem: ActuatorProblem, found: Sequence[tuple[GroupProblem, Minimum[DenseIterate]]], motion: int
+) -> tuple[Vector, Vector]:
+    """(n,) positions and velocities where a motion's simulation starts."""
+    q, v = np.zeros(len(problem.joints)), np.zeros(len(problem.joints))
+    for group, minimum in found:
+        joints, p = group.coordinates.joints, group.coordinates.size
+        for n, joint in enumerate(joints):
+            at = p + 2 * (motion * len(joints) + n)
+            q[problem.joints.index(joint)], v[problem.joints.index(joint)] = minimum.at.x[at : at + 2]
+    return q, v
+
+
+def _result(
+    search: Search, group: GroupProblem, minimum: Minimum[DenseIterate], stop: Stop | None
+) -> GroupResult:
+    """Intervals of one group; where its scale is unknown, with the stiffness held."""
+    coordinates, z, status, iterations = group.coordinates, minimum.at.x, minimum.status, minimum.iterations
+    group = replace(group, sigma=group.rms(z))
+    p = coordinates.size
+    coloured, white, H = _covariances(group, z)
+    scale_known = True
+    if coordinates.has_scale:
+        k = coordinates.columns.index(("stiffness", ""))
+        scale_known = bool(np.sqrt(coloured[k, k]) < SCALE_KNOWN)
+        if not scale_known:
+            keep = np.arange(group.size) != k
+            coloured, white = (_without(each, keep) for each in _covariances(group, z, keep)[:2])
+    x = z[:p]
+    slope, theta = coordinates.slope(x), coordinates.natural(x)
+    covariance, of_white = slope @ coloured[:p, :p] @ slope.T, slope @ white[:p, :p] @ slope.T
+    std = np.sqrt(np.diag(covariance))
+    size = np.array([_size(group, name, value) for (name, _), value in zip(coordinates.columns, theta, strict=True)])
+    identifiable = (std < DETERMINED * size) & (std > 0)
+    return GroupResult(
+        group, z, status, iterations, covariance, of_white, coloured[:p, :p], H[:p, :p], scale_known, identifiable
+    )
+
+
+def _size(group: GroupProblem, name: str, value: float) -> float:
+    """What a parameter's standard deviation is compared with."""
+    if name in ("zero", "delay", "lag", "dead_band", "backlash"):
+        rate = group.strands[0].steps
+        interval = float(np.median(np.diff(rate.time)))
+        return interval if name in ("delay", "lag") else 10 * float(group.sigma.max())
+    return abs(value)
+
+
+def _covariances(group: GroupProblem, z: Vector, keep: np.ndarray | None = None) -> tuple[Matrix, Matrix, Matrix]:
+    """Of all unknowns (or those that are kept) for coloured and for white residuals, and the normal matrix."""
+    J = group.jacobian(z)
+    r = group.residuals(z)
+    if keep is not None:
+        J = J[:, keep]
+    samples = len(r) - group.size
+    counts = np.cumsum([int(each.mask.sum()) for each in group.strands])
+    # a column on its bound is known only from one side: it stays, its interval is that of the cost's curvature
+    blocks, parts = np.split(J[:samples], counts[:-1]), np.split(r[:samples], counts[:-1])
+    P = J[samples:].T @ J[samples:]
+    scale = np.sqrt(np.maximum(np.diag(J.T @ J), 1e-300))
+    blocks = [each / scale for each in blocks]
+    P = P / np.outer(scale, scale) + 1e-14 * np.eye(len(scale))
+    coloured, white = coloured_covariance(blocks, parts, P)
+    return coloured / np.outer(scale, scale), white / np.outer(scale, scale), J.T @ J
+
+
+def _without(covariance: Matrix, keep: np.ndarray) -> Matrix:
+    """With rows and columns of zeros for what was held."""
+    out = np.zeros((len(keep), len(keep)))
+    out[np.ix_(keep, keep)] = covariance
+    return out
+
+
+def _estimate(
+    method: OutputError, problem: ActuatorProblem, motions: Sequence[Motion], results: Sequence[GroupResult]
+) -> Estimate:
+    actuators_by_joint: dict[str, Actuator] = {}
+    for each in results:
+        actuators_by_joint |= actuators_of(problem, each.group, each.z)
+    actuators = tuple(actuators_by_joint[joint] for joint in problem.joints)
+    found = [(each.group, _At(each.z)) for each in results]
+    starts = [_starts(problem, found, k) for k in range(len(motions))]  # type: ignore[arg-type]
+    simulated = [
+        problem.simulate(motion, actuators, start=start)[0] for motion, start in zip(motions, starts, strict=True)
+    ]
+    held_out = [(motion, problem.simulate(motion, actuators)[0]) for motion in problem.held_out_motions]
+    names, owners, kinds, units = [], [], [], []
+    for each in results:
+        for name, joint in each.group.coordinates.columns:
+            owner = joint or _group_name(problem, each)
+            names.append(f"{owner}.{name}")
+            owners.append(owner)
+            kinds.append(name)
+            units.append(unit_of(name, problem.units[problem.joints.index(each.group.coordinates.joints[0])]))
+    identifiable = np.concatenate([_identifiable(each) for each in results])
+    white = np.sqrt(np.concatenate([np.diag(each.white) for each in results]))
+    covariance = linalg.block_diag(*(each.covariance for each in results))
+    parameters = EstimatedParameters(
+        tuple(names), tuple(units), tuple(owners), tuple(kinds), np.concatenate([each.natural for each in results]),
+        covariance, tuple(names), "coloured", identifiable, white_std=white,
+        coloured_std=np.sqrt(np.diag(covariance)),
+    )  # fmt: skip
+    undetermined = tuple(direction for each in results for direction in _undetermined(problem, each))
+    worst, scaled = max((condition_numbers(each.information) for each in results), key=lambda pair: pair[1])
+    converged = all(each.status.converged for each in results)
+    worst_status = next((each.status for each in results if not each.status.converged), Status.solved)
+    status = worst_status if not converged else (Status.partly if undetermined else Status.solved)
+    rms = {
+        motion.name: {
+            joint: float(np.sqrt(np.nanmean((motion.measured[:, k] - rollouts[k].position) ** 2)))
+            for k, joint in enumerate(problem.joints)
+        }
+        for motion, rollouts in [*zip(motions, simulated, strict=True), *held_out]
+    }
+    extra = Actuators(
+        actuators, problem.hold, problem.step_s,
+        {joint: each.scale_known for each in results for joint in each.group.coordinates.joints},
+        tuple(ratio for each in results for ratio in _ratios(problem, each)), rms,
+        {motion.name: start for motion, start in zip(motions, starts, strict=True)},
+    )  # fmt: skip
+    estimate = Estimate(
+        "actuators", problem.robot.name, parameters, status, worst, sum(int(m.measured.size) for m in motions),
+        _fit(problem, motions, simulated), scaled, max(each.iterations for each in results), undetermined=undetermined,
+        validation=tuple(_fit(problem, [motion], [rollouts]) for motion, rollouts in held_out),
+        certifier=_certifier(results),
+        provenance=Provenance(notes=_notes(problem, results)),
+    )  # fmt: skip
+    return estimate.updated(extra)
+
+
+@dataclass(frozen=True, eq=False)
+class _At:
+    """A point in the place of a minimum."""
+
+    x: Vector
+
+    @property
+    def at(self) -> _At:
+        return self
+
+
+def _group_name(problem: ActuatorProblem, result: GroupResult) -> str:
+    joints = result.group.coordinates.joints
+    return next(name for name, each in problem.groups if each == joints)
+
+
+def _identifiable(result: GroupResult) -> np.ndarray:
+    """(p,) with torques that have no scale as not identifiable."""
+    found = result.identifiable.copy()
+    if not result.scale_known:
+        for i, (name, _) in enumerate(result.group.coordinates.columns):
+            if name == "stiffness" or is_scaled(name):
+                found[i] = False
+    return found
+
+
+def _undetermined(problem: ActuatorProblem, result: GroupResult) -> list[Direction]:
+    owner, columns = _group_name(problem, result), result.group.coordinates.columns
+    found = []
+    if not result.scale_known:
+        torques = [name for name, _ in columns if name == "stiffness" or is_scaled(name)]
+        found.append(Direction(f"common scale of {', '.join(f'{owner}.{name}' for name in torques)}", "unexcited"))
+    for (name, joint), known in zip(columns, result.identifiable, strict=True):
+        if not known and not (name == "stiffness" and not result.scale_known):
+            ratio = " / stiffness" if is_scaled(name) and not result.scale_known else ""
+            found.append(Direction(f"{joint or owner}.{name}{ratio}", "unexcited"))
+    return found
+
+
+def _ratios(problem: ActuatorProblem, result: GroupResult) -> list[Ratio]:
+    coordinates = result.group.coordinates
+    if not coordinates.has_scale:
+        return []
+    owner, std = _group_name(problem, result), np.sqrt(np.diag(result.of_ratios))
+    units = {"N m": "rad", "N m s/rad": "s", "kg m^2": "s^2"}
+    return [
+        Ratio(owner, f"{name} / stiffness", units[unit_of(name, "rad")], float(value), float(s))
+        for (name, _), value, s in zip(coordinates.columns, result.x, std, strict=True)
+        if is_scaled(name)
+    ]
+
+
+def _notes(problem: ActuatorProblem, results: Sequence[GroupResult]) -> tuple[str, ...]:
+    free = [_group_name(problem, each) for each in results if not each.scale_known]
+    if not free:
+        return ()
+    return (
+        f"The recordings do not show the scale of the torques of {', '.join(free)}: their stiffness is held where the "
+        "search ended, and only ratios to it are known (a load of known mass, or more gravity, shows the scale).",
+    )
+
+
+def _fit(
+    problem: ActuatorProblem, motions: Sequence[Motion], simulated: Sequence[Sequence[Rollout]]
+) -> Fit:
+    measured = np.concatenate([motion.measured for motion in motions])
+    predicted = np.concatenate([np.stack([r.position for r in each], axis=1) for each in simulated])
+    counts = [len(motion.steps.time) for motion in motions]
+    return fit_of(
+        np.concatenate([motion.steps.time for motion in motions]),
+        problem.joints,
+        problem.units,
+        measured,
+        predicted,
+        counts=counts,
+        recording=motions[0].name if len(motions) == 1 else "",
+    )
+
+
+def _certifier(results: Sequence[GroupResult]) -> Callable[[Estimate], Certificate]:
+    def certify(estimate: Estimate) -> Certificate:
+        """Gradient of every group's cost at the estimate's values, relative to its terms; bounds."""
+        stationarity, feasible, first = 0.0, True, 0
+        for each in results:
+            group, p = each.group, each.group.coordinates.size
+            theta = estimate.values[first : first + p]
+            first += p
+            z = np.concatenate([group.coordinates.from_natural(theta), each.z[p:]])
+            J, r = group.jacobian(z), group.residuals(z)
+            dense = group.dense()
+            inside = (z > dense.lower) & (z < dense.upper)
+            feasible &= bool((z >= dense.lower).all() and (z <= dense.upper).all())
+            gradient, size = J.T @ r, np.linalg.norm(J, axis=0) * np.linalg.norm(r)
+            relative = np.abs(gradient)[inside] / np.maximum(size[inside], 1e-300)
+            stationarity = max(stationarity, float(relative.max(initial=0.0)))
+        return Certificate(stationarity, feasible, tolerance=1e-2)
+
+    return certify

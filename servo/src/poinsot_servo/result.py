@@ -1,0 +1,94 @@
+"""What an estimate of actuators has beside its parameters: a table of actuators, ratios, and simulated motions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from poinsot.arrays import Vector
+from poinsot.estimate.extras import Extra
+
+from .actuator import PARAMETERS, Actuator
+
+
+@dataclass(frozen=True, eq=False)
+class Ratio:
+    """A parameter over the stiffness of its joint, which positions show where they do not show the scale.
+
+    Args:
+        name: `"coulomb / stiffness"`. unit: [rad], [s], [s^2]. value, std: in it.
+    """
+
+    joint: str
+    name: str
+    unit: str
+    value: float
+    std: float
+
+
+@dataclass(frozen=True, eq=False)
+class Actuators(Extra):
+    """The actuators that were found.
+
+    Args:
+        actuators: of every joint. hold: whether commands are held between samples. step_s: of the simulation [s].
+        scale_known: joint -> whether gravity or a known inertia shows the scale of its torques.
+        ratios: of parameters to the stiffness.
+        rms: joint -> root mean square error of the simulated position [rad], by recording.
+        starts: recording -> (n,) positions and (n,) velocities where its simulation starts.
+    """
+
+    key = "actuators"
+
+    actuators: tuple[Actuator, ...]
+    hold: bool
+    step_s: float
+    scale_known: Mapping[str, bool]
+    ratios: tuple[Ratio, ...]
+    rms: Mapping[str, Mapping[str, float]]
+    starts: Mapping[str, tuple[Vector, Vector]]
+
+    def __getitem__(self, joint: str) -> Actuator:
+        """The actuator of a joint."""
+        return next(each for each in self.actuators if each.name == joint)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "hold": self.hold,
+            "step_s": self.step_s,
+            "joints": [
+                {"joint": each.name, "scale_known": self.scale_known[each.name]}
+                | {name: value if np.isfinite(value) else None for name, value in each.values.items()}
+                | {"friction_positions": each.friction_positions, "friction_levels": each.friction_levels}
+                for each in self.actuators
+            ],
+            "ratios": [
+                {"joint": r.joint, "name": r.name, "unit": r.unit, "value": r.value, "std": r.std} for r in self.ratios
+            ],
+            "rms_mrad": {
+                recording: {joint: 1e3 * value for joint, value in joints.items()}
+                for recording, joints in self.rms.items()
+            },
+            "starts": {
+                recording: {"position": position, "velocity": velocity}
+                for recording, (position, velocity) in self.starts.items()
+            },
+        }
+
+    def as_text(self) -> str:
+        """One line a joint: what a simulator needs."""
+        shown = [name for name in PARAMETERS if any(each.values[name] != _absent(name) for each in self.actuators)]
+        width = max(len(each.name) for each in self.actuators)
+        lines = [f"{'actuator':<{width}}  " + " ".join(f"{name:>15}" for name in shown)]
+        for each in self.actuators:
+            values = " ".join(f"{each.values[name]:>15.5g}" for name in shown)
+            scale = "" if self.scale_known[each.name] else "  (only ratios of torques are known)"
+            lines.append(f"{each.name:<{width}}  {values}{scale}")
+        return "\n".join(lines)
+
+
+def _absent(name: str) -> float:
+    return Actuator("", 1.0).values[name] if name != "stiffness" else np.nan
