@@ -10,9 +10,12 @@ the other parameters is then that of the stiffness, and their ratios to it are t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import linalg
@@ -29,9 +32,11 @@ from .actuator import Actuator
 from .coordinates import is_scaled
 from .problem import ActuatorProblem, Motion, unit_of
 from .result import Actuators, Ratio
-from .rollout import Rollout
+from .rollout import JointLoad, Rollout
 from .search import GroupProblem, Search, group_problem
 from .uncertainty import coloured_covariance
+
+R = TypeVar("R")
 
 SCALE_KNOWN = 0.25
 """The scale of torques is known if the standard deviation of log stiffness is below this: a quarter of its value."""
@@ -100,13 +105,14 @@ class OutputError:
         report(progress, "computing loads along the measured posture")
         motions = problem.motions
         loads = [problem.measured_loads(motion) for motion in motions]
-        found: list[tuple[GroupProblem, Minimum[DenseIterate]]] = []
-        for n, (name, joints) in enumerate(problem.groups):
+
+        def search(name: str, joints: Sequence[str]) -> tuple[GroupProblem, Minimum[DenseIterate]]:
             group = group_problem(problem, joints, motions, loads)
-            report(progress, "several starts", fraction=n / len(problem.groups), detail=name)
-            found.append(
-                self.search.best(group, _first_guess(problem, group), label=name, progress=progress, stop=stop)
+            return self.search.best(
+                group, _first_guess(problem, group), label=name, progress=progress, stop=stop
             )
+
+        found = in_threads(search, problem.groups)
         searched = perf_counter()
         for number in range(self.rounds):
             if stop_requested(stop):
@@ -114,19 +120,22 @@ class OutputError:
             report(progress, "along the simulated posture", iteration=number + 1)
             actuators = _actuators(problem, found)
             loads = [
-                problem.simulate(motion, actuators, start=_starts(problem, found, k), tolerance=1e-5)[1]
+                problem.simulate(
+                    motion, actuators, start=_starts(problem, found, k), loads=loads[k], tolerance=1e-5
+                )[1]
                 for k, motion in enumerate(motions)
             ]
-            found = [
-                self._again(problem, joints, motions, loads, before, name, progress, stop)
-                for (name, joints), before in zip(problem.groups, found, strict=True)
-            ]
+
+            def again(
+                group: tuple[str, Sequence[str]], before: tuple[GroupProblem, Minimum[DenseIterate]]
+            ) -> tuple[GroupProblem, Minimum[DenseIterate]]:
+                return self._again(problem, *group, motions, loads, before, progress, stop)  # noqa: B023
+
+            found = in_threads(again, list(zip(problem.groups, found, strict=True)))
         refined = perf_counter()
         report(progress, "intervals")
-        results = []
-        for group, minimum in found:
-            results.append(_result(self.search, group, minimum, stop))
-        estimate = _estimate(self, problem, motions, results)
+        results = in_threads(_result, found)
+        estimate = _estimate(problem, motions, loads, results)
         done = perf_counter()
         seconds = {"starts": searched - begun, "coupled": refined - searched, "intervals": done - refined}
         return estimate.updated(seconds=seconds)
@@ -134,15 +143,15 @@ class OutputError:
     def _again(
         self,
         problem: ActuatorProblem,
+        name: str,
         joints: Sequence[str],
         motions: Sequence[Motion],
-        loads: Sequence[Sequence[object]],
+        loads: Sequence[Sequence[JointLoad]],
         before: tuple[GroupProblem, Minimum[DenseIterate]],
-        name: str,
         progress: ProgressCallback | None,
         stop: Stop | None,
     ) -> tuple[GroupProblem, Minimum[DenseIterate]]:
-        group = group_problem(problem, joints, motions, loads)  # type: ignore[arg-type]
+        group = group_problem(problem, joints, motions, loads)
         group = replace(group, sigma=before[0].rms(before[1].at.x), mean=before[0].mean, std=before[0].std)
         return self.search.refine(group, before[1].at.x, label=name, progress=progress, stop=stop)
 
@@ -198,9 +207,13 @@ def _starts(
     return q, v
 
 
-def _result(
-    search: Search, group: GroupProblem, minimum: Minimum[DenseIterate], stop: Stop | None
-) -> GroupResult:
+def in_threads(function: Callable[..., R], arguments: Sequence[Sequence[Any]]) -> list[R]:
+    """The function of every tuple of arguments, on all cores; rollouts do not hold Python's lock."""
+    with ThreadPoolExecutor(min(len(arguments), os.cpu_count() or 1)) as pool:
+        return list(pool.map(lambda each: function(*each), arguments))
+
+
+def _result(group: GroupProblem, minimum: Minimum[DenseIterate]) -> GroupResult:
     """Intervals of one group; where its scale is unknown, with the stiffness held."""
     coordinates, z, status, iterations = group.coordinates, minimum.at.x, minimum.status, minimum.iterations
     group = replace(group, sigma=group.rms(z))
@@ -259,7 +272,10 @@ def _without(covariance: Matrix, keep: np.ndarray) -> Matrix:
 
 
 def _estimate(
-    method: OutputError, problem: ActuatorProblem, motions: Sequence[Motion], results: Sequence[GroupResult]
+    problem: ActuatorProblem,
+    motions: Sequence[Motion],
+    loads: Sequence[Sequence[JointLoad]],
+    results: Sequence[GroupResult],
 ) -> Estimate:
     actuators_by_joint: dict[str, Actuator] = {}
     for each in results:
@@ -268,7 +284,8 @@ def _estimate(
     found = [(each.group, _At(each.z)) for each in results]
     starts = [_starts(problem, found, k) for k in range(len(motions))]  # type: ignore[arg-type]
     simulated = [
-        problem.simulate(motion, actuators, start=start)[0] for motion, start in zip(motions, starts, strict=True)
+        problem.simulate(motion, actuators, start=start, loads=each)[0]
+        for motion, start, each in zip(motions, starts, loads, strict=True)
     ]
     held_out = [(motion, problem.simulate(motion, actuators)[0]) for motion in problem.held_out_motions]
     names, owners, kinds, units = [], [], [], []

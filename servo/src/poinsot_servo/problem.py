@@ -6,7 +6,8 @@ along which each is simulated again: where this no longer changes anything, the 
     M(q_k) (v_{k+1} - v_k) / h + b(q_k, v_k) = tau_k        for all joints at once
 
 which one semi-implicit step of the whole mechanism solves too. Rotors behind gears are large against what couples the
-joints, so a few rounds are enough.
+joints, so a few rounds are enough. Loads are computed for blocks of at most `BLOCK_S`, at the mean motion of each (so
+that impulses are kept), and are linear between the middles of blocks.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from poinsot import PoinsotError, Recording
-from poinsot.arrays import JointSamples, Vector
+from poinsot.arrays import JointSamples, Times, Vector
 from poinsot.exceptions import listing, nearest
 from poinsot.models.articulated import Articulated
 from poinsot.parameters import Normal
@@ -31,6 +32,9 @@ OPEN: tuple[str, ...] = (
     "stiffness", "derivative_gain", "damping", "coulomb", "armature", "torque_limit", "delay", "zero",
 )  # fmt: skip
 """What is estimated unless the caller says otherwise."""
+
+BLOCK_S = 0.01
+"""Longest block for which a load is computed [s]."""
 
 COMMAND, POSITION = "position_command", "position"
 
@@ -47,8 +51,9 @@ class Motion:
         name: of the recording. steps: of the simulation.
         command: (T, n) of the joints with an actuator, in their order [rad].
         measured: (T, n) NaN where nothing was measured [rad].
-        q, v, a: (K, m) all joints of the robot at the beginning of every step, smoothed. slopes: (K, m) of gravity
-            there, each by the joint's own position [N m/rad].
+        middles, edges: (B,) of the blocks of loads, and (B + 1,) between them [s].
+        q, v, a: (B, m) all joints of the robot at the middles, smoothed. slopes: (B, m) of gravity there, each by the
+            joint's own position [N m/rad].
         start_velocity: (n,) smoothed [rad/s].
     """
 
@@ -56,6 +61,8 @@ class Motion:
     steps: Steps
     command: JointSamples
     measured: JointSamples
+    middles: Times
+    edges: Times
     q: JointSamples
     v: JointSamples
     a: JointSamples
@@ -234,24 +241,35 @@ class ActuatorProblem:
         command = np.stack([_filled(recording, f"{COMMAND}.{joint}") for joint in self.joints], axis=1)
         cutoff = self.cutoff_hz or min(10.0, recording.rate_hz / 8)
         smooth = smoothed(recording.time, positions, cutoff)
-        q, v, a = (interpolated(recording.time, each, steps.times) for each in smooth)
-        slopes = interpolated(recording.time, self.mechanics.gravity_slopes(smooth[0]), steps.times)
-        return Motion(name, steps, command, measured, q, v, a, slopes, smooth[1][0, self.places])
+        edges = np.append(Steps.of(recording.time, BLOCK_S).times, recording.time[-1])
+        middles = 0.5 * (edges[1:] + edges[:-1])
+        q, v, a = (interpolated(recording.time, each, middles) for each in smooth)
+        slopes = self.mechanics.gravity_slopes(q)
+        return Motion(name, steps, command, measured, middles, edges, q, v, a, slopes, smooth[1][0, self.places])
 
     def measured_loads(self, motion: Motion) -> tuple[JointLoad, ...]:
         """(n,) loads of `joints` along the smoothed measured motion."""
-        loads = self.mechanics.loads(motion.q, motion.v, motion.a, motion.slopes)
-        return tuple(loads[k] for k in self.places)
+        return self._loads(motion, motion.q, motion.v, motion.a)
 
     def simulated_loads(self, motion: Motion, rollouts: Sequence[Rollout]) -> tuple[JointLoad, ...]:
         """(n,) loads along a simulated motion, (n,) rollouts; joints without an actuator move as measured."""
-        h = motion.steps.lengths
+        times, edges = np.append(motion.steps.times, motion.steps.time[-1]), motion.edges
+        lengths = np.diff(edges)
         q, v, a = motion.q.copy(), motion.v.copy(), motion.a.copy()
         for k, rollout in zip(self.places, rollouts, strict=True):
-            q[:, k], v[:, k] = rollout.fine_position[:-1], rollout.fine_velocity[:-1]
-            a[:, k] = np.diff(rollout.fine_velocity) / h
-        loads = self.mechanics.loads(q, v, a, motion.slopes)
-        return tuple(loads[k] for k in self.places)
+            position = np.interp(edges, times, rollout.fine_position)
+            q[:, k] = 0.5 * (position[1:] + position[:-1])
+            v[:, k] = np.diff(position) / lengths
+            a[:, k] = np.diff(np.interp(edges, times, rollout.fine_velocity)) / lengths
+        return self._loads(motion, q, v, a)
+
+    def _loads(self, motion: Motion, q: JointSamples, v: JointSamples, a: JointSamples) -> tuple[JointLoad, ...]:
+        loads, at = self.mechanics.loads(q, v, a, motion.slopes), motion.steps.times
+        of_joints = (loads[k] for k in self.places)
+        return tuple(
+            JointLoad(*(np.interp(at, motion.middles, x) for x in (l.inertia, l.load, l.slope, l.posture)))
+            for l in of_joints
+        )
 
     def simulate(
         self,
@@ -259,18 +277,21 @@ class ActuatorProblem:
         actuators: Sequence[Actuator],
         *,
         start: tuple[Vector, Vector] | None = None,
+        loads: Sequence[JointLoad] | None = None,
         rounds: int = 30,
-        tolerance: float = 1e-7,
+        tolerance: float = 1e-6,
     ) -> tuple[tuple[Rollout, ...], tuple[JointLoad, ...], bool]:
         """All joints together, open loop: rollouts, the loads along which they were made, whether they settled.
 
         Args:
             actuators: (n,) of `joints`. start: (n,) positions and velocities; None: as measured.
+            loads: (n,) with which to begin; None: those of the measured motion.
             rounds: at most. tolerance: largest change of a position in the last round [rad].
         """
         q0, v0 = (motion.start_position, motion.start_velocity) if start is None else start
-        loads = self.measured_loads(motion)
-        before, rollouts = motion.q[:, self.places], ()
+        loads = self.measured_loads(motion) if loads is None else tuple(loads)
+        before: JointSamples | float = np.inf
+        rollouts: tuple[Rollout, ...] = ()
         for _ in range(max(rounds, 1)):
             rollouts = tuple(
                 roll_out(

@@ -145,7 +145,7 @@ def roll_out(
     return Rollout(position, sensitivities, fine_q, fine_v, torque, saturated / K, stuck / K)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _seek(time, s, j):
     """The last sample at or before s, from j on; -1 before the first."""
     while j + 1 < len(time) and time[j + 1] <= s:
@@ -153,7 +153,7 @@ def _seek(time, s, j):
     return j
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _command(time, command, integral, hold, s, j):
     """The command at s, and its integral up to there."""
     if j < 0:
@@ -165,12 +165,12 @@ def _command(time, command, integral, hold, s, j):
     return command[j] + rate * ds, integral[j] + ds * command[j] + 0.5 * rate * ds * ds
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _soft(x, c):
     return x - c if x > c else (x + c if x < -c else 0.0)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _roll(
     theta, knots, slots, time, counts, command, hold, inertia, load, slope, posture, position, sensitivities, fine_q, fine_v,
     torque,

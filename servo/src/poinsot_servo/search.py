@@ -32,6 +32,13 @@ from .rollout import START_Q, START_V, JointLoad, Rollout, Steps, parameter_vect
 SCALE_PRIOR = np.log(10.0)
 """Standard deviation of log stiffness about the middle of its range before the data: a factor of ten."""
 
+SETTLED = 1e-2
+"""Part of the cost by which a perturbed restart must lower it to count."""
+
+MAX_HOPS = 60
+HOP = 10.0
+"""Length of a perturbation in standard deviations for white residuals."""
+
 START_POSITION_STD, START_VELOCITY_STD = 3.0, 0.3
 """Of a start: times the level of the residuals [rad], and times the largest speed."""
 
@@ -291,6 +298,8 @@ class Search:
     Args:
         draws: points that are ranked. refined: of them, that are refined with coarse steps. finished: of those, with
             the steps asked for.
+        hops: perturbed restarts in a row that must fail to lower the cost by more than `SETTLED` before the search ends.
+            Dry friction makes many small minima close to each other.
         coarse_s: coarse step [s]. seed: of the draws.
         iteration: of the last refinement.
     """
@@ -298,6 +307,7 @@ class Search:
     draws: int = 300
     refined: int = 6
     finished: int = 2
+    hops: int = 8
     coarse_s: float = 0.005
     seed: int = 0
     iteration: GaussNewton = GaussNewton(max_iterations=60, relative_tolerance=1e-7, kink_factor=1e4)
@@ -338,13 +348,44 @@ class Search:
             if stop_requested(stop):
                 break
         found.sort(key=lambda each: each.at.cost)
-        group = replace(group, sigma=coarse.rms(found[0].at.x))
+        found = [self.hop(coarse, each, rng, label, progress, stop) for each in found[: self.finished]]
+        group = replace(group, sigma=coarse.rms(min(found, key=lambda each: each.at.cost).at.x))
         last = [
             self.refine(group, each.at.x, label=label, progress=progress, stop=stop)
-            for each in found[: self.finished]
+            for each in found
         ]
         best = min(last, key=lambda each: each[1].at.cost)
         return best
+
+    def hop(
+        self,
+        group: GroupProblem,
+        found: Minimum[DenseIterate],
+        rng: np.random.Generator,
+        label: str,
+        progress: ProgressCallback | None,
+        stop: Stop | None,
+    ) -> Minimum[DenseIterate]:
+        """Perturbed restarts until `hops` in a row do not help."""
+        dense, failures = group.dense(), 0
+        p = group.coordinates.size
+        for n in range(MAX_HOPS):
+            if failures >= self.hops or stop_requested(stop):
+                break
+            report(progress, f"{label}: perturbed restarts", iteration=n, cost=found.at.cost)
+            z = found.at.x.copy()
+            # as far as residuals that are correlated over many samples leave the parameters open
+            H = found.at.normal[0][:p, :p]
+            scale = np.sqrt(np.maximum(np.diag(H), 1e-12 * found.at.cost))
+            values, vectors = np.linalg.eigh(H / np.outer(scale, scale))
+            widths = HOP / np.sqrt(np.maximum(values, 1e-4))
+            z[:p] += vectors @ (widths * rng.standard_normal(p)) / scale
+            trial = self.coarse.minimize(dense.at(z), stop=stop)
+            better = trial.at.cost < (1 - SETTLED) * found.at.cost
+            failures = 0 if better else failures + 1
+            if trial.at.cost < found.at.cost:
+                found = trial
+        return found
 
     def refine(
         self,
