@@ -42,7 +42,8 @@ from .grasped import GraspedObject, ObjectErrors, animated, object_errors
 from .guesses import measured_guess
 from .plants import ModelNoise, fly_in_mujoco
 from .sensor_defects import IDEAL, USUAL, Defects
-from .systems import FEET, Flown, System, described_robot, encoders, imu, sines, stance
+from ..described import described_robot
+from .systems import FEET, Flown, System, encoders, imu, sines, stance
 
 HAND, TIP = "j2s6s200_link_6", "j2s6s200_end_effector"
 """The body that holds the object, and the frame of the grasp."""
