@@ -33,13 +33,16 @@ from .coordinates import is_scaled
 from .problem import ActuatorProblem, Motion, unit_of
 from .result import Actuators, Ratio
 from .rollout import JointLoad, Rollout
-from .search import GroupProblem, Search, group_problem
+from .search import SETTLED, GroupProblem, Search, group_problem
 from .uncertainty import coloured_covariance
 
 R = TypeVar("R")
 
 SCALE_KNOWN = 0.25
 """The scale of torques is known if the standard deviation of log stiffness is below this: a quarter of its value."""
+
+UNKNOWN = 1e6
+"""Standard deviation of a coordinate that no sample shows."""
 
 DETERMINED = 1.0
 """A parameter is known if its standard deviation is below its value (its range of starts, where it may be zero)."""
@@ -52,7 +55,7 @@ class GroupResult:
     Args:
         z: coordinates and starts. covariance, white: (p, p) of the parameters in their units.
         information: (p, p) whitened normal matrix of the coordinates. scale_known: see `SCALE_KNOWN`.
-        identifiable: (p,) of the parameters.
+        identifiable: (p,) of the parameters. unlimited: whether the torque never reaches its limit.
     """
 
     group: GroupProblem
@@ -65,6 +68,7 @@ class GroupResult:
     information: Matrix
     scale_known: bool
     identifiable: np.ndarray
+    unlimited: bool
 
     @property
     def x(self) -> Vector:
@@ -218,6 +222,10 @@ def _result(group: GroupProblem, minimum: Minimum[DenseIterate]) -> GroupResult:
     coordinates, z, status, iterations = group.coordinates, minimum.at.x, minimum.status, minimum.iterations
     group = replace(group, sigma=group.rms(z))
     p = coordinates.size
+    # at a kink no step of the linearization lowers the cost, and the minimum is told by trying
+    if status in (Status.stalled, Status.step_limit) and group.largest_decrease(z) < SETTLED:
+        status = Status.solved
+    unlimited = all(each.saturated == 0 for each in group.rollouts(z))
     coloured, white, H = _covariances(group, z)
     scale_known = True
     if coordinates.has_scale:
@@ -232,9 +240,12 @@ def _result(group: GroupProblem, minimum: Minimum[DenseIterate]) -> GroupResult:
     std = np.sqrt(np.diag(covariance))
     size = np.array([_size(group, name, value) for (name, _), value in zip(coordinates.columns, theta, strict=True)])
     identifiable = (std < DETERMINED * size) & (std > 0)
+    if unlimited:
+        identifiable &= np.array([name != "torque_limit" for name, _ in coordinates.columns])
     return GroupResult(
-        group, z, status, iterations, covariance, of_white, coloured[:p, :p], H[:p, :p], scale_known, identifiable
-    )
+        group, z, status, iterations, covariance, of_white, coloured[:p, :p], H[:p, :p], scale_known, identifiable,
+        unlimited,
+    )  # fmt: skip
 
 
 def _size(group: GroupProblem, name: str, value: float) -> float:
@@ -254,14 +265,19 @@ def _covariances(group: GroupProblem, z: Vector, keep: np.ndarray | None = None)
         J = J[:, keep]
     samples = len(r) - group.size
     counts = np.cumsum([int(each.mask.sum()) for each in group.strands])
-    # a column on its bound is known only from one side: it stays, its interval is that of the cost's curvature
-    blocks, parts = np.split(J[:samples], counts[:-1]), np.split(r[:samples], counts[:-1])
-    P = J[samples:].T @ J[samples:]
-    scale = np.sqrt(np.maximum(np.diag(J.T @ J), 1e-300))
-    blocks = [each / scale for each in blocks]
-    P = P / np.outer(scale, scale) + 1e-14 * np.eye(len(scale))
-    coloured, white = coloured_covariance(blocks, parts, P)
-    return coloured / np.outer(scale, scale), white / np.outer(scale, scale), J.T @ J
+    H = J.T @ J
+    # without any effect on the samples: known to no accuracy
+    seen = np.diag(H) > 1e-16 * np.diag(H).max()
+    scale = np.sqrt(np.diag(H)[seen])
+    blocks = [each / scale for each in np.split(J[:samples, seen], counts[:-1])]
+    priors = J[samples:, seen] / scale
+    parts = np.split(r[:samples], counts[:-1])
+    found = []
+    for each in coloured_covariance(blocks, parts, priors.T @ priors + 1e-14 * np.eye(len(scale))):
+        whole = np.diag(np.where(seen, 0.0, UNKNOWN**2))
+        whole[np.ix_(seen, seen)] = each / np.outer(scale, scale)
+        found.append(whole)
+    return found[0], found[1], H
 
 
 def _without(covariance: Matrix, keep: np.ndarray) -> Matrix:
@@ -279,7 +295,9 @@ def _estimate(
 ) -> Estimate:
     actuators_by_joint: dict[str, Actuator] = {}
     for each in results:
-        actuators_by_joint |= actuators_of(problem, each.group, each.z)
+        own = actuators_of(problem, each.group, each.z)
+        limit = {"torque_limit": np.inf} if each.unlimited and "torque_limit" in each.group.coordinates.open else {}
+        actuators_by_joint |= {joint: actuator.updated(limit) for joint, actuator in own.items()}
     actuators = tuple(actuators_by_joint[joint] for joint in problem.joints)
     found = [(each.group, _At(each.z)) for each in results]
     starts = [_starts(problem, found, k) for k in range(len(motions))]  # type: ignore[arg-type]
@@ -367,7 +385,8 @@ def _undetermined(problem: ActuatorProblem, result: GroupResult) -> list[Directi
     for (name, joint), known in zip(columns, result.identifiable, strict=True):
         if not known and not (name == "stiffness" and not result.scale_known):
             ratio = " / stiffness" if is_scaled(name) and not result.scale_known else ""
-            found.append(Direction(f"{joint or owner}.{name}{ratio}", "unexcited"))
+            never = " (never reached)" if name == "torque_limit" and result.unlimited else ""
+            found.append(Direction(f"{joint or owner}.{name}{ratio}{never}", "unexcited"))
     return found
 
 
@@ -413,20 +432,19 @@ def _fit(
 
 def _certifier(results: Sequence[GroupResult]) -> Callable[[Estimate], Certificate]:
     def certify(estimate: Estimate) -> Certificate:
-        """Gradient of every group's cost at the estimate's values, relative to its terms; bounds."""
+        """Largest part of a group's cost that a change of one parameter takes away, at the estimate's values; bounds.
+
+        Dry friction makes kinks, where the gradient of the least cost is not zero.
+        """
         stationarity, feasible, first = 0.0, True, 0
         for each in results:
             group, p = each.group, each.group.coordinates.size
             theta = estimate.values[first : first + p]
             first += p
             z = np.concatenate([group.coordinates.from_natural(theta), each.z[p:]])
-            J, r = group.jacobian(z), group.residuals(z)
             dense = group.dense()
-            inside = (z > dense.lower) & (z < dense.upper)
             feasible &= bool((z >= dense.lower).all() and (z <= dense.upper).all())
-            gradient, size = J.T @ r, np.linalg.norm(J, axis=0) * np.linalg.norm(r)
-            relative = np.abs(gradient)[inside] / np.maximum(size[inside], 1e-300)
-            stationarity = max(stationarity, float(relative.max(initial=0.0)))
-        return Certificate(stationarity, feasible, tolerance=1e-2)
+            stationarity = max(stationarity, group.largest_decrease(z))
+        return Certificate(stationarity, feasible, tolerance=SETTLED)
 
     return certify

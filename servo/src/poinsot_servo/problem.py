@@ -3,9 +3,9 @@
 Each joint is simulated alone along its load (`rollout`, `mechanics`). Simulated motions of all joints give new loads,
 along which each is simulated again: where this no longer changes anything, the motion is that of the coupled mechanism,
 
-    M(q_k) (v_{k+1} - v_k) / h + b(q_k, v_k) = tau_k        for all joints at once
+    M(q) v' + b(q, v) = tau        for all joints at once
 
-which one semi-implicit step of the whole mechanism solves too. Rotors behind gears are large against what couples the
+Rotors behind gears are large against what couples the
 joints, so a few rounds are enough. Loads are computed for blocks of at most `BLOCK_S`, at the mean motion of each (so
 that impulses are kept), and are linear between the middles of blocks.
 """
@@ -264,7 +264,7 @@ class ActuatorProblem:
         return self._loads(motion, q, v, a)
 
     def _loads(self, motion: Motion, q: JointSamples, v: JointSamples, a: JointSamples) -> tuple[JointLoad, ...]:
-        loads, at = self.mechanics.loads(q, v, a, motion.slopes), motion.steps.times
+        loads, at = self.mechanics.loads(q, v, a, motion.slopes), motion.steps.middles
         of_joints = (loads[k] for k in self.places)
         return tuple(
             JointLoad(*(np.interp(at, motion.middles, x) for x in (l.inertia, l.load, l.slope, l.posture)))

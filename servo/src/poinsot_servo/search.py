@@ -29,13 +29,13 @@ from .coordinates import Coordinates, bounds, is_scaled
 from .problem import ActuatorProblem, Motion
 from .rollout import START_Q, START_V, JointLoad, Rollout, Steps, parameter_vector, roll_out
 
-SCALE_PRIOR = np.log(10.0)
-"""Standard deviation of log stiffness about the middle of its range before the data: a factor of ten."""
+SCALE_PRIOR = np.log(5.0)
+"""Standard deviation of log stiffness about the middle of its range before the data: a factor of five."""
 
 SETTLED = 1e-2
 """Part of the cost by which a perturbed restart must lower it to count."""
 
-MAX_HOPS = 60
+MAX_HOPS = 24
 HOP = 10.0
 """Length of a perturbation in standard deviations for white residuals."""
 
@@ -70,7 +70,7 @@ class Strand:
     def coarse(self, longest: float) -> Strand:
         """With longer steps."""
         steps = Steps.of(self.steps.time, longest)
-        at, times, load = steps.times, self.steps.times, self.load
+        at, times, load = steps.middles, self.steps.middles, self.load
         each = (np.interp(at, times, x) for x in (load.inertia, load.load, load.slope, load.posture))
         return replace(self, steps=steps, load=JointLoad(*each))
 
@@ -165,6 +165,24 @@ class GroupProblem:
             curvature_floor=lambda _, cost: 1e-9 * cost,
         )
 
+    def largest_decrease(self, z: Vector, length: float = 0.5) -> float:
+        """Largest part of the cost that a change of one coordinate to either side takes away.
+
+        Args:
+            length: of the changes, in standard deviations for white residuals.
+        """
+        dense = self.dense()
+        at = dense.at(z)
+        H, p = at.normal[0], self.coordinates.size
+        steps = length / np.sqrt(np.maximum(np.diag(H)[:p], 1e-12)) * np.sqrt(2 * at.cost / len(at.r))
+        largest = 0.0
+        for k in range(p):
+            for side in (-1.0, 1.0):
+                other = z.copy()
+                other[k] += side * steps[k]
+                largest = max(largest, 1 - dense.at(other).cost / at.cost)
+        return largest
+
     def rms(self, z: Vector) -> Vector:
         """(S,) root mean square error of each strand [rad], at least `LEAST_LEVEL` of that of all.
 
@@ -247,7 +265,7 @@ class Ranges:
         errors, torques = [], []
         for strand in group.strands:
             errors.append((strand.command - strand.measured)[strand.mask])
-            own = np.gradient(np.gradient(strand.load.posture, strand.steps.times), strand.steps.times)
+            own = np.gradient(np.gradient(strand.load.posture, strand.steps.middles), strand.steps.middles)
             torques.append(strand.load.load + strand.load.inertia * own)
         error, torque = np.concatenate(errors), np.concatenate(torques)
         rms = max(float(np.sqrt(np.mean(error**2))), 1e-5)
@@ -315,7 +333,7 @@ class Search:
     draws: int = 300
     refined: int = 6
     finished: int = 2
-    hops: int = 8
+    hops: int = 4
     coarse_s: float = 0.005
     seed: int = 0
     iteration: GaussNewton = GaussNewton(max_iterations=60, relative_tolerance=1e-7, kink_factor=1e4)

@@ -1,0 +1,83 @@
+"""`[method] name = "actuators"`: actuators of a [robot] that takes position commands.
+
+Recordings have `position_command` and `position` of every joint with an actuator; other joints a `position`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from poinsot.project.methods.motion import MotionSettings, prepared
+from poinsot.project.settings.fields import Positive
+from poinsot.stopwatch import Stopwatch
+
+from .problem import OPEN
+
+if TYPE_CHECKING:
+    from poinsot.project.job import Job
+    from poinsot.project.settings import Settings
+    from poinsot.recording import Recording
+
+    from .output_error import OutputError
+    from .problem import ActuatorProblem
+
+
+class ActuatorSettings(MotionSettings):
+    """`poinsot_servo.OutputError`: gains, delay, friction and armature of joints that follow position commands.
+
+    `estimate`: parameters of every joint that are estimated. [held] and [priors] take `"stiffness"` of all joints, or
+    `"stiffness.elbow"` of one; so does `start`. `share`: name -> joints with one set of parameters.
+    `friction_positions`: positions between which the dry friction of a joint is linear [rad]. `command`: whether one is
+    held until the next. `step_s`: longest step of the simulation. `draws`, `hops`, `seed`: of the search.
+    """
+
+    sections: ClassVar[tuple[str, ...]] = ("motion",)
+
+    name: Literal["actuators"]
+    estimate: list[str] = list(OPEN)
+    start: dict[str, float] = {}
+    share: dict[str, list[str]] = {}
+    friction_positions: dict[str, list[float]] = {}
+    command: Literal["held", "linear"] = "held"
+    step_s: Positive = 0.002
+    cutoff_hz: Positive | None = None
+    draws: int = Field(300, ge=1)
+    hops: int = Field(4, ge=0)
+    seed: int = Field(0, ge=0)
+
+    def problem(self, job: Job, watch: Stopwatch) -> ActuatorProblem:
+        from poinsot.parameters import Normal
+
+        from .problem import ActuatorProblem
+
+        settings = job.settings
+        job.say("reading the robot")
+        robot = job.project.robot(job.data_dir)
+        watch.lap("robot")
+        job.say("reading the recordings")
+        used: dict[str, dict[str, Recording]] = {"identification": {}, "validation": {}}
+        for run in job.project.runs(robot, job.data_dir):
+            used[run.role][run.name] = prepared(settings, run)
+        watch.lap("read")
+        return ActuatorProblem(
+            robot,
+            used["identification"],
+            open=tuple(self.estimate),
+            held=settings.held,
+            start=self.start,
+            priors={name: prior.build_as(Normal) for name, prior in settings.priors.items()},
+            friction_positions=self.friction_positions,
+            share=self.share,
+            hold=self.command == "held",
+            step_s=self.step_s,
+            cutoff_hz=self.cutoff_hz,
+            held_out=used["validation"],
+        )
+
+    def solver(self, settings: Settings, problem: Any) -> OutputError:
+        from .output_error import OutputError
+        from .search import Search
+
+        return OutputError(Search(draws=self.draws, hops=self.hops, seed=self.seed))
