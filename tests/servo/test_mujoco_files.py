@@ -117,16 +117,17 @@ def test_the_file_has_the_robots_inertia(tmp_path):
         {"lag": 0.02},
         {"backlash": 0.04},
         {"dead_band": 0.03},
-        {"no_load_speed": 3.0},
+        {"no_load_speed": 3.0, "torque_limit": 1.2, "derivative_gain": 0.0},
         {"stiction": 0.1, "stribeck_speed": 0.3},
         {"load_friction": 0.15},
         {"friction_positions": (-0.6, 0.0, 0.5), "friction_levels": (0.3, 0.0, 0.2)},
-        {"velocity_gain": 0.3, "torque_limit": 0.6},
+        {"velocity_gain": 0.3, "torque_limit": 0.6, "derivative_gain": 0.0},
     ],
     ids=lambda change: ",".join(change) or "plain",
 )
 def test_mujoco_moves_the_file_as_the_exact_simulation_of_a_joint(tmp_path, change, hold):
-    # both simulations have errors of the order of h; from 1 ms to 0.25 ms their difference must shrink
+    # MuJoCo's error is of the order of h; from 1 ms to 0.25 ms the difference must shrink. A step of the command gives
+    # an impulse through the derivative gain; cut at a torque limit, it would depend on h, so these are tested apart.
     actuator, motion = replace(SERVO, **change), motion_of()
     robot = robot_of(tmp_path, PENDULUM)
 
@@ -157,14 +158,16 @@ def test_dry_friction_holds_a_servo_under_gravity(tmp_path):
     assert abs(q[-1] - q[50]) < 1e-4
 
 
-def test_a_shaped_command_has_the_mean_of_each_step():
+def test_a_shaped_command_is_between_its_means_over_steps():
     time = np.array([0.0, 0.1, 0.2, 0.3])
     command = np.array([0.0, 1.0, -1.0, 0.5])
-    w, rate = shaped_command(Actuator("a", 1.0, delay=0.05), time, command, 0.1, 4)
-    np.testing.assert_allclose(w, [0.0, 0.5, 0.0, -0.25], atol=1e-12)
-    np.testing.assert_allclose(rate, np.diff(w, prepend=0.0) / 0.1)
-    w, _ = shaped_command(Actuator("a", 1.0), time, command, 0.1, 4, hold=False)
-    np.testing.assert_allclose(w, [0.5, 0.0, -0.25, 0.5], atol=1e-12)
+    means = np.array([0.0, 0.0, 0.5, 0.0, -0.25])
+    r, rate = shaped_command(Actuator("a", 1.0, delay=0.05), time, command, 0.1, 4)
+    np.testing.assert_allclose(r, 0.5 * (means[1:] + means[:-1]), atol=1e-12)
+    np.testing.assert_allclose(rate, np.diff(means) / 0.1, atol=1e-12)
+    means = np.array([0.0, 0.5, 0.0, -0.25, 0.5])
+    r, _ = shaped_command(Actuator("a", 1.0), time, command, 0.1, 4, hold=False)
+    np.testing.assert_allclose(r, 0.5 * (means[1:] + means[:-1]), atol=1e-12)
 
 
 def test_bad_files_and_names_are_refused(tmp_path):

@@ -1,13 +1,14 @@
 """Choose the recordings to fit: those from which the others can be predicted best.
 
 With S_r the sensitivities of a recording's positions to a joint's parameters, at parameters in the middle of what is
-likely, and errors of size sigma that last a second,
+likely, and errors of the model of size sigma_r that last a second,
 
-    H_r = S_r^T S_r / (sigma^2 rate),      C = (P + sum of H_r over the chosen)^-1,      e_s^2 = mean of diag(S_s C S_s^T)
+    H_r = S_r^T S_r / (sigma_r^2 rate),    C = (P + sum of H_r over the chosen)^-1,    e_s^2 = mean of diag(S_s C S_s^T)
 
-is the variance of the prediction of another recording s. The recordings are chosen that give the least mean of e_s / sigma
-over recordings and joints (I-optimality). Positions are used for the loads of the mechanism only: what was fitted badly
-or well has no influence.
+is the variance of the prediction of another recording s. The recordings are chosen that give the least mean of
+e_s / sigma_s over recordings and joints (I-optimality). A model of an actuator leaves a part of what the actuator does, so
+sigma_r is a tenth of the error of "position = command" in the recording, and a jerky recording counts less. What was
+fitted well or badly has no influence.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from poinsot.arrays import Matrix
 from poinsot.exceptions import InvalidMethod
 
 from .problem import ActuatorProblem
-from .search import GroupProblem, Ranges, group_problem
+from .search import LEAST_LEVEL, GroupProblem, Ranges, group_problem
 
 ERROR_SHARE = 0.1
-"""sigma, in parts of the rms of "position = command": what a model of an actuator usually leaves."""
+"""sigma_r, in parts of the rms of "position = command": what a model of an actuator usually leaves."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Choice:
 
     Args:
         names: of the recordings.
-        expected_error: mean of e_s / sigma over the other recordings and the joints.
+        expected_error: mean of e_s / sigma_s over the other recordings and the joints.
         typical_error: the same for the median of all choices.
         shows: recording -> parameters that it determines better than the others that were chosen.
     """
@@ -58,7 +59,7 @@ class Information:
 
     Args:
         names: (R,) of the recordings. parameters: of each group.
-        moments: (G)(R, p, p) mean squares of sensitivities in units of sigma.
+        moments: (G)(R, p, p) mean squares of sensitivities in units of sigma_r.
         seconds: (R,) lengths of the recordings. prior: (G)(p, p) P.
     """
 
@@ -78,8 +79,7 @@ class Information:
             group = group_problem(problem, joints, motions, loads)
             ranges = Ranges.of(group)
             x, spread = _middle(group, ranges)
-            S = _moments(group, x, len(joints))
-            moments.append(S / (ERROR_SHARE * ranges.error) ** 2)
+            moments.append(_moments(group, x, len(joints)))
             priors.append(np.diag(1.0 / spread**2))
             parameters.append(tuple(name for name, _ in group.coordinates.columns))
         seconds = np.array([motion.steps.time[-1] - motion.steps.time[0] for motion in motions])
@@ -104,7 +104,10 @@ class Information:
         errors = {chosen: self._error(chosen, at) for chosen in combinations(at, count)}
         best = min(errors, key=lambda chosen: errors[chosen])
         return Choice(
-            tuple(self.names[r] for r in best), errors[best], float(np.median(list(errors.values()))), self._shows(best)
+            tuple(self.names[r] for r in best),
+            errors[best],
+            float(np.median(list(errors.values()))),
+            self._shows(best),
         )
 
     def _error(self, chosen: tuple[int, ...], among: Sequence[int]) -> float:
@@ -145,12 +148,15 @@ def _middle(group: GroupProblem, ranges: Ranges) -> tuple[np.ndarray, np.ndarray
 
 
 def _moments(group: GroupProblem, x: np.ndarray, joints: int) -> np.ndarray:
-    """(R, p, p) mean of S^T S over the samples of each recording."""
+    """(R, p, p) mean of S^T S / sigma^2 over the samples of each recording."""
     p = group.coordinates.size
     rollouts = group.rollouts(group.begin(x), slopes=True)
     slope = group.coordinates.slope(x)
+    errors = [np.mean((each.command - each.measured)[each.mask] ** 2) for each in group.strands]
+    least = LEAST_LEVEL**2 * np.mean(errors)
     found = np.zeros((len(group.strands) // joints, p, p))
     for k, (strand, each) in enumerate(zip(group.strands, rollouts, strict=True)):
         S = group.coordinates.spread(each.sensitivities[strand.mask][:, :-2], strand.joint) @ slope
-        found[k // joints] += S.T @ S / (joints * max(len(S), 1))
+        level = ERROR_SHARE**2 * max(errors[k], least)
+        found[k // joints] += S.T @ S / (joints * max(len(S), 1) * level)
     return found

@@ -167,7 +167,10 @@ class Simulator:
 def shaped_command(
     actuator: Actuator, time: Times, command: np.ndarray, timestep: float, steps: int, *, hold: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The command behind delay, lag and play in each time step, and its rate; see `poinsot_servo.rollout`.
+    """The command behind delay, lag and play when each time step begins, and its rate; see `poinsot_servo.rollout`.
+
+    MuJoCo computes a step's torque from the positions at its beginning, and moves them with the speed at its end. Taken
+    for the speed in the middle, that is second order in the step for commands and positions of one time.
 
     Args:
         time, command: (T,) samples; the command is constant before the first.
@@ -175,7 +178,7 @@ def shaped_command(
         hold: whether a command keeps its value until the next one; else it is linear between samples.
 
     Returns:
-        (S,) r+ [rad] and (S,) (r+ - r) / h [rad/s].
+        (S,) r [rad], from its means over the steps before and behind, and (S,) its rate between them [rad/s].
     """
     late = time[0] + timestep * np.arange(steps + 1) - actuator.delay
     if hold:
@@ -197,7 +200,8 @@ def shaped_command(
         w, _ = lfilter([1.0 - a], [1.0, -a], w, zi=[a * command[0]])
     if actuator.backlash > 0:
         w = _play(w, float(command[0]), 0.5 * actuator.backlash)
-    return w, np.diff(w, prepend=command[0]) / timestep
+    before = np.concatenate([command[:1], w[:-1]])
+    return 0.5 * (before + w), (w - before) / timestep
 
 
 @njit(cache=True)

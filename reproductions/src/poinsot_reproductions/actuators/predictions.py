@@ -23,7 +23,7 @@ from poinsot_servo.mechanics import smoothed
 from poinsot_servo.mjcf import write_mjcf
 from poinsot_servo.simulate import Motion, Simulator, roll_out_all, shaped_command
 
-LONGEST_STEP_S = 0.004
+LONGEST_STEP_S = 0.0045
 LAG_STEP_S = 0.005
 
 
@@ -81,7 +81,9 @@ def delay_and_lag(recorded: Sequence[Recorded]) -> tuple[Actuator, ...]:
 
         def cost(x: Vector, j: int = j) -> float:
             actuator = Actuator("", 1.0, delay=abs(float(x[0])), lag=abs(float(x[1])))
-            return sum(float(np.sum((_lagged(actuator, each, j) - each.measured[:, j]) ** 2)) for each in recorded)
+            return sum(
+                float(np.sum((_lagged(actuator, each, j) - each.measured[:, j]) ** 2)) for each in recorded
+            )
 
         best = minimize(cost, [0.05, 0.05], method="Nelder-Mead", options={"maxiter": 60, "xatol": 1e-4})
         found.append(Actuator("", 1.0, delay=abs(float(best.x[0])), lag=abs(float(best.x[1]))))
@@ -97,7 +99,9 @@ def _lagged(actuator: Actuator, recorded: Recorded, j: int) -> Vector:
     motion = recorded.motion
     steps = int(np.ceil(motion.time[-1] / LAG_STEP_S))
     w, _ = shaped_command(actuator, motion.time, motion.commands[:, j], LAG_STEP_S, steps)
-    return np.interp(motion.time, LAG_STEP_S * np.arange(steps + 1), np.concatenate([motion.commands[:1, j], w]))
+    return np.interp(
+        motion.time, LAG_STEP_S * np.arange(steps + 1), np.concatenate([motion.commands[:1, j], w])
+    )
 
 
 def published(joints: Sequence[str], numbers: Mapping[str, float]) -> tuple[Actuator, ...]:
