@@ -21,7 +21,8 @@ ARM = """<robot name="arm"><link name="base"/>
 <link name="lower"><inertial><origin xyz="0.02 0 -0.05"/><mass value="0.1"/>
 <inertia ixx="2e-4" iyy="2e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
 <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>
-<origin xyz="0 0.01 0.3" rpy="0.1 -0.2 0.3"/><axis xyz="0 0.6 0.8"/><limit lower="-3" upper="3" effort="9" velocity="9"/></joint>
+<origin xyz="0 0.01 0.3" rpy="0.1 -0.2 0.3"/><axis xyz="0 0.6 0.8"/>
+<limit lower="-3" upper="3" effort="9" velocity="9"/></joint>
 <joint name="slide &amp; turn" type="prismatic"><parent link="upper"/><child link="lower"/>
 <origin xyz="0 0 -0.2" rpy="0 0.4 0"/><axis xyz="1 0 0"/><limit lower="-1" upper="1" effort="9" velocity="9"/>
 <dynamics damping="0.7" friction="0.02"/></joint></robot>"""

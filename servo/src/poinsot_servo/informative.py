@@ -6,8 +6,8 @@ likely, and errors of the model of size sigma_r that last a second,
     H_r = S_r^T S_r / (sigma_r^2 rate),    C = (P + sum of H_r over the chosen)^-1,    e_s^2 = mean of diag(S_s C S_s^T)
 
 is the variance of the prediction of another recording s. The recordings are chosen that give the least mean of
-e_s / sigma_s over recordings and joints (I-optimality). A model of an actuator leaves a part of what the actuator does, so
-sigma_r is a tenth of the error of "position = command" in the recording, and a jerky recording counts less. What was
+e_s / sigma_s over recordings and joints (I-optimality). A model of an actuator leaves a part of what the actuator does,
+so sigma_r is a tenth of the error of "position = command" in the recording, and a jerky recording counts less. What was
 fitted well or badly has no influence.
 """
 
@@ -98,7 +98,7 @@ class Information:
         names = self.names if among is None else tuple(name for name in self.names if name in set(among))
         if len(names) <= count:
             raise InvalidMethod(
-                f"{count} recordings are chosen to predict others, and there are only {len(names)}; give more recordings"
+                f"{count} recordings are chosen to predict others, and there are only {len(names)}; give more"
             )
         at = [self.names.index(name) for name in names]
         errors = {chosen: self._error(chosen, at) for chosen in combinations(at, count)}

@@ -6,8 +6,8 @@ simulated free motion,
     d = z - z'
 
 is large and positive as long as the robot touches. Errors of the model move d to either side; downward they cannot come
-from a floor. So the deviations below zero, over all recordings, say how large d gets without contact: a recording touches
-where d is above twice the 99th percentile of -d for longer than `least_s` in total.
+from a floor. So the deviations below zero, over all recordings, say how large d gets without contact: a recording
+touches where d is above twice the 99th percentile of -d for longer than `least_s` in total.
 
 Heights need the shapes of the links. Where the description names meshes that cannot be found, the origins of the links'
 frames stand for them.
@@ -44,7 +44,8 @@ class Touch:
     lifted: float
 
     def __str__(self) -> str:
-        return f"held up by {1e3 * self.lifted:.0f} mm for {self.seconds:.1f} s, at a height of {1e3 * self.height:.0f} mm"
+        lifted, height = 1e3 * self.lifted, 1e3 * self.height
+        return f"held up by {lifted:.0f} mm for {self.seconds:.1f} s, at a height of {height:.0f} mm"
 
 
 def find_touching(
@@ -139,7 +140,9 @@ def _shape_points(robot: Articulated, packages: Sequence[str | Path]) -> list[tu
         return []
     folders = [str(each) for each in (*packages, *robot.source.resolve().parents)]
     try:
-        geometry = pin.buildGeomFromUrdf(robot.model, str(robot.source), pin.GeometryType.COLLISION, package_dirs=folders)
+        geometry = pin.buildGeomFromUrdf(
+            robot.model, str(robot.source), pin.GeometryType.COLLISION, package_dirs=folders
+        )
     except ValueError:
         return []
     found = []

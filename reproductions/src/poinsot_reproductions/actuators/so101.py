@@ -1,9 +1,9 @@
 """A LeRobot SO-101 arm: fit on two motions, predict the others open loop.
 
-Twenty motions of a real arm with six STS3215 servos at 50 Hz, recorded by the authors of SAGE (isaac-sim2real). Commands
-and positions are known; currents and torques are not. Two motions are chosen by what they show, before anything is
-fitted. All motions are then simulated from the written MuJoCo file, from their first positions and their commands. Those
-in which the arm touches the table are found (`poinsot_servo.touching`); the others that were not fitted count. Where a
+Motions of a real arm with six STS3215 servos at 50 Hz, recorded by the authors of SAGE (isaac-sim2real). Commands and
+positions are known; currents and torques are not. Two motions are chosen by what they show, before anything is fitted.
+All motions are then simulated from the written MuJoCo file, from their first positions and their commands. Those in
+which the arm touches the table are found (`poinsot_servo.touching`); the others that were not fitted count. Where a
 chosen motion turns out to touch, two of the rest are chosen.
 
 The jaw is recorded from 0 to 1 of its travel. It is simulated as the angle between the limits of the description, and
