@@ -4,8 +4,8 @@
 2. All joints are simulated together; each group again along the simulated posture, from where it was. Once more.
 3. Intervals for coloured residuals, and which combinations the recordings do not determine (`uncertainty`).
 
-Where the recordings do not show the scale of a joint's torques, its stiffness is held where it was found: the scale of
-the other parameters is then that of the stiffness, and their ratios to it are the result.
+Where the recordings do not show the scale of a joint's torques, its torque parameters are not identifiable: their
+ratios to the stiffness are the result, and the simulator gets the scale where the search ended.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class OutputError:
         stop: Stop | None,
     ) -> tuple[GroupProblem, Minimum[DenseIterate]]:
         group = group_problem(problem, joints, motions, loads)
-        group = replace(group, sigma=before[0].rms(before[1].at.x), mean=before[0].mean, std=before[0].std)
+        group = replace(group, mean=before[0].mean, std=before[0].std).at_level_of(before[1].at.x)
         return self.search.refine(group, before[1].at.x, label=name, progress=progress, stop=stop)
 
 
@@ -218,9 +218,9 @@ def in_threads(function: Callable[..., R], arguments: Sequence[Sequence[Any]]) -
 
 
 def _result(group: GroupProblem, minimum: Minimum[DenseIterate]) -> GroupResult:
-    """Intervals of one group; where its scale is unknown, with the stiffness held."""
+    """Intervals of one group, over all that its scale may be."""
     coordinates, z, status, iterations = group.coordinates, minimum.at.x, minimum.status, minimum.iterations
-    group = replace(group, sigma=group.rms(z))
+    group = group.at_level_of(z)
     p = coordinates.size
     # at a kink no step of the linearization lowers the cost, and the minimum is told by trying
     if status in (Status.stalled, Status.step_limit) and group.largest_decrease(z) < SETTLED:
@@ -231,9 +231,6 @@ def _result(group: GroupProblem, minimum: Minimum[DenseIterate]) -> GroupResult:
     if coordinates.has_scale:
         k = coordinates.columns.index(("stiffness", ""))
         scale_known = bool(np.sqrt(coloured[k, k]) < SCALE_KNOWN)
-        if not scale_known:
-            keep = np.arange(group.size) != k
-            coloured, white = (_without(each, keep) for each in _covariances(group, z, keep)[:2])
     x = z[:p]
     slope, theta = coordinates.slope(x), coordinates.natural(x)
     covariance, of_white = slope @ coloured[:p, :p] @ slope.T, slope @ white[:p, :p] @ slope.T
@@ -257,12 +254,9 @@ def _size(group: GroupProblem, name: str, value: float) -> float:
     return abs(value)
 
 
-def _covariances(group: GroupProblem, z: Vector, keep: np.ndarray | None = None) -> tuple[Matrix, Matrix, Matrix]:
-    """Of all unknowns (or those that are kept) for coloured and for white residuals, and the normal matrix."""
-    J = group.jacobian(z)
-    r = group.residuals(z)
-    if keep is not None:
-        J = J[:, keep]
+def _covariances(group: GroupProblem, z: Vector) -> tuple[Matrix, Matrix, Matrix]:
+    """Of all unknowns for coloured and for white residuals, and the normal matrix."""
+    J, r = group.jacobian(z), group.residuals(z)
     samples = len(r) - group.size
     counts = np.cumsum([int(each.mask.sum()) for each in group.strands])
     H = J.T @ J
@@ -273,18 +267,11 @@ def _covariances(group: GroupProblem, z: Vector, keep: np.ndarray | None = None)
     priors = J[samples:, seen] / scale
     parts = np.split(r[:samples], counts[:-1])
     found = []
-    for each in coloured_covariance(blocks, parts, priors.T @ priors + 1e-14 * np.eye(len(scale))):
+    for each in coloured_covariance(blocks, parts, priors.T @ priors + 1e-14 * np.eye(len(scale)), group.correlation):
         whole = np.diag(np.where(seen, 0.0, UNKNOWN**2))
         whole[np.ix_(seen, seen)] = each / np.outer(scale, scale)
         found.append(whole)
     return found[0], found[1], H
-
-
-def _without(covariance: Matrix, keep: np.ndarray) -> Matrix:
-    """With rows and columns of zeros for what was held."""
-    out = np.zeros((len(keep), len(keep)))
-    out[np.ix_(keep, keep)] = covariance
-    return out
 
 
 def _estimate(
@@ -397,7 +384,7 @@ def _ratios(problem: ActuatorProblem, result: GroupResult) -> list[Ratio]:
     owner, std = _group_name(problem, result), np.sqrt(np.diag(result.of_ratios))
     units = {"N m": "rad", "N m s/rad": "s", "kg m^2": "s^2"}
     return [
-        Ratio(owner, f"{name} / stiffness", units[unit_of(name, "rad")], float(value), float(s))
+        Ratio(owner, f"{name} / stiffness", units[unit_of(name, "rad")], float(value), float(s), bool(s < abs(value)))
         for (name, _), value, s in zip(coordinates.columns, result.x, std, strict=True)
         if is_scaled(name)
     ]
@@ -408,8 +395,8 @@ def _notes(problem: ActuatorProblem, results: Sequence[GroupResult]) -> tuple[st
     if not free:
         return ()
     return (
-        f"The recordings do not show the scale of the torques of {', '.join(free)}: their stiffness is held where the "
-        "search ended, and only ratios to it are known (a load of known mass, or more gravity, shows the scale).",
+        f"The recordings do not show the scale of the torques of {', '.join(free)}: only ratios to "
+        "the stiffness are known (a load of known mass, or more gravity, shows the scale).",
     )
 
 

@@ -19,7 +19,8 @@ class Ratio:
     """A parameter over the stiffness of its joint, which positions show where they do not show the scale.
 
     Args:
-        name: `"coulomb / stiffness"`. unit: [rad], [s], [s^2]. value, std: in it.
+        name: `"coulomb / stiffness"`. unit: [rad], [s], [s^2]. value, std: in it. identifiable: whether its standard deviation is below
+            its value.
     """
 
     joint: str
@@ -27,6 +28,7 @@ class Ratio:
     unit: str
     value: float
     std: float
+    identifiable: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +68,7 @@ class Actuators(Extra):
                 for each in self.actuators
             ],
             "ratios": [
-                {"joint": r.joint, "name": r.name, "unit": r.unit, "value": r.value, "std": r.std} for r in self.ratios
+                {"joint": r.joint, "name": r.name, "unit": r.unit, "value": r.value, "std": r.std, "identifiable": r.identifiable} for r in self.ratios
             ],
             "rms_mrad": {
                 recording: {joint: 1e3 * value for joint, value in joints.items()}

@@ -22,6 +22,7 @@ from functools import cached_property
 import numpy as np
 
 from poinsot.arrays import Matrix, Vector
+from poinsot.estimators.linear.residuals import autocovariance, correlation_length
 from poinsot.solve import GaussNewton, Minimum, ProgressCallback, Stop, report, stop_requested
 from poinsot.solve.dense import DenseIterate, DenseProblem
 
@@ -83,6 +84,8 @@ class GroupProblem:
         coordinates: of its parameters. strands: joints and recordings.
         sigma: (S,) level of the residuals of each strand [rad].
         mean, std: (p,) normal priors of the coordinates; infinite: none. knots: positions of friction levels.
+        correlation: samples that a residual stays like itself. So many together count as one against priors, which
+            else would be nothing against thousands of samples at rest.
         hold: whether commands are held. longest_delay: [s].
     """
 
@@ -92,6 +95,7 @@ class GroupProblem:
     mean: Vector
     std: Vector
     knots: tuple[float, ...] = ()
+    correlation: float = 1.0
     hold: bool = True
     longest_delay: float = 0.25
 
@@ -148,7 +152,7 @@ class GroupProblem:
             speed = float(np.abs(np.gradient(strand.command, strand.steps.time)).max())
             weights[at] = 1 / (START_POSITION_STD * self.sigma[k])
             weights[at + 1] = 1 / max(START_VELOCITY_STD * speed, 1e-3)
-        return weights
+        return weights * np.sqrt(self.correlation)
 
     def _prior_residuals(self, z: Vector) -> Vector:
         center = self.begin(self.mean)
@@ -183,6 +187,16 @@ class GroupProblem:
                 largest = max(largest, 1 - dense.at(other).cost / at.cost)
         return largest
 
+    def at_level_of(self, z: Vector) -> GroupProblem:
+        """The same problem with level and correlation of the residuals at z."""
+        parts = [
+            (strand.measured - each.position)[strand.mask]
+            for strand, each in zip(self.strands, self.rollouts(z), strict=True)
+        ]
+        times = [correlation_time(each) for each in parts]
+        count = np.array([len(each) for each in parts], dtype=float)
+        return replace(self, sigma=self.rms(z), correlation=float(np.sum(count * times) / count.sum()))
+
     def rms(self, z: Vector) -> Vector:
         """(S,) root mean square error of each strand [rad], at least `LEAST_LEVEL` of that of all.
 
@@ -195,6 +209,15 @@ class GroupProblem:
             ]
         )
         return np.sqrt(np.maximum(squares, LEAST_LEVEL**2 * squares.mean()))
+
+
+def correlation_time(e: Vector) -> float:
+    """1 + 2 sum of autocorrelations of residuals (N,) about zero, up to the lag after which they look like noise."""
+    if not np.any(e):
+        return 1.0
+    rho = autocovariance(e[:, None], max(len(e) // 4, 1))[0, 0]
+    rho = rho / rho[0]
+    return max(1.0, float(1.0 + 2.0 * rho[1 : correlation_length(rho, len(e)) + 1].sum()))
 
 
 def group_problem(
@@ -222,7 +245,7 @@ def group_problem(
     p = coordinates.size
     found = GroupProblem(
         coordinates, tuple(strands), np.full(len(strands), 1e-3), np.zeros(p), np.full(p, np.inf),
-        problem.knots_of(first), problem.hold,
+        problem.knots_of(first), hold=problem.hold,
     )  # fmt: skip
     return replace(found, **_priors(problem, found))
 
@@ -365,8 +388,7 @@ class Search:
             cost = float(r @ r)
             costs.append(cost if np.isfinite(cost) else np.inf)
         ranked = [points[k] for k in np.argsort(costs, kind="stable")[: self.refined]]
-        level = coarse.rms(coarse.begin(ranked[0]))
-        coarse, group = replace(coarse, sigma=level), replace(group, sigma=level)
+        coarse = coarse.at_level_of(coarse.begin(ranked[0]))
         found = []
         for n, x in enumerate(ranked):
             report(progress, f"{label}: starts", fraction=n / len(ranked))
@@ -374,38 +396,42 @@ class Search:
             if stop_requested(stop):
                 break
         found.sort(key=lambda each: each.at.cost)
-        found = [self.hop(coarse, each, rng, label, progress, stop) for each in found[: self.finished]]
-        group = replace(group, sigma=coarse.rms(min(found, key=lambda each: each.at.cost).at.x))
+        coarse = coarse.at_level_of(found[0].at.x)
+        found = [self.hop(coarse, each.at.x, rng, label, progress, stop) for each in found[: self.finished]]
+        best = min(found, key=lambda each: each.at.cost)
+        group = replace(group, sigma=coarse.rms(best.at.x), correlation=coarse.correlation)
         last = [
             self.refine(group, each.at.x, label=label, progress=progress, stop=stop)
             for each in found
         ]
-        best = min(last, key=lambda each: each[1].at.cost)
-        return best
+        return min(last, key=lambda each: each[1].at.cost)
 
     def hop(
         self,
         group: GroupProblem,
-        found: Minimum[DenseIterate],
+        z: Vector,
         rng: np.random.Generator,
         label: str,
         progress: ProgressCallback | None,
         stop: Stop | None,
     ) -> Minimum[DenseIterate]:
         """Perturbed restarts until `hops` in a row do not help."""
-        dense, failures = group.dense(), 0
+        dense, failures, ranges = group.dense(), 0, Ranges.of(group)
+        found = self.coarse.minimize(dense.at(z), stop=stop)
         p = group.coordinates.size
         for n in range(MAX_HOPS):
             if failures >= self.hops or stop_requested(stop):
                 break
             report(progress, f"{label}: perturbed restarts", iteration=n, cost=found.at.cost)
             z = found.at.x.copy()
-            # as far as residuals that are correlated over many samples leave the parameters open
             H = found.at.normal[0][:p, :p]
-            scale = np.sqrt(np.maximum(np.diag(H), 1e-12 * found.at.cost))
-            values, vectors = np.linalg.eigh(H / np.outer(scale, scale))
+            seen = np.diag(H) > 1e-9 * np.diag(H).max()
+            scale = np.sqrt(np.diag(H)[seen])
+            values, vectors = np.linalg.eigh(H[np.ix_(seen, seen)] / np.outer(scale, scale))
             widths = HOP / np.sqrt(np.maximum(values, 1e-4))
-            z[:p] += vectors @ (widths * rng.standard_normal(p)) / scale
+            z[:p][seen] += vectors @ (widths * rng.standard_normal(seen.sum())) / scale
+            # a limit that is never reached does not come back by itself
+            z[:p][~seen] = ranges.draw(rng, group.coordinates, 1)[0][~seen]
             trial = self.coarse.minimize(dense.at(z), stop=stop)
             better = trial.at.cost < (1 - SETTLED) * found.at.cost
             failures = 0 if better else failures + 1

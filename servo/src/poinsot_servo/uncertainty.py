@@ -1,8 +1,9 @@
 """Covariance of parameters where residuals are coloured, and what the data do not determine.
 
-    cov = H^-1 M H^-1,    H = J^T J + P,    M = sum over t, u of J_t^T Gamma(u - t) J_u + P
+    cov = H^-1 M H^-1,    H = J^T J + P,    M = sum over t, u of J_t^T Gamma(u - t) J_u + c P
 
-with whitened Jacobian J (N, p), the information P of priors, and Gamma the autocovariance of the residuals tapered at a
+with whitened Jacobian J (N, p), the information P of priors (c times what it is, so
+that it has its weight against samples of which c together say one thing), and Gamma the autocovariance of the residuals tapered at a
 lag that they choose themselves (`poinsot.estimators.linear.residuals`: Newey and West 1987, Politis 2003, Kiefer and
 Vogelsang 2005). Residuals of a servo at rest are constant for long, so they are never white.
 
@@ -23,13 +24,13 @@ from poinsot.estimators.linear.residuals import allowance, autocovariance, corre
 
 
 def coloured_covariance(
-    jacobians: Sequence[Matrix], residuals: Sequence[Vector], prior: Matrix
+    jacobians: Sequence[Matrix], residuals: Sequence[Vector], prior: Matrix, correlation: float = 1.0
 ) -> tuple[Matrix, Matrix]:
     """(p, p) covariances for coloured and for white residuals.
 
     Args:
         jacobians, residuals: (N_k, p), (N_k,) whitened, of every strand of samples that follow each other.
-        prior: (p, p) information of priors.
+        prior: (p, p) information of priors as it is in the cost, `correlation` times their own.
     """
     J = np.concatenate(jacobians)
     e = np.concatenate(residuals)
@@ -37,13 +38,13 @@ def coloured_covariance(
     H = J.T @ J + prior
     variance = float(e @ e) / max(len(e) - J.shape[1], 1)
     longest = max(len(e) // 4, 1)
-    correlation = pooled(autocorrelation, counts, e[:, None], longest)[0]
-    lags = min(max(4 * correlation_length(correlation, len(e)), 1), longest)
+    rho = pooled(autocorrelation, counts, e[:, None], longest)[0]
+    lags = min(max(4 * correlation_length(rho, len(e)), 1), longest)
     gamma = pooled(autocovariance, counts, e[:, None], lags)[0, 0] * (1 - np.arange(lags + 1) / (lags + 1))
     M = np.zeros_like(H)
     for block in jacobians:
         M += _filtered_products(block, gamma)
-    M = M * allowance(lags / len(e)) + prior
+    M = M * allowance(lags / len(e)) + correlation * prior
     inverse = linalg.pinvh(H)
     return inverse @ M @ inverse, inverse * variance
 
