@@ -135,7 +135,10 @@ def run(seed: int, *, say: Say, draws: int = DRAWS) -> Reproduction:
         tuple(rows),
         {"Parameters inside their 95 % intervals": shown},
         figures=figures,
-        facts={"inside their intervals [%]": f"{inside:.1f}", "delay [ms rms]": f"{figures['delay_error_ms']:.3f}"},
+        facts={
+            "inside their intervals [%]": f"{inside:.1f}",
+            "delay [ms rms]": f"{figures['delay_error_ms']:.3f}",
+        },
         notes=("A parameter that the estimator calls not identifiable is not counted.",),
         seconds={"total": watch.seconds["draws"]},
     )
@@ -159,7 +162,13 @@ def estimate_draw(draw: Draw) -> dict[str, Any]:
     by_joint = {each.name: each.values for each in truth}
     errors, delays, undetermined = [], [], 0
     for name, joint, kind, value, std, known in zip(
-        estimate.names, estimate.owners, estimate.kinds, estimate.values, estimate.std, estimate.identifiable, strict=True
+        estimate.names,
+        estimate.owners,
+        estimate.kinds,
+        estimate.values,
+        estimate.std,
+        estimate.identifiable,
+        strict=True,
     ):
         error = float(value - by_joint[joint][kind])
         if kind == "delay":
@@ -211,7 +220,9 @@ def simulate(name: str, truth: tuple[Actuator, ...], rng: np.random.Generator) -
         dof = model.jnt_dofadr[ids[k]]
         model.dof_damping[dof], model.dof_armature[dof] = each.damping, each.armature
         model.dof_frictionloss[dof] = each.coulomb
-        model.jnt_actfrcrange[ids[k]] = (-each.torque_limit, each.torque_limit) if np.isfinite(each.torque_limit) else 0
+        model.jnt_actfrcrange[ids[k]] = (
+            (-each.torque_limit, each.torque_limit) if np.isfinite(each.torque_limit) else 0
+        )
         model.jnt_actfrclimited[ids[k]] = np.isfinite(each.torque_limit)
         p, d = model.actuator(f"p_{each.name}").id, model.actuator(f"d_{each.name}").id
         gain = each.derivative_gain + each.velocity_gain
@@ -222,7 +233,9 @@ def simulate(name: str, truth: tuple[Actuator, ...], rng: np.random.Generator) -
             row = np.clip(np.floor(late * about.rate_hz + 1e-9).astype(int), 0, len(commands) - 1)
             control[:, p], control[:, d] = commands[row, k] + each.zero, 0.0
         else:
-            rate = np.interp(late + STEP / 2, samples, commands[:, k]) - np.interp(late - STEP / 2, samples, commands[:, k])
+            rate = np.interp(late + STEP / 2, samples, commands[:, k]) - np.interp(
+                late - STEP / 2, samples, commands[:, k]
+            )
             control[:, p] = np.interp(late, samples, commands[:, k]) + each.zero
             control[:, d] = rate / STEP * (each.derivative_gain / max(gain, 1e-12))
     data = mujoco.MjData(model)
@@ -244,7 +257,12 @@ def simulate(name: str, truth: tuple[Actuator, ...], rng: np.random.Generator) -
 def description(name: str) -> Path:
     """The robot's file in example-robot-data."""
     return Path(
-        sysconfig.get_path("purelib"), "cmeel.prefix", "share", "example-robot-data", "robots", *ROBOTS[name].path
+        sysconfig.get_path("purelib"),
+        "cmeel.prefix",
+        "share",
+        "example-robot-data",
+        "robots",
+        *ROBOTS[name].path,
     )
 
 
