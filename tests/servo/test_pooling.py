@@ -1,12 +1,13 @@
 """Partial pooling against simulated truth."""
 
 import numpy as np
+
 from poinsot_servo.pooling import random_effects
 
 
 def test_a_further_value_is_as_far_from_the_mean_as_it_says():
     # 12 joints whose values differ by 0.3 about 2, measured with errors of 0.1 to 1: the next value, whitened, has
-    # variance 1. Of 4000 draws its standard deviation is within 0.02; tau^2 is estimated, which leaves more at the ends.
+    # variance 1. Of 4000 draws its standard deviation is within 0.02; tau^2 is estimated, so more is at the ends.
     rng = np.random.default_rng(3)
     whitened = []
     for _ in range(4000):

@@ -8,8 +8,8 @@ about their mean mu with a variance tau^2 (random effects, DerSimonian and Laird
     tau^2 = max(0, (Q - (n - 1)) / (sum(w) - sum(w^2) / sum(w)))
     mu = sum(x_i / (s_i^2 + tau^2)) / sum(1 / (s_i^2 + tau^2)),    var(mu) = 1 / sum(1 / (s_i^2 + tau^2))
 
-The prior of a joint is normal about mu with the variance tau^2 + var(mu). A second estimate with it counts a joint's own
-samples twice, by its share in mu; with a dozen joints this is small.
+The prior of a joint is normal about mu with the variance tau^2 + var(mu). A second estimate with it counts a joint's
+own samples twice, by its share in mu; with a dozen joints this is small.
 """
 
 from __future__ import annotations

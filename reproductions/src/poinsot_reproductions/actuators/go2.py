@@ -40,7 +40,8 @@ FILE = "go2/in_the_air.parquet"
 GAINS = {"stiffness": 20.0, "velocity_gain": 1.5}
 OPEN = ("damping", "coulomb", "armature", "delay", "zero")
 POOLED = ("damping", "armature", "delay")
-PUBLISHED = {**GAINS, "damping": 2.0, "armature": 0.01, "coulomb": 0.2}
+PUBLISHED = {"stiffness": 20.0, "damping": 2.0, "armature": 0.01, "coulomb": 0.2}
+"""The simulation model's numbers; its damping stands for the derivative gain too, with both it is further off."""
 KNOTS = 4
 PARTS = ("hip", "thigh", "calf")
 TARGETS = {"hip": 5.0, "thigh": 3.5, "calf": 9.0}
@@ -55,7 +56,7 @@ class Half:
 
     Args:
         name: of the half that was fitted. errors, of_fit: (12,) in the other half and its own [mrad].
-        simulated: (T, 12) of the other half.
+        simulated: (T, 12) of the other half. undetermined: what the half does not show without the other joints.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Half:
     of_fit: Vector
     simulated: np.ndarray
     beyond: tuple[str, ...]
+    undetermined: tuple[str, ...]
 
 
 def run(data: Path, say: Say) -> Reproduction:
@@ -114,16 +116,17 @@ def read_halves(path: Path, robot: Articulated) -> Halves:
 
 
 def _half(robot: Articulated, name: str, recording: Recording, own: Recorded, other: Recorded) -> Half:
-    estimate = estimate_half(robot, name, recording)
+    alone, estimate = estimate_half(robot, name, recording)
     extra = estimate.extra(Actuators)
     assert extra is not None
     simulated, beyond = predict(robot, extra.actuators, [own, other])
     errors = [1e3 * each.rms(q) for each, q in zip((own, other), simulated, strict=True)]
-    return Half(name, estimate, extra.actuators, errors[1], errors[0], simulated[1], beyond)
+    undetermined = tuple(each.combination for each in alone.undetermined)
+    return Half(name, estimate, extra.actuators, errors[1], errors[0], simulated[1], beyond, undetermined)
 
 
-def estimate_half(robot: Articulated, name: str, recording: Recording) -> Estimate:
-    """Constant friction or one that varies with position for each joint, then once more with what all show together."""
+def estimate_half(robot: Articulated, name: str, recording: Recording) -> tuple[Estimate, Estimate]:
+    """Each joint alone, with constant friction or one that varies with position; then with what all show together."""
 
     def problem(**settings: Any) -> ActuatorProblem:
         return ActuatorProblem(
@@ -140,14 +143,14 @@ def estimate_half(robot: Articulated, name: str, recording: Recording) -> Estima
     }
     alone = constant if not chosen else OutputError().solve(problem(friction_positions=chosen))
     again = OutputError(search=Search(draws=0, refined=1, finished=1), rounds=1)
+    names = [key.rpartition(".") for key in alone.names]
     start = {
-        key: float(value)
-        for key, value in zip(alone.names, alone.values, strict=True)
-        for joint, _, parameter in [key.rpartition(".")]
+        f"{parameter}.{joint}": float(value)
+        for (joint, _, parameter), value in zip(names, alone.values, strict=True)
         if not parameter.startswith("friction_level")
     }
-    start = {f"{key.rpartition('.')[2]}.{key.rpartition('.')[0]}": value for key, value in start.items()}
-    return again.solve(problem(friction_positions=chosen, priors=pooled_priors(alone, POOLED), start=start))
+    priors = pooled_priors(alone, POOLED)
+    return alone, again.solve(problem(friction_positions=chosen, priors=priors, start=start))
 
 
 def explains_more(before: Vector, after: Vector, parameters: int) -> bool:
@@ -174,7 +177,7 @@ def left_right_percent(estimates: Sequence[Estimate]) -> float:
         known = dict(zip(each.names, each.identifiable, strict=True))
         for name, value in values.items():
             other = f"{name[0]}R{name[2:]}"
-            joint, _, parameter = name.rpartition(".")
+            parameter = name.rpartition(".")[2]
             if name[1] == "L" and other in values and known[name] and known[other] and parameter != "zero":
                 mean = 0.5 * (abs(value) + abs(values[other]))
                 found.append(100 * abs(value - values[other]) / mean if mean > 0 else 0.0)
@@ -231,7 +234,7 @@ def _reproduction(
         "command_rms_mrad": figure("command"),
         "lag_rms_mrad": figure("lag"),
         "published_rms_mrad": figure("published"),
-        "not_determined": {each.name: [str(d) for d in each.estimate.undetermined] for each in found},
+        "not_determined": {each.name: list(each.undetermined) for each in found},
         "left_right_percent": difference,
         "seconds": seconds,
     }
@@ -249,9 +252,9 @@ def _reproduction(
         for k, joint in enumerate(robot.joints)
     }
     notes = [
-        f"the {each.name} half does not determine {', '.join(str(d) for d in each.estimate.undetermined)}"
+        f"the {each.name} half does not determine {', '.join(each.undetermined)}"
         for each in found
-        if each.estimate.undetermined
+        if each.undetermined
     ]
     return Reproduction(
         "actuators-go2",

@@ -207,7 +207,7 @@ def _fit(
             break
         touching |= {name: contact[name] for name in choice.names if name in contact}
     errors = {name: arm.scale * each.rms(by_name[name]) for name, each in recorded.items()}
-    undetermined = tuple(str(each) for each in estimate.undetermined)
+    undetermined = tuple(each.combination for each in estimate.undetermined)
     return Fitted(choice, found.actuators, found, errors, contact, by_name, beyond, undetermined)
 
 
