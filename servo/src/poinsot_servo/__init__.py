@@ -1,8 +1,8 @@
 """Actuators of robots that take position commands: from a log to a simulator that moves like the robot.
 
-    problem  = ActuatorProblem(robot, {"motion": recording})
-    estimate = OutputError().solve(problem)
-    print(estimate.actuators)
+problem  = ActuatorProblem(robot, {"motion": recording})
+estimate = OutputError().solve(problem)
+print(estimate.actuators)
 """
 
 from .actuator import DESCRIPTIONS as DESCRIPTIONS

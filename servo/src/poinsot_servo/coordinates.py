@@ -22,7 +22,8 @@ import numpy as np
 
 from poinsot.arrays import Matrix, Vector
 
-from .rollout import LEVELS, ROLLOUT_PARAMETERS
+from .kernel import LEVELS
+from .rollout import ROLLOUT_PARAMETERS
 
 SCALED = frozenset(
     ("derivative_gain", "velocity_gain", "damping", "coulomb", "stiction", "armature", "torque_limit")

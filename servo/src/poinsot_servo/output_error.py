@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, TypeVar
 
@@ -44,6 +44,10 @@ SCALE_KNOWN = 0.25
 UNKNOWN = 1e6
 """Standard deviation of a coordinate that no sample shows."""
 
+LIMIT_REACHED = 25.0
+"""Twice the log-likelihood that a torque limit must gain to be reported. One that only cuts the highest peak gains
+little, and its interval is not symmetric."""
+
 DETERMINED = 1.0
 """A parameter is known if its standard deviation is below its value (its range of starts, where it may be zero)."""
 
@@ -55,7 +59,7 @@ class GroupResult:
     Args:
         z: coordinates and starts. covariance, white: (p, p) of the parameters in their units.
         information: (p, p) whitened normal matrix of the coordinates. scale_known: see `SCALE_KNOWN`.
-        identifiable: (p,) of the parameters. unlimited: whether the torque never reaches its limit.
+        identifiable: (p,) of the parameters. unlimited: whether the samples are as likely without a torque limit.
     """
 
     group: GroupProblem
@@ -94,7 +98,7 @@ class OutputError:
         rounds: how often each group is estimated again along the simulated posture.
     """
 
-    search: Search = Search()
+    search: Search = field(default_factory=Search)
     rounds: int = 2
 
     def solve(
@@ -225,7 +229,7 @@ def _result(group: GroupProblem, minimum: Minimum[DenseIterate]) -> GroupResult:
     # at a kink no step of the linearization lowers the cost, and the minimum is told by trying
     if status in (Status.stalled, Status.step_limit) and group.largest_decrease(z) < SETTLED:
         status = Status.solved
-    unlimited = all(each.saturated == 0 for each in group.rollouts(z))
+    unlimited = not _reaches_limit(group, z)
     coloured, white, H = _covariances(group, z)
     scale_known = True
     if coordinates.has_scale:
@@ -235,7 +239,9 @@ def _result(group: GroupProblem, minimum: Minimum[DenseIterate]) -> GroupResult:
     slope, theta = coordinates.slope(x), coordinates.natural(x)
     covariance, of_white = slope @ coloured[:p, :p] @ slope.T, slope @ white[:p, :p] @ slope.T
     std = np.sqrt(np.diag(covariance))
-    size = np.array([_size(group, name, value) for (name, _), value in zip(coordinates.columns, theta, strict=True)])
+    size = np.array(
+        [_size(group, name, value) for (name, _), value in zip(coordinates.columns, theta, strict=True)]
+    )
     identifiable = (std < DETERMINED * size) & (std > 0)
     if unlimited:
         identifiable &= np.array([name != "torque_limit" for name, _ in coordinates.columns])
@@ -243,6 +249,17 @@ def _result(group: GroupProblem, minimum: Minimum[DenseIterate]) -> GroupResult:
         group, z, status, iterations, covariance, of_white, coloured[:p, :p], H[:p, :p], scale_known, identifiable,
         unlimited,
     )  # fmt: skip
+
+
+def _reaches_limit(group: GroupProblem, z: Vector) -> bool:
+    """Whether an open torque limit explains the samples better than none, beyond chance."""
+    columns = group.coordinates.columns
+    if ("torque_limit", "") not in columns:
+        return True
+    without = z.copy()
+    without[columns.index(("torque_limit", ""))] = 1e9
+    gain = 2 * (group.dense().at(without).cost - group.dense().at(z).cost) / group.correlation
+    return gain > LIMIT_REACHED
 
 
 def _size(group: GroupProblem, name: str, value: float) -> float:
@@ -267,7 +284,9 @@ def _covariances(group: GroupProblem, z: Vector) -> tuple[Matrix, Matrix, Matrix
     priors = J[samples:, seen] / scale
     parts = np.split(r[:samples], counts[:-1])
     found = []
-    for each in coloured_covariance(blocks, parts, priors.T @ priors + 1e-14 * np.eye(len(scale)), group.correlation):
+    for each in coloured_covariance(
+        blocks, parts, priors.T @ priors + 1e-14 * np.eye(len(scale)), group.correlation
+    ):
         whole = np.diag(np.where(seen, 0.0, UNKNOWN**2))
         whole[np.ix_(seen, seen)] = each / np.outer(scale, scale)
         found.append(whole)
@@ -283,7 +302,11 @@ def _estimate(
     actuators_by_joint: dict[str, Actuator] = {}
     for each in results:
         own = actuators_of(problem, each.group, each.z)
-        limit = {"torque_limit": np.inf} if each.unlimited and "torque_limit" in each.group.coordinates.open else {}
+        limit = (
+            {"torque_limit": np.inf}
+            if each.unlimited and "torque_limit" in each.group.coordinates.open
+            else {}
+        )
         actuators_by_joint |= {joint: actuator.updated(limit) for joint, actuator in own.items()}
     actuators = tuple(actuators_by_joint[joint] for joint in problem.joints)
     found = [(each.group, _At(each.z)) for each in results]
@@ -368,11 +391,13 @@ def _undetermined(problem: ActuatorProblem, result: GroupResult) -> list[Directi
     found = []
     if not result.scale_known:
         torques = [name for name, _ in columns if name == "stiffness" or is_scaled(name)]
-        found.append(Direction(f"common scale of {', '.join(f'{owner}.{name}' for name in torques)}", "unexcited"))
+        found.append(
+            Direction(f"common scale of {', '.join(f'{owner}.{name}' for name in torques)}", "unexcited")
+        )
     for (name, joint), known in zip(columns, result.identifiable, strict=True):
         if not known and not (name == "stiffness" and not result.scale_known):
             ratio = " / stiffness" if is_scaled(name) and not result.scale_known else ""
-            never = " (never reached)" if name == "torque_limit" and result.unlimited else ""
+            never = " (hardly reached)" if name == "torque_limit" and result.unlimited else ""
             found.append(Direction(f"{joint or owner}.{name}{ratio}{never}", "unexcited"))
     return found
 
@@ -384,7 +409,14 @@ def _ratios(problem: ActuatorProblem, result: GroupResult) -> list[Ratio]:
     owner, std = _group_name(problem, result), np.sqrt(np.diag(result.of_ratios))
     units = {"N m": "rad", "N m s/rad": "s", "kg m^2": "s^2"}
     return [
-        Ratio(owner, f"{name} / stiffness", units[unit_of(name, "rad")], float(value), float(s), bool(s < abs(value)))
+        Ratio(
+            owner,
+            f"{name} / stiffness",
+            units[unit_of(name, "rad")],
+            float(value),
+            float(s),
+            bool(s < abs(value)),
+        )
         for (name, _), value, s in zip(coordinates.columns, result.x, std, strict=True)
         if is_scaled(name)
     ]
@@ -400,9 +432,7 @@ def _notes(problem: ActuatorProblem, results: Sequence[GroupResult]) -> tuple[st
     )
 
 
-def _fit(
-    problem: ActuatorProblem, motions: Sequence[Motion], simulated: Sequence[Sequence[Rollout]]
-) -> Fit:
+def _fit(problem: ActuatorProblem, motions: Sequence[Motion], simulated: Sequence[Sequence[Rollout]]) -> Fit:
     measured = np.concatenate([motion.measured for motion in motions])
     predicted = np.concatenate([np.stack([r.position for r in each], axis=1) for each in simulated])
     counts = [len(motion.steps.time) for motion in motions]

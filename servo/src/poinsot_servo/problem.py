@@ -115,7 +115,9 @@ class ActuatorProblem:
 
     def __post_init__(self) -> None:
         if self.robot.floating_base:
-            raise InvalidActuatorProblem("actuators need a robot whose base is fixed; write floating_base = false")
+            raise InvalidActuatorProblem(
+                "actuators need a robot whose base is fixed; write floating_base = false"
+            )
         if not self.recordings:
             raise InvalidActuatorProblem("there is no recording to fit; give at least one")
         for name in self.open:
@@ -132,7 +134,9 @@ class ActuatorProblem:
             for joint in joints:
                 self._check_joint(joint, f"share {group!r}")
                 if joint in seen:
-                    raise InvalidActuatorProblem(f"joint {joint!r} is in share {seen[joint]!r} and in {group!r}")
+                    raise InvalidActuatorProblem(
+                        f"joint {joint!r} is in share {seen[joint]!r} and in {group!r}"
+                    )
                 seen[joint] = group
 
     def _check_parameter(self, name: str, where: str) -> None:
@@ -203,7 +207,9 @@ class ActuatorProblem:
 
     def open_of(self, joint: str) -> tuple[str, ...]:
         """Parameters of a joint that are estimated, in the order of `PARAMETERS`, levels of friction last."""
-        wanted = [name for name in PARAMETERS if name in self.open and self.setting(self.held, name, joint) is None]
+        wanted = [
+            name for name in PARAMETERS if name in self.open and self.setting(self.held, name, joint) is None
+        ]
         levels = len(self.knots_of(joint))
         if levels:
             wanted += [f"friction_level_{k}" for k in range(levels)]
@@ -212,7 +218,9 @@ class ActuatorProblem:
 
     def knots_of(self, joint: str) -> tuple[float, ...]:
         """Positions between which the joint's dry friction is linear [rad]."""
-        return tuple(float(x) for x in self.friction_positions.get(joint, self.friction_positions.get("", ())))
+        return tuple(
+            float(x) for x in self.friction_positions.get(joint, self.friction_positions.get("", ()))
+        )
 
     def held_actuator(self, joint: str) -> Actuator:
         """The joint's actuator with what is held, everything else at its default; stiffness 1 where it is open."""
@@ -220,7 +228,10 @@ class ActuatorProblem:
         known = {name: value for name, value in held.items() if value is not None}
         knots = self.knots_of(joint)
         return Actuator(
-            joint, **{"stiffness": 1.0, **known}, friction_positions=knots, friction_levels=(0.0,) * len(knots)
+            joint,
+            **{"stiffness": 1.0, **known},
+            friction_positions=knots,
+            friction_levels=(0.0,) * len(knots),
         )
 
     @cached_property
@@ -236,7 +247,9 @@ class ActuatorProblem:
     def motion(self, name: str, recording: Recording) -> Motion:
         """A recording of this robot, ready for simulation."""
         steps = Steps.of(recording.time, self.step_s)
-        positions = np.stack([_filled(recording, f"{POSITION}.{joint}") for joint in self.robot.joints], axis=1)
+        positions = np.stack(
+            [_filled(recording, f"{POSITION}.{joint}") for joint in self.robot.joints], axis=1
+        )
         measured = np.stack([_masked(recording, f"{POSITION}.{joint}") for joint in self.joints], axis=1)
         command = np.stack([_filled(recording, f"{COMMAND}.{joint}") for joint in self.joints], axis=1)
         cutoff = self.cutoff_hz or min(10.0, recording.rate_hz / 8)
@@ -245,7 +258,9 @@ class ActuatorProblem:
         middles = 0.5 * (edges[1:] + edges[:-1])
         q, v, a = (interpolated(recording.time, each, middles) for each in smooth)
         slopes = self.mechanics.gravity_slopes(q)
-        return Motion(name, steps, command, measured, middles, edges, q, v, a, slopes, smooth[1][0, self.places])
+        return Motion(
+            name, steps, command, measured, middles, edges, q, v, a, slopes, smooth[1][0, self.places]
+        )
 
     def measured_loads(self, motion: Motion) -> tuple[JointLoad, ...]:
         """(n,) loads of `joints` along the smoothed measured motion."""
@@ -263,7 +278,9 @@ class ActuatorProblem:
             a[:, k] = np.diff(np.interp(edges, times, rollout.fine_velocity)) / lengths
         return self._loads(motion, q, v, a)
 
-    def _loads(self, motion: Motion, q: JointSamples, v: JointSamples, a: JointSamples) -> tuple[JointLoad, ...]:
+    def _loads(
+        self, motion: Motion, q: JointSamples, v: JointSamples, a: JointSamples
+    ) -> tuple[JointLoad, ...]:
         loads, at = self.mechanics.loads(q, v, a, motion.slopes), motion.steps.middles
         of_joints = (loads[k] for k in self.places)
         return tuple(
@@ -341,6 +358,3 @@ def unit_of(parameter: str, position_unit: str) -> str:
         return unit
     sliding = {"N m": "N", "N m/rad": "N/m", "N m s/rad": "N s/m", "kg m^2": "kg", "rad": "m", "rad/s": "m/s"}
     return sliding.get(unit, unit)
-
-
-

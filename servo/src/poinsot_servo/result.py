@@ -19,8 +19,8 @@ class Ratio:
     """A parameter over the stiffness of its joint, which positions show where they do not show the scale.
 
     Args:
-        name: `"coulomb / stiffness"`. unit: [rad], [s], [s^2]. value, std: in it. identifiable: whether its standard deviation is below
-            its value.
+        name: `"coulomb / stiffness"`. unit: [rad], [s], [s^2]. value, std: in it.
+        identifiable: whether the standard deviation is below the value.
     """
 
     joint: str
@@ -68,7 +68,9 @@ class Actuators(Extra):
                 for each in self.actuators
             ],
             "ratios": [
-                {"joint": r.joint, "name": r.name, "unit": r.unit, "value": r.value, "std": r.std, "identifiable": r.identifiable} for r in self.ratios
+                {"joint": r.joint, "name": r.name, "unit": r.unit, "value": r.value, "std": r.std}
+                | {"identifiable": r.identifiable}
+                for r in self.ratios
             ],
             "rms_mrad": {
                 recording: {joint: 1e3 * value for joint, value in joints.items()}
@@ -82,7 +84,9 @@ class Actuators(Extra):
 
     def as_text(self) -> str:
         """One line a joint: what a simulator needs."""
-        shown = [name for name in PARAMETERS if any(each.values[name] != _absent(name) for each in self.actuators)]
+        shown = [
+            name for name in PARAMETERS if any(each.values[name] != _absent(name) for each in self.actuators)
+        ]
         width = max(len(each.name) for each in self.actuators)
         lines = [f"{'actuator':<{width}}  " + " ".join(f"{name:>15}" for name in shown)]
         for each in self.actuators:

@@ -7,8 +7,9 @@ ranges that follow from the recording, ranks them by their cost with coarse step
 best of those with the steps asked for. The ranges, with e the error of "position = command", T the torque that the
 mechanism takes, and ratios to the stiffness k:
 
-    k  0.3 to 100 rms(T) / rms(e)       damping, derivative gain / k  1 ms to 0.2 s       dry friction / k  2 % to 100 % of rms(e)
-    armature / k  (3 ms)^2 to (60 ms)^2         torque limit / k  0.3 to 3 largest e               delay, lag  0 to 80 ms
+    k  0.3 to 100 rms(T) / rms(e)          damping, derivative gain / k  1 ms to 0.2 s
+    dry friction / k  2 to 100 % rms(e)    armature / k  (3 ms)^2 to (60 ms)^2
+    torque limit / k  0.3 to 3 largest e   delay, lag  0 to 80 ms
 
 They only say where to look first: parameters are bounded by what is possible, and nothing else.
 """
@@ -27,8 +28,9 @@ from poinsot.solve import GaussNewton, Minimum, ProgressCallback, Stop, report, 
 from poinsot.solve.dense import DenseIterate, DenseProblem
 
 from .coordinates import Coordinates, bounds, is_scaled
+from .kernel import START_Q, START_V
 from .problem import ActuatorProblem, Motion
-from .rollout import START_Q, START_V, JointLoad, Rollout, Steps, parameter_vector, roll_out
+from .rollout import JointLoad, Rollout, Steps, parameter_vector, roll_out
 
 SCALE_PRIOR = np.log(5.0)
 """Standard deviation of log stiffness about the middle of its range before the data: a factor of five."""
@@ -119,7 +121,13 @@ class GroupProblem:
             wanted = (*coordinates.wanted, START_Q, START_V) if slopes else ()
             found.append(
                 roll_out(
-                    numbers, strand.steps, strand.command, strand.load, knots=self.knots, wanted=wanted, hold=self.hold
+                    numbers,
+                    strand.steps,
+                    strand.command,
+                    strand.load,
+                    knots=self.knots,
+                    wanted=wanted,
+                    hold=self.hold,
                 )
             )
         return found
@@ -262,7 +270,11 @@ def _priors(problem: ActuatorProblem, group: GroupProblem) -> dict[str, Vector]:
                 mean[i], std[i] = np.log(prior.mean), prior.std / prior.mean
         elif prior is not None:
             # a ratio's prior is at the middle of the stiffness; it moves little where the scale is known
-            scale = np.exp(mean[coordinates.columns.index(("stiffness", ""))]) if _ratio(coordinates, name) else 1.0
+            scale = (
+                np.exp(mean[coordinates.columns.index(("stiffness", ""))])
+                if _ratio(coordinates, name)
+                else 1.0
+            )
             mean[i], std[i] = prior.mean / scale, prior.std / scale
     return {"mean": mean, "std": std}
 
@@ -340,6 +352,10 @@ class Ranges:
         return ranges["coulomb"] if name.startswith("friction_level") else ranges.get(name, (0.5, 2.0))
 
 
+FINE = GaussNewton(max_iterations=60, relative_tolerance=1e-7, kink_factor=1e4)
+COARSE = GaussNewton(max_iterations=25, relative_tolerance=1e-5, kink_factor=1e4)
+
+
 @dataclass(frozen=True)
 class Search:
     """Several starts, then the iteration.
@@ -347,10 +363,10 @@ class Search:
     Args:
         draws: points that are ranked. refined: of them, that are refined with coarse steps. finished: of those, with
             the steps asked for.
-        hops: perturbed restarts in a row that must fail to lower the cost by more than `SETTLED` before the search ends.
-            Dry friction makes many small minima close to each other.
+        hops: perturbed restarts in a row that must fail to lower the cost by more than `SETTLED` before the search
+            ends. Dry friction makes many small minima close to each other.
         coarse_s: coarse step [s]. seed: of the draws.
-        iteration: of the last refinement.
+        iteration: of the last refinement. coarse: of those before.
     """
 
     draws: int = 300
@@ -359,8 +375,8 @@ class Search:
     hops: int = 4
     coarse_s: float = 0.005
     seed: int = 0
-    iteration: GaussNewton = GaussNewton(max_iterations=60, relative_tolerance=1e-7, kink_factor=1e4)
-    coarse: GaussNewton = GaussNewton(max_iterations=25, relative_tolerance=1e-5, kink_factor=1e4)
+    iteration: GaussNewton = FINE
+    coarse: GaussNewton = COARSE
 
     def best(
         self,
@@ -400,10 +416,7 @@ class Search:
         found = [self.hop(coarse, each.at.x, rng, label, progress, stop) for each in found[: self.finished]]
         best = min(found, key=lambda each: each.at.cost)
         group = replace(group, sigma=coarse.rms(best.at.x), correlation=coarse.correlation)
-        last = [
-            self.refine(group, each.at.x, label=label, progress=progress, stop=stop)
-            for each in found
-        ]
+        last = [self.refine(group, each.at.x, label=label, progress=progress, stop=stop) for each in found]
         return min(last, key=lambda each: each[1].at.cost)
 
     def hop(

@@ -2,13 +2,10 @@
 
     cov = H^-1 M H^-1,    H = J^T J + P,    M = sum over t, u of J_t^T Gamma(u - t) J_u + c P
 
-with whitened Jacobian J (N, p), the information P of priors (c times what it is, so
-that it has its weight against samples of which c together say one thing), and Gamma the autocovariance of the residuals tapered at a
-lag that they choose themselves (`poinsot.estimators.linear.residuals`: Newey and West 1987, Politis 2003, Kiefer and
-Vogelsang 2005). Residuals of a servo at rest are constant for long, so they are never white.
-
-A combination of parameters is not determined where its standard deviation stays above a limit in coordinates that have
-sizes of their own: eigenvectors of the covariance, scaled by the parameters.
+with whitened Jacobian J (N, p), the information P of priors (c times their own, so that it has its weight against
+samples of which c together say one thing), and Gamma the autocovariance of the residuals, tapered at a lag that they
+choose themselves (`poinsot.estimators.linear.residuals`: Newey and West 1987, Politis 2003, Kiefer and Vogelsang 2005).
+Residuals of a servo at rest are constant for long, so they are never white.
 """
 
 from __future__ import annotations

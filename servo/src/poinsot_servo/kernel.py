@@ -1,0 +1,300 @@
+"""The compiled steps of a rollout, with sensitivities; `rollout` has the equations.
+
+Parameters are at the places of `rollout.ROLLOUT_PARAMETERS` in theta; `slots` gives each its column among the
+sensitivities. Those that nobody asked for share one column more, which is thrown away.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+KP, KD, KV, B, FC, FS, VS, FL, ARMATURE, LIMIT, NO_LOAD, DELAY, LAG, ZERO, DEAD, PLAY, START_Q, START_V = (
+    range(18)
+)
+LEVELS = 18
+
+DIVERGED = 1e4
+"""A simulation ends where a position is beyond this [rad]; it is NaN from there."""
+
+COMPILED = {"cache": True, "nogil": True}
+
+
+@njit(**COMPILED)
+def _seek(time, s, j):
+    """The last sample at or before s, from j on; -1 before the first."""
+    while j + 1 < len(time) and time[j + 1] <= s:
+        j += 1
+    return j
+
+
+@njit(**COMPILED)
+def _command(time, command, integral, hold, s, j):
+    """The command at s, and its integral up to there."""
+    if j < 0:
+        return command[0], (s - time[0]) * command[0]
+    ds = s - time[j]
+    if hold or j + 1 >= len(time):
+        return command[j], integral[j] + ds * command[j]
+    rate = (command[j + 1] - command[j]) / (time[j + 1] - time[j])
+    return command[j] + rate * ds, integral[j] + ds * command[j] + 0.5 * rate * ds * ds
+
+
+@njit(**COMPILED)
+def _integral(time, command, hold):
+    """(T,) of the command from the first sample to each."""
+    found = np.zeros(len(time))
+    for i in range(len(time) - 1):
+        mean = command[i] if hold else 0.5 * (command[i] + command[i + 1])
+        found[i + 1] = found[i] + (time[i + 1] - time[i]) * mean
+    return found
+
+
+@njit(**COMPILED)
+def _soft(x, c):
+    return x - c if x > c else (x + c if x < -c else 0.0)
+
+
+@njit(**COMPILED)
+def _play(r, w, play):
+    """The play of w from r, and to which side it was moved; 2: there is no play."""
+    if play == 0.0:
+        return w, 2
+    if r < w - 0.5 * play:
+        return w - 0.5 * play, -1
+    if r > w + 0.5 * play:
+        return w + 0.5 * play, 1
+    return r, 0
+
+
+@njit(**COMPILED)
+def _bounded(m, limit, line, v):
+    """The torque within the bounds of the motor at speed v, and at which of them it is."""
+    top, bottom = limit - line * max(v, 0.0), -limit - line * min(v, 0.0)
+    if m > top:
+        return top, 1
+    if m < bottom:
+        return bottom, -1
+    return m, 0
+
+
+@njit(**COMPILED)
+def _level_of_position(theta, knots, q):
+    """The part of dry friction that depends on position: value, slope, the knot before, the weight of the next."""
+    if len(knots) == 0:
+        return 0.0, 0.0, 0, 0.0
+    left = 0
+    while left + 2 < len(knots) and q > knots[left + 1]:
+        left += 1
+    if len(knots) == 1:
+        return theta[LEVELS], 0.0, 0, 0.0
+    width = knots[left + 1] - knots[left]
+    weight = min(max((q - knots[left]) / width, 0.0), 1.0)
+    low, high = theta[LEVELS + left], theta[LEVELS + left + 1]
+    slope = (high - low) / width if 0.0 < weight < 1.0 else 0.0
+    return low + weight * (high - low), slope, left, weight
+
+
+@njit(**COMPILED)
+def _new_speed(base, c, v, h, hF, I, D, b, ahead, limit, line):
+    """v+, numerator and denominator, the motor's torque and its branch.
+
+    Branches: 0 within the bounds, 1 and -1 at the limit, 2 and -2 on the speed-torque line.
+    """
+    behind = 1.0 - ahead
+    num, den = base + h * (c - behind * D * v), I + ahead * h * (D + b)
+    v1 = _soft(num, hF) / den
+    m, side = _bounded(c - D * (behind * v + ahead * v1), limit, line, behind * v + ahead * v1)
+    if side == 0:
+        return v1, den, m, 0
+    num, den = base + side * h * limit, I + ahead * h * b
+    v1 = _soft(num, hF) / den
+    if line > 0 and side * (behind * v + ahead * v1) > 0:
+        num, den = num - h * line * behind * v, den + ahead * h * line
+        v1 = _soft(num, hF) / den
+        return v1, den, side * limit - line * (behind * v + ahead * v1), 2 * side
+    return v1, den, side * limit, side
+
+
+@njit(**COMPILED)
+def _implicit_share(theta, time, counts, inertia):
+    """theta of the equations: 1/2, and nearer to 1 where damping is fast against the step."""
+    longest = 0.0
+    for i in range(len(counts)):
+        longest = max(longest, (time[i + 1] - time[i]) / counts[i])
+    speed = longest * (theta[KD] + theta[KV] + theta[B]) / (theta[ARMATURE] + inertia.min())
+    return 0.5 if speed <= 2.0 else 1.0 - 1.0 / speed
+
+
+@njit(**COMPILED)
+def _command_slopes(S, slots, h, alpha, beta, lag, play_moves, middle_moves, late, slope_m, d_a, d_b):
+    """Sensitivities of w+, r+ and r at the middle: rows 4, 5, 6 of S."""
+    slope = (d_b - d_a) / h
+    d_late = -d_a + lag * slope
+    for a in range(S.shape[1]):
+        S[4, a], S[6, a] = alpha * S[2, a], beta * S[2, a]
+    S[4, slots[DELAY]] += d_b - lag * slope + alpha * d_late
+    S[6, slots[DELAY]] += 0.5 * (d_a + d_b) - lag * slope + beta * d_late
+    if lag > 0:
+        S[4, slots[LAG]] += (alpha - 1.0) * slope_m + alpha * h / lag**2 * late
+        S[6, slots[LAG]] += (beta - 1.0) * slope_m + ((1.0 - alpha) / h - alpha / lag) * late
+    for a in range(S.shape[1]):
+        S[5, a] = S[4, a] if play_moves != 0 else S[3, a]
+        S[6, a] = S[6, a] if middle_moves != 0 else S[3, a]
+    S[5, slots[PLAY]] += 0.5 * play_moves if abs(play_moves) == 1 else 0.0
+    S[6, slots[PLAY]] += 0.5 * middle_moves if abs(middle_moves) == 1 else 0.0
+
+
+@njit(**COMPILED)
+def _level_slopes(
+    S, theta, slots, h, v, m0, side, line, ed, responds, rate, bump, position_slope, left, weight, knots
+):
+    """Sensitivities of the level of dry friction: row 7 of S."""
+    D, sign = theta[KD] + theta[KV], theta[FL] * (1.0 if m0 > 0 else (-1.0 if m0 < 0 else 0.0))
+    falling = theta[FS] * bump * 2.0 * v / theta[VS] ** 2
+    for a in range(S.shape[1]):
+        middle = S[0, a] + 0.5 * h * S[1, a]
+        S[7, a] = position_slope * middle - falling * S[1, a]
+        if side == 0:
+            error = responds**2 * theta[KP] * (S[6, a] - middle)
+            S[7, a] += sign * (error - D * S[1, a] + theta[KD] * (S[5, a] - S[3, a]) / h)
+        elif line > 0 and v * side > 0:
+            S[7, a] -= sign * line * S[1, a]
+    if theta[FL] > 0:
+        if side == 0:
+            S[7, slots[KP]] += sign * ed
+            S[7, slots[KD]] += sign * (rate - v)
+            S[7, slots[KV]] -= sign * v
+            S[7, slots[ZERO]] += sign * theta[KP] * responds**2
+            S[7, slots[DEAD]] -= sign * theta[KP] * responds
+        elif line > 0 and v * side > 0:
+            S[7, slots[LIMIT]] += sign * (side - v / theta[NO_LOAD])
+            S[7, slots[NO_LOAD]] += sign * line / theta[NO_LOAD] * v
+        else:
+            S[7, slots[LIMIT]] += sign * side
+    S[7, slots[FC]] += 1.0
+    S[7, slots[FS]] += bump
+    S[7, slots[FL]] += abs(m0)
+    S[7, slots[VS]] += falling * v / theta[VS]
+    if len(knots) > 0:
+        S[7, slots[LEVELS + left]] += 1.0 - weight
+    if len(knots) > 1:
+        S[7, slots[LEVELS + left + 1]] += weight
+
+
+@njit(**COMPILED)
+def _motion_slopes(S, theta, slots, h, I, slope, ahead, line, branch, ed, responds, rate, v, v1, den):
+    """Sensitivities of position and speed, rows 0 and 1 of S, after the step."""
+    kp, kd, b, D, behind = theta[KP], theta[KD], theta[B], theta[KD] + theta[KV], 1.0 - ahead
+    vm = behind * v + ahead * v1
+    # row 8: of numerator - v+ denominator, everything by its own parameter
+    for a in range(S.shape[1]):
+        middle = S[0, a] + 0.5 * h * S[1, a]
+        S[8, a] = (I - behind * h * b) * S[1, a] - h * slope * middle
+        if branch == 0:
+            S[8, a] += kd * (S[5, a] - S[3, a]) - behind * h * D * S[1, a]
+            S[8, a] += responds**2 * h * kp * (S[6, a] - middle)
+        elif abs(branch) == 2:
+            S[8, a] -= behind * h * line * S[1, a]
+    S[8, slots[ARMATURE]] += v - v1
+    S[8, slots[B]] -= h * vm
+    if branch == 0:
+        S[8, slots[KP]] += h * ed
+        S[8, slots[KD]] += h * (rate - vm)
+        S[8, slots[KV]] -= h * vm
+        S[8, slots[ZERO]] += h * kp * responds**2
+        S[8, slots[DEAD]] -= h * kp * responds
+    else:
+        S[8, slots[LIMIT]] += h if branch > 0 else -h
+        if abs(branch) == 2:
+            S[8, slots[LIMIT]] -= h * vm / theta[NO_LOAD]
+            S[8, slots[NO_LOAD]] += h * vm * line / theta[NO_LOAD]
+    against = h if v1 > 0 else -h
+    for a in range(S.shape[1]):
+        before = S[1, a]
+        S[1, a] = 0.0 if v1 == 0.0 else (S[8, a] - against * S[7, a]) / den
+        S[0, a] += 0.5 * h * (before + S[1, a])
+        S[2, a], S[3, a] = S[4, a], S[5, a]
+
+
+@njit(**COMPILED)
+def roll(
+    theta, knots, slots, time, counts, command, hold, inertia, load, slope, posture,
+    position, sensitivities, fine_q, fine_v, torque,
+) -> tuple[int, int]:  # fmt: skip
+    """Fill the outputs of `rollout.roll_out`; the numbers of steps at a bound of the motor, and at rest."""
+    limit, lag, play, dead, D = theta[LIMIT], theta[LAG], theta[PLAY], theta[DEAD], theta[KD] + theta[KV]
+    line = limit / theta[NO_LOAD] if np.isfinite(limit) and np.isfinite(theta[NO_LOAD]) else 0.0
+    wanted = sensitivities.shape[1]
+    ahead, integral = _implicit_share(theta, time, counts, inertia), _integral(time, command, hold)
+
+    q, v = theta[START_Q], theta[START_V]
+    # sensitivities of q, v, w, r; of w+, r+, r at the middle, the level of dry friction, and what v+ follows from
+    S = np.zeros((9, wanted + 1))
+    S[0, slots[START_Q]] = S[1, slots[START_V]] = 1.0
+    h = (time[1] - time[0]) / counts[0]
+    s_a = time[0] - 0.5 * h - theta[DELAY]
+    j = _seek(time, s_a, -1)
+    u_a, C_a = _command(time, command, integral, hold, s_a, j)
+    j = _seek(time, s_a + h, j)
+    u_b, C_b = _command(time, command, integral, hold, s_a + h, j)
+    m_a, d_a = (C_b - C_a) / h, -(u_b - u_a) / h
+    w, r = m_a, m_a
+    S[2, slots[DELAY]] = S[3, slots[DELAY]] = d_a
+    u_a, C_a, s_a = u_b, C_b, s_a + h
+
+    position[0], fine_q[0], fine_v[0] = q, q, v
+    sensitivities[0] = S[0, :wanted]
+    saturated, stuck, k = 0, 0, 0
+    for i in range(len(counts)):
+        h = (time[i + 1] - time[i]) / counts[i]
+        alpha = math.exp(-h / lag) if lag > 0 else 0.0
+        beta = lag * (1.0 - alpha) / h
+        for step in range(counts[i]):
+            # the command
+            s = time[i] + (step + 1.5) * h - theta[DELAY]
+            j = _seek(time, s, j)
+            u_b, C_b = _command(time, command, integral, hold, s, j)
+            m_b, d_b = (C_b - C_a) / (s - s_a), -(u_b - u_a) / (s - s_a)
+            slope_m = (m_b - m_a) / h
+            late = w - m_a + lag * slope_m
+            w1 = m_b - lag * slope_m + alpha * late
+            r1, moves = _play(r, w1, play)
+            rm, middle_moves = _play(r, 0.5 * (m_a + m_b) - lag * slope_m + beta * late, play)
+            # the controller
+            rate, qm = (r1 - r) / h, q + 0.5 * h * v
+            ed = _soft(rm + theta[ZERO] - qm, dead)
+            responds = 1 if ed > 0 or dead == 0.0 else (-1 if ed < 0 else 0)
+            c = theta[KP] * ed + theta[KD] * rate
+            # dry friction, with the speed of before and the torque that follows from it
+            m0, side = _bounded(c - D * v, limit, line, v)
+            bump = math.exp(-((v / theta[VS]) ** 2))
+            extra, position_slope, left, weight = _level_of_position(theta, knots, qm)
+            F = theta[FC] + theta[FL] * abs(m0) + theta[FS] * bump + extra
+            # the motion
+            I = theta[ARMATURE] + inertia[k]
+            base = I * v - h * (load[k] + slope[k] * (qm - posture[k]) + (1.0 - ahead) * theta[B] * v)
+            v1, den, torque[k], branch = _new_speed(base, c, v, h, h * F, I, D, theta[B], ahead, limit, line)
+            saturated += branch != 0
+            stuck += v1 == 0.0
+            if wanted > 0:
+                _command_slopes(S, slots, h, alpha, beta, lag, moves, middle_moves, late, slope_m, d_a, d_b)
+                _level_slopes(
+                    S, theta, slots, h, v, m0, side, line, ed, responds, rate, bump, position_slope, left, weight,
+                    knots,
+                )  # fmt: skip
+                _motion_slopes(
+                    S, theta, slots, h, I, slope[k], ahead, line, branch, ed, responds, rate, v, v1, den
+                )
+            q, v, w, r = q + 0.5 * h * (v + v1), v1, w1, r1
+            u_a, C_a, s_a, m_a, d_a = u_b, C_b, s, m_b, d_b
+            k += 1
+            fine_q[k], fine_v[k] = q, v
+        if not abs(q) < DIVERGED:
+            position[i + 1 :], fine_q[k:], fine_v[k:], torque[k:] = np.nan, np.nan, np.nan, np.nan
+            return saturated, stuck
+        position[i + 1] = q
+        sensitivities[i + 1] = S[0, :wanted]
+    return saturated, stuck
