@@ -37,7 +37,7 @@ SERVO = Actuator(
     damping=0.1,
     coulomb=0.08,
     armature=0.01,
-    torque_limit=1.2,
+    torque_limit=1e4,
     delay=0.013,
     zero=0.02,
 )

@@ -42,9 +42,6 @@ MAX_HOPS = 24
 HOP = 10.0
 """Length of a perturbation in standard deviations for white residuals."""
 
-LEAST_LEVEL = 0.1
-"""Level of a recording's residuals, at least, in parts of that of all: one where a joint rests has almost none."""
-
 START_POSITION_STD, START_VELOCITY_STD = 3.0, 0.3
 """Of a start: times the level of the residuals [rad], and times the largest speed."""
 
@@ -84,7 +81,7 @@ class GroupProblem:
 
     Args:
         coordinates: of its parameters. strands: joints and recordings.
-        sigma: (S,) level of the residuals of each strand [rad].
+        sigma: (n,) level of the residuals of each joint [rad].
         mean, std: (p,) normal priors of the coordinates; infinite: none. knots: positions of friction levels.
         correlation: samples that a residual stays like itself. So many together count as one against priors, which
             else would be nothing against thousands of samples at rest.
@@ -135,8 +132,8 @@ class GroupProblem:
     def residuals(self, z: Vector) -> Vector:
         """Whitened: of samples, of priors, of starts."""
         parts = [
-            (strand.measured - each.position)[strand.mask] / sigma
-            for strand, each, sigma in zip(self.strands, self.rollouts(z), self.sigma, strict=True)
+            (strand.measured - each.position)[strand.mask] / self.sigma[strand.joint]
+            for strand, each in zip(self.strands, self.rollouts(z), strict=True)
         ]
         return np.concatenate([*parts, self._prior_residuals(z)])
 
@@ -149,7 +146,7 @@ class GroupProblem:
             sensitivities = each.sensitivities[strand.mask]
             block[:, :p] = coordinates.spread(sensitivities[:, :-2], strand.joint) @ slope
             block[:, p + 2 * k : p + 2 * k + 2] = sensitivities[:, -2:]
-            rows.append(-block / self.sigma[k])
+            rows.append(-block / self.sigma[strand.joint])
         return np.concatenate([*rows, np.diag(self._prior_weights())])
 
     def _prior_weights(self) -> Vector:
@@ -158,7 +155,7 @@ class GroupProblem:
         for k, strand in enumerate(self.strands):
             at = self.coordinates.size + 2 * k
             speed = float(np.abs(np.gradient(strand.command, strand.steps.time)).max())
-            weights[at] = 1 / (START_POSITION_STD * self.sigma[k])
+            weights[at] = 1 / (START_POSITION_STD * self.sigma[strand.joint])
             weights[at + 1] = 1 / max(START_VELOCITY_STD * speed, 1e-3)
         return weights * np.sqrt(self.correlation)
 
@@ -206,17 +203,12 @@ class GroupProblem:
         return replace(self, sigma=self.rms(z), correlation=float(np.sum(count * times) / count.sum()))
 
     def rms(self, z: Vector) -> Vector:
-        """(S,) root mean square error of each strand [rad], at least `LEAST_LEVEL` of that of all.
-
-        A recording that the model cannot follow counts less, and does not pull the parameters from those that it can.
-        """
-        squares = np.array(
-            [
-                np.mean((strand.measured - each.position)[strand.mask] ** 2)
-                for strand, each in zip(self.strands, self.rollouts(z), strict=True)
-            ]
-        )
-        return np.sqrt(np.maximum(squares, LEAST_LEVEL**2 * squares.mean()))
+        """(n,) root mean square error of each joint [rad]."""
+        squares, counts = np.zeros(len(self.sigma)), np.zeros(len(self.sigma))
+        for strand, each in zip(self.strands, self.rollouts(z), strict=True):
+            squares[strand.joint] += np.sum((strand.measured - each.position)[strand.mask] ** 2)
+            counts[strand.joint] += strand.mask.sum()
+        return np.sqrt(squares / np.maximum(counts, 1))
 
 
 def correlation_time(e: Vector) -> float:
@@ -252,7 +244,7 @@ def group_problem(
             )  # fmt: skip
     p = coordinates.size
     found = GroupProblem(
-        coordinates, tuple(strands), np.full(len(strands), 1e-3), np.zeros(p), np.full(p, np.inf),
+        coordinates, tuple(strands), np.full(len(joints), 1e-3), np.zeros(p), np.full(p, np.inf),
         problem.knots_of(first), hold=problem.hold,
     )  # fmt: skip
     return replace(found, **_priors(problem, found))

@@ -1,10 +1,10 @@
 """A LeRobot SO-101 arm: fit on two motions, predict the others open loop.
 
 Motions of a real arm with six STS3215 servos at 50 Hz, recorded by the authors of SAGE (isaac-sim2real). Commands and
-positions are known; currents and torques are not. Two motions are chosen by what they show, before anything is fitted.
-All motions are then simulated from the written MuJoCo file, from their first positions and their commands. Those in
-which the arm touches the table are found (`poinsot_servo.touching`); the others that were not fitted count. Where a
-chosen motion turns out to touch, two of the rest are chosen.
+positions are known; currents and torques are not. Two motions are chosen by what they visit (`poinsot_servo.coverage`)
+and fitted coarsely. All motions are simulated from the written MuJoCo file, from their first positions and their
+commands, and those in which the arm touches the table are found (`poinsot_servo.touching`). Of the rest two are chosen
+and fitted; all others that do not touch count.
 
 The jaw is recorded from 0 to 1 of its travel. It is simulated as the angle between the limits of the description, and
 its errors are in thousandths of the travel.
@@ -27,7 +27,7 @@ from poinsot.exceptions import UnreadableFile
 from poinsot.models.articulated import Articulated
 from poinsot.stopwatch import Stopwatch
 from poinsot_servo.actuator import Actuator
-from poinsot_servo.informative import Choice, Information
+from poinsot_servo.coverage import Choice, Coverage
 from poinsot_servo.output_error import OutputError
 from poinsot_servo.problem import ActuatorProblem
 from poinsot_servo.result import Actuators
@@ -67,8 +67,11 @@ PUBLISHED = {
 TARGETS = {"rotation": 4.0, "pitch": 5.0, "elbow": 7.0, "wrist_pitch": 4.5, "wrist_roll": 4.5, "jaw": 4.0}
 """Medians over the motions [mrad], of the jaw in thousandths of its travel."""
 
-CHOICE_STEP_S = 0.01
-"""Step of the simulations from which motions are chosen [s]."""
+KNOWN = {"armature": 0.028}
+"""The published inertia of the rotor: it gives the torques of every joint their scale, which gravity hardly shows."""
+
+FIRST = OutputError(search=Search(draws=60, refined=2, finished=1), rounds=0)
+"""For the fit from which contact is found, before motions are chosen that do not touch."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +122,7 @@ class Arm:
     def problem(self, names: tuple[str, ...], **settings: Any) -> ActuatorProblem:
         """To fit some of the motions."""
         chosen = {name: self.recordings[name] for name in names}
-        return ActuatorProblem(self.robot, chosen, **{"step_s": LONGEST_STEP_S, **settings})
+        return ActuatorProblem(self.robot, chosen, held=KNOWN, step_s=LONGEST_STEP_S, **settings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,10 +157,8 @@ def run(data: Path, say: Say) -> Reproduction:
     arm = Arm.read(data)
     recorded = {name: Recorded.of(name, each, arm.robot.joints) for name, each in arm.recordings.items()}
     watch.lap("read")
-    say("choosing motions by what they show")
-    information = Information.of(arm.problem(tuple(arm.recordings), step_s=CHOICE_STEP_S))
-    watch.lap("choose")
-    fitted = _fit(arm, recorded, information, say, watch)
+    coverage = Coverage(arm.recordings, arm.robot.joints)
+    fitted = _fit(arm, recorded, coverage, say, watch)
     seconds = perf_counter() - begun
     say("simpler models")
     held = [recorded[name] for name in fitted.held_out]
@@ -177,20 +178,22 @@ def run(data: Path, say: Say) -> Reproduction:
     }
     watch.lap("simpler models")
     say("two other motions")
-    others = _others(arm, information, fitted)
+    others = _others(arm, coverage, fitted)
     watch.lap("two other motions")
     return _reproduction(arm, recorded, fitted, models, others, seconds, watch)
 
 
 def _fit(
-    arm: Arm, recorded: Mapping[str, Recorded], information: Information, say: Say, watch: Stopwatch
+    arm: Arm, recorded: Mapping[str, Recorded], coverage: Coverage, say: Say, watch: Stopwatch
 ) -> Fitted:
-    """Choose, fit, predict all; choose again among the rest where a chosen motion touches something."""
+    """Find contact with a first fit, choose among the rest, fit; again where a chosen motion touches after all."""
     touching: dict[str, Touch] = {}
+    method = FIRST
     while True:
-        choice = information.choose(2, [name for name in recorded if name not in touching])
+        choice = coverage.choose(2, [name for name in recorded if name not in touching])
+        watch.lap("choose")
         say(f"fitting {' and '.join(choice.names)}")
-        estimate = OutputError().solve(arm.problem(choice.names))
+        estimate = method.solve(arm.problem(choice.names))
         found = estimate.extra(Actuators)
         assert found is not None
         watch.lap("fit")
@@ -202,23 +205,26 @@ def _fit(
             arm.robot,
             {name: (each.motion.time, each.measured, by_name[name]) for name, each in recorded.items()},
         )
-        watch.lap("touching")
-        if set(choice.names).isdisjoint(contact):
+        watch.lap("find contact")
+        if method is not FIRST and set(choice.names).isdisjoint(contact):
             break
-        touching |= {name: contact[name] for name in choice.names if name in contact}
+        touching |= (
+            contact if method is FIRST else {name: contact[name] for name in choice.names if name in contact}
+        )
+        method = OutputError()
     errors = {name: arm.scale * each.rms(by_name[name]) for name, each in recorded.items()}
     undetermined = tuple(each.combination for each in estimate.undetermined)
     return Fitted(choice, found.actuators, found, errors, contact, by_name, beyond, undetermined)
 
 
-def _others(arm: Arm, information: Information, fitted: Fitted) -> Actuators:
+def _others(arm: Arm, coverage: Coverage, fitted: Fitted) -> Actuators:
     """The actuators from the two motions that are chosen among those that did not count yet."""
-    choice = information.choose(2, fitted.held_out)
+    choice = coverage.choose(2, fitted.held_out)
     start = {
         f"{parameter}.{each.name}": value
         for each in fitted.actuators
         for parameter, value in each.values.items()
-        if np.isfinite(value)
+        if np.isfinite(value) and parameter not in KNOWN
     }
     method = OutputError(search=Search(draws=0, refined=1, finished=1), rounds=1)
     found = method.solve(arm.problem(choice.names, start=start)).extra(Actuators)
