@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from poinsot import PoinsotError
 
@@ -143,4 +144,5 @@ class Actuator:
             raise InvalidActuator(
                 f"an actuator has no parameter {unknown[0]!r}; it has {', '.join(PARAMETERS)}"
             )
-        return replace(self, **values)
+        changes: dict[str, Any] = dict(values)
+        return replace(self, **changes)

@@ -7,9 +7,12 @@ sensitivities. Those that nobody asked for share one column more, which is throw
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import njit
+
+from poinsot.arrays import Matrix, Times, Vector
 
 KP, KD, KV, B, FC, FS, VS, FL, ARMATURE, LIMIT, NO_LOAD, DELAY, LAG, ZERO, DEAD, PLAY, START_Q, START_V = (
     range(18)
@@ -19,7 +22,7 @@ LEVELS = 18
 DIVERGED = 1e4
 """A simulation ends where a position is beyond this [rad]; it is NaN from there."""
 
-COMPILED = {"cache": True, "nogil": True}
+COMPILED: dict[str, Any] = {"cache": True, "nogil": True}
 
 
 @njit(**COMPILED)
@@ -221,8 +224,9 @@ def _motion_slopes(S, theta, slots, h, I, slope, ahead, line, branch, ed, respon
 
 @njit(**COMPILED)
 def roll(
-    theta, knots, slots, time, counts, command, hold, inertia, load, slope, posture,
-    position, sensitivities, fine_q, fine_v, torque,
+    theta: Vector, knots: Vector, slots: np.ndarray, time: Times, counts: np.ndarray, command: Vector, hold: bool,
+    inertia: Vector, load: Vector, slope: Vector, posture: Vector, position: Vector, sensitivities: Matrix,
+    fine_q: Vector, fine_v: Vector, torque: Vector,
 ) -> tuple[int, int]:  # fmt: skip
     """Fill the outputs of `rollout.roll_out`; the numbers of steps at a bound of the motor, and at rest."""
     limit, lag, play, dead, D = theta[LIMIT], theta[LAG], theta[PLAY], theta[DEAD], theta[KD] + theta[KV]

@@ -38,11 +38,15 @@ from .uncertainty import coloured_covariance
 
 R = TypeVar("R")
 
-SCALE_KNOWN = 0.25
-"""The scale of torques is known if the standard deviation of log stiffness is below this: a quarter of its value."""
+SCALE_KNOWN = 0.1
+"""The scale of torques is known if the standard deviation of log stiffness is below this. Sag is as 1 / stiffness: with
+less certainty an interval of the stiffness is far from symmetric, and chance alone looks like a scale."""
 
 UNKNOWN = 1e6
 """Standard deviation of a coordinate that no sample shows."""
+
+UNLIMITED = 1e9
+"""Coordinate of a torque limit that is never reached."""
 
 LIMIT_REACHED = 25.0
 """Twice the log-likelihood that a torque limit must gain to be reported. One that only cuts the highest peak gains
@@ -83,10 +87,11 @@ class GroupResult:
         """(p,) in their units."""
         return self.group.coordinates.natural(self.x)
 
-    def starts(self, strand: int) -> tuple[float, float]:
-        """Position and velocity where a strand starts."""
-        at = self.group.coordinates.size + 2 * strand
-        return float(self.z[at]), float(self.z[at + 1])
+    @property
+    def reported(self) -> Vector:
+        """(p,) the same, NaN for a torque limit that is not reached."""
+        absent = [self.unlimited and name == "torque_limit" for name, _ in self.group.coordinates.columns]
+        return np.where(absent, np.nan, self.natural)
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,7 @@ class OutputError:
             found = in_threads(again, list(zip(problem.groups, found, strict=True)))
         refined = perf_counter()
         report(progress, "intervals")
-        results = in_threads(_result, found)
+        results = in_threads(_result, [(self.search, *each) for each in found])
         estimate = _estimate(problem, motions, loads, results)
         done = perf_counter()
         seconds = {"starts": searched - begun, "coupled": refined - searched, "intervals": done - refined}
@@ -179,7 +184,7 @@ def _first_guess(problem: ActuatorProblem, group: GroupProblem) -> list[Vector]:
 def _actuators(
     problem: ActuatorProblem, found: Sequence[tuple[GroupProblem, Minimum[DenseIterate]]]
 ) -> tuple[Actuator, ...]:
-    by_joint = {}
+    by_joint: dict[str, Actuator] = {}
     for group, minimum in found:
         by_joint |= actuators_of(problem, group, minimum.at.x)
     return tuple(by_joint[joint] for joint in problem.joints)
@@ -221,15 +226,19 @@ def in_threads(function: Callable[..., R], arguments: Sequence[Sequence[Any]]) -
         return list(pool.map(lambda each: function(*each), arguments))
 
 
-def _result(group: GroupProblem, minimum: Minimum[DenseIterate]) -> GroupResult:
+def _result(search: Search, group: GroupProblem, minimum: Minimum[DenseIterate]) -> GroupResult:
     """Intervals of one group, over all that its scale may be."""
     coordinates, z, status, iterations = group.coordinates, minimum.at.x, minimum.status, minimum.iterations
     group = group.at_level_of(z)
     p = coordinates.size
+    free = _without_limit(search, group, z)
+    unlimited = free is not None
+    if free is not None:
+        z, status, iterations = free.at.x, free.status, iterations + free.iterations
+        group = group.at_level_of(z)
     # at a kink no step of the linearization lowers the cost, and the minimum is told by trying
     if status in (Status.stalled, Status.step_limit) and group.largest_decrease(z) < SETTLED:
         status = Status.solved
-    unlimited = not _reaches_limit(group, z)
     coloured, white, H = _covariances(group, z)
     scale_known = True
     if coordinates.has_scale:
@@ -251,15 +260,16 @@ def _result(group: GroupProblem, minimum: Minimum[DenseIterate]) -> GroupResult:
     )  # fmt: skip
 
 
-def _reaches_limit(group: GroupProblem, z: Vector) -> bool:
-    """Whether an open torque limit explains the samples better than none, beyond chance."""
+def _without_limit(search: Search, group: GroupProblem, z: Vector) -> Minimum[DenseIterate] | None:
+    """The minimum without a torque limit, where an open one explains the samples no better beyond chance; else None."""
     columns = group.coordinates.columns
     if ("torque_limit", "") not in columns:
-        return True
+        return None
     without = z.copy()
-    without[columns.index(("torque_limit", ""))] = 1e9
-    gain = 2 * (group.dense().at(without).cost - group.dense().at(z).cost) / group.correlation
-    return gain > LIMIT_REACHED
+    without[columns.index(("torque_limit", ""))] = UNLIMITED
+    _, found = search.refine(group, without)
+    gain = 2 * (found.at.cost - group.dense().at(z).cost) / group.correlation
+    return None if gain > LIMIT_REACHED else found
 
 
 def _size(group: GroupProblem, name: str, value: float) -> float:
@@ -328,7 +338,7 @@ def _estimate(
     white = np.sqrt(np.concatenate([np.diag(each.white) for each in results]))
     covariance = linalg.block_diag(*(each.covariance for each in results))
     parameters = EstimatedParameters(
-        tuple(names), tuple(units), tuple(owners), tuple(kinds), np.concatenate([each.natural for each in results]),
+        tuple(names), tuple(units), tuple(owners), tuple(kinds), np.concatenate([each.reported for each in results]),
         covariance, tuple(names), "coloured", identifiable, white_std=white,
         coloured_std=np.sqrt(np.diag(covariance)),
     )  # fmt: skip
@@ -418,7 +428,7 @@ def _ratios(problem: ActuatorProblem, result: GroupResult) -> list[Ratio]:
             bool(s < abs(value)),
         )
         for (name, _), value, s in zip(coordinates.columns, result.x, std, strict=True)
-        if is_scaled(name)
+        if is_scaled(name) and not (name == "torque_limit" and result.unlimited)
     ]
 
 
@@ -456,7 +466,8 @@ def _certifier(results: Sequence[GroupResult]) -> Callable[[Estimate], Certifica
         stationarity, feasible, first = 0.0, True, 0
         for each in results:
             group, p = each.group, each.group.coordinates.size
-            theta = estimate.values[first : first + p]
+            # NaN stands for no torque limit
+            theta = np.where(np.isfinite(each.reported), estimate.values[first : first + p], each.natural)
             first += p
             z = np.concatenate([group.coordinates.from_natural(theta), each.z[p:]])
             dense = group.dense()

@@ -32,8 +32,8 @@ from .kernel import START_Q, START_V
 from .problem import ActuatorProblem, Motion
 from .rollout import JointLoad, Rollout, Steps, parameter_vector, roll_out
 
-SCALE_PRIOR = np.log(5.0)
-"""Standard deviation of log stiffness about the middle of its range before the data: a factor of five."""
+SCALE_PRIOR = np.log(10.0)
+"""Standard deviation of log stiffness about the middle of its range before the data: a factor of ten."""
 
 SETTLED = 1e-2
 """Part of the cost by which a perturbed restart must lower it to count."""
@@ -247,10 +247,12 @@ def group_problem(
         coordinates, tuple(strands), np.full(len(joints), 1e-3), np.zeros(p), np.full(p, np.inf),
         problem.knots_of(first), hold=problem.hold,
     )  # fmt: skip
-    return replace(found, **_priors(problem, found))
+    mean, std = _priors(problem, found)
+    return replace(found, mean=mean, std=std)
 
 
-def _priors(problem: ActuatorProblem, group: GroupProblem) -> dict[str, Vector]:
+def _priors(problem: ActuatorProblem, group: GroupProblem) -> tuple[Vector, Vector]:
+    """(p,) means and standard deviations of the coordinates."""
     coordinates = group.coordinates
     mean, std = np.zeros(coordinates.size), np.full(coordinates.size, np.inf)
     ranges = Ranges.of(group)
@@ -268,7 +270,7 @@ def _priors(problem: ActuatorProblem, group: GroupProblem) -> dict[str, Vector]:
                 else 1.0
             )
             mean[i], std[i] = prior.mean / scale, prior.std / scale
-    return {"mean": mean, "std": std}
+    return mean, std
 
 
 def _ratio(coordinates: Coordinates, name: str) -> bool:
@@ -344,7 +346,7 @@ class Ranges:
         return ranges["coulomb"] if name.startswith("friction_level") else ranges.get(name, (0.5, 2.0))
 
 
-FINE = GaussNewton(max_iterations=60, relative_tolerance=1e-7, kink_factor=1e4)
+FINE = GaussNewton(max_iterations=60, relative_tolerance=1e-7, kink_factor=100.0)
 COARSE = GaussNewton(max_iterations=25, relative_tolerance=1e-5, kink_factor=1e4)
 
 

@@ -28,7 +28,7 @@ import numpy as np
 from poinsot import Recording, load_robot
 from poinsot.models.articulated import Articulated
 from poinsot.stopwatch import Stopwatch
-from poinsot_servo import OPEN, Actuator, ActuatorProblem, OutputError, Search
+from poinsot_servo import OPEN, Actuator, ActuatorProblem, Actuators, OutputError, Search
 
 from ..case import Reproduction, Say
 from ..workers import Checkpoint, solve_all
@@ -108,7 +108,7 @@ def run(seed: int, *, say: Say, draws: int = DRAWS) -> Reproduction:
         undetermined += result["undetermined"]
     everything = np.concatenate([np.array(each) for each in errors.values()])
     inside = 100 * float(np.mean(np.abs(everything) < COVERED))
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "parameter": name,
             "count": len(each),
@@ -160,6 +160,8 @@ def estimate_draw(draw: Draw) -> dict[str, Any]:
         step_s=0.001,
     )
     estimate = OutputError(Search(draws=400, refined=8, finished=3, hops=5)).solve(problem)
+    actuators = estimate.extra(Actuators)
+    assert actuators is not None
     by_joint = {each.name: each.values for each in truth}
     errors, delays, undetermined = [], [], 0
     p = estimate.parameters
@@ -171,11 +173,11 @@ def estimate_draw(draw: Draw) -> dict[str, Any]:
             delays.append(error)
         if known:
             errors.append((kind, error / float(std)))
-        elif estimate.actuators.scale_known[joint] or kind == "stiffness":
+        elif actuators.scale_known[joint] or kind == "stiffness":
             undetermined += 1
-    for ratio in estimate.actuators.ratios:
+    for ratio in actuators.ratios:
         kind = ratio.name.split(" ")[0]
-        if not estimate.actuators.scale_known[ratio.joint] and ratio.identifiable:
+        if not actuators.scale_known[ratio.joint] and ratio.identifiable:
             true = by_joint[ratio.joint][kind] / by_joint[ratio.joint]["stiffness"]
             errors.append((f"{kind} / stiffness", (ratio.value - true) / ratio.std))
     return {"errors": errors, "delays": delays, "undetermined": undetermined}
@@ -183,7 +185,7 @@ def estimate_draw(draw: Draw) -> dict[str, Any]:
 
 def draw_actuator(about: Robot, joint: str, rng: np.random.Generator) -> Actuator:
     """Parameters of a joint, uniform in their ranges."""
-    values = {name: float(rng.uniform(*limits)) for name, limits in about.ranges.items()}
+    values: dict[str, Any] = {name: float(rng.uniform(*limits)) for name, limits in about.ranges.items()}
     return Actuator(joint, delay=DELAY_SAMPLES / about.rate_hz, **values)
 
 
