@@ -70,6 +70,9 @@ TARGETS = {"rotation": 4.0, "pitch": 5.0, "elbow": 7.0, "wrist_pitch": 4.5, "wri
 KNOWN = {"armature": 0.028}
 """The published inertia of the rotor: it gives the torques of every joint their scale, which gravity hardly shows."""
 
+HUBER = 1.345
+"""The servos shake the arm where a motion is jerky, which no actuator explains: such samples count less."""
+
 FIRST = OutputError(search=Search(draws=60, refined=2, finished=1), rounds=0)
 """For the fit from which contact is found, before motions are chosen that do not touch."""
 
@@ -122,7 +125,7 @@ class Arm:
     def problem(self, names: tuple[str, ...], **settings: Any) -> ActuatorProblem:
         """To fit some of the motions."""
         chosen = {name: self.recordings[name] for name in names}
-        return ActuatorProblem(self.robot, chosen, held=KNOWN, step_s=LONGEST_STEP_S, **settings)
+        return ActuatorProblem(self.robot, chosen, held=KNOWN, step_s=LONGEST_STEP_S, huber=HUBER, **settings)
 
 
 @dataclass(frozen=True, eq=False)
