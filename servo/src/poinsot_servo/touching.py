@@ -73,7 +73,7 @@ def find_touching(
     points = outermost_points(robot, packages)
     heights: dict[str, tuple[Vector, Vector, float]] = {}
     for name, (time, measured, simulated) in motions.items():
-        step = max(1, round(interval_s / float(np.median(np.diff(time)))))
+        step = _stride(time, interval_s)
         usable = np.isfinite(measured).all(axis=1) & np.isfinite(simulated).all(axis=1)
         at = np.flatnonzero(usable)[::step]
         z, free = lowest_heights(robot, points, measured[at]), lowest_heights(robot, points, simulated[at])
@@ -92,6 +92,31 @@ def find_touching(
                 float(interval * held.sum()), float(np.median(z[held])), float(np.quantile(d[held], 0.95))
             )
     return found
+
+
+def lowest_of_recordings(
+    robot: Articulated,
+    motions: Mapping[str, tuple[Times, JointSamples]],
+    *,
+    packages: Sequence[str | Path] = (),
+    interval_s: float = 0.2,
+) -> dict[str, float]:
+    """Height of the robot's lowest point in each recording [m]: those that stay high touch nothing below.
+
+    Args:
+        motions: name -> times (T,) [s] and measured (T, n) positions of the robot's joints [rad]. packages, interval_s:
+            see `find_touching`.
+    """
+    points = outermost_points(robot, packages)
+    return {
+        name: float(lowest_heights(robot, points, measured[:: _stride(time, interval_s)]).min())
+        for name, (time, measured) in motions.items()
+    }
+
+
+def _stride(time: Times, interval_s: float) -> int:
+    """Samples from one posture that is looked at to the next."""
+    return max(1, round(interval_s / float(np.median(np.diff(time)))))
 
 
 def outermost_points(robot: Articulated, packages: Sequence[str | Path] = ()) -> dict[int, Matrix]:

@@ -1,10 +1,11 @@
 """A LeRobot SO-101 arm: fit on two motions, predict the others open loop.
 
 Motions of a real arm with six STS3215 servos at 50 Hz, recorded by the authors of SAGE (isaac-sim2real). Commands and
-positions are known; currents and torques are not. Two motions are chosen by what they visit (`poinsot_servo.coverage`)
-and fitted coarsely. All motions are simulated from the written MuJoCo file, from their first positions and their
-commands, and those in which the arm touches the table are found (`poinsot_servo.touching`). Of the rest two are chosen
-and fitted; all others that do not touch count.
+positions are known; currents and torques are not. Two motions are chosen by what they visit (`poinsot_servo.coverage`),
+first among the half that stays highest above the table. All motions are simulated from the written MuJoCo file, from
+their first positions and their commands, and those in which the arm touches the table are found
+(`poinsot_servo.touching`). Two are chosen among the rest, and fitted if they are others. All that were not fitted and do
+not touch count.
 
 The jaw is recorded from 0 to 1 of its travel. It is simulated as the angle between the limits of the description, and
 its errors are in thousandths of the travel.
@@ -32,7 +33,7 @@ from poinsot_servo.output_error import OutputError
 from poinsot_servo.problem import ActuatorProblem
 from poinsot_servo.result import Actuators
 from poinsot_servo.search import Search
-from poinsot_servo.touching import Touch, find_touching
+from poinsot_servo.touching import Touch, find_touching, lowest_of_recordings
 
 from ..case import Curves, Reproduction, Say
 from ..described import described_robot
@@ -73,8 +74,8 @@ KNOWN = {"armature": 0.028}
 HUBER = 1.345
 """The servos shake the arm where a motion is jerky, which no actuator explains: such samples count less."""
 
-FIRST = OutputError(search=Search(draws=60, refined=2, finished=1), rounds=0)
-"""For the fit from which contact is found, before motions are chosen that do not touch."""
+ROUNDS = 3
+"""Choices at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,14 +190,16 @@ def run(data: Path, say: Say) -> Reproduction:
 def _fit(
     arm: Arm, recorded: Mapping[str, Recorded], coverage: Coverage, say: Say, watch: Stopwatch
 ) -> Fitted:
-    """Find contact with a first fit, choose among the rest, fit; again where a chosen motion touches after all."""
-    touching: dict[str, Touch] = {}
-    method = FIRST
-    while True:
-        choice = coverage.choose(2, [name for name in recorded if name not in touching])
+    """Choose among the motions that stay high, fit, find contact; again among all that do not touch."""
+    heights = lowest_of_recordings(
+        arm.robot, {name: (each.motion.time, each.measured) for name, each in recorded.items()}
+    )
+    middle = float(np.median(list(heights.values())))
+    choice = coverage.choose(2, [name for name, height in heights.items() if height >= middle])
+    for _ in range(ROUNDS):
         watch.lap("choose")
         say(f"fitting {' and '.join(choice.names)}")
-        estimate = method.solve(arm.problem(choice.names))
+        estimate = OutputError().solve(arm.problem(choice.names))
         found = estimate.extra(Actuators)
         assert found is not None
         watch.lap("fit")
@@ -209,15 +212,12 @@ def _fit(
             {name: (each.motion.time, each.measured, by_name[name]) for name, each in recorded.items()},
         )
         watch.lap("find contact")
-        if method is not FIRST and set(choice.names).isdisjoint(contact):
+        fitted, choice = choice, coverage.choose(2, [name for name in recorded if name not in contact])
+        if fitted.names == choice.names:
             break
-        touching |= (
-            contact if method is FIRST else {name: contact[name] for name in choice.names if name in contact}
-        )
-        method = OutputError()
     errors = {name: arm.scale * each.rms(by_name[name]) for name, each in recorded.items()}
     undetermined = tuple(each.combination for each in estimate.undetermined)
-    return Fitted(choice, found.actuators, found, errors, contact, by_name, beyond, undetermined)
+    return Fitted(fitted, found.actuators, found, errors, contact, by_name, beyond, undetermined)
 
 
 def _others(arm: Arm, coverage: Coverage, fitted: Fitted) -> Actuators:
@@ -335,7 +335,9 @@ def _ratios(ours: Actuators, others: Actuators) -> tuple[tuple[Mapping[str, Any]
     second = {(each.joint, each.name): each for each in others.ratios}
     rows, spreads = [], []
     for each in ours.ratios:
-        other = second[each.joint, each.name]
+        other = second.get((each.joint, each.name))
+        if other is None:  # a limit that the other motions never reach
+            continue
         mean = 0.5 * (abs(each.value) + abs(other.value))
         known = each.std < abs(each.value)
         # of two values, the standard deviation is their difference over sqrt 2
