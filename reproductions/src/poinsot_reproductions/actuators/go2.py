@@ -77,7 +77,7 @@ def run(data: Path, say: Say) -> Reproduction:
     recorded = {name: Recorded.of(name, each, robot.joints) for name, each in halves.items()}
     watch.lap("read")
     found = []
-    for name, other in zip(halves, reversed(halves), strict=True):
+    for name, other in zip(halves, reversed(list(halves)), strict=True):
         say(f"fitting the {name} half")
         found.append(_half(robot, name, halves[name], recorded[name], recorded[other]))
         watch.lap(f"fit the {name} half")
@@ -85,9 +85,11 @@ def run(data: Path, say: Say) -> Reproduction:
     models = {
         "ours": np.array([each.errors for each in found]),
         "fit": np.array([each.of_fit for each in found]),
-        "command": np.array([1e3 * each.rms(each.motion.commands) for each in reversed(recorded.values())]),
+        "command": np.array(
+            [1e3 * each.rms(each.motion.commands) for each in reversed(list(recorded.values()))]
+        ),
     }
-    pairs = list(zip(recorded.values(), reversed(recorded.values()), strict=True))
+    pairs = list(zip(recorded.values(), reversed(list(recorded.values())), strict=True))
     models["lag"] = np.array([1e3 * to.rms(lagged(delay_and_lag([of]), to)) for of, to in pairs])
     simple = published(robot.joints, PUBLISHED)
     models["published"] = np.array([1e3 * to.rms(predict(robot, simple, [to])[0][0]) for _, to in pairs])
@@ -225,7 +227,7 @@ def _reproduction(
         for k, joint in enumerate(robot.joints)
     )
     difference = left_right_percent([each.estimate for each in found])
-    figures = {
+    figures: dict[str, Any] = {
         "heldout_rms_mrad": figure("ours"),
         "heldout_median_mrad": {part: float(np.median(models["ours"][:, places[part]])) for part in PARTS},
         "heldout_per_joint_mrad": {

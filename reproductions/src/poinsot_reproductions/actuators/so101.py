@@ -4,8 +4,8 @@ Motions of a real arm with six STS3215 servos at 50 Hz, recorded by the authors 
 positions are known; currents and torques are not. Two motions are chosen by what they visit (`poinsot_servo.coverage`),
 first among the half that stays highest above the table. All motions are simulated from the written MuJoCo file, from
 their first positions and their commands, and those in which the arm touches the table are found
-(`poinsot_servo.touching`). Two are chosen among the rest, and fitted if they are others. All that were not fitted and do
-not touch count.
+(`poinsot_servo.touching`). Two are chosen among the rest, and fitted if they are others. All that were not fitted and
+do not touch count.
 
 The jaw is recorded from 0 to 1 of its travel. It is simulated as the angle between the limits of the description, and
 its errors are in thousandths of the travel.
@@ -196,7 +196,7 @@ def _fit(
     )
     middle = float(np.median(list(heights.values())))
     choice = coverage.choose(2, [name for name, height in heights.items() if height >= middle])
-    for _ in range(ROUNDS):
+    for number in range(ROUNDS):
         watch.lap("choose")
         say(f"fitting {' and '.join(choice.names)}")
         estimate = OutputError().solve(arm.problem(choice.names))
@@ -212,12 +212,13 @@ def _fit(
             {name: (each.motion.time, each.measured, by_name[name]) for name, each in recorded.items()},
         )
         watch.lap("find contact")
-        fitted, choice = choice, coverage.choose(2, [name for name in recorded if name not in contact])
-        if fitted.names == choice.names:
+        again = coverage.choose(2, [name for name in recorded if name not in contact])
+        if again.names == choice.names or number == ROUNDS - 1:
             break
+        choice = again
     errors = {name: arm.scale * each.rms(by_name[name]) for name, each in recorded.items()}
     undetermined = tuple(each.combination for each in estimate.undetermined)
-    return Fitted(fitted, found.actuators, found, errors, contact, by_name, beyond, undetermined)
+    return Fitted(choice, found.actuators, found, errors, contact, by_name, beyond, undetermined)
 
 
 def _others(arm: Arm, coverage: Coverage, fitted: Fitted) -> Actuators:
@@ -263,7 +264,7 @@ def _reproduction(
         for name in names
     )
     ratios, percent = _ratios(fitted.found, others)
-    figures = {
+    figures: dict[str, Any] = {
         "heldout_rms_mrad": _with_median(medians["ours"]),
         "heldout_p90_mrad": float(max(p90.values())),
         "heldout_p90_per_joint_mrad": {name: float(value) for name, value in p90.items()},

@@ -47,6 +47,8 @@ from poinsot.models.sensors import (
 )
 from poinsot.models.stages import Stages
 
+from ..described import described_robot
+
 ENCODER, ENCODER_SPEED = 1e-3, 5e-3
 """Standard deviations of joint positions [rad] and velocities [rad/s]."""
 ORIENTATION, GYRO, ACCELEROMETER = 5e-3, 3e-3, 0.03
