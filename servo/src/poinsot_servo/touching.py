@@ -5,10 +5,10 @@ simulated free motion,
 
     d = z - z'
 
-is large and positive as long as the robot touches. Errors of the model move d too. How far they do is seen where a
-floor has no part in it: in the downward deviations, and in all deviations in the higher half of the samples, by z'. A
-recording touches where d is above twice the 99th percentile of these for longer than `least_s` in total. So a robot
-that lies on something for more than half of the time is not found.
+is large and positive as long as the robot touches. Errors of the model move d too. How far they do is seen in the half
+of the recordings whose lowest points stay highest: these are taken for free. With e the 99th percentile of |d| in each
+of them, a recording of the other half touches where d is above twice the 90th percentile of e, for longer than
+`least_s` in total. So recordings of which more than half touch are not told apart.
 
 Heights need the shapes of the links. Where the description names meshes that cannot be found, the origins of the links'
 frames stand for them.
@@ -78,16 +78,15 @@ def find_touching(
         at = np.flatnonzero(usable)[::step]
         z, free = lowest_heights(robot, points, measured[at]), lowest_heights(robot, points, simulated[at])
         heights[name] = z, z - free, float(step * np.median(np.diff(time)))
-    d_all = np.concatenate([d for _, d, _ in heights.values()])
-    free_all = np.concatenate([z - d for z, d, _ in heights.values()])
-    high = np.abs(d_all[free_all >= np.median(free_all)])
-    errors = [float(np.quantile(each, 0.99)) for each in (np.maximum(-d_all, 0.0), high)]
+    lowest = {name: float(z.min()) for name, (z, _, _) in heights.items()}
+    middle = float(np.median(list(lowest.values())))
+    errors = [np.quantile(np.abs(d), 0.99) for name, (_, d, _) in heights.items() if lowest[name] >= middle]
     # 0.5 mm: the height of an arm of 0.3 m is known no better from encoders with 4096 steps a turn
-    threshold = max(2.0 * max(errors), 5e-4)
+    threshold = max(2.0 * float(np.quantile(errors, 0.9)), 5e-4)
     found = {}
     for name, (z, d, interval) in heights.items():
         held = d > threshold
-        if interval * held.sum() > least_s:
+        if lowest[name] < middle and interval * held.sum() > least_s:
             found[name] = Touch(
                 float(interval * held.sum()), float(np.median(z[held])), float(np.quantile(d[held], 0.95))
             )
