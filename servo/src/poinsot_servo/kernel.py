@@ -22,7 +22,7 @@ LEVELS = 18
 DIVERGED = 1e4
 """A simulation ends where a position is beyond this [rad]; it is NaN from there."""
 
-COMPILED: dict[str, Any] = {"cache": True, "nogil": True}
+COMPILED: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
 @njit(**COMPILED)
@@ -274,7 +274,7 @@ def roll(
             c = theta[KP] * ed + theta[KD] * rate
             # dry friction, with the speed of before and the torque that follows from it
             m0, side = _bounded(c - D * v, limit, line, v)
-            bump = math.exp(-((v / theta[VS]) ** 2))
+            bump = math.exp(-((v / theta[VS]) ** 2)) if theta[FS] > 0 or slots[FS] < wanted else 0.0
             extra, position_slope, left, weight = _level_of_position(theta, knots, qm)
             F = theta[FC] + theta[FL] * abs(m0) + theta[FS] * bump + extra
             # the motion

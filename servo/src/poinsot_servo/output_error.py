@@ -23,18 +23,18 @@ from scipy import linalg
 from poinsot.arrays import Matrix, Vector
 from poinsot.estimate import Certificate, Direction, Estimate, Status
 from poinsot.estimate.fit import Fit, fit_of
-from poinsot.estimate.provenance import Provenance
-from poinsot.estimate.uncertainty import EstimatedParameters, condition_numbers
+from poinsot.estimate.uncertainty import EstimatedParameters, condition_numbers, unobservable_directions
 from poinsot.solve import Minimum, ProgressCallback, Stop, report, stop_requested
 from poinsot.solve.dense import DenseIterate
 
 from .actuator import Actuator
 from .coordinates import is_scaled
+from .examination import examine
 from .problem import ActuatorProblem, Motion, unit_of
 from .result import Actuators, Ratio
 from .rollout import JointLoad, Rollout
 from .search import SETTLED, GroupProblem, Search, group_problem
-from .uncertainty import coloured_covariance
+from .uncertainty import coloured_covariance, rounding_products, rounding_step
 
 R = TypeVar("R")
 
@@ -293,10 +293,14 @@ def _covariances(group: GroupProblem, z: Vector) -> tuple[Matrix, Matrix, Matrix
     blocks = [each / scale for each in np.split(J[:samples, seen], counts[:-1])]
     priors = J[samples:, seen] / scale
     parts = np.split(r[:samples], counts[:-1])
+    rounding = np.zeros((len(scale), len(scale)))
+    for strand, rollout, block in zip(group.strands, group.rollouts(z), blocks, strict=True):
+        measured, position = strand.measured[strand.mask], rollout.position[strand.mask]
+        rms, level = float(np.sqrt(np.mean((measured - position) ** 2))), float(group.sigma[strand.joint])
+        rounding += rounding_products(block, position, rounding_step(measured), rms, level)
+    prior = priors.T @ priors + 1e-14 * np.eye(len(scale))
     found = []
-    for each in coloured_covariance(
-        blocks, parts, priors.T @ priors + 1e-14 * np.eye(len(scale)), group.correlation
-    ):
+    for each in coloured_covariance(blocks, parts, prior, group.correlation, rounding):
         whole = np.diag(np.where(seen, 0.0, UNKNOWN**2))
         whole[np.ix_(seen, seen)] = each / np.outer(scale, scale)
         found.append(whole)
@@ -365,7 +369,7 @@ def _estimate(
         _fit(problem, motions, simulated), scaled, max(each.iterations for each in results), undetermined=undetermined,
         validation=tuple(_fit(problem, [motion], [rollouts]) for motion, rollouts in held_out),
         certifier=_certifier(results),
-        provenance=Provenance(notes=_notes(problem, results)),
+        examiner=lambda each: examine(each, motions),
     )  # fmt: skip
     return estimate.updated(extra)
 
@@ -386,6 +390,10 @@ def _group_name(problem: ActuatorProblem, result: GroupResult) -> str:
     return next(name for name, each in problem.groups if each == joints)
 
 
+SMALLEST = 1e-6
+"""Size of a ratio that was estimated as 0."""
+
+
 def _identifiable(result: GroupResult) -> np.ndarray:
     """(p,) with torques that have no scale as not identifiable."""
     found = result.identifiable.copy()
@@ -397,19 +405,36 @@ def _identifiable(result: GroupResult) -> np.ndarray:
 
 
 def _undetermined(problem: ActuatorProblem, result: GroupResult) -> list[Direction]:
-    owner, columns = _group_name(problem, result), result.group.coordinates.columns
-    found = []
+    """The scale of torques, and combinations of the other coordinates that are not determined.
+
+    Combinations are eigenvectors of the covariance in units of the parameters' sizes, with eigenvalues above 1.
+    """
+    owner, group = _group_name(problem, result), result.group
+    columns, found = group.coordinates.columns, []
+    torques = [name for name, _ in columns if name == "stiffness" or is_scaled(name)]
     if not result.scale_known:
-        torques = [name for name, _ in columns if name == "stiffness" or is_scaled(name)]
         found.append(
             Direction(f"common scale of {', '.join(f'{owner}.{name}' for name in torques)}", "unexcited")
         )
-    for (name, joint), known in zip(columns, result.identifiable, strict=True):
-        if not known and not (name == "stiffness" and not result.scale_known):
-            ratio = " / stiffness" if is_scaled(name) and not result.scale_known else ""
-            never = " (hardly reached)" if name == "torque_limit" and result.unlimited else ""
-            found.append(Direction(f"{joint or owner}.{name}{ratio}{never}", "unexcited"))
-    return found
+    if result.unlimited:
+        found.append(Direction(f"{owner}.torque_limit (hardly reached)", "unexcited"))
+    kept = [
+        k
+        for k, (name, _) in enumerate(columns)
+        if name != "stiffness" and not (name == "torque_limit" and result.unlimited)
+    ]
+    if not kept:
+        return found
+    has_scale = group.coordinates.has_scale
+    names = [
+        f"{joint or owner}.{name}" + (" / stiffness" if has_scale and is_scaled(name) else "")
+        for name, joint in (columns[k] for k in kept)
+    ]
+    size = np.array([max(_size(group, columns[k][0], float(result.x[k])), SMALLEST) for k in kept])
+    relative = result.of_ratios[np.ix_(kept, kept)] / np.outer(size, size)
+    values, vectors = np.linalg.eigh(relative)
+    open_ = vectors[:, values > DETERMINED**2] * size[:, None]
+    return found + list(unobservable_directions(names, size, open_, ()))
 
 
 def _ratios(problem: ActuatorProblem, result: GroupResult) -> list[Ratio]:
@@ -430,16 +455,6 @@ def _ratios(problem: ActuatorProblem, result: GroupResult) -> list[Ratio]:
         for (name, _), value, s in zip(coordinates.columns, result.x, std, strict=True)
         if is_scaled(name) and not (name == "torque_limit" and result.unlimited)
     ]
-
-
-def _notes(problem: ActuatorProblem, results: Sequence[GroupResult]) -> tuple[str, ...]:
-    free = [_group_name(problem, each) for each in results if not each.scale_known]
-    if not free:
-        return ()
-    return (
-        f"The recordings do not show the scale of the torques of {', '.join(free)}: only ratios to "
-        "the stiffness are known (a load of known mass, or more gravity, shows the scale).",
-    )
 
 
 def _fit(problem: ActuatorProblem, motions: Sequence[Motion], simulated: Sequence[Sequence[Rollout]]) -> Fit:

@@ -34,7 +34,7 @@ OPEN: tuple[str, ...] = (
 )  # fmt: skip
 """What is estimated unless the caller says otherwise."""
 
-BLOCK_S = 0.01
+BLOCK_S = 0.004
 """Longest block for which a load is computed [s]."""
 
 COMMAND, POSITION = "position_command", "position"

@@ -93,6 +93,8 @@ class Actuators(Extra):
             values = " ".join(f"{each.values[name]:>15.5g}" for name in shown)
             scale = "" if self.scale_known[each.name] else "  (only ratios of torques are known)"
             lines.append(f"{each.name:<{width}}  {values}{scale}")
+        ratios = [r for r in self.ratios if r.identifiable and not self.scale_known.get(r.joint, True)]
+        lines += [f"{r.joint} {r.name:<30} {r.value:>11.5g} {r.std:>10.2g}  {r.unit}" for r in ratios]
         return "\n".join(lines)
 
 

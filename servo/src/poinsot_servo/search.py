@@ -42,6 +42,12 @@ MAX_HOPS = 24
 HOP = 10.0
 """Length of a perturbation in standard deviations for white residuals."""
 
+STEEPEST = 1e9
+"""Largest sensitivity that is not a simulation's instability."""
+
+WIDEST_SCALE = 10.0
+"""Log stiffness stays so near to the middle of its range."""
+
 START_POSITION_STD, START_VELOCITY_STD = 3.0, 0.3
 """Of a start: times the level of the residuals [rad], and times the largest speed."""
 
@@ -144,7 +150,8 @@ class GroupProblem:
         slope, rows = coordinates.slope(z[:p]), []
         for k, (strand, each) in enumerate(zip(self.strands, self.rollouts(z, slopes=True), strict=True)):
             block = np.zeros((int(strand.mask.sum()), self.size))
-            sensitivities = each.sensitivities[strand.mask]
+            # of a simulation that grows without limit, which no step is to follow
+            sensitivities = np.clip(np.nan_to_num(each.sensitivities[strand.mask]), -STEEPEST, STEEPEST)
             block[:, :p] = coordinates.spread(sensitivities[:, :-2], strand.joint) @ slope
             block[:, p + 2 * k : p + 2 * k + 2] = sensitivities[:, -2:]
             r = (strand.measured - each.position)[strand.mask] / self.sigma[strand.joint]
@@ -167,6 +174,9 @@ class GroupProblem:
 
     def dense(self) -> DenseProblem:
         lower, upper = bounds(self.coordinates.columns, self.longest_delay)
+        if self.coordinates.has_scale:
+            k = self.coordinates.columns.index(("stiffness", ""))
+            lower[k], upper[k] = self.mean[k] - WIDEST_SCALE, self.mean[k] + WIDEST_SCALE
         free = np.full(2 * len(self.strands), np.inf)
         return DenseProblem(
             self.residuals,
@@ -384,7 +394,7 @@ class Search:
     draws: int = 300
     refined: int = 6
     finished: int = 2
-    hops: int = 4
+    hops: int = 6
     coarse_s: float = 0.005
     seed: int = 0
     iteration: GaussNewton = FINE
@@ -425,7 +435,8 @@ class Search:
                 break
         found.sort(key=lambda each: each.at.cost)
         coarse = coarse.at_level_of(found[0].at.x)
-        found = [self.hop(coarse, each.at.x, rng, label, progress, stop) for each in found[: self.finished]]
+        others = found[1 : self.finished]
+        found = [self.hop(coarse, found[0].at.x, rng, label, progress, stop), *others]
         best = min(found, key=lambda each: each.at.cost)
         group = replace(group, sigma=coarse.rms(best.at.x), correlation=coarse.correlation)
         last = [self.refine(group, each.at.x, label=label, progress=progress, stop=stop) for each in found]

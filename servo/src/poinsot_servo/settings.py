@@ -33,7 +33,7 @@ class ActuatorSettings(MotionSettings):
     held until the next. `step_s`: longest step of the simulation. `draws`, `hops`, `seed`: of the search.
     """
 
-    sections: ClassVar[tuple[str, ...]] = ("motion",)
+    sections: ClassVar[tuple[str, ...]] = ("poinsot_servo.page:actuator_section",)
 
     name: Literal["actuators"]
     estimate: list[str] = list(OPEN)
@@ -44,7 +44,7 @@ class ActuatorSettings(MotionSettings):
     step_s: Positive = 0.002
     cutoff_hz: Positive | None = None
     draws: int = Field(300, ge=1)
-    hops: int = Field(4, ge=0)
+    hops: int = Field(6, ge=0)
     seed: int = Field(0, ge=0)
 
     def problem(self, job: Job, watch: Stopwatch) -> ActuatorProblem:

@@ -6,6 +6,14 @@ with whitened Jacobian J (N, p), the information P of priors (c times their own,
 samples of which c together say one thing), and Gamma the autocovariance of the residuals, tapered at a lag that they
 choose themselves (`poinsot.estimators.linear.residuals`: Newey and West 1987, Politis 2003, Kiefer and Vogelsang 2005).
 Residuals of a servo at rest are constant for long, so they are never white.
+
+Rounding to an encoder's steps of size d is a function of the position: with noise of standard deviation s before it,
+its mean error has the variance (first harmonic of the sawtooth)
+
+    d^2 / (2 pi^2) exp(-4 pi^2 s^2 / d^2)
+
+and is one and the same while the joint stays within a part of a step. It is small where noise dithers it, and too small
+for an autocorrelation to show, but it does not average out at rest: it is added to M, one product a stay.
 """
 
 from __future__ import annotations
@@ -21,12 +29,17 @@ from poinsot.estimators.linear.residuals import allowance, autocovariance, corre
 
 
 def coloured_covariance(
-    jacobians: Sequence[Matrix], residuals: Sequence[Vector], prior: Matrix, correlation: float = 1.0
+    jacobians: Sequence[Matrix],
+    residuals: Sequence[Vector],
+    prior: Matrix,
+    correlation: float = 1.0,
+    more: Matrix | float = 0.0,
 ) -> tuple[Matrix, Matrix]:
     """(p, p) covariances for coloured and for white residuals.
 
     Args:
         jacobians, residuals: (N_k, p), (N_k,) whitened, of every strand of samples that follow each other.
+        more: (p, p) added to M: see `rounding_products`.
         prior: (p, p) information of priors as it is in the cost, `correlation` times their own.
     """
     J = np.concatenate(jacobians)
@@ -41,9 +54,43 @@ def coloured_covariance(
     M = np.zeros_like(H)
     for block in jacobians:
         M += _filtered_products(block, gamma)
-    M = M * allowance(lags / len(e)) + correlation * prior
+    M = M * allowance(lags / len(e)) + correlation * prior + more
     inverse = linalg.pinvh(H)
     return inverse @ M @ inverse, inverse * variance
+
+
+def rounding_step(values: Vector) -> float:
+    """The step to which values (N,) were rounded; 0 where there is none.
+
+    >>> round(rounding_step(np.round(np.linspace(0, 1, 1000) / 0.01) * 0.01), 6)
+    0.01
+    """
+    changes = np.abs(np.diff(values[np.isfinite(values)]))
+    moves = changes[changes > 1e-9]
+    if not len(moves):
+        return 0.0
+    least = float(np.min(moves))
+    step = float(np.mean(moves[moves < 1.5 * least]))
+    parts = moves[moves < 20 * step] / step
+    on_grid = np.abs(parts - np.round(parts)) < 0.1
+    return step if len(parts) > 10 and on_grid.mean() > 0.95 else 0.0
+
+
+def rounding_products(J: Matrix, position: Vector, step: float, rms: float, level: float) -> Matrix:
+    """(p, p) what rounding adds to M for one strand.
+
+    Args:
+        J: (N, p) whitened. position: (N,) simulated [rad]. step: of the rounding [rad].
+        rms: of the residuals, of which rounding is a part [rad]. level: by which they were whitened [rad].
+    """
+    p = J.shape[1]
+    if step <= 0:
+        return np.zeros((p, p))
+    noise = max(rms**2 - step**2 / 12, 0.0)
+    variance = step**2 / (2 * np.pi**2) * np.exp(-4 * np.pi**2 * noise / step**2)
+    stays = np.concatenate([[0], np.flatnonzero(np.diff(np.floor(4 * position / step))) + 1])
+    sums = np.add.reduceat(J, stays, axis=0)
+    return variance / level**2 * (sums.T @ sums)
 
 
 def _filtered_products(J: Matrix, gamma: Vector) -> Matrix:

@@ -157,7 +157,7 @@ def estimate_draw(draw: Draw) -> dict[str, Any]:
         open=about.open,
         held={name: about.ranges[name][0] for name in about.known},
         hold=about.hold,
-        step_s=0.001,
+        step_s=0.0005,
     )
     estimate = OutputError(Search(draws=400, refined=8, finished=3, hops=5)).solve(problem)
     actuators = estimate.extra(Actuators)
