@@ -377,3 +377,14 @@ def test_sections_for_optimal_estimation_alone(poinsot, job):
     assert (
         code == 2 and 'method = "none" is for [method] name = "leg-odometry" or "optimal-estimation"' in err
     )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_residuals_that_last_are_found(job, seed):
+    """A bias of two standard deviations of one component adds up over time; noise does not."""
+    clean, biased = (record(np.random.default_rng(seed)) for _ in range(2))
+    biased.readings["accelerometer"][:, 0] += 2 * recorded_arm.NOISE["accelerometer"]
+    causes = [
+        {each.cause for each in identify(Project.load(job(recorded=it))).findings} for it in (clean, biased)
+    ]
+    assert causes[0] == set() and "correlated-residuals" in causes[1]

@@ -2,12 +2,15 @@
 
 import pickle
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 
 import poinsot
+from poinsot.diagnosis.case import Examination
+from poinsot.diagnosis.explanations import Alignment, Explained
 from poinsot.estimate import Severity, Trust
 
 RATE = 200.0
@@ -246,3 +249,22 @@ def test_a_passive_robot_without_any_load_is_looked_at(tmp_path):
     smoothing = poinsot.ButterworthDecimation(cutoff_hz=20, decimate_hz=8)
     problem = poinsot.InverseDynamics(robot, [recording], signals=smoothing)
     assert poinsot.LeastSquares().solve(problem).trust in Trust
+
+
+@pytest.mark.parametrize(("own", "named"), [(1.1, False), (0.6, True)])
+def test_another_unit_of_a_joint_shows_in_its_own_torque(own, named):
+    """Angles in another unit are functions that fit anything a little: of a joint's own torque they must explain more.
+
+    Of 200 clean recordings of a TX40 one had residuals of joint 3 that angles of joint 4 in radians, taken for degrees,
+    made smaller by a third, and those of joint 4 larger by a tenth.
+    """
+    ratio = np.full(4, 0.02)
+    case, explained = object.__new__(Examination), object.__new__(Explained)
+    robot = SimpleNamespace(effort_names=("joint_1", "joint_2", "joint_3", "joint_4"))
+    declared = SimpleNamespace(ratio=ratio, relative_error=0.02, impossible=0.0)
+    vars(case).update(problem=SimpleNamespace(robot=robot), declared=declared)
+    vars(explained).update(
+        candidate=SimpleNamespace(zero=np.zeros(0), where=("joint_4", "rad")),
+        solved=SimpleNamespace(ratio=ratio * [1, 1, 0.6, own], relative_error=0.019, impossible=0.0),
+    )
+    assert Alignment(())._explains(case, explained) is named

@@ -10,6 +10,7 @@ from scipy.special import chdtrc
 
 from ..arrays import Vector
 from ..estimate import Estimate, Finding, Severity, Unchecked, motions_of
+from .case import long_run_variance
 from .check import Cause, Check
 from .explanations import severity_of
 
@@ -22,6 +23,11 @@ SURPRISE = Cause(
     "prior-surprise",
     "What was known before is improbable after the data.",
     "Mend the prior, or the noise levels and the model that contradict it.",
+)
+LASTING = Cause(
+    "correlated-residuals",
+    "Residuals of a sensor last: it is biased, drifts, lags or is askew, and the model does not know it.",
+    "Calibrate the sensor and its frame, or state a noise that sums of its readings have.",
 )
 ASSUMED = Cause(
     "assumed-noise",
@@ -81,6 +87,36 @@ class StatedNoise(Check):
                 if rms > self.warning:
                     said = f"{what} in {motion.name} are {rms:.2g} times as large as the noise stated."
                     yield STATED.finding(severity_of(rms, self.warning, self.error), said, "", name, rms)
+
+
+class CorrelatedResiduals(Check):
+    """Sums of residuals over time against those of the noise that was stated, which is white.
+
+    Class variables:
+        warning: factor between their standard deviations, after standard deviations were widened.
+        least: readings from which a sum over time says something.
+    """
+
+    warning = 2.0
+    least = 40
+
+    causes = (LASTING,)
+
+    def look(self, case: Assumptions) -> Iterator[Finding | Unchecked]:
+        widened = max(1.0, np.sqrt(case.chi_square))
+        for motion in motions_of(case.estimate):
+            for fit in motion.sensors:
+                read = [e[np.isfinite(e)] for e in fit.normalized.T]
+                sizes = [
+                    np.sqrt(long_run_variance(e) / len(e)) if len(e) >= self.least else 0.0 for e in read
+                ]
+                k = int(np.argmax(sizes))
+                if sizes[k] > self.warning * widened:
+                    said = (
+                        f"Residuals of {fit.components[k]} in {motion.name} last: they add up to {sizes[k]:.2g} times "
+                        "what white noise as stated would, and intervals may be too short by as much."
+                    )
+                    yield LASTING.finding(Severity.warning, said, "", fit.name, float(sizes[k]))
 
 
 class PriorSurprise(Check):
@@ -178,4 +214,4 @@ def _sizes(estimate: Estimate) -> Vector:
     return np.maximum(sizes, 1e-300)
 
 
-ASSUMPTION_CHECKS: tuple[Check, ...] = (StatedNoise(), PriorSurprise(), AssumedNoise())
+ASSUMPTION_CHECKS: tuple[Check, ...] = (StatedNoise(), CorrelatedResiduals(), PriorSurprise(), AssumedNoise())

@@ -38,4 +38,5 @@ from .uncertainty import NORMAL_95 as NORMAL_95
 from .uncertainty import Direction as Direction
 from .uncertainty import EstimatedParameters as EstimatedParameters
 from .uncertainty import condition_numbers as condition_numbers
+from .uncertainty import taper_allowance as taper_allowance
 from .uncertainty import unobservable_directions as unobservable_directions

@@ -153,14 +153,14 @@ def kicked(rng, times, truth):
 
 
 def coverage(seeds):
-    """(n, 2) normalized squared errors by the white and by the robust covariance, of steps that give way.
+    """Normalized squared errors (n, 2) and errors (n, 2, 2), by the white and by the robust covariance.
 
-    The impulses are of the size that the weight states. The states follow the readings as much as the model, and take
-    two thirds of the degrees of freedom of the residuals.
+    Steps give way: their impulses are of the size that the weight states. The states follow the readings as much as the
+    model, and take two thirds of the degrees of freedom of the residuals.
     """
     names, times, truth = ("bob.Jxx", "pivot.drag"), np.arange(300) * 0.02, swings.theta()
     places = [swings.FREE.index(name) for name in names]
-    method, found = JointSmoothing(1 / IMPULSE**2, FINE_NOISE), []
+    method, found, parts = JointSmoothing(1 / IMPULSE**2, FINE_NOISE), [], []
     for seed in seeds:
         rng = np.random.default_rng(seed)
         record = swings.read("swing", times, kicked(rng, times, truth), rng, noise=FINE_NOISE)
@@ -170,19 +170,23 @@ def coverage(seeds):
         error = (fit.theta - truth)[places]
         both = [part[np.ix_(places, places)] for part in (fit.covariance, fit.robust_covariance)]
         found.append([error @ np.linalg.solve(part, error) for part in both])
-    return np.array(found)
+        parts.append([error / np.sqrt(np.diag(part)) for part in both])
+    return np.array(found), np.array(parts)
 
 
-@pytest.mark.parametrize("seeds", [range(100, 140)])
+@pytest.mark.parametrize("seeds", [range(100, 200)])
 def test_steps_that_give_way_have_the_right_covariance(seeds):
     """The sum of n draws of chi-square with 2 degrees of freedom is chi-square with 2 n: its 99 % interval.
 
     With N - q in place of the effective degrees of freedom the white one is twice as large, and outside.
     """
-    white, robust = coverage(seeds).sum(axis=0)
+    squares, parts = coverage(seeds)
+    white, robust = squares.sum(axis=0)
     lower, upper = stats.chi2.ppf([0.005, 0.995], 2 * len(seeds))
     assert lower < white < upper
     assert lower < robust < upper
+    # 95 % intervals of each parameter hold the truth at least as often as 1 in 1000 would have it by chance
+    assert (np.abs(parts) < 1.96).sum(axis=0).min() >= stats.binom.ppf(0.001, len(seeds), 0.95)
 
 
 @pytest.mark.parametrize("every", [1, 4])

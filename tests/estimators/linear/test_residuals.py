@@ -8,6 +8,7 @@ import pytest
 from scipy import signal, stats
 
 from poinsot.estimate import fit as fits
+from poinsot.estimate import taper_allowance
 from poinsot.estimators.linear import residuals
 from poinsot.regression.inverse_dynamics import inverse_dynamics
 from references.dense_regression import signals_of, smooth_motion, stacked
@@ -95,7 +96,7 @@ def test_the_middle_is_the_double_sum_over_each_recording_in_any_stretches(sizes
     for s in scores:
         for lag in range(min(lags, len(s) - 1) + 1):
             Gamma[lag] += s[: len(s) - lag].T @ s[lag:] / N * (1 - lag / (lags + 1))
-    expected = sum(double_sum(block[:, :, columns], Gamma) for block in W) * residuals.allowance(lags / N)
+    expected = sum(double_sum(block[:, :, columns], Gamma) for block in W) * taper_allowance(lags / N)
     np.testing.assert_allclose(middle, expected, atol=1e-11 * np.abs(expected).max())
     assert np.linalg.eigvalsh(middle)[0] >= -1e-12 * np.abs(middle).max()
 
@@ -131,7 +132,7 @@ def test_the_allowance_makes_intervals_of_a_mean_cover(b):
     long_run = 2 * covariance @ window - covariance[:, 0]
     quantile = np.quantile(np.abs(mean) / np.sqrt(long_run / N), 0.95)
     # of 20000 runs: 0.7 % and more for heavy tails; the published polynomial fits to another percent
-    np.testing.assert_allclose(1.96 * np.sqrt(residuals.allowance(b)), quantile, rtol=0.03)
+    np.testing.assert_allclose(1.96 * np.sqrt(taper_allowance(b)), quantile, rtol=0.03)
 
 
 # -- verdicts ------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ of variable projection,
 with rows weighted by W. Weights are chosen, not known, so the covariance uses the size that the residuals have:
 
     white       S_bar^-1 (sum_k V_k^T C V_k) S_bar^-1,    C the covariance of the rows of e_k over k (3.26, 3.27)
-    coloured    S_bar^-1 (sum_|l| < L (1 - |l|/L) sum_k s_k s_{k+l}^T) S_bar^-1,    s_k = V_k^T e_k
+    coloured    a S_bar^-1 (sum_|l| < L (1 - |l|/L) sum_k s_k s_{k+l}^T) S_bar^-1,    s_k = V_k^T e_k
 
 The residuals are smaller than the noise, since N d states and q parameters were fitted to them. With H the influence
 matrix of the whitened problem, (I - H) r is the residual that the noise r causes, so row i of all steps has
@@ -19,8 +19,9 @@ effective degrees of freedom, by which its squares are divided. It takes only bl
 Takahashi's recursion gives exactly.
 
 The first covariance holds if residuals of different steps are independent, the second also where effects that the model
-lacks persist (Newey and West 1987, the lag L by Andrews 1991). Its scores need no such correction: V is orthogonal to
-the columns of the states, so that the sum of V_k^T e_k is that of V_k^T r_k.
+lacks persist (Newey and West 1987, the lag L by Andrews 1991), with a for how little L lags of N steps tell
+(`taper_allowance`). Its scores need no degrees of freedom: V is orthogonal to the columns of the states, so that the
+sum of V_k^T e_k is that of V_k^T r_k.
 
 Directions in which S_bar is negligible beside its diagonal are unobservable; the covariance is that of the others, and
 NaN for parameters with a part in them.
@@ -36,7 +37,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ...arrays import Matrix, Vector
-from ...estimate import condition_numbers
+from ...estimate import condition_numbers, taper_allowance
 from .bordered import Factorization, NormalEquations, factorize
 from .linearization import RecordLinearization
 
@@ -201,7 +202,8 @@ def sensitivity(linearized: Sequence[RecordLinearization], steps: int, prior_wei
         np.einsum("kmp,km->kp", of.V, at.e, optimize=True) for of, at in zip(each, linearized, strict=True)
     ]
     lag = andrews_lag(scores)
-    robust = sum((newey_west(score, lag) for score in scores), prior)
+    total = sum(newey_west(score, lag) for score in scores)
+    robust = prior + taper_allowance(lag / sum(map(len, scores))) * total
     both = inverse.around(meat), inverse.around(robust)
     return Sensitivity(S, *both, inverse.unobservable, inverse.scale, lag, freedom)
 

@@ -9,9 +9,8 @@ Gamma(l) = E[s_t s_{t+l}^T] the parameters' covariance is
 Gamma is estimated from the residuals and tapered to zero at a lag that the data choose (Bartlett's window: M is never
 negative; Newey and West (1987)). Politis (2003) finds the first lag m after which five autocorrelations in a row look
 like noise, and tapers at 2 m with a window that is flat up to m; Bartlett's falls from lag 0 on and gets 4 m. A long
-taper on few rows, and a fit that has taken up some of the residuals' slow part, make M too small: Kiefer and Vogelsang
-(2005) give the quantile that 95 % intervals then need in place of 1.96, here a factor on M. The double sum is a filter,
-done in the frequency domain stretch by stretch.
+taper on few rows, and a fit that has taken up some of the residuals' slow part, make M too small: it is widened by
+`taper_allowance`. The double sum is a filter, done in the frequency domain stretch by stretch.
 """
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ import numpy as np
 from scipy import fft, special
 
 from ...arrays import JointSamples, Matrix
+from ...estimate import taper_allowance
 from ...estimate.fit import WHITE_LEVEL, autocorrelation, pooled
 from ...regression.inverse_dynamics import InverseDynamics
 
@@ -94,12 +94,7 @@ def coloured_middle(problem: InverseDynamics, scores: JointSamples, columns: np.
         joined = np.concatenate([before, W])
         # a transpose adds the pairs in the other order, so that each is computed once
         half += _earlier_pairs(joined, Gamma)
-    return (half + half.T) * allowance(lags / len(scores))
-
-
-def allowance(b: float) -> float:
-    """Squared ratio of Kiefer and Vogelsang's quantile of 95 % intervals to the normal one; b: taper by rows."""
-    return float((1 + (2.9694 * b + 0.4160 * b**2 - 0.5324 * b**3) / 1.9600) ** 2)
+    return (half + half.T) * taper_allowance(lags / len(scores))
 
 
 def _stretches(

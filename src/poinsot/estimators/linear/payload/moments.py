@@ -20,10 +20,11 @@ import numpy as np
 from scipy import linalg
 
 from ....arrays import Indices, JointSamples, Matrix
+from ....estimate import taper_allowance
 from ....estimate.fit import autocorrelation
 from ....exceptions import NotIdentifiable
 from ....regression.inverse_dynamics import InverseDynamics, Rows
-from ..residuals import allowance, correlation_length
+from ..residuals import correlation_length
 from ..system import System
 
 SAME_MOTION = 0.1
@@ -57,7 +58,7 @@ class Moments:
     @property
     def widening(self) -> float:
         """By what factor intervals from so few blocks must be wider (Kiefer and Vogelsang 2005)."""
-        return float(np.sqrt(allowance(self.stretch)))
+        return float(np.sqrt(taper_allowance(self.stretch)))
 
     def resampled(self, draws: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
         """M of recordings that might have been: the blocks of each motion drawn with replacement."""
