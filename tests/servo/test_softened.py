@@ -1,6 +1,7 @@
 """The smooth Huber loss of residuals against its formula and finite differences."""
 
 import numpy as np
+
 from poinsot_servo.search import softened
 
 

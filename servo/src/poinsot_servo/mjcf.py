@@ -210,7 +210,9 @@ def _bodies(robot: Articulated, actuators: Mapping[str, Actuator], parent: int, 
             f'{indent}  <inertial pos="{_numbers(inertia.lever)}" mass="{float(inertia.mass)!r}" fullinertia="{full}"/>'
         )
         kind = "slide" if tree.kind[i] == kinds.PRISMATIC else "hinge"
-        terms = " ".join(f'{name}="{value!r}"' for name, value in _joint_terms(robot, actuators, int(i)).items())
+        terms = " ".join(
+            f'{name}="{value!r}"' for name, value in _joint_terms(robot, actuators, int(i)).items()
+        )
         yield f'{indent}  <joint name={quoteattr(joint)} type="{kind}" axis="{_numbers(tree.axis[i])}" {terms}/>'
         yield from _bodies(robot, actuators, int(i), f"{indent}  ")
         yield f"{indent}</body>"
