@@ -216,6 +216,7 @@ def _fit(
         if again.names == choice.names or number == ROUNDS - 1:
             break
         choice = again
+    assert found is not None
     errors = {name: arm.scale * each.rms(by_name[name]) for name, each in recorded.items()}
     undetermined = tuple(each.combination for each in estimate.undetermined)
     return Fitted(choice, found.actuators, found, errors, contact, by_name, beyond, undetermined)
