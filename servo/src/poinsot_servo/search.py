@@ -374,7 +374,11 @@ class Ranges:
         return ranges["coulomb"] if name.startswith("friction_level") else ranges.get(name, (0.5, 2.0))
 
 
-FINE = GaussNewton(max_iterations=60, relative_tolerance=1e-7, kink_factor=100.0)
+CLOSE = 1e-4
+"""Decrease of the cost, over the correlation of residuals, up to which a step is the last; at kinks 100 times that, a
+seventh of a standard deviation."""
+
+FINE = GaussNewton(max_iterations=30, relative_tolerance=0.0, kink_factor=100.0)
 COARSE = GaussNewton(max_iterations=25, relative_tolerance=1e-5, kink_factor=1e4)
 
 
@@ -437,8 +441,7 @@ class Search:
         coarse = coarse.at_level_of(found[0].at.x)
         others = found[1 : self.finished]
         found = [self.hop(coarse, found[0].at.x, rng, label, progress, stop), *others]
-        best = min(found, key=lambda each: each.at.cost)
-        group = replace(group, sigma=coarse.rms(best.at.x), correlation=coarse.correlation)
+        group = replace(group, sigma=coarse.rms(found[0].at.x), correlation=coarse.correlation)
         last = [self.refine(group, each.at.x, label=label, progress=progress, stop=stop) for each in found]
         return min(last, key=lambda each: each[1].at.cost)
 
@@ -486,5 +489,6 @@ class Search:
     ) -> tuple[GroupProblem, Minimum[DenseIterate]]:
         """From one start, with the steps asked for."""
         report(progress, f"{label}: refining")
-        found = self.iteration.minimize(group.dense().at(z), stop=stop)
-        return group, found
+        # by the standard deviations that the parameters will have
+        iteration = replace(self.iteration, absolute_tolerance=CLOSE * group.correlation)
+        return group, iteration.minimize(group.dense().at(z), stop=stop)
