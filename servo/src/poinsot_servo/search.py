@@ -91,7 +91,7 @@ class GroupProblem:
         mean, std: (p,) normal priors of the coordinates; infinite: none. knots: positions of friction levels.
         correlation: samples that a residual stays like itself. So many together count as one against priors, which
             else would be nothing against thousands of samples at rest.
-        hold: whether commands are held. longest_delay: [s].
+        hold: whether commands are held. longest_delay: [s]. huber: see `ActuatorProblem`.
     """
 
     coordinates: Coordinates
@@ -103,6 +103,7 @@ class GroupProblem:
     correlation: float = 1.0
     hold: bool = True
     longest_delay: float = 0.25
+    huber: float = np.inf
 
     @property
     def size(self) -> int:
@@ -138,7 +139,7 @@ class GroupProblem:
     def residuals(self, z: Vector) -> Vector:
         """Whitened: of samples, of priors, of starts."""
         parts = [
-            (strand.measured - each.position)[strand.mask] / self.sigma[strand.joint]
+            softened((strand.measured - each.position)[strand.mask] / self.sigma[strand.joint], self.huber)[0]
             for strand, each in zip(self.strands, self.rollouts(z), strict=True)
         ]
         return np.concatenate([*parts, self._prior_residuals(z)])
@@ -153,7 +154,8 @@ class GroupProblem:
             sensitivities = np.clip(np.nan_to_num(each.sensitivities[strand.mask]), -STEEPEST, STEEPEST)
             block[:, :p] = coordinates.spread(sensitivities[:, :-2], strand.joint) @ slope
             block[:, p + 2 * k : p + 2 * k + 2] = sensitivities[:, -2:]
-            rows.append(-block / self.sigma[strand.joint])
+            r = (strand.measured - each.position)[strand.mask] / self.sigma[strand.joint]
+            rows.append(-block * (softened(r, self.huber)[1] / self.sigma[strand.joint])[:, None])
         return np.concatenate([*rows, np.diag(self._prior_weights())])
 
     def _prior_weights(self) -> Vector:
@@ -213,12 +215,28 @@ class GroupProblem:
         return replace(self, sigma=self.rms(z), correlation=float(np.sum(count * times) / count.sum()))
 
     def rms(self, z: Vector) -> Vector:
-        """(n,) root mean square error of each joint [rad]."""
+        """(n,) root mean square error of each joint [rad]; of most of its samples where large ones count less."""
+        if np.isfinite(self.huber):
+            parts: list[list[Vector]] = [[] for _ in self.sigma]
+            for strand, each in zip(self.strands, self.rollouts(z), strict=True):
+                parts[strand.joint].append(np.abs(strand.measured - each.position)[strand.mask])
+            # the median of |e| of normal residuals is 0.6745 standard deviations
+            return np.array([np.median(np.concatenate(each)) / 0.6745 for each in parts])
         squares, counts = np.zeros(len(self.sigma)), np.zeros(len(self.sigma))
         for strand, each in zip(self.strands, self.rollouts(z), strict=True):
             squares[strand.joint] += np.sum((strand.measured - each.position)[strand.mask] ** 2)
             counts[strand.joint] += strand.mask.sum()
         return np.sqrt(squares / np.maximum(counts, 1))
+
+
+def softened(r: Vector, c: float) -> tuple[Vector, Vector]:
+    """s (N,) with s^2 / 2 = c^2 (sqrt(1 + (r / c)^2) - 1), a smooth Huber loss of residuals r, and ds/dr (N,)."""
+    if not np.isfinite(c):
+        return r, np.ones_like(r)
+    root = np.sqrt(1.0 + (r / c) ** 2)
+    # c^2 (root - 1) without cancellation
+    ratio = np.sqrt(2.0 / (root + 1.0))
+    return r * ratio, 1.0 / (root * ratio)
 
 
 def correlation_time(e: Vector) -> float:
@@ -255,7 +273,7 @@ def group_problem(
     p = coordinates.size
     found = GroupProblem(
         coordinates, tuple(strands), np.full(len(joints), 1e-3), np.zeros(p), np.full(p, np.inf),
-        problem.knots_of(first), hold=problem.hold,
+        problem.knots_of(first), hold=problem.hold, huber=problem.huber,
     )  # fmt: skip
     mean, std = _priors(problem, found)
     return replace(found, mean=mean, std=std)

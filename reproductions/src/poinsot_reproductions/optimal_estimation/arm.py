@@ -35,6 +35,7 @@ from poinsot.models.open_parameters import OpenParameters
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
+from ..described import described_robot
 from ..normalized_errors import PHYSICAL_UNITS
 from ..online.simulation.plant import Ball, Plant
 from ..presentation import costs_by_iteration, with_std
@@ -42,7 +43,7 @@ from .grasped import GraspedObject, ObjectErrors, animated, object_errors
 from .guesses import measured_guess
 from .plants import ModelNoise, fly_in_mujoco
 from .sensor_defects import IDEAL, USUAL, Defects
-from .systems import FEET, Flown, System, described_robot, encoders, imu, sines, stance
+from .systems import FEET, Flown, System, encoders, imu, sines, stance
 
 HAND, TIP = "j2s6s200_link_6", "j2s6s200_end_effector"
 """The body that holds the object, and the frame of the grasp."""

@@ -40,12 +40,13 @@ from poinsot.models.actuation import rotor_thrusts
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
+from ..described import described_robot
 from ..online.simulation.plant import Plant
 from ..presentation import costs_by_iteration
 from .grasped import GraspedObject, animated, object_errors
 from .guesses import HEAVIEST, LIGHTEST, measured_guess
 from .plants import ModelNoise, fly_in_mujoco
-from .systems import COMMAND, Flown, System, described_robot, encoders, imu, neutral, sines
+from .systems import COMMAND, Flown, System, encoders, imu, neutral, sines
 
 HAND, TIP = "flying_arm_2__link2", "flying_arm_2__ee"
 """The body that holds the sphere, and the frame of the grasp."""

@@ -16,11 +16,9 @@ A foot leaves the ground when the gait says so, and lands when it is back on the
 
 from __future__ import annotations
 
-import sysconfig
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float
@@ -29,11 +27,10 @@ from scipy.spatial.transform import Rotation
 from poinsot.arrays import Matrix, Vector, carried_on
 from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem
 from poinsot.estimators.shooting.robot import RobotTrajectoryModel
-from poinsot.exceptions import UnreadableFile
 from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parametrization import Parametrization
 from poinsot.models.actuation import Actuation, joint_efforts, rotor_thrusts
-from poinsot.models.articulated import Articulated, load_robot
+from poinsot.models.articulated import Articulated
 from poinsot.models.contact_dynamics import ContactDynamics
 from poinsot.models.contact_dynamics import RobotMotion as Moved
 from poinsot.models.contacts import Contact, ContactSchedule, PointContact, SurfaceContact
@@ -49,6 +46,8 @@ from poinsot.models.sensors import (
     Sensor,
 )
 from poinsot.models.stages import Stages
+
+from ..described import described_robot
 
 ENCODER, ENCODER_SPEED = 1e-3, 5e-3
 """Standard deviations of joint positions [rad] and velocities [rad/s]."""
@@ -378,15 +377,6 @@ def noisy_readings(sensor: Sensor, values: np.ndarray, more: Vector, rng: np.ran
 
 
 # ------------------------------------------------------------------------------------------------------------- robots
-
-
-def described_robot(
-    *path: str, floating_base: bool = False, locked: Mapping[str, float] | None = None
-) -> Articulated:
-    file = Path(sysconfig.get_path("purelib"), "cmeel.prefix", "share", "example-robot-data", "robots", *path)
-    if not file.exists():
-        raise UnreadableFile(f"{path[-1]} is among the robot descriptions: pip install 'poinsot[robots]'")
-    return load_robot(file, floating_base=floating_base, locked=locked)
 
 
 def neutral(robot: Articulated) -> Vector:

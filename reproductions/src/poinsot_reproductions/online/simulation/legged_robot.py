@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 
 from poinsot.arrays import Vector
-from poinsot.exceptions import UnreadableFile
-from poinsot.models.articulated import Articulated, load_robot
+from poinsot.models.articulated import Articulated
 
+from ...described import described_robot
 from .plant import Ball, Foot, Sole, described_efforts
 
-TALOS = Path("talos_data", "robots", "talos_reduced.urdf")
+TALOS = "talos_data", "robots", "talos_reduced.urdf"
 SOLE_HEIGHT, HALF_LENGTH, HALF_WIDTH = -0.107, 0.1025, 0.061  # [m], of the description's soles
 
 HALF_SITTING = {
@@ -32,7 +30,7 @@ HALF_SITTING = {
 """Joint -> position [rad]; all others 0."""
 
 
-GO1 = Path("go1_description", "urdf", "go1.urdf")
+GO1 = "go1_description", "urdf", "go1.urdf"
 GO1_LEGS = ("FL", "FR", "RL", "RR")
 GO1_STANCE = {"hip": 0.0, "thigh": 0.85, "calf": -1.7}
 """Part of a leg -> position of its joint [rad]; its feet are then under its hips."""
@@ -75,7 +73,7 @@ def talos(posture: Mapping[str, float] | None = None, arm_effort: float = 1.0) -
     Raises:
         UnreadableFile: if example-robot-data is not installed.
     """
-    robot = _described(TALOS)
+    robot = described_robot(*TALOS, floating_base=True)
     q = pin.neutral(robot.model)
     for joint, position in (HALF_SITTING | dict(posture or {})).items():
         q[7 + robot.joints.index(joint)] = position
@@ -98,7 +96,7 @@ def go1() -> LeggedRobot:
     Raises:
         UnreadableFile: if example-robot-data is not installed.
     """
-    robot = _described(GO1)
+    robot = described_robot(*GO1, floating_base=True)
     q = pin.neutral(robot.model)
     for k, joint in enumerate(robot.joints):
         q[7 + k] = GO1_STANCE[joint.split("_")[1]]
@@ -106,17 +104,6 @@ def go1() -> LeggedRobot:
     return LeggedRobot(
         robot, feet, stand_on_ground(robot, q, feet), described_efforts(robot), "base", robot.joints
     )
-
-
-def _described(description: Path) -> Articulated:
-    path = Path(
-        sysconfig.get_path("purelib"), "cmeel.prefix", "share", "example-robot-data", "robots", description
-    )
-    if not path.exists():
-        raise UnreadableFile(
-            f"{description.name} is among the robot descriptions: pip install 'poinsot[robots]'"
-        )
-    return load_robot(path, floating_base=True)
 
 
 def stand_on_ground(robot: Articulated, q: Vector, soles: Sequence[Foot]) -> Vector:

@@ -1,0 +1,286 @@
+"""A Unitree Go2 that hangs in the air: each half of the recording predicts the other.
+
+One recording of all twelve joints at 200 Hz, an accelerating triangle, by Bellegarda et al. (iit-DLSLab,
+sim2real-robot-identification). Proportional gain 20 and derivative gain 1.5 are those of its configuration; the second
+acts on the measured velocity, as commands of velocity are 0. The base is taken for fixed and upright.
+
+The slow half shows dry friction and little else. What its joints show of damping, armature and delay together is the
+prior of each of them (`poinsot_servo.pooling`): the motors are of one kind, and commands come in one packet. Dry
+friction that is linear between four positions takes the place of a constant where a joint's recording asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from poinsot import Recording
+from poinsot.arrays import Vector
+from poinsot.estimate import Estimate
+from poinsot.models.articulated import Articulated
+from poinsot.stopwatch import Stopwatch
+from poinsot_servo.actuator import Actuator
+from poinsot_servo.output_error import OutputError
+from poinsot_servo.pooling import pooled_priors
+from poinsot_servo.problem import ActuatorProblem
+from poinsot_servo.result import Actuators
+from poinsot_servo.search import Search
+
+from ..case import Curves, Reproduction, Say
+from ..described import described_robot
+from .predictions import LONGEST_STEP_S, Recorded, delay_and_lag, lagged, predict, published
+
+FILE = "go2/in_the_air.parquet"
+GAINS = {"stiffness": 20.0, "velocity_gain": 1.5}
+OPEN = ("damping", "coulomb", "armature", "delay", "zero")
+POOLED = ("damping", "armature", "delay")
+PUBLISHED = {"stiffness": 20.0, "damping": 2.0, "armature": 0.01, "coulomb": 0.2}
+"""The simulation model's numbers; its damping stands for the derivative gain too, with both it is further off."""
+KNOTS = 4
+PARTS = ("hip", "thigh", "calf")
+TARGETS = {"hip": 5.0, "thigh": 3.5, "calf": 9.0}
+"""Largest of the four legs and of both halves [mrad]."""
+
+Halves = Mapping[str, Recording]
+
+
+@dataclass(frozen=True, eq=False)
+class Half:
+    """What one half of the recording gave, and how it predicts the other.
+
+    Args:
+        name: of the half that was fitted. errors, of_fit: (12,) in the other half and its own [mrad].
+        simulated: (T, 12) of the other half. undetermined: what the half does not show without the other joints.
+    """
+
+    name: str
+    estimate: Estimate
+    actuators: tuple[Actuator, ...]
+    errors: Vector
+    of_fit: Vector
+    simulated: np.ndarray
+    beyond: tuple[str, ...]
+    undetermined: tuple[str, ...]
+
+
+def run(data: Path, say: Say) -> Reproduction:
+    """Errors of each half's written file over the other half, beside three simpler models."""
+    watch, begun = Stopwatch(), perf_counter()
+    robot = described_robot("go2_description", "urdf", "go2.urdf")
+    halves = read_halves(data / FILE, robot)
+    recorded = {name: Recorded.of(name, each, robot.joints) for name, each in halves.items()}
+    watch.lap("read")
+    found = []
+    for name, other in zip(halves, reversed(list(halves)), strict=True):
+        say(f"fitting the {name} half")
+        found.append(_half(robot, name, halves[name], recorded[name], recorded[other]))
+        watch.lap(f"fit the {name} half")
+    seconds = perf_counter() - begun
+    models = {
+        "ours": np.array([each.errors for each in found]),
+        "fit": np.array([each.of_fit for each in found]),
+        "command": np.array(
+            [1e3 * each.rms(each.motion.commands) for each in reversed(list(recorded.values()))]
+        ),
+    }
+    pairs = list(zip(recorded.values(), reversed(list(recorded.values())), strict=True))
+    models["lag"] = np.array([1e3 * to.rms(lagged(delay_and_lag([of]), to)) for of, to in pairs])
+    simple = published(robot.joints, PUBLISHED)
+    models["published"] = np.array([1e3 * to.rms(predict(robot, simple, [to])[0][0]) for _, to in pairs])
+    watch.lap("simpler models")
+    return _reproduction(robot, recorded, found, models, seconds, watch)
+
+
+def read_halves(path: Path, robot: Articulated) -> Halves:
+    """The slow and the fast half, each on its own clock.
+
+    Raises:
+        UnreadableFile: see `polars`.
+    """
+    table = pl.read_parquet(path)
+    time = table["t"].to_numpy()
+    middle = len(time) // 2
+    halves = {}
+    for name, part in (("slow", slice(0, middle)), ("fast", slice(middle, None))):
+        channels = {
+            f"{quantity}.{joint}": table[f"{column}_{joint.removesuffix('_joint')}"].to_numpy()[part]
+            for joint in robot.joints
+            for quantity, column in (("position_command", "command"), ("position", "position"))
+        }
+        halves[name] = Recording(time[part] - time[part][0], channels, dict.fromkeys(channels, "rad"))
+    return halves
+
+
+def _half(robot: Articulated, name: str, recording: Recording, own: Recorded, other: Recorded) -> Half:
+    alone, estimate = estimate_half(robot, name, recording)
+    extra = estimate.extra(Actuators)
+    assert extra is not None
+    simulated, beyond = predict(robot, extra.actuators, [own, other])
+    errors = [1e3 * each.rms(q) for each, q in zip((own, other), simulated, strict=True)]
+    undetermined = tuple(each.combination for each in alone.undetermined)
+    return Half(name, estimate, extra.actuators, errors[1], errors[0], simulated[1], beyond, undetermined)
+
+
+def estimate_half(robot: Articulated, name: str, recording: Recording) -> tuple[Estimate, Estimate]:
+    """Each joint alone, with constant friction or one that varies with position; then with what all show together."""
+
+    def problem(**settings: Any) -> ActuatorProblem:
+        return ActuatorProblem(
+            robot, {name: recording}, open=OPEN, held=GAINS, step_s=LONGEST_STEP_S, **settings
+        )
+
+    knots = {joint: _knots(recording.channels[f"position.{joint}"]) for joint in robot.joints}
+    constant = OutputError().solve(problem())
+    varying = OutputError().solve(problem(friction_positions=knots))
+    chosen = {
+        joint: knots[joint]
+        for k, joint in enumerate(robot.joints)
+        if explains_more(constant.fit.residuals[:, k], varying.fit.residuals[:, k], KNOTS - 1)
+    }
+    alone = constant if not chosen else OutputError().solve(problem(friction_positions=chosen))
+    again = OutputError(search=Search(draws=0, refined=1, finished=1), rounds=1)
+    names = [key.rpartition(".") for key in alone.names]
+    start = {
+        f"{parameter}.{joint}": float(value)
+        for (joint, _, parameter), value in zip(names, alone.values, strict=True)
+        if not parameter.startswith("friction_level")
+    }
+    priors = pooled_priors(alone, POOLED)
+    return alone, again.solve(problem(friction_positions=chosen, priors=priors, start=start))
+
+
+def explains_more(before: Vector, after: Vector, parameters: int) -> bool:
+    """Whether further parameters lower residuals by more than chance (Bayesian information criterion).
+
+    Residuals (T,) count as so many independent ones as their autocorrelation at the first lag leaves.
+    """
+    r = after - after.mean()
+    rho = float(np.clip(np.sum(r[1:] * r[:-1]) / max(np.sum(r * r), 1e-300), 0.0, 1.0 - 1.0 / len(r)))
+    n = max(len(r) * (1 - rho) / (1 + rho), 2.0)
+    return bool(n * np.log(np.mean(before**2) / max(np.mean(after**2), 1e-300)) > parameters * np.log(n))
+
+
+def _knots(position: Vector) -> tuple[float, ...]:
+    low, high = np.quantile(position, [0.01, 0.99])
+    return tuple(float(x) for x in np.linspace(low, high, KNOTS))
+
+
+def left_right_percent(estimates: Sequence[Estimate]) -> float:
+    """Median difference of left and right joints, relative to their mean, over what both show [%]."""
+    found = []
+    for each in estimates:
+        values = dict(zip(each.names, each.values, strict=True))
+        known = dict(zip(each.names, each.identifiable, strict=True))
+        for name, value in values.items():
+            other = f"{name[0]}R{name[2:]}"
+            parameter = name.rpartition(".")[2]
+            if name[1] == "L" and other in values and known[name] and known[other] and parameter != "zero":
+                mean = 0.5 * (abs(value) + abs(values[other]))
+                found.append(100 * abs(value - values[other]) / mean if mean > 0 else 0.0)
+    return float(np.median(found)) if found else float("nan")
+
+
+def _reproduction(
+    robot: Articulated,
+    recorded: Mapping[str, Recorded],
+    found: Sequence[Half],
+    models: Mapping[str, np.ndarray],
+    seconds: float,
+    watch: Stopwatch,
+) -> Reproduction:
+    places = {part: [k for k, joint in enumerate(robot.joints) if part in joint] for part in PARTS}
+
+    def largest(model: str, part: str) -> float:
+        return float(models[model][:, places[part]].max())
+
+    def figure(model: str) -> dict[str, float]:
+        by_part = {f"{part}s" if part != "calf" else "calves": largest(model, part) for part in PARTS}
+        return by_part | {"median": float(np.median(models[model]))}
+
+    rows = tuple(
+        {
+            "name": part,
+            "ours": largest("ours", part),
+            "target": TARGETS[part],
+            "in the fit": largest("fit", part),
+            "command": largest("command", part),
+            "delay and lag": largest("lag", part),
+            "published model": largest("published", part),
+            "unit": "mrad",
+        }
+        for part in PARTS
+    )
+    joints = tuple(
+        {"joint": joint}
+        | {f"from the {each.name} half [mrad]": round(float(each.errors[k]), 1) for each in found}
+        | {
+            f"{what}, {each.name}": _parameter(each.estimate, joint, what)
+            for what in ("coulomb", "damping", "armature", "delay")
+            for each in found
+        }
+        for k, joint in enumerate(robot.joints)
+    )
+    difference = left_right_percent([each.estimate for each in found])
+    figures: dict[str, Any] = {
+        "heldout_rms_mrad": figure("ours"),
+        "heldout_median_mrad": {part: float(np.median(models["ours"][:, places[part]])) for part in PARTS},
+        "heldout_per_joint_mrad": {
+            each.name: dict(zip(robot.joints, map(float, each.errors), strict=True)) for each in found
+        },
+        "command_rms_mrad": figure("command"),
+        "lag_rms_mrad": figure("lag"),
+        "published_rms_mrad": figure("published"),
+        "not_determined": {each.name: list(each.undetermined) for each in found},
+        "left_right_percent": difference,
+        "seconds": seconds,
+    }
+    other = list(recorded)[1]
+    curves = {
+        f"{joint} in the {other} half, predicted from the {found[0].name} half": Curves(
+            recorded[other].motion.time,
+            "rad",
+            {
+                "commanded": recorded[other].motion.commands[:, k],
+                "measured": recorded[other].measured[:, k],
+                "simulated": found[0].simulated[:, k],
+            },
+        )
+        for k, joint in enumerate(robot.joints)
+    }
+    notes = [
+        f"the {each.name} half does not determine {', '.join(each.undetermined)}"
+        for each in found
+        if each.undetermined
+    ]
+    return Reproduction(
+        "actuators-go2",
+        "",
+        "Unitree Go2 in the air: each half of the recording predicts the other",
+        f"Median of the held-out errors: {figures['heldout_rms_mrad']['median']:.1f} mrad, "
+        f"{figures['command_rms_mrad']['median']:.0f} mrad for position = command.",
+        rows,
+        {"Largest error over four legs and both halves": rows, "Every joint": joints},
+        figures,
+        {"left and right differ by [%]": round(difference, 1), "seconds": round(seconds, 1)},
+        curves=curves,
+        notes=(*notes, *found[1].beyond),
+        seconds=watch.seconds,
+    )
+
+
+def _parameter(estimate: Estimate, joint: str, parameter: str) -> str:
+    """Value and standard deviation; a friction with position as its levels."""
+    std = estimate.std
+    at = [
+        k
+        for k, name in enumerate(estimate.names)
+        if name == f"{joint}.{parameter}"
+        or (parameter == "coulomb" and name.startswith(f"{joint}.friction_level"))
+    ]
+    return ", ".join(f"{estimate.values[k]:.3g} +- {std[k]:.1g}" for k in at)

@@ -1,0 +1,109 @@
+"""Open-loop predictions of recorded motions, and what they are compared with.
+
+command        "position = command"
+lag            the command behind a delay and a first-order lag, both fitted for each joint to the motions of the fit
+published      the actuators of a published simulation model, in the same mechanism
+ours           the written file, loaded again
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from poinsot import Recording
+from poinsot.arrays import JointSamples, Vector
+from poinsot.models.articulated import Articulated
+from poinsot_servo.actuator import Actuator
+from poinsot_servo.mechanics import smoothed
+from poinsot_servo.mjcf import write_mjcf
+from poinsot_servo.simulate import Motion, Simulator, roll_out_all, shaped_command
+
+LONGEST_STEP_S = 0.0045
+LAG_STEP_S = 0.005
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """A recorded motion of all joints.
+
+    Args:
+        motion: commands and start. measured: (T, n) [rad].
+    """
+
+    motion: Motion
+    measured: JointSamples
+
+    @staticmethod
+    def of(name: str, recording: Recording, joints: Sequence[str]) -> Recorded:
+        """From `position_command.JOINT` and `position.JOINT` of every joint."""
+        time = recording.time - recording.time[0]
+        command, measured = (
+            np.stack([recording.channels[f"{what}.{joint}"] for joint in joints], axis=1)
+            for what in ("position_command", "position")
+        )
+        _, velocity, _ = smoothed(time, measured, min(10.0, recording.rate_hz / 8))
+        return Recorded(Motion(name, time, command, measured[0], velocity[0]), measured)
+
+    def rms(self, predicted: JointSamples) -> Vector:
+        """(n,) root mean square errors [rad]."""
+        return np.sqrt(np.mean((predicted - self.measured) ** 2, axis=0))
+
+
+def timestep_of(recorded: Recorded) -> float:
+    """The time step of a simulation: a whole part of the median interval, at most `LONGEST_STEP_S` [s]."""
+    interval = round(float(np.median(np.diff(recorded.motion.time))), 4)
+    return interval / int(np.ceil(interval / LONGEST_STEP_S - 1e-9))
+
+
+def predict(
+    robot: Articulated, actuators: Sequence[Actuator], recorded: Sequence[Recorded]
+) -> tuple[list[JointSamples], tuple[str, ...]]:
+    """Positions (T, n) of every motion, from a file that is written and loaded again, and what it cannot hold."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "robot.xml"
+        beyond = write_mjcf(robot, actuators, path, timestep=timestep_of(recorded[0]))
+        simulator = Simulator.load(path)
+    return roll_out_all((simulator, each.motion) for each in recorded), beyond
+
+
+def delay_and_lag(recorded: Sequence[Recorded]) -> tuple[Actuator, ...]:
+    """For each joint the delay and the lag of its command that come closest to its motions."""
+    from scipy.optimize import minimize
+
+    joints = recorded[0].measured.shape[1]
+    found = []
+    for j in range(joints):
+
+        def cost(x: Vector, j: int = j) -> float:
+            actuator = Actuator("", 1.0, delay=abs(float(x[0])), lag=abs(float(x[1])))
+            return sum(
+                float(np.sum((_lagged(actuator, each, j) - each.measured[:, j]) ** 2)) for each in recorded
+            )
+
+        best = minimize(cost, [0.05, 0.05], method="Nelder-Mead", options={"maxiter": 60, "xatol": 1e-4})
+        found.append(Actuator("", 1.0, delay=abs(float(best.x[0])), lag=abs(float(best.x[1]))))
+    return tuple(found)
+
+
+def lagged(actuators: Sequence[Actuator], recorded: Recorded) -> JointSamples:
+    """(T, n) commands behind delay and lag."""
+    return np.stack([_lagged(each, recorded, j) for j, each in enumerate(actuators)], axis=1)
+
+
+def _lagged(actuator: Actuator, recorded: Recorded, j: int) -> Vector:
+    motion = recorded.motion
+    steps = int(np.ceil(motion.time[-1] / LAG_STEP_S))
+    w, _ = shaped_command(actuator, motion.time, motion.commands[:, j], LAG_STEP_S, steps)
+    return np.interp(
+        motion.time, LAG_STEP_S * np.arange(steps + 1), np.concatenate([motion.commands[:1, j], w])
+    )
+
+
+def published(joints: Sequence[str], numbers: Mapping[str, float]) -> tuple[Actuator, ...]:
+    """The same actuator for every joint."""
+    return tuple(replace(Actuator("", numbers["stiffness"]), name=joint).updated(numbers) for joint in joints)

@@ -1,0 +1,360 @@
+"""A LeRobot SO-101 arm: fit on two motions, predict the others open loop.
+
+Motions of a real arm with six STS3215 servos at 50 Hz, recorded by the authors of SAGE (isaac-sim2real). Commands and
+positions are known; currents and torques are not. Two motions are chosen by what they visit (`poinsot_servo.coverage`),
+first among the half that stays highest above the table. All motions are simulated from the written MuJoCo file, from
+their first positions and their commands, and those in which the arm touches the table are found
+(`poinsot_servo.touching`). Two are chosen among the rest, and fitted if they are others. All that were not fitted and
+do not touch count.
+
+The jaw is recorded from 0 to 1 of its travel. It is simulated as the angle between the limits of the description, and
+its errors are in thousandths of the travel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from poinsot import Recording
+from poinsot.arrays import Vector
+from poinsot.exceptions import UnreadableFile
+from poinsot.models.articulated import Articulated
+from poinsot.stopwatch import Stopwatch
+from poinsot_servo.actuator import Actuator
+from poinsot_servo.coverage import Choice, Coverage
+from poinsot_servo.output_error import OutputError
+from poinsot_servo.problem import ActuatorProblem
+from poinsot_servo.result import Actuators
+from poinsot_servo.search import Search
+from poinsot_servo.touching import Touch, find_touching, lowest_of_recordings
+
+from ..case import Curves, Reproduction, Say
+from ..described import described_robot
+from .predictions import (
+    LONGEST_STEP_S,
+    Recorded,
+    delay_and_lag,
+    lagged,
+    predict,
+    published,
+)
+
+FOLDER = "so101"
+JOINTS = {
+    "shoulder_pan": "rotation",
+    "shoulder_lift": "pitch",
+    "elbow_flex": "elbow",
+    "wrist_flex": "wrist_pitch",
+    "wrist_roll": "wrist_roll",
+    "gripper": "jaw",
+}
+"""Joint of the description -> of the recordings."""
+
+PUBLISHED = {
+    "stiffness": 998.22,
+    "velocity_gain": 2.731,
+    "damping": 0.60,
+    "coulomb": 0.052,
+    "armature": 0.028,
+    "torque_limit": 3.35,
+}
+TARGETS = {"rotation": 4.0, "pitch": 5.0, "elbow": 7.0, "wrist_pitch": 4.5, "wrist_roll": 4.5, "jaw": 4.0}
+"""Medians over the motions [mrad], of the jaw in thousandths of its travel."""
+
+KNOWN = {"armature": 0.028}
+"""The published inertia of the rotor: it gives the torques of every joint their scale, which gravity hardly shows."""
+
+HUBER = 1.345
+"""The servos shake the arm where a motion is jerky, which no actuator explains: such samples count less."""
+
+ROUNDS = 3
+"""Choices at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """The arm and its motions.
+
+    Args:
+        recordings: name -> channels of the description's joints. scale: (6,) from rad to the unit of an error.
+    """
+
+    robot: Articulated
+    recordings: Mapping[str, Recording]
+    scale: Vector
+
+    @staticmethod
+    def read(folder: Path) -> Arm:
+        """All motions of a folder.
+
+        Raises:
+            UnreadableFile: if there are fewer than three.
+        """
+        robot = described_robot("so_arm_description", "urdf", "so101.urdf")
+        low, high = (
+            dict(zip(robot.joints, limit, strict=True))
+            for limit in (robot.model.lowerPositionLimit, robot.model.upperPositionLimit)
+        )
+        files = sorted((folder / FOLDER).glob("*.parquet"))
+        if len(files) < 3:
+            raise UnreadableFile(
+                f"so101 fits two motions and predicts others: {folder / FOLDER} has {len(files)}"
+            )
+        travel = high["gripper"] - low["gripper"]
+        recordings = {}
+        for file in files:
+            table = pl.read_parquet(file)
+            channels = {}
+            for joint, name in JOINTS.items():
+                for quantity, column in (("position_command", "command"), ("position", "position")):
+                    values = table[f"{column}_{name}"].to_numpy()
+                    channels[f"{quantity}.{joint}"] = (
+                        low[joint] + travel * values if name == "jaw" else values
+                    )
+            time = table["t"].to_numpy()
+            recordings[file.stem] = Recording(time - time[0], channels, dict.fromkeys(channels, "rad"))
+        scale = np.array([1e3 / travel if name == "jaw" else 1e3 for name in JOINTS.values()])
+        return Arm(robot, recordings, scale)
+
+    def problem(self, names: tuple[str, ...], **settings: Any) -> ActuatorProblem:
+        """To fit some of the motions."""
+        chosen = {name: self.recordings[name] for name in names}
+        return ActuatorProblem(self.robot, chosen, held=KNOWN, step_s=LONGEST_STEP_S, huber=HUBER, **settings)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What two motions gave.
+
+    Args:
+        errors: motion -> (6,) in the units of errors. touching: found contact, by motion.
+        simulated: motion -> (T, 6). beyond: what the file cannot hold.
+    """
+
+    choice: Choice
+    actuators: tuple[Actuator, ...]
+    found: Actuators
+    errors: Mapping[str, Vector]
+    touching: Mapping[str, Touch]
+    simulated: Mapping[str, np.ndarray]
+    beyond: tuple[str, ...]
+    undetermined: tuple[str, ...]
+
+    @property
+    def held_out(self) -> tuple[str, ...]:
+        """Motions that count: neither fitted nor touching."""
+        return tuple(
+            name for name in self.errors if name not in self.choice.names and name not in self.touching
+        )
+
+
+def run(data: Path, say: Say) -> Reproduction:
+    """Errors of the written file over whole motions, beside three simpler models."""
+    watch, begun = Stopwatch(), perf_counter()
+    arm = Arm.read(data)
+    recorded = {name: Recorded.of(name, each, arm.robot.joints) for name, each in arm.recordings.items()}
+    watch.lap("read")
+    coverage = Coverage(arm.recordings, arm.robot.joints)
+    fitted = _fit(arm, recorded, coverage, say, watch)
+    seconds = perf_counter() - begun
+    say("simpler models")
+    held = [recorded[name] for name in fitted.held_out]
+    lags = delay_and_lag([recorded[name] for name in fitted.choice.names])
+    models = {
+        "ours": np.array([fitted.errors[each.motion.name] for each in held]),
+        "command": np.array([arm.scale * each.rms(each.motion.commands) for each in held]),
+        "lag": np.array([arm.scale * each.rms(lagged(lags, each)) for each in held]),
+        "published": np.array(
+            [
+                arm.scale * each.rms(q)
+                for each, q in zip(
+                    held, predict(arm.robot, published(arm.robot.joints, PUBLISHED), held)[0], strict=True
+                )
+            ]
+        ),
+    }
+    watch.lap("simpler models")
+    say("two other motions")
+    others = _others(arm, coverage, fitted)
+    watch.lap("two other motions")
+    return _reproduction(arm, recorded, fitted, models, others, seconds, watch)
+
+
+def _fit(
+    arm: Arm, recorded: Mapping[str, Recorded], coverage: Coverage, say: Say, watch: Stopwatch
+) -> Fitted:
+    """Choose among the motions that stay high, fit, find contact; again among all that do not touch."""
+    heights = lowest_of_recordings(
+        arm.robot, {name: (each.motion.time, each.measured) for name, each in recorded.items()}
+    )
+    middle = float(np.median(list(heights.values())))
+    choice = coverage.choose(2, [name for name, height in heights.items() if height >= middle])
+    for number in range(ROUNDS):
+        watch.lap("choose")
+        say(f"fitting {' and '.join(choice.names)}")
+        estimate = OutputError().solve(arm.problem(choice.names))
+        found = estimate.extra(Actuators)
+        assert found is not None
+        watch.lap("fit")
+        say("predicting all motions")
+        simulated, beyond = predict(arm.robot, found.actuators, list(recorded.values()))
+        by_name = dict(zip(recorded, simulated, strict=True))
+        watch.lap("predict")
+        contact = find_touching(
+            arm.robot,
+            {name: (each.motion.time, each.measured, by_name[name]) for name, each in recorded.items()},
+        )
+        watch.lap("find contact")
+        again = coverage.choose(2, [name for name in recorded if name not in contact])
+        if again.names == choice.names or number == ROUNDS - 1:
+            break
+        choice = again
+    assert found is not None
+    errors = {name: arm.scale * each.rms(by_name[name]) for name, each in recorded.items()}
+    undetermined = tuple(each.combination for each in estimate.undetermined)
+    return Fitted(choice, found.actuators, found, errors, contact, by_name, beyond, undetermined)
+
+
+def _others(arm: Arm, coverage: Coverage, fitted: Fitted) -> Actuators:
+    """The actuators from the two motions that are chosen among those that did not count yet."""
+    choice = coverage.choose(2, fitted.held_out)
+    start = {
+        f"{parameter}.{each.name}": value
+        for each in fitted.actuators
+        for parameter, value in each.values.items()
+        if np.isfinite(value) and parameter not in KNOWN
+    }
+    method = OutputError(search=Search(draws=0, refined=1, finished=1), rounds=1)
+    found = method.solve(arm.problem(choice.names, start=start)).extra(Actuators)
+    assert found is not None
+    return found
+
+
+def _reproduction(
+    arm: Arm,
+    recorded: Mapping[str, Recorded],
+    fitted: Fitted,
+    models: Mapping[str, np.ndarray],
+    others: Actuators,
+    seconds: float,
+    watch: Stopwatch,
+) -> Reproduction:
+    names = tuple(JOINTS.values())
+    medians = {
+        model: dict(zip(names, np.median(each, axis=0), strict=True)) for model, each in models.items()
+    }
+    p90 = dict(zip(names, np.quantile(models["ours"], 0.9, axis=0), strict=True))
+    rows = tuple(
+        {
+            "name": name,
+            "ours": float(medians["ours"][name]),
+            "target": TARGETS[name],
+            "p90": float(p90[name]),
+            "command": float(medians["command"][name]),
+            "delay and lag": float(medians["lag"][name]),
+            "published model": float(medians["published"][name]),
+            "unit": "1/1000" if name == "jaw" else "mrad",
+        }
+        for name in names
+    )
+    ratios, percent = _ratios(fitted.found, others)
+    figures: dict[str, Any] = {
+        "heldout_rms_mrad": _with_median(medians["ours"]),
+        "heldout_p90_mrad": float(max(p90.values())),
+        "heldout_p90_per_joint_mrad": {name: float(value) for name, value in p90.items()},
+        "heldout_motions": list(fitted.held_out),
+        "fitted_motions": list(fitted.choice.names),
+        "touching": sorted(fitted.touching),
+        "command_rms_mrad": _with_median(medians["command"]),
+        "lag_rms_mrad": _with_median(medians["lag"]),
+        "published_rms_mrad": _with_median(medians["published"]),
+        "between_recordings_percent": percent,
+        "seconds": seconds,
+    }
+    motions = tuple(
+        {
+            "motion": name,
+            "": "fitted"
+            if name in fitted.choice.names
+            else (str(fitted.touching[name]) if name in fitted.touching else "predicted"),
+        }
+        | {joint: round(float(value), 1) for joint, value in zip(names, fitted.errors[name], strict=True)}
+        for name in recorded
+    )
+    shown = next(iter(fitted.held_out))
+    curves = {
+        f"{joint} in {shown}": Curves(
+            recorded[shown].motion.time,
+            "rad",
+            {
+                "commanded": recorded[shown].motion.commands[:, j],
+                "measured": recorded[shown].measured[:, j],
+                "simulated": fitted.simulated[shown][:, j],
+            },
+        )
+        for j, joint in enumerate(names)
+    }
+    return Reproduction(
+        "actuators-so101",
+        "",
+        "LeRobot SO-101: predicted open loop from the written MuJoCo file",
+        f"Median over the joints of the held-out error: {figures['heldout_rms_mrad']['median']:.1f} mrad, "
+        f"{figures['command_rms_mrad']['median']:.0f} mrad for position = command.",
+        rows,
+        {"Error of whole held-out motions": rows, "Every motion [mrad, 1/1000]": motions, "Ratios": ratios},
+        figures,
+        {
+            "fitted": str(fitted.choice),
+            "touching": ", ".join(sorted(fitted.touching)) or "none",
+            "90th percentile over motions, largest of the joints": round(figures["heldout_p90_mrad"], 1),
+            "between recordings [%]": round(percent, 1),
+            "seconds": round(seconds, 1),
+        },
+        curves=curves,
+        notes=(
+            *(f"not determined: {each}" for each in fitted.undetermined),
+            *fitted.beyond,
+        ),
+        seconds=watch.seconds,
+    )
+
+
+def _with_median(by_joint: Mapping[str, float]) -> dict[str, float]:
+    """And their median over the joints."""
+    values = {name: float(value) for name, value in by_joint.items()}
+    return values | {"median": float(np.median(list(values.values())))}
+
+
+def _ratios(ours: Actuators, others: Actuators) -> tuple[tuple[Mapping[str, Any], ...], float]:
+    """Rows of ratios from both pairs of motions, and the median of their relative standard deviation [%]."""
+    second = {(each.joint, each.name): each for each in others.ratios}
+    rows, spreads = [], []
+    for each in ours.ratios:
+        other = second.get((each.joint, each.name))
+        if other is None:  # a limit that the other motions never reach
+            continue
+        mean = 0.5 * (abs(each.value) + abs(other.value))
+        known = each.std < abs(each.value)
+        # of two values, the standard deviation is their difference over sqrt 2
+        spread = 100 * abs(each.value - other.value) / np.sqrt(2) / mean if mean > 0 else 0.0
+        if known:
+            spreads.append(spread)
+        rows.append(
+            {
+                "joint": JOINTS[each.joint],
+                "ratio": each.name,
+                "unit": each.unit,
+                "value": f"{each.value:.3g}",
+                "std": f"{each.std:.2g}",
+                "from two other motions": f"{other.value:.3g}",
+                "its std": f"{other.std:.2g}",
+            }
+        )
+    return tuple(rows), float(np.median(spreads)) if spreads else float("nan")

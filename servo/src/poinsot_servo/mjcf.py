@@ -1,0 +1,247 @@
+"""MuJoCo files of a robot with its actuators, written and read back.
+
+One `<general>` actuator a joint gives
+
+    m = clip(k (c + zero - q) - (d + g) v, +-torque_limit)      k stiffness, d derivative gain, g velocity gain
+    c = w + (d / k) w'                                          the control: w the command behind delay, lag and play
+
+so the gain on the command error's rate needs the rate of the command in the control. What MJCF has no attribute for
+(delay, lag, that gain, everything that depends on the state) stays in the file as `<numeric>` elements,
+`joint.parameter`; `Simulator` applies it, and `parameters_beyond_mjcf` names each.
+
+Dry friction is a constraint in MuJoCo. With its default impedance (`solimp` .9 to .95) a joint creeps under gravity: a
+servo arm sinks by 17 mrad/s where the real one holds. So the impedance written here is 0.9999, and the constraint's
+time constant two time steps, the least that MuJoCo keeps.
+
+The file has bodies, joints and actuators. It has no shapes and no joint limits: contact is off.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+import mujoco
+import numpy as np
+
+from poinsot.exceptions import InvalidModel, UnwritableOutput, listing
+from poinsot.models import tree as kinds
+from poinsot.models.articulated import Articulated
+
+from .actuator import DESCRIPTIONS, Actuator
+
+IMPEDANCE = 0.9999
+"""Impedance of dry friction: a joint that it holds creeps at 1e-4 of the speed without friction."""
+
+BEYOND: Mapping[str, str] = {
+    "derivative_gain": "its part on the command's rate is added to the control",
+    "delay": "the control is delayed",
+    "lag": "the control is smoothed",
+    "dead_band": "the control is changed at each step",
+    "backlash": "the control follows the command with this play",
+    "no_load_speed": "forcerange is changed at each step",
+    "stiction": "frictionloss is changed at each step",
+    "stribeck_speed": "frictionloss is changed at each step",
+    "load_friction": "frictionloss is changed at each step",
+    "friction_positions": "frictionloss is changed at each step",
+    "friction_levels": "frictionloss is changed at each step",
+}
+"""What MJCF has no attribute for -> what `Simulator` does instead."""
+
+_DEFAULTS = {field.name: field.default for field in fields(Actuator)}
+
+
+def mjcf_text(robot: Articulated, actuators: Sequence[Actuator], *, timestep: float = 0.002) -> str:
+    """A robot and its actuators as MJCF.
+
+    Args:
+        robot: with a fixed base and joints of one degree of freedom.
+        actuators: of some or all of its joints; the others are passive, with what the description says of them.
+        timestep: of the simulation [s].
+
+    Raises:
+        InvalidModel: if the robot has a joint of another kind, a massless body, or no joint of an actuator's name.
+    """
+    named = {actuator.name: actuator for actuator in actuators}
+    unknown = sorted(set(named) - set(robot.joints))
+    if unknown:
+        raise InvalidModel(f"no joint {unknown[0]!r} for an actuator; the robot has {listing(robot.joints)}")
+    lines = [
+        f"<mujoco model={quoteattr(robot.name)}>",
+        '  <compiler angle="radian"/>',
+        f'  <option timestep="{timestep!r}" integrator="implicitfast" gravity="{_numbers(robot.tree.gravity)}">',
+        '    <flag contact="disable"/>',
+        "  </option>",
+        "  <default>",
+        f'    <joint solimpfriction="{IMPEDANCE} {IMPEDANCE} 0.001" solreffriction="{2 * timestep!r} 1"/>',
+        "  </default>",
+        "  <worldbody>",
+        *_bodies(robot, named, -1, "    "),
+        "  </worldbody>",
+        "  <actuator>",
+        *(f"    {_general(actuator)}" for actuator in actuators),
+        "  </actuator>",
+    ]
+    beyond = [
+        f'    <numeric name={quoteattr(f"{actuator.name}.{name}")} data="{_numbers(getattr(actuator, name))}"/>'
+        for actuator in actuators
+        for name in _present(actuator)
+    ]
+    if beyond:
+        lines += ["  <custom>", *beyond, "  </custom>"]
+    return "\n".join([*lines, "</mujoco>", ""])
+
+
+def write_mjcf(
+    robot: Articulated, actuators: Sequence[Actuator], path: str | Path, *, timestep: float = 0.002
+) -> tuple[str, ...]:
+    """Write a robot and its actuators as a MuJoCo file.
+
+    Returns:
+        One line for each parameter that MJCF has no attribute for.
+
+    Raises:
+        InvalidModel: see `mjcf_text`.
+        UnwritableOutput: if the file cannot be written.
+    """
+    text = mjcf_text(robot, actuators, timestep=timestep)
+    try:
+        Path(path).write_text(text)
+    except OSError as error:
+        raise UnwritableOutput(f"cannot write {path}: {error.strerror}") from error
+    return parameters_beyond_mjcf(actuators)
+
+
+def parameters_beyond_mjcf(actuators: Sequence[Actuator]) -> tuple[str, ...]:
+    """One line for each parameter that MJCF has no attribute for, and how `Simulator` applies it."""
+    return tuple(
+        f"{actuator.name}: MJCF has no attribute for {name} = {_short(getattr(actuator, name))}"
+        f"{unit and ' ' + unit}; the file keeps it as <numeric>, and in the simulation {BEYOND[name]}"
+        for actuator in actuators
+        for name in _present(actuator)
+        for unit in [DESCRIPTIONS[name].unit if name in DESCRIPTIONS else ""]
+    )
+
+
+def actuators_of(model: mujoco.MjModel) -> tuple[Actuator, ...]:
+    """The actuators of a file that `mjcf_text` wrote, as MuJoCo has read it; values edited in the file take effect.
+
+    Raises:
+        InvalidModel: if an actuator is not one on the position of a joint.
+    """
+    return tuple(_actuator(model, number) for number in range(model.nu))
+
+
+def _actuator(model: mujoco.MjModel, number: int) -> Actuator:
+    kind, joint = model.actuator_trntype[number], int(model.actuator_trnid[number, 0])
+    stiffness, bias = float(model.actuator_gainprm[number, 0]), model.actuator_biasprm[number]
+    if kind != mujoco.mjtTrn.mjTRN_JOINT or not math.isclose(bias[1], -stiffness) or stiffness <= 0:
+        raise InvalidModel(
+            f"actuator {number} of the MuJoCo file is no position servo of a joint; write <position> or <general> with "
+            "biasprm[1] = -gainprm[0]"
+        )
+    name, dof = model.joint(joint).name, int(model.jnt_dofadr[joint])
+    beyond = {
+        key.name.removeprefix(f"{name}."): model.numeric(k).data
+        for k in range(model.nnumeric)
+        for key in [model.numeric(k)]
+        if key.name.startswith(f"{name}.") and key.name.removeprefix(f"{name}.") in BEYOND
+    }
+    values = {
+        key: tuple(map(float, data)) if isinstance(_DEFAULTS[key], tuple) else float(data[0])
+        for key, data in beyond.items()
+    }
+    derivative_gain = float(beyond.get("derivative_gain", [0.0])[0])
+    velocity_gain = -float(bias[2]) - derivative_gain
+    limited = bool(model.actuator_forcelimited[number])
+    return Actuator(
+        name,
+        stiffness,
+        # 1e-12: rounding of the sum of both gains
+        velocity_gain=velocity_gain if velocity_gain > 1e-12 * derivative_gain else 0.0,
+        damping=float(model.dof_damping[dof]),
+        coulomb=float(model.dof_frictionloss[dof]),
+        armature=float(model.dof_armature[dof]),
+        torque_limit=float(model.actuator_forcerange[number, 1]) if limited else math.inf,
+        zero=float(bias[0]) / stiffness,
+        **values,  # type: ignore[arg-type]
+    )
+
+
+def _present(actuator: Actuator) -> list[str]:
+    """Names of the parameters beyond MJCF that have an effect in this actuator."""
+    silent = set() if actuator.stiction else {"stribeck_speed"}
+    return [name for name in BEYOND if name not in silent and getattr(actuator, name) != _DEFAULTS[name]] + (
+        ["stribeck_speed"]
+        if actuator.stiction and actuator.stribeck_speed == _DEFAULTS["stribeck_speed"]
+        else []
+    )
+
+
+def _bodies(robot: Articulated, actuators: Mapping[str, Actuator], parent: int, indent: str) -> Iterator[str]:
+    """Lines of the bodies that a body carries, and of all that these carry."""
+    tree = robot.tree
+    for i in np.flatnonzero(tree.parent == parent):
+        joint = robot.joints[i] if len(robot.joints) == len(tree) else ""
+        if (
+            not joint
+            or tree.kind[i] not in (kinds.REVOLUTE, kinds.CONTINUOUS, kinds.PRISMATIC)
+            or tree.body[i] < 0
+        ):
+            raise InvalidModel(
+                f"robot {robot.name!r} has a floating base, or a joint of more than one degree of freedom; actuators "
+                "are simulated in robots with a fixed base and joints that turn about or slide along one axis"
+            )
+        inertia = robot.model.inertias[int(tree.body[i]) + 1]
+        if inertia.mass <= 0:
+            raise InvalidModel(
+                f"link {robot.bodies[tree.body[i]]!r} moves and has no mass; MuJoCo cannot simulate it"
+            )
+        q = np.empty(4)
+        mujoco.mju_mat2Quat(q, np.ascontiguousarray(tree.rotation[i]).ravel())  # (w, x, y, z)
+        I = inertia.inertia
+        full = _numbers([I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]])
+        body = quoteattr(robot.bodies[tree.body[i]])
+        yield f'{indent}<body name={body} pos="{_numbers(tree.translation[i])}" quat="{_numbers(q)}">'
+        yield (
+            f'{indent}  <inertial pos="{_numbers(inertia.lever)}" mass="{float(inertia.mass)!r}" fullinertia="{full}"/>'
+        )
+        kind = "slide" if tree.kind[i] == kinds.PRISMATIC else "hinge"
+        terms = " ".join(
+            f'{name}="{value!r}"' for name, value in _joint_terms(robot, actuators, int(i)).items()
+        )
+        yield f'{indent}  <joint name={quoteattr(joint)} type="{kind}" axis="{_numbers(tree.axis[i])}" {terms}/>'
+        yield from _bodies(robot, actuators, int(i), f"{indent}  ")
+        yield f"{indent}</body>"
+
+
+def _joint_terms(robot: Articulated, actuators: Mapping[str, Actuator], joint: int) -> dict[str, float]:
+    actuator = actuators.get(robot.joints[joint])
+    if actuator is None:
+        described = robot.described_terms
+        names = {"damping": "damping", "frictionloss": "friction", "armature": "armature"}
+        return {name: float(described[term][joint]) for name, term in names.items()}
+    return {"damping": actuator.damping, "frictionloss": actuator.coulomb, "armature": actuator.armature}
+
+
+def _general(actuator: Actuator) -> str:
+    k, rate = actuator.stiffness, actuator.derivative_gain + actuator.velocity_gain
+    limit = actuator.torque_limit
+    limits = f' forcelimited="true" forcerange="{-limit!r} {limit!r}"' if math.isfinite(limit) else ""
+    name = quoteattr(actuator.name)
+    return (
+        f'<general name={name} joint={name} gaintype="fixed" gainprm="{k!r}" biastype="affine" '
+        f'biasprm="{k * actuator.zero!r} {-k!r} {-rate!r}"{limits}/>'
+    )
+
+
+def _numbers(values: float | Sequence[float] | np.ndarray) -> str:
+    """Numbers that read back are the same to the last digit."""
+    return " ".join(repr(float(value)) for value in np.atleast_1d(values))
+
+
+def _short(value: float | tuple[float, ...]) -> str:
+    return ", ".join(f"{each:.4g}" for each in np.atleast_1d(value))

@@ -1,0 +1,282 @@
+"""Open-loop simulation of a robot's actuators in MuJoCo, from a written file: commands in, positions out.
+
+All joints move together, as the file describes them. What MJCF has no attribute for is applied here. Delay, lag, play
+and the gain on the command's rate depend on the command alone, so the control of a whole motion is computed before it
+starts and MuJoCo runs by itself. Effects that depend on the state (dead band, a speed-torque line, friction that
+varies) change the file's numbers before each time step, which takes five times as long.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import mujoco
+import mujoco.rollout
+import numpy as np
+from numba import njit
+
+from poinsot.arrays import JointSamples, Times, Vector
+from poinsot.exceptions import InvalidModel, UnreadableFile, listing
+from poinsot.models.articulated import Articulated
+
+from .actuator import Actuator
+from .mjcf import actuators_of, mjcf_text
+
+STATE = mujoco.mjtState.mjSTATE_FULLPHYSICS
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """What a simulation of a recorded motion starts from.
+
+    Args:
+        name: of the recording.
+        time: (T,) from 0, increasing [s].
+        commands: (T, n) of the joints with actuators, in the file's order [rad].
+        position: (n,) at the first sample [rad]. velocity: (n,) there [rad/s].
+    """
+
+    name: str
+    time: Times
+    commands: JointSamples
+    position: Vector
+    velocity: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Simulator:
+    """A robot with position servos, simulated in MuJoCo.
+
+    Args:
+        model: MuJoCo's.
+        actuators: of its joints, in the order of the file.
+        hold: whether a command keeps its value until the next one; else it is linear between samples.
+    """
+
+    model: mujoco.MjModel
+    actuators: tuple[Actuator, ...]
+    hold: bool = True
+
+    @staticmethod
+    def load(path: str | Path, *, hold: bool = True) -> Simulator:
+        """Read a file that `write_mjcf` wrote.
+
+        Raises:
+            UnreadableFile: if MuJoCo cannot read it.
+            InvalidModel: if it has an actuator that is no position servo of a joint.
+        """
+        try:
+            model = mujoco.MjModel.from_xml_path(str(path))
+        except ValueError as error:
+            raise UnreadableFile(f"MuJoCo cannot read {path}: {error}") from error
+        return Simulator(model, actuators_of(model), hold)
+
+    @staticmethod
+    def of(
+        robot: Articulated, actuators: Sequence[Actuator], *, timestep: float = 0.002, hold: bool = True
+    ) -> Simulator:
+        """The simulator of the file that `write_mjcf` would write.
+
+        Raises:
+            InvalidModel: see `mjcf_text`.
+        """
+        text = mjcf_text(robot, actuators, timestep=timestep)
+        try:
+            model = mujoco.MjModel.from_xml_string(text)
+        except ValueError as error:
+            raise InvalidModel(f"MuJoCo cannot simulate robot {robot.name!r}: {error}") from error
+        return Simulator(model, tuple(actuators), hold)
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joints with actuators."""
+        return tuple(actuator.name for actuator in self.actuators)
+
+    @cached_property
+    def positions_index(self) -> np.ndarray:
+        """(n,) places of the joints in MuJoCo's qpos."""
+        return self.model.jnt_qposadr[self.model.actuator_trnid[:, 0]]
+
+    @cached_property
+    def velocities_index(self) -> np.ndarray:
+        """(n,) places of the joints in MuJoCo's qvel."""
+        return self.model.jnt_dofadr[self.model.actuator_trnid[:, 0]]
+
+    @cached_property
+    def depends_on_state(self) -> bool:
+        """Whether an actuator has an effect that changes the file's numbers at each step."""
+        return any(
+            each.dead_band or each.stiction or each.load_friction or each.friction_positions
+            or np.isfinite(each.no_load_speed)
+            for each in self.actuators
+        )  # fmt: skip
+
+    def roll_out(self, motion: Motion) -> JointSamples:
+        """(T, n) positions at the motion's samples, from its first position and its commands [rad].
+
+        They are NaN from where the simulation has no finite value.
+
+        Raises:
+            InvalidModel: if the commands are not one column a joint.
+        """
+        if motion.commands.shape[1] != len(self.actuators):
+            raise InvalidModel(
+                f"{motion.name} has commands of {motion.commands.shape[1]} joints; the file has actuators of "
+                f"{listing(self.joints)}"
+            )
+        h = self.model.opt.timestep
+        # the last step ends at or after the last sample
+        steps = max(int(np.ceil(motion.time[-1] / h - 1e-9)), 1)
+        shaped = [
+            shaped_command(actuator, motion.time, column, h, steps, hold=self.hold)
+            for actuator, column in zip(self.actuators, motion.commands.T, strict=True)
+        ]
+        smoothed, rate = (np.column_stack(each) for each in zip(*shaped, strict=True))
+        data = mujoco.MjData(self.model)
+        data.qpos[self.positions_index], data.qvel[self.velocities_index] = motion.position, motion.velocity
+        if self.depends_on_state:
+            q = _Stepwise(self, copy.copy(self.model)).run(data, smoothed, rate)
+        else:
+            q = self._run(data, smoothed + rate * self._rate_share)
+        time = h * np.arange(steps + 1)
+        return np.column_stack([np.interp(motion.time, time, column) for column in q.T])
+
+    @cached_property
+    def _rate_share(self) -> np.ndarray:
+        """(n,) seconds of the command's rate in the control."""
+        return np.array([each.derivative_gain / each.stiffness for each in self.actuators])
+
+    def _run(self, data: mujoco.MjData, control: JointSamples) -> JointSamples:
+        start = np.empty(mujoco.mj_stateSize(self.model, STATE))
+        mujoco.mj_getState(self.model, data, start, STATE)
+        states, _ = mujoco.rollout.rollout(self.model, data, start[None], control[None])
+        q = np.vstack([start[1 + self.positions_index], states[0][:, 1 + self.positions_index]])
+        # MuJoCo starts anew, at time 0, where its state is not finite or too large
+        broken = np.flatnonzero(np.diff(states[0][:, 0], prepend=0.0) <= 0)
+        if len(broken):
+            q[broken[0] :] = np.nan
+        return q
+
+
+def shaped_command(
+    actuator: Actuator, time: Times, command: np.ndarray, timestep: float, steps: int, *, hold: bool = True
+) -> tuple[np.ndarray, np.ndarray]:
+    """The command behind delay, lag and play when each time step begins, and its rate; see `poinsot_servo.rollout`.
+
+    MuJoCo computes a step's torque from the positions at its beginning, and moves them with the speed at its end. Taken
+    for the speed in the middle, that is second order in the step for commands and positions of one time.
+
+    Args:
+        time, command: (T,) samples; the command is constant before the first.
+        timestep: h [s]. steps: S, the first one from time[0].
+        hold: whether a command keeps its value until the next one; else it is linear between samples.
+
+    Returns:
+        (S,) r [rad], from its means over the steps before and behind, and (S,) its rate between them [rad/s].
+    """
+    late = time[0] + timestep * np.arange(steps + 1) - actuator.delay
+    if hold:
+        integral = np.concatenate([[0.0], np.cumsum(np.diff(time) * command[:-1])])
+        at = np.clip(np.searchsorted(time, late, side="right") - 1, 0, len(time) - 1)
+        S = integral[at] + (late - time[at]) * command[at]
+    else:
+        interval = np.diff(time)
+        slope = np.append(np.diff(command) / interval, 0.0)
+        integral = np.concatenate([[0.0], np.cumsum(0.5 * interval * (command[:-1] + command[1:]))])
+        at = np.clip(np.searchsorted(time, late, side="right") - 1, 0, len(time) - 1)
+        ds = late - time[at]
+        S = integral[at] + ds * command[at] + 0.5 * slope[at] * ds * np.maximum(ds, 0.0)
+    w = np.diff(S) / timestep
+    if actuator.lag > 0:
+        from scipy.signal import lfilter  # slow to import
+
+        a = float(np.exp(-timestep / actuator.lag))
+        w, _ = lfilter([1.0 - a], [1.0, -a], w, zi=[a * command[0]])
+    if actuator.backlash > 0:
+        w = _play(w, float(command[0]), 0.5 * actuator.backlash)
+    before = np.concatenate([command[:1], w[:-1]])
+    return 0.5 * (before + w), (w - before) / timestep
+
+
+@njit(cache=True)
+def _play(w: np.ndarray, start: float, half: float) -> np.ndarray:
+    """What follows w with play of this half-width to either side."""
+    r = np.empty_like(w)
+    for k in range(len(w)):
+        start = min(max(start, w[k] - half), w[k] + half)
+        r[k] = start
+    return r
+
+
+@dataclass
+class _Stepwise:
+    """Steps of a model whose numbers change with its state.
+
+    Args:
+        model: a copy that may be changed.
+    """
+
+    simulator: Simulator
+    model: mujoco.MjModel
+
+    def run(self, data: mujoco.MjData, smoothed: JointSamples, rate: JointSamples) -> JointSamples:
+        actuators, model, at, dof = (
+            self.simulator.actuators, self.model, self.simulator.positions_index, self.simulator.velocities_index,
+        )  # fmt: skip
+        column = {
+            name: np.array([getattr(each, name) for each in actuators])
+            for name in (
+                "stiffness", "derivative_gain", "velocity_gain", "coulomb", "stiction", "stribeck_speed",
+                "load_friction", "torque_limit", "no_load_speed", "zero", "dead_band",
+            )
+        }  # fmt: skip
+        k, d, g, zero, limit = (
+            column[name] for name in ("stiffness", "derivative_gain", "velocity_gain", "zero", "torque_limit")
+        )
+        varying = [i for i, each in enumerate(actuators) if each.friction_positions]
+        lines = bool(np.isfinite(column["no_load_speed"]).any())
+        q_all = np.empty((len(smoothed) + 1, len(actuators)))
+        q_all[0] = data.qpos[at]
+        for step, (w, w_rate) in enumerate(zip(smoothed, rate, strict=True), start=1):
+            q, v = data.qpos[at], data.qvel[dof]
+            e = w + zero - q
+            e = np.sign(e) * np.maximum(np.abs(e) - column["dead_band"], 0.0)
+            highest = lowest = limit
+            if lines:
+                highest = limit * (1.0 - np.maximum(v, 0.0) / column["no_load_speed"])
+                lowest = limit * (1.0 + np.minimum(v, 0.0) / column["no_load_speed"])
+                limited = np.isfinite(limit)
+                model.actuator_forcerange[limited] = np.column_stack([-lowest, highest])[limited]
+            m = np.minimum(np.maximum(k * e + d * (w_rate - v) - g * v, -lowest), highest)
+            level = column["coulomb"] + column["load_friction"] * np.abs(m)
+            level += column["stiction"] * np.exp(-((v / column["stribeck_speed"]) ** 2))
+            for i in varying:
+                level[i] += np.interp(q[i], actuators[i].friction_positions, actuators[i].friction_levels)
+            model.dof_frictionloss[dof] = np.maximum(level, 0.0)
+            data.ctrl[:] = e + q - zero + (d / k) * w_rate
+            before = data.time
+            mujoco.mj_step(model, data)
+            if data.time <= before:
+                q_all[step:] = np.nan
+                break
+            q_all[step] = data.qpos[at]
+        return q_all
+
+
+def roll_out_all(
+    jobs: Iterable[tuple[Simulator, Motion]], *, threads: int | None = None
+) -> list[JointSamples]:
+    """`simulator.roll_out(motion)` of every job, in threads, in the order of the jobs.
+
+    Args:
+        threads: None: as many as there are processors.
+    """
+    listed = list(jobs)
+    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
+        return list(pool.map(lambda job: job[0].roll_out(job[1]), listed))

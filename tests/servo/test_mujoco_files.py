@@ -1,0 +1,186 @@
+"""MuJoCo files of actuators: read back equal, and moving as the exact simulation of one joint."""
+
+from dataclasses import replace
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from poinsot import PoinsotError
+from poinsot.models.articulated import load_robot
+from poinsot_servo import Actuator
+from poinsot_servo.mjcf import actuators_of, mjcf_text, parameters_beyond_mjcf, write_mjcf
+from poinsot_servo.rollout import JointLoad, Steps, parameter_vector, roll_out
+from poinsot_servo.simulate import Motion, Simulator, roll_out_all, shaped_command
+
+MASS, LENGTH = 0.3, 0.15
+ARM = """<robot name="arm"><link name="base"/>
+<link name="upper"><inertial><origin xyz="0 0 -0.1"/><mass value="0.2"/>
+<inertia ixx="4e-4" iyy="5e-4" izz="3e-4" ixy="1e-5" ixz="-2e-5" iyz="3e-5"/></inertial></link>
+<link name="lower"><inertial><origin xyz="0.02 0 -0.05"/><mass value="0.1"/>
+<inertia ixx="2e-4" iyy="2e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>
+<origin xyz="0 0.01 0.3" rpy="0.1 -0.2 0.3"/><axis xyz="0 0.6 0.8"/>
+<limit lower="-3" upper="3" effort="9" velocity="9"/></joint>
+<joint name="slide &amp; turn" type="prismatic"><parent link="upper"/><child link="lower"/>
+<origin xyz="0 0 -0.2" rpy="0 0.4 0"/><axis xyz="1 0 0"/><limit lower="-1" upper="1" effort="9" velocity="9"/>
+<dynamics damping="0.7" friction="0.02"/></joint></robot>"""
+PENDULUM = f"""<robot name="pendulum"><link name="base"/>
+<link name="bob"><inertial><origin xyz="0 0 {-LENGTH}"/><mass value="{MASS}"/>
+<inertia ixx="1e-12" iyy="1e-12" izz="1e-12" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="hinge" type="continuous"><parent link="base"/><child link="bob"/><axis xyz="0 1 0"/></joint></robot>"""
+SERVO = Actuator(
+    "hinge",
+    6.0,
+    derivative_gain=0.15,
+    damping=0.1,
+    coulomb=0.08,
+    armature=0.01,
+    torque_limit=1e4,
+    delay=0.013,
+    zero=0.02,
+)
+
+
+def robot_of(tmp_path, text):
+    path = tmp_path / "robot.urdf"
+    path.write_text(text)
+    return load_robot(path)
+
+
+def motion_of(joints=1, seconds=6.0, rate=50.0):
+    time = np.arange(0.0, seconds, 1.0 / rate)
+    command = 0.5 * np.sin(2.0 * time) + 0.2 * np.sign(np.sin(4.5 * time)) - 0.2
+    return Motion(
+        "test",
+        time,
+        np.repeat(command[:, None], joints, axis=1),
+        np.full(joints, command[0]),
+        np.zeros(joints),
+    )
+
+
+def exact(actuator, motion, h, hold=True):
+    """The same pendulum along its own posture, where the linear load is exact."""
+    steps = Steps.of(motion.time, h)
+    K, sag = len(steps.times), MASS * 9.81 * LENGTH
+    posture, theta = np.zeros(K), parameter_vector(actuator, motion.position[0], motion.velocity[0])
+    for _ in range(40):
+        load = JointLoad(np.full(K, MASS * LENGTH**2), sag * np.sin(posture), sag * np.cos(posture), posture)
+        found = roll_out(
+            theta, steps, motion.commands[:, 0], load, knots=actuator.friction_positions, hold=hold
+        )
+        if np.abs(found.fine_position[:-1] - posture).max() < 1e-10:
+            return found.position
+        posture = found.fine_position[:-1].copy()
+    raise AssertionError("the posture does not settle")
+
+
+def test_a_written_file_reads_back_as_the_same_actuators(tmp_path):
+    robot = robot_of(tmp_path, ARM)
+    numbers = (123.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.1, 0.03, 0.007, 3.3, 8.0, 0.02, 0.004, -0.01, 0.001, 0.002)
+    one = Actuator("slide & turn", *numbers, (-0.5, 0.1, 0.7), (0.1, 0.2, 0.3))
+    other = Actuator("shoulder", 17.8, velocity_gain=0.4)
+    lines = write_mjcf(robot, [one, other], tmp_path / "arm.xml")
+    read = actuators_of(mujoco.MjModel.from_xml_path(str(tmp_path / "arm.xml")))
+    for written, again in zip((one, other), read, strict=True):
+        assert again.name == written.name
+        assert again.friction_positions == written.friction_positions
+        assert again.friction_levels == written.friction_levels
+        np.testing.assert_allclose(list(again.values.values()), list(written.values.values()), rtol=1e-12)
+    beyond = {"derivative_gain", "delay", "lag", "dead_band", "backlash", "no_load_speed", "stiction", "stribeck_speed",
+              "load_friction", "friction_positions", "friction_levels"}  # fmt: skip
+    assert len(lines) == len(beyond)
+    assert all(any(f"attribute for {name} =" in line for line in lines) for name in beyond)
+    assert parameters_beyond_mjcf([other]) == ()
+
+
+def test_the_file_has_the_robots_inertia(tmp_path):
+    robot = robot_of(tmp_path, ARM)
+    model = mujoco.MjModel.from_xml_string(mjcf_text(robot, [Actuator("shoulder", 1.0, armature=0.05)]))
+    data, rng = mujoco.MjData(model), np.random.default_rng(1)
+    assert model.dof_damping[1] == 0.7  # the passive joint is as described
+    for _ in range(5):
+        data.qpos[:], data.qvel[:], data.qacc[:] = rng.normal(size=(3, 2))
+        mujoco.mj_inverse(model, data)
+        expected = np.array(pin.rnea(robot.model, robot.model.createData(), data.qpos, data.qvel, data.qacc))
+        expected[0] += 0.05 * data.qacc[0]
+        moved = data.qfrc_inverse + data.qfrc_passive + data.qfrc_constraint
+        np.testing.assert_allclose(moved, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("hold", [True, False])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"lag": 0.02},
+        {"backlash": 0.04},
+        {"dead_band": 0.03},
+        {"no_load_speed": 3.0, "torque_limit": 1.2, "derivative_gain": 0.0},
+        {"stiction": 0.1, "stribeck_speed": 0.3},
+        {"load_friction": 0.15},
+        {"friction_positions": (-0.6, 0.0, 0.5), "friction_levels": (0.3, 0.0, 0.2)},
+        {"velocity_gain": 0.3, "torque_limit": 0.6, "derivative_gain": 0.0},
+    ],
+    ids=lambda change: ",".join(change) or "plain",
+)
+def test_mujoco_moves_the_file_as_the_exact_simulation_of_a_joint(tmp_path, change, hold):
+    # MuJoCo's error is of the order of h; from 1 ms to 0.25 ms the difference must shrink. A step of the command gives
+    # an impulse through the derivative gain; cut at a torque limit, it would depend on h, so these are tested apart.
+    actuator, motion = replace(SERVO, **change), motion_of()
+    robot = robot_of(tmp_path, PENDULUM)
+
+    def difference(h):
+        found = Simulator.of(robot, [actuator], timestep=h, hold=hold).roll_out(motion)[:, 0]
+        return np.sqrt(np.mean((found - exact(actuator, motion, h, hold)) ** 2))
+
+    assert difference(0.00025) < 1e-3
+    assert difference(0.00025) < 0.6 * difference(0.001) + 2e-4
+
+
+def test_the_file_loaded_again_predicts_the_same(tmp_path):
+    robot, motion = robot_of(tmp_path, PENDULUM), motion_of(seconds=10.0)
+    write_mjcf(robot, [SERVO], tmp_path / "pendulum.xml", timestep=0.004)
+    own = Simulator.of(robot, [SERVO], timestep=0.004)
+    again = Simulator.load(tmp_path / "pendulum.xml")
+    a, b, c = roll_out_all([(own, motion), (again, motion), (again, motion)])
+    np.testing.assert_array_equal(b, c)
+    assert np.abs(a - b).max() < 1e-6
+
+
+def test_dry_friction_holds_a_servo_under_gravity(tmp_path):
+    # the joint sags to 0.3 rad beside its command, and rests there: no creep over 20 s
+    held = replace(SERVO, coulomb=0.3, delay=0.0)
+    time = np.arange(0.0, 20.0, 0.02)
+    motion = Motion("hold", time, np.full((len(time), 1), 1.0), np.array([1.04]), np.zeros(1))
+    q = Simulator.of(robot_of(tmp_path, PENDULUM), [held]).roll_out(motion)[:, 0]
+    assert abs(q[-1] - q[50]) < 1e-4
+
+
+def test_a_shaped_command_is_between_its_means_over_steps():
+    time = np.array([0.0, 0.1, 0.2, 0.3])
+    command = np.array([0.0, 1.0, -1.0, 0.5])
+    means = np.array([0.0, 0.0, 0.5, 0.0, -0.25])
+    r, rate = shaped_command(Actuator("a", 1.0, delay=0.05), time, command, 0.1, 4)
+    np.testing.assert_allclose(r, 0.5 * (means[1:] + means[:-1]), atol=1e-12)
+    np.testing.assert_allclose(rate, np.diff(means) / 0.1, atol=1e-12)
+    means = np.array([0.0, 0.5, 0.0, -0.25, 0.5])
+    r, _ = shaped_command(Actuator("a", 1.0), time, command, 0.1, 4, hold=False)
+    np.testing.assert_allclose(r, 0.5 * (means[1:] + means[:-1]), atol=1e-12)
+
+
+def test_bad_files_and_names_are_refused(tmp_path):
+    robot = robot_of(tmp_path, PENDULUM)
+    with pytest.raises(PoinsotError, match="no joint 'elbow' for an actuator; the robot has hinge"):
+        mjcf_text(robot, [Actuator("elbow", 1.0)])
+    with pytest.raises(PoinsotError, match="cannot write"):
+        write_mjcf(robot, [SERVO], tmp_path / "missing" / "file.xml")
+    (tmp_path / "bad.xml").write_text("<mujoco><worldbody><body></mujoco>")
+    with pytest.raises(PoinsotError, match="MuJoCo cannot read"):
+        Simulator.load(tmp_path / "bad.xml")
+    motor = mjcf_text(robot, [SERVO]).replace(f"{-SERVO.stiffness!r} ", "0 ")
+    (tmp_path / "motor.xml").write_text(motor)
+    with pytest.raises(PoinsotError, match="no position servo"):
+        Simulator.load(tmp_path / "motor.xml")
