@@ -219,6 +219,7 @@ def test_equalities_of_mjcf(tmp_path):
         loops('<connect body1="left_distal" body2="right_distal" anchor="0.25 zero"/>')
 
 
+@pytest.mark.slow
 def test_an_estimate_in_which_passive_joints_are_not_measured(rng):
     """Exact signals: the base parameters are exact, and the result is examined like any other."""
     robot = closed_chain("five_bar.xml")

@@ -51,7 +51,10 @@ def needs_talos():
     described("talos_data/robots/talos_reduced.urdf")
 
 
-each_seed = pytest.mark.parametrize("seed", [101, 202, 303])
+slow = pytest.mark.slow
+each_seed = pytest.mark.parametrize(
+    "seed", [101, pytest.param(202, marks=slow), pytest.param(303, marks=slow)]
+)
 """Chosen before any of them was run: one rule tunes all filters from the sensors' noise, so that any seed will do."""
 
 

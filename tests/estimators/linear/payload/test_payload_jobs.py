@@ -295,7 +295,7 @@ def _changed(name, cutoff_hz=None, decimate_hz=3.0, **method):
     return replace(project, settings=settings)
 
 
-@pytest.mark.parametrize("way", ["", "_swapped"])
+@pytest.mark.parametrize("way", ["", pytest.param("_swapped", marks=pytest.mark.slow)])
 def test_ur10e_gains_of_one_half_give_the_mass_in_the_other(ur10e, way):
     load = ur10e(f"payload{way}", draws=100).payload
     assert abs(load.mass / 2.805 - 1) < 0.015
