@@ -24,8 +24,9 @@ import numpy as np
 from scipy import fft, linalg
 
 from poinsot.arrays import Matrix, Vector
+from poinsot.estimate import taper_allowance
 from poinsot.estimate.fit import autocorrelation, pooled
-from poinsot.estimators.linear.residuals import allowance, autocovariance, correlation_length
+from poinsot.estimators.linear.residuals import autocovariance, correlation_length
 
 
 def coloured_covariance(
@@ -54,7 +55,7 @@ def coloured_covariance(
     M = np.zeros_like(H)
     for block in jacobians:
         M += _filtered_products(block, gamma)
-    M = M * allowance(lags / len(e)) + correlation * prior + more
+    M = M * taper_allowance(lags / len(e)) + correlation * prior + more
     inverse = linalg.pinvh(H)
     return inverse @ M @ inverse, inverse * variance
 
