@@ -167,7 +167,7 @@ SECTIONS = {
     ),
     "A file: in `[[recordings]]`, or one of `[[recordings.files]]`": (recordings.FileSettings, ()),
     "`time`": (recordings.ClockSettings, ()),
-    "`position`, `velocity`, `acceleration`, `torque`, `current`, `voltage`": (
+    "`position`, `velocity`, `acceleration`, `torque`, `current`, `voltage`, `position_command`": (
         recordings.QuantitySettings,
         (),
     ),

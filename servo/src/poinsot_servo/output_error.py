@@ -147,7 +147,7 @@ class OutputError:
             found = in_threads(again, list(zip(problem.groups, found, strict=True)))
         refined = perf_counter()
         report(progress, "intervals")
-        results = in_threads(_result, [(self.search, *each) for each in found])
+        results = in_threads(_result, [(self.search, *each, stop) for each in found])
         estimate = _estimate(problem, motions, loads, results)
         done = perf_counter()
         seconds = {"starts": searched - begun, "coupled": refined - searched, "intervals": done - refined}
@@ -226,18 +226,22 @@ def in_threads(function: Callable[..., R], arguments: Sequence[Sequence[Any]]) -
         return list(pool.map(lambda each: function(*each), arguments))
 
 
-def _result(search: Search, group: GroupProblem, minimum: Minimum[DenseIterate]) -> GroupResult:
+def _result(
+    search: Search, group: GroupProblem, minimum: Minimum[DenseIterate], stop: Stop | None
+) -> GroupResult:
     """Intervals of one group, over all that its scale may be."""
     coordinates, z, status, iterations = group.coordinates, minimum.at.x, minimum.status, minimum.iterations
     group = group.at_level_of(z)
     p = coordinates.size
-    free = _without_limit(search, group, z)
+    free = None if stop_requested(stop) else _without_limit(search, group, z)
     unlimited = free is not None
     if free is not None:
         z, status, iterations = free.at.x, free.status, iterations + free.iterations
         group = group.at_level_of(z)
     # at a kink no step of the linearization lowers the cost, and the minimum is told by trying
-    if status in (Status.stalled, Status.step_limit) and group.largest_decrease(z) < SETTLED:
+    if stop_requested(stop):
+        status = Status.interrupted
+    elif status in (Status.stalled, Status.step_limit) and group.largest_decrease(z) < SETTLED:
         status = Status.solved
     coloured, white, H = _covariances(group, z)
     scale_known = True

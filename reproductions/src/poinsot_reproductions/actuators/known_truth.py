@@ -128,7 +128,7 @@ def run(seed: int, *, say: Say, draws: int = DRAWS) -> Reproduction:
     shown = [{key: (round(v, 2) if isinstance(v, float) else v) for key, v in row.items()} for row in rows]
     return Reproduction(
         "actuators-known-truth",
-        "18",
+        "",
         "Actuators of simulated robots whose parameters are known",
         f"{draws} draws of an arm and a quadruped, simulated in MuJoCo: {inside:.1f} % of {len(everything)} parameters "
         "are inside their 95 % intervals.",
@@ -228,8 +228,11 @@ def simulate(name: str, truth: tuple[Actuator, ...], rng: np.random.Generator) -
         model.actuator_gainprm[d, 0], model.actuator_biasprm[d, 2] = gain, -gain
         late = begins - each.delay
         if about.hold:
-            row = np.clip(np.floor(late * about.rate_hz + 1e-9).astype(int), 0, len(commands) - 1)
-            control[:, p], control[:, d] = commands[row, k] + each.zero, 0.0
+            # forces at the beginning of a step act from half a step before to half a step after
+            around = [np.floor((late + side * STEP / 4) * about.rate_hz) for side in (-1, 1)]
+            before, after = (np.clip(row.astype(int), 0, len(commands) - 1) for row in around)
+            control[:, p] = 0.5 * (commands[before, k] + commands[after, k]) + each.zero
+            control[:, d] = 0.0
         else:
             now = np.interp(late, samples, commands[:, k])
             change = now - np.interp(late - STEP, samples, commands[:, k])

@@ -68,8 +68,8 @@ PUBLISHED = {
 TARGETS = {"rotation": 4.0, "pitch": 5.0, "elbow": 7.0, "wrist_pitch": 4.5, "wrist_roll": 4.5, "jaw": 4.0}
 """Medians over the motions [mrad], of the jaw in thousandths of its travel."""
 
-KNOWN = {"armature": 0.028}
-"""The published inertia of the rotor: it gives the torques of every joint their scale, which gravity hardly shows."""
+KNOWN = {"armature": 0.028, "torque_limit": 3.35}
+"""The servo's published rotor inertia and stall torque: they give torques the scale that gravity hardly shows."""
 
 HUBER = 1.345
 """The servos shake the arm where a motion is jerky, which no actuator explains: such samples count less."""

@@ -1,0 +1,115 @@
+"""`[method] name = "actuators"`: from a project file to result and page."""
+
+import json
+
+import numpy as np
+import pytest
+
+from poinsot.estimate import Status
+from poinsot.exceptions import InvalidProject
+from poinsot.project import Project
+from poinsot.report import write_report
+from poinsot_servo import Actuator, ActuatorProblem, Actuators, OutputError, Search
+from poinsot_servo.page import actuator_section
+from poinsot_servo.problem import InvalidActuatorProblem
+from poinsot_servo.rollout import JointLoad, Steps, parameter_vector, roll_out
+
+URDF = """<robot name="swing"><link name="base"/><link name="rod"><inertial><origin xyz="0 0 -0.15"/><mass value="0.3"/>
+<inertia ixx="1e-4" ixy="0" ixz="0" iyy="1e-4" iyz="0" izz="1e-4"/></inertial></link>
+<joint name="pivot" type="revolute"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
+<limit lower="-2" upper="2" effort="10" velocity="10"/></joint></robot>"""
+
+JOB = """
+[robot]
+path = "swing.urdf"
+
+[[recordings]]
+path = "swing.csv"
+time = { column = "t", unit = "s" }
+position = { columns = ["measured"], unit = "rad" }
+position_command = { columns = ["command"], unit = "rad" }
+
+[method]
+name = "actuators"
+draws = 60
+hops = 1
+"""
+
+TRUTH = Actuator("pivot", stiffness=15.0, damping=0.5, coulomb=0.05, armature=0.02, delay=0.031, zero=0.01)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A pendulum that swings through gravity, simulated along its own posture."""
+    folder, rng = tmp_path_factory.mktemp("swing"), np.random.default_rng(2)
+    time = np.arange(0, 12, 0.02)
+    command = 0.8 * np.sin(1.3 * time) + 0.2 * np.sin(5.0 * time) + 0.1 * np.sin(11.0 * time)
+    steps = Steps.of(time, 0.001)
+    posture = np.interp(steps.middles, time, command)
+    sag, K = 0.3 * 9.81 * 0.15, len(steps.middles)
+    for _ in range(12):
+        load = JointLoad(
+            np.full(K, 0.3 * 0.15**2 + 1e-4), sag * np.sin(posture), sag * np.cos(posture), posture
+        )
+        found = roll_out(parameter_vector(TRUTH, command[0], 0.0), steps, command, load)
+        posture = found.fine_position[:-1] + 0.5 * steps.lengths * found.fine_velocity[:-1]
+    measured = found.position + 3e-4 * rng.standard_normal(len(time))
+    table = np.stack([time, command, measured], axis=1)
+    np.savetxt(folder / "swing.csv", table, delimiter=",", header="t,command,measured", comments="")
+    (folder / "swing.urdf").write_text(URDF)
+    (folder / "job.toml").write_text(JOB)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def estimate(folder):
+    return Project.load(folder / "job.toml").identify()
+
+
+def test_the_method_finds_the_actuator(estimate):
+    assert estimate.status.converged
+    actuator = estimate.extra(Actuators)["pivot"]
+    assert abs(actuator.stiffness / 15.0 - 1) < 0.05
+    for name in ("coulomb", "armature", "zero", "stiffness"):
+        k = estimate.names.index(f"pivot.{name}")
+        assert abs(estimate.values[k] - TRUTH.values[name]) < 4 * estimate.std[k]
+    # no sample needs a torque limit
+    assert actuator.torque_limit == np.inf
+    assert not estimate.identifiable[estimate.names.index("pivot.torque_limit")]
+
+
+def test_page_and_json_have_the_actuators(estimate, folder, tmp_path):
+    assert "torque_limit" in json.dumps(estimate.extra(Actuators).as_json()["joints"], default=float)
+    section = actuator_section(estimate)
+    assert "simulated open loop" in section.lead
+    write_report(estimate, tmp_path / "report.html", sections=["poinsot_servo.page:actuator_section"])
+    assert "Actuators" in (tmp_path / "report.html").read_text()
+
+
+def test_stopping_keeps_what_was_found(folder):
+    project = Project.load(folder / "job.toml")
+    robot = project.robot()
+    (run,) = project.runs(robot)
+    problem = ActuatorProblem(robot, {"swing": run.recording})
+    said, calls = [], []
+
+    def stop():
+        calls.append(1)
+        return len(calls) > 3
+
+    estimate = OutputError(Search(draws=30, refined=2, finished=1, hops=1)).solve(
+        problem, progress=said.append, stop=stop
+    )
+    assert estimate.status is Status.interrupted
+    assert any("pivot" in str(each) for each in said)
+
+
+def test_a_wrong_key_is_refused_with_the_nearest(folder, tmp_path):
+    for file in ("swing.csv", "swing.urdf"):
+        (tmp_path / file).write_text((folder / file).read_text())
+    (tmp_path / "job.toml").write_text(JOB + "drawz = 3\n")
+    with pytest.raises(InvalidProject, match="drawz"):
+        Project.load(tmp_path / "job.toml")
+    (tmp_path / "job.toml").write_text(JOB + 'estimate = ["stifness"]\n')
+    with pytest.raises(InvalidActuatorProblem, match="stifness"):
+        Project.load(tmp_path / "job.toml").identify()
