@@ -188,6 +188,17 @@ def test_a_push_is_said_with_its_joint_and_its_time(record, estimated):
     assert (begin, end) == pytest.approx((6.0, 7.0), abs=0.4)
 
 
+def test_dry_friction_of_a_standstill_is_no_push(record, estimated):
+    """Before it moves, the torque of a joint is anything up to its dry friction: here it rises through all of it."""
+    _, q, tau = record()
+    held = np.tile(q[0], (500, 1)) + 1e-5 * np.random.default_rng(1).standard_normal((500, 4))
+    rising = tau[0] + np.linspace(-1, 1, 500)[:, None] * 2.0 / np.arange(1, 5)
+    estimate = estimated(
+        np.arange(len(q) + 500) / RATE, np.concatenate([held, q]), np.concatenate([rising, tau])
+    )
+    assert "disturbance" not in {each.cause for each in estimate.findings}
+
+
 @pytest.mark.parametrize("factor", [2.0, np.nan])
 def test_values_that_were_replaced_are_examined(estimated, record, factor):
     estimate = estimated(*record())

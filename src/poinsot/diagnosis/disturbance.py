@@ -14,7 +14,9 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import chdtri
 
+from ..arrays import Mask
 from ..estimate import Finding, Severity, Unchecked
+from ..estimate.fit import MOVING
 from .case import Examination, Solved, correlations
 from .check import Cause, Check
 
@@ -61,10 +63,12 @@ class Disturbance(Check):
             return
         moving = np.mean((speeds / np.maximum(np.abs(speeds).max(axis=0), 1e-12)) ** 2, axis=1)
         for k, joint in enumerate(case.problem.robot.effort_names):
-            stretch = self._stretch(solved, k)
+            # at a standstill dry friction is anything up to its size, and explains a push
+            moves = np.abs(speeds[:, k]) > MOVING
+            stretch = self._stretch(solved, k, moves)
             if stretch is None:
                 continue
-            e = _residuals_without(solved, stretch)[:, k]
+            e = _residuals_without(solved, stretch)[:, k] * moves
             before = float(solved.sigma[k])
             stretch = _extent(e, stretch)
             after = float(np.sqrt(np.mean(np.delete(e, stretch) ** 2)))
@@ -87,9 +91,9 @@ class Disturbance(Check):
                 evidence=error,
             )
 
-    def _stretch(self, solved: Solved, k: int) -> slice | None:
+    def _stretch(self, solved: Solved, k: int, moves: Mask) -> slice | None:
         """The stretch of joint k that is worst, if it is worse than chance makes it."""
-        e, N, n = solved.residuals[:, k], solved.rows, len(solved.sigma)
+        e, N, n = solved.residuals[:, k] * moves, solved.rows, len(solved.sigma)
         worst, found = 1.0, None
         for m in self.stretches:
             edges = np.linspace(0, N, m + 1).astype(int)
