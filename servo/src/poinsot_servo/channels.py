@@ -1,12 +1,13 @@
 """Checks of commands and positions: is each position that of its command, in its unit, direction and place?
 
-position-jump      a position moves by more in one sample than its command in the whole recording   error
-lost-samples       commands move by several periods in one                                          error
-copied-command     a position repeats its command: it was not measured                             error
-no-excitation      a joint hardly moves, or its command stays                                      error
-angle-unit         a position far beyond the joint's limits; a gain of 57 or 1/57                  error
-joint-limits       a position beyond the joint's limits                                            warning
-sign, swapped-channels, command-clock   a turned, another's, or an earlier command predicts far better   error
+position-jump     a position moves farther in one sample than its command in the whole recording     error
+lost-samples      commands move by several periods in one                                            error
+copied-command    a position repeats its command: it was not measured                                error
+no-excitation     a joint hardly moves, or its command stays                                         error
+joint-limits      a position is beyond the joint's limits                                            warning
+angle-unit        it is far beyond; or a gain of 57 or 1/57 predicts far better                      error
+sign, swapped-channels, command-clock
+                  a turned, another's, or an earlier command predicts far better                     error
 
 They need no model of the actuator (`following`). Recordings in which a joint does not move say nothing about it.
 """
@@ -75,7 +76,8 @@ class Jumps(Check):
         for motion, k, c, q in case.moving():
             valid = np.flatnonzero(np.isfinite(q))
             steps = np.abs(np.diff(q[valid]))
-            far = np.flatnonzero((steps > np.ptp(c)) & (np.diff(valid) == 1))
+            # degrees that are declared as radians are no jumps
+            far = np.flatnonzero((steps > max(np.ptp(c), 0.5 * extent(q))) & (np.diff(valid) == 1))
             if len(far):
                 joint, unit = case.problem.joints[k], case.problem.units[k]
                 more = f" and {len(far) - 1} more times" if len(far) > 1 else ""
@@ -110,8 +112,9 @@ class LostRows(Check):
             if len(at) >= self.least:
                 yield LOST.finding(
                     Severity.error,
-                    f"At least {count} rows are missing in {motion.name!r}, the first at {motion.steps.time[at[0]]:.4g} "
-                    "s: commands move by several periods in one, and the clock has no gap.",
+                    f"At least {count} rows are missing in {motion.name!r}, the first at "
+                    f"{motion.steps.time[at[0]]:.4g} s: commands move by several periods in one, and the "
+                    "clock has no gap.",
                     "Record a time stamp with each row, and name its column: time = { column = ... }.",
                 )
 
@@ -146,8 +149,8 @@ class Excitation(Check):
         Cause(
             "no-excitation",
             "A joint does not move enough to show its actuator.",
-            "Record a motion of this joint, slow and fast, small and large, look at its columns and their unit, or leave "
-            "the joint out of position_command.",
+            "Record a motion of this joint, slow and fast, small and large; look at its columns and their unit; or "
+            "leave the joint out of position_command.",
         ),
     )
 
@@ -216,11 +219,12 @@ class Assignment(Check):
     """Columns, signs, units and clocks: which exchange predicts a position far better than its own command?
 
     Class variables:
-        better: part of the error of the command as declared that may remain. fair: of the position's spread.
+        better: part of the error of the command as declared that may remain; in time: where only the clock differs,
+            which dry friction hides. fair: the same of the position's spread.
         early_s: least advance of a position on its command [s].
     """
 
-    better, fair, early_s = 0.5, 0.6, 0.05
+    better, in_time, fair, early_s = 0.5, 0.75, 0.6, 0.05
 
     causes = (
         *Limits.causes[1:],
@@ -280,7 +284,8 @@ class Assignment(Check):
                         said = f"The position of {joint} in {motion.name!r} follows the command of {name},"
                         tried.append((best, swapped, said, ""))
             best, cause, said, remedy = min(tried, key=lambda each: each[0].error)
-            if best.error < self.better * declared.error and best.error < self.fair * own.spread:
+            better = self.in_time if cause is clock else self.better
+            if best.error < better * declared.error and best.error < self.fair * own.spread:
                 yield cause.finding(
                     Severity.error,
                     f"{said} which explains {100 * (1 - (best.error / own.spread) ** 2):.0f} % of its motion; as "

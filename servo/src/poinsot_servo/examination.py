@@ -1,16 +1,15 @@
 """What may be wrong with an estimate of actuators: findings, beside those of its channels (`channels`).
 
 not-converged      the search has not ended at a minimum                                             error
-unmodelled-motion  the simulation leaves most of the motion                                          error
-                   it leaves much of what "position = command" leaves, or more than a delay and a lag   warning
-                   it is far worse for a while: the joint touches something, or is at a limit        warning
-joint-zero         commands and positions have different zeros                                       warning or error
-command-delay      the delay is long, or as long as a delay can be                                   warning or error
-improbable-size    a servo that follows its command within no second, or stops far from it           warning
-short-motion       a few seconds                                                                     warning
-missing-commands   a recording has no command for a while                                            warning
-at-bound           a parameter is at the edge of what is possible                                    note
-torque-scale       only ratios of torques are known                                                  note
+unmodelled-motion  the simulation leaves much of the motion, of what "position = command"
+                   leaves, or more than a delay and a lag                            warning or error
+joint-zero         commands and positions have different zeros                       warning or error
+command-delay      the delay is long, or as long as a delay can be                   warning or error
+improbable-size    a servo that is slower than a second, or stops far from commands  warning
+short-motion       a few seconds                                                     warning
+missing-commands   a recording has no command for a while                            warning
+at-bound           a parameter is at the edge of what is possible                    note
+torque-scale       only ratios of torques are known                                  note
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from .channels import (
     least_motion,
 )
 from .following import Following
-from .problem import SETTLES_S, ActuatorProblem, Motion
+from .problem import SETTLES_S, ActuatorProblem
 from .result import Actuators
 from .search import GroupProblem
 
@@ -49,15 +48,25 @@ def root_mean_square(values: Vector) -> float:
     return float(np.sqrt(np.mean(finite**2))) if len(finite) else 0.0
 
 
+def estimated(estimate: Estimate, kind: str) -> Iterator[tuple[str, float, float]]:
+    """(joint or group, value, standard deviation) of the parameters of this kind."""
+    for owner, each, value, std in zip(
+        estimate.owners, estimate.kinds, estimate.values, estimate.std, strict=True
+    ):
+        if each == kind:
+            yield owner, float(value), float(std) if np.isfinite(std) else 0.0
+
+
 class OpenLoop(Check):
     """The simulation against the motion, "position = command", and a delay and a lag.
 
     Class variables:
-        error: part of a joint's spread in all recordings that the simulation leaves: less than half is explained.
-        warning: part of the error of "position = command".
+        error, warning: part of a joint's spread in all recordings that the simulation leaves: less than half of the
+            motion is explained, or less than nine tenths.
+        command: part of the error of "position = command".
     """
 
-    error, warning = 0.7, 0.5
+    error, warning, command = 0.7, 0.3, 0.5
 
     causes = (
         Cause(
@@ -86,11 +95,11 @@ class OpenLoop(Check):
             rms = pooled([case.found.rms[each.name][joint] for each in motions])
             spread = pooled([each.spread for each in following])
             lag = pooled([each.best((1.0, 1.0)).error for each in following])
-            if rms > self.error * spread:
+            if rms > self.warning * spread:
                 yield cause.finding(
-                    Severity.error,
+                    Severity.error if rms > self.error * spread else Severity.warning,
                     f"{joint}: the simulation is off by {1e3 * rms:.2g} mrad of a motion of {1e3 * spread:.2g} mrad "
-                    "(standard deviation): it explains less than half of it.",
+                    f"(standard deviation): it explains {100 * max(1 - (rms / spread) ** 2, 0):.0f} % of it.",
                     where=joint,
                     evidence=rms / spread,
                 )
@@ -110,7 +119,7 @@ class OpenLoop(Check):
         for motion in case.problem.motions:
             command = root_mean_square(motion.measured[:, k] - motion.command[:, k])
             rms = case.found.rms[motion.name][joint]
-            if rms > self.warning * command:
+            if rms > self.command * command:
                 yield self.causes[0].finding(
                     Severity.warning,
                     f"{joint} in {motion.name!r}: the simulation is off by {1e3 * rms:.2g} mrad, and the command "
@@ -134,23 +143,21 @@ class Delay(Check):
             "command-delay",
             "The delay between commands and motion is longer than that of a servo: clocks differ, or rows are shifted.",
             "Give commands and positions stamps of one clock.",
+            symptom=True,
         ),
     )
 
     def look(self, case: Case) -> Iterator[Finding]:
-        for actuator in case.found.actuators:
-            if actuator.delay <= self.warning or case.problem.setting(
-                case.problem.held, "delay", actuator.name
-            ):
-                continue
-            longest = actuator.delay > 0.999 * GroupProblem.longest_delay
-            yield self.causes[0].finding(
-                Severity.error if longest else Severity.warning,
-                f"{actuator.name} moves {actuator.delay:.3g} s after its command"
-                + (", the longest delay that is tried." if longest else "."),
-                where=actuator.name,
-                evidence=actuator.delay,
-            )
+        for owner, value, std in estimated(case.estimate, "delay"):
+            longest = value > 0.999 * GroupProblem.longest_delay
+            if longest or value - 2 * std > self.warning:
+                yield self.causes[0].finding(
+                    Severity.error if longest else Severity.warning,
+                    f"{owner} moves {value:.3g} s after its command"
+                    + (", the longest delay that is tried." if longest else "."),
+                    where=owner,
+                    evidence=value,
+                )
 
 
 class Zero(Check):
@@ -166,24 +173,31 @@ class Zero(Check):
         Cause(
             "joint-zero",
             "Commands and positions of a joint have different zeros.",
-            "Correct one of them with offset = ...; that which agrees with the description stays, as gravity depends on "
-            "the posture.",
+            "Correct one of them with offset = ...; that which agrees with the description stays, as gravity depends "
+            "on the posture.",
+            symptom=True,
         ),
     )
 
     def look(self, case: Case) -> Iterator[Finding]:
-        estimate = case.estimate
-        for name, kind, value, std in zip(
-            estimate.names, estimate.kinds, estimate.values, estimate.std, strict=True
-        ):
-            size = abs(value) - 2 * (std if np.isfinite(std) else 0.0)
-            if kind == "zero" and size > self.warning:
-                joint = name.removesuffix(".zero")
+        for owner, value, std in estimated(case.estimate, "zero"):
+            size = abs(value) - 2 * std
+            if size > self.warning:
                 yield self.causes[0].finding(
                     Severity.error if size > self.error else Severity.warning,
-                    f"{joint} rests {value:+.2g} rad from its command, beside what gravity and friction do.",
-                    where=joint,
+                    f"{owner} rests {value:+.2g} rad from its command, beside what gravity and friction do.",
+                    where=owner,
                     evidence=size,
+                )
+        for k, joint in enumerate(case.problem.joints):
+            e = np.concatenate([each.measured[:, k] - each.command[:, k] for each in case.problem.motions])
+            offset = float(np.nanmedian(e))
+            if case.problem.units[k] == "rad" and abs(offset) > self.error:
+                yield self.causes[0].finding(
+                    Severity.error,
+                    f"The position of {joint} is {offset:+.2g} rad from its command (median).",
+                    where=joint,
+                    evidence=abs(offset),
                 )
 
 
@@ -201,6 +215,7 @@ class Size(Check):
             "improbable-size",
             "No servo has such parameters: the recording does not show what a command does.",
             "Look at columns, units and signs of commands and positions, or record a larger motion.",
+            symptom=True,
         ),
     )
 
