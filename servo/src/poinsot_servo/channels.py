@@ -55,6 +55,13 @@ def extent(values: Vector) -> float:
     return float(np.subtract(*np.quantile(finite, (0.99, 0.01)))) if len(finite) else 0.0
 
 
+def is_fine(command: Vector) -> bool:
+    """Whether steps of a command are of many sizes: where it is rounded to a few, single and double steps alternate."""
+    steps = np.abs(np.diff(command))
+    steps = steps[steps > 0]
+    return len(steps) > 50 and float(np.median(steps)) > 10 * float(np.quantile(steps, 0.01))
+
+
 def least_motion(unit: str) -> float:
     """Below this, dry friction and rounding hide everything else: 0.6 degrees, seven steps of a usual encoder."""
     return 0.01 if unit == "rad" else 1e-3
