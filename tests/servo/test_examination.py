@@ -1,5 +1,6 @@
 """A wrong recording gets a finding: motions of a real arm, clean and with one thing made wrong at a time."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import polars as pl
 import pytest
 
 import poinsot
-from poinsot import Recording
+from poinsot import PoinsotError, Recording
 from poinsot.diagnosis.check import look_at
 from poinsot.estimate import Severity, Trust
 from poinsot_servo import ActuatorProblem, Actuators, OutputError, Search
@@ -22,6 +23,7 @@ from poinsot_servo.channels import (
 )
 from poinsot_servo.following import Following
 from poinsot_servo.problem import InvalidActuatorProblem
+from poinsot_servo.settings import ActuatorSettings
 
 EXAMPLE = Path(__file__).parents[2] / "examples/so101"
 JOINTS = {
@@ -239,3 +241,31 @@ def test_too_few_samples_are_refused(robot, log):
     without = {name: x for name, x in log.items() if not name.startswith("position_command")}
     with pytest.raises(InvalidActuatorProblem, match="write position_command = "):
         _ = problem_of(robot, without).joints
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"open": ()}, "no parameter of 'elbow_flex' is estimated"),
+        ({"start": {"stiffness": -5.0}}, "stiffness of the actuator of 'elbow_flex' is -5"),
+        ({"held": {"stiffness": 0.0}}, "write stiffness > 0"),
+        ({"share": {"knee": ()}}, 'write share = { knee = ["elbow_flex"] }'),
+    ],
+)
+def test_impossible_settings_are_refused(options, said, robot, log):
+    with pytest.raises(PoinsotError, match=re.escape(said)):
+        problem_of(robot, log, **options)
+
+
+def test_a_joint_with_commands_in_one_recording_only_is_named(robot, log):
+    one, both = (
+        problem_of(robot, log, joints).recordings["motion"] for joints in (ELBOW, (*ELBOW, "wrist_flex"))
+    )
+    problem = ActuatorProblem(robot, {"one": one, "both": both})
+    (said,) = ActuatorSettings(name="actuators").warnings_of(problem)
+    assert problem.joints == ELBOW and said.startswith("wrist_flex has a position_command in both")
+
+
+def test_an_unlocked_joint_without_position_is_named(log):
+    with pytest.raises(InvalidActuatorProblem, match=re.escape("locked = { gripper = 0.0 }")):
+        problem_of(poinsot.load_robot(EXAMPLE / "so101.urdf"), log)

@@ -119,7 +119,9 @@ class LostRows(Check):
             at, count = lost_at(recording, self.ratio)
             if not len(at):
                 continue
-            own, usual, noise = steps(recording)
+            found = steps(recording)
+            assert found is not None
+            own, usual, noise = found
             # a row that is missing is missing for all joints
             single = (np.abs(usual[at]) > 5 * noise) & (np.abs(own[at]) < 1.4 * np.abs(usual[at]))
             at = at[~single.any(axis=1)]

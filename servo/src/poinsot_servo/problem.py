@@ -144,8 +144,28 @@ class ActuatorProblem:
                 self._check_joint(joint, f"{what} has {key!r}")
         for joint in self.friction_positions:
             self._check_joint(joint, "friction_positions")
+        for joint in self.joints:
+            start = {name: self.setting(self.start, name, joint) for name in PARAMETERS}
+            for actuator in (
+                self.held_actuator(joint),
+                self.held_actuator(joint).updated({k: x for k, x in start.items() if x is not None}),
+            ):
+                if not actuator.stiffness > 0:
+                    raise InvalidActuatorProblem(
+                        f"stiffness of {joint!r} is {actuator.stiffness:g}, and no command moves such a joint; write "
+                        "stiffness > 0, or leave the joint out of position_command"
+                    )
+            if not self.open_of(joint):
+                raise InvalidActuatorProblem(
+                    f"no parameter of {joint!r} is estimated; name some in estimate = [...] that are not in [held]: "
+                    f"{listing(PARAMETERS, 20)}"
+                )
         seen: dict[str, str] = {}
         for group, joints in self.share.items():
+            if not joints:
+                raise InvalidActuatorProblem(
+                    f'share {group!r} names no joint; write share = {{ {group} = ["{self.joints[0]}"] }}'
+                )
             for joint in joints:
                 self._check_joint(joint, f"share {group!r}")
                 if joint in seen:
@@ -191,6 +211,17 @@ class ActuatorProblem:
                         f"[robot] with locked = {{ {joint} = 0.0 }}"
                     )
         return tuple(found)
+
+    @property
+    def sometimes_commanded(self) -> dict[str, tuple[str, ...]]:
+        """Joint without an actuator -> recordings that have a command of it."""
+        found = {}
+        for joint in self.robot.joints:
+            recordings = {**self.recordings, **self.held_out}
+            names = tuple(name for name, each in recordings.items() if f"{COMMAND}.{joint}" in each.channels)
+            if names and joint not in self.joints:
+                found[joint] = names
+        return found
 
     @cached_property
     def places(self) -> np.ndarray:
