@@ -21,6 +21,7 @@ from poinsot_servo.channels import (
     Limits,
     LostRows,
 )
+from poinsot_servo.examination import CHECKS
 from poinsot_servo.following import Following
 from poinsot_servo.problem import InvalidActuatorProblem
 from poinsot_servo.settings import ActuatorSettings
@@ -269,3 +270,9 @@ def test_a_joint_with_commands_in_one_recording_only_is_named(robot, log):
 def test_an_unlocked_joint_without_position_is_named(log):
     with pytest.raises(InvalidActuatorProblem, match=re.escape("locked = { gripper = 0.0 }")):
         problem_of(poinsot.load_robot(EXAMPLE / "so101.urdf"), log)
+
+
+def test_every_finding_is_on_the_page():
+    page = (EXAMPLE.parents[1] / "docs/servo.md").read_text()
+    for cause in (cause for check in CHECKS for cause in check.causes):
+        assert f"`{cause.name}`" in page
