@@ -11,7 +11,8 @@ import poinsot
 from poinsot import PoinsotError, Recording
 from poinsot.diagnosis.check import look_at
 from poinsot.estimate import Severity, Trust
-from poinsot_servo import ActuatorProblem, Actuators, OutputError, Search
+from poinsot.exceptions import UntrustedResult
+from poinsot_servo import ActuatorProblem, Actuators, OutputError, Search, randomization_of
 from poinsot_servo.channels import (
     Assignment,
     Case,
@@ -187,6 +188,9 @@ def test_noise_is_not_to_be_used(robot, log):
     noise = changed(log, position=lambda x: 0.05 * rng.standard_normal(len(x)))
     estimate = solve(problem_of(robot, noise))
     assert estimate.trust is Trust.not_to_be_used and "unmodelled-motion" in causes(estimate)
+    with pytest.raises(UntrustedResult, match="give force=True"):
+        randomization_of(estimate)
+    assert randomization_of(estimate, force=True).actuators
 
 
 def test_an_obstacle_takes_the_trust(robot, log):

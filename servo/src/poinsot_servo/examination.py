@@ -174,15 +174,18 @@ class Zero(Check):
             "joint-zero",
             "Commands and positions of a joint have different zeros.",
             "Correct one of them with offset = ...; that which agrees with the description stays, as gravity depends "
-            "on the posture.",
+            "on the posture. A wrong direction of gravity, wrong masses or exchanged joints look so too.",
             symptom=True,
         ),
     )
 
     def look(self, case: Case) -> Iterator[Finding]:
+        named = set()
         for owner, value, std in estimated(case.estimate, "zero"):
             size = abs(value) - 2 * std
             if size > self.warning:
+                if size > self.error:
+                    named.add(owner)
                 yield self.causes[0].finding(
                     Severity.error if size > self.error else Severity.warning,
                     f"{owner} rests {value:+.2g} rad from its command, beside what gravity and friction do.",
@@ -192,7 +195,7 @@ class Zero(Check):
         for k, joint in enumerate(case.problem.joints):
             e = np.concatenate([each.measured[:, k] - each.command[:, k] for each in case.problem.motions])
             offset = float(np.nanmedian(e))
-            if case.problem.units[k] == "rad" and abs(offset) > self.error:
+            if case.problem.units[k] == "rad" and abs(offset) > self.error and joint not in named:
                 yield self.causes[0].finding(
                     Severity.error,
                     f"The position of {joint} is {offset:+.2g} rad from its command (median).",
