@@ -21,6 +21,7 @@ from poinsot_servo.channels import (
     Jumps,
     Limits,
     LostRows,
+    Stops,
 )
 from poinsot_servo.examination import CHECKS
 from poinsot_servo.following import Following
@@ -35,7 +36,7 @@ JOINTS = {
     "wrist_flex": "wrist_pitch",
     "wrist_roll": "wrist_roll",
 }
-CHANNEL_CHECKS = (Jumps(), LostRows(), CopiedCommand(), Excitation(), Limits(), Assignment())
+CHANNEL_CHECKS = (Jumps(), LostRows(), CopiedCommand(), Excitation(), Limits(), Assignment(), Stops())
 ELBOW = ("elbow_flex",)
 
 
@@ -195,7 +196,7 @@ def test_noise_is_not_to_be_used(robot, log):
 
 def test_an_obstacle_takes_the_trust(robot, log):
     estimate = solve(problem_of(robot, changed(log, position=lambda x: np.minimum(x, 0.53))))
-    assert estimate.trust is Trust.with_care and causes(estimate) == {"unmodelled-motion"}
+    assert estimate.trust is Trust.with_care and causes(estimate) == {"stop", "unmodelled-motion"}
 
 
 def test_other_zeros_are_named(robot, log):

@@ -4,6 +4,7 @@ position-jump     a position moves farther in one sample than its command in the
 lost-samples      commands move by several periods in one                                            error
 copied-command    a position repeats its command: it was not measured                                error
 no-excitation     a joint hardly moves, or its command stays                                         error
+stop              a position stays at one end while its command goes beyond                          warning
 joint-limits      a position is beyond the joint's limits                                            warning
 angle-unit        it is far beyond; or a gain of 57 or 1/57 predicts far better                      error
 sign, swapped-channels, command-clock
@@ -229,6 +230,74 @@ class Limits(Check):
                     evidence=beyond / travel,
                 )  # fmt: skip
                 break
+
+
+class Stops(Check):
+    """Positions that stay at one end of their range while commands go beyond by more than dry friction explains.
+
+    A joint that dry friction holds at the end of a motion is as far from its command as one that moves; one at a stop
+    comes back to the same place, and is as far from its command as that asks for.
+
+    Class variables:
+        least_s: shortest rest [s]. leaving_s: its end, when the joint is about to leave [s]. times: rests at one end.
+        farther: distance from commands at the end over that elsewhere (95th percentiles); where the joint is there for
+            more than `share` of the recording, `far`.
+    """
+
+    least_s, leaving_s, times, farther, share, far = 0.3, 0.2, 3, 1.2, 0.2, 0.6
+
+    causes = (
+        Cause(
+            "stop",
+            "A joint stays at one position while its command goes on: it is at a stop, or touches something.",
+            "Record a motion within the joint's range, away from obstacles; or leave the stretches out with between_s.",
+        ),
+    )
+
+    def look(self, case: Case) -> Iterator[Finding]:
+        for motion, k, c, q in case.moving():
+            if not np.isfinite(q).all():
+                continue
+            time, joint = motion.steps.time, case.problem.joints[k]
+            tolerance = max(1.5 * min(resolution(q), 0.2 * least_motion(case.problem.units[k])), 1e-4)
+            distance = c - q - np.median(c - q)
+            rests = [rest for rest in rests_of(q, tolerance) if time[rest[1]] - time[rest[0]] >= self.least_s]
+            for side, end in ((1.0, float(q.max())), (-1.0, float(q.min()))):
+                there = [(i, j) for i, j in rests if np.abs(q[i : j + 1] - end).min() <= tolerance]
+                at = np.zeros(len(q), dtype=bool)
+                for i, j in there:
+                    at |= (time >= time[i]) & (time <= time[j] - self.leaving_s)
+                if len(there) < self.times or at.mean() < 0.05 or at.all():
+                    continue
+                ratio = float(
+                    np.quantile(side * distance[at], 0.95) / np.quantile(np.abs(distance[~at]), 0.95)
+                )
+                if ratio > (self.far if at.mean() > self.share else self.farther):
+                    yield self.causes[0].finding(
+                        Severity.warning,
+                        f"{joint} in {motion.name!r} stays at {end:.4g} {case.problem.units[k]} for "
+                        f"{100 * at.mean():.0f} % of the time while its command goes beyond.",
+                        where=joint,
+                        evidence=ratio,
+                    )
+
+
+def resolution(q: Vector) -> float:
+    """Usual distance between neighbouring values."""
+    apart = np.diff(np.unique(q))
+    return float(np.median(apart)) if len(apart) else 0.0
+
+
+def rests_of(q: Vector, tolerance: float) -> Iterator[tuple[int, int]]:
+    """(first, last) sample of stretches in which values stay within a tolerance."""
+    first, low, high = 0, q[0], q[0]
+    for k in range(1, len(q) + 1):
+        if k < len(q) and max(high, q[k]) - min(low, q[k]) <= tolerance:
+            low, high = min(low, q[k]), max(high, q[k])
+            continue
+        yield first, k - 1
+        if k < len(q):
+            first, low, high = k, q[k], q[k]
 
 
 class Assignment(Check):

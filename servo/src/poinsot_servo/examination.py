@@ -33,6 +33,7 @@ from .channels import (
     Jumps,
     Limits,
     LostRows,
+    Stops,
     extent,
     least_motion,
 )
@@ -320,6 +321,7 @@ CHECKS: tuple[Check, ...] = (
     Excitation(),
     Limits(),
     Assignment(),
+    Stops(),
     Zero(),
     Delay(),
     OpenLoop(),
