@@ -254,10 +254,10 @@ def randomization_of(estimates: Estimate | Sequence[Estimate], *, force: bool = 
             f"{len(given)} estimates do not show the spread between recordings; give one estimate of all recordings, "
             f"or at least {FEWEST_ESTIMATES}, one of each"
         )
-    for one in given:
-        if not force and one.trust is Trust.not_to_be_used:
+    for estimate in given:
+        if not force and estimate.trust is Trust.not_to_be_used:
             raise UntrustedResult(
-                f"no ranges are made of a result that is not to be used: {one.findings[0]} To make them all the same, "
+                f"no ranges are made of a result that is not to be used: {estimate.findings[0]} To make them all the same, "
                 "give force=True."
             )
     scales = _held_scales(given)
