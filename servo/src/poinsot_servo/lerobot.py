@@ -154,7 +154,9 @@ def open_lerobot(folder: str | Path) -> LeRobotDataset:
             str(content["data_path"]),
             max(int(content.get("chunks_size") or 1000), 1),
         )
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except KeyError as error:
+        raise UnreadableFile(f"{path} does not describe a LeRobot data set: it has no {error}") from None
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise UnreadableFile(
             f"{path} does not describe a LeRobot data set: {type(error).__name__} {error}"
         ) from None

@@ -373,7 +373,7 @@ def _estimate(
         _fit(problem, motions, simulated), scaled, max(each.iterations for each in results), undetermined=undetermined,
         validation=tuple(_fit(problem, [motion], [rollouts]) for motion, rollouts in held_out),
         certifier=_certifier(results),
-        examiner=lambda each: examine(each, motions),
+        examiner=lambda each: examine(each, problem),
     )  # fmt: skip
     return estimate.updated(extra)
 

@@ -39,6 +39,13 @@ BLOCK_S = 0.004
 
 COMMAND, POSITION = "position_command", "position"
 
+LONGEST_HOLD_S, SETTLES_S = 0.5, 1.0
+"""Longest time between two commands for which the first is taken to hold where the next one is missing, and the time
+that a joint takes to reach its command after a longer one [s]."""
+
+LEAST_SAMPLES = 3
+"""Valid positions of a joint for every unknown, at least."""
+
 
 class InvalidActuatorProblem(PoinsotError):
     """Recordings, robot and settings do not fit together."""
@@ -56,6 +63,7 @@ class Motion:
         q, v, a: (B, m) all joints of the robot at the middles, smoothed. slopes: (B, m) of gravity there, each by the
             joint's own position [N m/rad].
         start_velocity: (n,) smoothed [rad/s].
+        without_command: joint -> seconds for which it has no command; it is not measured then, and until it settles.
     """
 
     name: str
@@ -69,6 +77,7 @@ class Motion:
     a: JointSamples
     slopes: JointSamples
     start_velocity: Vector
+    without_command: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def start_position(self) -> Vector:
@@ -135,8 +144,28 @@ class ActuatorProblem:
                 self._check_joint(joint, f"{what} has {key!r}")
         for joint in self.friction_positions:
             self._check_joint(joint, "friction_positions")
+        for joint in self.joints:
+            start = {name: self.setting(self.start, name, joint) for name in PARAMETERS}
+            for actuator in (
+                self.held_actuator(joint),
+                self.held_actuator(joint).updated({k: x for k, x in start.items() if x is not None}),
+            ):
+                if not actuator.stiffness > 0:
+                    raise InvalidActuatorProblem(
+                        f"stiffness of {joint!r} is {actuator.stiffness:g}, and no command moves such a joint; write "
+                        "stiffness > 0, or leave the joint out of position_command"
+                    )
+            if not self.open_of(joint):
+                raise InvalidActuatorProblem(
+                    f"no parameter of {joint!r} is estimated; name some in estimate = [...] that are not in [held]: "
+                    f"{listing(PARAMETERS, 20)}"
+                )
         seen: dict[str, str] = {}
         for group, joints in self.share.items():
+            if not joints:
+                raise InvalidActuatorProblem(
+                    f'share {group!r} names no joint; write share = {{ {group} = ["{self.joints[0]}"] }}'
+                )
             for joint in joints:
                 self._check_joint(joint, f"share {group!r}")
                 if joint in seen:
@@ -168,8 +197,11 @@ class ActuatorProblem:
             if all(f"{COMMAND}.{joint}" in each.channels for each in all_recordings.values())
         ]
         if not found:
+            joint = self.robot.joints[0]
             raise InvalidActuatorProblem(
-                f"no joint has a channel {COMMAND}.JOINT in every recording; the robot has {listing(self.robot.joints)}"
+                f"no joint has a {COMMAND} in every recording, and actuators are identified from commanded and "
+                f'measured positions; write {COMMAND} = {{ joints = ["{joint}"], columns = ["..."], unit = "rad" }} in '
+                f"every [[recordings]], for the joints {listing(self.robot.joints)}"
             )
         for name, recording in all_recordings.items():
             for joint in self.robot.joints:
@@ -179,6 +211,17 @@ class ActuatorProblem:
                         f"[robot] with locked = {{ {joint} = 0.0 }}"
                     )
         return tuple(found)
+
+    @property
+    def sometimes_commanded(self) -> dict[str, tuple[str, ...]]:
+        """Joint without an actuator -> recordings that have a command of it."""
+        found = {}
+        for joint in self.robot.joints:
+            recordings = {**self.recordings, **self.held_out}
+            names = tuple(name for name, each in recordings.items() if f"{COMMAND}.{joint}" in each.channels)
+            if names and joint not in self.joints:
+                found[joint] = names
+        return found
 
     @cached_property
     def places(self) -> np.ndarray:
@@ -242,8 +285,21 @@ class ActuatorProblem:
 
     @cached_property
     def motions(self) -> tuple[Motion, ...]:
-        """The recordings that are fitted."""
-        return tuple(self.motion(name, each) for name, each in self.recordings.items())
+        """The recordings that are fitted.
+
+        Raises:
+            InvalidActuatorProblem: if a joint has too few positions.
+        """
+        motions = tuple(self.motion(name, each) for name, each in self.recordings.items())
+        for k, joint in enumerate(self.joints):
+            count = sum(int(np.isfinite(each.measured[:, k]).sum()) for each in motions)
+            least = LEAST_SAMPLES * (len(self.open_of(joint)) + 2 * len(motions))
+            if count < least:
+                raise InvalidActuatorProblem(
+                    f"{joint} has {count} valid positions, and {len(self.open_of(joint))} parameters are to be "
+                    f"estimated; record at least {least}, better a minute, or give fewer in estimate = [...]"
+                )
+        return motions
 
     @cached_property
     def held_out_motions(self) -> tuple[Motion, ...]:
@@ -257,7 +313,15 @@ class ActuatorProblem:
             [_filled(recording, f"{POSITION}.{joint}") for joint in self.robot.joints], axis=1
         )
         measured = np.stack([_masked(recording, f"{POSITION}.{joint}") for joint in self.joints], axis=1)
-        command = np.stack([_filled(recording, f"{COMMAND}.{joint}") for joint in self.joints], axis=1)
+        command = np.stack(
+            [_filled(recording, f"{COMMAND}.{joint}", hold=self.hold) for joint in self.joints], axis=1
+        )
+        without = {}
+        for k, joint in enumerate(self.joints):
+            missing, seconds = _without_command(recording, f"{COMMAND}.{joint}")
+            measured[missing, k] = np.nan
+            if seconds > 0:
+                without[joint] = seconds
         cutoff = self.cutoff_hz or min(10.0, recording.rate_hz / 8)
         smooth = smoothed(recording.time, positions, cutoff)
         edges = np.append(Steps.of(recording.time, BLOCK_S).times, recording.time[-1])
@@ -265,7 +329,18 @@ class ActuatorProblem:
         q, v, a = (interpolated(recording.time, each, middles) for each in smooth)
         slopes = self.mechanics.gravity_slopes(q)
         return Motion(
-            name, steps, command, measured, middles, edges, q, v, a, slopes, smooth[1][0, self.places]
+            name,
+            steps,
+            command,
+            measured,
+            middles,
+            edges,
+            q,
+            v,
+            a,
+            slopes,
+            smooth[1][0, self.places],
+            without,
         )
 
     def measured_loads(self, motion: Motion) -> tuple[JointLoad, ...]:
@@ -344,13 +419,30 @@ def _masked(recording: Recording, channel: str) -> Vector:
     return values
 
 
-def _filled(recording: Recording, channel: str) -> Vector:
-    """Values, those that are missing interpolated."""
+def _filled(recording: Recording, channel: str, *, hold: bool = False) -> Vector:
+    """Values, those that are missing interpolated, or the last before them."""
     values = _masked(recording, channel)
-    good = np.isfinite(values)
-    if not good.any():
+    good = np.flatnonzero(np.isfinite(values))
+    if not len(good):
         raise InvalidActuatorProblem(f"channel {channel!r} has no valid sample")
-    return values if good.all() else np.interp(recording.time, recording.time[good], values[good])
+    if len(good) == len(values):
+        return values
+    if hold:
+        last = np.searchsorted(good, np.arange(len(values)), side="right") - 1
+        return values[good[np.maximum(last, 0)]]
+    return np.interp(recording.time, recording.time[good], values[good])
+
+
+def _without_command(recording: Recording, channel: str) -> tuple[np.ndarray, float]:
+    """(T,) whether the motion is of commands that are missing, and for how long they are [s]."""
+    missing, seconds = np.zeros(len(recording), dtype=bool), 0.0
+    good, time = np.flatnonzero(np.isfinite(_masked(recording, channel))), recording.time
+    for before, after in zip([0, *good], [*good, len(time) - 1], strict=True):
+        gap = time[after] - time[before]
+        if after - before > 1 and gap > LONGEST_HOLD_S:
+            missing |= (time > time[before]) & (time < time[after] + SETTLES_S)
+            seconds += float(gap)
+    return missing, seconds
 
 
 def unit_of(parameter: str, position_unit: str) -> str:

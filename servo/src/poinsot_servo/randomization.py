@@ -29,7 +29,8 @@ import numpy as np
 
 from poinsot import Estimate
 from poinsot.arrays import Matrix, Vector
-from poinsot.exceptions import InvalidMethod, UnreadableFile
+from poinsot.estimate import Trust
+from poinsot.exceptions import InvalidMethod, UnreadableFile, UntrustedResult
 from poinsot.io.sources import existing_file
 from poinsot.io.writing import write_text
 
@@ -236,14 +237,16 @@ def _check(path: Path, variable: Variable, actuators: Mapping[str, Actuator]) ->
             raise UnreadableFile(f"{path} is damaged: an actuator has no parameter {variable.parameter!r}")
 
 
-def randomization_of(estimates: Estimate | Sequence[Estimate]) -> Randomization:
+def randomization_of(estimates: Estimate | Sequence[Estimate], *, force: bool = False) -> Randomization:
     """Ranges for the next recording.
 
     Args:
         estimates: of the method `actuators`: one, or at least four of the same robot and parameters, one a recording.
+        force: take also those that are not to be used.
 
     Raises:
         InvalidMethod: if they are of another method, do not fit together, or are two or three.
+        UntrustedResult: if one is not to be used.
     """
     given = [estimates] if isinstance(estimates, Estimate) else list(estimates)
     if not given or 1 < len(given) < FEWEST_ESTIMATES:
@@ -251,6 +254,12 @@ def randomization_of(estimates: Estimate | Sequence[Estimate]) -> Randomization:
             f"{len(given)} estimates do not show the spread between recordings; give one estimate of all recordings, "
             f"or at least {FEWEST_ESTIMATES}, one of each"
         )
+    for estimate in given:
+        if not force and estimate.trust is Trust.not_to_be_used:
+            raise UntrustedResult(
+                f"no ranges are made of a result that is not to be used: {estimate.findings[0]} To make them all the same, "
+                "give force=True."
+            )
     scales = _held_scales(given)
     each = [_determined(one, scales) for one in given]
     first = each[0]

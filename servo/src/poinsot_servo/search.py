@@ -35,6 +35,9 @@ from .rollout import JointLoad, Rollout, Steps, parameter_vector, roll_out
 SCALE_PRIOR = np.log(10.0)
 """Standard deviation of log stiffness about the middle of its range before the data: a factor of ten."""
 
+SMALLEST_LEVEL = 1e-9
+"""Level of the residuals of a joint that stands still exactly, and is simulated so [rad]."""
+
 SETTLED = 1e-2
 """Part of the cost by which a perturbed restart must lower it to count."""
 
@@ -226,7 +229,7 @@ class GroupProblem:
         for strand, each in zip(self.strands, self.rollouts(z), strict=True):
             squares[strand.joint] += np.sum((strand.measured - each.position)[strand.mask] ** 2)
             counts[strand.joint] += strand.mask.sum()
-        return np.sqrt(squares / np.maximum(counts, 1))
+        return np.maximum(np.sqrt(squares / np.maximum(counts, 1)), SMALLEST_LEVEL)
 
 
 def softened(r: Vector, c: float) -> tuple[Vector, Vector]:

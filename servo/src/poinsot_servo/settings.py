@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from poinsot.exceptions import listing
 from poinsot.project.methods.motion import MotionSettings, prepared
 from poinsot.project.settings.fields import Positive
 from poinsot.stopwatch import Stopwatch
@@ -74,6 +75,13 @@ class ActuatorSettings(MotionSettings):
             step_s=self.step_s,
             cutoff_hz=self.cutoff_hz,
             held_out=used["validation"],
+        )
+
+    def warnings_of(self, problem: Any) -> tuple[str, ...]:
+        return tuple(
+            f"{joint} has a position_command in {listing(names)} and not in the others, and its actuator is not "
+            "estimated: give it one in every recording, or in none"
+            for joint, names in problem.sometimes_commanded.items()
         )
 
     def solver(self, settings: Settings, problem: Any) -> OutputError:
