@@ -216,6 +216,8 @@ class Limits(Check):
                 continue
             for motion in case.problem.motions:
                 q = motion.measured[np.isfinite(motion.measured[:, k]), k]
+                if not len(q):
+                    continue
                 beyond = max(float(np.quantile(q, 0.99)) - upper, lower - float(np.quantile(q, 0.01)))
                 if beyond <= self.margin * travel:
                     continue

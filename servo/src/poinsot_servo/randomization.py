@@ -257,8 +257,8 @@ def randomization_of(estimates: Estimate | Sequence[Estimate], *, force: bool = 
     for estimate in given:
         if not force and estimate.trust is Trust.not_to_be_used:
             raise UntrustedResult(
-                f"no ranges are made of a result that is not to be used: {estimate.findings[0]} To make them all the same, "
-                "give force=True."
+                f"no ranges are made of a result that is not to be used: {estimate.findings[0]} To make them all the "
+                "same, give force=True."
             )
     scales = _held_scales(given)
     each = [_determined(one, scales) for one in given]
