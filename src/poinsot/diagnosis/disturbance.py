@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import chdtri
 
-from ..arrays import Mask
+from ..arrays import Vector
 from ..estimate import Finding, Severity, Unchecked
 from ..estimate.fit import MOVING
 from .case import Examination, Solved, correlations
@@ -55,31 +55,31 @@ class Disturbance(Check):
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         solved = case.declared
         speeds = case.joint_motion[1]
-        if (
-            case.problem.robot.floating_base
-            or len(speeds) != solved.rows
-            or solved.rows < 5 * max(self.stretches)
-        ):
+        if case.problem.robot.floating_base or len(speeds) != solved.rows:
             return
         moving = np.mean((speeds / np.maximum(np.abs(speeds).max(axis=0), 1e-12)) ** 2, axis=1)
         for k, joint in enumerate(case.problem.robot.effort_names):
             # at a standstill dry friction is anything up to its size, and explains a push
-            moves = np.abs(speeds[:, k]) > MOVING
-            stretch = self._stretch(solved, k, moves)
+            rows = np.flatnonzero(np.abs(speeds[:, k]) > MOVING)
+            if len(rows) < 5 * max(self.stretches):
+                continue
+            e = solved.residuals[rows, k]
+            before = float(np.sqrt(np.mean(e**2)))
+            stretch = self._stretch(e, float(solved.size[k]), len(solved.sigma))
             if stretch is None:
                 continue
-            e = _residuals_without(solved, stretch)[:, k] * moves
-            before = float(solved.sigma[k])
+            e = _residuals_without(solved, slice(rows[stretch.start], rows[stretch.stop - 1] + 1))[rows, k]
             stretch = _extent(e, stretch)
             after = float(np.sqrt(np.mean(np.delete(e, stretch) ** 2)))
             inside = float(np.sqrt(np.mean(e[stretch] ** 2)))
             size = float(solved.size[k])
-            livelier = max(float(moving[stretch].mean() / np.delete(moving, stretch).mean()), 1.0)
+            lively = moving[rows]
+            livelier = max(float(lively[stretch].mean() / np.delete(lively, stretch).mean()), 1.0)
             if inside < self.times * np.sqrt(livelier) * after:
                 continue
             if after > min(self.falls * before, self.fits * size) or inside < self.matters * size:
                 continue
-            begin, end = (float(case.time[row]) for row in (stretch.start, stretch.stop - 1))
+            begin, end = (float(case.time[rows[at]]) for at in (stretch.start, stretch.stop - 1))
             error, rest = 100 * float(solved.ratio[k]), 100 * after / size
             yield self.causes[0].finding(
                 Severity.error if solved.ratio[k] > self.large else Severity.warning,
@@ -91,9 +91,13 @@ class Disturbance(Check):
                 evidence=error,
             )
 
-    def _stretch(self, solved: Solved, k: int, moves: Mask) -> slice | None:
-        """The stretch of joint k that is worst, if it is worse than chance makes it."""
-        e, N, n = solved.residuals[:, k] * moves, solved.rows, len(solved.sigma)
+    def _stretch(self, e: Vector, size: float, n: int) -> slice | None:
+        """The stretch of a joint's residuals that is worst, if it is worse than chance makes it.
+
+        Args:
+            e: (N,) while it moves. size: of its torque (rms). n: number of joints that are looked at.
+        """
+        N = len(e)
         worst, found = 1.0, None
         for m in self.stretches:
             edges = np.linspace(0, N, m + 1).astype(int)
@@ -107,7 +111,7 @@ class Disturbance(Check):
             nu = max(float(length[at]) * independent, 1.0)
             chance = chdtri(nu, self.alpha / (n * m)) / chdtri(nu, 0.5)
             over = float(ratio[at]) / float(chance)
-            if over > worst and squares[at] > (self.matters * float(solved.size[k])) ** 2:
+            if over > worst and squares[at] > (self.matters * size) ** 2:
                 worst, found = over, stretch
         return found
 
