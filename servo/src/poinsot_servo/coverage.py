@@ -70,7 +70,7 @@ class Coverage:
         found = {}
         for name, recording in self.recordings.items():
             positions = np.stack([recording.channels[f"position.{joint}"] for joint in self.joints], axis=1)
-            motion = smoothed(recording.time, positions, min(10.0, recording.rate_hz / 8))
+            motion = smoothed(recording.time, positions)
             found[name] = np.stack(motion, axis=2)[:: max(1, len(positions) // SAMPLES)]
         scale = np.concatenate(list(found.values())).std(axis=0)
         return {name: each / np.where(scale > 0, scale, 1.0) for name, each in found.items()}

@@ -70,12 +70,17 @@ class Mechanics:
 
 
 def smoothed(
-    time: Times, q: JointSamples, cutoff_hz: float
+    time: Times, q: JointSamples, cutoff_hz: float | None = None
 ) -> tuple[JointSamples, JointSamples, JointSamples]:
-    """Positions (T, n), velocities and accelerations: a zero-phase Butterworth filter, then central differences."""
+    """Positions (T, n), velocities and accelerations: a zero-phase Butterworth filter, then central differences.
+
+    Args:
+        cutoff_hz: of the filter; None: an eighth of the sampling rate, at most 10 Hz.
+    """
     from scipy.signal import butter, sosfiltfilt
 
     rate = 1.0 / float(np.median(np.diff(time)))
+    cutoff_hz = cutoff_hz or min(10.0, rate / 8)
     if cutoff_hz < 0.5 * rate and len(time) > 15:
         q = sosfiltfilt(butter(SMOOTHING_ORDER, cutoff_hz, fs=rate, output="sos"), q, axis=0)
     v = np.gradient(q, time, axis=0)

@@ -131,10 +131,11 @@ class OutputError:
             if stop_requested(stop):
                 break
             report(progress, "along the simulated posture", iteration=number + 1)
-            actuators = _actuators(problem, found)
+            points = [(group, minimum.at.x) for group, minimum in found]
+            actuators = _actuators(problem, points)
             loads = [
                 problem.simulate(
-                    motion, actuators, start=_starts(problem, found, k), loads=loads[k], tolerance=1e-5
+                    motion, actuators, start=_starts(problem, points, k), loads=loads[k], tolerance=1e-5
                 )[1]
                 for k, motion in enumerate(motions)
             ]
@@ -182,11 +183,11 @@ def _first_guess(problem: ActuatorProblem, group: GroupProblem) -> list[Vector]:
 
 
 def _actuators(
-    problem: ActuatorProblem, found: Sequence[tuple[GroupProblem, Minimum[DenseIterate]]]
+    problem: ActuatorProblem, found: Sequence[tuple[GroupProblem, Vector]]
 ) -> tuple[Actuator, ...]:
     by_joint: dict[str, Actuator] = {}
-    for group, minimum in found:
-        by_joint |= actuators_of(problem, group, minimum.at.x)
+    for group, z in found:
+        by_joint |= actuators_of(problem, group, z)
     return tuple(by_joint[joint] for joint in problem.joints)
 
 
@@ -208,15 +209,15 @@ def actuators_of(problem: ActuatorProblem, group: GroupProblem, z: Vector) -> di
 
 
 def _starts(
-    problem: ActuatorProblem, found: Sequence[tuple[GroupProblem, Minimum[DenseIterate]]], motion: int
+    problem: ActuatorProblem, found: Sequence[tuple[GroupProblem, Vector]], motion: int
 ) -> tuple[Vector, Vector]:
-    """(n,) positions and velocities where a motion's simulation starts."""
+    """(n,) positions and velocities where a motion's simulation starts, of groups at coordinates z."""
     q, v = np.zeros(len(problem.joints)), np.zeros(len(problem.joints))
-    for group, minimum in found:
+    for group, z in found:
         joints, p = group.coordinates.joints, group.coordinates.size
         for n, joint in enumerate(joints):
             at = p + 2 * (motion * len(joints) + n)
-            q[problem.joints.index(joint)], v[problem.joints.index(joint)] = minimum.at.x[at : at + 2]
+            q[problem.joints.index(joint)], v[problem.joints.index(joint)] = z[at : at + 2]
     return q, v
 
 
@@ -327,8 +328,8 @@ def _estimate(
         )
         actuators_by_joint |= {joint: actuator.updated(limit) for joint, actuator in own.items()}
     actuators = tuple(actuators_by_joint[joint] for joint in problem.joints)
-    found = [(each.group, _At(each.z)) for each in results]
-    starts = [_starts(problem, found, k) for k in range(len(motions))]  # type: ignore[arg-type]
+    found = [(each.group, each.z) for each in results]
+    starts = [_starts(problem, found, k) for k in range(len(motions))]
     simulated = [
         problem.simulate(motion, actuators, start=start, loads=each)[0]
         for motion, start, each in zip(motions, starts, loads, strict=True)
@@ -376,17 +377,6 @@ def _estimate(
         examiner=lambda each: examine(each, problem),
     )  # fmt: skip
     return estimate.updated(extra)
-
-
-@dataclass(frozen=True, eq=False)
-class _At:
-    """A point in the place of a minimum."""
-
-    x: Vector
-
-    @property
-    def at(self) -> _At:
-        return self
 
 
 def _group_name(problem: ActuatorProblem, result: GroupResult) -> str:

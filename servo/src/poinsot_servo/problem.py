@@ -5,9 +5,8 @@ along which each is simulated again: where this no longer changes anything, the 
 
     M(q) v' + b(q, v) = tau        for all joints at once
 
-Rotors behind gears are large against what couples the
-joints, so a few rounds are enough. Loads are computed for blocks of at most `BLOCK_S`, at the mean motion of each (so
-that impulses are kept), and are linear between the middles of blocks.
+Rotors behind gears are large against what couples the joints, so a few rounds are enough. Loads are computed for blocks
+of at most `BLOCK_S`, at the mean motion of each (so that impulses are kept), and are linear between their middles.
 """
 
 from __future__ import annotations
@@ -322,8 +321,7 @@ class ActuatorProblem:
             measured[missing, k] = np.nan
             if seconds > 0:
                 without[joint] = seconds
-        cutoff = self.cutoff_hz or min(10.0, recording.rate_hz / 8)
-        smooth = smoothed(recording.time, positions, cutoff)
+        smooth = smoothed(recording.time, positions, self.cutoff_hz)
         edges = np.append(Steps.of(recording.time, BLOCK_S).times, recording.time[-1])
         middles = 0.5 * (edges[1:] + edges[:-1])
         q, v, a = (interpolated(recording.time, each, middles) for each in smooth)

@@ -283,11 +283,11 @@ def randomization_of(estimates: Estimate | Sequence[Estimate], *, force: bool = 
         spread[np.ix_(there, there)] = one.covariance[np.ix_(place, place)]
     covariance, middle = next_recording_covariance(y, C), np.nanmean(y, axis=0)
     variables = tuple(found[name] for name in names)
-    unseen = dict.fromkeys([name for one in each for name in one.undetermined if name not in names])
+    undetermined = dict.fromkeys([name for one in each for name in one.undetermined if name not in names])
     # At the middle of all recordings, which a draw without chance is.
     without_chance = Randomization(first.actuators, variables, middle, np.zeros_like(covariance))
     actuators = without_chance.sample(np.random.default_rng(0))
-    return Randomization(actuators, variables, middle, covariance, tuple(unseen), len(each), True)
+    return Randomization(actuators, variables, middle, covariance, tuple(undetermined), len(each), True)
 
 
 def _name(variable: Variable) -> str:

@@ -337,7 +337,6 @@ class Ranges:
         p = coordinates.size
         strata = np.stack([rng.permutation(count) for _ in range(p)], axis=1)
         u = (strata + rng.random((count, p))) / count
-        stiffness = self.stiffness * np.exp((u[:, :1] - 0.5) * np.log(100.0 / 0.3))[:, 0]
         if coordinates.has_scale:
             k = coordinates.columns.index(("stiffness", ""))
             stiffness = self.stiffness * np.exp((u[:, k] - 0.5) * np.log(100.0 / 0.3))

@@ -30,11 +30,10 @@ from poinsot_servo.output_error import OutputError
 from poinsot_servo.pooling import pooled_priors
 from poinsot_servo.problem import ActuatorProblem
 from poinsot_servo.result import Actuators
-from poinsot_servo.search import Search
 
-from ..case import Curves, Reproduction, Say
+from ..case import Reproduction, Say
 from ..described import described_robot
-from .predictions import LONGEST_STEP_S, Recorded, delay_and_lag, lagged, predict, published
+from .predictions import FROM_START, LONGEST_STEP_S, Recorded, delay_and_lag, lagged, predict, published
 
 FILE = "go2/in_the_air.parquet"
 GAINS = {"stiffness": 20.0, "velocity_gain": 1.5}
@@ -144,7 +143,6 @@ def estimate_half(robot: Articulated, name: str, recording: Recording) -> tuple[
         if explains_more(constant.fit.residuals[:, k], varying.fit.residuals[:, k], KNOTS - 1)
     }
     alone = constant if not chosen else OutputError().solve(problem(friction_positions=chosen))
-    again = OutputError(search=Search(draws=0, refined=1, finished=1), rounds=1)
     names = [key.rpartition(".") for key in alone.names]
     start = {
         f"{parameter}.{joint}": float(value)
@@ -152,7 +150,7 @@ def estimate_half(robot: Articulated, name: str, recording: Recording) -> tuple[
         if not parameter.startswith("friction_level")
     }
     priors = pooled_priors(alone, POOLED)
-    return alone, again.solve(problem(friction_positions=chosen, priors=priors, start=start))
+    return alone, FROM_START.solve(problem(friction_positions=chosen, priors=priors, start=start))
 
 
 def explains_more(before: Vector, after: Vector, parameters: int) -> bool:
@@ -242,14 +240,8 @@ def _reproduction(
     }
     other = list(recorded)[1]
     curves = {
-        f"{joint} in the {other} half, predicted from the {found[0].name} half": Curves(
-            recorded[other].motion.time,
-            "rad",
-            {
-                "commanded": recorded[other].motion.commands[:, k],
-                "measured": recorded[other].measured[:, k],
-                "simulated": found[0].simulated[:, k],
-            },
+        f"{joint} in the {other} half, predicted from the {found[0].name} half": recorded[other].curves(
+            found[0].simulated, k
         )
         for k, joint in enumerate(robot.joints)
     }

@@ -21,10 +21,16 @@ from poinsot.models.articulated import Articulated
 from poinsot_servo.actuator import Actuator
 from poinsot_servo.mechanics import smoothed
 from poinsot_servo.mjcf import write_mjcf
+from poinsot_servo.output_error import OutputError
+from poinsot_servo.search import Search
 from poinsot_servo.simulate import Motion, Simulator, roll_out_all, shaped_command
+
+from ..case import Curves
 
 LONGEST_STEP_S = 0.0045
 LAG_STEP_S = 0.005
+FROM_START = OutputError(search=Search(draws=0, refined=1, finished=1), rounds=1)
+"""From the start that the problem names, and no other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +52,13 @@ class Recorded:
             np.stack([recording.channels[f"{what}.{joint}"] for joint in joints], axis=1)
             for what in ("position_command", "position")
         )
-        _, velocity, _ = smoothed(time, measured, min(10.0, recording.rate_hz / 8))
+        _, velocity, _ = smoothed(time, measured)
         return Recorded(Motion(name, time, command, measured[0], velocity[0]), measured)
+
+    def curves(self, simulated: JointSamples, j: int) -> Curves:
+        """Commanded, measured and simulated positions of joint j."""
+        positions = {"commanded": self.motion.commands, "measured": self.measured, "simulated": simulated}
+        return Curves(self.motion.time, "rad", {name: each[:, j] for name, each in positions.items()})
 
     def rms(self, predicted: JointSamples) -> Vector:
         """(n,) root mean square errors [rad]."""

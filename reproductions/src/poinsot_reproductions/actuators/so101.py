@@ -27,17 +27,16 @@ from poinsot.arrays import Vector
 from poinsot.exceptions import UnreadableFile
 from poinsot.models.articulated import Articulated
 from poinsot.stopwatch import Stopwatch
-from poinsot_servo.actuator import Actuator
 from poinsot_servo.coverage import Choice, Coverage
 from poinsot_servo.output_error import OutputError
 from poinsot_servo.problem import ActuatorProblem
 from poinsot_servo.result import Actuators
-from poinsot_servo.search import Search
 from poinsot_servo.touching import Touch, find_touching, lowest_of_recordings
 
-from ..case import Curves, Reproduction, Say
+from ..case import Reproduction, Say
 from ..described import described_robot
 from .predictions import (
+    FROM_START,
     LONGEST_STEP_S,
     Recorded,
     delay_and_lag,
@@ -139,7 +138,6 @@ class Fitted:
     """
 
     choice: Choice
-    actuators: tuple[Actuator, ...]
     found: Actuators
     errors: Mapping[str, Vector]
     touching: Mapping[str, Touch]
@@ -219,7 +217,7 @@ def _fit(
     assert found is not None
     errors = {name: arm.scale * each.rms(by_name[name]) for name, each in recorded.items()}
     undetermined = tuple(each.combination for each in estimate.undetermined)
-    return Fitted(choice, found.actuators, found, errors, contact, by_name, beyond, undetermined)
+    return Fitted(choice, found, errors, contact, by_name, beyond, undetermined)
 
 
 def _others(arm: Arm, coverage: Coverage, fitted: Fitted) -> Actuators:
@@ -227,12 +225,11 @@ def _others(arm: Arm, coverage: Coverage, fitted: Fitted) -> Actuators:
     choice = coverage.choose(2, fitted.held_out)
     start = {
         f"{parameter}.{each.name}": value
-        for each in fitted.actuators
+        for each in fitted.found.actuators
         for parameter, value in each.values.items()
         if np.isfinite(value) and parameter not in KNOWN
     }
-    method = OutputError(search=Search(draws=0, refined=1, finished=1), rounds=1)
-    found = method.solve(arm.problem(choice.names, start=start)).extra(Actuators)
+    found = FROM_START.solve(arm.problem(choice.names, start=start)).extra(Actuators)
     assert found is not None
     return found
 
@@ -290,15 +287,7 @@ def _reproduction(
     )
     shown = next(iter(fitted.held_out))
     curves = {
-        f"{joint} in {shown}": Curves(
-            recorded[shown].motion.time,
-            "rad",
-            {
-                "commanded": recorded[shown].motion.commands[:, j],
-                "measured": recorded[shown].measured[:, j],
-                "simulated": fitted.simulated[shown][:, j],
-            },
-        )
+        f"{joint} in {shown}": recorded[shown].curves(fitted.simulated[shown], j)
         for j, joint in enumerate(names)
     }
     return Reproduction(
