@@ -218,3 +218,53 @@ def test_amperes_are_never_called_torque(poinsot, tmp_path):
     )
     poinsot("identify", tmp_path / "job.toml", "--json", tmp_path / "scaled.json")
     assert set(json.loads((tmp_path / "scaled.json").read_text())["fit"]["units"]) == {"N m"}
+
+
+def test_a_throw_goes_on(poinsot, tmp_path):
+    """The first three frames of the example predict the rest; rows without a pose are predicted as well."""
+    throw = ARM.parent / "throw"
+    assert poinsot("identify", throw / "job.toml", "--json", tmp_path / "throw.json")[0] == 0
+    frames = pl.read_csv(throw / "frames.csv")
+    first = frames.with_columns(
+        pl.when(pl.int_range(pl.len()) < 5).then(pl.col(name)).otherwise(None) for name in ("x", "y", "angle")
+    )
+    first.head(25).write_csv(tmp_path / "first.csv")
+    given = tmp_path / "throw.json", tmp_path / "first.csv"
+    code, out, err = poinsot("predict", *given, "--out", tmp_path / "next.csv", "--data", throw)
+    assert code == 0, err
+    assert "incomplete" in out and "half_interval" in out
+    table = pl.read_csv(tmp_path / "next.csv")
+    assert len(table) == 25
+    # 95 % of 75 values, of which those of one bounce are right or wrong together
+    inside = [
+        (table[f"position.{axis}.low"] <= frames[axis].head(25))
+        & (frames[axis].head(25) <= table[f"position.{axis}.high"])
+        for axis in ("x", "y", "angle")
+    ]
+    assert np.mean([each.to_numpy() for each in inside]) > 0.8
+    code, _, err = poinsot("predict", *given, "--gravity")
+    assert code == 2 and "leave the option out" in err
+
+
+def test_a_project_reads_a_table_of_impacts(poinsot, tmp_path):
+    """No clock is asked for, `inspect` finds nothing in the way, and no motion is written."""
+    from poinsot.models.planar import Ellipse
+    from references.impact_table import impact_rows
+
+    rows = impact_rows(Ellipse(0.05, 0.025), 6e-4, 0.25, 0.5, 16, seed=3)
+    names = ("x", "y", "th", "vx0", "vy0", "w0", "vx1", "vy1", "w1")
+    pl.DataFrame(dict(zip(names, rows.T, strict=True))).write_csv(tmp_path / "impacts.csv")
+    job = '[body]\nshape = "ellipse"\nhalf_axes = [0.05, 0.025]\n[method]\nname = "impacts"\n'
+    job += '[[recordings]]\npath = "impacts.csv"\n'
+    job += 'position = { columns = ["x", "y", "th"], unit = ["m", "m", "rad"] }\n'
+    for key, k in (("velocity_before", 0), ("velocity_after", 1)):
+        job += f'{key} = {{ columns = ["vx{k}", "vy{k}", "w{k}"], unit = ["m/s", "m/s", "rad/s"] }}\n'
+    (tmp_path / "job.toml").write_text(job)
+    code, out, err = poinsot("inspect", tmp_path / "job.toml")
+    assert code == 0 and "nothing stands in the way" in out, err
+    code, _, err = poinsot("identify", tmp_path / "job.toml", "--out", tmp_path / "out")
+    assert code == 0, err
+    result = json.loads((tmp_path / "out/result.json").read_text())
+    row = result["parameters"][0]
+    assert row["name"] == "J/m" and abs(row["value"] - 6e-4) < 3 * row["std"] and result["trust"] == "trusted"
+    assert not list((tmp_path / "out").glob("motion*"))

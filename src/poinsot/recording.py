@@ -19,8 +19,14 @@ from .arrays import JointSamples, Mask, Samples, Times
 from .exceptions import ChannelNotFound, InvalidRecording
 from .quantities import FRAME_QUANTITIES
 
-QUANTITIES = ("position", "velocity", "acceleration", "torque", "current", "voltage", "position_command")
-"""The quantities that a joint or its motor can have."""
+IMPACT_VELOCITIES = ("velocity_before", "velocity_after")
+"""Velocities of a body on both sides of an impact: each row of such a recording is one impact."""
+
+QUANTITIES = (
+    *("position", "velocity", "acceleration", "torque", "current", "voltage", "position_command"),
+    *IMPACT_VELOCITIES,
+)
+"""The quantities that a joint, its motor, or a body in the plane can have."""
 
 EFFORTS = ("torque", "current", "voltage")
 """The quantities that say how hard a motor works."""

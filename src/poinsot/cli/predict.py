@@ -32,7 +32,7 @@ def predict(
     ] = None,
     json: Json = None,
 ) -> None:
-    """Predict the torque of a motion with its 95 % interval, or the mass matrix and gravity, from a result."""
+    """Predict the torque of a motion, its mass matrix and gravity, or how a throw goes on, with 95 % intervals."""
     with running(data, None, json) as say:
         if out is not None:
             from ..io.writing import check_suffix

@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Matrix, Vector
+from ..arrays import Indices, Matrix, Vector
 from ..estimate import Diagnosis, Estimate, Finding, Severity, Unchecked
 from ..estimate.estimate import unfinished
 from ..estimate.finding import ordered
+from ..exceptions import NotIdentifiable
 from ..models.planar.contact import Wall, contacts_at
 from ..models.planar.shapes import Shape
 from ..models.planar.stepping import GRAVITY
@@ -49,6 +50,7 @@ INERTIAS = np.geomspace(0.03, 1.0, 40)[:, None]
 CAUSES = (
     Cause("gravity", "A body in flight falls otherwise.", "Level the axes: 9.81 m/s^2 act along -y."),
     Cause("clock-scale", "The clock of the frames is too fast or too slow.", "Correct rate_hz, or the column of time."),
+    Cause("length-unit", "Lengths are in another unit.", "Declare their unit."),
     Cause("length-scale", "Poses and outline disagree.", "Correct the unit of the poses, or the outline."),
     Cause("swapped-channels", "Two channels are exchanged.", "Exchange their columns."),
     Cause("sign", "An axis points the other way.", "Give the channel scale = -1."),
@@ -70,12 +72,14 @@ class Throw:
 
     Args:
         time: (N,) [s]. poses: (N, 3) as tracked [m], [m], [rad]. noise: (3,) standard deviations of a frame.
+        given: frames of its flights, where frames stand for given velocities; None: they were tracked.
     """
 
     name: str
     time: Vector
     poses: Matrix
     noise: Vector
+    given: Sequence[Indices] | None = None
 
     def piece(self, begin: int, end: int) -> tuple[Piece, Matrix]:
         """The quadratics of these frames, and their residuals (n, 3)."""
@@ -89,6 +93,9 @@ class Throw:
 
     def pieces(self, allowed: Vector) -> Iterator[Piece]:
         """As long as can be, one after the other, with no residual above what is allowed (3,)."""
+        if self.given is not None:
+            yield from (self.piece(int(each[0]), int(each[-1]) + 1)[0] for each in self.given)
+            return
         begin, N = 0, len(self.time)
         while begin + SHORTEST <= N:
             longest = None
@@ -158,7 +165,7 @@ class Meeting:
 
 @dataclass(frozen=True, eq=False)
 class ThrownBody:
-    """An estimate from throws, and what is looked at.
+    """An estimate from throws, if there is one, and what is looked at.
 
     Args:
         shape, walls: as declared. known: what the method itself found.
@@ -166,7 +173,7 @@ class ThrownBody:
         upper: name of a parameter -> its upper bound.
     """
 
-    estimate: Estimate
+    estimate: Estimate | None
     throws: Sequence[Throw]
     shape: Shape
     walls: Sequence[Wall]
@@ -180,6 +187,9 @@ class ThrownBody:
         for throw in self.throws[:: -(-len(self.throws) // LARGEST_THROWS) or 1]:
             lengths = STRAY_SIZE * np.array([self.shape.size, self.shape.size, 1.0])
             pieces = list(throw.pieces(np.hypot(STRAY * throw.noise, lengths)))
+            if throw.given is not None:
+                found.append((throw, pieces))
+                continue
             # nothing turns a body in flight; of a short piece that is not known, and it may hide an impact
             pieces = [piece for piece in pieces if piece.spins_freely]
             falls = [piece.fall for piece in pieces]
@@ -215,16 +225,19 @@ class ThrownBody:
     def impacts(self) -> list[Meeting]:
         return [each for each in self.meetings if each.strikes]
 
-    def unlikely(self, turned: Vector, offset: Vector, slope: float = 0.0) -> float:
+    def unlikely(
+        self, turned: Vector, offset: Vector, slope: float = 0.0, spin: float | None = None
+    ) -> float:
         """-log-likelihood of all impacts, J/m free.
 
         Args:
             turned, offset: (3,) poses are multiplied by and moved by. slope: added to the walls' [rad].
+            spin: rates of turning are multiplied by; None: as the angle.
         """
         walls = [replace(wall, slope=wall.slope + slope) for wall in self.walls]
         size, gaps, rows = self.shape.size, [], []
         for each in self.impacts:
-            jump = (each.after - each.before) * turned
+            jump = (each.after - each.before) * [*turned[:2], turned[2] if spin is None else spin]
             gap, N, T = contacts_at(each.pose * turned + offset, self.shape, walls)
             k = int(np.argmin(gap))
             moment = N[k, 2] * (N[k, :2] @ jump[:2]) + T[k, 2] * (T[k, :2] @ jump[:2])
@@ -253,7 +266,7 @@ class ThrowChecks:
         drag: standard deviation of the prior of k [1/s].
         worse: times the error of all with which a drop is predicted; spin: [rad/s] from which it matters.
         much: restitution above 1 that no error of a contact's speed explains. many: part of the impacts that may have
-            it.
+            it. dense: part of the largest J/m below which all mass would be in a tenth of the size.
     """
 
     sure = 5.0
@@ -268,15 +281,24 @@ class ThrowChecks:
     spin = 1.0
     much = 0.1
     many = 0.2
+    dense = 0.01
 
     def look(self, case: ThrownBody) -> Iterator[Finding | Unchecked]:
         yield from case.known
         yield from self._values(case)
+        yield from self.look_at_frames(case)
+
+    def look_at_frames(self, case: ThrownBody) -> Iterator[Finding | Unchecked]:
+        """Checks that need no estimate."""
         if not case.flights:
             yield Unchecked("gravity, clock and axes", "no piece of flight is long enough")
             return
         yield from self._samples(case)
-        falls = list(self._gravity(case))
+        if any(throw.given is not None for throw in case.throws):
+            yield Unchecked("gravity and clock", "velocities before and after impacts do not show them")
+            falls = list(self._pulled(case))
+        else:
+            falls = list(self._gravity(case))
         yield from falls
         if len(case.impacts) < 2:
             yield Unchecked(
@@ -334,16 +356,36 @@ class ThrowChecks:
             remedy = f"Divide positions by {ratio:.4g}, if the clock is right."
             yield Finding("length-scale", Severity.error, message, remedy, "position", evidence + 0.5)
 
+    def _pulled(self, case: ThrownBody) -> Iterator[Finding]:
+        """Given impacts that a wall, whichever it is, would have pulled."""
+        normals = np.array([[-np.sin(wall.slope), np.cos(wall.slope)] for wall in case.walls])
+        jumps = np.array([each.after[:2] - each.before[:2] for each in case.meetings])
+        pulled = int(np.sum((jumps @ normals.T).max(axis=1, initial=-np.inf) <= 0))
+        if 2 * pulled > len(jumps):
+            message = (
+                f"In {pulled} of {len(jumps)} impacts the body leaves faster into the wall than it came."
+            )
+            remedy = "Exchange velocity_before and velocity_after, or let y point up: scale = -1 for y and the angle."
+            yield Finding(
+                "swapped-channels", Severity.error, message, remedy, "velocity_before", 100.0 * pulled
+            )
+
     def _contacts(self, case: ThrownBody) -> Iterator[Finding]:
         """Changes of poses and walls under which impacts are more likely."""
         one, none, size = np.ones(3), np.zeros(3), case.shape.size
         degree, tried = np.pi / 180, []
         for turned, cause, what, remedy in (
-            (-1.0, "sign", "x or the angle had the other sign", "Give it scale = -1."),
-            (degree, "angle-unit", "angles were in degrees", 'Declare unit = "deg".'),
-            (1 / degree, "angle-unit", "angles were in radians", 'Declare unit = "rad".'),
+            ((1, 1, -1), "sign", "x or the angle had the other sign", "Give it scale = -1."),
+            ((1, -1, -1), "sign", "y pointed down", "Give y and the angle scale = -1."),
+            ((1, 1, degree), "angle-unit", "angles were in degrees", 'Declare unit = "deg".'),
+            ((1, 1, 1 / degree), "angle-unit", "angles were in radians", 'Declare unit = "rad".'),
+            ((1e-3, 1e-3, 1), "length-unit", "lengths were in mm", 'Declare unit = "mm".'),
+            ((1e-2, 1e-2, 1), "length-unit", "lengths were in cm", 'Declare unit = "cm".'),
         ):
-            tried.append((case.unlikely(one * [1, 1, turned], none), cause, what, remedy))
+            tried.append((case.unlikely(one * turned, none), cause, what, remedy))
+        if case.throws[0].given is not None:
+            opposite = case.unlikely(one, none, spin=-1.0), "sign", "rates of turning had the other sign"
+            tried.append((*opposite, "Give velocity_before and velocity_after of the angle scale = -1."))
         free: list[tuple[tuple[Any, ...], str, str, str]] = []
         for angle in range(10, 360, 10):
             changed = one, np.array([0, 0, angle * degree])
@@ -373,11 +415,23 @@ class ThrowChecks:
                 continue
             named.add(cause)
             # the geometry of many drops is estimated, walls included
-            known = cause == "wall" and "floor_height" in case.estimate.names
+            known = cause == "wall" and case.estimate is not None and "floor_height" in case.estimate.names
             message = f"The impacts would be e^{gain:.3g} times as likely if {what}."
             yield Finding(cause, Severity.note if known else Severity.error, message, remedy, "", gain)
 
     def _values(self, case: ThrownBody) -> Iterator[Finding]:
+        assert case.estimate is not None
+        reach = float(np.hypot(*case.shape.outline().T).max()) ** 2
+        if "J/m" in case.estimate.names:
+            k = case.estimate.names.index("J/m")
+            ratio, std = float(case.estimate.values[k]) / reach, float(case.estimate.std[k]) / reach
+            if ratio - 2 * std > 1 or ratio + 2 * std < self.dense:
+                message = (
+                    f"J/m is {100 * ratio:.3g} % of the largest value that a body of this outline can have."
+                )
+                remedy = "Correct the units of poses and outline, or of velocities."
+                severity = Severity.error if ratio > 1 else Severity.warning
+                yield Finding("length-scale", severity, message, remedy, "J/m", abs(np.log(ratio)))
         for name, bound in case.upper.items():
             if name in case.estimate.names and case.estimate[name] > (1 - 1e-6) * bound:
                 message = f"{name} ended at its largest value, {bound:.4g}."
@@ -398,6 +452,17 @@ class ThrowChecks:
                 message = f"Jumps of the spin in {name} are predicted to {own:.3g} rad/s, those of all to {usual:.2g}."
                 remedy = "See whether the body or the floor differed in it, or leave it out."
                 yield Finding("held-out", Severity.warning, message, remedy, name, own / usual)
+
+
+def explain(
+    why: NotIdentifiable, throws: Sequence[Throw], shape: Shape, walls: Sequence[Wall]
+) -> NotIdentifiable:
+    """The refusal with what is wrong with the recordings, where the frames show it."""
+    found = ThrowChecks().look_at_frames(ThrownBody(None, throws, shape, walls))
+    wrong = [each for each in found if isinstance(each, Finding) and each.severity is Severity.error]
+    return (
+        NotIdentifiable(f"[{wrong[0].cause}] {wrong[0].message} {wrong[0].remedy} ({why})") if wrong else why
+    )
 
 
 def diagnose_throws(estimate: Estimate, **about: Any) -> Diagnosis:

@@ -22,7 +22,7 @@ from ..estimate import Finding, Severity
 from ..estimate.finding import ordered
 from ..exceptions import InvalidRecording, listing
 from ..io.results import plain
-from ..recording import EFFORTS, Recording
+from ..recording import EFFORTS, IMPACT_VELOCITIES, Recording
 from ..signals.bandwidth import FilterProposal
 from .channels import ChannelFacts, channel_facts, channel_findings, rounding_findings
 from .motion import ClockFacts, MotionFacts, clock_facts, clock_findings, motion_facts, motion_findings
@@ -148,6 +148,8 @@ def inspect(
         known = limit if np.isfinite(limit) and limit > 0 else None
         channels[position] = replace(channels[position], peak_speed=peak, speed_limit=known)
     findings = [*clock_findings(clock, even=not any_turn), *motion_findings(motion, recording, standstills)]
+    impacts = bool(recording.joints(IMPACT_VELOCITIES[0]))  # rows that are impacts are no motion
+    findings = [] if impacts else findings
     efforts = {joint for each in (*EFFORTS, "position_command") for joint in recording.joints(each)}
     if without := [joint for joint in joints if joint not in (*efforts, *passive)]:
         message = f"There is no torque, current or voltage for {listing(without)}."
@@ -157,7 +159,7 @@ def inspect(
     for check in SAMPLE_CHECKS if motion.moves else ():
         found = check.look_at(samples, "the recording")
         findings += [each for each in found if each.where not in motion.resting]
-    for channel in channels.values():
+    for channel in () if impacts else channels.values():
         quantity, _, joint = channel.name.partition(".")
         rests = quantity == "position" and joint in motion.resting
         findings += channel_findings(

@@ -69,7 +69,7 @@ UNITS: Mapping[str, Unit] = {
 
 QUANTITY_UNITS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("position", "position_command"), ("rad", "m")),
-    "velocity": ("rad/s", "m/s"),
+    **dict.fromkeys(("velocity", "velocity_before", "velocity_after"), ("rad/s", "m/s")),
     "acceleration": ("rad/s^2", "m/s^2"),
     "torque": ("N m", "N"),
     "current": ("A",),

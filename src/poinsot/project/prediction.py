@@ -6,11 +6,11 @@ project's recordings are. How a method predicts is `MethodSettings.predict`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
@@ -122,7 +122,10 @@ def predict_dynamics(job: PredictionJob) -> Prediction:
     robot, names = dynamics.robot, dynamics.robot.effort_names
     units = tuple(job.result["fit"]["units"])
     quantity = {"A": "current", "V": "voltage"}.get(units[0], "torque")
-    run = Run(job.motion.name, "identification", _read_motion(job, robot))
+    # efforts may read further channels
+    known = dict.fromkeys(robot.inputs, "1") | channel_units(robot)
+    driven = [joint for joint in robot.joints if joint not in robot.drive.passive]
+    run = Run(job.motion.name, "identification", read_motion(job, known, robot.joints, driven))
     table: list[tuple[str, np.ndarray, str]] = []
     rows: list[dict[str, Any]] = []
     notes: tuple[str, ...] = ()
@@ -186,8 +189,18 @@ def _joint_side(job: PredictionJob, robot: Articulated, run: Run) -> tuple[Part,
     return Part(signals, robot, np.array([signals.joints.index(joint) for joint in joints])), bool(effort)
 
 
-def _read_motion(job: PredictionJob, robot: Articulated) -> Recording:
-    """A table whose columns are named as channels (`position.joint_1`, SI units), or as in the project's recordings."""
+def read_motion(
+    job: PredictionJob,
+    units: Mapping[str, str],
+    joints: Sequence[str],
+    driven: Sequence[str],
+    invalid: Literal["raise", "mask"] = "raise",
+) -> Recording:
+    """A table whose columns are named as channels (`position.joint_1`, SI units), or as in the project's recordings.
+
+    Args:
+        units: channel -> SI unit. joints, driven: that have positions, and efforts. invalid: see `read_recording`.
+    """
     path = existing_file(job.motion)
     header: tuple[str, ...] = ()
     if path.suffix.lower() == RECORDING_ENDING:
@@ -199,12 +212,10 @@ def _read_motion(job: PredictionJob, robot: Articulated) -> Recording:
         pass  # its reader says what is wrong with it
     settings = next(iter(job.project.settings.recordings), None)
     rate_hz = None if settings is None else settings.rate_hz
-    # efforts may read further channels
-    units = dict.fromkeys(robot.inputs, "1") | channel_units(robot)
     channels = {name: Column(name, unit) for name, unit in units.items() if name in header}
     if channels or settings is None:
         time = (CLOCK, "s") if CLOCK in header else None
-        return read_recording(path, channels, time=time, rate_hz=None if time else rate_hz)
+        return read_recording(path, channels, time=time, rate_hz=None if time else rate_hz, invalid=invalid)
     files: list[Any] = [*settings.files, settings]
     file = next(each for each in files if each.position is not None or each is settings)
     unread = [
@@ -213,6 +224,5 @@ def _read_motion(job: PredictionJob, robot: Articulated) -> Recording:
         if len(header) > 1 and not {*getattr(getattr(file, name), "columns", ())} <= {*header}
     ]
     file = file.model_copy(update={"path": str(path), **dict.fromkeys(unread)})
-    driven = [joint for joint in robot.joints if joint not in robot.drive.passive]
-    source = build_source(file, Path(), str(path), robot.joints, driven)
-    return read_recording(source, rate_hz=None if file.time else rate_hz)
+    source = build_source(file, Path(), str(path), joints, driven)
+    return read_recording(source, rate_hz=None if file.time else rate_hz, invalid=invalid)

@@ -12,7 +12,7 @@ from ..io.readers import RECORDING_ENDING
 from ..io.reading import read_recording
 from ..io.sources import Column, Source
 from ..quantities import FRAME_QUANTITIES
-from ..recording import CONTACT, EFFORTS, QUANTITIES, THRUST, Recording
+from ..recording import CONTACT, EFFORTS, IMPACT_VELOCITIES, QUANTITIES, THRUST, Recording
 from .settings.fields import by_joint
 from .settings.recordings import (
     ClockSettings,
@@ -63,8 +63,13 @@ def build_run(
         sources = [build_source(file, folder, where, joints, driven) for file in settings.files or [settings]]
         if settings.rate_hz is not None and any(file.time is not None for file in settings.files):
             raise InvalidProject(f"{where} has both a time column and rate_hz; give one of them")
+        files, rate_hz = settings.files or [settings], settings.rate_hz
+        if any(getattr(file, IMPACT_VELOCITIES[0]) for file in files) and not any(
+            file.time for file in files
+        ):
+            rate_hz = rate_hz or 1.0  # impacts need no clock: they are numbered
         recording = read_recording(
-            sources, rate_hz=settings.rate_hz, start_s=settings.start_s, invalid=settings.invalid
+            sources, rate_hz=rate_hz, start_s=settings.start_s, invalid=settings.invalid
         )
     if settings.between_s is not None:
         start, stop = settings.between_s
@@ -105,7 +110,7 @@ def channel_units(robot: Articulated) -> dict[str, str]:
         slides = robot.drive.side == "joint" and robot.position_units[k] == "m"
         p, tau = ("m", "N") if slides else ("rad", "N m")
         each = (p, f"{p}/s", f"{p}/s^2", tau, "A", "V", p)
-        units |= {f"{quantity}.{joint}": unit for quantity, unit in zip(QUANTITIES, each, strict=True)}
+        units |= {f"{quantity}.{joint}": unit for quantity, unit in zip(QUANTITIES, each, strict=False)}
     return units
 
 

@@ -171,6 +171,8 @@ def agreement(
     for k, (name, held) in enumerate(ASSUMPTIONS.items(), 1):
         if stop_requested(stop):
             break
+        if set(held) <= set(fit.held):
+            continue
         report(progress, "J/m under assumptions", iteration=k, detail=name)
         moves[name] = assumed(fit, held)
     enough = fit.problem.chain.drops >= FEWEST

@@ -40,6 +40,8 @@ NO_DRAG = 1e-6
 """A drag below this counts as 0 [1/s]: the closed form divides by it, and the difference is below rounding."""
 OUTLIER = 3.0
 """Innovations beyond this many standard deviations count as this many where noise is estimated."""
+GIVEN = np.array([1e-6, 1e-6, 1e-5])
+"""Noise of frames that stand for given velocities [m], [m], [rad]: what is off in these is in the tolerances."""
 FEWEST = 8
 """Least number of frames of a drop that is identified."""
 
@@ -54,6 +56,7 @@ class Drop:
         poses: (N, 3) x and y of the tracked point, y up [m], and the angle, counterclockwise, unwrapped [rad].
         forces: (N - 1, 3) known forces at the center of mass beside gravity, and their moment, each held from one frame
             to the next [N], [N], [N m]; None: there are none.
+        flights: indices of the frames of each, where they are known; None: they are to be found.
 
     Raises:
         InvalidRecording: if frames are out of order, not finite, or fewer than four; or forces do not fit them.
@@ -63,6 +66,7 @@ class Drop:
     times: Float[np.ndarray, "N"]
     poses: Float[np.ndarray, "N 3"]
     forces: Float[np.ndarray, "K 3"] | None = None
+    flights: tuple[Indices, ...] | None = None
 
     def __post_init__(self) -> None:
         for key in ("times", "poses", "forces") if self.forces is not None else ("times", "poses"):
@@ -81,6 +85,11 @@ class Drop:
                 f"{self.name}: forces need three finite numbers for each of the {len(times) - 1} intervals between "
                 "frames"
             )
+
+    @property
+    def noise(self) -> Vector:
+        """(3,) standard deviations of a frame, before the motion is known [m], [m], [rad]."""
+        return GIVEN if self.flights is not None else tracker_noise(self.times, self.poses)
 
 
 def of_center(drop: Drop, offset: Vector) -> Matrix:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Bool
 
+from ...diagnosis.throws import explain
 from ...estimate import Estimate, Status
 from ...exceptions import InvalidMethod, NotIdentifiable
 from ...models.planar.contact import Wall
@@ -99,7 +100,15 @@ class PooledImpacts:
                 "drops in which they hardly act"
             )
         watch = Stopwatch()
-        fit = self.fit(problem.drops, problem.shape, problem.walls[0], progress=progress, stop=stop)
+        method = self
+        if all(
+            drop.flights is not None for drop in problem.drops
+        ):  # given velocities are of the center of mass
+            method = replace(self, held=dict.fromkeys(SHARED[OF_FLIGHTS], 0.0) | dict(self.held))
+        try:
+            fit = method.fit(problem.drops, problem.shape, problem.walls[0], progress=progress, stop=stop)
+        except NotIdentifiable as why:
+            raise explain(why, problem.throws, problem.shape, problem.walls) from None
         watch.lap("solve")
         agreed = agreement(fit, self.seed, progress=progress, stop=stop)
         estimate = pooled_estimate(problem, fit, agreed)

@@ -183,6 +183,7 @@ def pooled_estimate(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) 
     # robust standard deviation of the residuals of consistency [rad/s]
     typical = max(float(np.median([abs(each.inconsistency) for each in used])) * MEDIAN_ERROR_FACTOR, 1e-12)
     drops = np.array([each.drop for each in agreed.held_out])
+    filmed = [drop for drop in problem.drops if drop.flights is None]
     warning = f"Tolerances still changed after {fit.rounds} rounds; intervals may be off."
     unsettled = () if fit.converged else (warning,)
     factor, unit = impulse_unit(problem.mass)
@@ -228,7 +229,7 @@ def pooled_estimate(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) 
         ),
         iterations=fit.rounds,
         extras=extras_of(
-            EstimatedMotions(tuple(_motion(drop, fit, typical) for drop in problem.drops)),
+            *([EstimatedMotions(tuple(_motion(drop, fit, typical) for drop in filmed))] if filmed else []),
             Impacts(impacts),
             Scene(
                 problem.shape.outline(),
@@ -283,8 +284,8 @@ def _notes(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) -> list[s
         ),
         f"{fit.impacts_used} impacts of {fit.drops_used} drops count; jumps of the spin of held-out drops are "
         f"predicted to {np.median(agreed.errors):.2g} rad/s (median).",
-        f"{sum(verdicts.values())} impacts do not count for J/m: "
-        + ", ".join(f"{count} ({verdict})" for verdict, count in verdicts.most_common())
+        f"{sum(verdicts.values())} impacts do not count for J/m"
+        + "".join(f"{', ' if k else ': '}{n} ({why})" for k, (why, n) in enumerate(verdicts.most_common()))
         + ".",
         f"J/m would move, if it were assumed: {moves or 'not computed, as the search was interrupted'}.",
     ]

@@ -18,16 +18,16 @@ from jaxtyping import Float
 from ...arrays import Matrix, Vector
 from ...diagnosis.throws import Throw, diagnose_throws
 from ...estimate import Certificate, Diagnosis, Estimate, Finding, Status
-from ...exceptions import InvalidMethod, InvalidModel, InvalidSignals
+from ...exceptions import InvalidMethod, InvalidModel, InvalidRecording, InvalidSignals, listing
 from ...models.planar.contact import Wall, contacts_at, floor
 from ...models.planar.events import ImpactEvents, moved
 from ...models.planar.shapes import Shape
 from ...models.planar.stepping import GRAVITY
-from ...recording import Recording
+from ...recording import IMPACT_VELOCITIES, Recording
 from .certificate import certify_drop
-from .flights import Drop, tracker_noise
+from .flights import Drop
 from .posterior import MixturePosterior, normalized_jacobian
-from .recordings import drop_of
+from .recordings import drop_of, impacts_of
 from .shooting import FRICTION, INERTIA, RESTITUTION, Shooting
 
 if TYPE_CHECKING:
@@ -207,12 +207,12 @@ class ImpactsProblem:
                 "outline to it"
             )
         for drop in self.drops:
-            self._check(drop)
+            if drop.flights is None:
+                self._check(drop)
 
     def _check(self, drop: Drop) -> None:
         """Refuse a drop whose units, vertical axis, size or first pose cannot be right, by `InvalidSignals`."""
-        name, poses, shape = drop.name, drop.poses, self.shape
-        noise = tracker_noise(drop.times, poses)
+        name, poses, shape, noise = drop.name, drop.poses, self.shape, drop.noise
         a, std = accelerations(drop)
         fall, rise = np.quantile(a, LOWEST), np.quantile(-a, LOWEST)
         if std < KNOWN * abs(fall) and drop.forces is None:  # known forces accelerate as well
@@ -254,7 +254,7 @@ class ImpactsProblem:
         name: str = "body",
         markers: Mapping[str, Sequence[float]] | None = None,
     ) -> ImpactsProblem:
-        """The problem of recordings, a drop each; `recordings.drop_of` says which channels they need.
+        """The problem of recordings, a drop each, or a row for each impact; `recordings` says which channels they need.
 
         Args:
             recordings: of which a mapping gives the names of the drops; else they are `drop 1`, `drop 2`, ...
@@ -268,7 +268,16 @@ class ImpactsProblem:
         if not isinstance(recordings, Mapping):
             recordings = {f"drop {k}": each for k, each in enumerate(recordings, 1)}
         drops, warnings = [], []
+        given = [title for title, each in recordings.items() if each.joints(IMPACT_VELOCITIES[0])]
+        if 0 < len(given) < len(recordings):
+            raise InvalidRecording(
+                f"{listing(given)} has velocities before and after impacts, and other recordings have frames; identify "
+                "them apart"
+            )
         for title, recording in recordings.items():
+            if given:
+                drops += impacts_of(recording, title)
+                continue
             drop, found = drop_of(recording, title, markers)
             drops.append(drop)
             warnings += found
@@ -278,13 +287,13 @@ class ImpactsProblem:
 
     def examiner(self, **known: Any) -> Callable[[Estimate], Diagnosis]:
         """What looks at an estimate of this problem; `known` as in `diagnosis.throws.ThrownBody`."""
-        # a known force accelerates as well: such drops say nothing of gravity
-        throws = [
-            Throw(drop.name, drop.times, drop.poses, tracker_noise(drop.times, drop.poses))
-            for drop in self.drops
-            if drop.forces is None
-        ]
-        return partial(diagnose_throws, throws=throws, shape=self.shape, walls=self.walls, **known)
+        return partial(diagnose_throws, throws=self.throws, shape=self.shape, walls=self.walls, **known)
+
+    @property
+    def throws(self) -> list[Throw]:
+        """Drops as the diagnosis reads them; those with a known force, which accelerates as well, are left out."""
+        free = [drop for drop in self.drops if drop.forces is None]
+        return [Throw(drop.name, drop.times, drop.poses, drop.noise, drop.flights) for drop in free]
 
     def certify(self, estimate: Estimate) -> Certificate:
         """Optimality and feasibility at an estimate's values, see `certificate`.

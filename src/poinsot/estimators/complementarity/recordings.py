@@ -4,6 +4,10 @@ Its channels are `position.x`, `position.y` and `position.angle` of the body's f
 mass, y up and angles counterclockwise; or `position.left.x`, `position.left.y`, ... of markers, points of the body that
 a tracker follows. A frame of which a reading is missing is left out.
 
+A recording with `velocity_before.x`, ..., `velocity_after.angle` has impacts, not frames: each row is the pose at an
+impact and the velocities on both sides of it. Each becomes a drop of six frames, three of the flight that ends with
+this pose and velocity and three of the one that begins with them, so that all that pools drops pools impacts.
+
 `torque.x`, `torque.y` and `torque.angle`, or some of them, are a known force at the center of mass and its moment [N],
 [N], [N m], each row's held to the next.
 """
@@ -18,13 +22,16 @@ from jaxtyping import Float
 from ...arrays import Indices, Vector
 from ...estimate.motions import POSE
 from ...exceptions import InvalidRecording, listing
-from ...recording import Recording
+from ...models.planar.stepping import GRAVITY
+from ...recording import IMPACT_VELOCITIES, Recording
 from .flights import FEWEST, Drop, integrals
 
 QUARTER_TURN, FREQUENT = np.pi / 2, 0.25
 """An angle that changes by more than a quarter turn, between more than this part of the frames, is not in radians."""
 FORCES = {"x": "N", "y": "N", "angle": "N m"}
 """Known forces beside gravity, and their units."""
+INTERVAL, INSTANT = 1e-3, 1e-6
+"""Between frames that stand for a velocity, and between the last one before an impact and the first one after [s]."""
 
 
 def pose_channels(markers: Mapping[str, Sequence[float]] | None) -> tuple[str, ...]:
@@ -33,12 +40,16 @@ def pose_channels(markers: Mapping[str, Sequence[float]] | None) -> tuple[str, .
 
 
 def drop_of(
-    recording: Recording, name: str, markers: Mapping[str, Sequence[float]] | None = None
+    recording: Recording,
+    name: str,
+    markers: Mapping[str, Sequence[float]] | None = None,
+    fewest: int = FEWEST,
 ) -> tuple[Drop, list[str]]:
     """The drop of a recording, and warnings about it.
 
     Args:
         name: of the drop. markers: name -> (x, y) in the body's frame [m]; None: the recording has poses.
+        fewest: least number of frames.
     """
     if markers:
         poses = _poses_of_markers(recording, markers, name)
@@ -48,10 +59,10 @@ def drop_of(
     whole, warnings = np.isfinite(poses).all(axis=1), []
     forces = _forces(recording, np.flatnonzero(whole), name)
     times, poses = np.asarray(recording.time, dtype=float)[whole], poses[whole]
-    if len(poses) < FEWEST:
+    if len(poses) < fewest:
         raise InvalidRecording(
             f"recording {name!r} has {len(poses)} frames in which nothing is missing, of {len(whole)}; it "
-            f"takes at least {FEWEST}"
+            f"takes at least {fewest}"
         )
     if np.mean(np.abs(np.diff(poses[:, 2])) > QUARTER_TURN) > FREQUENT:
         raise InvalidRecording(
@@ -68,6 +79,28 @@ def drop_of(
             f"The angle of {name} wraps, and was taken to go on by less than half a turn a frame."
         )
     return Drop(name, times, np.column_stack([poses[:, :2], unwrapped]), forces), warnings
+
+
+def impacts_of(recording: Recording, name: str) -> list[Drop]:
+    """A drop for each row, an impact of which the velocities on both sides are known; rows with gaps are left out."""
+    pose, before, after = (
+        np.column_stack(
+            [_values(recording, f"{what}.{axis}", unit + per, name) for axis, unit in POSE.items()]
+        )
+        for what, per in (("position", ""), *((quantity, "/s") for quantity in IMPACT_VELOCITIES))
+    )
+    whole = np.isfinite(np.hstack([pose, before, after])).all(axis=1)
+    fall, drops = np.array([0.0, -GRAVITY, 0.0]), []
+    for row in np.flatnonzero(whole):
+        flown = [
+            pose[row] + v * s + 0.5 * fall * s**2
+            for v, times in ((before[row], (-2, -1, 0)), (after[row], (0, 1, 2)))
+            for s in INTERVAL * np.array(times)
+        ]
+        clock = np.append(INTERVAL * np.arange(-2, 1), INSTANT + INTERVAL * np.arange(3))
+        flights = np.arange(3), np.arange(3, 6)
+        drops.append(Drop(f"{name} {row + 1}", recording.time[row] + clock, np.array(flown), flights=flights))
+    return drops
 
 
 def _values(recording: Recording, channel: str, unit: str, name: str) -> Vector:

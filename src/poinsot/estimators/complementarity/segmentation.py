@@ -24,7 +24,17 @@ from numba import njit
 from ...arrays import Indices, Matrix, Vector
 from ...models.planar.stepping import GRAVITY
 from ...solve import Stop, stop_requested
-from .flights import Drop, FlightModel, calibrated, filtered, first_noise, glide, of_center, tracker_noise
+from .flights import (
+    GIVEN,
+    Drop,
+    FlightModel,
+    calibrated,
+    filtered,
+    first_noise,
+    glide,
+    of_center,
+    tracker_noise,
+)
 
 FLIGHT = 30.0
 """Cost of a flight. Its first two frames always fit, which saves 6, and its start is chosen freely."""
@@ -176,6 +186,8 @@ def segmented(
     Args:
         free: which of offset and drag are estimated. stop: ends the turns with what was found.
     """
+    if all(drop.flights is not None for drop in drops):
+        return Segmented(tuple(drops), tuple(drop.flights or () for drop in drops), FlightModel(noise=GIVEN))
     model = FlightModel(noise=first_noise(drops))
     flights: list[tuple[Indices, ...]] = []
     for k, inflation in enumerate(INFLATIONS):

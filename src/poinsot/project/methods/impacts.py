@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ...estimators.complementarity.pooled import PooledImpacts
     from ...estimators.complementarity.problem import ImpactsProblem
     from ..job import Job
+    from ..prediction import Prediction, PredictionJob
     from ..settings import Settings
 
 
@@ -70,6 +71,49 @@ class ImpactsSettings(MotionSettings):
             name=body.name,
             markers=body.markers,
         )
+
+    def predict(self, job: PredictionJob) -> Prediction:
+        import numpy as np
+
+        from ...estimate.motions import POSE
+        from ...estimators.complementarity.prediction import FLIGHT_FRAMES, predict_throw
+        from ...estimators.complementarity.recordings import FORCES, drop_of, pose_channels
+        from ...models.planar import Wall, floor
+        from ..prediction import CLOCK, Prediction, read_motion
+
+        body, name = job.project.settings.body, job.motion.name
+        assert body is not None
+        if job.wanted != ("torque",):
+            raise InvalidProject(f"a thrown body has no {listing(job.wanted)}; leave the option out")
+        joints = pose_channels(body.markers)
+        units = {f"position.{joint}": POSE.get(joint, "m") for joint in joints}
+        recording = read_motion(job, units, joints, tuple(FORCES), "mask")
+        found = {row["name"]: (row["value"], row["std"]) for row in job.result["parameters"]}
+        scene, notes = job.result["scene"], []
+        if found["friction"][0] is None:
+            found["friction"] = scene["least_friction"], 0.0
+            notes.append(
+                f"Friction is known to be at least {scene['least_friction']:.3g}, and was taken to be that."
+            )
+        drop, warnings = drop_of(recording, name, body.markers, FLIGHT_FRAMES)
+        noise = np.array(job.result.get("simulation", {}).get("noise", drop.noise))
+        times = recording.time[recording.time >= drop.times[0]]
+        walls = tuple(wall.build_as(Wall) for wall in job.project.settings.walls) or (floor(),)
+        motion = predict_throw(drop, times, body.outline(), walls, found, noise)
+        notes.append(
+            f"Frames until {motion.until:.4g} s are a flight and were used; what follows is predicted."
+        )
+        columns, rows = {CLOCK: times}, []
+        measured = np.flatnonzero(drop.times > motion.until)
+        error = motion.poses[np.searchsorted(times, drop.times[measured])] - drop.poses[measured]
+        half = 0.5 * (motion.high - motion.low)[times > motion.until]
+        rms = [np.sqrt(np.mean(x**2, axis=0)) if len(x) else [None] * 3 for x in (half, error)]
+        for k, (axis, unit) in enumerate(POSE.items()):
+            for ending, poses in (("", motion.poses), (".low", motion.low), (".high", motion.high)):
+                columns[f"position.{axis}{ending}"] = poses[:, k]
+            rows.append({"axis": axis, "unit": unit, "half_interval": rms[0][k], "rms_error": rms[1][k]})
+        named = {column: "s" if column == CLOCK else POSE[column.split(".")[1]] for column in columns}
+        return Prediction(columns, named, tuple(rows), (*warnings, *notes))
 
     def solver(self, settings: Settings, problem: ImpactsProblem) -> DropIdentification | PooledImpacts:
         """The method: of one drop by its motion, of several by the impacts of all."""

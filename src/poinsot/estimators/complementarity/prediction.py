@@ -1,0 +1,89 @@
+"""What an identified body does next: its first flight is measured, and the motion follows through all impacts.
+
+In flight p + g s^2 / 2 is a straight line, s the time from the mean of the frames, where its value and its rate are
+uncorrelated. The flight is as long as frames are on such a line; there the exact motion (`models.planar.events`)
+begins. The interval at each time is that of motions that begin with draws of this state and of J/m, friction and
+restitution. After impacts it grows fast: a body that bounces forgets how it was thrown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from ...arrays import Matrix, Vector
+from ...models.planar import PlanarBody
+from ...models.planar.contact import Wall
+from ...models.planar.events import moved
+from ...models.planar.shapes import Shape
+from ...models.planar.stepping import GRAVITY
+from .flights import Drop
+
+FLIGHT_FRAMES = 4
+"""Least number of frames that are given; those of the flight may be two, which lie on a line always."""
+STRAY = 4.5
+"""Standard deviations by which a frame of a flight may be off its line."""
+DRAWS = 200
+"""Of motions, whose quantiles are the interval."""
+FALL = np.array([0.0, -GRAVITY, 0.0])
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedThrow:
+    """Poses that follow from the first flight of a throw.
+
+    Args:
+        poses: (T, 3) [m], [m], [rad]. low, high: (T, 3) 95 % interval. until: time of the last frame that was used [s].
+    """
+
+    poses: Float[np.ndarray, "T 3"]
+    low: Float[np.ndarray, "T 3"]
+    high: Float[np.ndarray, "T 3"]
+    until: float
+
+
+def predict_throw(
+    drop: Drop,
+    times: Vector,
+    shape: Shape,
+    walls: Sequence[Wall],
+    values: Mapping[str, tuple[float, float]],
+    noise: Vector,
+) -> PredictedThrow:
+    """The motion at rising times (T,) [s], from the first flight of a drop.
+
+    Args:
+        values: `J/m` [m^2], `friction` and `restitution` with their standard deviations.
+        noise: (3,) standard deviations of a frame [m], [m], [rad].
+    """
+    count, state, middle = len(drop.times), np.zeros((2, 3)), 0.0
+    for n in range(2, len(drop.times) + 1):
+        mean = float(np.mean(drop.times[:n]))
+        s = drop.times[:n] - mean
+        rising, B = drop.poses[:n] - 0.5 * np.outer(s**2, FALL), np.column_stack([np.ones(n), s])
+        c: Matrix = np.linalg.lstsq(B, rising, rcond=None)[0]
+        if (np.abs(rising - B @ c) > STRAY * noise).any():
+            count = n - 1
+            break
+        state, middle = c, mean
+    s = drop.times[:count] - middle
+    state_std = np.outer([1 / np.sqrt(count), 1 / np.sqrt(s @ s)], noise)
+    center, std = np.array([values[name] for name in ("J/m", "friction", "restitution")]).T
+    later = times > middle
+    clock, early = np.append(middle, times[later]), times[~later, None] - middle
+
+    def moves(chance: Float[np.ndarray, "3 3"]) -> Float[np.ndarray, "T 3"]:
+        """Poses (T, 3) with errors of pose, velocity and parameters, in standard deviations."""
+        J, friction, restitution = center + std * chance[2]
+        bounce = float(np.clip(restitution, 0, 1))
+        body = PlanarBody(shape, 1.0, max(J, 0.1 * center[0]), max(friction, 0.0), bounce)
+        q, v = state + state_std * chance[:2]
+        return np.vstack([q + v * early + 0.5 * FALL * early**2, moved(body, walls, q, v, clock)[0][1:]])
+
+    rng = np.random.default_rng(0)
+    drawn = np.array([moves(rng.standard_normal((3, 3))) for _ in range(DRAWS)])
+    low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
+    return PredictedThrow(moves(np.zeros((3, 3))), low, high, float(drop.times[count - 1]))
