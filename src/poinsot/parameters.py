@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from .arrays import Vector
-from .exceptions import InvalidMethod, listing, nearest
+from .exceptions import InvalidMethod, check_name
 
 INERTIAL_SYMBOLS = ("m", "mx", "my", "mz", "xx", "xy", "yy", "xz", "yz", "zz")
 INERTIAL_UNITS = ("kg", "kg m", "kg m", "kg m", *6 * ("kg m^2",))
@@ -92,12 +92,8 @@ class Parameters:
         Raises:
             InvalidMethod: if there is none of this name.
         """
-        try:
-            return self.names.index(name)
-        except ValueError:
-            raise InvalidMethod(
-                f"no parameter {name!r}{nearest(name, self.names)}; the model has {listing(self.names, 20)}"
-            ) from None
+        check_name(InvalidMethod, "no parameter", name, self.names, "the model has", 20)
+        return self.names.index(name)
 
     @cached_property
     def free(self) -> np.ndarray:
@@ -150,10 +146,7 @@ def per_joint(what: str, value: PerJoint | None, joints: Sequence[str], default:
     if isinstance(value, Mapping):
         result = np.array(default, dtype=float)
         for joint, number in value.items():
-            if joint not in joints:
-                raise InvalidMethod(
-                    f"{what} names joint {joint!r}{nearest(joint, joints)}; the robot has {listing(joints)}"
-                )
+            check_name(InvalidMethod, f"{what} names joint", joint, joints, "the robot has")
             # joints that are not named keep their default
             result[list(joints).index(joint)] = number
     else:

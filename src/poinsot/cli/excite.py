@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..exceptions import InvalidMethod, listing, nearest
+from ..exceptions import InvalidMethod, check_name, listing
 from .shell import (
     INTERRUPTED,
     Data,
@@ -320,10 +320,7 @@ def _robot(path: Path, data: Path | None, locked: Any) -> tuple[Articulated, dic
 
 
 def _choice(option: str, value: str, known: tuple[str, ...]) -> str:
-    if value not in known:
-        raise InvalidMethod(
-            f"--{option} {value!r} is unknown{nearest(value, known)}; there are {listing(known)}"
-        )
+    check_name(InvalidMethod, f"unknown --{option}", value, known, "there are")
     return value
 
 

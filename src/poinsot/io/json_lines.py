@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Vector
-from ..exceptions import InvalidRecording, UnreadableFile, listing, nearest
+from ..exceptions import InvalidRecording, UnreadableFile, check_name, listing
 from ..recording import EFFORTS
 from .sources import existing_file
 
@@ -72,10 +72,7 @@ class Layout:
                 'it is not an object like {"time": 0.0, "position": [...], "torque": [...]}'
             )
         for key in content:
-            if key not in KEYS:
-                raise InvalidRecording(
-                    f"unknown key {key!r}{nearest(key, KEYS)}; known are {listing(KEYS, 20)}"
-                )
+            check_name(InvalidRecording, "unknown key", key, KEYS, "known are", 20)
         efforts = [key for key in EFFORTS if key in content]
         if len(efforts) != 1:
             raise InvalidRecording(

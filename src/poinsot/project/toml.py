@@ -81,13 +81,14 @@ def line_of(text: str, keys: Keys) -> int:
     """The line, counted from 1, on which a key of a valid TOML text is set; of its table where it is missing."""
     lines = text.split("\n")
     # A key that is missing has no line: its table has.
-    while keys and not _has(tomllib.loads(text), keys):
+    content = tomllib.loads(text)
+    while keys and len(_existing(content, keys)) < len(keys):
         keys = keys[:-1]
     if not keys:
         return 1
 
     def present(count: int) -> bool:
-        return _has(_longest_valid(lines, count)[0], keys)
+        return len(_existing(_longest_valid(lines, count)[0], keys)) == len(keys)
 
     # More lines never lose a key, so it can be searched by halves.
     last = bisect_left(range(len(lines) + 1), True, key=present)
@@ -105,17 +106,6 @@ def _longest_valid(lines: Sequence[str], count: int) -> tuple[dict[str, Any], in
         except tomllib.TOMLDecodeError:
             continue
     return {}, 0
-
-
-def _has(content: Any, keys: Keys) -> bool:
-    for key in keys:
-        known = (
-            content if isinstance(content, dict) else range(len(content)) if isinstance(content, list) else ()
-        )
-        if key not in known:
-            return False
-        content = content[key]
-    return True
 
 
 def _syntax_error(message: str, text: str) -> tuple[str, int]:

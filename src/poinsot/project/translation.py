@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..exceptions import InvalidProject, listing, nearest
+from ..exceptions import InvalidProject, check_name
 from ..inertia.parameters import inertia_matrix
 from ..io.units import convert
 from .settings.fields import by_joint
@@ -83,10 +83,7 @@ def build_mechanism(settings: MechanismSettings, find: Callable[[str], Path]) ->
     described = load_mechanism(find(settings.path), locked=settings.locked, gravity=settings.gravity)
     names = [joint.name for joint in described.joints]
     for name in settings.details:
-        if name not in names:
-            raise InvalidProject(
-                f"mechanism.details has {name!r}{nearest(name, names)}; {described.name} has {listing(names)}"
-            )
+        check_name(InvalidProject, "mechanism.details has", name, names, f"{described.name} has")
     joints = list(described.joints)
     for k, joint in enumerate(joints):
         if (details := settings.details.get(joint.name)) is not None:

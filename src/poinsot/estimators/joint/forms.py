@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...exceptions import InvalidMethod, InvalidModel, listing, nearest
+from ...exceptions import InvalidMethod, InvalidModel, check_name
 from ...models.maximal import Model, State, double_precision
 from ...models.maximal.bodies import minus, plus
 from ...models.maximal.precision import Controls, Numbers, Scalar, Theta
@@ -267,6 +267,5 @@ FORMS: dict[str, type[Form]] = {
 
 def form_of(name: str, model: Model) -> Form:
     """A model's steps in one of the forms."""
-    if name not in FORMS:
-        raise InvalidMethod(f"no form {name!r}{nearest(name, FORMS)}; there is {listing(FORMS)}")
+    check_name(InvalidMethod, "no form", name, FORMS, "there is")
     return FORMS[name](model)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Matrix, Vector
-from ...exceptions import InvalidMethod, InvalidSignals, listing, nearest
+from ...exceptions import InvalidMethod, InvalidSignals, check_name, listing
 from ...models.maximal import Mechanism, Model
 from ...parameters import Normal
 from ...recording import Recording
@@ -225,12 +225,8 @@ class JointSmoothingProblem:
         Raises:
             InvalidMethod: if there is none of this name.
         """
-        free = self.model.free
-        if name not in free:
-            raise InvalidMethod(
-                f"no free parameter {name!r}{nearest(name, free)}; the model has {listing(free, 40)}"
-            )
-        return free.index(name)
+        check_name(InvalidMethod, "no free parameter", name, self.model.free, "the model has", 40)
+        return self.model.free.index(name)
 
     def check_motion(self, noise: Vector) -> None:
         """Check that each recording shows motion beyond the noise (s,).

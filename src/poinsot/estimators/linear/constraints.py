@@ -24,7 +24,7 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 from ...arrays import Matrix, Vector
-from ...exceptions import InvalidMethod, listing, nearest
+from ...exceptions import InvalidMethod, check_name, listing
 from ...inertia.parameters import gradient_from_pseudo_inertia, inertia_matrix
 from ...parameters import INERTIAL_SYMBOLS, Parameters
 from .conic import Cone, Membership
@@ -134,8 +134,7 @@ class Constraints:
 
 def place_of(name: str, bodies: Sequence[str], what: str = "no body") -> int:
     """Place of a body among a robot's."""
-    if name not in bodies:
-        raise InvalidMethod(f"{what} {name!r}{nearest(name, bodies)}; the robot has {listing(bodies)}")
+    check_name(InvalidMethod, what, name, bodies, "the robot has")
     return bodies.index(name)
 
 

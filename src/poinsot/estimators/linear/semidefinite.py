@@ -640,20 +640,14 @@ def _certify(
     x = np.linalg.solve(reduced.coordinates.T, full.values)
     term = reduced.term()
     program = _last_program(reduced, term, x, found.radius)
-    bound = program.bound(term.augmented(x), found.multipliers)
-    feasible = bound.violation <= FEASIBLE * max(1.0, float(np.abs(x).max()))
+    primal, dual, violation = program.bound(term.augmented(x), found.multipliers)
+    feasible = violation <= FEASIBLE * max(1.0, float(np.abs(x).max()))
     feasible = feasible and least_squares.certificate().holds
     # the base values and the full parameters are two statements of one estimate, and must agree
     apart = float(np.linalg.norm(reduced.R @ (estimate.values - reduced.K @ full.values)))
     feasible = feasible and apart <= AGREEMENT * (1e3 + float(np.linalg.norm(reduced.R @ estimate.values)))
     tolerance = GAP if term.divergence.convex else LOCAL_GAP
-    return Certificate(
-        abs(bound.primal - bound.dual) / (1 + abs(bound.primal)),
-        feasible,
-        tolerance,
-        bound.primal,
-        bound.dual,
-    )
+    return Certificate(abs(primal - dual) / (1 + abs(primal)), feasible, tolerance, primal, dual)
 
 
 @dataclass(frozen=True, eq=False)

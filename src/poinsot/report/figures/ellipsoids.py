@@ -277,7 +277,9 @@ def _words(one: PlacedBody, which: str) -> str:
     """What hovering shows."""
     identified = which == "identified"
     mass = (
-        plus_minus(float(one.pi[0]), spread(one.body).mass) if identified else significant(float(one.pi[0]))
+        plus_minus(float(one.pi[0]), float(spread(one.body)[0]))
+        if identified
+        else significant(float(one.pi[0]))
     )
     center = ", ".join(significant(100 * float(c), 3) for c in one.ellipsoid.center)
     axes = ", ".join(significant(100 * float(a), 3) for a in one.ellipsoid.semi_axes)

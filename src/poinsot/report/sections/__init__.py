@@ -13,7 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 
 from ...estimate import Estimate
-from ...exceptions import InvalidMethod, listing, nearest
+from ...exceptions import InvalidMethod, check_name
 from ..blocks import Section
 from .bodies import bodies_section
 from .fit import effort_section, residuals_section, validation_section
@@ -101,10 +101,8 @@ def _named(names: Sequence[str]) -> list[SectionBuilder]:
         SECTIONS if OF_EVERY_ESTIMATE.union(names) - {*own} <= SECTIONS.keys() else SECTIONS | _installed()
     )
     for name in names:
-        if name not in listed and name not in own:
-            raise InvalidMethod(
-                f"the page has no section {name!r}{nearest(name, tuple(listed))}; it has {listing(listed, 40)}"
-            )
+        if name not in own:
+            check_name(InvalidMethod, "the page has no section", name, listed, "it has", 40)
     wanted = OF_EVERY_ESTIMATE.union(names)
     found: list[SectionBuilder] = [build for name, build in listed.items() if name in wanted]
     return [*found, *(EntryPoint(name, name, GROUP).load() for name in own)]

@@ -191,7 +191,7 @@ class PayloadIdentification:
 
     def _optimum(
         self, problem: InverseDynamics, free: np.ndarray
-    ) -> tuple[_ReducedPayload, GainOptimum, Proof | None]:
+    ) -> tuple[_ReducedPayload, GainOptimum, Proof]:
         """The reduced problem with what is known of the centre of mass, and its solution."""
         reduced = _ReducedPayload.of(problem, self.rtol, free)
         optimum = reduced.first(self.max_iterations)
@@ -206,7 +206,7 @@ class PayloadIdentification:
             if abs(reduced.mass(optimum) - mass) <= PRIOR_SETTLED * abs(mass):
                 break
         if not self._must_be_possible:
-            return reduced, optimum, None
+            return reduced, optimum, ()
         optimum, proof = nearest_possible(
             problem,
             reduced.system,
