@@ -138,6 +138,9 @@ def _change_row(body: Body) -> dict[str, str | Cell]:
     prior, moved = prior_of(body), change(body)
     ratio, shift, distance = moved or (nan, nan, nan)
     before = Cell("– not known") if prior is None else possible_cell(bool(is_consistent(prior)))
+    word, verdict = origin(body.prior_share), possible_cell(body.physically_consistent)
+    if body.physically_consistent and word is not None:
+        verdict = Cell(f"{word.mark} possible, {word.value}", tone=word.tone)
     return {
         "Body": body.name,
         "Before the data": before,
@@ -146,7 +149,7 @@ def _change_row(body: Body) -> dict[str, str | Cell]:
         "Centre of mass moved by [cm]": significant(100 * shift, 2, padded=True),
         "Distance from before": significant(distance, 2, padded=True),
         "Where from": share_cell(body.prior_share),
-        "Verdict": verdict_cell(body),
+        "Verdict": verdict,
     }
 
 
@@ -158,11 +161,3 @@ def possible_cell(consistent: bool | None) -> Cell:
         False: ("✕ impossible", "bad"),
     }[consistent]
     return Cell(words, tone=tone)
-
-
-def verdict_cell(body: Body) -> Cell:
-    """Whether the body is physically possible, and the origin of its values."""
-    word = origin(body.prior_share)
-    if not body.physically_consistent or word is None:
-        return possible_cell(body.physically_consistent)
-    return Cell(f"{word.mark} possible, {word.value}", tone=word.tone)

@@ -26,7 +26,6 @@ from .style import (
     MUTED,
     PREDICTED,
     RESIDUAL,
-    TOP_LEGEND,
     axis,
     curve,
     layout,
@@ -204,9 +203,7 @@ def curve_figure(
             HEIGHT,
             xaxis=axis(along, zeroline=False),
             yaxis=axis(f"[{shown or '1'}]", nticks=7),
-            showlegend=True,
-            legend=TOP_LEGEND,
-            margin={"l": 56, "r": 12, "t": 34, "b": 40},
+            legend_above=True,
         ),
         alt=f"{title}: {series(list(lines))} over time{f', {said}' if said else ''}",
         # Legends with many entries need the whole width.

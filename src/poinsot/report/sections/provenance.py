@@ -19,19 +19,6 @@ def provenance_section(estimate: Estimate) -> Section:
     total = estimate.seconds.get("total", sum(estimate.seconds.values()))
     took = f", in {seconds_text(total)}" if estimate.seconds else ""
     steps = Items(title="What was done to the data", items=estimate.steps, numbered=True)
-    return section_of(
-        "How it was found",
-        f"By {estimate.method}{took}.",
-        steps if estimate.steps else None,
-        Facts(title="Method", facts=_method(estimate)),
-        _facts("Settings", estimate.settings),
-        timing_table(estimate.seconds) if estimate.seconds else None,
-        _facts("Versions", estimate.versions),
-        Verbatim(title="How to cite", text=estimate.references().strip()) if estimate.citations else None,
-    )
-
-
-def _method(estimate: Estimate) -> tuple[tuple[str, str], ...]:
     facts = [
         ("Method", estimate.method),
         ("Status", estimate.status.value),
@@ -41,7 +28,16 @@ def _method(estimate: Estimate) -> tuple[tuple[str, str], ...]:
     ]
     with suppress(InvalidMethod):  # an estimate from a file has no problem to go back to
         facts += _certificate(estimate.certificate())
-    return tuple(facts)
+    return section_of(
+        "How it was found",
+        f"By {estimate.method}{took}.",
+        steps if estimate.steps else None,
+        Facts(title="Method", facts=tuple(facts)),
+        _facts("Settings", estimate.settings),
+        timing_table(estimate.seconds) if estimate.seconds else None,
+        _facts("Versions", estimate.versions),
+        Verbatim(title="How to cite", text=estimate.references().strip()) if estimate.citations else None,
+    )
 
 
 def _certificate(certificate: Certificate) -> list[tuple[str, str]]:
