@@ -86,7 +86,7 @@ class Layout:
         }
         n = self.joints
         return SampleLine(
-            _number(content, "time"),
+            float(_numbers(content, "time", None)[0]),
             _numbers(content, "position", n),
             _numbers(content, efforts[0], self.motors),
             _numbers(content, "velocity", n) if "velocity" in content else None,
@@ -95,32 +95,19 @@ class Layout:
         )
 
 
-def _number(content: dict[str, Any], key: str) -> float:
-    """One number; null is NaN."""
+def _numbers(content: dict[str, Any], key: str, count: int | None) -> Vector:
+    """(count,) numbers, or one without a count; null is NaN."""
     if key not in content:
         raise InvalidRecording(f"it has no {key!r}")
-    value = math.nan if content[key] is None else content[key]
-    if not _is_number(value):
-        raise InvalidRecording(f"{key!r} must be a number")
-    return float(value)
-
-
-def _numbers(content: dict[str, Any], key: str, count: int) -> Vector:
-    """(count,) numbers; null is NaN."""
-    if key not in content:
-        raise InvalidRecording(f"it has no {key!r}")
-    value = content[key]
-    if not isinstance(value, list) or len(value) != count:
+    value = content[key] if count is not None else [content[key]]
+    if not isinstance(value, list) or len(value) != (count or 1):
         raise InvalidRecording(f"{key!r} must be a list of {count} numbers")
     numbers = [math.nan if item is None else item for item in value]
-    if not all(map(_is_number, numbers)):
-        raise InvalidRecording(f"{key!r} must hold numbers, or null where there is none")
-    return np.array(numbers, dtype=float)
-
-
-def _is_number(value: Any) -> bool:
     # JSON's true is an int in Python.
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not all(isinstance(item, (int, float)) and not isinstance(item, bool) for item in numbers):
+        must = "be a number" if count is None else "hold numbers, or null where there is none"
+        raise InvalidRecording(f"{key!r} must {must}")
+    return np.array(numbers, dtype=float)
 
 
 class SampleStream:

@@ -51,8 +51,11 @@ def read_settings(kind: type[T], path: Path) -> T:
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        what, line = _syntax_error(str(error), text)
-        raise InvalidProject(f"{path}, line {line}: not valid TOML: {what}") from None
+        # what tomllib says, without its place
+        what, _, place = str(error).rpartition(" (at ")
+        found_line = re.match(r"line (\d+)", place)
+        line = int(found_line[1]) if found_line else text.count("\n") + 1
+        raise InvalidProject(f"{path}, line {line}: not valid TOML: {what or error}") from None
     # A thousand brackets in a row are valid TOML.
     except RecursionError:
         raise InvalidProject(f"{path} is nested too deeply to be a project file") from None
@@ -106,14 +109,6 @@ def _longest_valid(lines: Sequence[str], count: int) -> tuple[dict[str, Any], in
         except tomllib.TOMLDecodeError:
             continue
     return {}, 0
-
-
-def _syntax_error(message: str, text: str) -> tuple[str, int]:
-    """What tomllib says without its place, and the line."""
-    what, _, place = message.rpartition(" (at ")
-    if found := re.match(r"line (\d+)", place):
-        return what, int(found[1])
-    return (what or message), text.count("\n") + 1
 
 
 def _existing(content: Any, location: Sequence[str | int]) -> list[str | int]:
