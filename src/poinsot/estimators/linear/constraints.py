@@ -164,7 +164,11 @@ def conditions_on(known: BodyConstraint) -> Iterator[tuple[str, Cone, Matrix, Ve
         F = -(facets[:, :3] @ h + np.outer(facets[:, 3], m))
         yield "the convex hull around the centre of mass", Cone.nonnegative, F, np.zeros(len(F))
     if known.inside is not None:
-        F = gradient_from_pseudo_inertia(_outside(known.inside))[None]
+        c, a = (np.asarray(each, dtype=float) for each in (known.inside.center, known.inside.semi_axes))
+        A = np.diag(1 / a**2)
+        # [x; 1]^T Q [x; 1] = 1 - |(x - c) / a|^2
+        Q = np.block([[-A, (A @ c)[:, None]], [(A @ c)[None], np.array([[1 - c @ A @ c]])]])
+        F = gradient_from_pseudo_inertia(Q)[None]
         yield "the ellipsoid around all", Cone.nonnegative, F, np.zeros(1)
     for axis in known.mirror:
         x = "xyz".index(axis)
@@ -184,13 +188,6 @@ def _between(F: Matrix, low: float, high: float) -> tuple[Cone, Matrix, Vector]:
     if low == high:
         return Cone.zero, F, np.array([-low])
     return Cone.nonnegative, np.concatenate([F, -F]), np.array([-low, high])
-
-
-def _outside(region: EllipsoidRegion) -> np.ndarray:
-    """(4, 4) Q with [x; 1]^T Q [x; 1] = 1 - |(x - c_0) / a|^2."""
-    c = np.asarray(region.center, dtype=float)
-    A = np.diag(1 / np.asarray(region.semi_axes, dtype=float) ** 2)
-    return np.block([[-A, (A @ c)[:, None]], [(A @ c)[None], np.array([[1 - c @ A @ c]])]])
 
 
 def _check_interval(what: str, interval: Interval) -> None:

@@ -44,7 +44,7 @@ import numpy as np
 from scipy import linalg, special
 
 from ...arrays import Matrix, Vector
-from ...estimate import NORMAL_95, Body, Certificate, Estimate, FullParameters, Status
+from ...estimate import NORMAL_95, Certificate, Estimate, FullParameters, Status
 from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, listing
 from ...inertia.divergence import AffineInvariant, Entropic, Euclidean
 from ...inertia.parameters import inconsistencies, is_consistent, pseudo_inertia
@@ -223,7 +223,17 @@ class SemidefiniteLeastSquares:
             **stated,
             fit=problem.fit(replace(target, theta=base).on_base(system)),
             iterations=target.steps + found.steps,
-            bodies=_bodies(reduced, known, full),
+            bodies=tuple(
+                body_of(
+                    problem.robot,
+                    k,
+                    theta[ten],
+                    full.covariance[ten, ten],
+                    reduced.prior[k],
+                    known.share(ten),
+                )
+                for k, ten in enumerate(reduced.coordinates.bodies)
+            ),
             certifier=partial(_certify, reduced, found, reduced.essential or free),
             status=free.status if found.status is Status.solved else found.status,
             notes=(
@@ -340,8 +350,15 @@ class _ReducedProblem:
     def constraints(self) -> tuple[Membership, ...]:
         """All but physical possibility, on theta."""
         problem = self.problem
-        own = self.method.constraints.memberships(problem.parameters, problem.robot.bodies)
-        return (*_signs(problem), *own, *_held(problem))
+        parameters, identity = problem.parameters, np.eye(len(problem.parameters))
+        held = (
+            Membership(
+                f"{name} = {value:g}", Cone.zero, identity[[parameters.index(name)]], np.array([-value])
+            )
+            for name, value in parameters.held.items()
+        )
+        own = self.method.constraints.memberships(parameters, problem.robot.bodies)
+        return (*_signs(problem), *own, *held)
 
     @cached_property
     def certain(self) -> tuple[Membership, ...]:
@@ -452,14 +469,6 @@ def _signs(problem: InverseDynamics) -> list[Membership]:
     return members
 
 
-def _held(problem: InverseDynamics) -> list[Membership]:
-    parameters, identity = problem.parameters, np.eye(len(problem.parameters))
-    return [
-        Membership(f"{name} = {value:g}", Cone.zero, identity[[parameters.index(name)]], np.array([-value]))
-        for name, value in parameters.held.items()
-    ]
-
-
 @dataclass(frozen=True, eq=False)
 class _Answer:
     """Solution of the cone programs.
@@ -516,14 +525,24 @@ def _closest(reduced: _ReducedProblem) -> ConeSolution:
     # the first row of the cone, a radius of 1, becomes t
     fit = replace(fit, F=fit.F + np.outer(np.eye(len(fit.F))[0], last), g=fit.g - np.eye(len(fit.g))[0])
     program = ConeProgram(np.zeros((p + 1, p + 1)), last, (*reduced.possible, *reduced.certain, fit))
-    optimum = _solved(program, np.append(start, 0.0))
-    return _converged(reduced, optimum)
+    return _solved(reduced, program, np.append(start, 0.0))
 
 
-def _solved(program: ConeProgram, start: Vector) -> ConeSolution:
+def _solved(reduced: _ReducedProblem, program: ConeProgram, start: Vector) -> ConeSolution:
     """Solve from a start; if that fails numerically, without one and with rows and columns scaled."""
     optimum = program.solve(start)
-    return optimum if optimum.status is not ConicStatus.failed else program.solve(balanced=True)
+    if optimum.status is ConicStatus.failed:
+        optimum = program.solve(balanced=True)
+    if optimum.status is ConicStatus.infeasible:
+        raise InvalidMethod(
+            f"no body can satisfy all of this together: {'; '.join(_clash(reduced))}; relax one of them"
+        )
+    if optimum.status is ConicStatus.failed:
+        raise NotIdentifiable(
+            "the interior-point method stopped before the optimum, where bodies are all but impossible: hold what is "
+            'known, raise the allowance, or weigh the prior with weighing = "both"'
+        )
+    return optimum
 
 
 def _clash(reduced: _ReducedProblem) -> list[str]:
@@ -560,7 +579,7 @@ def _nearest_to_prior(
     status = Status.step_limit
     for number in range(1, MODEL_STEPS + 1):
         program = _last_program(reduced, term, x, radius)
-        optimum = _converged(reduced, _solved(program, term.augmented(x)))
+        optimum = _solved(reduced, program, term.augmented(x))
         steps += optimum.steps
         if term.divergence.convex:  # the program is no model but the problem itself
             return _Answer(optimum.x[: len(x)], optimum.multipliers, radius, closest, steps)
@@ -611,19 +630,6 @@ def _fit(reduced: _ReducedProblem, radius: float) -> Membership:
         return Membership("the fit of least squares", Cone.zero, A / norms[:, None], -b / norms)
     F = np.concatenate([np.zeros((1, A.shape[1])), A]) / radius
     return Membership("a fit close to least squares", Cone.second_order, F, np.append(1.0, -b / radius))
-
-
-def _converged(reduced: _ReducedProblem, optimum: ConeSolution) -> ConeSolution:
-    if optimum.status is ConicStatus.solved:
-        return optimum
-    if optimum.status is ConicStatus.infeasible:
-        raise InvalidMethod(
-            f"no body can satisfy all of this together: {'; '.join(_clash(reduced))}; relax one of them"
-        )
-    raise NotIdentifiable(
-        "the interior-point method stopped before the optimum, where bodies are all but impossible: hold what is "
-        'known, raise the allowance, or weigh the prior with weighing = "both"'
-    )
 
 
 def _certify(
@@ -740,15 +746,6 @@ def _full_parameters(reduced: _ReducedProblem, known: _Knowledge, theta: Vector)
         prior,
         np.clip(share, 0.0, 1.0),
         np.clip(interval, *reduced.bounds).T,
-    )
-
-
-def _bodies(reduced: _ReducedProblem, known: _Knowledge, full: FullParameters) -> tuple[Body, ...]:
-    """Mass properties, their covariance in a chart, and where they came from."""
-    robot, pi, C = reduced.problem.robot, full.values, full.covariance
-    return tuple(
-        body_of(robot, number, pi[ten], C[ten, ten], reduced.prior[number], known.share(ten))
-        for number, ten in enumerate(reduced.coordinates.bodies)
     )
 
 
