@@ -73,9 +73,9 @@ class Description(ABC):
             UnreadableFile: if it is incomplete or no numbers.
         """
 
-    @abstractmethod
     def has_shape_inertia(self, link: str) -> bool:
         """Whether simulators compute its inertia from its shapes, since the description gives none."""
+        return False
 
     @abstractmethod
     def terms(self, freedom: Freedom) -> JointDynamics:

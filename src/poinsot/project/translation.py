@@ -72,10 +72,16 @@ def build_drive(drive: DriveSettings, joints: Sequence[str]) -> Drive:
 
 def build_mechanism(settings: MechanismSettings, find: Callable[[str], Path]) -> Mechanism:
     """[mechanism] -> bodies and joints, without sensors."""
-    from ..models.maximal import JOINT_KINDS, Mechanism, load_mechanism
+    from ..models.maximal import JOINT_KINDS, Mechanism, RigidBody, load_mechanism
 
     if settings.path is None:
-        bodies = [_body(body) for body in settings.bodies]
+        bodies = []
+        for each in settings.bodies:
+            inertia: Any = each.inertia
+            if len(inertia) == 6:
+                # Of (m, m c, I) only I is read here.
+                inertia = inertia_matrix(np.array([0, 0, 0, 0, *inertia], dtype=float))
+            bodies.append(each.build_as(RigidBody, inertia=inertia))
         joints: list[Any] = [
             each.build_as(JOINT_KINDS[each.kind], **_given(each)) for each in settings.joints
         ]
@@ -91,16 +97,6 @@ def build_mechanism(settings: MechanismSettings, find: Callable[[str], Path]) ->
             joints[k] = replace(joint, **said, **_given(details))
     # The channels of the recordings decide on the sensors.
     return replace(described, joints=joints, sensors=())
-
-
-def _body(body: Any) -> Any:
-    from ..models.maximal import RigidBody
-
-    inertia = body.inertia
-    if len(inertia) == 6:
-        # Of (m, m c, I) only I is read here.
-        inertia = inertia_matrix(np.array([0, 0, 0, 0, *inertia], dtype=float))
-    return body.build_as(RigidBody, inertia=inertia)
 
 
 def _given(settings: MechanismJointSettings | JointDetails) -> dict[str, Any]:

@@ -83,7 +83,6 @@ class JointEstimation:
         """Estimate.
 
         Args:
-            problem: what to solve.
             progress: called after each weight that was tried and after each iteration.
             stop: asked between iterations and weights; stopped, the estimate is what was found until then.
 

@@ -46,15 +46,15 @@ Tangent = Float[Numbers, "degrees"]
 
 
 def in_chunks(
-    call: Callable[..., Any], count: int, *arrays: Any, last: tuple[Any, ...] = (), size: int = SAMPLES
+    call: Callable[..., Any], count: int, *arrays: Any, last: tuple[Any, ...] = (), size: int | None = None
 ) -> list[np.ndarray]:
     """What `call(*arrays, *last)` gives for all samples; no length compiles anything anew.
 
     Args:
-        call: of `size` samples; gives a tuple of arrays, a row a sample.
+        call: of `size` samples, None: `SAMPLES`; gives a tuple of arrays, a row a sample.
         arrays: (count, ...). last: what is the same for all.
     """
-    parts = []
+    parts, size = [], size or SAMPLES
     for first in range(0, count, size):
         # filled up with the last sample, not cut off: a shorter array would compile the function again
         cut = np.minimum(np.arange(first, first + size), count - 1)

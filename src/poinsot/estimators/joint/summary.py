@@ -43,13 +43,7 @@ SPEEDS = 81
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """The parts of an estimate.
-
-    Args:
-        problem: that was solved.
-        method: with the weight that was used. fit: its result.
-        chosen: the choice of the weight; None where it was given.
-    """
+    """The parts of an estimate; `chosen` is None where the weight was given."""
 
     problem: JointSmoothingProblem
     method: JointSmoothing

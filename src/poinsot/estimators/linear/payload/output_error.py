@@ -152,10 +152,8 @@ def output_error(
     """c, theta and w together: c for given weights, weights from the residuals, until both stand still.
 
     Args:
-        M: (n, k + 2, k + 2). rows: of each degree of freedom.
-        free: (n,) which c are searched; the others stay as they start.
-        P, z: prior knowledge.
-        start: (n,) of c.
+        M, P, z: see `Cost`. rows: of each degree of freedom.
+        free: (n,) which c are searched; the others stay as they start. start: (n,) of c.
     """
     square = M[:, -1, -1] / rows
     size = np.sqrt(np.where(square > 0, square, square.max()))
