@@ -87,11 +87,7 @@ class Parameters:
         return tuple(block.kind for block in self.blocks for _ in block.names)
 
     def index(self, name: str) -> int:
-        """Column of a parameter.
-
-        Raises:
-            InvalidMethod: if there is none of this name.
-        """
+        """Column of a parameter; `InvalidMethod` if there is none of this name."""
         check_name(InvalidMethod, "no parameter", name, self.names, "the model has", 20)
         return self.names.index(name)
 

@@ -137,11 +137,7 @@ class Project:
     def find_description(
         self, name: str, data_dir: str | Path | None = None, key: str = "robot.path"
     ) -> Path:
-        """A robot description: beside the project file, else in the folder of the recordings.
-
-        Raises:
-            UnreadableFile: if it is in neither; `key` names the key to correct.
-        """
+        """A robot description, beside the project file or in the folder of the recordings; `key` names it in errors."""
         folders = [self.path.parent, *([Path(data_dir)] if data_dir is not None else [])]
         candidates = [folder / name for folder in folders]
         for candidate in candidates:

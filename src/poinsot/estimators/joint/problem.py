@@ -220,20 +220,12 @@ class JointSmoothingProblem:
         return tuple(found)
 
     def place(self, name: str) -> int:
-        """The place of a free parameter in theta.
-
-        Raises:
-            InvalidMethod: if there is none of this name.
-        """
+        """The place of a free parameter in theta; `InvalidMethod` if there is none of this name."""
         check_name(InvalidMethod, "no free parameter", name, self.model.free, "the model has", 40)
         return self.model.free.index(name)
 
     def check_motion(self, noise: Vector) -> None:
-        """Check that each recording shows motion beyond the noise (s,).
-
-        Raises:
-            InvalidSignals: for the first that does not.
-        """
+        """Check that each recording shows motion beyond the noise (s,), else `InvalidSignals`."""
         for record in self.records:
             read = (column[np.isfinite(column)] for column in record.z.T)
             if all(not len(z) or np.std(z) < STILL * level for z, level in zip(read, noise, strict=True)):

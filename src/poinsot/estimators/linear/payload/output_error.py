@@ -56,11 +56,7 @@ class Cost:
     z: Vector
 
     def at(self, c: Vector) -> Point:
-        """The best theta for these c (n,).
-
-        Raises:
-            LinAlgError: if it is not determined.
-        """
+        """The best theta for these c (n,); `LinAlgError` if it is not determined."""
         M, w = self.M, self.weights
         WW, Wh, Wy = M[:, :-2, :-2], M[:, :-2, -2], M[:, :-2, -1]
         a = (w * c) ** 2
@@ -176,10 +172,8 @@ def output_error(
 def output_error_of_any_sign(
     M: np.ndarray, rows: int, free: np.ndarray, P: Matrix, z: Vector, start: Vector, max_iterations: int
 ) -> GainOptimum:
-    """The likeliest of what is found with the signs of c as they start, with all positive, and with each turned around.
-
-    Raises:
-        LinAlgError: if every search ends where nothing is determined.
+    """The likeliest of what is found with the signs of c as they start, with all positive, and with each turned around;
+    `LinAlgError` if every search ends where nothing is determined.
     """
 
     def found(c: Vector) -> list[GainOptimum]:
