@@ -50,14 +50,11 @@ def build_run(
     project: Path, settings: RecordingSettings, folder: Path, joints: Sequence[str], driven: Sequence[str]
 ) -> Run:
     """One of [[recordings]], read."""
-    if (
-        not settings.files
-        and not settings.channels
-        and settings.path is not None
-        and settings.path.endswith(RECORDING_ENDING)
-    ):
+    sources: list[Source] = []
+    path = settings.path if not settings.files and not settings.channels else None
+    if path is not None and path.endswith(RECORDING_ENDING):
         # Our own file has its channels, units and clock.
-        recording = read_recording(folder / settings.path)
+        recording = read_recording(folder / path)
     else:
         where = f"{project}: recording {settings.title!r}"
         sources = [build_source(file, folder, where, joints, driven) for file in settings.files or [settings]]
@@ -71,12 +68,7 @@ def build_run(
         part = recording.between(start, stop)
         step = f"took {start:.15g} s to {stop:.15g} s: {len(part)} of {len(recording)} samples"
         recording = part.noted(step)
-    held = tuple(
-        name
-        for file in settings.files or [settings]
-        for name, column in _columns(file, "", joints, driven)
-        if column.hold
-    )
+    held = tuple(name for source in sources for name, column in source.columns.items() if column.hold)
     gait = None if settings.gait is None else folder / settings.gait
     return Run(settings.title, settings.role, recording, settings.window_s, held, settings.loaded, gait)
 
