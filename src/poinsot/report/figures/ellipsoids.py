@@ -198,7 +198,8 @@ def _frames(bodies: list[Body]) -> list[dict[str, Any]]:
     points, places[""] = np.array([*places.values()]), np.zeros(3)
     gap = np.full(3, np.nan)
     ends = [(places[body.parent], places[body.name], gap) for body in bodies if body.parent in places]
-    lines, line, dot = np.concatenate(ends or [(gap,)]), {"color": INK, "width": 5}, {"color": INK, "size": 5}
+    lines = np.array(ends).reshape(-1, 3) if ends else gap[None]
+    line, dot = {"color": INK, "width": 5}, {"color": INK, "size": 5}
     return [
         _trace("scatter3d", lines, mode="lines", legendgroup="frames", hoverinfo="skip", line=line),
         _key("frames of the bodies", "frames", mode="lines+markers", marker=dot, line=line),
