@@ -88,12 +88,7 @@ class InvalidModel(PoinsotError):
 
 
 class ImpossibleBody(InvalidModel):
-    """Physically impossible inertial parameters.
-
-    Args:
-        reasons: sentences.
-        name: of the body, if it has one.
-    """
+    """Physically impossible inertial parameters, with reasons in sentences and the name of the body, if it has one."""
 
     def __init__(self, reasons: Iterable[str], name: str = ""):
         self.reasons = tuple(reasons)

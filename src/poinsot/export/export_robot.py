@@ -246,8 +246,7 @@ class Export:
     """An edited description, checked to have the estimate's torques.
 
     Args:
-        source: the file that was edited.
-        description: the edited description.
+        source: the file that was edited. description: after it.
         changes: old and new values, number by number.
         torque_error: largest relative difference of the bodies' torques, at random states.
         notes: sentences to read before using it.

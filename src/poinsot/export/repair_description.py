@@ -39,13 +39,7 @@ class LinkVerdict:
 
 @dataclass(frozen=True, eq=False)
 class Repair:
-    """A description with the nearest possible bodies.
-
-    Args:
-        source: the file that was read.
-        links: verdicts, in the order of the file.
-        description: the repaired text; that of the source where every link is possible.
-    """
+    """A file, verdicts on its links in their order, and its description with the nearest possible bodies."""
 
     source: Path
     links: tuple[LinkVerdict, ...]

@@ -43,13 +43,7 @@ class Attribute(NamedTuple):
 
 @dataclass(eq=False)
 class Element:
-    """An element and where it stands.
-
-    Args:
-        attributes: by name.
-        start, tag_end, end: where its start tag starts and ends, and where all of it ends.
-        parent: None for the root.
-    """
+    """An element and where it stands: its start tag from `start` to `tag_end`, all of it to `end`."""
 
     tag: str
     attributes: dict[str, Attribute]

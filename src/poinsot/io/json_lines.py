@@ -50,12 +50,7 @@ class SampleLine:
 
 @dataclass(frozen=True)
 class Layout:
-    """Required content of every line.
-
-    Args:
-        joints, motors: number of positions and of efforts.
-        floating_base: whether the base state is required.
-    """
+    """Required content of every line: numbers of positions and of efforts, and whether the base state is required."""
 
     joints: int
     motors: int

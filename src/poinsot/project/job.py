@@ -84,13 +84,7 @@ def _on_ctrl_c(press: Callable[[], None]) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A project that is being solved.
-
-    Args:
-        project: checked.
-        data_dir: folder of the recordings; None: the project file's.
-        progress, stop: as of `identify`.
-    """
+    """A project that is being solved, with the arguments of `Project.identify`."""
 
     project: Project
     data_dir: str | Path | None = None

@@ -57,11 +57,8 @@ def identify_page(estimate: Estimate, names: Sequence[str] | None = None) -> Pag
 
 
 def write_inspection_page(inspection: Inspection, recording: Recording, path: str | os.PathLike[str]) -> Path:
-    """Write what was found about a recording as one HTML file that opens offline.
-
-    Args:
-        inspection: of `recording`, whose channels are drawn; samples that are masked are left out.
-        path: of the file.
+    """Write what was found about a recording, and its channels without masked samples, as one HTML file that opens
+    offline.
     """
     found = inspection.findings
     counts = Counter[str](finding.severity.name for finding in found)

@@ -76,11 +76,7 @@ def sections(estimate: Estimate, names: Sequence[str] | None = None) -> tuple[Se
     """All sections that have something to say, in the order of the page.
 
     Args:
-        estimate: what they are of.
-        names: of sections besides those of every estimate; None: all.
-
-    Raises:
-        InvalidMethod: if there is no section of one of these names.
+        names: of sections besides those of every estimate, `InvalidMethod` if there is none of one; None: all.
     """
     builders = _named(names) if names is not None else [*SECTIONS.values(), *_installed().values()]
     # Last of all, also behind the sections of other distributions.
