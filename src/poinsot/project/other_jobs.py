@@ -43,8 +43,8 @@ def gains_from(job: Job, name: str) -> DriveGains:
 
 
 def torques_from(job: Job, name: str | None, links: Sequence[str]) -> tuple[LinkTorques, tuple[str, ...]]:
-    """The robot of a project with these open bodies, and where its parameters come from: from another job's project file
-    or result of this name, or as it is described.
+    """The robot of a project with these open bodies, and where its parameters come from: another job's project file or
+    result of this name, or the description.
     """
     from ..models.link_torques import LinkTorques
 
