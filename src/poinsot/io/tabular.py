@@ -103,7 +103,17 @@ def _numbers(source: Source, text: pl.DataFrame, headers: Mapping[str, str | int
         numbers = cells.str.strip_prefix("+").cast(pl.Float64, strict=False)
         bad = (numbers.is_null() & cells.is_not_null()).arg_true()
         if len(bad):
-            raise _text_in_number(source, headers[name], bad[0], str(cells[bad[0]]))
+            row, cell, advice = bad[0], str(cells[bad[0]]), ""
+            if row == 0 and not source.header:
+                advice = "; if the first line names the columns, set header = true"
+            elif cell.count(",") == 1 and cell.replace(",", "").lstrip("+-").isdigit():
+                advice = "; if that is a decimal comma, set decimal_comma = true"
+            shown = cell if len(cell) <= 30 else cell[:30] + "..."
+            line = row + 1 + source.skip_lines + source.header
+            raise UnreadableFile(
+                f"{source.path}: column {headers[name]!r} holds the text {shown!r} instead of a number "
+                f"in row {row} (counted from 0; line {line} of the file){advice}"
+            )
         columns[name] = numbers
     return pl.DataFrame(columns)
 
@@ -120,20 +130,6 @@ def _not_csv(source: Source, delimiter: str, width: int, error: BaseException) -
                     f"{source.path}: line {number} has {length} cells, the first line has {width}"
                 )
     return UnreadableFile(f"{source.path} cannot be read as CSV: {_reason(error)}")
-
-
-def _text_in_number(source: Source, header: str | int, row: int, cell: str) -> UnreadableFile:
-    line = row + 1 + source.skip_lines + source.header
-    advice = ""
-    if row == 0 and not source.header:
-        advice = "; if the first line names the columns, set header = true"
-    elif cell.count(",") == 1 and cell.replace(",", "").lstrip("+-").isdigit():
-        advice = "; if that is a decimal comma, set decimal_comma = true"
-    shown = cell if len(cell) <= 30 else cell[:30] + "..."
-    return UnreadableFile(
-        f"{source.path}: column {header!r} holds the text {shown!r} instead of a number "
-        f"in row {row} (counted from 0; line {line} of the file){advice}"
-    )
 
 
 def _first_line(path: Path, skip_lines: int) -> str:
