@@ -31,14 +31,15 @@ class PoinsotError(Exception):
 
 def check_name(
     error: type[PoinsotError], what: str, name: str, known: Iterable[str], where: str, limit: int = 12
-) -> None:
-    """Raise `no parameter 'fw3'; did you mean 'fv3'?; the model has fv1, ...` where a name is not known.
+) -> int:
+    """The place of a name among the known ones, or `no parameter 'fw3'; did you mean 'fv3'?; the model has fv1, ...`.
 
     Args:
         what, where: of the sentence: "no parameter", "the model has". limit: of the names that are listed.
     """
     if name not in (known := tuple(known)):
         raise error(f"{what} {name!r}{nearest(name, known)}; {where} {listing(known, limit)}")
+    return known.index(name)
 
 
 class MissingExtra(PoinsotError, ImportError):

@@ -88,8 +88,7 @@ class Parameters:
 
     def index(self, name: str) -> int:
         """Column of a parameter; `InvalidMethod` if there is none of this name."""
-        check_name(InvalidMethod, "no parameter", name, self.names, "the model has", 20)
-        return self.names.index(name)
+        return check_name(InvalidMethod, "no parameter", name, self.names, "the model has", 20)
 
     @cached_property
     def free(self) -> np.ndarray:
@@ -142,9 +141,8 @@ def per_joint(what: str, value: PerJoint | None, joints: Sequence[str], default:
     if isinstance(value, Mapping):
         result = np.array(default, dtype=float)
         for joint, number in value.items():
-            check_name(InvalidMethod, f"{what} names joint", joint, joints, "the robot has")
             # joints that are not named keep their default
-            result[list(joints).index(joint)] = number
+            result[check_name(InvalidMethod, f"{what} names joint", joint, joints, "the robot has")] = number
     else:
         numbers = np.asarray(value, dtype=float)
         if numbers.shape not in ((), (len(joints),)):

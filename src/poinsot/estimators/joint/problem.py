@@ -221,8 +221,7 @@ class JointSmoothingProblem:
 
     def place(self, name: str) -> int:
         """The place of a free parameter in theta; `InvalidMethod` if there is none of this name."""
-        check_name(InvalidMethod, "no free parameter", name, self.model.free, "the model has", 40)
-        return self.model.free.index(name)
+        return check_name(InvalidMethod, "no free parameter", name, self.model.free, "the model has", 40)
 
     def check_motion(self, noise: Vector) -> None:
         """Check that each recording shows motion beyond the noise (s,), else `InvalidSignals`."""

@@ -122,7 +122,8 @@ class Constraints:
         """On all parameters (p,) of a robot with these bodies."""
         identity = np.eye(len(parameters))
         for name, known in self.bodies.items():
-            first = parameters.index(f"{INERTIAL_SYMBOLS[0]}{place_of(name, bodies) + 1}")
+            number = check_name(InvalidMethod, "no body", name, bodies, "the robot has") + 1
+            first = parameters.index(f"{INERTIAL_SYMBOLS[0]}{number}")
             for what, cone, F, g in conditions_on(known):
                 yield Membership(f"{what} of {name}", cone, F, g).through(identity[first : first + 10])
         if self.total_mass is not None:
@@ -130,12 +131,6 @@ class Constraints:
             low, high = self.total_mass
             name = f"a total mass between {low:g} and {high:g} kg"
             yield Membership(name, *_between(total, low, high))
-
-
-def place_of(name: str, bodies: Sequence[str], what: str = "no body") -> int:
-    """Place of a body among a robot's."""
-    check_name(InvalidMethod, what, name, bodies, "the robot has")
-    return bodies.index(name)
 
 
 _MOMENT = inertia_matrix(np.eye(10))

@@ -45,7 +45,7 @@ from scipy import linalg, special
 
 from ...arrays import Matrix, Vector
 from ...estimate import NORMAL_95, Certificate, Estimate, FullParameters, Status
-from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, listing
+from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, check_name, listing
 from ...inertia.divergence import AffineInvariant, Entropic, Euclidean
 from ...inertia.parameters import inconsistencies, is_consistent, pseudo_inertia
 from ...inertia.repair import with_extent
@@ -56,7 +56,7 @@ from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from .conic import Cone, ConeProgram, ConeSolution, ConicStatus, Membership, matrix_of, vector_of
-from .constraints import Constraints, place_of
+from .constraints import Constraints
 from .divergence_cones import DivergenceTerm, EntropicTerm, QuadraticTerm, physical
 from .essential import EssentialParameters
 from .least_squares import EXACT, LeastSquares, finish
@@ -271,7 +271,7 @@ class SemidefiniteLeastSquares:
         # the description's bodies belong to the robot, and must not change with one method
         prior = problem.robot.inertials.copy()
         for name, pi in (self.prior or {}).items():
-            place = place_of(name, names, "the prior names body")
+            place = check_name(InvalidMethod, "the prior names body", name, names, "the robot has")
             if len(pi) != 10:
                 raise InvalidMethod(f"the prior of {name} has {len(pi)} numbers; a body has ten parameters")
             prior[place] = pi
