@@ -185,9 +185,8 @@ class JointSmoothingProblem:
         theta = np.array(model.theta if self.theta is None else self.theta, dtype=float)
         if theta.shape != (len(free),) or not np.isfinite(theta).all():
             raise InvalidMethod(f"theta needs {len(free)} finite numbers: {listing(free, 40)}")
-        places = np.array(
-            [self.place(name) for name in (free if self.open is None else self.open)], dtype=int
-        )
+        open_ = free if self.open is None else self.open
+        places = np.array([self.place(name) for name in open_], dtype=int)
         if len(again := np.flatnonzero(np.bincount(places) > 1)):
             raise InvalidMethod(f"{free[again[0]]!r} is open twice; name each parameter once")
         # the model's own bounds are those below which a number has no meaning, such as a mass of 0

@@ -36,6 +36,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -498,16 +499,11 @@ def _answer(
     # the closest point is found to the solver's tolerance, so a distance of zero is not
     distance = float(np.linalg.norm(reduced.A @ x - reduced.b))
     if distance < MAX_DISTANCE:
-        try:
+        with suppress(InvalidMethod, NotIdentifiable):  # on the border, where the program has no interior
             found = _nearest_to_prior(reduced, 0.0, None, closest.steps, progress, stop)
-        except (InvalidMethod, NotIdentifiable):
-            found = None  # on the border, where the program has no interior
-        if (
-            found
-            and min(np.linalg.eigvalsh(matrix_of(found.x[i]))[0] for i in reduced.coordinates.bodies)
-            > MIN_MARGIN
-        ):
-            return found
+            bodies = np.stack([matrix_of(found.x[i]) for i in reduced.coordinates.bodies])
+            if np.linalg.eigvalsh(bodies).min() > MIN_MARGIN:
+                return found
     radius = (1 + reduced.method.allowance) * distance + MIN_RADIUS
     return _nearest_to_prior(reduced, radius, x, closest.steps, progress, stop)
 

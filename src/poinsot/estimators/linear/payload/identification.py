@@ -225,11 +225,8 @@ class PayloadIdentification:
         known = problem.parameters.held[name]
         # with known gains the mass can be estimated, although it is known too: a check for free
         open_ = replace(problem, held={key: value for key, value in problem.held.items() if key != name})
-        load = (
-            replace(self, gains=estimate.extra(DriveGains), gain_std=None, identify_gains=False)
-            .solve(open_, stop=stop)
-            .extra(Payload)
-        )
+        method = replace(self, gains=estimate.extra(DriveGains), gain_std=None, identify_gains=False)
+        load = method.solve(open_, stop=stop).extra(Payload)
         assert load is not None
         said = (
             f"by themselves, with these gains, the recordings say {load.mass:.4g} +- {load.mass_std:.2g} kg"

@@ -172,9 +172,8 @@ def with_load(estimate: Estimate, payload: Payload, gains: DriveGains, first: Se
 def resampling_note(estimate: Estimate, gains: DriveGains, moments: Moments, draws: int) -> str:
     """Note on the bootstrap, and on the intervals that white residuals would give."""
     motions = len(np.unique(moments.motions))
-    std, white = (
-        (estimate.std, estimate.white_std) if gains.white_std is None else (gains.std, gains.white_std)
-    )
+    known = estimate if gains.white_std is None else gains
+    std, white = known.std, known.white_std
     assert white is not None
     ratio = float(np.median(std[white > 0] / white[white > 0])) if (white > 0).any() else 1.0
     return (
