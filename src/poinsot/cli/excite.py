@@ -11,18 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..exceptions import InvalidMethod, check_name, listing
-from .shell import (
-    INTERRUPTED,
-    Data,
-    Json,
-    check_output,
-    check_outputs,
-    deliver,
-    progress,
-    sentences,
-    stop,
-    table,
-)
+from .shell import INTERRUPTED, Data, Json, check_output, deliver, running, stop, table
 
 if TYPE_CHECKING:
     from ..models.articulated import Articulated
@@ -120,13 +109,12 @@ def excite(
     """Design the most informative motion of a robot, within its limits and free of collisions."""
     from ..io.writing import check_suffix
 
-    with sentences(), progress() as say:
-        # A folder may have a dot in its name.
-        file, folder = (out, None) if out is not None and out.suffix and not out.is_dir() else (None, out)
+    # A folder may have a dot in its name.
+    file, folder = (out, None) if out is not None and out.suffix and not out.is_dir() else (None, out)
+    with running(data, folder, json) as say:
         if file is not None:
             check_suffix(file)
             check_output(file, None)
-        check_outputs(data, folder, json)
         if report is not None:
             check_output(report, folder)
         say("reading the robot")

@@ -166,9 +166,7 @@ def fit_table(fit: Fit, title: str = "", of: str = "joint") -> Table:
 
 def full_parameter_table(full: FullParameters) -> Table:
     """Every parameter of the model, body by body and joint by joint, with the share of the prior."""
-    owners: dict[str, list[int]] = {}
-    for index, owner in enumerate(full.owners):
-        owners.setdefault(owner, []).append(index)
+    owners = {owner: np.flatnonzero(np.array(full.owners) == owner).tolist() for owner in full.owners}
     std = full.std
     rows: list[dict[str, str | Cell]] = []
     for k in (k for indices in owners.values() for k in indices):
