@@ -15,8 +15,6 @@ from ..quantities import FRAME_QUANTITIES
 from ..recording import CONTACT, EFFORTS, QUANTITIES, THRUST, Recording
 from .settings.fields import by_joint
 from .settings.recordings import (
-    ClockSettings,
-    ColumnSettings,
     FileSettings,
     OrientationSettings,
     QuantitySettings,
@@ -110,7 +108,7 @@ def build_source(
         Source,
         path=folder / file.path,
         channels=dict(_columns(file, where, joints, driven)),
-        time=None if file.time is None else _column(file.time),
+        time=None if file.time is None else file.time.build_as(Column, name=file.time.column),
         require=tuple(file.require),
     )
 
@@ -134,7 +132,8 @@ def _columns(
                 (f"{quantity}.{joint}", Column(name, unit, float(scale), settings.hold, settings.initial))
             )
     columns += _at_frames(file, where)
-    return columns + [(name, _column(column)) for name, column in file.channels.items()]
+    given = file.channels.items()
+    return columns + [(name, column.build_as(Column, name=column.column)) for name, column in given]
 
 
 def _at_frames(file: FileSettings, where: str) -> list[tuple[str, Column]]:
@@ -202,7 +201,3 @@ def _match(
         )
         raise InvalidProject(f"{where}: {quantity} has {count} columns, but {expected}")
     return settings.columns, owners
-
-
-def _column(settings: ColumnSettings | ClockSettings) -> Column:
-    return settings.build_as(Column, name=settings.column)

@@ -51,11 +51,6 @@ class Summary:
     chosen: ChosenWeight | None
 
     @property
-    def noise(self) -> Vector:
-        """(s,) of sensors."""
-        return self.method.noise_of(self.model)
-
-    @property
     def model(self) -> Model:
         return self.problem.model
 
@@ -124,6 +119,7 @@ class Summary:
                 channels[channel], units[channel] = values[:, k], unit_of
                 if path.std is not None and path.std.shape[1] == 2 * n:
                     channels[STD + channel], units[STD + channel] = path.std[:, column], unit_of
+        noise = self.method.noise_of(self.model)
         fits = tuple(
             SensorFit(
                 label,
@@ -132,7 +128,7 @@ class Summary:
                 path.measured[:, k : k + 1],
                 path.expected[:, k : k + 1],
                 (channel,),
-                -path.observation_errors[:, k : k + 1] / self.noise[k],
+                -path.observation_errors[:, k : k + 1] / noise[k],
             )
             for k, (label, channel, unit) in enumerate(self.sensors())
         )
@@ -203,7 +199,7 @@ class Summary:
             read - np.nan_to_num(turns),
             counts=[len(part[0]) for part in parts],
             recording=name,
-            noise=self.noise,
+            noise=self.method.noise_of(self.model),
         )
 
     def validated(self) -> list[Fit]:
