@@ -280,8 +280,7 @@ def track(
     """Run the filter of a project; Ctrl-C, or `stop`, ends it with the samples processed until then.
 
     Args:
-        project: whose method is a filter.
-        data_dir: folder of the recordings; None: the project file's.
+        project: whose method is a filter. data_dir: as of `identify`.
         stream: file of JSON lines in place of the recordings, `-` for standard input.
         follow: whether to wait for lines that are still being appended to `stream`.
         on_sample: called after each sample.

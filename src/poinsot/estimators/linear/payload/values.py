@@ -24,6 +24,7 @@ from ....estimate import NORMAL_95, DriveGains, Estimate, Payload
 from ....estimate.fit import MOVING
 from ....exceptions import listing
 from ....inertia.parameters import body, inertia_matrix
+from ....parameters import INERTIAL_SYMBOLS
 from ....regression.attachment import LOAD_NAMES
 from ....regression.inverse_dynamics import InverseDynamics
 from ..system import System
@@ -31,14 +32,10 @@ from .moments import Moments
 
 HALF_WIDTH = 1 / 3
 
-AXES = ("x", "y", "z")
-MOMENTS = ("xx", "xy", "yy", "xz", "yz", "zz")
-"""In the order of pi."""
-
 QUANTITIES = (
     "mass",
-    *(f"center_of_mass.{axis}" for axis in AXES),
-    *(f"inertia_at_com.{each}" for each in MOMENTS),
+    *(f"center_of_mass.{axis}" for axis in "xyz"),
+    *(f"inertia_at_com.{each}" for each in INERTIAL_SYMBOLS[4:]),
 )
 
 
