@@ -115,9 +115,7 @@ class Linearizer:
             for part in parts:
                 part[~there] = 0.0
             start = tuple(np.asarray(part) for part in self._start(states[0], theta, record.steps[0]))
-            e, by_x, by_next, by_theta = parts
-            found_start = start if len(start[0]) else None
-            linearized.append(RecordLinearization(e, by_x, by_next, by_theta, found_start, there))  # type: ignore[arg-type]
+            linearized.append(RecordLinearization(*parts, start if len(start[0]) else None, there))  # type: ignore[call-arg, arg-type]
         return linearized
 
     def of_samples(
