@@ -96,7 +96,7 @@ def load_case(name: str) -> Case:
             "the papers' cases are a distribution of their own: `pip install poinsot-reproductions`, "
             "or `pip install ./reproductions` in a checkout of poinsot"
         )
-    check_name(InvalidMethod, "no case to reproduce", name, installed, "there are")
+    check_name(InvalidMethod, "no reproduction", name, installed, "there are")
     return installed[name].load()
 
 
