@@ -115,7 +115,7 @@ class Linearizer:
             for part in parts:
                 part[~there] = 0.0
             start = tuple(np.asarray(part) for part in self._start(states[0], theta, record.steps[0]))
-            linearized.append(RecordLinearization(*parts, start if len(start[0]) else None, there))  # type: ignore[call-arg, arg-type]
+            linearized.append(RecordLinearization(*parts, start if len(start[0]) else None, there))  # type: ignore[call-arg]
         return linearized
 
     def of_samples(
