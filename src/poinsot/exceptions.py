@@ -29,6 +29,19 @@ class PoinsotError(Exception):
     """Root of all errors that a user can correct."""
 
 
+def check_name(
+    error: type[PoinsotError], what: str, name: str, known: Iterable[str], where: str, limit: int = 12
+) -> int:
+    """The place of a name among the known ones, or `no parameter 'fw3'; did you mean 'fv3'?; the model has fv1, ...`.
+
+    Args:
+        what, where: of the sentence: "no parameter", "the model has". limit: of the names that are listed.
+    """
+    if name not in (known := tuple(known)):
+        raise error(f"{what} {name!r}{nearest(name, known)}; {where} {listing(known, limit)}")
+    return known.index(name)
+
+
 class MissingExtra(PoinsotError, ImportError):
     """An optional dependency is not installed."""
 
@@ -76,12 +89,7 @@ class InvalidModel(PoinsotError):
 
 
 class ImpossibleBody(InvalidModel):
-    """Physically impossible inertial parameters.
-
-    Args:
-        reasons: sentences.
-        name: of the body, if it has one.
-    """
+    """Physically impossible inertial parameters, with reasons in sentences and the name of the body, if it has one."""
 
     def __init__(self, reasons: Iterable[str], name: str = ""):
         self.reasons = tuple(reasons)

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from .arrays import Vector
-from .exceptions import InvalidMethod, listing, nearest
+from .exceptions import InvalidMethod, check_name
 
 INERTIAL_SYMBOLS = ("m", "mx", "my", "mz", "xx", "xy", "yy", "xz", "yz", "zz")
 INERTIAL_UNITS = ("kg", "kg m", "kg m", "kg m", *6 * ("kg m^2",))
@@ -87,17 +87,8 @@ class Parameters:
         return tuple(block.kind for block in self.blocks for _ in block.names)
 
     def index(self, name: str) -> int:
-        """Column of a parameter.
-
-        Raises:
-            InvalidMethod: if there is none of this name.
-        """
-        try:
-            return self.names.index(name)
-        except ValueError:
-            raise InvalidMethod(
-                f"no parameter {name!r}{nearest(name, self.names)}; the model has {listing(self.names, 20)}"
-            ) from None
+        """Column of a parameter; `InvalidMethod` if there is none of this name."""
+        return check_name(InvalidMethod, "no parameter", name, self.names, "the model has", 20)
 
     @cached_property
     def free(self) -> np.ndarray:
@@ -150,12 +141,8 @@ def per_joint(what: str, value: PerJoint | None, joints: Sequence[str], default:
     if isinstance(value, Mapping):
         result = np.array(default, dtype=float)
         for joint, number in value.items():
-            if joint not in joints:
-                raise InvalidMethod(
-                    f"{what} names joint {joint!r}{nearest(joint, joints)}; the robot has {listing(joints)}"
-                )
             # joints that are not named keep their default
-            result[list(joints).index(joint)] = number
+            result[check_name(InvalidMethod, f"{what} names joint", joint, joints, "the robot has")] = number
     else:
         numbers = np.asarray(value, dtype=float)
         if numbers.shape not in ((), (len(joints),)):

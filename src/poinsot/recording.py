@@ -72,7 +72,14 @@ class Recording:
         channels = {name: _frozen(values, float) for name, values in self.channels.items()}
         valid = {name: _frozen(mask, bool) for name, mask in self.valid.items()}
         _check_clock(time)
-        _check_names(channels, self.units, valid)
+        if not channels:
+            raise InvalidRecording("a recording needs at least one channel besides its clock")
+        for name in channels:
+            if name not in self.units:
+                raise InvalidRecording(f"channel {name!r} has no unit; give one, '1' for a pure number")
+        for name in (*self.units, *valid):
+            if name not in channels:
+                raise ChannelNotFound(name, channels)
         for name, values in channels.items():
             _check_channel(name, values, valid.get(name), time)
         for name, value in (
@@ -234,17 +241,6 @@ def _check_clock(time: np.ndarray) -> None:
             f"the clock {how} at row {row} (counted from 0): {time[row - 1]:.15g} s, then {time[row]:.15g} s; "
             "sort the file or drop the row"
         )
-
-
-def _check_names(channels: Mapping[str, Any], units: Mapping[str, str], valid: Mapping[str, Any]) -> None:
-    if not channels:
-        raise InvalidRecording("a recording needs at least one channel besides its clock")
-    for name in channels:
-        if name not in units:
-            raise InvalidRecording(f"channel {name!r} has no unit; give one, '1' for a pure number")
-    for name in (*units, *valid):
-        if name not in channels:
-            raise ChannelNotFound(name, channels)
 
 
 def _check_channel(name: str, values: np.ndarray, mask: np.ndarray | None, time: np.ndarray) -> None:

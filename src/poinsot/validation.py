@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .estimate import Estimate, Fit
-from .recording import Recording
+from .estimate import Estimate
 from .signals.signals import Signals
 
-
-def predict(
-    estimate: Estimate, recording: Signals | Recording, name: str = "", *, loaded: bool = False
-) -> Fit:
-    """Measured against predicted effort on another recording: see `Estimate.predict`."""
-    return estimate.predict(recording, name, loaded=loaded)
+predict = Estimate.predict
 
 
 def validate(

@@ -10,19 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..exceptions import InvalidMethod, listing, nearest
-from .shell import (
-    INTERRUPTED,
-    Data,
-    Json,
-    check_output,
-    check_outputs,
-    deliver,
-    progress,
-    sentences,
-    stop,
-    table,
-)
+from ..exceptions import InvalidMethod, check_name, listing
+from .shell import INTERRUPTED, Data, Json, check_output, deliver, running, stop, table
 
 if TYPE_CHECKING:
     from ..models.articulated import Articulated
@@ -120,13 +109,12 @@ def excite(
     """Design the most informative motion of a robot, within its limits and free of collisions."""
     from ..io.writing import check_suffix
 
-    with sentences(), progress() as say:
-        # A folder may have a dot in its name.
-        file, folder = (out, None) if out is not None and out.suffix and not out.is_dir() else (None, out)
+    # A folder may have a dot in its name.
+    file, folder = (out, None) if out is not None and out.suffix and not out.is_dir() else (None, out)
+    with running(data, folder, json) as say:
         if file is not None:
             check_suffix(file)
             check_output(file, None)
-        check_outputs(data, folder, json)
         if report is not None:
             check_output(report, folder)
         say("reading the robot")
@@ -176,35 +164,16 @@ def excite(
         if file is not None:
             checkpoint = file.with_suffix(".checkpoint")
         found = _search(method, problem, state, checkpoint, say)
-        _deliver(found, file, folder, report, json, say)
 
+        def page(path: Path) -> None:
+            say("writing the page")
+            from ..report.excite_page import write_excitation_page
 
-def _deliver(
-    found: Excitation,
-    file: Path | None,
-    folder: Path | None,
-    report: Path | None,
-    json: str | None,
-    say: Callable[[str], None],
-) -> None:
-    """Write and print."""
-    from ..io.writing import output_folder
+            write_excitation_page(found, path)
 
-    def page(path: Path) -> None:
-        say("writing the page")
-        from ..report.excite_page import write_excitation_page
-
-        write_excitation_page(found, path)
-
-    if folder is not None:
-        output_folder(folder)  # the page may belong there
-    if file is not None:
-        found.write(file)
-    if report is not None:
-        page(report)
-    written = [str(path) for path in (file, report) if path is not None]
-    contents = {TRAJECTORY: found.write, PAGE: page}
-    deliver(found.as_json(), RESULT, contents, folder, json, lambda: _print(found, written))
+        files = {path: write for path, write in ((file, found.write), (report, page)) if path is not None}
+        contents = {TRAJECTORY: found.write, PAGE: page}
+        deliver(found.as_json(), RESULT, contents, folder, json, lambda: _print(found), files)
 
 
 def _search(
@@ -262,7 +231,7 @@ def _progress(state: SearchState, starts: int | None = None) -> str:
     return f"{where}; {best}"
 
 
-def _print(found: Excitation, written: list[str]) -> None:
+def _print(found: Excitation) -> None:
     """Print the summary, a line per joint, a line per parameter, and warnings."""
     from ..report.excite_page import expectations, hopeless
 
@@ -299,8 +268,6 @@ def _print(found: Excitation, written: list[str]) -> None:
         typer.echo(f"note: {listing(lost)} have predicted standard deviations above 100 %")
     for warning in found.warnings:
         typer.echo(f"warning: {warning}")
-    if written:
-        typer.echo("\nwritten: " + ", ".join(written))
 
 
 def _robot(path: Path, data: Path | None, locked: Any) -> tuple[Articulated, dict[str, float]]:
@@ -320,10 +287,7 @@ def _robot(path: Path, data: Path | None, locked: Any) -> tuple[Articulated, dic
 
 
 def _choice(option: str, value: str, known: tuple[str, ...]) -> str:
-    if value not in known:
-        raise InvalidMethod(
-            f"--{option} {value!r} is unknown{nearest(value, known)}; there are {listing(known)}"
-        )
+    check_name(InvalidMethod, f"unknown --{option}", value, known, "there are")
     return value
 
 

@@ -32,7 +32,8 @@ def identify(
 ) -> None:
     """Identify the robot of a project file; with --out, write the page to read and the files to use."""
     with shell.running(data, out, json) as say:
-        from ..estimate import Trust
+        from ..estimate import Trust, motions_of
+        from ..io.npz import write_recording
         from ..project import Project, identify
 
         project = Project.load(job)
@@ -47,10 +48,13 @@ def identify(
         # Only with --out, as checking the description takes as long as a small identification.
         description, refusal = _description(estimate, force) if out is not None else ({}, "")
         page = partial(shell.report_page, project, estimate, say)
+        # How the mechanism moved: a recording for each.
+        paths = [partial(write_recording, motion.path) for motion in motions_of(estimate)]
+        names = [f"motion_{k}.npz" for k in range(1, len(paths) + 1)] if len(paths) > 1 else ["motion.npz"]
         shell.deliver(
             identify_json(estimate),
             output.result,
-            {output.report: page, **_paths(estimate), **description},
+            {output.report: page, **dict(zip(names, paths, strict=False)), **description},
             out,
             json,
             lambda: _print_estimate(estimate, bool(out or json), refusal),
@@ -58,18 +62,6 @@ def identify(
     shell.finish(estimate, strict)
     if refusal and estimate.trust is Trust.not_to_be_used:
         raise typer.Exit(shell.stop(refusal, shell.CORRECTABLE))
-
-
-def _paths(estimate: Estimate) -> dict[str, Callable[[Path], None]]:
-    """How the mechanism moved: a recording for each."""
-    from ..estimate import motions_of
-    from ..io.npz import write_recording
-
-    motions = motions_of(estimate)
-    return {
-        f"motion_{number}.npz" if len(motions) > 1 else "motion.npz": partial(write_recording, motion.path)
-        for number, motion in enumerate(motions, start=1)
-    }
 
 
 def _description(estimate: Estimate, force: bool = False) -> tuple[dict[str, Callable[[Path], None]], str]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Protocol
 
 import typer
 
-from ..exceptions import InvalidMethod, listing, nearest
+from ..exceptions import InvalidMethod, check_name
 from .shell import Json, Out, deliver, running, table
 
 GROUP = "poinsot.reproductions"
@@ -46,21 +46,11 @@ class Reproduction(Protocol):
         """Write tables and figures as one HTML file."""
 
 
-class Case(Protocol):
-    """What an entry point of the group loads."""
-
-    def __call__(
-        self, part: str | None, seed: int | None, data: Path | None, say: Callable[[str], None], /
-    ) -> Reproduction:
-        """Compute one part of the case, or all of it.
-
-        Args:
-            part, seed, data: the options `--case`, `--seed` and `--data`; None where not given.
-            say: takes sentences about the progress.
-
-        Raises:
-            PoinsotError: if the case has no use for an option, or cannot read the data.
-        """
+Case = Callable[[str | None, int | None, Path | None, Callable[[str], None]], Reproduction]
+"""What an entry point of the group loads: part, seed and data, the options `--case`, `--seed` and `--data` (None where
+not given), and a function that takes sentences about the progress -> one part of the case, or all of it. It raises a
+`PoinsotError` if it has no use for an option, or cannot read the data.
+"""
 
 
 def reproduce(
@@ -106,10 +96,7 @@ def load_case(name: str) -> Case:
             "the papers' cases are a distribution of their own: `pip install poinsot-reproductions`, "
             "or `pip install ./reproductions` in a checkout of poinsot"
         )
-    if name not in installed:
-        raise InvalidMethod(
-            f"no case {name!r} to reproduce{nearest(name, installed)}; there are {listing(installed)}"
-        )
+    check_name(InvalidMethod, "no reproduction", name, installed, "there are")
     return installed[name].load()
 
 

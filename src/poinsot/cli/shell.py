@@ -113,14 +113,18 @@ def deliver(
     out: Path | None,
     json: str | None,
     show: Callable[[], None],
+    files: Mapping[Path, Callable[[Path], None]] | None = None,
 ) -> None:
-    """Write pages and result to the folder and the JSON file, and print the table."""
+    """Write pages and result to the folder and the JSON file, `files` by their own names, and print the table."""
     from ..io.results import to_text, write_json
     from ..io.writing import output_folder
 
     if out is not None:
         # Before the other files: --json may name one in it.
         folder = output_folder(out)
+    for path, write in (files or {}).items():
+        write(path)
+    if out is not None:
         # The result comes last: where it is, everything else is.
         for name, page in pages.items():
             page(folder / name)
@@ -132,8 +136,8 @@ def deliver(
     if json is not None:
         write_json(content, json)
     show()
-    if out is not None:
-        typer.echo("\nwritten: " + ", ".join(_few(out, [*pages, file])))
+    if written := [*map(str, files or ()), *(_few(out, [*pages, file]) if out is not None else ())]:
+        typer.echo("\nwritten: " + ", ".join(written))
 
 
 def print_remarks(estimate: Estimate, *notes: str) -> None:

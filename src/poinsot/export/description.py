@@ -67,15 +67,11 @@ class Description(ABC):
 
     @abstractmethod
     def inertial(self, link: str) -> Vector | None:
-        """(10,) pi of a link in its own frame; None where the description gives none.
+        """(10,) pi of a link in its own frame; None where there is none; `UnreadableFile` if it is incomplete."""
 
-        Raises:
-            UnreadableFile: if it is incomplete or no numbers.
-        """
-
-    @abstractmethod
     def has_shape_inertia(self, link: str) -> bool:
         """Whether simulators compute its inertia from its shapes, since the description gives none."""
+        return False
 
     @abstractmethod
     def terms(self, freedom: Freedom) -> JointDynamics:
@@ -110,11 +106,7 @@ class Description(ABC):
         return [] if text == element.get(name) else [self.text.set_attribute(element, name, text)]
 
     def write(self, path: str | Path) -> None:
-        """Write the text, complete or not at all.
-
-        Raises:
-            UnwritableOutput: if it cannot be written there, or would overwrite the file that it came from.
-        """
+        """Write the text, complete or not at all; `UnwritableOutput` also if it would overwrite its source."""
         path = Path(path)
         if path.exists() and path.resolve() == self.path.resolve():
             raise UnwritableOutput(

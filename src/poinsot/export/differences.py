@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +10,7 @@ import numpy as np
 from ..arrays import Vector
 from ..inertia.parameters import ROUNDING, center_of_mass, inertia_at_com
 from ..parameters import INERTIAL_SYMBOLS
-from .description import Description, Freedom, JointDynamics
+from .description import Description, JointDynamics
 from .reading import open_description
 
 LOWER = np.tril_indices(3)
@@ -56,30 +55,25 @@ def compare_descriptions(old: str | Path, new: str | Path) -> tuple[Change, ...]
 
 def differences(old: Description, new: Description) -> tuple[Change, ...]:
     """`compare_descriptions` for descriptions that have been read."""
-    links = [row for link in new.links for row in _link_rows(link, old, new)]
-    return (*links, *(row for freedom in new.freedoms for row in _joint_rows(freedom, old, new)))
-
-
-def _link_rows(link: str, old: Description, new: Description) -> Iterator[Change]:
-    before = old.inertial(link) if link in old.links else None
-    after = new.inertial(link)
-    if before is after or (before is not None and after is not None and np.array_equal(before, after)):
-        return
-    values = [None if pi is None else _known(pi) for pi in (before, after)]
-    sizes = np.zeros(10) if values[0] is None else _sizes(values[0])
-    for k, (quantity, unit) in enumerate(_QUANTITIES):
-        a, b = (None if known is None else float(known[k]) for known in values)
-        yield Change(link, quantity, unit, a, b, _percent(a, b, float(sizes[k])))
-
-
-def _joint_rows(freedom: Freedom, old: Description, new: Description) -> Iterator[Change]:
-    before = old.terms(freedom) if freedom in old.freedoms else JointDynamics()
-    after = new.terms(freedom)
-    name = new.freedoms[freedom].get("name") or f"joint of {freedom[0]}"
-    for quantity, units in UNITS.items():
-        a, b = getattr(before, quantity), getattr(after, quantity)
-        if a != b:
-            yield Change(name, quantity, units[new.slides(freedom)], a, b, _percent(a, b, abs(a or 0.0)))
+    changes = []
+    for link in new.links:
+        before, after = old.inertial(link) if link in old.links else None, new.inertial(link)
+        if before is after or (before is not None and after is not None and np.array_equal(before, after)):
+            continue
+        values = [None if pi is None else _known(pi) for pi in (before, after)]
+        sizes = np.zeros(10) if values[0] is None else _sizes(values[0])
+        for k, (quantity, unit) in enumerate(_QUANTITIES):
+            a, b = (None if known is None else float(known[k]) for known in values)
+            changes.append(Change(link, quantity, unit, a, b, _percent(a, b, float(sizes[k]))))
+    for freedom, joint in new.freedoms.items():
+        terms = old.terms(freedom) if freedom in old.freedoms else JointDynamics(), new.terms(freedom)
+        name = joint.get("name") or f"joint of {freedom[0]}"
+        for quantity, units in UNITS.items():
+            a, b = (getattr(each, quantity) for each in terms)
+            if a != b:
+                unit = units[new.slides(freedom)]
+                changes.append(Change(name, quantity, unit, a, b, _percent(a, b, abs(a or 0.0))))
+    return tuple(changes)
 
 
 _QUANTITIES = [

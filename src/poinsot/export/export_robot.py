@@ -63,31 +63,6 @@ class TorqueParameter(NamedTuple):
     owner: str
 
 
-class Placed(NamedTuple):
-    """Joint terms to write into a description.
-
-    Args:
-        terms: of each degree of freedom; None is kept.
-        unsupported: parameters that the format cannot hold.
-        zeroed: joints whose armature is set to zero, since the estimate has none.
-    """
-
-    terms: dict[Freedom, JointDynamics]
-    unsupported: tuple[TorqueParameter, ...]
-    zeroed: tuple[str, ...]
-
-    def notes(self, source: Description) -> Iterator[str]:
-        """Sentences for the user."""
-        if self.unsupported:
-            names = listing([parameter.name for parameter in self.unsupported])
-            yield f"{source.format} cannot hold {names}: see the JSON file beside it."
-        if self.zeroed:
-            yield (
-                f"The armature of {listing(self.zeroed)} is set to 0: the estimate has no rotor inertia, so that of "
-                "its bodies includes the rotors."
-            )
-
-
 def torque_parameters(estimate: Estimate) -> Iterator[TorqueParameter]:
     """Joint parameters that the estimate determines one by one; of base parameters those that are not regrouped."""
     full = estimate.extra(FullParameters)
@@ -103,8 +78,8 @@ def torque_parameters(estimate: Estimate) -> Iterator[TorqueParameter]:
 
 def place(
     parameters: Sequence[TorqueParameter], robot: Articulated, source: Description, *, negative: bool
-) -> Placed:
-    """Assign each parameter to a term of the description.
+) -> tuple[dict[Freedom, JointDynamics], list[TorqueParameter], list[str]]:
+    """New terms by degree of freedom (None is kept), parameters that the format cannot hold, and sentences about both.
 
     Where the description gives a joint's rotor inertia and the estimate has none, the estimate's bodies include it, so
     the armature is set to zero.
@@ -135,7 +110,16 @@ def place(
         if described and terms[freedom].armature is None:
             zeroed.append(joint)
             terms[freedom] = terms[freedom]._replace(armature=0.0)
-    return Placed(dict(terms), tuple(unsupported), tuple(zeroed))
+    notes = []
+    if unsupported:
+        names = listing(parameter.name for parameter in unsupported)
+        notes.append(f"{source.format} cannot hold {names}: see the JSON file beside it.")
+    if zeroed:
+        notes.append(
+            f"The armature of {listing(zeroed)} is set to 0: the estimate has no rotor inertia, so that of its bodies "
+            "includes the rotors."
+        )
+    return dict(terms), unsupported, notes
 
 
 PLACEHOLDER = 0.01
@@ -145,20 +129,10 @@ UNCHANGED = 1e-13
 """A link whose parameters change by no more than this, relative to m, sqrt(m tr I) >= |h| and tr I, keeps its text."""
 
 
-class Shares(NamedTuple):
-    """New parameters of the links of a body.
-
-    Args:
-        inertials: link -> (10,) pi in its own frame, or None: inertia removed. Unchanged links are left out.
-        note: a sentence for the user, or "".
-    """
-
-    inertials: dict[str, Vector | None]
-    note: str = ""
-
-
-def share(body: str, pi: Vector, placements: Mapping[str, np.ndarray], source: Description) -> Shares:
-    """Compute the new parameters of the links of a body.
+def share(
+    body: str, pi: Vector, placements: Mapping[str, np.ndarray], source: Description
+) -> tuple[dict[str, Vector | None], list[str]]:
+    """New (10,) pi of the links of a body that change, each in its own frame (None: removed); and sentences about it.
 
     Args:
         body: its name. pi: (10,) about the frame of its joint.
@@ -184,7 +158,7 @@ def share(body: str, pi: Vector, placements: Mapping[str, np.ndarray], source: D
         # An impossible whole, which only force=True brings here, has no possible remainder to ask
         # for.
         if (is_consistent(rest) and rest[0] > 0) or not is_consistent(pi):
-            return Shares(_unless_same(carrier, change_frame(T_lb, rest), own))
+            return _unless_same(carrier, change_frame(T_lb, rest), own), []
         why = "since the remainder would be physically impossible"
     else:
         why = "since it was computed from shapes, not given as numbers"
@@ -193,7 +167,7 @@ def share(body: str, pi: Vector, placements: Mapping[str, np.ndarray], source: D
         f"{why}."
     )
     whole = change_frame(T_lb, pi)
-    return Shares({**_unless_same(carrier, whole, own), **dict.fromkeys(others)}, note if others else "")
+    return {**_unless_same(carrier, whole, own), **dict.fromkeys(others)}, [note] if others else []
 
 
 def _unless_same(link: str, pi: Vector, own: Mapping[str, Vector]) -> dict[str, Vector | None]:
@@ -272,8 +246,7 @@ class Export:
     """An edited description, checked to have the estimate's torques.
 
     Args:
-        source: the file that was edited.
-        description: the edited description.
+        source: the file that was edited. description: after it.
         changes: old and new values, number by number.
         torque_error: largest relative difference of the bodies' torques, at random states.
         notes: sentences to read before using it.
@@ -352,12 +325,12 @@ def prepare_export(estimate: Estimate, robot: Articulated, *, force: bool = Fals
     source = open_description(robot.source)
     shares = [share(body, pi, robot.links[body], source) for body, pi in bodies.items()]
     parameters = list(torque_parameters(estimate))
-    placed = place(parameters, robot, source, negative=force)
-    inertials = {link: pi for each in shares for link, pi in each.inertials.items()}
-    description = source.edited(inertials, placed.terms)
+    terms, unsupported, notes = place(parameters, robot, source, negative=force)
+    inertials = {link: pi for changed, _ in shares for link, pi in changed.items()}
+    description = source.edited(inertials, terms)
     # Read again before anything is written: a parser may see more in a file than the editor did.
-    error = check_reloaded(robot, description, np.array(list(bodies.values())), placed.terms)
-    notes = [*(each.note for each in shares if each.note), *placed.notes(source)]
+    error = check_reloaded(robot, description, np.array(list(bodies.values())), terms)
+    notes = [*(note for _, said in shares for note in said), *notes]
     files = (
         element.get(name)
         for element in source.text.root.walk()
@@ -371,8 +344,7 @@ def prepare_export(estimate: Estimate, robot: Articulated, *, force: bool = Fals
     elsewhere = {
         "bodies": [{key: body.as_json()[key] for key in BODY} for body in estimate.bodies],
         "parameters": [
-            {**parameter._asdict(), "written": parameter not in placed.unsupported}
-            for parameter in parameters
+            {**parameter._asdict(), "written": parameter not in unsupported} for parameter in parameters
         ],
     }
     return Export(robot.source, description, differences(source, description), error, tuple(notes), elsewhere)

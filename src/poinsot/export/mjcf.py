@@ -110,7 +110,15 @@ class Mjcf(Description):
         return self._of_joint(self.freedoms[freedom], "type") == "slide"
 
     def _inertial_edits(self, link: str, pi: Vector | None) -> list[Edit]:
-        self._refuse_what_the_compiler_changes()
+        if self._compiler("inertiafromgeom", "auto") == "true":
+            raise InvalidModel(
+                f'{self.path} takes all inertia from shapes; set inertiafromgeom="auto" in its <compiler> first'
+            )
+        # -1: masses are not scaled.
+        if float(numbers(self._compiler("settotalmass", "-1"), 1, f"settotalmass in {self.path}")[0]) > 0:
+            raise InvalidModel(
+                f"{self.path} scales all masses; remove settotalmass from its <compiler> first"
+            )
         body = self.links[link]
         element = body.first("inertial")
         if pi is None:
@@ -157,17 +165,6 @@ class Mjcf(Description):
         """An attribute of `<compiler>`; the last one given takes effect."""
         said = [element.get(name) for element in self.text.root.all("compiler") if name in element.attributes]
         return said[-1] if said else default
-
-    def _refuse_what_the_compiler_changes(self) -> None:
-        if self._compiler("inertiafromgeom", "auto") == "true":
-            raise InvalidModel(
-                f'{self.path} takes all inertia from shapes; set inertiafromgeom="auto" in its <compiler> first'
-            )
-        # -1: masses are not scaled.
-        if float(numbers(self._compiler("settotalmass", "-1"), 1, f"settotalmass in {self.path}")[0]) > 0:
-            raise InvalidModel(
-                f"{self.path} scales all masses; remove settotalmass from its <compiler> first"
-            )
 
     def _check_bounds(self, link: str, m: float, I: Matrix) -> None:
         for name, value in (("boundmass", m), ("boundinertia", float(np.linalg.eigvalsh(I)[0]))):

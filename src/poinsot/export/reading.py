@@ -14,11 +14,7 @@ FORMATS: dict[str, type[Description]] = {"robot": Urdf, "mujoco": Mjcf}
 
 
 def open_description(path: str | Path) -> Description:
-    """Read a description to look at its links or to edit it; meshes are not needed.
-
-    Raises:
-        UnreadableFile: if there is no such file, or it is not a robot description.
-    """
+    """Read a description to look at its links or to edit it, without its meshes; `UnreadableFile` if it is none."""
     path = Path(path)
     text, root = read_description(path)
     return FORMATS[root](path, XmlText(text.encode()))

@@ -39,13 +39,7 @@ class LinkVerdict:
 
 @dataclass(frozen=True, eq=False)
 class Repair:
-    """A description with the nearest possible bodies.
-
-    Args:
-        source: the file that was read.
-        links: verdicts, in the order of the file.
-        description: the repaired text; that of the source where every link is possible.
-    """
+    """A file, verdicts on its links in their order, and its description with the nearest possible bodies."""
 
     source: Path
     links: tuple[LinkVerdict, ...]
@@ -75,21 +69,20 @@ def repair(path: str | Path, *, length: float | None = None) -> Repair:
         InvalidModel: if the description cannot be edited link by link.
     """
     source = open_description(path)
-    links = tuple(_verdict(link, source.inertial(link), length) for link in source.links)
+    links = []
+    for name in source.links:
+        verdict = LinkVerdict(name, pi := source.inertial(name), None, (), 0.0)
+        if pi is not None:
+            nearest = nearest_possible(pi, length)
+            verdict = LinkVerdict(name, pi, nearest.inertial, inconsistencies(pi), nearest.distance)
+        links.append(verdict)
     changed = {link.name: link.new for link in links if not link.was_consistent}
     repaired = source.edited(changed)
     for link in changed:
         pi = repaired.inertial(link)
         # Judged as the written text says it, with its rounding.
         assert pi is not None and is_consistent(pi), "the floor is far from rounding"
-    return Repair(source.path, links, repaired)
-
-
-def _verdict(name: str, pi: Vector | None, length: float | None) -> LinkVerdict:
-    if pi is None:
-        return LinkVerdict(name, None, None, (), 0.0)
-    nearest = nearest_possible(pi, length)
-    return LinkVerdict(name, pi, nearest.inertial, inconsistencies(pi), nearest.distance)
+    return Repair(source.path, tuple(links), repaired)
 
 
 def repair_json(repair: Repair) -> dict[str, Any]:

@@ -52,9 +52,6 @@ class Urdf(Description):
         I, R = symmetric(entries, ENTRIES.values()), _rotation(element, where)
         return from_physical(m, _of_origin(element, "xyz", where), R @ I @ R.T)
 
-    def has_shape_inertia(self, link: str) -> bool:
-        return False
-
     def terms(self, freedom: Freedom) -> JointDynamics:
         dynamics = self.freedoms[freedom].first("dynamics")
         if dynamics is None:

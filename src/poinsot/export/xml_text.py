@@ -19,13 +19,6 @@ _TAG = re.compile(rb"<[^\s/>]+(?:\s+[^\s=]+\s*=\s*(?:\"[^\"]*\"|'[^']*'))*\s*/?>
 _ATTRIBUTE = re.compile(rb"\s+([^\s=]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 
 
-class Span(NamedTuple):
-    """Bytes from `start` to before `end`."""
-
-    start: int
-    end: int
-
-
 class Edit(NamedTuple):
     """`text` in the place of the bytes from `start` to before `end`."""
 
@@ -39,23 +32,18 @@ class Attribute(NamedTuple):
 
     Args:
         value: unescaped.
-        inside: of what is between the quotes. whole: of name, value and the white space before.
+        inside: first byte of what is between the quotes, and the one after its last. whole: of name, value and the
+            white space before.
     """
 
     value: str
-    inside: Span
-    whole: Span
+    inside: tuple[int, int]
+    whole: tuple[int, int]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Element:
-    """An element and where it stands.
-
-    Args:
-        attributes: by name.
-        start, tag_end, end: where its start tag starts and ends, and where all of it ends.
-        parent: None for the root.
-    """
+    """An element and where it stands: its start tag from `start` to `tag_end`, all of it to `end`."""
 
     tag: str
     attributes: dict[str, Attribute]
@@ -63,11 +51,7 @@ class Element:
     tag_end: int
     parent: Element | None
     children: list[Element] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)  # filled when the end tag has been seen
-
-    @property
-    def end(self) -> int:
-        return self.ends[0]
+    end: int = 0  # known when the end tag has been seen
 
     def get(self, name: str, default: str = "") -> str:
         """The value of an attribute."""
@@ -112,7 +96,7 @@ class XmlText:
         if name in element.attributes:
             return Edit(*element.attributes[name].inside, value)
         name_end = element.start + 1 + len(element.tag.encode())
-        last = max((at.whole.end for at in element.attributes.values()), default=name_end)
+        last = max((at.whole[1] for at in element.attributes.values()), default=name_end)
         return Edit(last, last, f' {name}="{value}"')
 
     def remove_attribute(self, element: Element, name: str) -> Edit:
@@ -121,7 +105,7 @@ class XmlText:
     def replace_attribute(self, element: Element, old: str, name: str, value: str) -> Edit:
         """Another attribute in the place of an old one."""
         whole = element.attributes[old].whole
-        written = self.data[whole.start : whole.end].decode()
+        written = self.data[slice(*whole)].decode()
         space = written[: len(written) - len(written.lstrip())]
         return Edit(*whole, f'{space}{name}="{value}"')
 
@@ -193,7 +177,7 @@ def _parse(data: bytes) -> Element:
         written = _TAG.match(data, start)
         assert written is not None, "expat has accepted this tag"
         spans = [
-            (Span(*at.span(2 if at[2] is not None else 3)), Span(*at.span()))
+            (at.span(2 if at[2] is not None else 3), at.span())
             for at in _ATTRIBUTE.finditer(data, start, written.end())
         ]
         named = zip(attributes[::2], attributes[1::2], spans, strict=True)
@@ -212,7 +196,7 @@ def _parse(data: bytes) -> Element:
         element = open_elements.pop()
         # At the end of <a/> expat is still at its start tag: there is no end tag to look for.
         closed = _closes_itself(data, element)
-        element.ends.append(element.tag_end if closed else data.index(b">", parser.CurrentByteIndex) + 1)
+        element.end = element.tag_end if closed else data.index(b">", parser.CurrentByteIndex) + 1
 
     parser.StartElementHandler, parser.EndElementHandler = started, ended
     parser.Parse(data, True)

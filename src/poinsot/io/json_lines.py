@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Vector
-from ..exceptions import InvalidRecording, UnreadableFile, listing, nearest
+from ..exceptions import InvalidRecording, UnreadableFile, check_name, listing
 from ..recording import EFFORTS
 from .sources import existing_file
 
@@ -50,12 +50,7 @@ class SampleLine:
 
 @dataclass(frozen=True)
 class Layout:
-    """Required content of every line.
-
-    Args:
-        joints, motors: number of positions and of efforts.
-        floating_base: whether the base state is required.
-    """
+    """Required content of every line: numbers of positions and of efforts, and whether the base state is required."""
 
     joints: int
     motors: int
@@ -72,10 +67,7 @@ class Layout:
                 'it is not an object like {"time": 0.0, "position": [...], "torque": [...]}'
             )
         for key in content:
-            if key not in KEYS:
-                raise InvalidRecording(
-                    f"unknown key {key!r}{nearest(key, KEYS)}; known are {listing(KEYS, 20)}"
-                )
+            check_name(InvalidRecording, "unknown key", key, KEYS, "known are", 20)
         efforts = [key for key in EFFORTS if key in content]
         if len(efforts) != 1:
             raise InvalidRecording(
@@ -89,7 +81,7 @@ class Layout:
         }
         n = self.joints
         return SampleLine(
-            _number(content, "time"),
+            float(_numbers(content, "time", None)[0]),
             _numbers(content, "position", n),
             _numbers(content, efforts[0], self.motors),
             _numbers(content, "velocity", n) if "velocity" in content else None,
@@ -98,32 +90,19 @@ class Layout:
         )
 
 
-def _number(content: dict[str, Any], key: str) -> float:
-    """One number; null is NaN."""
+def _numbers(content: dict[str, Any], key: str, count: int | None) -> Vector:
+    """(count,) numbers, or one without a count; null is NaN."""
     if key not in content:
         raise InvalidRecording(f"it has no {key!r}")
-    value = math.nan if content[key] is None else content[key]
-    if not _is_number(value):
-        raise InvalidRecording(f"{key!r} must be a number")
-    return float(value)
-
-
-def _numbers(content: dict[str, Any], key: str, count: int) -> Vector:
-    """(count,) numbers; null is NaN."""
-    if key not in content:
-        raise InvalidRecording(f"it has no {key!r}")
-    value = content[key]
-    if not isinstance(value, list) or len(value) != count:
+    value = content[key] if count is not None else [content[key]]
+    if not isinstance(value, list) or len(value) != (count or 1):
         raise InvalidRecording(f"{key!r} must be a list of {count} numbers")
     numbers = [math.nan if item is None else item for item in value]
-    if not all(map(_is_number, numbers)):
-        raise InvalidRecording(f"{key!r} must hold numbers, or null where there is none")
-    return np.array(numbers, dtype=float)
-
-
-def _is_number(value: Any) -> bool:
     # JSON's true is an int in Python.
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not all(isinstance(item, (int, float)) and not isinstance(item, bool) for item in numbers):
+        must = "be a number" if count is None else "hold numbers, or null where there is none"
+        raise InvalidRecording(f"{key!r} must {must}")
+    return np.array(numbers, dtype=float)
 
 
 class SampleStream:

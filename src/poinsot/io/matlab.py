@@ -60,7 +60,12 @@ def read_mat(source: Source) -> Columns:
     for name, match in parsed.items():
         array = content[match["variable"]]
         for field in match["fields"].split(".")[1:]:
-            array = _field(path, str(name), array, field)
+            fields = array.dtype.names or ()
+            if array.size != 1 or field not in fields:
+                hint = f": there is no single struct with a field {field!r}, but"
+                raise column_not_found(path, str(name), fields, hint)
+            # MATLAB saves a struct as a (1, 1) array of records.
+            array = np.asarray(array.reshape(-1)[0][field])
         columns[name] = _column(path, str(name), array, match["index"], columns.notes)
     return columns
 
@@ -84,14 +89,6 @@ def _parse(path: Path, name: str | int) -> re.Match[str]:
     if match is None:
         raise UnreadableFile(f'{path}: {name!r} names no MATLAB variable; write "q", "q[2]" or "log.q[2]"')
     return match
-
-
-def _field(path: Path, name: str, array: np.ndarray, field: str) -> np.ndarray:
-    fields = array.dtype.names or ()
-    if array.size != 1 or field not in fields:
-        raise column_not_found(path, name, fields, f": there is no single struct with a field {field!r}, but")
-    # MATLAB saves a struct as a (1, 1) array of records.
-    return np.asarray(array.reshape(-1)[0][field])
 
 
 def _column(path: Path, name: str, array: np.ndarray, index: str | None, notes: list[str]) -> np.ndarray:

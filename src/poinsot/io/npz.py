@@ -56,12 +56,7 @@ def write_recording(recording: Recording, path: str | Path) -> None:
 
 
 def read_npz(path: Path) -> Recording:
-    """Read a recording that `write_recording` wrote.
-
-    Raises:
-        UnreadableFile: if the file was not written by poinsot, or is damaged.
-        InvalidRecording: if its content is no valid recording.
-    """
+    """Read what `write_recording` wrote; `UnreadableFile` if it did not, or the file is damaged."""
     try:
         with zipfile.ZipFile(path) as archive:
             if _HEADER not in archive.namelist():

@@ -168,7 +168,13 @@ def _read_part(source: Source, invalid: str) -> _Part:
         good = np.isfinite(values)
         if not good.all():
             if invalid != "mask":
-                raise _not_finite(rows, name, column, values)
+                k, bad = int(np.argmin(good)), int((~good).sum())
+                what = "infinite" if np.isinf(values[k]) else "empty or not a number"
+                raise InvalidRecording(
+                    f"{source.path}: column {column.name!r} (channel {name!r}) is {what} in {rows.where(k)}"
+                    f"{f', and in {bad} rows in all' if bad > 1 else ''}; drop such rows, or set "
+                    'invalid = "mask" to keep them as gaps'
+                )
             valid[name] = good
             steps.append(f"channel {name!r}: {int((~good).sum())} samples are no numbers and were masked")
         channels[name], units[name] = convert(_scaled(values, column), column.unit)
@@ -221,17 +227,6 @@ def _kept_rows(source: Source, table: Columns) -> tuple[_Rows, list[str]]:
         left = "1 row is" if len(kept) == 1 else f"{len(kept)} rows are"
         raise InvalidRecording(f"{source.path}: {left} left; a recording needs at least two samples")
     return _Rows(source, kept, total), steps
-
-
-def _not_finite(rows: _Rows, name: str, column: Column, values: np.ndarray) -> InvalidRecording:
-    bad = ~np.isfinite(values)
-    k = int(np.argmax(bad))
-    in_all = f", and in {int(bad.sum())} rows in all" if bad.sum() > 1 else ""
-    what = "infinite" if np.isinf(values[k]) else "empty or not a number"
-    return InvalidRecording(
-        f"{rows.source.path}: column {column.name!r} (channel {name!r}) is {what} in {rows.where(k)}"
-        f'{in_all}; drop such rows, or set invalid = "mask" to keep them as gaps'
-    )
 
 
 def _clock(parts: Sequence[_Part], rate_hz: float | None, start_s: float | None) -> np.ndarray:

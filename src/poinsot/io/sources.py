@@ -45,11 +45,6 @@ class Column:
             )
 
 
-def as_column(column: Column | tuple[str | int, str]) -> Column:
-    """`("Joint_1", "deg")` is short for `Column("Joint_1", "deg")`."""
-    return column if isinstance(column, Column) else Column(*column)
-
-
 @dataclass(frozen=True)
 class Source:
     """One file of a recording.
@@ -95,12 +90,12 @@ class Source:
     @property
     def columns(self) -> Mapping[str, Column]:
         """Channel name -> column."""
-        return {name: as_column(column) for name, column in self.channels.items()}
+        return {name: c if isinstance(c, Column) else Column(*c) for name, c in self.channels.items()}
 
     @property
     def clock(self) -> Column | None:
         """The clock's column."""
-        return None if self.time is None else as_column(self.time)
+        return self.time if self.time is None or isinstance(self.time, Column) else Column(*self.time)
 
     @property
     def wanted(self) -> tuple[str | int, ...]:

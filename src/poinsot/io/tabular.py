@@ -43,7 +43,10 @@ def read_csv(source: Source) -> Columns:
             table = _numbers(source, _read(source, delimiter, len(cells), wanted, pl.String), wanted)
         except _POLARS_ERRORS as error:
             raise _not_csv(source, delimiter, len(cells), error) from error
-    table = _without_trailing_blank_lines(table)
+    # The usual case first: looking for blank lines passes over the whole table.
+    if len(table) and all(cell is None for cell in table.row(-1)):
+        filled = table.select(pl.any_horizontal(pl.all().is_not_null())).to_series().arg_true()
+        table = table.head(filled[-1] + 1 if len(filled) else 0)
     return {name: table[str(index)].to_numpy() for name, index in indices.items()}
 
 
@@ -100,17 +103,19 @@ def _numbers(source: Source, text: pl.DataFrame, headers: Mapping[str, str | int
         numbers = cells.str.strip_prefix("+").cast(pl.Float64, strict=False)
         bad = (numbers.is_null() & cells.is_not_null()).arg_true()
         if len(bad):
-            raise _text_in_number(source, headers[name], bad[0], str(cells[bad[0]]))
+            row, cell, advice = bad[0], str(cells[bad[0]]), ""
+            if row == 0 and not source.header:
+                advice = "; if the first line names the columns, set header = true"
+            elif cell.count(",") == 1 and cell.replace(",", "").lstrip("+-").isdigit():
+                advice = "; if that is a decimal comma, set decimal_comma = true"
+            shown = cell if len(cell) <= 30 else cell[:30] + "..."
+            line = row + 1 + source.skip_lines + source.header
+            raise UnreadableFile(
+                f"{source.path}: column {headers[name]!r} holds the text {shown!r} instead of a number "
+                f"in row {row} (counted from 0; line {line} of the file){advice}"
+            )
         columns[name] = numbers
     return pl.DataFrame(columns)
-
-
-def _without_trailing_blank_lines(table: pl.DataFrame) -> pl.DataFrame:
-    # The usual case first: looking for blank lines passes over the whole table.
-    if not len(table) or any(cell is not None for cell in table.row(-1)):
-        return table
-    filled = table.select(pl.any_horizontal(pl.all().is_not_null())).to_series().arg_true()
-    return table.head(filled[-1] + 1 if len(filled) else 0)
 
 
 def _not_csv(source: Source, delimiter: str, width: int, error: BaseException) -> UnreadableFile:
@@ -125,20 +130,6 @@ def _not_csv(source: Source, delimiter: str, width: int, error: BaseException) -
                     f"{source.path}: line {number} has {length} cells, the first line has {width}"
                 )
     return UnreadableFile(f"{source.path} cannot be read as CSV: {_reason(error)}")
-
-
-def _text_in_number(source: Source, header: str | int, row: int, cell: str) -> UnreadableFile:
-    line = row + 1 + source.skip_lines + source.header
-    advice = ""
-    if row == 0 and not source.header:
-        advice = "; if the first line names the columns, set header = true"
-    elif cell.count(",") == 1 and cell.replace(",", "").lstrip("+-").isdigit():
-        advice = "; if that is a decimal comma, set decimal_comma = true"
-    shown = cell if len(cell) <= 30 else cell[:30] + "..."
-    return UnreadableFile(
-        f"{source.path}: column {header!r} holds the text {shown!r} instead of a number "
-        f"in row {row} (counted from 0; line {line} of the file){advice}"
-    )
 
 
 def _first_line(path: Path, skip_lines: int) -> str:
@@ -170,11 +161,8 @@ def _column_index(source: Source, name: str | int, cells: Sequence[str], line: s
             f"{source.path} has no header, its first line is all numbers: "
             "set header = false and name columns by their index from 0"
         )
-    if isinstance(name, int):
-        if 0 <= name < len(cells):
-            return name
-    elif source.header and name.strip() in cells:
-        return cells.index(name.strip())
+    if (index := _place(source, name, cells)) is not None:
+        return index
     # A wrong delimiter explains a missing column better than a misspelt name does.
     if (better := _delimiter_that_splits(source, line, delimiter)) is not None:
         raise UnreadableFile(
@@ -191,14 +179,17 @@ def _column_index(source: Source, name: str | int, cells: Sequence[str], line: s
     raise column_not_found(Path(source.path), name, cells)
 
 
+def _place(source: Source, name: str | int, cells: Sequence[str]) -> int | None:
+    if isinstance(name, int):
+        return name if 0 <= name < len(cells) else None
+    return cells.index(name.strip()) if source.header and name.strip() in cells else None
+
+
 def _delimiter_that_splits(source: Source, line: str, delimiter: str) -> str | None:
     """A delimiter with which every wanted column exists, if this one is wrong."""
     for candidate in DELIMITERS:
         cells = _split(line, candidate)
-        if candidate != delimiter and all(
-            (0 <= name < len(cells)) if isinstance(name, int) else (source.header and name.strip() in cells)
-            for name in source.wanted
-        ):
+        if candidate != delimiter and None not in [_place(source, name, cells) for name in source.wanted]:
             return candidate
     # some column is missing under every delimiter; report the delimiter if this one does not split the line at all
     if len(_split(line, delimiter)) == 1:

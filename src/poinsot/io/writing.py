@@ -89,12 +89,16 @@ def check_writable(path: str | Path) -> None:
     folder = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
     if not folder.exists():
         raise UnwritableOutput(f"cannot write {path}: there is no folder {folder}")
-    if not folder.is_dir():
-        raise UnwritableOutput(f"cannot write {path}: {folder} is not a folder")
     if path.is_dir():
         raise UnwritableOutput(f"cannot write {path}: it is a folder")
+    _check_open(folder, f"cannot write {path}")
+
+
+def _check_open(folder: Path, refusal: str) -> None:
+    if not folder.is_dir():
+        raise UnwritableOutput(f"{refusal}: {folder} is not a folder")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise UnwritableOutput(f"cannot write {path}: no permission to write in {folder}")
+        raise UnwritableOutput(f"{refusal}: no permission to write in {folder}")
 
 
 def _is_device(path: Path) -> bool:
@@ -107,10 +111,7 @@ def check_folder(folder: str | Path) -> None:
     folder = Path(folder)
     # The nearest folder above that exists is the one in which all others will be made.
     existing = next((parent for parent in (folder, *folder.absolute().parents) if parent.exists()), folder)
-    if not existing.is_dir():
-        raise UnwritableOutput(f"cannot write to the folder {folder}: {existing} is not a folder")
-    if not os.access(existing, os.W_OK | os.X_OK):
-        raise UnwritableOutput(f"cannot write to the folder {folder}: no permission to write in {existing}")
+    _check_open(existing, f"cannot write to the folder {folder}")
 
 
 def output_folder(folder: str | Path) -> Path:

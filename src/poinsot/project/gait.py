@@ -46,12 +46,7 @@ class GaitSettings(SettingsTable):
 
 
 def read_gait(path: str | Path) -> Gait:
-    """Read a gait file, TOML or CSV by its name.
-
-    Raises:
-        UnreadableFile: if there is no such file.
-        InvalidProject: if it is not a gait, with the line.
-    """
+    """Read a gait file, TOML or CSV by its name; `InvalidProject` with the line if it is no gait."""
     path = Path(path)
     if path.suffix not in (".toml", ".csv"):
         raise InvalidProject(f"{path} is no gait file: its name must end in .toml or .csv")

@@ -84,13 +84,7 @@ def _on_ctrl_c(press: Callable[[], None]) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A project that is being solved.
-
-    Args:
-        project: checked.
-        data_dir: folder of the recordings; None: the project file's.
-        progress, stop: as of `identify`.
-    """
+    """A project that is being solved, with the arguments of `Project.identify`."""
 
     project: Project
     data_dir: str | Path | None = None
@@ -137,11 +131,7 @@ class Project:
     def find_description(
         self, name: str, data_dir: str | Path | None = None, key: str = "robot.path"
     ) -> Path:
-        """A robot description: beside the project file, else in the folder of the recordings.
-
-        Raises:
-            UnreadableFile: if it is in neither; `key` names the key to correct.
-        """
+        """A robot description, beside the project file or in the folder of the recordings; `key` names it in errors."""
         folders = [self.path.parent, *([Path(data_dir)] if data_dir is not None else [])]
         candidates = [folder / name for folder in folders]
         for candidate in candidates:
@@ -290,8 +280,7 @@ def track(
     """Run the filter of a project; Ctrl-C, or `stop`, ends it with the samples processed until then.
 
     Args:
-        project: whose method is a filter.
-        data_dir: folder of the recordings; None: the project file's.
+        project: whose method is a filter. data_dir: as of `identify`.
         stream: file of JSON lines in place of the recordings, `-` for standard input.
         follow: whether to wait for lines that are still being appended to `stream`.
         on_sample: called after each sample.

@@ -23,11 +23,7 @@ MAX_RESULT_BYTES = 64 * 2**20
 
 
 def gains_from(job: Job, name: str) -> DriveGains:
-    """The gains that another job has found, whose recordings are in the same folder.
-
-    Args:
-        job: that asks.
-        name: of the other job's project file, or of its result.
+    """The gains of another job, whose recordings are in the same folder; `name`: of its project file, or its result.
 
     Raises:
         UnreadableFile: if there is no such file, or it is neither a project nor a result.
@@ -47,11 +43,8 @@ def gains_from(job: Job, name: str) -> DriveGains:
 
 
 def torques_from(job: Job, name: str | None, links: Sequence[str]) -> tuple[LinkTorques, tuple[str, ...]]:
-    """The robot of a project, as another job has identified it or as it is described, and where that comes from.
-
-    Args:
-        job: that asks. links: names of the open bodies.
-        name: of the other job's project file, or of its result; None: as it is described.
+    """The robot of a project with these open bodies, and where its parameters come from: another job's project file or
+    result of this name, or the description.
     """
     from ..models.link_torques import LinkTorques
 

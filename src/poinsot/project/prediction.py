@@ -147,10 +147,8 @@ def predict_dynamics(job: PredictionJob) -> Prediction:
         # torque is predicted at every sample: decimation is for comparison alone
         notes = (*signals.warnings, *(signals.steps[:-1] if signals.decimation else signals.steps))
         _, v, a, _ = part.joint_side(0, len(part))
-        time, motion = (
-            signals.time,
-            (robot.train.joint_positions(signals.q[:, part.order]), v, a, part.channels),
-        )
+        time, q = signals.time, robot.train.joint_positions(signals.q[:, part.order])
+        motion = q, v, a, part.channels
         tau = dynamics.torque(*motion)
         half = NORMAL_95 * np.hypot(dynamics.torque_std(*motion), dynamics.residual_std)
         errors: list[float | None] = [None] * len(names)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..exceptions import InvalidProject, listing, nearest
+from ..exceptions import InvalidProject, check_name, listing
 from ..io.readers import RECORDING_ENDING
 from ..io.reading import read_recording
 from ..io.sources import Column, Source
@@ -15,8 +15,6 @@ from ..quantities import FRAME_QUANTITIES
 from ..recording import CONTACT, EFFORTS, IMPACT_VELOCITIES, QUANTITIES, THRUST, Recording
 from .settings.fields import by_joint
 from .settings.recordings import (
-    ClockSettings,
-    ColumnSettings,
     FileSettings,
     OrientationSettings,
     QuantitySettings,
@@ -50,14 +48,11 @@ def build_run(
     project: Path, settings: RecordingSettings, folder: Path, joints: Sequence[str], driven: Sequence[str]
 ) -> Run:
     """One of [[recordings]], read."""
-    if (
-        not settings.files
-        and not settings.channels
-        and settings.path is not None
-        and settings.path.endswith(RECORDING_ENDING)
-    ):
+    sources: list[Source] = []
+    path = settings.path if not settings.files and not settings.channels else None
+    if path is not None and path.endswith(RECORDING_ENDING):
         # Our own file has its channels, units and clock.
-        recording = read_recording(folder / settings.path)
+        recording = read_recording(folder / path)
     else:
         where = f"{project}: recording {settings.title!r}"
         sources = [build_source(file, folder, where, joints, driven) for file in settings.files or [settings]]
@@ -76,12 +71,7 @@ def build_run(
         part = recording.between(start, stop)
         step = f"took {start:.15g} s to {stop:.15g} s: {len(part)} of {len(recording)} samples"
         recording = part.noted(step)
-    held = tuple(
-        name
-        for file in settings.files or [settings]
-        for name, column in _columns(file, "", joints, driven)
-        if column.hold
-    )
+    held = tuple(name for source in sources for name, column in source.columns.items() if column.hold)
     gait = None if settings.gait is None else folder / settings.gait
     return Run(settings.title, settings.role, recording, settings.window_s, held, settings.loaded, gait)
 
@@ -123,7 +113,7 @@ def build_source(
         Source,
         path=folder / file.path,
         channels=dict(_columns(file, where, joints, driven)),
-        time=None if file.time is None else _column(file.time),
+        time=None if file.time is None else file.time.build_as(Column, name=file.time.column),
         require=tuple(file.require),
     )
 
@@ -147,7 +137,8 @@ def _columns(
                 (f"{quantity}.{joint}", Column(name, unit, float(scale), settings.hold, settings.initial))
             )
     columns += _at_frames(file, where)
-    return columns + [(name, _column(column)) for name, column in file.channels.items()]
+    given = file.channels.items()
+    return columns + [(name, column.build_as(Column, name=column.column)) for name, column in given]
 
 
 def _at_frames(file: FileSettings, where: str) -> list[tuple[str, Column]]:
@@ -193,10 +184,7 @@ def _match(
         joints = [*joints, *(joint for joint in driven if joint not in joints)]
     owners = list(settings.joints) if settings.joints is not None else None
     for joint in owners or ():
-        if joint not in joints:
-            raise InvalidProject(
-                f"{where}: {quantity}.joints names {joint!r}{nearest(joint, joints)}; the robot has {listing(joints)}"
-            )
+        check_name(InvalidProject, f"{where}: {quantity}.joints names", joint, joints, "the robot has")
         if owners is not None and owners.count(joint) > 1:
             raise InvalidProject(f"{where}: {quantity}.joints names {joint!r} twice")
     if isinstance(settings.columns, str):
@@ -218,7 +206,3 @@ def _match(
         )
         raise InvalidProject(f"{where}: {quantity} has {count} columns, but {expected}")
     return settings.columns, owners
-
-
-def _column(settings: ColumnSettings | ClockSettings) -> Column:
-    return settings.build_as(Column, name=settings.column)

@@ -51,8 +51,11 @@ def read_settings(kind: type[T], path: Path) -> T:
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        what, line = _syntax_error(str(error), text)
-        raise InvalidProject(f"{path}, line {line}: not valid TOML: {what}") from None
+        # what tomllib says, without its place
+        what, _, place = str(error).rpartition(" (at ")
+        found_line = re.match(r"line (\d+)", place)
+        line = int(found_line[1]) if found_line else text.count("\n") + 1
+        raise InvalidProject(f"{path}, line {line}: not valid TOML: {what or error}") from None
     # A thousand brackets in a row are valid TOML.
     except RecursionError:
         raise InvalidProject(f"{path} is nested too deeply to be a project file") from None
@@ -81,13 +84,14 @@ def line_of(text: str, keys: Keys) -> int:
     """The line, counted from 1, on which a key of a valid TOML text is set; of its table where it is missing."""
     lines = text.split("\n")
     # A key that is missing has no line: its table has.
-    while keys and not _has(tomllib.loads(text), keys):
+    content = tomllib.loads(text)
+    while keys and len(_existing(content, keys)) < len(keys):
         keys = keys[:-1]
     if not keys:
         return 1
 
     def present(count: int) -> bool:
-        return _has(_longest_valid(lines, count)[0], keys)
+        return len(_existing(_longest_valid(lines, count)[0], keys)) == len(keys)
 
     # More lines never lose a key, so it can be searched by halves.
     last = bisect_left(range(len(lines) + 1), True, key=present)
@@ -105,25 +109,6 @@ def _longest_valid(lines: Sequence[str], count: int) -> tuple[dict[str, Any], in
         except tomllib.TOMLDecodeError:
             continue
     return {}, 0
-
-
-def _has(content: Any, keys: Keys) -> bool:
-    for key in keys:
-        known = (
-            content if isinstance(content, dict) else range(len(content)) if isinstance(content, list) else ()
-        )
-        if key not in known:
-            return False
-        content = content[key]
-    return True
-
-
-def _syntax_error(message: str, text: str) -> tuple[str, int]:
-    """What tomllib says without its place, and the line."""
-    what, _, place = message.rpartition(" (at ")
-    if found := re.match(r"line (\d+)", place):
-        return what, int(found[1])
-    return (what or message), text.count("\n") + 1
 
 
 def _existing(content: Any, location: Sequence[str | int]) -> list[str | int]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..exceptions import InvalidProject, listing, nearest
+from ..exceptions import InvalidProject, check_name
 from ..inertia.parameters import inertia_matrix
 from ..io.units import convert
 from .settings.fields import by_joint
@@ -72,10 +72,16 @@ def build_drive(drive: DriveSettings, joints: Sequence[str]) -> Drive:
 
 def build_mechanism(settings: MechanismSettings, find: Callable[[str], Path]) -> Mechanism:
     """[mechanism] -> bodies and joints, without sensors."""
-    from ..models.maximal import JOINT_KINDS, Mechanism, load_mechanism
+    from ..models.maximal import JOINT_KINDS, Mechanism, RigidBody, load_mechanism
 
     if settings.path is None:
-        bodies = [_body(body) for body in settings.bodies]
+        bodies = []
+        for each in settings.bodies:
+            inertia: Any = each.inertia
+            if len(inertia) == 6:
+                # Of (m, m c, I) only I is read here.
+                inertia = inertia_matrix(np.array([0, 0, 0, 0, *inertia], dtype=float))
+            bodies.append(each.build_as(RigidBody, inertia=inertia))
         joints: list[Any] = [
             each.build_as(JOINT_KINDS[each.kind], **_given(each)) for each in settings.joints
         ]
@@ -83,10 +89,7 @@ def build_mechanism(settings: MechanismSettings, find: Callable[[str], Path]) ->
     described = load_mechanism(find(settings.path), locked=settings.locked, gravity=settings.gravity)
     names = [joint.name for joint in described.joints]
     for name in settings.details:
-        if name not in names:
-            raise InvalidProject(
-                f"mechanism.details has {name!r}{nearest(name, names)}; {described.name} has {listing(names)}"
-            )
+        check_name(InvalidProject, "mechanism.details has", name, names, f"{described.name} has")
     joints = list(described.joints)
     for k, joint in enumerate(joints):
         if (details := settings.details.get(joint.name)) is not None:
@@ -94,16 +97,6 @@ def build_mechanism(settings: MechanismSettings, find: Callable[[str], Path]) ->
             joints[k] = replace(joint, **said, **_given(details))
     # The channels of the recordings decide on the sensors.
     return replace(described, joints=joints, sensors=())
-
-
-def _body(body: Any) -> Any:
-    from ..models.maximal import RigidBody
-
-    inertia = body.inertia
-    if len(inertia) == 6:
-        # Of (m, m c, I) only I is read here.
-        inertia = inertia_matrix(np.array([0, 0, 0, 0, *inertia], dtype=float))
-    return body.build_as(RigidBody, inertia=inertia)
 
 
 def _given(settings: MechanismJointSettings | JointDetails) -> dict[str, Any]:

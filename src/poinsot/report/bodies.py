@@ -27,18 +27,6 @@ ROUNDING = 1e-12
 """Ratio of a product of inertia to the moments below which it is shown as zero."""
 
 
-class BodySpread(NamedTuple):
-    """Standard deviations of a body's mass properties; NaN where unknown.
-
-    Args:
-        mass: [kg]. center_of_mass: (3,) [m]. inertia_at_com: (3, 3) [kg m^2].
-    """
-
-    mass: float
-    center_of_mass: np.ndarray
-    inertia_at_com: np.ndarray
-
-
 class BodyChange(NamedTuple):
     """Change of a body from the prior to the estimate; NaN where the prior was no possible body.
 
@@ -58,22 +46,19 @@ def prior_of(body: Body) -> Vector | None:
     return body.prior if body.prior is not None and np.isfinite(body.prior).all() else None
 
 
-def spread(body: Body) -> BodySpread:
-    """Standard deviations of its mass properties."""
+def spread(body: Body) -> Vector:
+    """(13,) standard deviations of mass [kg], centre of mass [m] and inertia about it [kg m^2]; NaN where unknown."""
+    unknown = np.full(13, nan)
     if body.inertial is None or body.covariance is None:
-        return _UNKNOWN
+        return unknown
     try:
         D = LogCholesky().jacobian(LogCholesky().from_inertial(body.inertial))
     except ImpossibleBody:
-        return _UNKNOWN
+        return unknown
     covariance = D @ body.covariance @ D.T
     slopes = slopes_at_com(body.inertial)
     # A variance of zero may be negative by rounding.
-    std = np.sqrt(np.maximum(np.einsum("ka,kl,la->a", slopes, covariance, slopes), 0.0))
-    return BodySpread(float(std[0]), std[1:4], std[4:].reshape(3, 3))
-
-
-_UNKNOWN = BodySpread(nan, np.full(3, nan), np.full((3, 3), nan))
+    return np.sqrt(np.maximum(np.einsum("ka,kl,la->a", slopes, covariance, slopes), 0.0))
 
 
 def change(body: Body) -> BodyChange | None:
@@ -140,10 +125,10 @@ def _body_row(body: Body) -> dict[str, str | Cell]:
     eigenvalue = body.min_pseudo_inertia_eigenvalue
     return {
         "Body": body.name,
-        "Mass [kg]": shown(body.mass, std.mass),
-        "Centre of mass x, y, z\u00a0[m]": shown(body.center_of_mass, std.center_of_mass),
-        "Inertia about it xx, yy, zz\u00a0[kg\u00a0m²]": shown(I, std.inertia_at_com, [0, 4, 8]),
-        "xy, xz, yz [kg\u00a0m²]": shown(I, std.inertia_at_com, [1, 2, 5]),
+        "Mass [kg]": shown(body.mass, std[0]),
+        "Centre of mass x, y, z\u00a0[m]": shown(body.center_of_mass, std[1:4]),
+        "Inertia about it xx, yy, zz\u00a0[kg\u00a0m²]": shown(I, std[4:], [0, 4, 8]),
+        "xy, xz, yz [kg\u00a0m²]": shown(I, std[4:], [1, 2, 5]),
         "Least eigenvalue of its pseudo-inertia": significant(nan if eigenvalue is None else eigenvalue, 3),
         "Verdict": possible_cell(body.physically_consistent),
     }
@@ -153,6 +138,9 @@ def _change_row(body: Body) -> dict[str, str | Cell]:
     prior, moved = prior_of(body), change(body)
     ratio, shift, distance = moved or (nan, nan, nan)
     before = Cell("– not known") if prior is None else possible_cell(bool(is_consistent(prior)))
+    word, verdict = origin(body.prior_share), possible_cell(body.physically_consistent)
+    if body.physically_consistent and word is not None:
+        verdict = Cell(f"{word.mark} possible, {word.value}", tone=word.tone)
     return {
         "Body": body.name,
         "Before the data": before,
@@ -161,7 +149,7 @@ def _change_row(body: Body) -> dict[str, str | Cell]:
         "Centre of mass moved by [cm]": significant(100 * shift, 2, padded=True),
         "Distance from before": significant(distance, 2, padded=True),
         "Where from": share_cell(body.prior_share),
-        "Verdict": verdict_cell(body),
+        "Verdict": verdict,
     }
 
 
@@ -173,11 +161,3 @@ def possible_cell(consistent: bool | None) -> Cell:
         False: ("✕ impossible", "bad"),
     }[consistent]
     return Cell(words, tone=tone)
-
-
-def verdict_cell(body: Body) -> Cell:
-    """Whether the body is physically possible, and the origin of its values."""
-    word = origin(body.prior_share)
-    if not body.physically_consistent or word is None:
-        return possible_cell(body.physically_consistent)
-    return Cell(f"{word.mark} possible, {word.value}", tone=word.tone)

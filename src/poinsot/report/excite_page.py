@@ -31,17 +31,30 @@ FAR = 3.0
 def write_excitation_page(excitation: Excitation, path: str | os.PathLike[str]) -> Path:
     """Write a designed motion as one HTML file that opens offline."""
     before = "Of weighted least squares, before the robot has moved."
+    problem, method, state = excitation.problem, excitation.method, excitation.state
+    kept = "keeps within all limits" if excitation.limits_respected else "BREAKS A LIMIT"
+    lead = (
+        f"A motion of {problem.duration_s:g} s for {problem.robot.name} that {kept}, with a condition number of "
+        f"{significant(excitation.condition_number, 3)} for {number_of(len(problem.base), 'parameter')}."
+    )
+    criterion = {"condition": "condition number", "d-optimal": "determinant of the information"}
+    facts = (
+        ("Robot", problem.robot.name),
+        ("Motion", f"{problem.duration_s:g} s, {method.basis!r}"),
+        ("Samples", f"{len(excitation.time)} at {problem.rate_hz:g} Hz"),
+        ("Criterion", criterion[method.criterion]),
+        ("Logarithm of the information's determinant", significant(excitation.log_determinant)),
+        ("Seed", str(method.seed)),
+        ("Search", f"{state.iterations} iterations in {seconds_text(state.seconds)}"),
+    )
+    how = "The same inputs and seed give the same motion."
     sections = (
-        section_of("Verdict", _lead(excitation), *_verdict(excitation)),
+        section_of("Verdict", lead, *_verdict(excitation)),
         section_of("The motion", "Joint by joint, from rest to rest.", motion_grid(excitation)),
         section_of("Predicted standard deviations", before, _table(excitation)),
-        section_of(
-            "How it was designed", "The same inputs and seed give the same motion.", _facts(excitation)
-        ),
+        section_of("How it was designed", how, Facts(facts=facts)),
     )
-    return write_page(
-        Page(title=excitation.problem.robot.name, kicker="poinsot · excitation", sections=sections), path
-    )
+    return write_page(Page(problem.robot.name, "poinsot · excitation", sections=sections), path)
 
 
 def expectations(excitation: Excitation) -> tuple[str, ...]:
@@ -70,15 +83,6 @@ def hopeless(excitation: Excitation) -> tuple[str, ...]:
     """Names of the parameters whose deviation will be larger than themselves."""
     percent = excitation.predicted_relative_std_percent
     return tuple(name for name, value in percent.items() if value > HOPELESS_PERCENT)
-
-
-def _lead(excitation: Excitation) -> str:
-    problem = excitation.problem
-    kept = "keeps within all limits" if excitation.limits_respected else "BREAKS A LIMIT"
-    return (
-        f"A motion of {problem.duration_s:g} s for {problem.robot.name} that {kept}, with a condition number of "
-        f"{significant(excitation.condition_number, 3)} for {number_of(len(problem.base), 'parameter')}."
-    )
 
 
 def _verdict(excitation: Excitation) -> tuple[PageBlock, Findings | None]:
@@ -130,22 +134,6 @@ def _table(excitation: Excitation) -> Table:
         caption="For white noise of the torques and a motion that is followed and measured exactly; coloured noise and "
         "errors of the motion add to it. Relative to the value in the robot's description; – where that is zero or "
         "unknown. The bar is full at 100 %. “With others”: known only in sum with other parameters.",
-    )
-
-
-def _facts(excitation: Excitation) -> Facts:
-    problem, method, state = excitation.problem, excitation.method, excitation.state
-    criterion = {"condition": "condition number", "d-optimal": "determinant of the information"}
-    return Facts(
-        facts=(
-            ("Robot", problem.robot.name),
-            ("Motion", f"{problem.duration_s:g} s, {method.basis!r}"),
-            ("Samples", f"{len(excitation.time)} at {problem.rate_hz:g} Hz"),
-            ("Criterion", criterion[method.criterion]),
-            ("Logarithm of the information's determinant", significant(excitation.log_determinant)),
-            ("Seed", str(method.seed)),
-            ("Search", f"{state.iterations} iterations in {seconds_text(state.seconds)}"),
-        )
     )
 
 

@@ -173,14 +173,6 @@ def _shifted(value: float, exponent: int) -> float:
     return float(Decimal(value).scaleb(-exponent)) if exponent else value
 
 
-def _decimals(std: float) -> int:
-    """After how many decimals the standard deviation ends; negative to the left of the point."""
-    # By its text: of 0.09999 the logarithm lies on the one side of a power of ten, its three digits on
-    # the other. From 9.5 on the format itself rounds up to 1.0 of the next power.
-    mantissa, exponent = f"{std:.2e}".split("e")
-    return (1 if float(mantissa) < 3.55 else 0) - int(exponent)
-
-
 def _common_exponent(value: float, std: float) -> int:
     """The power of ten to take out; 0 where plain digits read well."""
     largest = max(abs(value), std)
@@ -195,7 +187,10 @@ def _too_precise(value: float, std: float) -> bool:
 def _cut(value: float, std: float, exponent: int) -> str:
     if _too_precise(value, std):
         return significant(value, MOST_DIGITS)
-    decimals = _decimals(_shifted(std, exponent))
+    # By its text: of 0.09999 the logarithm lies on the one side of a power of ten, its three digits on
+    # the other. From 9.5 on the format itself rounds up to 1.0 of the next power.
+    mantissa, power = f"{_shifted(std, exponent):.2e}".split("e")
+    decimals = (1 if float(mantissa) < 3.55 else 0) - int(power)  # negative to the left of the point
     rounded = round(_shifted(value, exponent), decimals)
     text = f"{rounded + 0.0:.{max(decimals, 0)}f}"  # + 0.0 turns -0.0 into 0.0
     return text if exponent == 0 else f"{text}e{exponent}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..estimate import Estimate, Finding, motions_of
+from ..estimate import Estimate, motions_of
 from ..inspection import Inspection
 from ..recording import Recording
 from .blocks import SEVERITIES, Facts, Findings, Page, section_of
@@ -57,13 +57,15 @@ def identify_page(estimate: Estimate, names: Sequence[str] | None = None) -> Pag
 
 
 def write_inspection_page(inspection: Inspection, recording: Recording, path: str | os.PathLike[str]) -> Path:
-    """Write what was found about a recording as one HTML file that opens offline.
-
-    Args:
-        inspection: of `recording`, whose channels are drawn; samples that are masked are left out.
-        path: of the file.
+    """Write what was found about a recording, and its channels without masked samples, as one HTML file that opens
+    offline.
     """
     found = inspection.findings
+    counts = Counter[str](finding.severity.name for finding in found)
+    said = [number_of(counts[severity], severity) for severity in SEVERITIES if counts[severity]]
+    verdict = f"Nothing stands in the way of an estimation{f'; {said[0]}' if said else ''}."
+    if counts["error"] or counts["warning"]:
+        verdict = f"{series(said)} before any estimation."
     channels = [
         (name, recording.units[name], recording.time, np.where(recording.mask(name), values, np.nan))
         for name, values in recording.channels.items()
@@ -72,7 +74,7 @@ def write_inspection_page(inspection: Inspection, recording: Recording, path: st
     shown = (
         section_of(
             "Overview",
-            _lead(found),
+            verdict,
             Findings.of((each.severity.name, str(each)) for each in found),
             Facts(facts=tuple((capitalized(name), value) for name, value in inspection.facts)),
         ),
@@ -80,11 +82,3 @@ def write_inspection_page(inspection: Inspection, recording: Recording, path: st
         section_of("Pictures", "The channels as they were recorded.", channel_grid(channels)),
     )
     return write_page(Page(title=inspection.name, kicker="poinsot · recording", sections=shown), path)
-
-
-def _lead(findings: Sequence[Finding]) -> str:
-    counts = Counter[str](finding.severity.name for finding in findings)
-    said = [number_of(counts[severity], severity) for severity in SEVERITIES if counts[severity]]
-    if counts["error"] or counts["warning"]:
-        return f"{series(said)} before any estimation."
-    return f"Nothing stands in the way of an estimation{f'; {said[0]}' if said else ''}."

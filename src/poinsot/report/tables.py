@@ -19,7 +19,6 @@ from .numbers import (
     interval_text,
     percent_text,
     probability_text,
-    seconds_text,
     significant,
     std_text,
     unit_text,
@@ -165,18 +164,9 @@ def fit_table(fit: Fit, title: str = "", of: str = "joint") -> Table:
     )
 
 
-def grouping_table(estimate: Estimate) -> Table | None:
-    """The combination that each regrouped parameter stands for; None where none is regrouped."""
-    pairs = zip(estimate.names, estimate.groupings, strict=True)
-    rows = [{"Parameter": name, "stands for": sum_} for name, sum_ in pairs if with_others(name, sum_)]
-    return table(rows, code=("Parameter", "stands for")) if rows else None
-
-
 def full_parameter_table(full: FullParameters) -> Table:
     """Every parameter of the model, body by body and joint by joint, with the share of the prior."""
-    owners: dict[str, list[int]] = {}
-    for index, owner in enumerate(full.owners):
-        owners.setdefault(owner, []).append(index)
+    owners = {owner: np.flatnonzero(np.array(full.owners) == owner).tolist() for owner in full.owners}
     std = full.std
     rows: list[dict[str, str | Cell]] = []
     for k in (k for indices in owners.values() for k in indices):
@@ -220,16 +210,6 @@ def share_cell(prior_share: float | None) -> Cell:
     if prior_share is None or text == UNKNOWN:
         return Cell(text)
     return Cell(text, bar=1.0 - min(max(prior_share, 0.0), 1.0), tone="shared")
-
-
-def timing_table(seconds: Mapping[str, float]) -> Table:
-    """Duration of each stage."""
-    longest = max(seconds.values(), default=0.0)
-    rows: list[dict[str, str | Cell]] = [
-        {"Stage": stage, "Time": Cell(seconds_text(each), bar=each / longest if longest > 0 else 0.0)}
-        for stage, each in seconds.items()
-    ]
-    return table(rows, title="Timings")
 
 
 def table_of_rows(rows: Sequence[Mapping[str, Any]], *, title: str = "", caption: str = "") -> Table:

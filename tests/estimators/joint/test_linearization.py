@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from estimators.joint import swings
-from poinsot.estimators.joint import FORMS, Record, chunks
+from poinsot.estimators.joint import FORMS, Record, forms
 from poinsot.estimators.joint.linearization import RecordLinearization
 from poinsot.estimators.joint.smoothing import compiled_linearizer
 
@@ -64,7 +64,7 @@ def differences(linearizer, record, x, theta, j, of_theta=False):
 @pytest.mark.parametrize("name", FORMS)
 def test_slopes_are_finite_differences(name, record, rng):
     """In two chunks, the second not full; errors of a row by rounding are 1e-12 of its largest slope, over 1e-6."""
-    assert chunks.SAMPLES < N < 2 * chunks.SAMPLES
+    assert forms.SAMPLES < N < 2 * forms.SAMPLES
     linearizer, theta = of_form(name)
     form = linearizer.form
     x = moving(form, theta, rng)
@@ -106,7 +106,7 @@ def test_chunks_make_no_difference(record, rng, monkeypatch):
     linearizer, theta = of_form("reduced")
     x = moving(linearizer.form, theta, rng)
     chunked = linearizer.all_of([record], [x], theta)[0]
-    monkeypatch.setattr(chunks, "SAMPLES", 2 * N)
+    monkeypatch.setattr(forms, "SAMPLES", 2 * N)
     whole = linearizer.all_of([record], [x], theta)[0]
     for name in ("e", "by_x", "by_next", "by_theta"):
         one, other = getattr(whole, name), getattr(chunked, name)

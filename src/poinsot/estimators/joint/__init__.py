@@ -8,7 +8,6 @@ results         parameters, motions and uncertainty of a fit
 forms           residuals of the equations of motion in a step: explicit, implicit, reduced, forward
 records         recordings on the model's steps, and initial guesses of the states
 linearization   residuals of all steps with their derivatives, in blocks
-chunks          compiled functions over records of any length
 bordered        normal equations with a band for the states and a border for theta
 sensitivity     covariance of theta, effective degrees of freedom, unobservable directions
 prediction      readings predicted over windows, from states that did not see them

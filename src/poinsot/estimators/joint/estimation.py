@@ -45,20 +45,15 @@ class WeightedProblem:
             return Certificate(float("inf"), False, tolerance)
         # evaluated within the bounds: a mass below 0 has no residuals; `holds` reports the violation
         inside = np.clip(theta, bounds.lower, bounds.upper)
-        at_values = replace(self.problem, theta=inside, guess=self._motions(estimate))
-        stationarity = RecordEquations(self.method, at_values).start().stationarity()
-        return Certificate(stationarity, bounds.holds(theta), tolerance)
-
-    def _motions(self, estimate: Estimate) -> list[RecordFit]:
-        """The states of each record, from the estimate's motions."""
         names = tuple(name for name, _ in self.problem.model.mechanism.coordinates)
-        motions = motions_of(estimate)
+        motions, guess = motions_of(estimate), []
         bodies: Sequence[State | None] = estimate.extra(BodyMotions) or [None] * len(motions)
-        found = []
         for motion, record, states in zip(motions, self.problem.records, bodies, strict=True):
             y, rate = (motion.path.stack(quantity, names) for quantity in ("position", "velocity"))
-            found.append(RecordFit.at(record, y, rate, states))
-        return found
+            guess.append(RecordFit.at(record, y, rate, states))
+        at_values = replace(self.problem, theta=inside, guess=guess)
+        stationarity = RecordEquations(self.method, at_values).start().stationarity()
+        return Certificate(stationarity, bounds.holds(theta), tolerance)
 
 
 @dataclass(frozen=True)
@@ -88,7 +83,6 @@ class JointEstimation:
         """Estimate.
 
         Args:
-            problem: what to solve.
             progress: called after each weight that was tried and after each iteration.
             stop: asked between iterations and weights; stopped, the estimate is what was found until then.
 

@@ -16,6 +16,7 @@ A state is a row of numbers; its tangent is smaller where there are rotations.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -23,16 +24,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...exceptions import InvalidMethod, InvalidModel, listing, nearest
+from ...exceptions import InvalidMethod, InvalidModel, check_name
 from ...models.maximal import Model, State, double_precision
 from ...models.maximal.bodies import minus, plus
 from ...models.maximal.precision import Controls, Numbers, Scalar, Theta
-from .chunks import in_chunks
 
 NEWTON_STEPS = 6
 """Of the solution of a step: quadratic convergence takes three, a reversal of dry friction one or two more."""
 LANES, STRIDE = 16, 32
 """Simulations side by side, and steps in one call of the compiled function."""
+SAMPLES = 512
+"""Samples in one call of a compiled function."""
 States = Float[np.ndarray, "N size"]
 """States of a record, a row a sample."""
 Motion = Float[np.ndarray, "N n"]
@@ -41,6 +43,24 @@ Row = Float[Numbers, "size"]
 """One state x."""
 Tangent = Float[Numbers, "degrees"]
 """A change d of a state, x [+] d."""
+
+
+def in_chunks(
+    call: Callable[..., Any], count: int, *arrays: Any, last: tuple[Any, ...] = (), size: int | None = None
+) -> list[np.ndarray]:
+    """What `call(*arrays, *last)` gives for all samples; no length compiles anything anew.
+
+    Args:
+        call: of `size` samples, None: `SAMPLES`; gives a tuple of arrays, a row a sample.
+        arrays: (count, ...). last: what is the same for all.
+    """
+    parts, size = [], size or SAMPLES
+    for first in range(0, count, size):
+        # filled up with the last sample, not cut off: a shorter array would compile the function again
+        cut = np.minimum(np.arange(first, first + size), count - 1)
+        found = call(*(array[cut] for array in arrays), *last)
+        parts.append([np.asarray(part)[: count - first] for part in found])
+    return [np.concatenate(part) for part in zip(*parts, strict=True)]
 
 
 class Form(ABC):
@@ -267,6 +287,5 @@ FORMS: dict[str, type[Form]] = {
 
 def form_of(name: str, model: Model) -> Form:
     """A model's steps in one of the forms."""
-    if name not in FORMS:
-        raise InvalidMethod(f"no form {name!r}{nearest(name, FORMS)}; there is {listing(FORMS)}")
+    check_name(InvalidMethod, "no form", name, FORMS, "there is")
     return FORMS[name](model)

@@ -9,7 +9,7 @@ A step's errors depend on the two states at its ends and on theta, a reading's o
 and nothing else is not zero. Derivatives are by rotation vectors at zero, x_k [+] d. The paper compresses the columns
 of forward mode; a step alone has fewer errors than arguments, so here each goes in reverse, all steps at once.
 
-The compiled function is of a fixed number of steps (`chunks`).
+The compiled function is of a fixed number of steps (`in_chunks`).
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from jaxtyping import Array, Bool, Float, Int
 from ...arrays import Vector
 from ...models.maximal import double_precision
 from ...models.maximal.precision import Numbers, Scalar
-from .chunks import in_chunks
-from .forms import Form
+from .forms import Form, in_chunks
 from .records import Record
 
 TOGETHER = 8
@@ -116,9 +115,7 @@ class Linearizer:
             for part in parts:
                 part[~there] = 0.0
             start = tuple(np.asarray(part) for part in self._start(states[0], theta, record.steps[0]))
-            e, by_x, by_next, by_theta = parts
-            found_start = start if len(start[0]) else None
-            linearized.append(RecordLinearization(e, by_x, by_next, by_theta, found_start, there))  # type: ignore[arg-type]
+            linearized.append(RecordLinearization(*parts, start if len(start[0]) else None, there))  # type: ignore[call-arg]
         return linearized
 
     def of_samples(

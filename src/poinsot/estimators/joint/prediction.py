@@ -35,7 +35,6 @@ class Predicted:
     """Predicted readings of one record.
 
     Args:
-        record: that was predicted.
         places: (W, T) samples of each window. expected: (W, T, s) predicted readings there.
         errors: (W, T, s) predicted minus measured, angles without full turns; NaN where nothing was measured.
     """

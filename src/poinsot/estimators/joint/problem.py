@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Matrix, Vector
-from ...exceptions import InvalidMethod, InvalidSignals, listing, nearest
+from ...exceptions import InvalidMethod, InvalidSignals, check_name, listing
 from ...models.maximal import Mechanism, Model
 from ...parameters import Normal
 from ...recording import Recording
@@ -185,9 +185,8 @@ class JointSmoothingProblem:
         theta = np.array(model.theta if self.theta is None else self.theta, dtype=float)
         if theta.shape != (len(free),) or not np.isfinite(theta).all():
             raise InvalidMethod(f"theta needs {len(free)} finite numbers: {listing(free, 40)}")
-        places = np.array(
-            [self.place(name) for name in (free if self.open is None else self.open)], dtype=int
-        )
+        open_ = free if self.open is None else self.open
+        places = np.array([self.place(name) for name in open_], dtype=int)
         if len(again := np.flatnonzero(np.bincount(places) > 1)):
             raise InvalidMethod(f"{free[again[0]]!r} is open twice; name each parameter once")
         # the model's own bounds are those below which a number has no meaning, such as a mass of 0
@@ -220,24 +219,11 @@ class JointSmoothingProblem:
         return tuple(found)
 
     def place(self, name: str) -> int:
-        """The place of a free parameter in theta.
-
-        Raises:
-            InvalidMethod: if there is none of this name.
-        """
-        free = self.model.free
-        if name not in free:
-            raise InvalidMethod(
-                f"no free parameter {name!r}{nearest(name, free)}; the model has {listing(free, 40)}"
-            )
-        return free.index(name)
+        """The place of a free parameter in theta; `InvalidMethod` if there is none of this name."""
+        return check_name(InvalidMethod, "no free parameter", name, self.model.free, "the model has", 40)
 
     def check_motion(self, noise: Vector) -> None:
-        """Check that each recording shows motion beyond the noise (s,).
-
-        Raises:
-            InvalidSignals: for the first that does not.
-        """
+        """Check that each recording shows motion beyond the noise (s,), else `InvalidSignals`."""
         for record in self.records:
             read = (column[np.isfinite(column)] for column in record.z.T)
             if all(not len(z) or np.std(z) < STILL * level for z, level in zip(read, noise, strict=True)):

@@ -94,11 +94,7 @@ class JointSmoothing:
         return self.least_effect * max(squares, 1e-300) / parameters.size**2
 
     def noise_of(self, model: Model) -> Vector:
-        """(s,) standard deviations of a model's sensors.
-
-        Raises:
-            InvalidMethod: if there are not as many.
-        """
+        """(s,) standard deviations of a model's sensors; `InvalidMethod` if there are not as many."""
         sensors = len(model.mechanism.sensors)
         if self.noise is None:
             return np.ones(sensors)

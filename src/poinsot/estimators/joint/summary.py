@@ -43,23 +43,12 @@ SPEEDS = 81
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """The parts of an estimate.
-
-    Args:
-        problem: that was solved.
-        method: with the weight that was used. fit: its result.
-        chosen: the choice of the weight; None where it was given.
-    """
+    """The parts of an estimate; `chosen` is None where the weight was given."""
 
     problem: JointSmoothingProblem
     method: JointSmoothing
     fit: JointFit
     chosen: ChosenWeight | None
-
-    @property
-    def noise(self) -> Vector:
-        """(s,) of sensors."""
-        return self.method.noise_of(self.model)
 
     @property
     def model(self) -> Model:
@@ -130,6 +119,7 @@ class Summary:
                 channels[channel], units[channel] = values[:, k], unit_of
                 if path.std is not None and path.std.shape[1] == 2 * n:
                     channels[STD + channel], units[STD + channel] = path.std[:, column], unit_of
+        noise = self.method.noise_of(self.model)
         fits = tuple(
             SensorFit(
                 label,
@@ -138,7 +128,7 @@ class Summary:
                 path.measured[:, k : k + 1],
                 path.expected[:, k : k + 1],
                 (channel,),
-                -path.observation_errors[:, k : k + 1] / self.noise[k],
+                -path.observation_errors[:, k : k + 1] / noise[k],
             )
             for k, (label, channel, unit) in enumerate(self.sensors())
         )
@@ -209,7 +199,7 @@ class Summary:
             read - np.nan_to_num(turns),
             counts=[len(part[0]) for part in parts],
             recording=name,
-            noise=self.noise,
+            noise=self.method.noise_of(self.model),
         )
 
     def validated(self) -> list[Fit]:

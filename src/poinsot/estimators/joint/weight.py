@@ -112,11 +112,7 @@ class WeightChoice:
         progress: ProgressCallback | None = None,
         stop: Stop | None = None,
     ) -> ChosenWeight:
-        """The weight, with its fit; stopped, the last one until then.
-
-        Raises:
-            InvalidMethod, InvalidSignals: as `JointSmoothing.solve`.
-        """
+        """The weight, with its fit; stopped, the last one until then. Errors are those of `JointSmoothing.solve`."""
         quick = replace(method, state_std=False, tolerance=max(method.tolerance, self.tolerance))
         quick = replace(quick, max_iterations=min(method.max_iterations, self.iterations))
         away = np.arange(-self.reach, self.reach + self.step / 2, self.step)

@@ -70,20 +70,6 @@ class ConicStatus(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Bound:
-    """A certificate: the cost found, and a lower bound on that of every feasible point.
-
-    Args:
-        primal, dual: 1/2 x^T P x + q^T x at the point, and its bound from the multipliers: no larger, to rounding.
-        violation: by how much the point misses the cones at most, in units of the rows.
-    """
-
-    primal: float
-    dual: float
-    violation: float
-
-
-@dataclass(frozen=True, eq=False)
 class ConeSolution:
     """The solver's solution.
 
@@ -180,8 +166,10 @@ class ConeProgram:
         """1/2 x^T P x + q^T x + constant."""
         return float(0.5 * x @ self.P @ x + self.q @ x) + self.constant
 
-    def bound(self, x: Vector, multipliers: Sequence[Vector]) -> Bound:
-        """The cost of a point (n,), and what multipliers prove about every other."""
+    def bound(self, x: Vector, multipliers: Sequence[Vector]) -> tuple[float, float, float]:
+        """A certificate: the cost of a point (n,); what multipliers prove that every feasible point costs at least, no
+        more than that but for rounding; and by how much the point misses the cones at most, in units of the rows.
+        """
         residual = self.P @ x + self.q
         dual = self.constant - 0.5 * float(x @ self.P @ x)
         violation = 0.0
@@ -193,7 +181,7 @@ class ConeProgram:
             dual -= float(each.g @ z)
             violation = max(violation, VIOLATION[each.cone](s))
         # |residual^T y| <= |residual|^T |x| for all y that are entry by entry no larger than x
-        return Bound(self.cost(x), dual - float(np.abs(residual) @ np.abs(x)), violation)
+        return self.cost(x), dual - float(np.abs(residual) @ np.abs(x)), violation
 
 
 def side(rows: int) -> int:

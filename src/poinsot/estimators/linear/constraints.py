@@ -24,7 +24,7 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 from ...arrays import Matrix, Vector
-from ...exceptions import InvalidMethod, listing, nearest
+from ...exceptions import InvalidMethod, check_name, listing
 from ...inertia.parameters import gradient_from_pseudo_inertia, inertia_matrix
 from ...parameters import INERTIAL_SYMBOLS, Parameters
 from .conic import Cone, Membership
@@ -122,7 +122,8 @@ class Constraints:
         """On all parameters (p,) of a robot with these bodies."""
         identity = np.eye(len(parameters))
         for name, known in self.bodies.items():
-            first = parameters.index(f"{INERTIAL_SYMBOLS[0]}{place_of(name, bodies) + 1}")
+            number = check_name(InvalidMethod, "no body", name, bodies, "the robot has") + 1
+            first = parameters.index(f"{INERTIAL_SYMBOLS[0]}{number}")
             for what, cone, F, g in conditions_on(known):
                 yield Membership(f"{what} of {name}", cone, F, g).through(identity[first : first + 10])
         if self.total_mass is not None:
@@ -130,13 +131,6 @@ class Constraints:
             low, high = self.total_mass
             name = f"a total mass between {low:g} and {high:g} kg"
             yield Membership(name, *_between(total, low, high))
-
-
-def place_of(name: str, bodies: Sequence[str], what: str = "no body") -> int:
-    """Place of a body among a robot's."""
-    if name not in bodies:
-        raise InvalidMethod(f"{what} {name!r}{nearest(name, bodies)}; the robot has {listing(bodies)}")
-    return bodies.index(name)
 
 
 _MOMENT = inertia_matrix(np.eye(10))
@@ -165,7 +159,11 @@ def conditions_on(known: BodyConstraint) -> Iterator[tuple[str, Cone, Matrix, Ve
         F = -(facets[:, :3] @ h + np.outer(facets[:, 3], m))
         yield "the convex hull around the centre of mass", Cone.nonnegative, F, np.zeros(len(F))
     if known.inside is not None:
-        F = gradient_from_pseudo_inertia(_outside(known.inside))[None]
+        c, a = (np.asarray(each, dtype=float) for each in (known.inside.center, known.inside.semi_axes))
+        A = np.diag(1 / a**2)
+        # [x; 1]^T Q [x; 1] = 1 - |(x - c) / a|^2
+        Q = np.block([[-A, (A @ c)[:, None]], [(A @ c)[None], np.array([[1 - c @ A @ c]])]])
+        F = gradient_from_pseudo_inertia(Q)[None]
         yield "the ellipsoid around all", Cone.nonnegative, F, np.zeros(1)
     for axis in known.mirror:
         x = "xyz".index(axis)
@@ -185,13 +183,6 @@ def _between(F: Matrix, low: float, high: float) -> tuple[Cone, Matrix, Vector]:
     if low == high:
         return Cone.zero, F, np.array([-low])
     return Cone.nonnegative, np.concatenate([F, -F]), np.array([-low, high])
-
-
-def _outside(region: EllipsoidRegion) -> np.ndarray:
-    """(4, 4) Q with [x; 1]^T Q [x; 1] = 1 - |(x - c_0) / a|^2."""
-    c = np.asarray(region.center, dtype=float)
-    A = np.diag(1 / np.asarray(region.semi_axes, dtype=float) ** 2)
-    return np.block([[-A, (A @ c)[:, None]], [(A @ c)[None], np.array([[1 - c @ A @ c]])]])
 
 
 def _check_interval(what: str, interval: Interval) -> None:

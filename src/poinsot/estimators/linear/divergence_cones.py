@@ -66,9 +66,9 @@ class DivergenceTerm(ABC):
     def program(self, x: Vector) -> ConeProgram:
         """min of the sum; of its convex model near x (p,) where the divergence is not convex."""
 
-    @abstractmethod
     def augmented(self, x: Vector) -> Vector:
         """x (p,) and the auxiliaries that belong to it."""
+        return x
 
     def _bodies(self, x: Vector) -> np.ndarray:
         """(l, 10)"""
@@ -172,9 +172,6 @@ class QuadraticTerm(DivergenceTerm):
         # so that costs of the model and of the divergence agree at x, and can be compared
         constant = self.value(x) - float(g @ x) + 0.5 * float(x @ H @ x)
         return ConeProgram(H, g - H @ x, floor, constant)
-
-    def augmented(self, x: Vector) -> Vector:
-        return x
 
 
 MIN_CURVATURE = 0.05

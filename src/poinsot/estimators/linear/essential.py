@@ -87,10 +87,8 @@ class EssentialParameters:
             # all removed ones are tested together (F test): each of two that explain one effect may go, but not both
             test = np.isin(system.columns, [*removed, worst])
             theta, C = initial.values[test], initial.covariance[np.ix_(test, test)]
-            F, rest = (
-                float(theta @ np.linalg.solve(C, theta)) / len(theta),
-                initial.rows - len(initial.values),
-            )
+            F = float(theta @ np.linalg.solve(C, theta)) / len(theta)
+            rest = initial.rows - len(initial.values)
             if special.fdtrc(len(theta), rest, F) < self.significance:
                 refused.append(worst)
                 continue

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...arrays import JointSamples, Matrix, Vector
+from ...arrays import Matrix, Vector
 from ...diagnosis import diagnose
 from ...estimate import Body, Estimate, EstimatedParameters, Provenance, Status
 from ...exceptions import InvalidMethod, NotIdentifiable, listing
@@ -216,8 +216,12 @@ def finish(
     scores = solution.scores(fitted.residuals) * np.sqrt(
         system.rows_each / _degrees_of_freedom(system, solution.weights, solution.R)
     )
-    # of white residuals too: the page shows both, and their ratio
-    coloured = _coloured_covariance(problem, system, solution, scores)
+    # H^-1 (M + P) H^-1, see `residuals`; of white residuals too: the page shows both, and their ratio
+    prior, bread = system.prior[:, system.columns], inverse(solution.R)
+    middle = residuals.coloured_middle(problem, scores, system.columns) + prior.T @ prior
+    coloured = 0.5 * ((product := bread @ middle @ bread) + product.T)
+    # noise-free data leave rounding errors
+    np.fill_diagonal(coloured, np.maximum(np.diag(coloured), 0.0))
     white = fitted.white and residuals.is_spherical(scores / solution.weights)
     covariance = solution.covariance if white else coloured
     bias, between = beyond_chance(problem, system, solution) if systematic else (None, None)
@@ -284,17 +288,3 @@ def _bodies(problem: InverseDynamics, named: BaseParameters, theta: Vector) -> t
         ten = [known.get(f"{symbol}{number}") for symbol in INERTIAL_SYMBOLS]
         bodies.append(body(name, None if None in ten else np.array(ten)))
     return tuple(bodies)
-
-
-def _coloured_covariance(
-    problem: InverseDynamics, system: System, solution: LinearSolution, scores: JointSamples
-) -> Matrix:
-    """(k, k) H^-1 (M + P) H^-1, see `residuals`."""
-    prior = system.prior[:, system.columns]
-    middle = residuals.coloured_middle(problem, scores, system.columns) + prior.T @ prior
-    bread = inverse(solution.R)
-    covariance = bread @ middle @ bread
-    covariance = 0.5 * (covariance + covariance.T)
-    # noise-free data leave rounding errors
-    np.fill_diagonal(covariance, np.maximum(np.diag(covariance), 0.0))
-    return covariance

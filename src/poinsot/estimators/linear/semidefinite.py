@@ -36,6 +36,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal
@@ -44,8 +45,8 @@ import numpy as np
 from scipy import linalg, special
 
 from ...arrays import Matrix, Vector
-from ...estimate import NORMAL_95, Body, Certificate, Estimate, FullParameters, Status
-from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, listing
+from ...estimate import NORMAL_95, Certificate, Estimate, FullParameters, Status
+from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, check_name, listing
 from ...inertia.divergence import AffineInvariant, Entropic, Euclidean
 from ...inertia.parameters import inconsistencies, is_consistent, pseudo_inertia
 from ...inertia.repair import with_extent
@@ -56,7 +57,7 @@ from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from .conic import Cone, ConeProgram, ConeSolution, ConicStatus, Membership, matrix_of, vector_of
-from .constraints import Constraints, place_of
+from .constraints import Constraints
 from .divergence_cones import DivergenceTerm, EntropicTerm, QuadraticTerm, physical
 from .essential import EssentialParameters
 from .least_squares import EXACT, LeastSquares, finish
@@ -223,7 +224,17 @@ class SemidefiniteLeastSquares:
             **stated,
             fit=problem.fit(replace(target, theta=base).on_base(system)),
             iterations=target.steps + found.steps,
-            bodies=_bodies(reduced, known, full),
+            bodies=tuple(
+                body_of(
+                    problem.robot,
+                    k,
+                    theta[ten],
+                    full.covariance[ten, ten],
+                    reduced.prior[k],
+                    known.share(ten),
+                )
+                for k, ten in enumerate(reduced.coordinates.bodies)
+            ),
             certifier=partial(_certify, reduced, found, reduced.essential or free),
             status=free.status if found.status is Status.solved else found.status,
             notes=(
@@ -261,7 +272,7 @@ class SemidefiniteLeastSquares:
         # the description's bodies belong to the robot, and must not change with one method
         prior = problem.robot.inertials.copy()
         for name, pi in (self.prior or {}).items():
-            place = place_of(name, names, "the prior names body")
+            place = check_name(InvalidMethod, "the prior names body", name, names, "the robot has")
             if len(pi) != 10:
                 raise InvalidMethod(f"the prior of {name} has {len(pi)} numbers; a body has ten parameters")
             prior[place] = pi
@@ -340,8 +351,15 @@ class _ReducedProblem:
     def constraints(self) -> tuple[Membership, ...]:
         """All but physical possibility, on theta."""
         problem = self.problem
-        own = self.method.constraints.memberships(problem.parameters, problem.robot.bodies)
-        return (*_signs(problem), *own, *_held(problem))
+        parameters, identity = problem.parameters, np.eye(len(problem.parameters))
+        held = (
+            Membership(
+                f"{name} = {value:g}", Cone.zero, identity[[parameters.index(name)]], np.array([-value])
+            )
+            for name, value in parameters.held.items()
+        )
+        own = self.method.constraints.memberships(parameters, problem.robot.bodies)
+        return (*_signs(problem), *own, *held)
 
     @cached_property
     def certain(self) -> tuple[Membership, ...]:
@@ -452,14 +470,6 @@ def _signs(problem: InverseDynamics) -> list[Membership]:
     return members
 
 
-def _held(problem: InverseDynamics) -> list[Membership]:
-    parameters, identity = problem.parameters, np.eye(len(problem.parameters))
-    return [
-        Membership(f"{name} = {value:g}", Cone.zero, identity[[parameters.index(name)]], np.array([-value]))
-        for name, value in parameters.held.items()
-    ]
-
-
 @dataclass(frozen=True, eq=False)
 class _Answer:
     """Solution of the cone programs.
@@ -489,16 +499,11 @@ def _answer(
     # the closest point is found to the solver's tolerance, so a distance of zero is not
     distance = float(np.linalg.norm(reduced.A @ x - reduced.b))
     if distance < MAX_DISTANCE:
-        try:
+        with suppress(InvalidMethod, NotIdentifiable):  # on the border, where the program has no interior
             found = _nearest_to_prior(reduced, 0.0, None, closest.steps, progress, stop)
-        except (InvalidMethod, NotIdentifiable):
-            found = None  # on the border, where the program has no interior
-        if (
-            found
-            and min(np.linalg.eigvalsh(matrix_of(found.x[i]))[0] for i in reduced.coordinates.bodies)
-            > MIN_MARGIN
-        ):
-            return found
+            bodies = np.stack([matrix_of(found.x[i]) for i in reduced.coordinates.bodies])
+            if np.linalg.eigvalsh(bodies).min() > MIN_MARGIN:
+                return found
     radius = (1 + reduced.method.allowance) * distance + MIN_RADIUS
     return _nearest_to_prior(reduced, radius, x, closest.steps, progress, stop)
 
@@ -516,14 +521,24 @@ def _closest(reduced: _ReducedProblem) -> ConeSolution:
     # the first row of the cone, a radius of 1, becomes t
     fit = replace(fit, F=fit.F + np.outer(np.eye(len(fit.F))[0], last), g=fit.g - np.eye(len(fit.g))[0])
     program = ConeProgram(np.zeros((p + 1, p + 1)), last, (*reduced.possible, *reduced.certain, fit))
-    optimum = _solved(program, np.append(start, 0.0))
-    return _converged(reduced, optimum)
+    return _solved(reduced, program, np.append(start, 0.0))
 
 
-def _solved(program: ConeProgram, start: Vector) -> ConeSolution:
+def _solved(reduced: _ReducedProblem, program: ConeProgram, start: Vector) -> ConeSolution:
     """Solve from a start; if that fails numerically, without one and with rows and columns scaled."""
     optimum = program.solve(start)
-    return optimum if optimum.status is not ConicStatus.failed else program.solve(balanced=True)
+    if optimum.status is ConicStatus.failed:
+        optimum = program.solve(balanced=True)
+    if optimum.status is ConicStatus.infeasible:
+        raise InvalidMethod(
+            f"no body can satisfy all of this together: {'; '.join(_clash(reduced))}; relax one of them"
+        )
+    if optimum.status is ConicStatus.failed:
+        raise NotIdentifiable(
+            "the interior-point method stopped before the optimum, where bodies are all but impossible: hold what is "
+            'known, raise the allowance, or weigh the prior with weighing = "both"'
+        )
+    return optimum
 
 
 def _clash(reduced: _ReducedProblem) -> list[str]:
@@ -560,7 +575,7 @@ def _nearest_to_prior(
     status = Status.step_limit
     for number in range(1, MODEL_STEPS + 1):
         program = _last_program(reduced, term, x, radius)
-        optimum = _converged(reduced, _solved(program, term.augmented(x)))
+        optimum = _solved(reduced, program, term.augmented(x))
         steps += optimum.steps
         if term.divergence.convex:  # the program is no model but the problem itself
             return _Answer(optimum.x[: len(x)], optimum.multipliers, radius, closest, steps)
@@ -613,19 +628,6 @@ def _fit(reduced: _ReducedProblem, radius: float) -> Membership:
     return Membership("a fit close to least squares", Cone.second_order, F, np.append(1.0, -b / radius))
 
 
-def _converged(reduced: _ReducedProblem, optimum: ConeSolution) -> ConeSolution:
-    if optimum.status is ConicStatus.solved:
-        return optimum
-    if optimum.status is ConicStatus.infeasible:
-        raise InvalidMethod(
-            f"no body can satisfy all of this together: {'; '.join(_clash(reduced))}; relax one of them"
-        )
-    raise NotIdentifiable(
-        "the interior-point method stopped before the optimum, where bodies are all but impossible: hold what is "
-        'known, raise the allowance, or weigh the prior with weighing = "both"'
-    )
-
-
 def _certify(
     reduced: _ReducedProblem, found: _Answer, least_squares: Estimate, estimate: Estimate
 ) -> Certificate:
@@ -640,20 +642,14 @@ def _certify(
     x = np.linalg.solve(reduced.coordinates.T, full.values)
     term = reduced.term()
     program = _last_program(reduced, term, x, found.radius)
-    bound = program.bound(term.augmented(x), found.multipliers)
-    feasible = bound.violation <= FEASIBLE * max(1.0, float(np.abs(x).max()))
+    primal, dual, violation = program.bound(term.augmented(x), found.multipliers)
+    feasible = violation <= FEASIBLE * max(1.0, float(np.abs(x).max()))
     feasible = feasible and least_squares.certificate().holds
     # the base values and the full parameters are two statements of one estimate, and must agree
     apart = float(np.linalg.norm(reduced.R @ (estimate.values - reduced.K @ full.values)))
     feasible = feasible and apart <= AGREEMENT * (1e3 + float(np.linalg.norm(reduced.R @ estimate.values)))
     tolerance = GAP if term.divergence.convex else LOCAL_GAP
-    return Certificate(
-        abs(bound.primal - bound.dual) / (1 + abs(bound.primal)),
-        feasible,
-        tolerance,
-        bound.primal,
-        bound.dual,
-    )
+    return Certificate(abs(primal - dual) / (1 + abs(primal)), feasible, tolerance, primal, dual)
 
 
 @dataclass(frozen=True, eq=False)
@@ -746,15 +742,6 @@ def _full_parameters(reduced: _ReducedProblem, known: _Knowledge, theta: Vector)
         prior,
         np.clip(share, 0.0, 1.0),
         np.clip(interval, *reduced.bounds).T,
-    )
-
-
-def _bodies(reduced: _ReducedProblem, known: _Knowledge, full: FullParameters) -> tuple[Body, ...]:
-    """Mass properties, their covariance in a chart, and where they came from."""
-    robot, pi, C = reduced.problem.robot, full.values, full.covariance
-    return tuple(
-        body_of(robot, number, pi[ten], C[ten, ten], reduced.prior[number], known.share(ten))
-        for number, ten in enumerate(reduced.coordinates.bodies)
     )
 
 

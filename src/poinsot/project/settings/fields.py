@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from ...exceptions import InvalidProject, UnknownUnit, listing, nearest
+from ...exceptions import InvalidProject, UnknownUnit, check_name, listing, nearest
 from ...inertia import CHARTS
 from ...io.units import check_quantity, find_unit
 
@@ -180,10 +180,7 @@ def by_joint(key: str, value: Any, joints: Sequence[str], default: float | None 
     if not isinstance(value, Mapping):
         return value
     for joint in value:
-        if joint not in joints:
-            raise InvalidProject(
-                f"{key} names {joint!r}{nearest(joint, joints)}; the robot has {listing(joints)}"
-            )
+        check_name(InvalidProject, f"{key} names", joint, joints, "the robot has")
     missing = [joint for joint in joints if joint not in value]
     if default is None and missing:
         raise InvalidProject(f"{key} has no value for {listing(missing)}; give one for each joint")

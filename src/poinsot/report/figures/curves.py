@@ -26,7 +26,6 @@ from .style import (
     MUTED,
     PREDICTED,
     RESIDUAL,
-    TOP_LEGEND,
     axis,
     curve,
     layout,
@@ -80,34 +79,30 @@ def whiteness_words(fit: Fit, joint: int) -> str:
     return f"lag 1: {correlation_text(verdict.lag1)}, {'white' if verdict.white else 'not white'}"
 
 
-def autocorrelation_figure(fit: Fit, joint: int, vertical: list[float] | None = None) -> Figure:
-    """One joint."""
-    return Figure(
-        title=fit.joints[joint],
-        note=whiteness_words(fit, joint),
-        data=(stems(fit, joint),),
-        layout=layout(
-            210,
-            xaxis=axis("lag [rows]", zeroline=False, range=[-0.6, fit.autocorrelation.shape[1] - 0.4]),
-            yaxis=axis("autocorrelation", range=vertical or value_range([fit]), nticks=6),
-            shapes=[band_shape(fit)],
-            hovermode="closest",
-        ),
-        alt=(
-            f"{fit.joints[joint]}: autocorrelation of the residuals up to lag {fit.autocorrelation.shape[1] - 1}; "
-            f"{whiteness_words(fit, joint)}; white noise would stay within {white_band(fit):.3f}"
-        ),
-    )
-
-
 def autocorrelation_grid(fit: Fit) -> FigureGrid:
     """All joints on the same scale."""
-    vertical = value_range([fit])
+    vertical, lags, band = value_range([fit]), fit.autocorrelation.shape[1], white_band(fit)
     return FigureGrid(
-        panels=tuple(autocorrelation_figure(fit, joint, vertical) for joint in range(len(fit.joints))),
+        panels=tuple(
+            Figure(
+                title=name,
+                note=(said := whiteness_words(fit, joint)),
+                data=(stems(fit, joint),),
+                layout=layout(
+                    210,
+                    xaxis=axis("lag [rows]", zeroline=False, range=[-0.6, lags - 0.4]),
+                    yaxis=axis("autocorrelation", range=vertical, nticks=6),
+                    shapes=[band_shape(fit)],
+                    hovermode="closest",
+                ),
+                alt=f"{name}: autocorrelation of the residuals up to lag {lags - 1}; {said}; white noise would stay "
+                f"within {band:.3f}",
+            )
+            for joint, name in enumerate(fit.joints)
+        ),
         legend=STEMS_LEGEND,
         shared_x=True,
-        caption=f"Stems outside ± {white_band(fit):.3f} happen once in twenty lags where residuals are white.",
+        caption=f"Stems outside ± {band:.3f} happen once in twenty lags where residuals are white.",
     )
 
 
@@ -204,9 +199,7 @@ def curve_figure(
             HEIGHT,
             xaxis=axis(along, zeroline=False),
             yaxis=axis(f"[{shown or '1'}]", nticks=7),
-            showlegend=True,
-            legend=TOP_LEGEND,
-            margin={"l": 56, "r": 12, "t": 34, "b": 40},
+            legend_above=True,
         ),
         alt=f"{title}: {series(list(lines))} over time{f', {said}' if said else ''}",
         # Legends with many entries need the whole width.

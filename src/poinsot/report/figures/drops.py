@@ -16,7 +16,7 @@ from ...estimate.motions import EstimatedMotion, Scene
 from ..blocks import Figure, FigureGrid
 from ..numbers import significant
 from ..words import number_of
-from .style import ACCENT, BAND, INK, PREDICTED, RULE, TOP_LEGEND, axis, curve, layout, rounded
+from .style import ACCENT, BAND, INK, PREDICTED, RULE, axis, curve, layout, rounded
 from .thinning import recordings_note, thinned
 
 MOST_DROPS = 4
@@ -55,8 +55,7 @@ def drop_figure(motion: EstimatedMotion, scene: Scene) -> Figure:
     kept = _evenly(len(path), MOST_FRAMES)
     tracked = _tracked(motion)
     low, high = _view(pose, tracked, corners)
-    traces = [_wall(wall, float(np.linalg.norm(high - low))) for wall in scene.walls]
-    traces += [_ghosts(pose[_evenly(len(path), GHOSTS)], corners), _center(pose), _points(tracked)]
+    traces = _still(scene, float(np.linalg.norm(high - low)), pose, tracked, corners)
     body = _body(pose[0], corners)
     frames = tuple(
         {"name": str(number), "data": [_body(pose[k], corners)], "traces": [len(traces)]}
@@ -64,6 +63,8 @@ def drop_figure(motion: EstimatedMotion, scene: Scene) -> Figure:
     )
     filled = {"showlegend": False, "fill": "toself", "fillcolor": BAND}
     look = curve("the body", {"color": ACCENT, "width": 2}, "", **filled)
+    turned = np.degrees(float(pose[-1, 2] - pose[0, 2]))
+    read = int(np.isfinite(tracked).all(axis=1).sum())
     return Figure(
         title=motion.name,
         note=f"{number_of(len(kept), 'frame')} of {number_of(len(path), 'sample')}",
@@ -74,12 +75,15 @@ def drop_figure(motion: EstimatedMotion, scene: Scene) -> Figure:
             hovermode="closest",
             xaxis=axis("x [m]", zeroline=False, range=rounded([low[0], high[0]])),
             yaxis=axis("y [m]", zeroline=False, range=rounded([low[1], high[1]]), scaleanchor="x"),
-            showlegend=True,
-            legend=TOP_LEGEND,
-            margin={"l": 56, "r": 12, "t": 34, "b": 100},
+            legend_above=True,
+            below=100,
             **_controls(path.time[kept]),
         ),
-        alt=_drop_words(motion, scene, pose, tracked),
+        alt=f"{motion.name}: the body along the estimated motion of {significant(path.duration_s, 3)} s, with "
+        f"{number_of(len(scene.walls), 'wall')} and {number_of(read, 'tracked pose')}; it moves from "
+        f"({significant(float(pose[0, 0]), 3)}, {significant(float(pose[0, 1]), 3)}) m to "
+        f"({significant(float(pose[-1, 0]), 3)}, {significant(float(pose[-1, 1]), 3)}) m and turns by "
+        f"{significant(turned, 3)}°",
     )
 
 
@@ -132,38 +136,33 @@ def _body(pose: np.ndarray, corners: np.ndarray) -> dict[str, Any]:
     return _points_of(placed(pose, np.concatenate([corners, spoke])))
 
 
-def _wall(wall: np.ndarray, size: float) -> dict[str, Any]:
-    """Line of a wall, its solid side shaded; it extends beyond the picture."""
-    point, slope = wall[:2], wall[2]
-    along = np.array([np.cos(slope), np.sin(slope)])
-    inward = np.array([along[1], -along[0]])
-    # So far that no dragging or zooming shows where it ends.
-    far = 20 * size
-    ends = point + far * np.array([[-1.0], [1.0]]) * along
-    deep = ends[::-1] + far * inward
-    filled = {"showlegend": False, "fill": "toself", "fillcolor": RULE}
-    return curve("wall", WALL, "", **filled) | _points_of(np.concatenate([ends, deep, ends[:1]]))
-
-
-def _ghosts(poses: np.ndarray, corners: np.ndarray) -> dict[str, Any]:
+def _still(
+    scene: Scene, size: float, pose: np.ndarray, tracked: np.ndarray, corners: np.ndarray
+) -> list[Any]:
+    """Traces of walls with their solid side shaded, of the body at other times, its centre, and what was tracked."""
+    traces = []
+    for wall in scene.walls:
+        point, slope = wall[:2], wall[2]
+        along = np.array([np.cos(slope), np.sin(slope)])
+        # So far that no dragging or zooming shows where it ends.
+        ends = point + 20 * size * np.array([[-1.0], [1.0]]) * along
+        deep = ends[::-1] + 20 * size * np.array([along[1], -along[0]])
+        filled = {"showlegend": False, "fill": "toself", "fillcolor": RULE}
+        traces.append(curve("wall", WALL, "", **filled) | _points_of(np.concatenate([ends, deep, ends[:1]])))
     gap = np.full((1, 2), np.nan)
-    outlines = np.concatenate([part for pose in poses for part in (placed(pose, corners), gap)])
-    return curve("the body at other times", {"color": "#b9c1c9", "width": 1}, "", **_points_of(outlines))
-
-
-def _center(pose: np.ndarray) -> dict[str, Any]:
-    kept = thinned(pose[:, 1], 1000)
-    return curve("centre of mass", {"color": INK, "width": 1.2}, "", **_points_of(pose[kept, :2]))
-
-
-def _points(tracked: np.ndarray) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": "tracked",
-        "marker": {"color": PREDICTED["color"], "size": 4},
-        "hovertemplate": "%{x:.4g} m, %{y:.4g} m<extra></extra>",
-    } | _points_of(tracked[_evenly(len(tracked), 1000)] if len(tracked) else tracked)
+    outlines = [part for each in pose[_evenly(len(pose), GHOSTS)] for part in (placed(each, corners), gap)]
+    for name, ink, points in (
+        ("the body at other times", {"color": "#b9c1c9", "width": 1}, np.concatenate(outlines)),
+        ("centre of mass", {"color": INK, "width": 1.2}, pose[thinned(pose[:, 1], 1000), :2]),
+    ):
+        traces.append(curve(name, ink, "", **_points_of(points)))
+    shown = tracked[_evenly(len(tracked), 1000)] if len(tracked) else tracked
+    hover = "%{x:.4g} m, %{y:.4g} m<extra></extra>"
+    look = {"mode": "markers", "marker": {"color": PREDICTED["color"], "size": 4}}
+    return [
+        *traces,
+        {"type": "scatter", "name": "tracked", "hovertemplate": hover} | look | _points_of(shown),
+    ]
 
 
 def _controls(times: np.ndarray) -> dict[str, Any]:
@@ -218,15 +217,3 @@ def _controls(times: np.ndarray) -> dict[str, Any]:
             | {"font": {"size": 12, "color": "rgba(0, 0, 0, 0)"}}  # of the steps, too many to be read
         ],
     }
-
-
-def _drop_words(motion: EstimatedMotion, scene: Scene, pose: np.ndarray, tracked: np.ndarray) -> str:
-    turned = np.degrees(float(pose[-1, 2] - pose[0, 2]))
-    read = int(np.isfinite(tracked).all(axis=1).sum())
-    return (
-        f"{motion.name}: the body along the estimated motion of {significant(motion.path.duration_s, 3)} s, with "
-        f"{number_of(len(scene.walls), 'wall')} and {number_of(read, 'tracked pose')}; it moves from "
-        f"({significant(float(pose[0, 0]), 3)}, {significant(float(pose[0, 1]), 3)}) m to "
-        f"({significant(float(pose[-1, 0]), 3)}, {significant(float(pose[-1, 1]), 3)}) m and turns by "
-        f"{significant(turned, 3)}°"
-    )

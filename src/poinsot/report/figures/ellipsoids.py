@@ -78,21 +78,18 @@ def ellipsoid_grid(estimate: Estimate) -> FigureGrid | None:
     if not now and not before:
         return None
     low, high, cut = _view(bodies, [*now, *before])
-    return FigureGrid(
-        panels=(ellipsoid_figure(estimate.robot, bodies, now, before, low, high),),
-        caption=_caption(bodies, now, before, cut),
-    )
-
-
-def ellipsoid_figure(
-    robot: str, bodies: list[Body], now: list[PlacedBody], before: list[PlacedBody], low: Vector, high: Vector
-) -> Figure:
-    """The picture of what is between two corners (3,) [m]."""
     note = f"{number_of(len(now), 'body', 'bodies')} identified, {len(before)} before the data"
-    return Figure(
-        title=f"{robot or 'The robot'}, neutral configuration",
+    described = [
+        f"; {one.body.name} {significant(float(one.pi[0]), 3)} kg, semi-axes "
+        f"{', '.join(significant(100 * float(a), 2) for a in one.ellipsoid.semi_axes)} cm"
+        for one in now[:FEW]
+    ]
+    more = len(now) - len(described)
+    robot = estimate.robot or "The robot"
+    figure = Figure(
+        title=f"{robot}, neutral configuration",
         note=note,
-        data=(*_now(now), *_before(before), _links(bodies), *_joints(bodies)),
+        data=(*_now(now), *_before(before), *_frames(bodies)),
         layout=layout(
             HEIGHT,
             hovermode="closest",
@@ -101,8 +98,10 @@ def ellipsoid_figure(
             legend={"x": 0, "y": 1, "itemsizing": "constant", "tracegroupgap": 4},
             scene=_scene(low, high),
         ),
-        alt=_alternative(robot, note, now),
+        alt=f"{robot} at its neutral configuration, each body an ellipsoid: {note}{''.join(described)}"
+        + (f"; and {more} more" if more else ""),
     )
+    return FigureGrid(panels=(figure,), caption=_caption(bodies, now, before, cut))
 
 
 def unit_sphere(meridians: int, parallels: int) -> tuple[np.ndarray, np.ndarray]:
@@ -193,29 +192,17 @@ def _key(name: str, group: str, **look: Any) -> dict[str, Any]:
     return {"type": "scatter3d", "name": name, "legendgroup": group, "hoverinfo": "skip"} | nowhere | look
 
 
-def _links(bodies: list[Body]) -> dict[str, Any]:
-    """A line from the frame of each body's parent to its own."""
+def _frames(bodies: list[Body]) -> list[dict[str, Any]]:
+    """A line from the frame of each body's parent to its own, and a dot where each is."""
     places = {body.name: body.placement[:3, 3] for body in bodies if body.placement is not None}
-    places[""] = np.zeros(3)
+    points, places[""] = np.array([*places.values()]), np.zeros(3)
     gap = np.full(3, np.nan)
-    lines = [
-        point
-        for body in bodies
-        if body.parent in places
-        for point in (places[body.parent], places[body.name], gap)
-    ]
-    return _trace(
-        "scatter3d", np.array(lines or [gap]), mode="lines", legendgroup="frames", hoverinfo="skip",
-        line={"color": INK, "width": 5},
-    )  # fmt: skip
-
-
-def _joints(bodies: list[Body]) -> list[dict[str, Any]]:
-    """A dot where each body's frame is."""
-    points = np.array([body.placement[:3, 3] for body in bodies if body.placement is not None])
-    dot = {"color": INK, "size": 5}
+    ends = [(places[body.parent], places[body.name], gap) for body in bodies if body.parent in places]
+    lines = np.array(ends).reshape(-1, 3) if ends else gap[None]
+    line, dot = {"color": INK, "width": 5}, {"color": INK, "size": 5}
     return [
-        _key("frames of the bodies", "frames", mode="lines+markers", marker=dot, line={"color": INK, "width": 5}),
+        _trace("scatter3d", lines, mode="lines", legendgroup="frames", hoverinfo="skip", line=line),
+        _key("frames of the bodies", "frames", mode="lines+markers", marker=dot, line=line),
         _trace(
             "scatter3d", points, mode="markers", legendgroup="frames", marker=dot,
             hovertext=[f"frame of {plain(body.name)}" for body in bodies], hoverinfo="text",
@@ -277,7 +264,9 @@ def _words(one: PlacedBody, which: str) -> str:
     """What hovering shows."""
     identified = which == "identified"
     mass = (
-        plus_minus(float(one.pi[0]), spread(one.body).mass) if identified else significant(float(one.pi[0]))
+        plus_minus(float(one.pi[0]), float(spread(one.body)[0]))
+        if identified
+        else significant(float(one.pi[0]))
     )
     center = ", ".join(significant(100 * float(c), 3) for c in one.ellipsoid.center)
     axes = ", ".join(significant(100 * float(a), 3) for a in one.ellipsoid.semi_axes)
@@ -297,20 +286,6 @@ def _words(one: PlacedBody, which: str) -> str:
                 f"centre moved by {significant(100 * moved.shift, 2)} cm"
             )
     return "<br>".join(lines)
-
-
-def _alternative(robot: str, note: str, now: list[PlacedBody]) -> str:
-    described = [
-        f"{one.body.name} {significant(float(one.pi[0]), 3)} kg, semi-axes "
-        f"{', '.join(significant(100 * float(a), 2) for a in one.ellipsoid.semi_axes)} cm"
-        for one in now[:FEW]
-    ]
-    more = len(now) - len(described)
-    return (
-        f"{robot or 'The robot'} at its neutral configuration, each body an ellipsoid: {note}"
-        + "".join(f"; {words}" for words in described)
-        + (f"; and {more} more" if more else "")
-    )
 
 
 def _caption(

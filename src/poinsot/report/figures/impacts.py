@@ -12,7 +12,7 @@ from ...estimate.motions import EstimatedMotion, Impact, Scene
 from ..blocks import Figure, FigureGrid
 from ..numbers import significant, unit_text
 from ..words import number_of
-from .style import ACCENT, INK, MUTED, PREDICTED, TOP_LEGEND, axis, curve, layout, markers, plain, rounded
+from .style import ACCENT, INK, MUTED, PREDICTED, axis, curve, layout, markers, plain, rounded
 from .thinning import LONGEST, recordings_note, thinned
 
 MOST_PANELS = 6
@@ -142,9 +142,7 @@ def cone_figure(impacts: Sequence[Impact], scene: Scene) -> Figure:
             hovermode="closest",
             xaxis=axis(f"normal impulse [{unit}]", rangemode="tozero"),
             yaxis=axis(f"tangential impulse [{unit}]", nticks=7),
-            showlegend=True,
-            legend=TOP_LEGEND,
-            margin={"l": 56, "r": 12, "t": 34, "b": 40},
+            legend_above=True,
         ),
         alt=f"Tangential against normal impulse of {number_of(len(impacts), 'impact')}, with the friction cone; "
         + "; ".join(f"{trace['name']}: {len(trace['x'])}" for trace in data if trace["mode"] == "markers")

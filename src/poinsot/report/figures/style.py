@@ -19,9 +19,6 @@ PREDICTED = {"color": "#e06c00", "width": 1.8, "dash": "5px,2px"}
 RESIDUAL = {"color": MUTED, "width": 1.1}
 CHANNEL = {"color": ACCENT, "width": 1.1}
 
-TOP_LEGEND = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
-"""Of entries in one row above the picture."""
-
 FIGURES_IN_JSON = 6
 """Significant digits that a drawn number keeps, relative to the largest of its trace."""
 
@@ -62,13 +59,13 @@ def axis(title: str = "", **more: Any) -> dict[str, Any]:
     return look | more
 
 
-def layout(height: int, **more: Any) -> dict[str, Any]:
-    """A Plotly layout in this look. [px]"""
+def layout(height: int, *, legend_above: bool = False, below: int = 40, **more: Any) -> dict[str, Any]:
+    """A Plotly layout in this look, with the margin below the picture. [px]"""
     look: dict[str, Any] = {
         "height": height,
         # The page gives the width, the figure its height.
         "autosize": True,
-        "margin": {"l": 56, "r": 12, "t": 8, "b": 40},
+        "margin": {"l": 56, "r": 12, "t": 34 if legend_above else 8, "b": below},
         "paper_bgcolor": "#ffffff",
         "plot_bgcolor": "#ffffff",
         "font": {
@@ -76,10 +73,12 @@ def layout(height: int, **more: Any) -> dict[str, Any]:
             "size": 12,
             "color": INK,
         },
-        "showlegend": False,
+        "showlegend": legend_above,
         "hovermode": "x unified",
         "hoverlabel": {"bgcolor": "#ffffff", "bordercolor": "#b9c1c9", "font": {"color": INK}},
     }
+    if legend_above:
+        look["legend"] = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
     return look | more
 
 

@@ -13,7 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 
 from ...estimate import Estimate
-from ...exceptions import InvalidMethod, listing, nearest
+from ...exceptions import InvalidMethod, check_name
 from ..blocks import Section
 from .bodies import bodies_section
 from .fit import effort_section, residuals_section, validation_section
@@ -76,11 +76,7 @@ def sections(estimate: Estimate, names: Sequence[str] | None = None) -> tuple[Se
     """All sections that have something to say, in the order of the page.
 
     Args:
-        estimate: what they are of.
-        names: of sections besides those of every estimate; None: all.
-
-    Raises:
-        InvalidMethod: if there is no section of one of these names.
+        names: of sections besides those of every estimate, `InvalidMethod` if there is none of one; None: all.
     """
     builders = _named(names) if names is not None else [*SECTIONS.values(), *_installed().values()]
     # Last of all, also behind the sections of other distributions.
@@ -101,10 +97,8 @@ def _named(names: Sequence[str]) -> list[SectionBuilder]:
         SECTIONS if OF_EVERY_ESTIMATE.union(names) - {*own} <= SECTIONS.keys() else SECTIONS | _installed()
     )
     for name in names:
-        if name not in listed and name not in own:
-            raise InvalidMethod(
-                f"the page has no section {name!r}{nearest(name, tuple(listed))}; it has {listing(listed, 40)}"
-            )
+        if name not in own:
+            check_name(InvalidMethod, "the page has no section", name, listed, "it has", 40)
     wanted = OF_EVERY_ESTIMATE.union(names)
     found: list[SectionBuilder] = [build for name, build in listed.items() if name in wanted]
     return [*found, *(EntryPoint(name, name, GROUP).load() for name in own)]

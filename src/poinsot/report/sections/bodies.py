@@ -13,7 +13,8 @@ from ..words import number_of, series
 
 def bodies_section(estimate: Estimate) -> Section | None:
     """None where the estimate has no body with values."""
-    known = [body for body in estimate.bodies if _has_values(body)]
+    values = {body.name: (body.mass, body.center_of_mass, body.inertia_at_com) for body in estimate.bodies}
+    known = [body for body in estimate.bodies if any(value is not None for value in values[body.name])]
     if not known:
         return None
     findings = Findings.of(finding for body in estimate.bodies for finding in _findings(body))
@@ -21,13 +22,11 @@ def bodies_section(estimate: Estimate) -> Section | None:
     changes = change_table(estimate.bodies, title="What the data made of each body")
     # a single block needs no heading of its own
     properties = body_table(estimate.bodies, title="Mass properties" if findings or grid or changes else "")
-    return section_of("Bodies", _lead(known), findings, grid, changes, properties)
-
-
-def _lead(known: list[Body]) -> str:
     lead = verdict_on_bodies(known) or f"Mass properties of {number_of(len(known), 'body', 'bodies')}."
     origins = counted_origins(body.prior_share for body in known if body.prior_share is not None)
-    return f"{lead} Where they come from: {series(origins)}." if origins else lead
+    if origins:
+        lead += f" Where they come from: {series(origins)}."
+    return section_of("Bodies", lead, findings, grid, changes, properties)
 
 
 def verdict_on_bodies(bodies: list[Body]) -> str:
@@ -51,7 +50,3 @@ def _findings(body: Body) -> list[tuple[str, str]]:
     if reasons:
         found.append(("note", f"{body.name} could not be real before the data: {'; '.join(reasons)}."))
     return found
-
-
-def _has_values(body: Body) -> bool:
-    return any(value is not None for value in (body.mass, body.center_of_mass, body.inertia_at_com))

@@ -26,25 +26,20 @@ def effort_section(estimate: Estimate) -> Section | None:
 def residuals_section(estimate: Estimate) -> Section | None:
     """Autocorrelation joint by joint."""
     # Impacts of many drops have no order in time.
-    if not estimate.fit.autocorrelation.size:
-        return None
-    return Section("Residuals", _lead_of_residuals(estimate), (autocorrelation_grid(estimate.fit),))
-
-
-def _lead_of_residuals(estimate: Estimate) -> str:
     fit = estimate.fit
+    if not fit.autocorrelation.size:
+        return None
     coloured = [name for name, verdict in zip(fit.joints, fit.whiteness, strict=True) if not verdict.white]
     if not coloured:
         each = "reading of every sensor" if motions_of(estimate) else "joint"
-        looks = f"They look like white noise in every {each}, so the model misses nothing that repeats."
-        return f"{looks} {which_std(estimate)}"
-    where = "They are" if len(coloured) == len(fit.joints) else f"Those of {series(coloured)} are"
-    why = "friction that is not in the model, elasticity, or filters that are too wide"
-    if motions_of(estimate):
-        why = (
-            "biases or delays of sensors, friction that is not in the model, elasticity, or filtered readings"
-        )
-    return f"{where} correlated in time: {why}. {which_std(estimate)}"
+        lead = f"They look like white noise in every {each}, so the model misses nothing that repeats."
+    else:
+        where = "They are" if len(coloured) == len(fit.joints) else f"Those of {series(coloured)} are"
+        why = "friction that is not in the model, elasticity, or filters that are too wide"
+        if motions_of(estimate):
+            why = "biases or delays of sensors, friction that is not in the model, elasticity, or filtered readings"
+        lead = f"{where} correlated in time: {why}."
+    return Section("Residuals", f"{lead} {which_std(estimate)}", (autocorrelation_grid(fit),))
 
 
 def validation_section(estimate: Estimate) -> Section | None:

@@ -43,9 +43,22 @@ def identifiability_section(estimate: Estimate) -> Section:
         caption="The first number depends on units; the second says how nearly some parameters' effects "
         "cancel: 1 is perfect, some hundreds are usual, many thousands mean that errors are multiplied.",
     )
+    counts = Counter(direction.reason for direction in estimate.undetermined)
+    # Combinations that no motion shows are no fault of the recording.
+    missing = counts["unexcited"] or len(lost)
+    what = "combination" if counts["unexcited"] else "parameter"
+    lead = (
+        f"This recording leaves {number_of(missing, what)} undetermined that a better motion would show."
+        if missing
+        else "The recording determines everything that a motion of this robot can show."
+    )
+    if counts["removed"]:
+        lead += (
+            f" {number_of(counts['removed'], 'parameter is', 'parameters are')} set to zero as not essential."
+        )
     reasons = dict.fromkeys((*REASONS, *(direction.reason for direction in estimate.undetermined)))
     lists = (_combinations(reason, estimate.undetermined) for reason in reasons)
-    return section_of("Identifiability", _lead(estimate, lost), facts, *lists)
+    return section_of("Identifiability", lead, facts, *lists)
 
 
 def _combinations(reason: str, undetermined: Sequence[Direction]) -> Items | None:
@@ -56,19 +69,3 @@ def _combinations(reason: str, undetermined: Sequence[Direction]) -> Items | Non
     single = ", ".join(text for text in found if text.isidentifier())
     items = (*([single] if single else []), *(text for text in found if not text.isidentifier()))
     return Items(title=title, caption=caption, items=items, code=True) if items else None
-
-
-def _lead(estimate: Estimate, unidentified: list[str]) -> str:
-    counts = Counter(direction.reason for direction in estimate.undetermined)
-    # Combinations that no motion shows are no fault of the recording.
-    missing = counts["unexcited"] or len(unidentified)
-    what = "combination" if counts["unexcited"] else "parameter"
-    lead = (
-        f"This recording leaves {number_of(missing, what)} undetermined that a better motion would show."
-        if missing
-        else "The recording determines everything that a motion of this robot can show."
-    )
-    if counts["removed"]:
-        removed = number_of(counts["removed"], "parameter is", "parameters are")
-        lead += f" {removed} set to zero as not essential."
-    return lead

@@ -73,40 +73,21 @@ def _lead(impacts: Sequence[Impact], scene: Scene) -> str:
     if not impacts:
         return "The body struck nothing."
     recordings = len({impact.recording for impact in impacts})
-    sentences = [
-        f"{number_of(len(impacts), 'impact')} in {number_of(recordings, 'recording')}{_modes(impacts)}.",
-        _friction(scene),
-        _restitution(impacts),
-        _information(impacts),
-    ]
-    return " ".join(sentence for sentence in sentences if sentence)
-
-
-def _modes(impacts: Sequence[Impact]) -> str:
-    """`: the struck point slides at the end of 5 and sticks at the end of 2`."""
     counts = {mode: sum(impact.mode == mode for impact in impacts) for mode in ("slides", "sticks")}
-    said = [f"{mode} at the end of {count}" for mode, count in counts.items() if count]
-    return f": the struck point {series(said)}" if said else ""
-
-
-def _friction(scene: Scene) -> str:
+    ends = [f"{mode} at the end of {count}" for mode, count in counts.items() if count]
+    modes = f": the struck point {series(ends)}" if ends else ""
+    sentences = [f"{number_of(len(impacts), 'impact')} in {number_of(recordings, 'recording')}{modes}."]
     if np.isfinite(scene.friction):
-        return f"Friction is {significant(scene.friction, 3)}."
-    if np.isfinite(scene.least_friction):
-        return (
-            f"Friction is at least {significant(scene.least_friction, 3)}; the impacts do not determine it."
-        )
-    return ""
-
-
-def _restitution(impacts: Sequence[Impact]) -> str:
+        sentences.append(f"Friction is {significant(scene.friction, 3)}.")
+    elif np.isfinite(scene.least_friction):
+        least = significant(scene.least_friction, 3)
+        sentences.append(f"Friction is at least {least}; the impacts do not determine it.")
     known = [impact.restitution for impact in impacts if np.isfinite(impact.restitution)]
-    if not known:
-        return ""
-    low, middle, high = (significant(float(value), 2) for value in np.quantile(known, [0.0, 0.5, 1.0]))
-    if low == high:
-        return f"Restitution is {middle}."
-    return f"Restitution is {middle} in the median, from {low} to {high}."
+    if known:
+        low, middle, high = (significant(float(value), 2) for value in np.quantile(known, [0.0, 0.5, 1.0]))
+        spread = "" if low == high else f" in the median, from {low} to {high}"
+        sentences.append(f"Restitution is {middle}{spread}.")
+    return " ".join([*sentences, _information(impacts)]).strip()
 
 
 def _information(impacts: Sequence[Impact]) -> str:
@@ -116,19 +97,15 @@ def _information(impacts: Sequence[Impact]) -> str:
     )
     if not known or known[0].share <= 0:
         return ""
-    most = known[0]
+    most, alone = known[0], significant(100 * known[0].share, 2)
     where = f"the one at {significant(most.time, 4)} s of {most.recording}"
     following = ", with what follows until the next" if len({each.recording for each in known}) == 1 else ""
     carried = np.cumsum([impact.share for impact in known])
     # Of the information, half of it: the last quarter comes from many impacts that each say little.
     few = int(np.searchsorted(carried, 0.5 * carried[-1])) + 1
     if few == 1:
-        return f"Of the information on J/m, {where} alone carries {_percent(most.share)}{following}."
+        return f"Of the information on J/m, {where} alone carries {alone} %{following}."
     return (
-        f"Of the information on J/m, {few} impacts carry {_percent(float(carried[few - 1]))}, {where} alone "
-        f"{_percent(most.share)}{following}."
+        f"Of the information on J/m, {few} impacts carry {significant(100 * float(carried[few - 1]), 2)} %, {where} "
+        f"alone {alone} %{following}."
     )
-
-
-def _percent(share: float) -> str:
-    return f"{significant(100 * share, 2)} %"

@@ -7,7 +7,7 @@ import numpy as np
 from ...estimate import Estimate, FullParameters
 from ..blocks import Section, section_of
 from ..figures.intervals import interval_grid
-from ..tables import full_parameter_table, grouping_table, parameter_table
+from ..tables import full_parameter_table, parameter_table, table, with_others
 from ..verdicts import counted, counted_origins
 from ..words import number_of, series
 
@@ -67,13 +67,14 @@ def _white_would_be(ratios: np.ndarray) -> str:
 
 def groupings_section(estimate: Estimate) -> Section | None:
     """None where no parameter is regrouped."""
-    table = grouping_table(estimate)
-    if table is None:
+    pairs = zip(estimate.names, estimate.groupings, strict=True)
+    rows = [{"Parameter": name, "stands for": sum_} for name, sum_ in pairs if with_others(name, sum_)]
+    if not rows:
         return None
     return Section(
         "Base-parameter groupings",
-        f"{len(table.rows)} of the {len(estimate.names)} parameters are sums; no motion shows their single terms.",
-        (table,),
+        f"{len(rows)} of the {len(estimate.names)} parameters are sums; no motion shows their single terms.",
+        (table(rows, code=("Parameter", "stands for")),),
     )
 
 

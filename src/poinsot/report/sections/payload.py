@@ -87,29 +87,27 @@ def _row(
 
 def _gain_table(gains: DriveGains) -> Table:
     """Motor by motor."""
+    rows: list[dict[str, str | Cell]] = []
+    for k, joint in enumerate(gains.joints):
+        value, std, poor = float(gains.values[k]), float(gains.std[k]), bool(gains.poorly_known[k])
+        verdict = Cell("○ poorly known" if poor else "● known", tone="fair" if poor else "good")
+        if not gains.identified:
+            verdict = Cell("– given", tone="fair" if poor else "none")
+        elif gains.by_gravity is not None and not gains.by_gravity[k]:
+            verdict = replace(
+                verdict, text=f"{verdict.text}, by inertia alone: gravity never loads this joint"
+            )
+        percent = percent_text(100 * std / abs(value) if value else nan)
+        cells = value_cells(value, std, gains.units[k])
+        rows.append({"Joint": joint, **cells, "Relative std": percent, "Verdict": verdict})
     return table(
-        [_gain_row(gains, k) for k in range(len(gains.joints))],
+        rows,
         title="Drive gains",
         code=("Joint",),
         caption="Effort per unit of what was measured. Poorly known: above 5 %, for all that a joint's currents say is "
         "scaled by its gain."
         + ("" if gains.identified else " These were given, with the standard deviations given."),
     )
-
-
-def _gain_row(gains: DriveGains, k: int) -> dict[str, str | Cell]:
-    value, std, poor = float(gains.values[k]), float(gains.std[k]), bool(gains.poorly_known[k])
-    verdict = Cell("○ poorly known" if poor else "● known", tone="fair" if poor else "good")
-    if not gains.identified:
-        verdict = Cell("– given", tone="fair" if poor else "none")
-    elif gains.by_gravity is not None and not gains.by_gravity[k]:
-        verdict = replace(verdict, text=f"{verdict.text}, by inertia alone: gravity never loads this joint")
-    return {
-        "Joint": gains.joints[k],
-        **value_cells(value, std, gains.units[k]),
-        "Relative std": percent_text(100 * std / abs(value) if value else nan),
-        "Verdict": verdict,
-    }
 
 
 def friction_section(estimate: Estimate) -> Section | None:

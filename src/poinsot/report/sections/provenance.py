@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from math import inf
 from typing import Any
 
 from ...estimate import Certificate, Estimate
 from ...exceptions import InvalidMethod
-from ..blocks import Facts, Items, Section, Verbatim, section_of
+from ..blocks import Cell, Facts, Items, Section, Verbatim, section_of
 from ..numbers import count_text, seconds_text, significant
-from ..tables import plain_text, timing_table
+from ..tables import plain_text, table
 
 
 def provenance_section(estimate: Estimate) -> Section:
@@ -19,19 +20,6 @@ def provenance_section(estimate: Estimate) -> Section:
     total = estimate.seconds.get("total", sum(estimate.seconds.values()))
     took = f", in {seconds_text(total)}" if estimate.seconds else ""
     steps = Items(title="What was done to the data", items=estimate.steps, numbered=True)
-    return section_of(
-        "How it was found",
-        f"By {estimate.method}{took}.",
-        steps if estimate.steps else None,
-        Facts(title="Method", facts=_method(estimate)),
-        _facts("Settings", estimate.settings),
-        timing_table(estimate.seconds) if estimate.seconds else None,
-        _facts("Versions", estimate.versions),
-        Verbatim(title="How to cite", text=estimate.references().strip()) if estimate.citations else None,
-    )
-
-
-def _method(estimate: Estimate) -> tuple[tuple[str, str], ...]:
     facts = [
         ("Method", estimate.method),
         ("Status", estimate.status.value),
@@ -39,9 +27,23 @@ def _method(estimate: Estimate) -> tuple[tuple[str, str], ...]:
         ("Iterations", str(estimate.iterations)),
         ("Standard deviations", f"for {estimate.std_kind} residuals"),
     ]
+    longest = max(estimate.seconds.values(), default=0.0) or inf
+    stages: list[dict[str, str | Cell]] = [
+        {"Stage": stage, "Time": Cell(seconds_text(each), bar=each / longest)}
+        for stage, each in estimate.seconds.items()
+    ]
     with suppress(InvalidMethod):  # an estimate from a file has no problem to go back to
         facts += _certificate(estimate.certificate())
-    return tuple(facts)
+    return section_of(
+        "How it was found",
+        f"By {estimate.method}{took}.",
+        steps if estimate.steps else None,
+        Facts(title="Method", facts=tuple(facts)),
+        _facts("Settings", estimate.settings),
+        table(stages, title="Timings") if stages else None,
+        _facts("Versions", estimate.versions),
+        Verbatim(title="How to cite", text=estimate.references().strip()) if estimate.citations else None,
+    )
 
 
 def _certificate(certificate: Certificate) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...estimate import Estimate, Fit, Status, Trust
-from ...estimate.motions import SensorFit, motions_of, rms_of
+from ...estimate.motions import motions_of, rms_of
 from ..blocks import Card, Cards, Findings, Section, section_of
 from ..numbers import count_text, percent_text, significant
 from ..tables import table_of_rows
@@ -40,85 +40,64 @@ def trust_section(estimate: Estimate) -> Section | None:
 
 def verdict_section(estimate: Estimate) -> Section:
     """Warnings first, then the headline numbers."""
-    cards = Cards(cards=(_error(estimate), _parameters(estimate), _residuals(estimate), _held_out(estimate)))
-    notes = Findings.of(("note", note) for note in estimate.notes)
-    return section_of("Verdict", _lead(estimate), Findings.of(_findings(estimate)), cards, notes)
-
-
-def _lead(estimate: Estimate) -> str:
-    of = f" of {estimate.robot}" if estimate.robot else ""
-    return (
-        f"The recording determines {known(estimate)} of the {number_of(len(estimate.names), 'parameter')}{of} "
-        f"to better than 30 %. {_explained(estimate)}{_bodies(estimate)}"
-    )
-
-
-def _explained(estimate: Estimate) -> str:
-    if not motions_of(estimate):
-        error = percent_text(estimate.fit.relative_error_percent)
-        return f"With them the model explains the measured effort to {error}."
-    return (
-        f"With them one motion explains what {number_of(len(_rms(estimate)), 'sensor')} read to "
-        f"{significant(_all_rms(estimate), 2)} of their standard deviations (root mean square)."
-    )
-
-
-def _rms(estimate: Estimate) -> dict[str, float]:
-    """Sensor -> root mean square of its residuals, in its standard deviations, of all recordings together."""
-    fits: dict[str, list[SensorFit]] = {}
-    # All recordings of a sensor together: each alone may be short.
-    for motion in motions_of(estimate):
-        for fit in motion.sensors:
-            fits.setdefault(fit.name, []).append(fit)
-    return {name: rms for name, each in fits.items() if np.isfinite(rms := rms_of(each))}
-
-
-def _all_rms(estimate: Estimate) -> float:
-    return rms_of([fit for motion in motions_of(estimate) for fit in motion.sensors])
-
-
-def _bodies(estimate: Estimate) -> str:
-    """Whether they could be real, where every one of them is known."""
-    judged = [body for body in estimate.bodies if body.physically_consistent is not None]
-    return f" {verdict_on_bodies(judged)}" if judged and len(judged) == len(estimate.bodies) else ""
-
-
-def _findings(estimate: Estimate) -> tuple[tuple[str, str], ...]:
     findings = [("warning", warning) for warning in estimate.warnings]
     if not estimate.status.converged:
         # A result that has not converged makes all that follows doubtful.
         findings.insert(0, ("error", estimate.status.value))
     elif estimate.status is Status.partly:
         findings.append(("note", estimate.status.value))
-    return tuple(findings)
+    share = f"{known(estimate)} of {len(estimate.names)}"
+    parameters = Card("Parameters known", share, series(counted(estimate)))
+    cards = Cards(cards=(_error(estimate), parameters, _residuals(estimate), _held_out(estimate)))
+    notes = Findings.of(("note", note) for note in estimate.notes)
+    return section_of("Verdict", _lead(estimate), Findings.of(findings), cards, notes)
+
+
+def _lead(estimate: Estimate) -> str:
+    of = f" of {estimate.robot}" if estimate.robot else ""
+    error = percent_text(estimate.fit.relative_error_percent)
+    explained = f"With them the model explains the measured effort to {error}."
+    if motions_of(estimate):
+        all_rms, each = _rms(estimate)
+        explained = (
+            f"With them one motion explains what {number_of(len(each), 'sensor')} read to {significant(all_rms, 2)} of "
+            "their standard deviations (root mean square)."
+        )
+    # Whether bodies could be real, where every one of them is known.
+    judged = [body for body in estimate.bodies if body.physically_consistent is not None]
+    bodies = f" {verdict_on_bodies(judged)}" if judged and len(judged) == len(estimate.bodies) else ""
+    return (
+        f"The recording determines {known(estimate)} of the {number_of(len(estimate.names), 'parameter')}{of} "
+        f"to better than 30 %. {explained}{bodies}"
+    )
+
+
+def _rms(estimate: Estimate) -> tuple[float, dict[str, float]]:
+    """Root mean square of residuals of all sensors together, and of each, in standard deviations."""
+    # All recordings of a sensor together: each alone may be short.
+    fits = [fit for motion in motions_of(estimate) for fit in motion.sensors]
+    names = dict.fromkeys(fit.name for fit in fits)
+    each = {name: rms_of([fit for fit in fits if fit.name == name]) for name in names}
+    return rms_of(fits), {name: rms for name, rms in each.items() if np.isfinite(rms)}
 
 
 def _error(estimate: Estimate) -> Card:
     fit = estimate.fit
     if motions_of(estimate):
-        return _sensors(estimate)
+        all_rms, rms = _rms(estimate)
+        best, worst = min(rms, key=rms.__getitem__), max(rms, key=rms.__getitem__)
+        spread = f"from {significant(rms[best], 2)} ({best}) to {significant(rms[worst], 2)} ({worst})"
+        return Card("Residuals of sensors", significant(all_rms, 2), f"standard deviations, rms; {spread}")
     errors = np.asarray(fit.relative_error_percent_per_joint)
     note = "of the measured effort"
     # All are NaN where every torque is zero: then there is no best joint.
     if len(errors) > 1 and not np.all(np.isnan(errors)):
-        best, worst = int(np.nanargmin(errors)), int(np.nanargmax(errors))
+        lowest, highest = int(np.nanargmin(errors)), int(np.nanargmax(errors))
         note += (
-            f", all joints; from {percent_text(errors[best])} ({fit.joints[best]}) "
-            f"to {percent_text(errors[worst])} ({fit.joints[worst]})"
+            f", all joints; from {percent_text(errors[lowest])} ({fit.joints[lowest]}) "
+            f"to {percent_text(errors[highest])} ({fit.joints[highest]})"
         )
     return Card("Relative error", percent_text(fit.relative_error_percent), note)
-
-
-def _sensors(estimate: Estimate) -> Card:
-    rms = _rms(estimate)
-    best, worst = min(rms, key=rms.__getitem__), max(rms, key=rms.__getitem__)
-    spread = f"from {significant(rms[best], 2)} ({best}) to {significant(rms[worst], 2)} ({worst})"
-    note = f"standard deviations, rms; {spread}"
-    return Card("Residuals of sensors", significant(_all_rms(estimate), 2), note)
-
-
-def _parameters(estimate: Estimate) -> Card:
-    return Card("Parameters known", f"{known(estimate)} of {len(estimate.names)}", series(counted(estimate)))
 
 
 def _residuals(estimate: Estimate) -> Card:

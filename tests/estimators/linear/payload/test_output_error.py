@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import optimize
@@ -37,7 +39,7 @@ class Case:
 
     def solve(self, start=None, free=FREE):
         start = np.full(4, 0.1) if start is None else start
-        return output_error(self.M, self.rows, free, self.P, self.z, start, 200)
+        return output_error(self.cost(np.ones(4)), self.rows, free, start, 200)
 
     def residuals(self, theta, c):
         """(N, n) of parameters in their own coordinates."""
@@ -158,7 +160,7 @@ def test_a_prior_pulls_as_much_as_it_is_sure(case):
 
 
 def any_sign(case, M, start):
-    return output_error_of_any_sign(M, case.rows, FREE, case.P, case.z, start, 200)
+    return output_error_of_any_sign(replace(case.cost(np.ones(4)), M=M), case.rows, FREE, start, 200)
 
 
 def turned(M, joint):
@@ -181,6 +183,6 @@ def test_the_sign_of_a_gain_is_found(case, joint):
 
 
 def test_out_of_steps_is_a_status(case):
-    optimum = output_error(case.M, case.rows, FREE, case.P, case.z, np.full(4, 0.3), 2)
+    optimum = output_error(case.cost(np.ones(4)), case.rows, FREE, np.full(4, 0.3), 2)
     assert optimum.status is Status.step_limit and not optimum.status.converged
     assert search(case.cost(np.ones(4)), FREE, np.full(4, 0.3), 1).status is Status.step_limit

@@ -88,7 +88,7 @@ class Found:
         problem: with the gains that were found. system, solution: of it.
         free: (nv,) whose gains were unknown.
         estimator: that found them.
-        proof: of a load that must be possible.
+        proof: of a load that must be possible; else empty.
     """
 
     problem: InverseDynamics
@@ -97,7 +97,7 @@ class Found:
     gains: DriveGains
     free: np.ndarray
     estimator: str
-    proof: Proof | None = None
+    proof: Proof = ()
 
 
 def estimate_of(
@@ -142,7 +142,7 @@ def estimate_of(
     )
     notes = (
         resampling_note(estimate, known, blocks, len(theta)),
-        *(() if found.proof is None else (CONSTRAINED,)),
+        *((CONSTRAINED,) if found.proof else ()),
     )
     return with_load(estimate, payload, known, notes)
 
@@ -216,17 +216,14 @@ def certify(found: Found, estimate: Estimate) -> Certificate:
     columns += (P**2).sum(axis=0)
     # whether the load satisfies its constraints, and how far multipliers are from complementary slackness
     feasible, slack = True, 0.0
-    if found.proof is not None:
-        place, _ = load_places(problem, system)
-        pi = load_values(problem, system, theta[system.columns])
-        for each, multiplier in zip(found.proof.memberships, found.proof.multipliers, strict=True):
-            z_each, s = NEAREST_DUAL[each.cone](multiplier), each.F @ pi + each.g
-            # held parameters of the load have no column
-            gradient[system.columns[place[place >= 0]]] += (each.F.T @ z_each)[place >= 0]
-            feasible &= VIOLATION[each.cone](s) <= 1e-6 * max(1.0, float(np.abs(s).max()))
-            slack = max(
-                slack, abs(float(z_each @ s)) / (1 + float(np.linalg.norm(z_each) * np.linalg.norm(s)))
-            )
+    place, _ = load_places(problem, system)
+    pi = load_values(problem, system, theta[system.columns])
+    for each, multiplier in found.proof:
+        z_each, s = NEAREST_DUAL[each.cone](multiplier), each.F @ pi + each.g
+        # held parameters of the load have no column
+        gradient[system.columns[place[place >= 0]]] += (each.F.T @ z_each)[place >= 0]
+        feasible &= VIOLATION[each.cone](s) <= 1e-6 * max(1.0, float(np.abs(s).max()))
+        slack = max(slack, abs(float(z_each @ s)) / (1 + float(np.linalg.norm(z_each) * np.linalg.norm(s))))
     gradient, scale = gradient[system.columns], np.sqrt(columns * (efforts + z @ z))[system.columns]
     worst = float(np.max(np.abs(gradient) / np.where(scale > 0, scale, 1.0)))
     if found.estimator == "output-error" and found.free.any():
@@ -236,4 +233,4 @@ def certify(found: Found, estimate: Estimate) -> Certificate:
         worst = max(
             worst, float(np.max((np.abs(along) / (size * np.linalg.norm(measured, axis=0)))[found.free]))
         )
-    return Certificate(max(worst, slack), feasible, TOLERANCE if found.proof is None else CONIC_TOLERANCE)
+    return Certificate(max(worst, slack), feasible, CONIC_TOLERANCE if found.proof else TOLERANCE)

@@ -33,7 +33,7 @@ from ..system import LinearSolution, System, reduce
 from . import drive_gains, equation_error
 from .draws import Found, Resampling, estimate_of
 from .moments import total_moments, whitening
-from .output_error import GainOptimum, output_error, output_error_of_any_sign
+from .output_error import Cost, GainOptimum, output_error, output_error_of_any_sign
 from .possible import Proof, nearest_possible
 from .values import load_values
 
@@ -191,10 +191,10 @@ class PayloadIdentification:
 
     def _optimum(
         self, problem: InverseDynamics, free: np.ndarray
-    ) -> tuple[_ReducedPayload, GainOptimum, Proof | None]:
+    ) -> tuple[_ReducedPayload, GainOptimum, Proof]:
         """The reduced problem with what is known of the centre of mass, and its solution."""
         reduced = _ReducedPayload.of(problem, self.rtol, free)
-        optimum = reduced.first(self.max_iterations)
+        optimum = reduced.solve(None, self.max_iterations)
         if free.any():
             drive_gains.check_identifiable(problem, optimum, free)
         for _ in range(PRIOR_STEPS if self.center_of_mass is not None else 0):
@@ -206,7 +206,7 @@ class PayloadIdentification:
             if abs(reduced.mass(optimum) - mass) <= PRIOR_SETTLED * abs(mass):
                 break
         if not self._must_be_possible:
-            return reduced, optimum, None
+            return reduced, optimum, ()
         optimum, proof = nearest_possible(
             problem,
             reduced.system,
@@ -225,11 +225,8 @@ class PayloadIdentification:
         known = problem.parameters.held[name]
         # with known gains the mass can be estimated, although it is known too: a check for free
         open_ = replace(problem, held={key: value for key, value in problem.held.items() if key != name})
-        load = (
-            replace(self, gains=estimate.extra(DriveGains), gain_std=None, identify_gains=False)
-            .solve(open_, stop=stop)
-            .extra(Payload)
-        )
+        method = replace(self, gains=estimate.extra(DriveGains), gain_std=None, identify_gains=False)
+        load = method.solve(open_, stop=stop).extra(Payload)
         assert load is not None
         said = (
             f"by themselves, with these gains, the recordings say {load.mass:.4g} +- {load.mass_std:.2g} kg"
@@ -282,28 +279,25 @@ class _ReducedPayload:
         R = whitening(system)
         return cls(problem, system, R, total_moments(problem, system.columns, R), free)
 
-    def first(self, max_iterations: int) -> GainOptimum:
-        """By output error, with nothing known of unknown gains."""
-        P, z = self.system.whitened_prior(self.R)
-        if not self.free.any():
-            return self.solve(np.ones(len(self.free)), max_iterations)
+    def solve(self, start: Vector | None, max_iterations: int) -> GainOptimum:
+        """By output error, from a start nearby; None: with nothing known of unknown gains."""
+        cost = Cost(self.M, np.ones(len(self.M)), *self.system.whitened_prior(self.R))
         rows = sum(self.problem.row_counts)
+        if start is not None or not self.free.any():
+            start = np.ones(len(self.free)) if start is None else start
+            return output_error(cost, rows, self.free, start, max_iterations)
         try:
-            kappa = equation_error.ordinary(self.M, self.free, P, z)  # too small, but of the right size
+            # too small, but of the right size
+            kappa = equation_error.ordinary(self.M, self.free, cost.P, cost.z)
             size = np.maximum(np.abs(kappa), MIN_START * np.abs(kappa).max())
             # least squares attenuates gains but keeps their signs, of which output error finds the nearest optimum
             start = np.where(self.free, np.where(kappa < 0, -1, 1) / size, 1.0)
-            return output_error_of_any_sign(self.M, rows, self.free, P, z, start, max_iterations)
+            return output_error_of_any_sign(cost, rows, self.free, start, max_iterations)
         except linalg.LinAlgError:
             raise NotIdentifiable(
                 "no drive gains explain these recordings: what is known (the load's mass) shows in none of the joints; "
                 "look at link, and at which recordings carry the load"
             ) from None
-
-    def solve(self, start: Vector, max_iterations: int) -> GainOptimum:
-        """By output error, from a start nearby."""
-        P, z = self.system.whitened_prior(self.R)
-        return output_error(self.M, sum(self.problem.row_counts), self.free, P, z, start, max_iterations)
 
     def theta(self, optimum: GainOptimum) -> Vector:
         """(k,)"""

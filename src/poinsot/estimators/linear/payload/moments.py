@@ -23,7 +23,7 @@ from ....arrays import Indices, JointSamples, Matrix
 from ....estimate import taper_allowance
 from ....estimate.fit import autocorrelation
 from ....exceptions import NotIdentifiable
-from ....regression.inverse_dynamics import InverseDynamics, Rows
+from ....regression.inverse_dynamics import InverseDynamics
 from ..residuals import correlation_length
 from ..system import System
 
@@ -107,7 +107,13 @@ def moments(
     interval_s = max(
         factor / part.signals.rate_hz for factor, part in zip(factors, problem.parts, strict=True)
     )
-    length = 2 * _correlation_length(problem, residuals) if block_s is None else round(block_s / interval_s)
+    if block_s is None:
+        # rows after which residuals are unrelated, in the joint and recording where that takes longest
+        each = np.split(residuals, np.cumsum(problem.row_counts)[:-1])
+        rows_of = ((row, len(e)) for e in each for row in autocorrelation(e, max(len(e) // 8, 1)))
+        length = 2 * max(1, *(correlation_length(*row) for row in rows_of))
+    else:
+        length = round(block_s / interval_s)
     most = min(MOST_BLOCKS, MOST_NUMBERS // (problem.robot.model.nv * (len(columns) + 2) ** 2))
     # rounded up: more blocks than fit into the memory would be worse than longer ones
     length = max(length, 1, -(-sum(lengths) // max(most, 1)))
@@ -153,13 +159,6 @@ def _alike(a: np.ndarray, b: np.ndarray) -> bool:
     return bool(np.linalg.norm(a - b) < SAME_MOTION * np.linalg.norm(a - a.mean(axis=0)))
 
 
-def _correlation_length(problem: InverseDynamics, residuals: JointSamples) -> int:
-    """Rows after which residuals are unrelated, in the joint and recording where that takes longest."""
-    parts = np.split(residuals, np.cumsum(problem.row_counts)[:-1])
-    rows = ((row, len(e)) for e in parts for row in autocorrelation(e, max(len(e) // 8, 1)))
-    return max(1, *(correlation_length(*each) for each in rows))
-
-
 def _folded(
     problem: InverseDynamics,
     columns: Indices,
@@ -171,7 +170,11 @@ def _folded(
     size = len(columns) + 2
     blocks = np.zeros((count, problem.robot.model.nv, size, size))
     for rows in problem.rows():
-        Z = _whitened(rows, columns, R)
+        W = rows.W[:, :, columns]
+        white = linalg.solve_triangular(R, W.reshape(-1, len(columns)).T, trans="T", check_finite=False).T
+        # `rows.y` is less what held parameters make: y is the whole measured effort again
+        h = np.broadcast_to(rows.held, rows.y.shape)
+        Z = np.concatenate([white.reshape(W.shape), h[:, :, None], (rows.y + h)[:, :, None]], axis=2)
         edges, first = cuts[rows.part]
         # rows come in stretches that know nothing of blocks: a stretch may end within one
         number = np.searchsorted(edges, rows.first + np.arange(len(Z)), side="right")
@@ -179,12 +182,3 @@ def _folded(
             z = Z[number == block].transpose(1, 0, 2)
             blocks[first + block] += z.transpose(0, 2, 1) @ z
     return blocks
-
-
-def _whitened(rows: Rows, columns: Indices, R: Matrix) -> np.ndarray:
-    """(r, n, k + 2) W R^-1, h, y."""
-    W = rows.W[:, :, columns]
-    white = linalg.solve_triangular(R, W.reshape(-1, len(columns)).T, trans="T", check_finite=False).T
-    # `rows.y` is less what held parameters make: y is the whole measured effort again
-    h = np.broadcast_to(rows.held, rows.y.shape)
-    return np.concatenate([white.reshape(W.shape), h[:, :, None], (rows.y + h)[:, :, None]], axis=2)

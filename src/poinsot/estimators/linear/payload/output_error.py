@@ -56,11 +56,7 @@ class Cost:
     z: Vector
 
     def at(self, c: Vector) -> Point:
-        """The best theta for these c (n,).
-
-        Raises:
-            LinAlgError: if it is not determined.
-        """
+        """The best theta for these c (n,); `LinAlgError` if it is not determined."""
         M, w = self.M, self.weights
         WW, Wh, Wy = M[:, :-2, :-2], M[:, :-2, -2], M[:, :-2, -1]
         a = (w * c) ** 2
@@ -146,21 +142,17 @@ class GainOptimum:
         return values, vectors
 
 
-def output_error(
-    M: np.ndarray, rows: int, free: np.ndarray, P: Matrix, z: Vector, start: Vector, max_iterations: int
-) -> GainOptimum:
+def output_error(cost: Cost, rows: int, free: np.ndarray, start: Vector, max_iterations: int) -> GainOptimum:
     """c, theta and w together: c for given weights, weights from the residuals, until both stand still.
 
     Args:
-        M: (n, k + 2, k + 2). rows: of each degree of freedom.
-        free: (n,) which c are searched; the others stay as they start.
-        P, z: prior knowledge.
-        start: (n,) of c.
+        cost: its weights do not count. rows: of each degree of freedom.
+        free: (n,) which c are searched; the others stay as they start. start: (n,) of c.
     """
-    square = M[:, -1, -1] / rows
+    square = cost.M[:, -1, -1] / rows
     size = np.sqrt(np.where(square > 0, square, square.max()))
     floor = MIN_RESIDUAL * size
-    cost = Cost(M, 1 / size, P, z)
+    cost = replace(cost, weights=1 / size)
     c, taken = start, 0
     while taken < max_iterations:
         optimum = search(cost, free, c, max_iterations - taken)
@@ -176,24 +168,21 @@ def output_error(
 
 
 def output_error_of_any_sign(
-    M: np.ndarray, rows: int, free: np.ndarray, P: Matrix, z: Vector, start: Vector, max_iterations: int
+    cost: Cost, rows: int, free: np.ndarray, start: Vector, max_iterations: int
 ) -> GainOptimum:
-    """The likeliest of what is found with the signs of c as they start, with all positive, and with each turned around.
-
-    Raises:
-        LinAlgError: if every search ends where nothing is determined.
+    """The likeliest of what is found with the signs of c as they start, with all positive, and with each turned around;
+    `LinAlgError` if every search ends where nothing is determined.
     """
 
     def found(c: Vector) -> list[GainOptimum]:
         try:
-            return [output_error(M, rows, free, P, z, c, max_iterations)]
+            return [output_error(cost, rows, free, c, max_iterations)]
         except linalg.LinAlgError:  # it ran away, to where nothing is determined
             return []
 
     def likeliest(optima: list[GainOptimum]) -> GainOptimum:
-        ended = [
-            optimum for optimum in optima if optimum.status is Status.solved
-        ]  # others may still run away
+        # others may still run away
+        ended = [optimum for optimum in optima if optimum.status is Status.solved]
         return min(ended, key=lambda optimum: optimum.likelihood(rows)) if ended else optima[0]
 
     first = found(np.where(free, np.abs(start), start)) + found(start)

@@ -14,7 +14,7 @@ purposes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy import linalg
@@ -37,17 +37,8 @@ STEPS, SETTLED = 30, 1e-6
 MIN_RADIUS = 1e-3
 """Smallest size of a load, for the units of J [m]."""
 
-
-@dataclass(frozen=True, eq=False)
-class Proof:
-    """Proof that no physically possible load fits better: multipliers of the active constraints.
-
-    Args:
-        memberships: what the load's ten parameters satisfy. multipliers: of each.
-    """
-
-    memberships: tuple[Membership, ...]
-    multipliers: tuple[Vector, ...]
+Proof = tuple[tuple[Membership, Vector], ...]
+"""What the load's ten parameters satisfy, with multipliers: they prove that no physically possible load fits better."""
 
 
 def nearest_possible(
@@ -78,7 +69,7 @@ def nearest_possible(
     members = _members(A @ x + a, constraint, problem.attachment.link)
     # the best load is possible already: no constraint is active, and all multipliers are zero
     if all(VIOLATION[each.cone](each.F @ (A @ x + a) + each.g) == 0 for each in members):
-        return optimum, Proof(members, tuple(np.zeros_like(each.g) for each in members))
+        return optimum, tuple((each, np.zeros_like(each.g)) for each in members)
     for step in range(STEPS):
         S, gradient = _profile(point, optimum.free, l)
         U = linalg.cholesky(S, check_finite=False)
@@ -100,7 +91,7 @@ def nearest_possible(
         point = _with_load(point.of, optimum.free, point.c, x, max_iterations)
         if length < SETTLED:
             break
-    return replace(optimum, point=point), Proof(members, found.multipliers)
+    return replace(optimum, point=point), tuple(zip(members, found.multipliers, strict=True))
 
 
 def _members(pi: Vector, constraint: BodyConstraint, link: str) -> tuple[Membership, ...]:

@@ -24,6 +24,7 @@ from ....estimate import NORMAL_95, DriveGains, Estimate, Payload
 from ....estimate.fit import MOVING
 from ....exceptions import listing
 from ....inertia.parameters import body, inertia_matrix
+from ....parameters import INERTIAL_SYMBOLS
 from ....regression.attachment import LOAD_NAMES
 from ....regression.inverse_dynamics import InverseDynamics
 from ..system import System
@@ -31,14 +32,10 @@ from .moments import Moments
 
 HALF_WIDTH = 1 / 3
 
-AXES = ("x", "y", "z")
-MOMENTS = ("xx", "xy", "yy", "xz", "yz", "zz")
-"""In the order of pi."""
-
 QUANTITIES = (
     "mass",
-    *(f"center_of_mass.{axis}" for axis in AXES),
-    *(f"inertia_at_com.{each}" for each in MOMENTS),
+    *(f"center_of_mass.{axis}" for axis in "xyz"),
+    *(f"inertia_at_com.{each}" for each in INERTIAL_SYMBOLS[4:]),
 )
 
 
@@ -172,9 +169,8 @@ def with_load(estimate: Estimate, payload: Payload, gains: DriveGains, first: Se
 def resampling_note(estimate: Estimate, gains: DriveGains, moments: Moments, draws: int) -> str:
     """Note on the bootstrap, and on the intervals that white residuals would give."""
     motions = len(np.unique(moments.motions))
-    std, white = (
-        (estimate.std, estimate.white_std) if gains.white_std is None else (gains.std, gains.white_std)
-    )
+    known = estimate if gains.white_std is None else gains
+    std, white = known.std, known.white_std
     assert white is not None
     ratio = float(np.median(std[white > 0] / white[white > 0])) if (white > 0).any() else 1.0
     return (
