@@ -369,6 +369,47 @@ def test_unwritable_outputs(poinsot, tmp_path, verb):
     assert files(tmp_path) == before
 
 
+ARM = Path(__file__).parents[1] / "examples/arm"
+LOSING = {
+    "identify, a recording": ("identify", "job.toml", "--json", "identification.csv"),
+    "identify, the project file": ("identify", "job.toml", "--json", "job.toml"),
+    "identify, the description": ("identify", "job.toml", "--json", "arm.urdf"),
+    "identify, a link to a recording": ("identify", "job.toml", "--json", "link.csv"),
+    "identify, a second name of a recording": ("identify", "job.toml", "--json", "same.csv"),
+    "inspect": ("inspect", "job.toml", "--json", "identification.csv"),
+    "track": ("track", "track.toml", "--publish", "picking_up.csv"),
+    "track, the stream": ("track", "track.toml", "--stream", "log.jsonl", "--publish", "log.jsonl"),
+    "repair, in its own folder": ("repair", "arm.urdf", "--out", "."),
+    "excite": ("excite", "arm.urdf", "--json", "arm.urdf"),
+    "predict": ("predict", "log.jsonl", "validation.csv", "--out", "validation.csv"),
+}
+
+
+@pytest.mark.parametrize("arguments", LOSING.values(), ids=list(LOSING))
+def test_an_output_is_never_an_input(poinsot, tmp_path, monkeypatch, arguments):
+    for file in ARM.iterdir():
+        if file.is_file():
+            shutil.copy(file, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    Path("log.jsonl").write_text("{}\n")
+    Path("link.csv").symlink_to("identification.csv")
+    os.link("identification.csv", "same.csv")
+    before = {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()}
+    refused(poinsot(*arguments), "it is read here, and would be lost")
+    assert before == {path.name: path.read_bytes() for path in Path().iterdir() if path.is_file()}
+
+
+def test_a_report_named_as_a_recording_is_refused(poinsot, tmp_path):
+    """[output] may name files in the folder of the recordings."""
+    for file in ARM.iterdir():
+        if file.is_file():
+            shutil.copy(file, tmp_path)
+    job = tmp_path / "job.toml"
+    job.write_text(job.read_text() + '\n[output]\nresult = "identification.csv"\n')
+    refused(poinsot("identify", job, "--out", tmp_path), "would be lost")
+    assert (tmp_path / "identification.csv").read_bytes() == (ARM / "identification.csv").read_bytes()
+
+
 def test_a_page_that_fails_leaves_nothing_half_written(poinsot, tmp_path, monkeypatch):
     job = write_job(tmp_path)
 

@@ -107,7 +107,7 @@ def excite(
     ] = None,
 ) -> None:
     """Design the most informative motion of a robot, within its limits and free of collisions."""
-    from ..io.writing import check_suffix
+    from ..io.writing import check_apart, check_suffix
 
     # A folder may have a dot in its name.
     file, folder = (out, None) if out is not None and out.suffix and not out.is_dir() else (None, out)
@@ -117,6 +117,7 @@ def excite(
             check_output(file, None)
         if report is not None:
             check_output(report, folder)
+        check_apart([each for each in (file, report, json) if each is not None], [robot])
         say("reading the robot")
         from ..models.collisions import Surroundings
         from ..regression.excitation.checkpoint import read_checkpoint

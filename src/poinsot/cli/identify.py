@@ -34,9 +34,14 @@ def identify(
     with shell.running(data, out, json) as say:
         from ..estimate import Trust, motions_of
         from ..io.npz import write_recording
+        from ..io.writing import check_apart
         from ..project import Project, identify
 
         project = Project.load(job)
+        reads, output = project.inputs(data), project.settings.output
+        check_apart(
+            [*([json] if json else []), *([out / output.result, out / output.report] if out else [])], reads
+        )
         estimate = identify(
             project,
             data,
@@ -44,7 +49,6 @@ def identify(
         )
         from ..io.results import identify_json
 
-        output = project.settings.output
         # Only with --out, as checking the description takes as long as a small identification.
         description, refusal = _description(estimate, force) if out is not None else ({}, "")
         page = partial(shell.report_page, project, estimate, say)
@@ -58,6 +62,7 @@ def identify(
             out,
             json,
             lambda: _print_estimate(estimate, bool(out or json), refusal),
+            reads=reads,
         )
     shell.finish(estimate, strict)
     if refusal and estimate.trust is Trust.not_to_be_used:

@@ -24,7 +24,7 @@ def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None) -> 
 
         if job.suffix != ".toml" and (list_topics := find_listing(job)) is not None:
             content, text = list_topics(job)
-            deliver(content, "inspect.json", {}, out, json, lambda: typer.echo(text))
+            deliver(content, "inspect.json", {}, out, json, lambda: typer.echo(text), reads=[job])
             return
         project = Project.load(job)
         say("reading the recordings")
@@ -41,7 +41,16 @@ def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None) -> 
 
         names = ["inspect.html", *(f"inspect_{k}.html" for k in range(2, len(seen) + 1))]
         pages = {name: partial(write, page) for name, page in zip(names, seen, strict=True)}
-        deliver(content, "inspect.json", pages, out, json, lambda: _print_inspections([i for _, i in seen]))
+        reads = project.inputs(data)
+        deliver(
+            content,
+            "inspect.json",
+            pages,
+            out,
+            json,
+            lambda: _print_inspections([i for _, i in seen]),
+            reads=reads,
+        )
 
 
 def _print_inspections(inspections: Sequence[Inspection]) -> None:

@@ -34,11 +34,12 @@ def predict(
 ) -> None:
     """Predict the torque of a motion, its mass matrix and gravity, or how a throw goes on, with 95 % intervals."""
     with running(data, None, json) as say:
-        if out is not None:
-            from ..io.writing import check_suffix
+        from ..io.writing import check_apart, check_suffix
 
+        if out is not None:
             check_suffix(out)
             check_output(out, None)
+        check_apart([each for each in (out, json) if each is not None], [result, motion])
         say("reading the result")
         from ..io.writing import write_columns
         from ..project.prediction import PredictionJob

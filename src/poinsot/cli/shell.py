@@ -8,7 +8,7 @@ to standard output, progress to standard error, JSON to `--json`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -114,11 +114,17 @@ def deliver(
     json: str | None,
     show: Callable[[], None],
     files: Mapping[Path, Callable[[Path], None]] | None = None,
+    reads: Iterable[Path] = (),
 ) -> None:
-    """Write pages and result to the folder and the JSON file, `files` by their own names, and print the table."""
-    from ..io.results import to_text, write_json
-    from ..io.writing import output_folder
+    """Write pages and result to the folder and the JSON file, `files` by their own names, and print the table.
 
+    None of these may be one of the files that the verb `reads`.
+    """
+    from ..io.results import to_text, write_json
+    from ..io.writing import check_apart, output_folder
+
+    named = [*(files or ()), *(out / name for name in (*pages, file) if out is not None)]
+    check_apart([*named, *([json] if json is not None else [])], reads)
     if out is not None:
         # Before the other files: --json may name one in it.
         folder = output_folder(out)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -52,7 +53,7 @@ def track(
         if publish == "-" and json == "-":
             raise InvalidMethod("--publish and --json cannot both go to standard output")
         from ..io.results import identify_json
-        from ..io.writing import output_folder
+        from ..io.writing import check_apart, output_folder
         from ..project import Project
         from ..project import track as run
 
@@ -62,6 +63,8 @@ def track(
             *([str(output_folder(out) / PUBLISHED)] if out is not None else []),
             *([publish] if publish else []),
         ]
+        reads = (*project.inputs(data), *([Path(stream)] if stream else []))
+        check_apart([*names, *([json] if json else [])], reads)
         writers = [closing.enter_context(_lines(name)) for name in names]
 
         def publish_sample(line: Mapping[str, Any]) -> None:
@@ -80,6 +83,7 @@ def track(
             out,
             json,
             lambda: None if publish == "-" else _print(tracking),
+            reads=reads,
         )
     shell.finish(tracking.estimate, strict, "the samples processed until then are written")
 

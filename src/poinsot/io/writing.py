@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import copyfileobj
@@ -99,6 +99,16 @@ def _check_open(folder: Path, refusal: str) -> None:
         raise UnwritableOutput(f"{refusal}: {folder} is not a folder")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise UnwritableOutput(f"{refusal}: no permission to write in {folder}")
+
+
+def check_apart(outputs: Iterable[str | Path], inputs: Iterable[str | Path]) -> None:
+    """Refuse an output that is one of the files that are read, by whatever name or link."""
+    read = [Path(path) for path in inputs if Path(path).is_file()]
+    for output in map(Path, outputs):
+        if output.is_file() and any(output.samefile(path) for path in read):
+            raise UnwritableOutput(
+                f"cannot write {output}: it is read here, and would be lost; name another file"
+            )
 
 
 def _is_device(path: Path) -> bool:

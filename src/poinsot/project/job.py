@@ -128,6 +128,21 @@ class Project:
         settings = self.settings.model_dump(mode="json", exclude_unset=True)
         return {"project": settings, "project_file": str(self.path)}
 
+    def inputs(self, data_dir: str | Path | None = None) -> tuple[Path, ...]:
+        """The project file, and all files that its keys name beside it or among the recordings."""
+        folders = (self.path.parent, *([Path(data_dir)] if data_dir is not None else []))
+
+        def texts(value: Any) -> Iterator[str]:
+            if isinstance(value, dict | list):
+                for each in value.values() if isinstance(value, dict) else value:
+                    yield from texts(each)
+            elif isinstance(value, str):
+                yield value
+
+        named = texts(self.settings.model_dump(exclude={"output"}, exclude_unset=True))
+        found = (folder / name for name in named if len(name) < 256 for folder in folders)
+        return (self.path, *(path for path in found if path.is_file()))
+
     def find_description(
         self, name: str, data_dir: str | Path | None = None, key: str = "robot.path"
     ) -> Path:
