@@ -30,6 +30,8 @@ QUARTER_TURN, FREQUENT = np.pi / 2, 0.25
 """An angle that changes by more than a quarter turn, between more than this part of the frames, is not in radians."""
 FORCES = {"x": "N", "y": "N", "angle": "N m"}
 """Known forces beside gravity, and their units."""
+FEWEST_IMPACTS = 4
+"""Least number of rows of a table of impacts."""
 INTERVAL, INSTANT = 1e-3, 1e-6
 """Between frames that stand for a velocity, and between the last one before an impact and the first one after [s]."""
 
@@ -100,6 +102,11 @@ def impacts_of(recording: Recording, name: str) -> list[Drop]:
         clock = np.append(INTERVAL * np.arange(-2, 1), INSTANT + INTERVAL * np.arange(3))
         flights = np.arange(3), np.arange(3, 6)
         drops.append(Drop(f"{name} {row + 1}", recording.time[row] + clock, np.array(flown), flights=flights))
+    if len(drops) < FEWEST_IMPACTS:
+        raise InvalidRecording(
+            f"recording {name!r} has {len(drops)} impacts in which nothing is missing; it takes at least "
+            f"{FEWEST_IMPACTS}, since the scatter between them is the uncertainty"
+        )
     return drops
 
 
