@@ -8,7 +8,9 @@ N  rows of a regression              l  bodies
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -79,3 +81,19 @@ def carried_on(values: Float[np.ndarray, "T"], before: float) -> Float[np.ndarra
         return values
     last = np.maximum.accumulate(np.where(np.isnan(values), -1, np.arange(len(values))))
     return np.asarray(np.where(last < 0, before, values[last]))
+
+
+class Brief:
+    """A dataclass (`repr=False`) that shows a line for each field: of an array its shape, of a mapping its keys."""
+
+    def __repr__(self) -> str:
+        shown: Any = self
+        lines = (f"  {each.name}: {_brief(getattr(shown, each.name))}" for each in fields(shown) if each.repr)
+        return "\n".join((type(self).__name__, *lines))
+
+
+def _brief(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"array of {value.shape}"
+    text = ", ".join(map(str, value)) if isinstance(value, Mapping) else " ".join(repr(value).split())
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import JointSamples, Mask, Samples, Times
+from .arrays import Brief, JointSamples, Mask, Samples, Times
 from .exceptions import ChannelNotFound, InvalidRecording
 from .quantities import FRAME_QUANTITIES
 
@@ -44,8 +44,8 @@ UNIFORM_TOLERANCE = 1e-3
 """Maximum relative deviation of an interval from the median in a uniform clock."""
 
 
-@dataclass(frozen=True, eq=False)
-class Recording:
+@dataclass(frozen=True, eq=False, repr=False)
+class Recording(Brief):
     """Named channels with units on one clock.
 
     Args:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from html import escape
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -22,6 +23,8 @@ from .uncertainty import Direction, EstimatedParameters
 T = TypeVar("T", bound=Extra)
 V = TypeVar("V")
 
+SHOWN_LINES = 24
+"""Of the text of an estimate in a notebook or a debugger."""
 COLUMNS = frozenset(each.name for each in fields(EstimatedParameters))
 ENTRIES = frozenset(each.name for each in fields(Provenance))
 
@@ -307,6 +310,31 @@ class Estimate:
         lines += [f"{body.name:<{width}}  {body}" for body in known]
         lines += [extra.as_text() for extra in self.extras.values() if extra.as_text()]
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        """The first lines of the text, so that a notebook shows no pages."""
+        lines = str(self).splitlines()
+        more = len(lines) - SHOWN_LINES
+        last = [f"... {more + 1} more lines; print(estimate) shows them"] if more > 0 else []
+        return "\n".join([*lines[: SHOWN_LINES - len(last)], *last])
+
+    def _repr_html_(self) -> str:
+        """The verdict, the findings, and a row for each parameter with its 95 % interval."""
+        rows = []
+        for k, name in enumerate(self.names):
+            value, (low, high) = self.values[k], self.interval(name)
+            cells = f"{value:.5g}", f"{low:.4g} to {high:.4g}", self.units[k]
+            if not self.identifiable[k]:
+                cells = "not identifiable", "", self.units[k]
+            rows.append("".join(f"<td>{escape(cell)}</td>" for cell in (name, *cells)))
+        said = (f"<li>{escape(f'{finding.severity.name} {finding}')}</li>" for finding in self.findings)
+        head = "".join(f"<th>{title}</th>" for title in ("parameter", "value", "95 % interval", "unit"))
+        return (
+            f"<p><b>{escape(self.diagnosis.headline)}</b> {escape(self.method)} on {escape(self.robot)}: "
+            f"{escape(self.status.value)}</p><ul>{''.join(said)}</ul><table><tr>{head}</tr>"
+            + "".join(f"<tr>{row}</tr>" for row in rows)
+            + "</table>"
+        )
 
 
 def unfinished(estimate: Estimate) -> tuple[Finding, ...]:

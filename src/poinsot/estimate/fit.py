@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import JointSamples, Times, Vector
+from ..arrays import Brief, JointSamples, Times, Vector
 
 WHITE_LEVEL = 0.01
 """Level of the Ljung-Box test."""
@@ -40,8 +40,8 @@ class Whiteness:
     white: bool
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit(Brief):
     """Measured against predicted efforts or readings, on the rows that were (or were not) fitted.
 
     Args:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import qr
 
-from ..arrays import Matrix, Vector
+from ..arrays import Brief, Matrix, Vector
 
 NORMAL_95 = 1.959963984540054
 """Half width of the 95 % interval of a normal distribution, in standard deviations."""
@@ -60,8 +60,8 @@ def rows_of(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [{key: c if c is None else c[k] for key, c in columns.items()} for k in range(length)]
 
 
-@dataclass(frozen=True, eq=False)
-class ParameterColumns:
+@dataclass(frozen=True, eq=False, repr=False)
+class ParameterColumns(Brief):
     """Values of b parameters with their covariance, column by column.
 
     Args:
@@ -100,7 +100,7 @@ class ParameterColumns:
         return rows_of(columns)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EstimatedParameters(ParameterColumns):
     """Parameters as an estimate has them; values are NaN where `identifiable` is false and no value is given.
 

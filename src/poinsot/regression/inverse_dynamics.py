@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from ..arrays import Columns, Configurations, JointSamples, Times, Vector
+from ..arrays import Brief, Columns, Configurations, JointSamples, Times, Vector
 from ..estimate import Certificate, Estimate, Fit, FullParameters, fit_of
 from ..exceptions import InvalidMethod, InvalidSignals, listing, nearest
 from ..models.articulated import Articulated
@@ -142,8 +142,8 @@ class SignalsMethod(Protocol):
     def apply(self, recording: Recording, /) -> Signals: ...
 
 
-@dataclass(frozen=True, eq=False)
-class InverseDynamics:
+@dataclass(frozen=True, eq=False, repr=False)
+class InverseDynamics(Brief):
     """min over theta of sum |tau - W theta|^2, rows streamed (Brunot et al. 2017, Eq. 4).
 
     Args:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import JointSamples, Times
+from ..arrays import Brief, JointSamples, Times
 from ..exceptions import InvalidSignals
 from ..recording import Recording, window_indices
 from .decimation import Decimation
 
 
-@dataclass(frozen=True, eq=False)
-class Signals:
+@dataclass(frozen=True, eq=False, repr=False)
+class Signals(Brief):
     """Smoothed motion and raw effort.
 
     Args:
