@@ -21,7 +21,7 @@ import numpy as np
 import pinocchio as pin
 
 from ..arrays import Configurations, JointSamples, Vector
-from ..exceptions import InvalidModel, InvalidSignals, UnreadableFile, listing, nearest
+from ..exceptions import InvalidModel, InvalidSignals, UnreadableFile, check_known, listing
 from ..parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block, Parameters
 from . import tree as kinds
 from .drive import Drive, DriveTrain
@@ -168,10 +168,7 @@ class Articulated:
         frames = {frame.name: frame for frame in self.model.frames if frame.type == pin.FrameType.BODY}
         if name in self.bodies and name not in frames:  # a body without a link is called like its joint
             return self.bodies.index(name), np.eye(4)
-        if name not in frames:
-            raise InvalidModel(
-                f"no link {name!r}{nearest(name, frames)}; the robot has {listing(frames, 20)}"
-            )
+        check_known(name, frames, "no link", "the robot has", limit=20)
         frame = frames[name]
         if frame.parentJoint == 0:
             raise InvalidModel(
@@ -497,10 +494,7 @@ def _lock(model: pin.Model, locked: Mapping[str, float]) -> pin.Model:
     q = pin.neutral(model)
     names = list(model.names)[1:]  # without the universe
     for name, position in locked.items():
-        if name not in names:
-            raise InvalidModel(
-                f"cannot lock joint {name!r}{nearest(name, names)}; the robot has {listing(names)}"
-            )
+        check_known(name, names, "cannot lock joint", "the robot has")
         joint = model.joints[model.getJointId(name)]
         if joint.nv != 1:
             raise InvalidModel(

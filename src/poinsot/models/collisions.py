@@ -27,7 +27,7 @@ import pinocchio as pin
 from jaxtyping import Float
 
 from ..arrays import Configurations, JointSamples, Vector
-from ..exceptions import InvalidModel, listing, nearest
+from ..exceptions import InvalidModel, check_known, listing
 from .articulated import Articulated
 
 POINT_M = 1e-6
@@ -287,10 +287,7 @@ class _Scene:
     def add_point(self, frame: str) -> int:
         """The origin of a frame as a shape."""
         names = [each.name for each in self.model.frames]
-        if frame not in names:
-            raise InvalidModel(
-                f"the workspace names frame {frame!r}{nearest(frame, names)}; the robot has {listing(names, 20)}"
-            )
+        check_known(frame, names, "the workspace names frame", "the robot has", limit=20)
         index = names.index(frame)
         place = self.model.frames[index]
         point = pin.GeometryObject(

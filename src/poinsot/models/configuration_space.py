@@ -114,6 +114,13 @@ def difference_slopes(d: np.ndarray, planar: bool = False) -> tuple[np.ndarray, 
     return -back, forth
 
 
+def left_slopes(r: Float[np.ndarray, "T 3"]) -> Float[np.ndarray, "T 3 3"]:
+    """V(r)^-1 = Jl^-1(r): turning R by the world's axes, Exp(phi) R, moves r = Log(R) by V(r)^-1 phi."""
+    out, kernel = np.empty((len(r), 3, 3)), _left_inverses
+    kernel(np.ascontiguousarray(r), out)
+    return out
+
+
 PLANE = np.array([0, 1, 5])
 """Freedoms of a planar joint among those of a floating base: x, y, turning about z."""
 
@@ -182,6 +189,13 @@ def _left_inverse(w, W, W2, out):
         for j in range(3):
             out[i, j] = -0.5 * W[i, j] + z * W2[i, j]
         out[i, i] += 1.0
+
+
+@njit(**STEP)
+def _left_inverses(w, out):
+    W, W2 = np.empty((3, 3)), np.empty((3, 3))
+    for t in range(len(w)):
+        _left_inverse(w[t], W, W2, out[t])
 
 
 @njit(**STEP)

@@ -27,7 +27,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from ..arrays import Columns, ColumnSlopes, Times, carried_on
-from ..exceptions import InvalidModel, InvalidSignals, listing, nearest
+from ..exceptions import InvalidModel, InvalidSignals, check_known, listing
 from ..recording import CONTACT, Recording
 from .frame_motion import FrameMotion
 from .rotations import skew
@@ -425,10 +425,7 @@ def _schedule(contacts: Sequence[Contact], channels: Mapping[str, np.ndarray]) -
     columns = {name: carried_on(np.asarray(x, dtype=float), 0.0) == 1 for name, x in channels.items()}
     names, lengths = [each.frame for each in contacts], {name: len(x) for name, x in columns.items()}
     for name in columns:
-        if name not in names:
-            raise InvalidModel(
-                f"no contact frame {name!r}{nearest(name, names)}; the contacts are {listing(names)}"
-            )
+        check_known(name, names, "no contact frame", "the contacts are")
     if len(set(lengths.values())) != 1:
         raise InvalidSignals(
             "the channels of a contact sequence need the same number of samples"

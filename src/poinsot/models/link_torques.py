@@ -25,7 +25,7 @@ import numpy as np
 from numba import njit
 
 from ..arrays import Matrix, Vector
-from ..exceptions import InvalidModel, listing, nearest
+from ..exceptions import InvalidModel, check_known, listing
 from ..inertia.parameters import is_consistent
 from .articulated import Articulated
 from .inverse_dynamics import add_needed_wrench, add_turned
@@ -57,10 +57,7 @@ class LinkTorques:
         robot, bodies = self.robot, self.robot.bodies
         robot.refuse_loops("a filter")
         for link in self.links:
-            if link not in bodies:
-                raise InvalidModel(
-                    f"no body {link!r}{nearest(link, bodies)}; the robot has {listing(bodies)}"
-                )
+            check_known(link, bodies, "no body", "the robot has")
         if not self.links or len(set(self.links)) < len(self.links):
             raise InvalidModel("name the bodies to estimate, each once")
         if self.nominal is not None and self.nominal.shape != (len(bodies), 10):
@@ -121,10 +118,7 @@ class LinkTorques:
             return self._none
         outside = np.zeros(self._none.shape)  # zeros_like takes four times as long, every tick
         for body, wrench in wrenches.items():
-            if body not in self._places:
-                raise InvalidModel(
-                    f"a wrench acts on {body!r}{nearest(body, self._places)}; the robot has {listing(self._places)}"
-                )
+            check_known(body, self._places, "a wrench acts on", "the robot has")
             outside[self._places[body]] = wrench
         return outside
 

@@ -11,62 +11,35 @@ all of them at once.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
 from jaxtyping import Float
 
 from ..arrays import Columns, Configurations, JointSamples, Vector
-from ..exceptions import InvalidModel, listing, nearest
+from ..exceptions import check_known
 from .articulated import Articulated
 from .contacts import Contact
 from .frame_motion import FrameMotion, frame_motions
-from .inverse_dynamics import effort_slopes, mass_and_effort
+from .inverse_dynamics import inverse_dynamics
 
 
 @dataclass(frozen=True, eq=False)
 class MotionTerms:
     """Terms of a robot whose bodies may be others than the description's.
 
-    Every thread has bodies of its own, which `set_inertials` changes; the robot's never do.
-
     Args:
         robot: of which.
         contacts: whose forces act, one after the other.
         gravity: whether there is any; an impact knows none.
-        inertials: (l, 10) pi of all bodies; None: the description's.
     """
 
     robot: Articulated
     contacts: tuple[Contact, ...] = ()
     gravity: bool = True
-    inertials: np.ndarray | None = None
-
-    def __post_init__(self) -> None:
-        _ = self._threads  # before there can be two
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """For another process, which has its own threads."""
-        return MotionTerms, (self.robot, self.contacts, self.gravity, self.inertials)
-
-    @cached_property
-    def _threads(self) -> threading.local:
-        return threading.local()
-
-    @property
-    def _bodies(self) -> Float[np.ndarray, "l 10"]:
-        """This thread's pi of all bodies."""
-        threads = self._threads
-        # a copy for each thread: open bodies are written into it
-        if not hasattr(threads, "bodies"):
-            threads.bodies = (self.robot.inertials if self.inertials is None else self.inertials).copy()
-        bodies: np.ndarray = threads.bodies
-        return bodies
 
     @cached_property
     def _gravity(self) -> Vector:
@@ -86,24 +59,24 @@ class MotionTerms:
         places = [self._place(joint) for joint in joints]
         return np.array(places, dtype=np.int64), maps.reshape(len(joints), 6, 6 * len(frames))
 
-    def set_inertials(self, places: Sequence[int] | np.ndarray, pi: Float[np.ndarray, "_ 10"]) -> None:
-        """Give the bodies at these places in the robot's `bodies` other ten parameters, in this thread."""
-        if len(places):
-            self._bodies[np.asarray(places)] = pi
-
     def mass_and_bias(
-        self, q: Configurations, v: JointSamples
+        self, inertials: Float[np.ndarray, "l 10"], q: Configurations, v: JointSamples
     ) -> tuple[Float[np.ndarray, "T n n"], JointSamples]:
-        """M and b."""
-        return mass_and_effort(self.robot.tree, self._bodies, self._gravity, q, v, np.zeros_like(v))
+        """M and b, of bodies with these ten parameters each."""
+        return inverse_dynamics(self.robot.tree, inertials, self._gravity, q, v, np.zeros_like(v))
 
     def inverse_dynamics_slopes(
-        self, q: Configurations, v: JointSamples, a: JointSamples, wrenches: Columns
+        self,
+        inertials: Float[np.ndarray, "l 10"],
+        q: Configurations,
+        v: JointSamples,
+        a: JointSamples,
+        wrenches: Columns,
     ) -> tuple[Float[np.ndarray, "T n n"], Float[np.ndarray, "T n n"]]:
         """Of ID by q and by v, with the wrenches (T, 6 c) of contacts constant in their frames."""
         touched, maps = self._to_joints
         of_joints = np.einsum("jrm, tm -> tjr", maps, wrenches)
-        return effort_slopes(self.robot.tree, self._bodies, self._gravity, q, v, a, touched, of_joints)
+        return inverse_dynamics(self.robot.tree, inertials, self._gravity, q, v, a, (touched, of_joints))
 
     def frames(
         self,
@@ -157,9 +130,8 @@ def frame_index(robot: Articulated, name: str) -> int:
     Raises:
         InvalidModel: if there is none of this name.
     """
-    found = [i for i, frame in enumerate(robot.model.frames) if frame.name == name]
-    if not found:
-        names = [frame.name for frame in robot.model.frames]
-        raise InvalidModel(f"no frame {name!r}{nearest(name, names)}; the robot has {listing(names, 20)}")
+    frames = robot.model.frames
+    check_known(name, [frame.name for frame in frames], "no frame", "the robot has", limit=20)
+    found = [i for i, frame in enumerate(frames) if frame.name == name]
     # a URDF may name a joint as its link; sensors and contacts are at links
-    return min(found, key=lambda i: robot.model.frames[i].type != pin.FrameType.BODY)
+    return min(found, key=lambda i: frames[i].type != pin.FrameType.BODY)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..arrays import Columns, Configurations, JointSamples, Times, Vector
 from ..estimate import Certificate, Estimate, Fit, FullParameters, fit_of
-from ..exceptions import InvalidMethod, InvalidSignals, listing, nearest
+from ..exceptions import InvalidMethod, InvalidSignals, check_known, listing, nearest
 from ..models.articulated import Articulated
 from ..parameters import INERTIAL_UNITS, Block, Normal, Parameters, rescaled
 from ..recording import Recording
@@ -501,11 +501,9 @@ def _apply(method: SignalsMethod | None, recording: Recording) -> Signals:
 
 
 def _check_prior(name: str, base: BaseParameters, parameters: Parameters) -> None:
-    if name in base.names:
-        return
     if name in parameters.held:
         raise InvalidMethod(f"{name} is held at {parameters.held[name]:g}; it cannot have a prior too")
-    if name in parameters.names:
+    if name in parameters.names and name not in base.names:
         inside = [
             f"{b} = {g}" for b, g in zip(base.names, base.groupings, strict=True) if f"{name}" in g.split()
         ]
@@ -513,9 +511,7 @@ def _check_prior(name: str, base: BaseParameters, parameters: Parameters) -> Non
             f"a prior on {name} alone says nothing: the motion only shows {'; '.join(inside) or 'nothing of it'}; "
             "give the prior for a base parameter"
         )
-    raise InvalidMethod(
-        f"no base parameter {name!r}{nearest(name, base.names)}; there are {listing(base.names, 30)}"
-    )
+    check_known(name, base.names, "no base parameter", "there are", InvalidMethod, 30)
 
 
 def _joint_side(robot: Articulated, signals: Signals) -> Part:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ...arrays import Columns, Matrix, ReadingRows
-from ...exceptions import InvalidModel, listing, nearest
+from ...exceptions import InvalidModel, check_known
 from .. import tree as kinds
 from ..contact_dynamics import RobotMotion
 from .sensor import ReadingSlopes, Sensor
@@ -26,11 +26,7 @@ class JointSensor(Sensor):
 
     def _check(self) -> None:
         for joint in self.joints:
-            if joint not in self.robot.joints:
-                raise InvalidModel(
-                    f"no joint {joint!r}{nearest(joint, self.robot.joints)}; the robot has "
-                    f"{listing(self.robot.joints, 20)}"
-                )
+            check_known(joint, self.robot.joints, "no joint", "the robot has", limit=20)
         # a floating body alone
         if not self.robot.joints:
             raise InvalidModel(f"robot {self.robot.name!r} has no joints to read")
