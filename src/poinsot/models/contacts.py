@@ -287,44 +287,30 @@ class ContactSchedule:
 def schedule_from_channels(
     contacts: Sequence[Contact],
     channels: Mapping[str, Float[np.ndarray, "T"] | Bool[np.ndarray, "T"]],
+    closes_above: float | None = None,
+    opens_below: float | None = None,
 ) -> ContactSchedule:
-    """A schedule from a measured contact sequence.
+    """A schedule from a measured contact sequence, or from measured normal forces with hysteresis.
 
     Args:
         contacts: those that there are; one without a channel is never closed.
-        channels: contact frame -> (T,) True or 1 while it touches, False or 0 while not; NaN: as the sample before.
-
-    Raises:
-        InvalidModel: if a channel names an unknown foot.
-        InvalidSignals: if a channel holds something else, or lengths differ.
-    """
-    for name, channel in channels.items():
-        values = np.asarray(channel, dtype=float)
-        if not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
-            raise InvalidSignals(
-                f"the contact channel of {name!r} must be 0 or 1 at each sample; for forces, give thresholds"
-            )
-    return _schedule(contacts, channels)
-
-
-def schedule_from_forces(
-    contacts: Sequence[Contact],
-    forces: Mapping[str, Float[np.ndarray, "T"]],
-    closes_above: float,
-    opens_below: float | None = None,
-) -> ContactSchedule:
-    """A schedule from measured normal forces, with hysteresis.
-
-    Args:
-        contacts: those that there are; one without a force is never closed.
-        forces: contact frame -> (T,) [N]; NaN: as the sample before.
-        closes_above: an open contact closes above this [N].
+        channels: contact frame -> (T,) True or 1 while it touches, False or 0 while not, or force [N]; NaN: as the
+            sample before.
+        closes_above: an open contact closes above this [N]; None: channels are no forces.
         opens_below: a closed one opens below this [N]; None: half of `closes_above`.
 
     Raises:
-        InvalidModel: if a force names an unknown foot.
-        InvalidSignals: if the thresholds contradict each other, or lengths differ.
+        InvalidModel: if a channel names an unknown foot.
+        InvalidSignals: if a channel holds something else, thresholds contradict each other, or lengths differ.
     """
+    if closes_above is None:
+        for name, channel in channels.items():
+            values = np.asarray(channel, dtype=float)
+            if not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
+                raise InvalidSignals(
+                    f"the contact channel of {name!r} must be 0 or 1 at each sample; for forces, give thresholds"
+                )
+        return _schedule(contacts, channels)
     opens_below = closes_above / 2 if opens_below is None else opens_below
     if not 0 < opens_below <= closes_above < np.inf:
         raise InvalidSignals(
@@ -334,7 +320,7 @@ def schedule_from_forces(
     # between both thresholds the contact stays as it was
     said = {
         name: np.where(force > closes_above, 1.0, np.where(force < opens_below, 0.0, np.nan))
-        for name, force in forces.items()
+        for name, force in channels.items()
     }
     return _schedule(contacts, said)
 
@@ -381,15 +367,14 @@ class ContactDetection:
         else:
             channels = {frame: f"{CONTACT}.{frame}" for frame in frames}
             values = {frame: recording.readings(name) for frame, name in channels.items()}
-            if {recording.units[name] for name in channels.values()} != {"N"}:
-                schedule = schedule_from_channels(self.contacts, values)
-            elif self.closes_above is None:
+            forces = {recording.units[name] for name in channels.values()} == {"N"}
+            if forces and self.closes_above is None:
                 raise InvalidSignals(
                     f"{where}: contacts are measured in N: contacts.closes_above must say from which force on one is "
                     "closed"
                 )
-            else:
-                schedule = schedule_from_forces(self.contacts, values, self.closes_above, self.opens_below)
+            thresholds = (self.closes_above, self.opens_below) if forces else ()
+            schedule = schedule_from_channels(self.contacts, values, *thresholds)
         shortest = round(self.shortest_s * recording.rate_hz)
         return schedule.without_flicker(shortest) if shortest > 1 else schedule
 
