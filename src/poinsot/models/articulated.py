@@ -296,10 +296,8 @@ class Articulated:
             )
         q = np.empty((len(positions), self.model.nq))
         q[:, first[~turning]] = positions[:, ~turning]
-        q[:, first[turning]], q[:, first[turning] + 1] = (
-            np.cos(positions[:, turning]),
-            np.sin(positions[:, turning]),
-        )
+        q[:, first[turning]] = np.cos(positions[:, turning])
+        q[:, first[turning] + 1] = np.sin(positions[:, turning])
         return q
 
     def joint_positions(self, q: Configurations) -> JointSamples:

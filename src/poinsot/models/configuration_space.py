@@ -333,12 +333,9 @@ def _integrate(kind, q_index, v_index, q, d, out):
                 _left(w, W, W2, V)
                 for r in range(3):
                     step[r] = V[r, 0] * d[t, dof] + V[r, 1] * d[t, dof + 1] + V[r, 2] * d[t, dof + 2]
-                s0, s1, s2 = _rotated(q[t, at + 3], q[t, at + 4], q[t, at + 5], q[t, at + 6], step)
-                out[t, at], out[t, at + 1], out[t, at + 2] = (
-                    q[t, at] + s0,
-                    q[t, at + 1] + s1,
-                    q[t, at + 2] + s2,
-                )
+                away = _rotated(q[t, at + 3], q[t, at + 4], q[t, at + 5], q[t, at + 6], step)
+                for r in range(3):
+                    out[t, at + r] = q[t, at + r] + away[r]
                 _turn(q[t], at + 3, w, out[t])
             elif kind[i] == SPHERICAL:
                 _turn(q[t], at, d[t, dof : dof + 3], out[t])

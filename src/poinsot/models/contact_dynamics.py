@@ -189,7 +189,7 @@ class ContactDynamics:
         frames = terms.frames((*self._contact_frames, *self.frames), q, v, a, slopes)
         if not slopes:
             return replace(motion, frames=frames)
-        r_q, r_v = self._effort_slopes(terms, values.inertials, replace(motion, frames=frames))
+        r_q, r_v = self._effort_slopes(values.inertials, replace(motion, frames=frames))
         r_q, r_v = r_q + stiffness, r_v + joints.friction_slope(values.joints, v)
         s_q, s_v = self._constraint_slopes(frames, len(v))
         columns = np.concatenate(
@@ -212,7 +212,7 @@ class ContactDynamics:
             theta: (p,).
             slopes: whether slopes by q, v and theta are wanted; those by tau are by an impulse on the joints.
         """
-        terms = self._weightless
+        terms = self._terms
         values = self.parameters.values(theta)
         joints = self.parameters.joint_terms
         zero = np.zeros_like(v)
@@ -228,7 +228,7 @@ class ContactDynamics:
         # ID_0 of the jump is the momentum that the impulses bring; speeds are 0 in it, as they last no time
         jump = after - v
         frames = terms.frames(self._contact_frames, q, after, zero, slopes=True)
-        r_q, _ = self._effort_slopes(terms, values.inertials, replace(motion, v=zero, a=jump, frames=frames))
+        r_q, _ = self._effort_slopes(values.inertials, replace(motion, v=zero, a=jump, frames=frames), False)
         by_q = [c.velocity_by_q(c.motion(frames)) for c in self.constraints]
         s_q = _stacked(by_q, len(v), v.shape[1])
         columns = np.concatenate(
@@ -245,10 +245,6 @@ class ContactDynamics:
     @cached_property
     def _terms(self) -> MotionTerms:
         return MotionTerms(self.parameters.robot, self.constraints)
-
-    @cached_property
-    def _weightless(self) -> MotionTerms:
-        return MotionTerms(self.parameters.robot, self.constraints, gravity=False)
 
     @cached_property
     def _contact_frames(self) -> tuple[str, ...]:
@@ -268,13 +264,13 @@ class ContactDynamics:
         return J, np.concatenate([np.zeros((T, 0)), *gamma], axis=1)
 
     def _effort_slopes(
-        self, terms: MotionTerms, inertials: np.ndarray, motion: RobotMotion
+        self, inertials: np.ndarray, motion: RobotMotion, gravity: bool = True
     ) -> tuple[np.ndarray, np.ndarray]:
         """Of M a + b - J^T f by q and by v."""
         at = [(c, c.motion(motion.frames), motion.forces[:, motion.rows(c.frame)]) for c in self.constraints]
         wrenches = [np.zeros((len(motion), 0)), *(c.wrench(frame, force) for c, frame, force in at)]
-        r_q, r_v = terms.inverse_dynamics_slopes(
-            inertials, motion.q, motion.v, motion.a, np.concatenate(wrenches, axis=1)
+        r_q, r_v = self._terms.inverse_dynamics_slopes(
+            inertials, motion.q, motion.v, motion.a, np.concatenate(wrenches, axis=1), gravity
         )
         turning = [c.effort_by_q(frame, force) for c, frame, force in at]
         return r_q - sum(each for each in turning if each is not None), r_v

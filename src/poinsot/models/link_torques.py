@@ -125,8 +125,8 @@ class LinkTorques:
     def write(self, q: Vector, v: Vector, a: Vector, outside: Matrix, Y: Matrix, tau: Vector) -> None:
         """The same into Y (n, 10 k) and tau (n,), which begin as zeros; `outside` (l, 6)."""
         kernel: Any = _link_torques
-        kernel(self.robot.tree.arrays, self.robot.tree.gravity, self.known, self.open_bodies, q, v, a, outside, Y, tau,
-               *self._memory)  # fmt: skip
+        tree = self.robot.tree
+        kernel(tree.arrays, tree.gravity, self.known, self.open_bodies, q, v, a, outside, Y, tau)
         if self.added is not None:
             tau += self._joints.torque(q, v, a, self.added)
 
@@ -141,15 +141,6 @@ class LinkTorques:
     @cached_property
     def _joints(self) -> JointTerms:
         return JointTerms(self.robot)
-
-    @cached_property
-    def _memory(self) -> tuple[np.ndarray, ...]:
-        """R, p, V, A, J of `outward`, F of each joint and W of an open body."""
-        joints, n = len(self.robot.tree), self.robot.model.nv
-        return (
-            np.empty((joints, 3, 3)), np.empty((joints, 3)), np.empty((joints, 6)), np.empty((joints, 6)),
-            np.empty((n, 6)), np.empty((joints, 6)), np.empty((10, 6)),
-        )  # fmt: skip
 
 
 @njit(**STEP)
@@ -196,12 +187,18 @@ def _columns_inward(i, parent, kind, v_index, p, J, W, Y):
 
 
 @njit(**STEP)
-def _link_torques(tree, gravity, known, opened, q, v, a, outside, Y, tau, R, p, V, A, J, F, W):
+def _link_torques(tree, gravity, known, opened, q, v, a, outside, Y, tau):
     parent, kind, _, _, _, _, _, v_index, body, _ = tree
+    R, p, J, W = (
+        np.empty((len(parent), 3, 3)),
+        np.empty((len(parent), 3)),
+        np.empty((len(v), 6)),
+        np.empty((10, 6)),
+    )
+    V, A, F = np.empty((len(parent), 6)), np.empty((len(parent), 6)), np.zeros((len(parent), 6))
     none, V_b, A_b, f, P = np.empty((0, 6)), np.empty(6), np.empty(6), np.empty(6), np.empty(6)
     # no slopes
     outward(tree, gravity, q, v, a, R, p, V, A, J, none, none, none)
-    F[:] = 0.0
     for i in range(len(parent)):
         if body[i] < 0:
             continue

@@ -19,7 +19,7 @@ import numpy as np
 import pinocchio as pin
 from jaxtyping import Float
 
-from ..arrays import Columns, Configurations, JointSamples, Vector
+from ..arrays import Columns, Configurations, JointSamples
 from ..exceptions import check_known
 from .articulated import Articulated
 from .contacts import Contact
@@ -34,16 +34,10 @@ class MotionTerms:
     Args:
         robot: of which.
         contacts: whose forces act, one after the other.
-        gravity: whether there is any; an impact knows none.
     """
 
     robot: Articulated
     contacts: tuple[Contact, ...] = ()
-    gravity: bool = True
-
-    @cached_property
-    def _gravity(self) -> Vector:
-        return np.array(self.robot.model.gravity.linear) if self.gravity else np.zeros(3)
 
     @cached_property
     def _to_joints(self) -> tuple[np.ndarray, np.ndarray]:
@@ -63,7 +57,7 @@ class MotionTerms:
         self, inertials: Float[np.ndarray, "l 10"], q: Configurations, v: JointSamples
     ) -> tuple[Float[np.ndarray, "T n n"], JointSamples]:
         """M and b, of bodies with these ten parameters each."""
-        return inverse_dynamics(self.robot.tree, inertials, self._gravity, q, v, np.zeros_like(v))
+        return inverse_dynamics(self.robot.tree, inertials, self.robot.tree.gravity, q, v, np.zeros_like(v))
 
     def inverse_dynamics_slopes(
         self,
@@ -72,11 +66,13 @@ class MotionTerms:
         v: JointSamples,
         a: JointSamples,
         wrenches: Columns,
+        gravity: bool,
     ) -> tuple[Float[np.ndarray, "T n n"], Float[np.ndarray, "T n n"]]:
         """Of ID by q and by v, with the wrenches (T, 6 c) of contacts constant in their frames."""
         touched, maps = self._to_joints
         of_joints = np.einsum("jrm, tm -> tjr", maps, wrenches)
-        return inverse_dynamics(self.robot.tree, inertials, self._gravity, q, v, a, (touched, of_joints))
+        g, tree = self.robot.tree.gravity * gravity, self.robot.tree
+        return inverse_dynamics(tree, inertials, g, q, v, a, (touched, of_joints))
 
     def frames(
         self,

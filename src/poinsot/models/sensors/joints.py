@@ -56,11 +56,11 @@ class JointPosition(JointSensor):
 
     def _check(self) -> None:
         super()._check()
-        _ = self._coordinates
+        _ = self._turning
 
     @cached_property
-    def _coordinates(self) -> tuple[np.ndarray, np.ndarray]:
-        """(m,) the first coordinate in q of each joint, and whether it is a cosine with the sine behind it."""
+    def _turning(self) -> np.ndarray:
+        """(m,) whether a joint has no limits."""
         tree, (first, turning) = self.robot.tree, self.robot.coordinates
         # what a planar joint reads changes along its own axes, not the world's
         planar = np.repeat(tree.kind, kinds.DEGREES[tree.kind]) == kinds.PLANAR
@@ -70,22 +70,18 @@ class JointPosition(JointSensor):
                     f"{joint!r} is a freedom of a ball or planar joint, whose position is no angle: read its velocity, "
                     f"or the orientation of its link"
                 )
-        return first[self.dofs], turning[self.dofs]
+        return np.asarray(turning[self.dofs])
 
     @cached_property
     def units(self) -> tuple[str, ...]:
         return tuple(self.robot.position_units[dof] for dof in self.dofs)
 
     def predicted(self, motion: RobotMotion) -> ReadingRows:
-        first, turning = self._coordinates
-        position = motion.q[:, first].copy()
-        cosines = first[turning]
-        position[:, turning] = np.arctan2(motion.q[:, cosines + 1], motion.q[:, cosines])
-        return position
+        return self.robot.joint_positions(motion.q)[:, self.dofs - self.robot.actuated[0]]
 
     def difference(self, readings: ReadingRows, motion: RobotMotion) -> Columns:
         away = readings - self.predicted(motion)
-        turning = self._coordinates[1]
+        turning = self._turning
         # a joint without limits is read in any turn
         away[:, turning] = np.remainder(away[:, turning] + np.pi, 2 * np.pi) - np.pi
         return away
