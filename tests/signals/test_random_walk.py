@@ -30,7 +30,7 @@ def equation_12(*, alpha, beta, gamma, delta, kappa, Q11=1.0, Q22=1.0):
     """A = [[alpha, beta], [0, gamma]], D = diag(delta, kappa), Q_nvr = NVR diag(Q11, Q22)."""
     G = np.diag([delta * math.sqrt(Q11), kappa * math.sqrt(Q22)])
     G = G[:, G.any(axis=0)]  # a source of noise with zero variance is no unknown
-    return GeneralizedRandomWalk(((alpha, beta), (0.0, gamma)), tuple(map(tuple, G.tolist())))
+    return GeneralizedRandomWalk(np.array([[alpha, beta], [0.0, gamma]]), G)
 
 
 def smoothed_walk(alpha):

@@ -183,14 +183,15 @@ class ContactDynamics:
         J, gamma = self._constraint(still, len(v))
         inverse = _Inverse.of(M + joints.rotors(values.joints), J, self.softness)
         held_up, stiffness = joints.stiffness(values.joints, q)
-        drive = u @ effort.T - joints.friction(values.joints, v) - held_up - b
+        friction, viscosity = joints.friction(values.joints, v, slopes)
+        drive = u @ effort.T - friction - held_up - b
         a, forces = inverse.solve(drive, gamma)
         motion = RobotMotion(q, v, a, forces, self.constraints, effort)
         frames = terms.frames((*self._contact_frames, *self.frames), q, v, a, slopes)
         if not slopes:
             return replace(motion, frames=frames)
         r_q, r_v = self._effort_slopes(values.inertials, replace(motion, frames=frames))
-        r_q, r_v = r_q + stiffness, r_v + joints.friction_slope(values.joints, v)
+        r_q, r_v = r_q + stiffness, r_v + viscosity
         s_q, s_v = self._constraint_slopes(frames, len(v))
         columns = np.concatenate(
             [
