@@ -25,7 +25,20 @@ import numpy as np
 from numba import njit
 
 from ..arrays import Configurations, JointSamples
-from .torque_regressor import INLINE_KERNEL, KERNEL, L, gather_samples, outward, side_by_side, start_twists
+from .torque_regressor import (
+    INLINE_KERNEL,
+    KERNEL,
+    L,
+    advance,
+    carry_twists,
+    gather_samples,
+    one_freedom_placement,
+    own_motion,
+    place,
+    several_freedoms_placement,
+    side_by_side,
+    start_twists,
+)
 from .tree import DEGREES, Tree
 
 
@@ -190,8 +203,9 @@ def _along(S, D, sign, column, t, out):
 
 @njit(cache=True, nogil=True, **KERNEL)
 def _adjoint(tree, gravity, start, motion, G, out):
-    parent, kind, _, _, _, _, _, v_index, body, subspace = tree
+    parent, kind, rotation, translation, axis, pitch, q_index, v_index, body, subspace = tree
     joints, n = len(parent), out.shape[1] // 3
+    nq = motion.shape[1] - 2 * n
     twists = start_twists(tree, gravity, start)
     # cleared for each L samples: the reverse pass adds to them
     forces = np.empty_like(twists)  # the derivatives by them
@@ -206,7 +220,15 @@ def _adjoint(tree, gravity, start, motion, G, out):
     for t in range(0, len(motion), L):
         gather_samples(motion, t, x)
         for i in range(joints):
-            outward(tree, i, start[i + 1] - start[i], x, twists, Q, X[i], J[i], M)
+            own = DEGREES[kind[i]]
+            if own == 1:
+                one_freedom_placement(kind[i], axis[i], pitch[i], x, q_index[i], Q)
+            else:
+                several_freedoms_placement(kind[i], x, q_index[i], Q)
+            place(rotation[i], translation[i], Q, X[i])
+            carry_twists(X[i], twists[parent[i]], 2 + start[i + 1] - start[i] - own, twists[i])
+            own_motion(subspace[i, :own], x, nq + v_index[i], nq + n + v_index[i], J[i])
+            advance(J[i], twists[i, 0], twists[i, 1], M)
         forces[:] = 0.0
         for i in range(joints - 1, -1, -1):
             own, moving = DEGREES[kind[i]], start[i + 1] - start[i]

@@ -303,37 +303,29 @@ def start_twists(tree: tuple[np.ndarray, ...], gravity: Vector, start: np.ndarra
     return twists
 
 
-@njit(**INLINE_KERNEL)
-def outward(
-    tree: tuple[np.ndarray, ...], i: int, moving: int, x: Matrix, twists: np.ndarray,
-    Q: Matrix, X: Matrix, J: Matrix, M: Matrix,
-) -> None:  # fmt: skip
-    """Placement X, own motion J and twists of joint i, which `moving` freedoms move, from those of its parent."""
-    parent, kind, rotation, translation, axis, pitch, q_index, v_index, _, subspace = tree
-    own, n = DEGREES[kind[i]], v_index[-1] + DEGREES[kind[-1]]
-    if own == 1:
-        one_freedom_placement(kind[i], axis[i], pitch[i], x, q_index[i], Q)
-    else:
-        several_freedoms_placement(kind[i], x, q_index[i], Q)
-    place(rotation[i], translation[i], Q, X)
-    # parent -1 is the last, the world
-    carry_twists(X, twists[parent[i]], 2 + moving - own, twists[i])
-    v = len(x) - 2 * n + v_index[i]
-    own_motion(subspace[i, :own], x, v, v + n, J)
-    advance(J, twists[i, 0], twists[i, 1], M)
-
-
 @njit(cache=True, **KERNEL)
 def _regressor(tree, gravity, start, motion, columns, out):
-    body, twists = tree[8], start_twists(tree, gravity, start)
+    parent, kind, rotation, translation, axis, pitch, q_index, v_index, body, subspace = tree
+    twists = start_twists(tree, gravity, start)
+    n = v_index[-1] + DEGREES[kind[-1]]
+    nq = motion.shape[1] - 2 * n
     x, y = np.empty((motion.shape[1], L)), np.empty((twists.shape[1] - 2, 10, L))
     Q, X, J, M = np.empty((12, L)), np.empty((12, L)), np.empty((12, L)), np.empty((21, L))
     for t in range(0, len(motion), L):
         gather_samples(motion, t, x)
         pair = 0
-        for i in range(len(body)):
+        for i in range(len(kind)):
             moving = start[i + 1] - start[i]
-            outward(tree, i, moving, x, twists, Q, X, J, M)
+            own = DEGREES[kind[i]]
+            if own == 1:
+                one_freedom_placement(kind[i], axis[i], pitch[i], x, q_index[i], Q)
+            else:
+                several_freedoms_placement(kind[i], x, q_index[i], Q)
+            place(rotation[i], translation[i], Q, X)
+            # parent -1 is the last, the world
+            carry_twists(X, twists[parent[i]], 2 + moving - own, twists[i])
+            own_motion(subspace[i, :own], x, nq + v_index[i], nq + n + v_index[i], J)
+            advance(J, twists[i, 0], twists[i, 1], M)
             if body[i] >= 0:
                 _rows(M, twists[i], 2, moving, y)
                 _scatter(y, columns[pair : pair + moving], t, out)
