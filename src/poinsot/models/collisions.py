@@ -91,7 +91,7 @@ class Surroundings:
             InvalidModel: if a frame of the workspace does not exist.
         """
         postures = [pin.neutral(robot.model), *(free if free is not None else ())]
-        scene, warnings = _Scene.of(robot, self.packages if self.itself or self.floor_m is not None else None)
+        scene = _Scene.of(robot, self.packages if self.itself or self.floor_m is not None else None)
         if self.itself:
             scene.watch_links(postures)
         if self.floor_m is not None:
@@ -106,8 +106,9 @@ class Surroundings:
                     if np.isfinite(at):
                         scene.watch_wall(f"the {side} wall in {name}", sign * normal, sign * at, points)
         if self.floor_m is not None and not scene.moving:
-            warnings = (*warnings, "nothing of the robot is kept above the floor: no link has a shape")
-        return Collisions(robot, scene.geometry, tuple(scene.watched), np.array(scene.usual), warnings)
+            scene.warnings.append("nothing of the robot is kept above the floor: no link has a shape")
+        watched, usual = tuple(scene.watched), np.array(scene.usual)
+        return Collisions(robot, scene.geometry, watched, usual, tuple(scene.warnings))
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,8 +199,9 @@ class Collisions:
 class _Scene:
     """Geometry under construction: which shapes there are, and which pairs of them are watched."""
 
-    def __init__(self, robot: Articulated, geometry: pin.GeometryModel):
+    def __init__(self, robot: Articulated, geometry: pin.GeometryModel, *warnings: str):
         self.robot = robot
+        self.warnings = list(warnings)
         self.model = robot.model
         self.geometry = geometry
         self.watched: list[tuple[str, str]] = []
@@ -217,15 +219,14 @@ class _Scene:
                 self.meshes[index] = geometry.addGeometryObject(mesh)
 
     @classmethod
-    def of(cls, robot: Articulated, packages: Sequence[Path] | None) -> tuple[_Scene, tuple[str, ...]]:
-        """The shapes of a robot's description, and what it lacks; `packages` None: none are wanted."""
-        empty = cls(robot, pin.GeometryModel())
+    def of(cls, robot: Articulated, packages: Sequence[Path] | None) -> _Scene:
+        """The shapes of a robot's description, and what it lacks as warnings; `packages` None: none are wanted."""
         if packages is None:
-            return empty, ()
+            return cls(robot, pin.GeometryModel())
+        unchecked = "collisions are not checked: "
         if robot.source is None:
-            return empty, (
-                f"collisions are not checked: robot {robot.name!r} has no description to read shapes from",
-            )
+            why = f"robot {robot.name!r} has no description to read shapes from"
+            return cls(robot, pin.GeometryModel(), unchecked + why)
         # bytes: a declared encoding other than that of the text is refused in a string
         root = ElementTree.fromstring(robot.source.read_bytes())
         is_urdf, kind = root.tag == "robot", pin.GeometryType.COLLISION
@@ -238,15 +239,15 @@ class _Scene:
                 scene = cls(robot, pin.buildGeomFromMJCF(robot.model, str(robot.source), kind))
         except (ValueError, RuntimeError) as error:
             why = (str(error).strip().splitlines() or ["no reason given"])[-1]
-            return empty, (f"collisions are not checked: the shapes cannot be read: {why}",)
+            return cls(robot, pin.GeometryModel(), f"{unchecked}the shapes cannot be read: {why}")
         if missing:
-            return scene, (
+            scene.warnings.append(
                 f"collisions of {listing(missing, 6)} are not checked: their meshes are not there "
-                f"(e.g. {next(iter(missing.values()))}); say with --package-dir where they are",
+                f"(e.g. {next(iter(missing.values()))}); say with --package-dir where they are"
             )
-        if is_urdf and not scene.links:
-            return scene, ("collisions are not checked: the description gives no link a shape (<collision>)",)
-        return scene, ()
+        elif is_urdf and not scene.links:
+            scene.warnings.append(f"{unchecked}the description gives no link a shape (<collision>)")
+        return scene
 
     @property
     def moving(self) -> list[int]:

@@ -15,15 +15,8 @@ Slopes are Pinocchio's: by q of q [+] d the adjoint of the inverse of Exp(d), by
 and those of y [-] x are the inverses of that, at d = y [-] x by y, and less it at -d by x. Below t = 1 all of a to f
 are power series, which rounding spares. A planar joint moves as a floating base whose other freedoms are held.
 
-Manifolds of states: adding a small change, and the difference of two states.
-
-(Martinez et al. 2024, Eq. 1; Sola et al. 2018.)
-
-    x [+] d          integrate: from the tangent at x
-    y [-] x          difference: the d for which x [+] d = y, in the tangent at x
-
-The shooting equation is f(x_k) [-] x_{k+1} = 0. With J_x, J_y the derivatives of y [-] x by small changes of either,
-changes d and d' of the two states fulfil it to first order if
+The shooting equation is f(x_k) [-] x_{k+1} = 0 (Martinez et al. 2024, Eq. 1; Sola et al. 2018). With J_x, J_y the
+derivatives of y [-] x by small changes of either, changes d and d' of the two states fulfil it to first order if
 
     gap + J_y f_x d + J_x d' = 0     that is     d' = gap + T f_x d,   T = -J_x^-1 J_y
 
@@ -56,11 +49,11 @@ class Manifold(ABC):
 
     @abstractmethod
     def integrate(self, x: States, d: Changes) -> States:
-        """x [+] d."""
+        """x [+] d, from the tangent at x."""
 
     @abstractmethod
     def difference(self, x: States, y: States) -> Changes:
-        """y [-] x, in the tangent at x."""
+        """y [-] x, the d for which x [+] d = y, in the tangent at x."""
 
     @abstractmethod
     def difference_jacobians(

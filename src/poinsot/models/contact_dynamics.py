@@ -192,7 +192,8 @@ class ContactDynamics:
             return replace(motion, frames=frames)
         r_q, r_v = self._effort_slopes(values.inertials, replace(motion, frames=frames))
         r_q, r_v = r_q + stiffness, r_v + viscosity
-        s_q, s_v = self._constraint_slopes(frames, len(v))
+        bends = [each.residual_slopes(each.motion(frames)) for each in self.constraints]
+        s_q, s_v = (_stacked([bend[k] for bend in bends], *v.shape) for k in range(2))
         columns = np.concatenate(
             [
                 self._body_columns(values, q, v, a, gravity=True),
@@ -275,12 +276,6 @@ class ContactDynamics:
         )
         turning = [c.effort_by_q(frame, force) for c, frame, force in at]
         return r_q - sum(each for each in turning if each is not None), r_v
-
-    def _constraint_slopes(self, frames: Mapping[str, FrameMotion], T: int) -> tuple[np.ndarray, np.ndarray]:
-        """(T, m, n) of J a + gamma by q and by v."""
-        n = self.parameters.robot.model.nv
-        slopes = [each.residual_slopes(each.motion(frames)) for each in self.constraints]
-        return _stacked([by_q for by_q, _ in slopes], T, n), _stacked([by_v for _, by_v in slopes], T, n)
 
     @cached_property
     def _entries(self) -> tuple[tuple[slice, np.ndarray], ...]:

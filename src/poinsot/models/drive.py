@@ -26,7 +26,7 @@ from typing import Literal
 import numpy as np
 
 from ..arrays import JointSamples, Matrix
-from ..exceptions import InvalidModel
+from ..exceptions import InvalidModel, check_known
 from .friction import FrictionTerm
 
 
@@ -81,8 +81,7 @@ class Drive:
             InvalidModel: if a length, name or ratio does not fit, or the reduction matrix is singular.
         """
         for name in (*self.passive, *(c.motor for c in self.couplings), *(c.joint for c in self.couplings)):
-            if name not in joints:
-                raise InvalidModel(f"the drive names joint {name!r}; the robot has {', '.join(joints)}")
+            check_known(name, joints, "the drive names joint", "the robot has", limit=60)
         driven = np.array([joint not in self.passive for joint in joints], dtype=bool)
         offset = _per_joint("position_offset", self.position_offset, np.ones(len(joints), dtype=bool))
         gain = _per_joint("gain", self.gain, driven)

@@ -42,16 +42,15 @@ class MotionTerms:
     @cached_property
     def _to_joints(self) -> tuple[np.ndarray, np.ndarray]:
         """(k,) the tree's joints that have contacts, and (k, 6, 6 c) that move the wrenches of c contacts to them."""
-        model = self.robot.model
-        names = [name for contact in self.contacts for name in contact.frames]
-        frames = [model.frames[frame_index(self.robot, name)] for name in names]
-        joints = tuple(dict.fromkeys(frame.parentJoint for frame in frames if frame.parentJoint > 0))
-        maps = np.zeros((len(joints), 6, len(frames), 6))
-        for k, frame in enumerate(frames):
-            if frame.parentJoint > 0:  # what touches a frame of the world moves nothing
-                maps[joints.index(frame.parentJoint), :, k] = frame.placement.toDualActionMatrix()
-        places = [self._place(joint) for joint in joints]
-        return np.array(places, dtype=np.int64), maps.reshape(len(joints), 6, 6 * len(frames))
+        places, placements = carriers(
+            self.robot, [name for contact in self.contacts for name in contact.frames]
+        )
+        joints = np.unique(places[places >= 0])
+        maps = np.zeros((len(joints), 6, len(places), 6))
+        for k, (place, T_jf) in enumerate(zip(places, placements, strict=True)):
+            if place >= 0:  # what touches a frame of the world moves nothing
+                maps[np.searchsorted(joints, place), :, k] = pin.SE3(T_jf).toDualActionMatrix()
+        return joints, maps.reshape(len(joints), 6, 6 * len(places))
 
     def mass_and_bias(
         self, inertials: Float[np.ndarray, "l 10"], q: Configurations, v: JointSamples
@@ -99,25 +98,26 @@ class MotionTerms:
             return {}
         # frames are looked up in Pinocchio once, not in every call
         if names not in self._carriers:
-            self._carriers[names] = self._carry(names)
+            self._carriers[names] = carriers(self.robot, names)
         joints, placements = self._carriers[names]
         motions = frame_motions(self.robot.tree, joints, placements, q, v, a, slopes, jacobians)
         return dict(zip(names, motions, strict=True))
 
     @cached_property
     def _carriers(self) -> dict[tuple[str, ...], tuple[np.ndarray, np.ndarray]]:
-        """What `_carry` found so far."""
+        """What was looked up so far."""
         return {}
 
-    def _carry(self, names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """(F,) place in the tree of the joint that carries each frame, and (F, 4, 4) T_jf."""
-        frames = [self.robot.model.frames[frame_index(self.robot, name)] for name in names]
-        joints = [self._place(frame.parentJoint) for frame in frames]
-        return np.array(joints, dtype=np.int64), np.array([frame.placement.homogeneous for frame in frames])
 
-    def _place(self, joint: int) -> int:
-        """In the tree, of the joint that Pinocchio gives a number, -1 for the world."""
-        return int(np.flatnonzero(self.robot.tree.body == joint - 1)[0]) if joint > 0 else -1
+def carriers(robot: Articulated, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """(F,) place in the tree of the joint that carries each frame, -1 for the world, and (F, 4, 4) T_jf."""
+    frames, bodies = (
+        [robot.model.frames[frame_index(robot, name)] for name in names],
+        robot.tree.body.tolist(),
+    )
+    # Pinocchio's joint 0 is the world
+    joints = [bodies.index(frame.parentJoint - 1) if frame.parentJoint > 0 else -1 for frame in frames]
+    return np.array(joints, dtype=np.int64), np.array([frame.placement.homogeneous for frame in frames])
 
 
 def frame_index(robot: Articulated, name: str) -> int:

@@ -144,9 +144,6 @@ _UNALIGNED = {
 }
 
 
-_WITH_AXIS = (REVOLUTE, PRISMATIC, CONTINUOUS, HELICAL)
-
-
 def _primitives(joint: Any, placement: Any) -> Iterator[tuple[int, np.ndarray, float, Any, int, int]]:
     """(kind, axis, pitch, placement, idx_q, idx_v) of each primitive joint that `joint` is made of, base first."""
     here = type(placement).Identity()
@@ -191,7 +188,7 @@ def tree_of(model: Any) -> Tree:
         up = last[model.parents[i]]
         parts = list(_primitives(model.joints[i], model.jointPlacements[i]))
         for k, (kind, axis, pitch, T, q_index, v_index) in enumerate(parts, start=1):
-            if kind in _WITH_AXIS and not np.any(axis):
+            if DEGREES[kind] == 1 and not np.any(axis):
                 raise InvalidModel(f"the axis of joint {model.names[i]!r} is 0 0 0; give it a direction")
             # the last primitive joint carries the body, the others massless ones
             body = i - 1 if k == len(parts) else -1

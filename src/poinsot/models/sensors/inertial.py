@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -60,19 +59,15 @@ class Accelerometer(FrameSensor):
     label = "accelerometer at"
     component_units = ("m/s^2",) * 3
 
-    @cached_property
-    def _gravity(self) -> Vector:
-        return np.array(self.robot.model.gravity.linear)
-
     def predicted(self, motion: RobotMotion) -> ReadingRows:
         frame = self.motion_of_frame(motion)
         # at rest it reads what holds it up
-        return frame.point_acceleration - frame.seen_in_frame(self._gravity)[0]
+        return frame.point_acceleration - frame.seen_in_frame(self.robot.tree.gravity)[0]
 
     def slopes(self, motion: RobotMotion) -> ReadingSlopes:
         frame = self.motion_of_frame(motion)
         by_q, by_v, by_a = frame.point_acceleration_slopes()
-        return ReadingSlopes(by_q - frame.seen_in_frame(self._gravity)[1], by_v, by_a)
+        return ReadingSlopes(by_q - frame.seen_in_frame(self.robot.tree.gravity)[1], by_v, by_a)
 
 
 @dataclass(frozen=True, eq=False)

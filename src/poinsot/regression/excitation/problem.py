@@ -219,8 +219,7 @@ class ExcitationProblem:
         room = self.collisions.distances(self.robot.configurations(q)) >= self.clearances
         inside = (q >= self.limits.lower) & (q <= self.limits.upper)
         held = np.abs(self.holding_torques(q)) < self.limits.torque
-        free: np.ndarray = room.all(axis=1) & inside.all(axis=1) & held.all(axis=1)
-        return free
+        return np.concatenate([room, inside, held], axis=1).all(axis=1)
 
 
 def excitation_problem(
