@@ -42,7 +42,7 @@ def test_efforts_and_slopes_are_pinocchio_s(rng, kinds, floating):
     touched = np.array([np.flatnonzero(tree.body == joint - 1)[0] for joint in joints])
     wrenches = 10 * rng.standard_normal((STATES, 2, 6))
     M, tau = inverse_dynamics(tree, inertials, GRAVITY, q, v, a)
-    by_q, by_v = inverse_dynamics(tree, inertials, GRAVITY, q, v, a, (touched, wrenches))
+    by_q, by_v = inverse_dynamics(tree, inertials, GRAVITY, q, v, a, True, (touched, wrenches))
     for t in range(STATES):
         outside = pin.StdVec_Force([pin.Force.Zero() for _ in range(model.njoints)])
         for joint, wrench in zip(joints, wrenches[t], strict=True):

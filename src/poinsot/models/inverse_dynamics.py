@@ -42,29 +42,31 @@ def inverse_dynamics(
     q: Configurations,
     v: JointSamples,
     a: JointSamples,
-    slopes_with: tuple[np.ndarray, Float[np.ndarray, "T k 6"]] | None = None,
+    slopes: bool = False,
+    outside: tuple[np.ndarray, Float[np.ndarray, "T k 6"]] | None = None,
 ) -> tuple[Float[np.ndarray, "T n n"], np.ndarray]:
     """M (T, n, n) and the efforts (T, n) that accelerations `a` take; or slopes (T, n, n) of the efforts by q and v.
 
     Args:
         tree: the robot. inertials: pi of its bodies. gravity: (3,) [m/s^2].
         q, v, a: (T, nq), (T, n), (T, n).
-        slopes_with: (k,) joints of the tree on which wrenches act from outside, and these wrenches in the frames of the
-            joints [N], [N m]: slopes are wanted, under them. None: M and efforts are.
+        slopes: whether slopes are wanted instead of M and efforts.
+        outside: (k,) joints of the tree on which wrenches act from outside, and these wrenches in the frames of the
+            joints [N], [N m]; None: there are none.
     """
     T, n = v.shape
     kernel: Any = _kernel
     M, tau, none = np.zeros((T, n, n)), np.empty((T, n)), np.empty((0, n, n))
     by_q, by_v = none, none
-    if slopes_with is not None:
+    if slopes:
         M, tau, (by_q, by_v) = none, none[:, 0], np.zeros((2, T, n, n))
-    touched, wrenches = slopes_with or (np.empty(0, dtype=np.int64), np.empty((T, 0, 6)))
+    touched, wrenches = outside or (np.empty(0, dtype=np.int64), np.empty((T, 0, 6)))
     kernel(
         tree.arrays, np.ascontiguousarray(inertials), gravity,
         *(np.ascontiguousarray(x, dtype=float) for x in (q, v, a)), touched, np.ascontiguousarray(wrenches),
         M, tau, by_q, by_v,
     )  # fmt: skip
-    return (M, tau) if slopes_with is None else (by_q, by_v)
+    return (by_q, by_v) if slopes else (M, tau)
 
 
 _INLINED: dict[str, Any] = {**STEP, "inline": "always"}

@@ -71,7 +71,7 @@ class MotionTerms:
         touched, maps = self._to_joints
         of_joints = np.einsum("jrm, tm -> tjr", maps, wrenches)
         g, tree = self.robot.tree.gravity * gravity, self.robot.tree
-        return inverse_dynamics(tree, inertials, g, q, v, a, (touched, of_joints))
+        return inverse_dynamics(tree, inertials, g, q, v, a, True, (touched, of_joints))
 
     def frames(
         self,
