@@ -112,14 +112,8 @@ class Tree:
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
         """(dof, body) of every block of the torque regressor that is not zero by structure, in the kernel's order."""
         start, dof = self.path
-        pairs = [
-            (dof[k], self.body[i])
-            for i in range(len(self))
-            if self.body[i] >= 0
-            for k in range(start[i], start[i + 1])
-        ]
-        rows, bodies = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-        return rows, bodies
+        bodies = np.repeat(self.body, np.diff(start))
+        return dof[bodies >= 0], bodies[bodies >= 0]
 
 
 _X, _Y, _Z = np.eye(3)

@@ -255,7 +255,20 @@ def excitation_problem(
         InvalidModel: if the robot cannot be asked for a motion, or a link or frame does not exist.
         InvalidMethod: if two demands contradict each other.
     """
-    _check_joints(robot)
+    if robot.floating_base:
+        raise InvalidModel(
+            f"robot {robot.name!r} has a floating base, which no motor moves; only robots with a fixed base can be "
+            "given a motion"
+        )
+    unfit = {kinds.SPHERICAL: "a ball joint", kinds.PLANAR: "a planar joint", kinds.FREE: "a free joint"}
+    if found := [unfit[int(kind)] for kind in robot.tree.kind if int(kind) in unfit]:
+        raise InvalidModel(
+            f"robot {robot.name!r} has {found[0]}; only joints of one degree of freedom can be given a motion"
+        )
+    if robot.drive.passive:
+        raise InvalidModel(
+            f"no motor moves {listing(robot.drive.passive)}; lock passive joints, then the others can be given a motion"
+        )
     if not (np.isfinite(duration_s) and duration_s > 0 and np.isfinite(rate_hz) and rate_hz > 0):
         raise InvalidMethod(
             f"a motion needs a duration and a rate above 0, not {duration_s:g} s and {rate_hz:g} Hz"
@@ -303,23 +316,6 @@ def excitation_problem(
     if posture is not None:
         _check_start(problem, posture)
     return problem
-
-
-def _check_joints(robot: Articulated) -> None:
-    if robot.floating_base:
-        raise InvalidModel(
-            f"robot {robot.name!r} has a floating base, which no motor moves; only robots with a fixed base can be "
-            "given a motion"
-        )
-    unfit = {kinds.SPHERICAL: "a ball joint", kinds.PLANAR: "a planar joint", kinds.FREE: "a free joint"}
-    if found := [unfit[int(kind)] for kind in robot.tree.kind if int(kind) in unfit]:
-        raise InvalidModel(
-            f"robot {robot.name!r} has {found[0]}; only joints of one degree of freedom can be given a motion"
-        )
-    if robot.drive.passive:
-        raise InvalidModel(
-            f"no motor moves {listing(robot.drive.passive)}; lock passive joints, then the others can be given a motion"
-        )
 
 
 def _check_start(problem: ExcitationProblem, posture: Vector) -> None:
