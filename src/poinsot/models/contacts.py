@@ -281,7 +281,13 @@ class ContactSchedule:
 
     def without_flicker(self, samples: int) -> ContactSchedule:
         """The same, a contact's runs shorter than this joined to the one before; the first to the next."""
-        return replace(self, closed=np.stack([_steady(column, samples) for column in self.closed.T], axis=1))
+        closed = self.closed.copy()
+        for column in closed.T:
+            edges = [0, *(np.flatnonzero(column[1:] != column[:-1]) + 1).tolist(), len(column)]
+            for first, last in pairwise(edges):
+                if last - first < samples and (first, last) != (0, len(column)):
+                    column[first:last] = column[first - 1] if first else column[last]
+        return replace(self, closed=closed)
 
 
 def schedule_from_channels(
@@ -419,13 +425,3 @@ def _schedule(contacts: Sequence[Contact], channels: Mapping[str, np.ndarray]) -
     # a contact without a channel
     never = np.zeros(next(iter(lengths.values())), dtype=bool)
     return ContactSchedule(tuple(contacts), np.stack([columns.get(name, never) for name in names], axis=1))
-
-
-def _steady(column: Bool[np.ndarray, "_"], samples: int) -> Bool[np.ndarray, "_"]:
-    """Runs shorter than `samples` take the value of the run before them, the first that of the one after."""
-    column = column.copy()
-    edges = [0, *(np.flatnonzero(column[1:] != column[:-1]) + 1).tolist(), len(column)]
-    for first, last in pairwise(edges):
-        if last - first < samples and (first, last) != (0, len(column)):
-            column[first:last] = column[first - 1] if first else column[last]
-    return column

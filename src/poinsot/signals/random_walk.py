@@ -168,8 +168,10 @@ def smooth(
     for ratio, mask, columns in _groups(nvr, valid):
         factor = _Factor.of(model, ratio, mask)
         u, s, noise_variance[columns], log_likelihood[columns] = factor.eliminate(y[:, columns])
-        states[:, columns] = factor.substitute(u, s)
-        group[columns] = len(unit_covariance)
+        x = np.empty((T, len(columns), model.states))
+        x[0] = np.linalg.solve(factor.S, s).T
+        _roll_out(factor.F, factor.B, factor.stage, u, x)
+        states[:, columns], group[columns] = x, len(unit_covariance)
         # by group and not by column: (T, n_x, n_x) is the largest array here
         unit_covariance.append(factor.covariance())
     return SmoothedStates(states, noise_variance, log_likelihood, np.array(unit_covariance), group)
@@ -258,13 +260,6 @@ class _Factor:
         scatter = np.log(2 * np.pi * np.maximum(variance, rounding)) + 1
         log_L = -self.residuals / 2 * scatter - self.log_determinant
         return u, s, variance, log_L
-
-    def substitute(self, u: np.ndarray, s: np.ndarray) -> np.ndarray:
-        """States (T, n, n_x)."""
-        x = np.empty((len(u), s.shape[1], len(s)))
-        x[0] = np.linalg.solve(self.S, s).T
-        _roll_out(self.F, self.B, self.stage, u, x)
-        return x
 
     def covariance(self) -> np.ndarray:
         """P (T, n_x, n_x)."""

@@ -116,7 +116,9 @@ class Mechanism:
             np.array([order[end] for end in ends], dtype=np.int64)
             for ends in ([j.parent for j in joints], [j.child for j in joints])
         )
-        frames = np.array([_homogeneous(j.frame, j.point) for j in joints]).reshape(-1, 4, 4)
+        frames = np.tile(np.eye(4), (len(joints), 1, 1))
+        for T, j in zip(frames, joints, strict=True):
+            T[:3, :3], T[:3, 3] = j.frame, j.point
         at_parent, at_child = (np.linalg.inv(placement[bodies]) @ frames for bodies in (parent, child))
         held = np.array([j.held for j in joints], dtype=bool).reshape(-1, 6)
         laws = [getattr(j, "friction", None) for j in joints]
@@ -207,9 +209,3 @@ class Mechanism:
             InvalidModel: if one is named twice or does not exist.
         """
         return Model(self, tuple(free), curvature)
-
-
-def _homogeneous(R: np.ndarray, p: Sequence[float]) -> np.ndarray:
-    T = np.eye(4)
-    T[:3, :3], T[:3, 3] = R, p
-    return T
