@@ -71,9 +71,13 @@ each_mask = pytest.mark.parametrize("mask", [lambda T: np.ones(T, dtype=bool), g
 
 
 def test_equation_12_has_the_named_members():
-    assert equation_12(alpha=1, beta=1, gamma=1, delta=0, kappa=1) == IRW
-    assert smoothed_walk(1.0) == IRW
-    assert trend(1.0, 0.0) == IRW
+    for walk in (
+        equation_12(alpha=1, beta=1, gamma=1, delta=0, kappa=1),
+        smoothed_walk(1.0),
+        trend(1.0, 0.0),
+    ):
+        np.testing.assert_array_equal(walk.A, IRW.A)
+        np.testing.assert_array_equal(walk.G, IRW.G)
     np.testing.assert_array_equal(
         GeneralizedRandomWalk.integrated(3).A, [[1, 1, 0], [0, 1, 1], [0, 0, 1]]
     )  # Eq. 23

@@ -149,28 +149,19 @@ class Collisions:
 
     def pull_back(self, q: Configurations, weights: Float[np.ndarray, "T C"]) -> JointSamples:
         """(T, n) the derivatives of sum over pairs of weights * distance by the motion of each degree of freedom."""
-        gradient = np.zeros((len(q), self.robot.model.nv))
-        for row, posture, weight in zip(gradient, q, weights, strict=True):
-            if weight.any():
-                self._add_gradient(posture, weight, row)
+        model, data, gradient = self.robot.model, self._data, np.zeros((len(q), self.robot.model.nv))
+        for t in np.flatnonzero(weights.any(axis=1)):
+            pin.computeJointJacobians(model, data, q[t])
+            pin.updateGeometryPlacements(model, data, self.geometry, self._results)
+            J = data.J  # of points at the world's origin
+            for k in np.flatnonzero(weights[t]):
+                result = pin.computeDistance(self.geometry, self._results, int(k))
+                n, points = result.normal, (result.getNearestPoint1(), result.getNearestPoint2())
+                for joint, p, sign in zip(self._carriers[k], points, (-1.0, 1.0), strict=True):
+                    moved = self._supports[joint]
+                    moment = p[1] * n[2] - p[2] * n[1], p[2] * n[0] - p[0] * n[2], p[0] * n[1] - p[1] * n[0]
+                    gradient[t, moved] += sign * weights[t, k] * (J[:, moved].T @ np.array([*n, *moment]))
         return gradient
-
-    def _add_gradient(self, posture: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
-        model, data = self.robot.model, self._data
-        pin.computeJointJacobians(model, data, posture)
-        pin.updateGeometryPlacements(model, data, self.geometry, self._results)
-        J = data.J  # of points at the world's origin
-        for k in np.flatnonzero(weight):
-            result = pin.computeDistance(self.geometry, self._results, int(k))
-            n = result.normal
-            first, second = self._carriers[k]
-            for joint, p, sign in (
-                (second, result.getNearestPoint2(), 1.0),
-                (first, result.getNearestPoint1(), -1.0),
-            ):
-                moved = self._supports[joint]
-                moment = p[1] * n[2] - p[2] * n[1], p[2] * n[0] - p[0] * n[2], p[0] * n[1] - p[1] * n[0]
-                out[moved] += sign * weight[k] * (J[:, moved].T @ np.array([*n, *moment]))
 
     @cached_property
     def _data(self) -> pin.Data:
@@ -259,11 +250,12 @@ class _Scene:
 
     def watch_links(self, postures: Sequence[np.ndarray]) -> None:
         """All pairs of links that a joint does not join, and that are apart at the first of these postures."""
+        carrier, parents = [each.parentJoint for each in self.geometry.geometryObjects], self.model.parents
         candidates = [
             (first, second)
             for k, second in enumerate(self.links)
             for first in self.links[:k]
-            if not self._joined(first, second)
+            if (a := carrier[first]) != (b := carrier[second]) and b != parents[a] and a != parents[b]
         ]
         hulls = self._distances(candidates, postures)
         for pair, distances in zip(candidates, hulls, strict=True):
@@ -310,10 +302,6 @@ class _Scene:
         self.geometry.addCollisionPair(pin.CollisionPair(*pair))
         self.watched.append((self.name(pair[0]), second or self.name(pair[1])))
         self.usual.append(float(usual))
-
-    def _joined(self, first: int, second: int) -> bool:
-        a, b = (self.geometry.geometryObjects[k].parentJoint for k in (first, second))
-        return a == b or self.model.parents[a] == b or self.model.parents[b] == a
 
     def _distances(
         self, pairs: Sequence[tuple[int, int]], postures: Sequence[np.ndarray]

@@ -79,7 +79,7 @@ class Terms:
         rows, _ = self.regressor.structure
         G = by_torque[:, rows] * self._theta
         if by_W is not None:
-            chosen, place = self._places
+            chosen, place = self.regressor.places(self.base.chosen)
             G[: len(by_W), chosen] += by_W[:, rows[chosen], place]
         robot = self.regressor.robot
         bodies = 10 * len(robot.tree.pairs[0])
@@ -108,11 +108,6 @@ class Terms:
     def _theta(self) -> np.ndarray:
         """(K,) the parameter of each entry."""
         return np.asarray(self.theta[self.regressor.structure[1]])
-
-    @cached_property
-    def _places(self) -> tuple[np.ndarray, np.ndarray]:
-        """Every entry that belongs to a base column, and its place among them."""
-        return self.regressor.places(self.base.chosen)
 
     @cached_property
     def _smoothed(self) -> tuple[tuple[FrictionTerm, np.ndarray, np.ndarray], ...]:
@@ -219,7 +214,7 @@ class ExcitationProblem:
         room = self.collisions.distances(self.robot.configurations(q)) >= self.clearances
         inside = (q >= self.limits.lower) & (q <= self.limits.upper)
         held = np.abs(self.holding_torques(q)) < self.limits.torque
-        return np.concatenate([room, inside, held], axis=1).all(axis=1)
+        return np.asarray(np.concatenate([room, inside, held], axis=1).all(axis=1))
 
 
 def excitation_problem(
