@@ -248,7 +248,7 @@ class Articulated:
         of_joints = [rotor("rotor_inertia", "ia", k) for k in train.rotor_inertia_maps()]
         if train.drive.rotor_inertia and train.drive.coupled_rotor == "free":
             of_joints += [rotor("rotor_coupling", "iam", k) for k in train.coupled]
-        coupled = train.coupled_friction(self.friction.coupled_terms)
+        coupled = self.friction.coupled_terms if train.drive.coupled_friction else ()
         of_joints += [friction(term, k, COUPLING, "m") for term in coupled for k in train.coupled]
         of_joints += [friction(term, k) for k in range(len(self.joints)) for term in self.friction.terms]
         efforts: list[Block] = []

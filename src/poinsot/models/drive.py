@@ -27,7 +27,6 @@ import numpy as np
 
 from ..arrays import JointSamples, Matrix
 from ..exceptions import InvalidModel, check_known
-from .friction import FrictionTerm
 
 
 @dataclass(frozen=True)
@@ -177,10 +176,6 @@ class DriveTrain:
         if self.drive.coupled_rotor == "tied":
             own |= {k: np.outer(self.scaled[k], self.scaled[k]) for k in self.coupled}
         return own
-
-    def coupled_friction(self, terms: Sequence[FrictionTerm]) -> tuple[FrictionTerm, ...]:
-        """Those of the terms of a coupled motor's shaft that are parameters."""
-        return tuple(terms) if self.coupled and self.drive.coupled_friction else ()
 
 
 def _per_joint(name: str, value: Sequence[float] | float, given: np.ndarray) -> np.ndarray:
