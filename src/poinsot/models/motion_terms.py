@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
@@ -21,10 +22,12 @@ from jaxtyping import Float
 
 from ..arrays import Columns, Configurations, JointSamples
 from ..exceptions import check_known
-from .articulated import Articulated
 from .contacts import Contact
 from .frame_motion import FrameMotion, frame_motions
 from .inverse_dynamics import inverse_dynamics
+
+if TYPE_CHECKING:
+    from .articulated import Articulated
 
 
 @dataclass(frozen=True, eq=False)
