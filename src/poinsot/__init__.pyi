@@ -22,7 +22,7 @@ from .signals.alignment import estimate_delay as estimate_delay
 from .inertia.log_cholesky import LogCholesky as LogCholesky
 from .inertia.transposed_log_cholesky import TransposedLogCholesky as TransposedLogCholesky
 from .inertia.exponential_eigenvalue import ExponentialEigenvalue as ExponentialEigenvalue
-from .inertia.ellipsoid import equivalent_ellipsoid as equivalent_ellipsoid
+from .inertia.parameters import equivalent_ellipsoid as equivalent_ellipsoid
 
 # models
 from .models.articulated import load_robot as load_robot

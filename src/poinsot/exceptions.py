@@ -6,7 +6,7 @@ user can act on. A bug in poinsot is never a `PoinsotError`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 
@@ -115,3 +115,21 @@ class UntrustedResult(PoinsotError):
 
 class UnwritableOutput(PoinsotError):
     """An output file cannot be written."""
+
+
+def check_known(
+    name: str,
+    known: Collection[str],
+    what: str,
+    whose: str,
+    error: type[PoinsotError] = InvalidModel,
+    limit: int = 12,
+) -> None:
+    """Refuse a name that is not among those known: `no link 'fot'; did you mean 'foot'?; the robot has hip, foot`.
+
+    Args:
+        what: before the name, e.g. `"no link"`. whose: before the known ones, e.g. `"the robot has"`.
+        limit: of the known ones that are listed.
+    """
+    if name not in known:
+        raise error(f"{what} {name!r}{nearest(name, known)}; {whose} {listing(known, limit)}")

@@ -50,7 +50,7 @@ LISTED = (
     FrameQuantity("orientation", QUATERNION, ("1",), ".placement:Orientation"),
     FrameQuantity("frame_position", XYZ, ("m",), ".placement:Position"),
     FrameQuantity("frame_velocity", XYZ, ("m/s",), ".inertial:PreintegratedVelocity"),
-    FrameQuantity("force", WRENCH, ("N", "N m"), ".contacts:ContactForce", sizes=(3, 6)),
+    FrameQuantity("force", WRENCH, ("N", "N m"), ".inertial:ContactForce", sizes=(3, 6)),
 )
 
 FRAME_QUANTITIES: dict[str, FrameQuantity] = {quantity.name: quantity for quantity in LISTED}

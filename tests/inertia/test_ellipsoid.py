@@ -7,9 +7,8 @@ from hypothesis import given
 
 from inertia.families import EPS, ellipsoids, scale
 from poinsot.exceptions import ImpossibleBody
-from poinsot.inertia.ellipsoid import equivalent_ellipsoid
 from poinsot.inertia.log_cholesky import LogCholesky
-from poinsot.inertia.parameters import ROUNDING, from_physical, principal_moments
+from poinsot.inertia.parameters import ROUNDING, equivalent_ellipsoid, from_physical, principal_moments
 
 
 @given(solid=ellipsoids())

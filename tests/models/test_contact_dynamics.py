@@ -67,7 +67,7 @@ def dynamics_of(case, chart=None, bodies=1, **settings):
 def a_state(dynamics, rng, T=2):
     robot = dynamics.parameters.robot
     q, v, _ = robot.random_states(T, rng)
-    heaviest = dynamics._terms.mass_and_bias(q, v)[0].max(axis=(0, 1))
+    heaviest = dynamics._terms.mass_and_bias(dynamics.parameters.all_inertials, q, v)[0].max(axis=(0, 1))
     drive = dynamics.parameters.drive
     u = 3 * (heaviest @ np.abs(drive.matrix)) * rng.standard_normal((T, len(drive.inputs)))
     return q, v, u, dynamics.parameters.nominal_theta
@@ -202,7 +202,7 @@ def test_contact_frames_stay_where_they_are_and_impacts_stop_them(rng):
     for contact in dynamics.contacts:
         assert np.abs(motion.frames[contact.frame].point_acceleration).max() < 1e-4
         assert np.abs(still.frames[contact.frame].velocity[:, :3]).max() < 1e-6
-    M, _ = dynamics._terms.mass_and_bias(q, v)
+    M, _ = dynamics._terms.mass_and_bias(dynamics.parameters.all_inertials, q, v)
     energy = [np.einsum("ti, tij, tj -> t", x, M, x) for x in (impact.a, v)]
     assert (energy[0] < energy[1]).all()
     rows = motion.rows("LH_FOOT")
@@ -236,7 +236,7 @@ def test_standing_feet_carry_the_weight():
     q[0, 7:] = [-0.1, 0.7, -1.0, -0.1, -0.7, 1.0, 0.1, 0.7, -1.0, 0.1, -0.7, 1.0]
     still = np.zeros((1, robot.model.nv))
     terms = dynamics._terms
-    b = terms.mass_and_bias(q, still)[1][0]
+    b = terms.mass_and_bias(robot.inertials, q, still)[1][0]
     # efforts and forces that hold it still: b = tau + J^T f
     J, _ = dynamics._constraint(terms.frames(dynamics._contact_frames, q, still, still, jacobians=True), 1)
     A = np.concatenate([np.eye(18)[:, 6:], J[0].T], axis=1)
@@ -507,7 +507,7 @@ def test_slopes_along_a_direction_on_every_catalogue_robot(rng, path, floating):
     parameters = OpenParameters(robot, real_bodies(robot, chart), chart)
     dynamics = ContactDynamics(parameters, contacts, softness=1e-3)
     q, v, u, theta = a_state(dynamics, rng, 1)
-    M = dynamics._terms.mass_and_bias(q, v)[0][0]
+    M = dynamics._terms.mass_and_bias(dynamics.parameters.all_inertials, q, v)[0][0]
     scale = 1 / np.sqrt(np.diag(M).clip(1e-300))
     if not np.linalg.eigvalsh(scale[:, None] * M * scale).min() > 1e-9:
         pytest.skip("bodies without mass cannot be accelerated")

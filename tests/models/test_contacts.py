@@ -10,7 +10,6 @@ from poinsot.models.contacts import (
     PointContact,
     SurfaceContact,
     schedule_from_channels,
-    schedule_from_forces,
 )
 
 FEET = (PointContact("left"), PointContact("right"))
@@ -104,10 +103,10 @@ def test_channels_become_columns_in_the_order_of_the_contacts():
 
 def test_forces_close_and_open_with_hysteresis():
     left = np.array([0.0, 15, 25, 15, 12, 9, 15, 19, 21, np.nan, 0])
-    schedule = schedule_from_forces(FEET, {"left": left, "right": 0 * left}, 20.0)
+    schedule = schedule_from_channels(FEET, {"left": left, "right": 0 * left}, 20.0)
     np.testing.assert_array_equal(schedule.closed[:, 0], [0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 0])
     assert not schedule.closed[:, 1].any()
-    sharp = schedule_from_forces(FEET, {"left": left}, 20.0, 20.0)
+    sharp = schedule_from_channels(FEET, {"left": left}, 20.0, 20.0)
     np.testing.assert_array_equal(sharp.closed[:, 0], [0, 0, 1, 0, 0, 0, 0, 0, 1, 1, 0])
 
 
@@ -123,7 +122,7 @@ def test_unusable_channels_are_refused():
         schedule_from_channels(FEET, {})
     for thresholds in ((10.0, 20.0), (10.0, 0.0), (np.inf, 5.0), (np.nan, 1.0)):
         with pytest.raises(InvalidSignals, match="close above a force and open below a smaller one"):
-            schedule_from_forces(FEET, {"left": ones}, *thresholds)
+            schedule_from_channels(FEET, {"left": ones}, *thresholds)
 
 
 # ------------------------------------------------------------------------------------------------------------- gains

@@ -4,7 +4,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from poinsot.models.inverse_dynamics import effort_slopes, mass_and_effort
+from poinsot.models.inverse_dynamics import inverse_dynamics
 from references.robots import chain, random_robot
 
 GRAVITY = np.array([0.3, -0.2, -9.0])
@@ -41,8 +41,8 @@ def test_efforts_and_slopes_are_pinocchio_s(rng, kinds, floating):
     joints = rng.choice(model.njoints - 1, 2, replace=False) + 1
     touched = np.array([np.flatnonzero(tree.body == joint - 1)[0] for joint in joints])
     wrenches = 10 * rng.standard_normal((STATES, 2, 6))
-    M, tau = mass_and_effort(tree, inertials, GRAVITY, q, v, a)
-    by_q, by_v = effort_slopes(tree, inertials, GRAVITY, q, v, a, touched, wrenches)
+    M, tau = inverse_dynamics(tree, inertials, GRAVITY, q, v, a)
+    by_q, by_v = inverse_dynamics(tree, inertials, GRAVITY, q, v, a, True, (touched, wrenches))
     for t in range(STATES):
         outside = pin.StdVec_Force([pin.Force.Zero() for _ in range(model.njoints)])
         for joint, wrench in zip(joints, wrenches[t], strict=True):
@@ -61,6 +61,6 @@ def test_light_bodies_at_the_end_of_a_long_arm_keep_their_digits(rng):
     """About a point 100 m away their own inertia would be a difference of numbers 1e4 times as large."""
     robot = chain("zyx", [0.3, 100.0, 0.1])
     q, v, a = robot.random_states(1, rng)
-    M = mass_and_effort(robot.tree, robot.inertials, GRAVITY, q, v, a)[0][0]
+    M = inverse_dynamics(robot.tree, robot.inertials, GRAVITY, q, v, a)[0][0]
     own = robot.inertials[-1, 4]  # about the axis of its joint, which is its x axis
     assert M[-1, -1] == pytest.approx(own, rel=1e-14)

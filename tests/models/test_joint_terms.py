@@ -32,7 +32,7 @@ def test_columns_are_those_of_the_regressor(rng, floating):
     np.testing.assert_allclose(terms.columns(some, q, v, a), W[:, :, some], atol=1e-12)
     phi = rng.uniform(0.1, 1, W.shape[2])
     np.testing.assert_allclose(
-        np.einsum("ij, tj -> ti", terms.rotors(phi), a) + terms.friction(phi, v), W @ phi, atol=1e-12
+        np.einsum("ij, tj -> ti", terms.rotors(phi), a) + terms.friction(phi, v)[0], W @ phi, atol=1e-12
     )
 
 
@@ -41,8 +41,8 @@ def test_slopes_of_friction(rng, dry_speed):
     robot = random_robot(rng, 3, kinds="R", drive=COUPLED, friction=ViscousCoulomb())
     terms = JointTerms(robot, dry_speed)
     phi, v = rng.uniform(0.1, 1, len(terms.parameters.names)), rng.standard_normal((3, 3))
-    differences = by_vector(lambda d: terms.friction(phi, v + d), np.zeros(3))
-    assert_slope(terms.friction_slope(phi, v), differences)
+    differences = by_vector(lambda d: terms.friction(phi, v + d)[0], np.zeros(3))
+    assert_slope(terms.friction(phi, v)[1], differences)
 
 
 def test_dry_friction_is_soft_at_the_dry_speed():
@@ -50,7 +50,7 @@ def test_dry_friction_is_soft_at_the_dry_speed():
     names = JointTerms(robot).parameters.names
     phi = np.array([2.0 * (name == "fc1") for name in names])
     v = np.array([[-5.0], [-0.1], [0.0], [0.1], [5.0]])
-    soft, hard = JointTerms(robot, 0.1).friction(phi, v), JointTerms(robot).friction(phi, v)
+    soft, hard = JointTerms(robot, 0.1).friction(phi, v)[0], JointTerms(robot).friction(phi, v)[0]
     np.testing.assert_allclose(soft[:, 0], 2 * np.tanh([-50, -1, 0, 1, 50]), atol=1e-12)
     np.testing.assert_array_equal(hard[:, 0], [-2, -2, 0, 2, 2])
 
@@ -78,8 +78,8 @@ def test_drag_slows_a_floating_base_along_its_axes(rng):
     )
     phi, v = np.zeros(len(terms.parameters.names)), rng.standard_normal((2, 7))
     phi[-3:] = [0.1, 0.2, 0.3]
-    np.testing.assert_allclose(terms.friction(phi, v), v * [0.1, 0.2, 0.3, 0, 0, 0, 0])
+    np.testing.assert_allclose(terms.friction(phi, v)[0], v * [0.1, 0.2, 0.3, 0, 0, 0, 0])
     drag_only = terms.columns(np.arange(len(phi))[-3:], robot.random_states(2, rng)[0], v, v)
-    np.testing.assert_allclose(drag_only @ phi[-3:], terms.friction(phi, v))
+    np.testing.assert_allclose(drag_only @ phi[-3:], terms.friction(phi, v)[0])
     with pytest.raises(InvalidModel, match="no floating base that the air could drag"):
         JointTerms(random_robot(rng, 1), drag=True)

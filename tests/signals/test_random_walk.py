@@ -30,7 +30,7 @@ def equation_12(*, alpha, beta, gamma, delta, kappa, Q11=1.0, Q22=1.0):
     """A = [[alpha, beta], [0, gamma]], D = diag(delta, kappa), Q_nvr = NVR diag(Q11, Q22)."""
     G = np.diag([delta * math.sqrt(Q11), kappa * math.sqrt(Q22)])
     G = G[:, G.any(axis=0)]  # a source of noise with zero variance is no unknown
-    return GeneralizedRandomWalk(((alpha, beta), (0.0, gamma)), tuple(map(tuple, G.tolist())))
+    return GeneralizedRandomWalk(np.array([[alpha, beta], [0.0, gamma]]), G)
 
 
 def smoothed_walk(alpha):
@@ -71,9 +71,13 @@ each_mask = pytest.mark.parametrize("mask", [lambda T: np.ones(T, dtype=bool), g
 
 
 def test_equation_12_has_the_named_members():
-    assert equation_12(alpha=1, beta=1, gamma=1, delta=0, kappa=1) == IRW
-    assert smoothed_walk(1.0) == IRW
-    assert trend(1.0, 0.0) == IRW
+    for walk in (
+        equation_12(alpha=1, beta=1, gamma=1, delta=0, kappa=1),
+        smoothed_walk(1.0),
+        trend(1.0, 0.0),
+    ):
+        np.testing.assert_array_equal(walk.A, IRW.A)
+        np.testing.assert_array_equal(walk.G, IRW.G)
     np.testing.assert_array_equal(
         GeneralizedRandomWalk.integrated(3).A, [[1, 1, 0], [0, 1, 1], [0, 0, 1]]
     )  # Eq. 23

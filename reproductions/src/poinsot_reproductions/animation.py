@@ -15,8 +15,7 @@ import pinocchio as pin
 from jaxtyping import Float
 
 from poinsot.arrays import Configurations, Inertial, Matrix, Times
-from poinsot.inertia.ellipsoid import equivalent_ellipsoid
-from poinsot.inertia.parameters import is_consistent
+from poinsot.inertia.parameters import equivalent_ellipsoid, is_consistent
 from poinsot.models.articulated import Articulated
 from poinsot.report.blocks import Figure
 from poinsot.report.figures.ellipsoids import packed, unit_sphere

@@ -19,7 +19,7 @@ import numpy as np
 
 from poinsot.arrays import JointSamples, Times
 from poinsot.models.articulated import Articulated
-from poinsot.models.inverse_dynamics import NO_WRENCHES, effort_slopes, mass_and_effort
+from poinsot.models.inverse_dynamics import inverse_dynamics
 
 from .rollout import JointLoad
 
@@ -50,7 +50,7 @@ class Mechanics:
                 own position [N m/rad].
         """
         robot = self.robot
-        M, tau = mass_and_effort(robot.tree, robot.inertials, self._gravity, robot.configurations(q), v, a)
+        M, tau = inverse_dynamics(robot.tree, robot.inertials, self._gravity, robot.configurations(q), v, a)
         inertia = np.diagonal(M, axis1=1, axis2=2)
         load = tau - inertia * a
         return tuple(
@@ -61,11 +61,8 @@ class Mechanics:
     def gravity_slopes(self, q: JointSamples) -> JointSamples:
         """(K, n) of the torques of gravity, each by its own joint's position, at positions (K, n) [N m/rad]."""
         robot, still = self.robot, np.zeros_like(q)
-        touched, _ = NO_WRENCHES
-        slopes, _ = effort_slopes(
-            robot.tree, robot.inertials, self._gravity, robot.configurations(q), still, still, touched,
-            np.empty((len(q), 0, 6)),
-        )  # fmt: skip
+        q = robot.configurations(q)
+        slopes, _ = inverse_dynamics(robot.tree, robot.inertials, self._gravity, q, still, still, slopes=True)
         return np.diagonal(slopes, axis1=1, axis2=2)
 
 

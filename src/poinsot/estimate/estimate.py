@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_check
 import numpy as np
 
 from ..arrays import Matrix, Vector
-from ..exceptions import InvalidMethod, listing, nearest
+from ..exceptions import InvalidMethod, check_known, listing
 from .bodies import Body
 from .extras import Extra, extras_of
 from .finding import Diagnosis, Finding, Severity, Trust, Unchecked, ordered
@@ -210,12 +210,8 @@ class Estimate:
         Raises:
             InvalidMethod: if there is none of this name.
         """
-        try:
-            return float(self.values[self.names.index(name)])
-        except ValueError:
-            raise InvalidMethod(
-                f"the estimate has no parameter {name!r}{nearest(name, self.names)}; it has {listing(self.names, 20)}"
-            ) from None
+        check_known(name, self.names, "the estimate has no parameter", "it has", InvalidMethod, 20)
+        return float(self.values[self.names.index(name)])
 
     def interval(self, name: str, coverage: float = 0.95) -> tuple[float, float]:
         """Confidence interval of a parameter, from the normal distribution."""

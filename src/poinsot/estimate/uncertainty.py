@@ -158,22 +158,19 @@ def unobservable_directions(
         null_space: (b, z) changes of the parameters that change no residual.
         unknown: names of all parameters that are not known.
     """
-    found = _combinations(names, values, null_space) if null_space.shape[1] else []
+    found: list[str] = []
+    if null_space.shape[1]:
+        # A parameter of value 0 has no size of its own.
+        size = np.where(np.abs(values) > 0, np.abs(values), 1.0)
+        scaled = (null_space / size[:, None]).T
+        scaled = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
+        # Pivots are the parameters that move most for their size; by them the basis is brought to echelon form.
+        leading = qr(scaled, mode="economic", pivoting=True)[2][: len(scaled)]
+        rows = np.linalg.solve(scaled[:, leading], scaled) * size / size[leading][:, None]
+        found = [_text(names, row, size) for row in rows]
     moving = {name for name, row in zip(names, null_space, strict=True) if np.abs(row).max(initial=0.0) > 0}
     still = [name for name in unknown if name not in moving]
     return tuple(Direction(text, "unexcited") for text in (*found, *still))
-
-
-def _combinations(names: Sequence[str], values: Vector, null_space: Matrix) -> list[str]:
-    # A parameter of value 0 has no size of its own.
-    size = np.where(np.abs(values) > 0, np.abs(values), 1.0)
-    scaled = (null_space / size[:, None]).T
-    scaled = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
-    # Pivots are the parameters that move most for their size; by them the basis is brought to echelon
-    # form.
-    leading = qr(scaled, mode="economic", pivoting=True)[2][: len(scaled)]
-    rows = np.linalg.solve(scaled[:, leading], scaled) * size / size[leading][:, None]
-    return [_text(names, row, size) for row in rows]
 
 
 def _text(names: Sequence[str], row: Vector, size: Vector) -> str:

@@ -1,7 +1,6 @@
 """The physically possible rigid bodies.
 
-parameters                the ten numbers: their parts, frames, several bodies, consistency with reasons
-ellipsoid                 the uniform ellipsoid that has them
+parameters                the ten numbers: their parts, frames, consistency with reasons, the ellipsoid that has them
 parametrization           coordinates without bounds for the possible bodies; the charts are listed in CHARTS
 divergence                distances between bodies
 """

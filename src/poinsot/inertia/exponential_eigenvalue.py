@@ -111,9 +111,7 @@ def _differentiate(theta, D, R, J_r, L):
     a, b, c = _coefficients(theta[4:7])
     _one_and_skew(theta[4:7], a, b, R)
     _one_and_skew(theta[4:7], -b, c, J_r)
-    for k in range(10):
-        for j in range(10):
-            D[k, j] = 0.0
+    D[:] = 0.0
     # sigma_m: m and -(|h|^2 1 - h h^T) / m
     D[0, 0] = m
     D[4, 0], D[5, 0], D[6, 0], D[7, 0], D[8, 0], D[9, 0] = _steiner(theta, -per_m)
@@ -192,9 +190,7 @@ def _principal_axes(pi, L, R):
 def _diagonalize(A, R, rounding):
     """Jacobi's method: A becomes R^T A R, diagonal but for what is rounding of its entries."""
     eps = 2.220446049250313e-16
-    for r in range(3):
-        for c in range(3):
-            R[r, c] = 1.0 if r == c else 0.0
+    R[:] = np.eye(3)
     for _ in range(30):  # it converges quadratically; six sweeps have been the most
         turned = False
         for p in range(2):

@@ -8,24 +8,22 @@
 
 Every theta is a physical body, and every physical body with extent in all directions has exactly one theta: a positive
 definite matrix has one such factor. The last column shows that m = e^(2 alpha) and that t is the centre of mass [m].
-The 3 x 3 block V of U, with S = Sigma_c / m = V V^T, is found from its last row upward:
 
-    e^(2 d3) = S33,  s23 = S23 / e^d3,  s13 = S13 / e^d3,
-    e^(2 d2) = S22 - s23^2,  s12 = (S12 - s13 s23) / e^d2,  e^(2 d1) = S11 - s12^2 - s13^2
-
-Squares and products of U's entries make Sigma / m = V V^T + t t^T, and I = tr(Sigma) 1 - Sigma, so pi is written out
-below, and differentiated, in a few dozen multiplications. Order and result are `pinocchio.LogCholeskyParameters`'.
+Squares and products of U's entries make Sigma / m, and I = tr(Sigma) 1 - Sigma, so pi is written out below, and
+differentiated, in a few dozen multiplications. Order and result are `pinocchio.LogCholeskyParameters`'.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numba import njit
 
-from ..arrays import Matrix, Vector
+from ..arrays import Matrix, PseudoInertia, Vector
+from .parameters import pseudo_inertia
 from .parametrization import Kernels, Parametrization
 
 
@@ -94,31 +92,29 @@ def _jacobian(theta, D):
         jacobian_kernel(theta[b], D[b])
 
 
-@njit(cache=True, error_model="numpy")
-def _from_inertial(pi, theta):
-    """Write theta (B, 10) of pi (B, 10); how many, before one that is no body. A comparison with NaN is false."""
-    for b in range(len(pi)):
-        m, t1, t2, t3 = pi[b, 0], pi[b, 1] / pi[b, 0], pi[b, 2] / pi[b, 0], pi[b, 3] / pi[b, 0]
-        xx, xy, yy, xz, yz, zz = pi[b, 4], pi[b, 5], pi[b, 6], pi[b, 7], pi[b, 8], pi[b, 9]
-        half = 0.5 / m
-        S33 = half * (xx + yy - zz) - t3 * t3
-        if not (m > 0 and S33 > 0 and S33 < np.inf):
-            return b
-        e3 = np.sqrt(S33)
-        s23, s13 = (-yz / m - t2 * t3) / e3, (-xz / m - t1 * t3) / e3
-        S22 = half * (xx + zz - yy) - t2 * t2 - s23 * s23
-        if not (S22 > 0 and S22 < np.inf):
-            return b
-        e2 = np.sqrt(S22)
-        s12 = (-xy / m - t1 * t2 - s13 * s23) / e2
-        S11 = half * (yy + zz - xx) - t1 * t1 - s12 * s12 - s13 * s13
-        if not (S11 > 0 and S11 < np.inf):
-            return b
-        theta[b, 0] = 0.5 * np.log(m)
-        theta[b, 1], theta[b, 2], theta[b, 3] = 0.5 * np.log(S11), 0.5 * np.log(S22), 0.5 * np.log(S33)
-        theta[b, 4], theta[b, 5], theta[b, 6] = s12, s23, s13
-        theta[b, 7], theta[b, 8], theta[b, 9] = t1, t2, t3
-    return len(pi)
+def from_upper_factors(V: np.ndarray, theta: Matrix) -> int:
+    """Write theta of V = e^alpha U (B', 4, 4) into the first B' rows; B'."""
+    U = V / V[:, 3:, 3:]
+    theta[: len(V), 0] = np.log(V[:, 3, 3])
+    theta[: len(V), 1:4] = np.log(np.diagonal(U, axis1=1, axis2=2)[:, :3])
+    theta[: len(V), 4:7], theta[: len(V), 7:] = U[:, [0, 1, 0], [1, 2, 2]], U[:, :3, 3]
+    return len(V)
+
+
+def leading_factors(J: PseudoInertia) -> np.ndarray:
+    """(B', 4, 4) Cholesky factors of those of J (B, 4, 4) before the first that is no body with extent."""
+    with suppress(np.linalg.LinAlgError):
+        L = np.linalg.cholesky(J)
+        if np.isfinite(L).all():
+            return L
+    half = len(J) // 2
+    L = leading_factors(J[:half]) if half else J[:0]
+    return L if len(L) < half or len(J) == 1 else np.concatenate([L, leading_factors(J[half:])])
+
+
+def _from_inertial(pi: Matrix, theta: Matrix) -> int:
+    # J read from its last row upward: its lower factor read so is U
+    return from_upper_factors(leading_factors(pseudo_inertia(pi)[:, ::-1, ::-1])[:, ::-1, ::-1], theta)
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,12 @@ positive semidefinite (or m = 0, h = 0 and Sigma is). Sigma_c has the axes of I_
     L_x = (D_y + D_z - D_x) / 2,  and so on,
 
 so that is the three triangle inequalities D_x <= D_y + D_z, ..., which together say that no D is negative (Eq. 7).
+Exactly then a uniform solid ellipsoid has these parameters: its semi-axes are a_i = sqrt(5 L_i / m) along R.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
@@ -24,7 +26,7 @@ from jaxtyping import Bool, Float
 
 from ..arrays import Inertial, PseudoInertia, Vector
 from ..estimate import Body
-from ..exceptions import InvalidModel
+from ..exceptions import ImpossibleBody, InvalidModel
 
 ROUNDING = 32 * float(np.finfo(float).eps)
 """Of a second moment, relative to tr I about the frame's origin: Sigma adds three moments of inertia, Steiner's term
@@ -254,3 +256,36 @@ def slopes_at_com(pi: Vector) -> Float[np.ndarray, "10 13"]:
     dI_c = dI - steiner / m + about_origin * dm[:, None, None] / m**2
     dc = dh / m - h * dm[:, None] / m**2
     return np.concatenate([dm[:, None], dc, dI_c.reshape(10, 9)], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Ellipsoid:
+    """A uniform solid ellipsoid; batches (...). Its second moments about its centre are L_i = m a_i^2 / 5.
+
+    Args:
+        mass: (...) [kg].
+        center: (..., 3) in the body frame [m].
+        axes: (..., 3, 3) R, the principal axes in the body frame as columns, each named after the closest body axis.
+        semi_axes: (..., 3) along them [m].
+    """
+
+    mass: np.ndarray
+    center: np.ndarray
+    axes: np.ndarray
+    semi_axes: np.ndarray
+
+
+def equivalent_ellipsoid(pi: Inertial) -> Ellipsoid:
+    """The ellipsoid that has the parameters of bodies (..., 10) with a mass; a flat body has a semi-axis of 0.
+
+    Raises:
+        ImpossibleBody: if there is none, for the reasons that `inconsistencies` gives.
+    """
+    bad = ~(is_consistent(pi) & (pi[..., 0] > 0))
+    if bad.any():
+        first = pi[tuple(np.argwhere(bad)[0])]
+        raise ImpossibleBody(inconsistencies(first) or ["its mass is 0"])
+    m = pi[..., 0]
+    D, R = principal_moments(pi)
+    L = 0.5 * D.sum(axis=-1, keepdims=True) - D
+    return Ellipsoid(np.asarray(m), center_of_mass(pi), R, np.sqrt(5 * np.maximum(L, 0.0) / m[..., None]))

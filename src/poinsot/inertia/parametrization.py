@@ -25,7 +25,7 @@ from .parameters import inconsistencies, principal_moments, second_moments_at_co
 
 @dataclass(frozen=True)
 class Kernels:
-    """A chart's compiled maps over (N, 10) rows, which they write into their second argument.
+    """A chart's maps over (N, 10) rows, which they write into their second argument.
 
     Args:
         to_inertial: theta to pi (N, 10). jacobian: theta to dpi/dtheta (N, 10, 10).

@@ -16,7 +16,8 @@ import numpy as np
 from numba import njit
 
 from ..arrays import Matrix, Vector
-from .log_cholesky import LogCholesky
+from .log_cholesky import LogCholesky, from_upper_factors, leading_factors
+from .parameters import pseudo_inertia
 from .parametrization import Kernels, Parametrization
 
 
@@ -87,34 +88,8 @@ def _jacobian(theta, D):
         jacobian_kernel(theta[b], D[b])
 
 
-@njit(cache=True, error_model="numpy")
-def _from_inertial(pi, theta):
-    """Write theta (B, 10) of pi (B, 10); how many, before one that is no body. A comparison with NaN is false."""
-    J, L = np.empty((4, 4)), np.zeros((4, 4))
-    for b in range(len(pi)):
-        xx, yy, zz = pi[b, 4], pi[b, 6], pi[b, 9]
-        J[0, 0], J[1, 1], J[2, 2] = 0.5 * (yy + zz - xx), 0.5 * (xx + zz - yy), 0.5 * (xx + yy - zz)
-        J[1, 0], J[2, 0], J[2, 1] = -pi[b, 5], -pi[b, 7], -pi[b, 8]
-        J[3, 0], J[3, 1], J[3, 2], J[3, 3] = pi[b, 1], pi[b, 2], pi[b, 3], pi[b, 0]
-        for c in range(4):
-            for r in range(c, 4):
-                rest = J[r, c]
-                for k in range(c):
-                    rest -= L[r, k] * L[c, k]
-                if r > c:
-                    L[r, c] = rest / L[c, c]
-                elif rest > 0 and rest < np.inf:
-                    L[c, c] = np.sqrt(rest)
-                else:
-                    return b
-        scale = L[3, 3]
-        alpha = np.log(scale)
-        theta[b, 0] = alpha
-        for k in range(3):
-            theta[b, 1 + k] = np.log(L[k, k]) - alpha
-            theta[b, 7 + k] = L[3, k] / scale
-        theta[b, 4], theta[b, 5], theta[b, 6] = L[1, 0] / scale, L[2, 1] / scale, L[2, 0] / scale
-    return len(pi)
+def _from_inertial(pi: Matrix, theta: Matrix) -> int:
+    return from_upper_factors(leading_factors(pseudo_inertia(pi)).swapaxes(1, 2), theta)
 
 
 @dataclass(frozen=True)

@@ -182,22 +182,21 @@ def unwrapped(recording: Recording) -> Recording:
 
 def inspect_json(inspections: tuple[Inspection, ...] | list[Inspection]) -> dict[str, Any]:
     """Inspections as plain values, schema `poinsot.inspect/1`."""
-    return plain({"schema": INSPECT_SCHEMA, "recordings": [_recording_json(each) for each in inspections]})
-
-
-def _recording_json(inspection: Inspection) -> dict[str, Any]:
-    motion = inspection.motion
-    return {
-        "name": inspection.name,
-        **asdict(inspection.clock),
-        "still_s": motion.still_s,
-        "window_s": motion.window_s,
-        "filters": None if inspection.filters is None else asdict(inspection.filters),
-        "channels": [asdict(channel) for channel in inspection.channels],
-        "findings": [
-            each.as_json()
-            | {"channel": each.where or None, "sentence": f"{each.message} {each.remedy}".rstrip()}
-            for each in inspection.findings
-        ],
-        "steps": inspection.steps,
-    }
+    recordings = [
+        {
+            "name": inspection.name,
+            **asdict(inspection.clock),
+            "still_s": inspection.motion.still_s,
+            "window_s": inspection.motion.window_s,
+            "filters": None if inspection.filters is None else asdict(inspection.filters),
+            "channels": [asdict(channel) for channel in inspection.channels],
+            "findings": [
+                each.as_json()
+                | {"channel": each.where or None, "sentence": f"{each.message} {each.remedy}".rstrip()}
+                for each in inspection.findings
+            ],
+            "steps": inspection.steps,
+        }
+        for inspection in inspections
+    ]
+    return plain({"schema": INSPECT_SCHEMA, "recordings": recordings})

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..arrays import Matrix, Vector
-from ..exceptions import InvalidModel, listing, nearest
+from ..exceptions import InvalidModel, check_known
 from .articulated import Articulated
 
 
@@ -43,10 +43,7 @@ class Actuation:
             )
         multiplied = [name for group in self.gains.values() for name in group]
         for name in multiplied:
-            if name not in self.inputs:
-                raise InvalidModel(
-                    f"no input {name!r}{nearest(name, self.inputs)}; u is {listing(self.inputs)}"
-                )
+            check_known(name, self.inputs, "no input", "u is")
         if len(set(multiplied)) < len(multiplied):
             raise InvalidModel("an input has at most one gain")
 

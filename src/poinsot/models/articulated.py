@@ -21,7 +21,7 @@ import numpy as np
 import pinocchio as pin
 
 from ..arrays import Configurations, JointSamples, Vector
-from ..exceptions import InvalidModel, InvalidSignals, UnreadableFile, listing, nearest
+from ..exceptions import InvalidModel, InvalidSignals, UnreadableFile, check_known, listing
 from ..parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block, Parameters
 from . import tree as kinds
 from .drive import Drive, DriveTrain
@@ -168,10 +168,7 @@ class Articulated:
         frames = {frame.name: frame for frame in self.model.frames if frame.type == pin.FrameType.BODY}
         if name in self.bodies and name not in frames:  # a body without a link is called like its joint
             return self.bodies.index(name), np.eye(4)
-        if name not in frames:
-            raise InvalidModel(
-                f"no link {name!r}{nearest(name, frames)}; the robot has {listing(frames, 20)}"
-            )
+        check_known(name, frames, "no link", "the robot has", limit=20)
         frame = frames[name]
         if frame.parentJoint == 0:
             raise InvalidModel(
@@ -251,7 +248,7 @@ class Articulated:
         of_joints = [rotor("rotor_inertia", "ia", k) for k in train.rotor_inertia_maps()]
         if train.drive.rotor_inertia and train.drive.coupled_rotor == "free":
             of_joints += [rotor("rotor_coupling", "iam", k) for k in train.coupled]
-        coupled = train.coupled_friction(self.friction.coupled_terms)
+        coupled = self.friction.coupled_terms if train.drive.coupled_friction else ()
         of_joints += [friction(term, k, COUPLING, "m") for term in coupled for k in train.coupled]
         of_joints += [friction(term, k) for k in range(len(self.joints)) for term in self.friction.terms]
         efforts: list[Block] = []
@@ -299,10 +296,8 @@ class Articulated:
             )
         q = np.empty((len(positions), self.model.nq))
         q[:, first[~turning]] = positions[:, ~turning]
-        q[:, first[turning]], q[:, first[turning] + 1] = (
-            np.cos(positions[:, turning]),
-            np.sin(positions[:, turning]),
-        )
+        q[:, first[turning]] = np.cos(positions[:, turning])
+        q[:, first[turning] + 1] = np.sin(positions[:, turning])
         return q
 
     def joint_positions(self, q: Configurations) -> JointSamples:
@@ -497,10 +492,7 @@ def _lock(model: pin.Model, locked: Mapping[str, float]) -> pin.Model:
     q = pin.neutral(model)
     names = list(model.names)[1:]  # without the universe
     for name, position in locked.items():
-        if name not in names:
-            raise InvalidModel(
-                f"cannot lock joint {name!r}{nearest(name, names)}; the robot has {listing(names)}"
-            )
+        check_known(name, names, "cannot lock joint", "the robot has")
         joint = model.joints[model.getJointId(name)]
         if joint.nv != 1:
             raise InvalidModel(

@@ -27,6 +27,7 @@ from ..exceptions import InvalidModel
 from .frame_motion import frame_motions
 from .loop_constraint import RelativeMotion
 from .loops import frames_of
+from .motion_terms import carriers
 
 if TYPE_CHECKING:
     from .articulated import Articulated
@@ -176,12 +177,7 @@ class Closure:
     @cached_property
     def _ends(self) -> tuple[np.ndarray, np.ndarray]:
         """(2 L,) joint of the tree and (2 L, 4, 4) T_jf of the frames a and b of each loop."""
-        model, bodies = self.robot.model, self.robot.tree.body.tolist()
-        frames = [
-            model.frames[model.getFrameId(name)] for ends in frames_of(self.robot.loops) for name in ends
-        ]
-        carriers = [bodies.index(frame.parentJoint - 1) if frame.parentJoint else -1 for frame in frames]
-        return np.array(carriers), np.array([frame.placement.homogeneous for frame in frames])
+        return carriers(self.robot, [name for ends in frames_of(self.robot.loops) for name in ends])
 
     def _gaps(self, q: Configurations, v: JointSamples | None = None) -> list[RelativeMotion]:
         """How the ends of each loop move relative to each other."""

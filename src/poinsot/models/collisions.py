@@ -27,7 +27,7 @@ import pinocchio as pin
 from jaxtyping import Float
 
 from ..arrays import Configurations, JointSamples, Vector
-from ..exceptions import InvalidModel, listing, nearest
+from ..exceptions import InvalidModel, check_known, listing
 from .articulated import Articulated
 
 POINT_M = 1e-6
@@ -91,7 +91,7 @@ class Surroundings:
             InvalidModel: if a frame of the workspace does not exist.
         """
         postures = [pin.neutral(robot.model), *(free if free is not None else ())]
-        scene, warnings = _Scene.of(robot, self.packages if self.itself or self.floor_m is not None else None)
+        scene = _Scene.of(robot, self.packages if self.itself or self.floor_m is not None else None)
         if self.itself:
             scene.watch_links(postures)
         if self.floor_m is not None:
@@ -106,8 +106,9 @@ class Surroundings:
                     if np.isfinite(at):
                         scene.watch_wall(f"the {side} wall in {name}", sign * normal, sign * at, points)
         if self.floor_m is not None and not scene.moving:
-            warnings = (*warnings, "nothing of the robot is kept above the floor: no link has a shape")
-        return Collisions(robot, scene.geometry, tuple(scene.watched), np.array(scene.usual), warnings)
+            scene.warnings.append("nothing of the robot is kept above the floor: no link has a shape")
+        watched, usual = tuple(scene.watched), np.array(scene.usual)
+        return Collisions(robot, scene.geometry, watched, usual, tuple(scene.warnings))
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,28 +149,19 @@ class Collisions:
 
     def pull_back(self, q: Configurations, weights: Float[np.ndarray, "T C"]) -> JointSamples:
         """(T, n) the derivatives of sum over pairs of weights * distance by the motion of each degree of freedom."""
-        gradient = np.zeros((len(q), self.robot.model.nv))
-        for row, posture, weight in zip(gradient, q, weights, strict=True):
-            if weight.any():
-                self._add_gradient(posture, weight, row)
+        model, data, gradient = self.robot.model, self._data, np.zeros((len(q), self.robot.model.nv))
+        for t in np.flatnonzero(weights.any(axis=1)):
+            pin.computeJointJacobians(model, data, q[t])
+            pin.updateGeometryPlacements(model, data, self.geometry, self._results)
+            J = data.J  # of points at the world's origin
+            for k in np.flatnonzero(weights[t]):
+                result = pin.computeDistance(self.geometry, self._results, int(k))
+                n, points = result.normal, (result.getNearestPoint1(), result.getNearestPoint2())
+                for joint, p, sign in zip(self._carriers[k], points, (-1.0, 1.0), strict=True):
+                    moved = self._supports[joint]
+                    moment = p[1] * n[2] - p[2] * n[1], p[2] * n[0] - p[0] * n[2], p[0] * n[1] - p[1] * n[0]
+                    gradient[t, moved] += sign * weights[t, k] * (J[:, moved].T @ np.array([*n, *moment]))
         return gradient
-
-    def _add_gradient(self, posture: np.ndarray, weight: np.ndarray, out: np.ndarray) -> None:
-        model, data = self.robot.model, self._data
-        pin.computeJointJacobians(model, data, posture)
-        pin.updateGeometryPlacements(model, data, self.geometry, self._results)
-        J = data.J  # of points at the world's origin
-        for k in np.flatnonzero(weight):
-            result = pin.computeDistance(self.geometry, self._results, int(k))
-            n = result.normal
-            first, second = self._carriers[k]
-            for joint, p, sign in (
-                (second, result.getNearestPoint2(), 1.0),
-                (first, result.getNearestPoint1(), -1.0),
-            ):
-                moved = self._supports[joint]
-                moment = p[1] * n[2] - p[2] * n[1], p[2] * n[0] - p[0] * n[2], p[0] * n[1] - p[1] * n[0]
-                out[moved] += sign * weight[k] * (J[:, moved].T @ np.array([*n, *moment]))
 
     @cached_property
     def _data(self) -> pin.Data:
@@ -198,8 +190,9 @@ class Collisions:
 class _Scene:
     """Geometry under construction: which shapes there are, and which pairs of them are watched."""
 
-    def __init__(self, robot: Articulated, geometry: pin.GeometryModel):
+    def __init__(self, robot: Articulated, geometry: pin.GeometryModel, *warnings: str):
         self.robot = robot
+        self.warnings = list(warnings)
         self.model = robot.model
         self.geometry = geometry
         self.watched: list[tuple[str, str]] = []
@@ -217,15 +210,14 @@ class _Scene:
                 self.meshes[index] = geometry.addGeometryObject(mesh)
 
     @classmethod
-    def of(cls, robot: Articulated, packages: Sequence[Path] | None) -> tuple[_Scene, tuple[str, ...]]:
-        """The shapes of a robot's description, and what it lacks; `packages` None: none are wanted."""
-        empty = cls(robot, pin.GeometryModel())
+    def of(cls, robot: Articulated, packages: Sequence[Path] | None) -> _Scene:
+        """The shapes of a robot's description, and what it lacks as warnings; `packages` None: none are wanted."""
         if packages is None:
-            return empty, ()
+            return cls(robot, pin.GeometryModel())
+        unchecked = "collisions are not checked: "
         if robot.source is None:
-            return empty, (
-                f"collisions are not checked: robot {robot.name!r} has no description to read shapes from",
-            )
+            why = f"robot {robot.name!r} has no description to read shapes from"
+            return cls(robot, pin.GeometryModel(), unchecked + why)
         # bytes: a declared encoding other than that of the text is refused in a string
         root = ElementTree.fromstring(robot.source.read_bytes())
         is_urdf, kind = root.tag == "robot", pin.GeometryType.COLLISION
@@ -238,15 +230,15 @@ class _Scene:
                 scene = cls(robot, pin.buildGeomFromMJCF(robot.model, str(robot.source), kind))
         except (ValueError, RuntimeError) as error:
             why = (str(error).strip().splitlines() or ["no reason given"])[-1]
-            return empty, (f"collisions are not checked: the shapes cannot be read: {why}",)
+            return cls(robot, pin.GeometryModel(), f"{unchecked}the shapes cannot be read: {why}")
         if missing:
-            return scene, (
+            scene.warnings.append(
                 f"collisions of {listing(missing, 6)} are not checked: their meshes are not there "
-                f"(e.g. {next(iter(missing.values()))}); say with --package-dir where they are",
+                f"(e.g. {next(iter(missing.values()))}); say with --package-dir where they are"
             )
-        if is_urdf and not scene.links:
-            return scene, ("collisions are not checked: the description gives no link a shape (<collision>)",)
-        return scene, ()
+        elif is_urdf and not scene.links:
+            scene.warnings.append(f"{unchecked}the description gives no link a shape (<collision>)")
+        return scene
 
     @property
     def moving(self) -> list[int]:
@@ -258,11 +250,12 @@ class _Scene:
 
     def watch_links(self, postures: Sequence[np.ndarray]) -> None:
         """All pairs of links that a joint does not join, and that are apart at the first of these postures."""
+        carrier, parents = [each.parentJoint for each in self.geometry.geometryObjects], self.model.parents
         candidates = [
             (first, second)
             for k, second in enumerate(self.links)
             for first in self.links[:k]
-            if not self._joined(first, second)
+            if (a := carrier[first]) != (b := carrier[second]) and b != parents[a] and a != parents[b]
         ]
         hulls = self._distances(candidates, postures)
         for pair, distances in zip(candidates, hulls, strict=True):
@@ -287,10 +280,7 @@ class _Scene:
     def add_point(self, frame: str) -> int:
         """The origin of a frame as a shape."""
         names = [each.name for each in self.model.frames]
-        if frame not in names:
-            raise InvalidModel(
-                f"the workspace names frame {frame!r}{nearest(frame, names)}; the robot has {listing(names, 20)}"
-            )
+        check_known(frame, names, "the workspace names frame", "the robot has", limit=20)
         index = names.index(frame)
         place = self.model.frames[index]
         point = pin.GeometryObject(
@@ -312,10 +302,6 @@ class _Scene:
         self.geometry.addCollisionPair(pin.CollisionPair(*pair))
         self.watched.append((self.name(pair[0]), second or self.name(pair[1])))
         self.usual.append(float(usual))
-
-    def _joined(self, first: int, second: int) -> bool:
-        a, b = (self.geometry.geometryObjects[k].parentJoint for k in (first, second))
-        return a == b or self.model.parents[a] == b or self.model.parents[b] == a
 
     def _distances(
         self, pairs: Sequence[tuple[int, int]], postures: Sequence[np.ndarray]

@@ -15,15 +15,8 @@ Slopes are Pinocchio's: by q of q [+] d the adjoint of the inverse of Exp(d), by
 and those of y [-] x are the inverses of that, at d = y [-] x by y, and less it at -d by x. Below t = 1 all of a to f
 are power series, which rounding spares. A planar joint moves as a floating base whose other freedoms are held.
 
-Manifolds of states: adding a small change, and the difference of two states.
-
-(Martinez et al. 2024, Eq. 1; Sola et al. 2018.)
-
-    x [+] d          integrate: from the tangent at x
-    y [-] x          difference: the d for which x [+] d = y, in the tangent at x
-
-The shooting equation is f(x_k) [-] x_{k+1} = 0. With J_x, J_y the derivatives of y [-] x by small changes of either,
-changes d and d' of the two states fulfil it to first order if
+The shooting equation is f(x_k) [-] x_{k+1} = 0 (Martinez et al. 2024, Eq. 1; Sola et al. 2018). With J_x, J_y the
+derivatives of y [-] x by small changes of either, changes d and d' of the two states fulfil it to first order if
 
     gap + J_y f_x d + J_x d' = 0     that is     d' = gap + T f_x d,   T = -J_x^-1 J_y
 
@@ -56,11 +49,11 @@ class Manifold(ABC):
 
     @abstractmethod
     def integrate(self, x: States, d: Changes) -> States:
-        """x [+] d."""
+        """x [+] d, from the tangent at x."""
 
     @abstractmethod
     def difference(self, x: States, y: States) -> Changes:
-        """y [-] x, in the tangent at x."""
+        """y [-] x, the d for which x [+] d = y, in the tangent at x."""
 
     @abstractmethod
     def difference_jacobians(
@@ -112,6 +105,13 @@ def difference_slopes(d: np.ndarray, planar: bool = False) -> tuple[np.ndarray, 
     """(T, k, k) slopes of y [-] x by x and by y, of such joints, at d = y [-] x (T, k)."""
     back, forth = (np.linalg.inv(integrate_slopes(sign * d, planar)[1]) for sign in (-1.0, 1.0))
     return -back, forth
+
+
+def left_slopes(r: Float[np.ndarray, "T 3"]) -> Float[np.ndarray, "T 3 3"]:
+    """V(r)^-1 = Jl^-1(r): turning R by the world's axes, Exp(phi) R, moves r = Log(R) by V(r)^-1 phi."""
+    out, kernel = np.empty((len(r), 3, 3)), _left_inverses
+    kernel(np.ascontiguousarray(r), out)
+    return out
 
 
 PLANE = np.array([0, 1, 5])
@@ -182,6 +182,13 @@ def _left_inverse(w, W, W2, out):
         for j in range(3):
             out[i, j] = -0.5 * W[i, j] + z * W2[i, j]
         out[i, i] += 1.0
+
+
+@njit(**STEP)
+def _left_inverses(w, out):
+    W, W2 = np.empty((3, 3)), np.empty((3, 3))
+    for t in range(len(w)):
+        _left_inverse(w[t], W, W2, out[t])
 
 
 @njit(**STEP)
@@ -319,12 +326,9 @@ def _integrate(kind, q_index, v_index, q, d, out):
                 _left(w, W, W2, V)
                 for r in range(3):
                     step[r] = V[r, 0] * d[t, dof] + V[r, 1] * d[t, dof + 1] + V[r, 2] * d[t, dof + 2]
-                s0, s1, s2 = _rotated(q[t, at + 3], q[t, at + 4], q[t, at + 5], q[t, at + 6], step)
-                out[t, at], out[t, at + 1], out[t, at + 2] = (
-                    q[t, at] + s0,
-                    q[t, at + 1] + s1,
-                    q[t, at + 2] + s2,
-                )
+                away = _rotated(q[t, at + 3], q[t, at + 4], q[t, at + 5], q[t, at + 6], step)
+                for r in range(3):
+                    out[t, at + r] = q[t, at + r] + away[r]
                 _turn(q[t], at + 3, w, out[t])
             elif kind[i] == SPHERICAL:
                 _turn(q[t], at, d[t, dof : dof + 3], out[t])

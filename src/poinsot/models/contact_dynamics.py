@@ -174,24 +174,26 @@ class ContactDynamics:
             slopes: whether slopes by q, v, tau and theta are wanted.
         """
         terms = self._terms
-        values = self._open(terms, theta)
+        values = self.parameters.values(theta)
         joints = self.parameters.joint_terms
         effort = self.parameters.drive.slope(values.gains)
-        M, b = terms.mass_and_bias(q, v)
+        M, b = terms.mass_and_bias(values.inertials, q, v)
         # without acceleration the residual of a constraint is gamma
         still = terms.frames(self._contact_frames, q, v, np.zeros_like(v), jacobians=True)
         J, gamma = self._constraint(still, len(v))
         inverse = _Inverse.of(M + joints.rotors(values.joints), J, self.softness)
         held_up, stiffness = joints.stiffness(values.joints, q)
-        drive = u @ effort.T - joints.friction(values.joints, v) - held_up - b
+        friction, viscosity = joints.friction(values.joints, v, slopes)
+        drive = u @ effort.T - friction - held_up - b
         a, forces = inverse.solve(drive, gamma)
         motion = RobotMotion(q, v, a, forces, self.constraints, effort)
         frames = terms.frames((*self._contact_frames, *self.frames), q, v, a, slopes)
         if not slopes:
             return replace(motion, frames=frames)
-        r_q, r_v = self._effort_slopes(terms, replace(motion, frames=frames))
-        r_q, r_v = r_q + stiffness, r_v + joints.friction_slope(values.joints, v)
-        s_q, s_v = self._constraint_slopes(frames, len(v))
+        r_q, r_v = self._effort_slopes(values.inertials, replace(motion, frames=frames))
+        r_q, r_v = r_q + stiffness, r_v + viscosity
+        bends = [each.residual_slopes(each.motion(frames)) for each in self.constraints]
+        s_q, s_v = (_stacked([bend[k] for bend in bends], *v.shape) for k in range(2))
         columns = np.concatenate(
             [
                 self._body_columns(values, q, v, a, gravity=True),
@@ -212,11 +214,11 @@ class ContactDynamics:
             theta: (p,).
             slopes: whether slopes by q, v and theta are wanted; those by tau are by an impulse on the joints.
         """
-        terms = self._weightless
-        values = self._open(terms, theta)
+        terms = self._terms
+        values = self.parameters.values(theta)
         joints = self.parameters.joint_terms
         zero = np.zeros_like(v)
-        M = terms.mass_and_bias(q, zero)[0] + joints.rotors(values.joints)
+        M = terms.mass_and_bias(values.inertials, q, zero)[0] + joints.rotors(values.joints)
         still = terms.frames(self._contact_frames, q, zero, zero, jacobians=True)
         J = self._constraint(still, len(v))[0]
         inverse = _Inverse.of(M, J, self.softness)
@@ -228,7 +230,7 @@ class ContactDynamics:
         # ID_0 of the jump is the momentum that the impulses bring; speeds are 0 in it, as they last no time
         jump = after - v
         frames = terms.frames(self._contact_frames, q, after, zero, slopes=True)
-        r_q, _ = self._effort_slopes(terms, replace(motion, v=zero, a=jump, frames=frames))
+        r_q, _ = self._effort_slopes(values.inertials, replace(motion, v=zero, a=jump, frames=frames), False)
         by_q = [c.velocity_by_q(c.motion(frames)) for c in self.constraints]
         s_q = _stacked(by_q, len(v), v.shape[1])
         columns = np.concatenate(
@@ -244,17 +246,7 @@ class ContactDynamics:
 
     @cached_property
     def _terms(self) -> MotionTerms:
-        return MotionTerms(self.parameters.robot, self.constraints, True, self.parameters.inertials)
-
-    @cached_property
-    def _weightless(self) -> MotionTerms:
-        return MotionTerms(self.parameters.robot, self.constraints, False, self.parameters.inertials)
-
-    def _open(self, terms: MotionTerms, theta: Vector) -> ParameterValues:
-        """The values that theta sets; its bodies are put into `terms`."""
-        values = self.parameters.values(theta)
-        terms.set_inertials(self.parameters.places, values.bodies)
-        return values
+        return MotionTerms(self.parameters.robot, self.constraints)
 
     @cached_property
     def _contact_frames(self) -> tuple[str, ...]:
@@ -273,21 +265,17 @@ class ContactDynamics:
         gamma = [each.residual(each.motion(frames)) for each in self.constraints]
         return J, np.concatenate([np.zeros((T, 0)), *gamma], axis=1)
 
-    def _effort_slopes(self, terms: MotionTerms, motion: RobotMotion) -> tuple[np.ndarray, np.ndarray]:
+    def _effort_slopes(
+        self, inertials: np.ndarray, motion: RobotMotion, gravity: bool = True
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Of M a + b - J^T f by q and by v."""
         at = [(c, c.motion(motion.frames), motion.forces[:, motion.rows(c.frame)]) for c in self.constraints]
         wrenches = [np.zeros((len(motion), 0)), *(c.wrench(frame, force) for c, frame, force in at)]
-        r_q, r_v = terms.inverse_dynamics_slopes(
-            motion.q, motion.v, motion.a, np.concatenate(wrenches, axis=1)
+        r_q, r_v = self._terms.inverse_dynamics_slopes(
+            inertials, motion.q, motion.v, motion.a, np.concatenate(wrenches, axis=1), gravity
         )
         turning = [c.effort_by_q(frame, force) for c, frame, force in at]
         return r_q - sum(each for each in turning if each is not None), r_v
-
-    def _constraint_slopes(self, frames: Mapping[str, FrameMotion], T: int) -> tuple[np.ndarray, np.ndarray]:
-        """(T, m, n) of J a + gamma by q and by v."""
-        n = self.parameters.robot.model.nv
-        slopes = [each.residual_slopes(each.motion(frames)) for each in self.constraints]
-        return _stacked([by_q for by_q, _ in slopes], T, n), _stacked([by_v for _, by_v in slopes], T, n)
 
     @cached_property
     def _entries(self) -> tuple[tuple[slice, np.ndarray], ...]:

@@ -27,7 +27,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from ..arrays import Columns, ColumnSlopes, Times, carried_on
-from ..exceptions import InvalidModel, InvalidSignals, listing, nearest
+from ..exceptions import InvalidModel, InvalidSignals, check_known, listing
 from ..recording import CONTACT, Recording
 from .frame_motion import FrameMotion
 from .rotations import skew
@@ -281,50 +281,42 @@ class ContactSchedule:
 
     def without_flicker(self, samples: int) -> ContactSchedule:
         """The same, a contact's runs shorter than this joined to the one before; the first to the next."""
-        return replace(self, closed=np.stack([_steady(column, samples) for column in self.closed.T], axis=1))
+        closed = self.closed.copy()
+        for column in closed.T:
+            edges = [0, *(np.flatnonzero(column[1:] != column[:-1]) + 1).tolist(), len(column)]
+            for first, last in pairwise(edges):
+                if last - first < samples and (first, last) != (0, len(column)):
+                    column[first:last] = column[first - 1] if first else column[last]
+        return replace(self, closed=closed)
 
 
 def schedule_from_channels(
     contacts: Sequence[Contact],
     channels: Mapping[str, Float[np.ndarray, "T"] | Bool[np.ndarray, "T"]],
+    closes_above: float | None = None,
+    opens_below: float | None = None,
 ) -> ContactSchedule:
-    """A schedule from a measured contact sequence.
+    """A schedule from a measured contact sequence, or from measured normal forces with hysteresis.
 
     Args:
         contacts: those that there are; one without a channel is never closed.
-        channels: contact frame -> (T,) True or 1 while it touches, False or 0 while not; NaN: as the sample before.
-
-    Raises:
-        InvalidModel: if a channel names an unknown foot.
-        InvalidSignals: if a channel holds something else, or lengths differ.
-    """
-    for name, channel in channels.items():
-        values = np.asarray(channel, dtype=float)
-        if not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
-            raise InvalidSignals(
-                f"the contact channel of {name!r} must be 0 or 1 at each sample; for forces, give thresholds"
-            )
-    return _schedule(contacts, channels)
-
-
-def schedule_from_forces(
-    contacts: Sequence[Contact],
-    forces: Mapping[str, Float[np.ndarray, "T"]],
-    closes_above: float,
-    opens_below: float | None = None,
-) -> ContactSchedule:
-    """A schedule from measured normal forces, with hysteresis.
-
-    Args:
-        contacts: those that there are; one without a force is never closed.
-        forces: contact frame -> (T,) [N]; NaN: as the sample before.
-        closes_above: an open contact closes above this [N].
+        channels: contact frame -> (T,) True or 1 while it touches, False or 0 while not, or force [N]; NaN: as the
+            sample before.
+        closes_above: an open contact closes above this [N]; None: channels are no forces.
         opens_below: a closed one opens below this [N]; None: half of `closes_above`.
 
     Raises:
-        InvalidModel: if a force names an unknown foot.
-        InvalidSignals: if the thresholds contradict each other, or lengths differ.
+        InvalidModel: if a channel names an unknown foot.
+        InvalidSignals: if a channel holds something else, thresholds contradict each other, or lengths differ.
     """
+    if closes_above is None:
+        for name, channel in channels.items():
+            values = np.asarray(channel, dtype=float)
+            if not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
+                raise InvalidSignals(
+                    f"the contact channel of {name!r} must be 0 or 1 at each sample; for forces, give thresholds"
+                )
+        return _schedule(contacts, channels)
     opens_below = closes_above / 2 if opens_below is None else opens_below
     if not 0 < opens_below <= closes_above < np.inf:
         raise InvalidSignals(
@@ -334,7 +326,7 @@ def schedule_from_forces(
     # between both thresholds the contact stays as it was
     said = {
         name: np.where(force > closes_above, 1.0, np.where(force < opens_below, 0.0, np.nan))
-        for name, force in forces.items()
+        for name, force in channels.items()
     }
     return _schedule(contacts, said)
 
@@ -381,15 +373,14 @@ class ContactDetection:
         else:
             channels = {frame: f"{CONTACT}.{frame}" for frame in frames}
             values = {frame: recording.readings(name) for frame, name in channels.items()}
-            if {recording.units[name] for name in channels.values()} != {"N"}:
-                schedule = schedule_from_channels(self.contacts, values)
-            elif self.closes_above is None:
+            forces = {recording.units[name] for name in channels.values()} == {"N"}
+            if forces and self.closes_above is None:
                 raise InvalidSignals(
                     f"{where}: contacts are measured in N: contacts.closes_above must say from which force on one is "
                     "closed"
                 )
-            else:
-                schedule = schedule_from_forces(self.contacts, values, self.closes_above, self.opens_below)
+            thresholds = (self.closes_above, self.opens_below) if forces else ()
+            schedule = schedule_from_channels(self.contacts, values, *thresholds)
         shortest = round(self.shortest_s * recording.rate_hz)
         return schedule.without_flicker(shortest) if shortest > 1 else schedule
 
@@ -425,10 +416,7 @@ def _schedule(contacts: Sequence[Contact], channels: Mapping[str, np.ndarray]) -
     columns = {name: carried_on(np.asarray(x, dtype=float), 0.0) == 1 for name, x in channels.items()}
     names, lengths = [each.frame for each in contacts], {name: len(x) for name, x in columns.items()}
     for name in columns:
-        if name not in names:
-            raise InvalidModel(
-                f"no contact frame {name!r}{nearest(name, names)}; the contacts are {listing(names)}"
-            )
+        check_known(name, names, "no contact frame", "the contacts are")
     if len(set(lengths.values())) != 1:
         raise InvalidSignals(
             "the channels of a contact sequence need the same number of samples"
@@ -437,13 +425,3 @@ def _schedule(contacts: Sequence[Contact], channels: Mapping[str, np.ndarray]) -
     # a contact without a channel
     never = np.zeros(next(iter(lengths.values())), dtype=bool)
     return ContactSchedule(tuple(contacts), np.stack([columns.get(name, never) for name in names], axis=1))
-
-
-def _steady(column: Bool[np.ndarray, "_"], samples: int) -> Bool[np.ndarray, "_"]:
-    """Runs shorter than `samples` take the value of the run before them, the first that of the one after."""
-    column = column.copy()
-    edges = [0, *(np.flatnonzero(column[1:] != column[:-1]) + 1).tolist(), len(column)]
-    for first, last in pairwise(edges):
-        if last - first < samples and (first, last) != (0, len(column)):
-            column[first:last] = column[first - 1] if first else column[last]
-    return column

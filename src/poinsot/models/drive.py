@@ -26,8 +26,7 @@ from typing import Literal
 import numpy as np
 
 from ..arrays import JointSamples, Matrix
-from ..exceptions import InvalidModel
-from .friction import FrictionTerm
+from ..exceptions import InvalidModel, check_known
 
 
 @dataclass(frozen=True)
@@ -81,8 +80,7 @@ class Drive:
             InvalidModel: if a length, name or ratio does not fit, or the reduction matrix is singular.
         """
         for name in (*self.passive, *(c.motor for c in self.couplings), *(c.joint for c in self.couplings)):
-            if name not in joints:
-                raise InvalidModel(f"the drive names joint {name!r}; the robot has {', '.join(joints)}")
+            check_known(name, joints, "the drive names joint", "the robot has", limit=60)
         driven = np.array([joint not in self.passive for joint in joints], dtype=bool)
         offset = _per_joint("position_offset", self.position_offset, np.ones(len(joints), dtype=bool))
         gain = _per_joint("gain", self.gain, driven)
@@ -178,10 +176,6 @@ class DriveTrain:
         if self.drive.coupled_rotor == "tied":
             own |= {k: np.outer(self.scaled[k], self.scaled[k]) for k in self.coupled}
         return own
-
-    def coupled_friction(self, terms: Sequence[FrictionTerm]) -> tuple[FrictionTerm, ...]:
-        """Those of the terms of a coupled motor's shaft that are parameters."""
-        return tuple(terms) if self.coupled and self.drive.coupled_friction else ()
 
 
 def _per_joint(name: str, value: Sequence[float] | float, given: np.ndarray) -> np.ndarray:

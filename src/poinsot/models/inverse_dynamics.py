@@ -34,62 +34,39 @@ from ..arrays import Configurations, JointSamples, Matrix, Vector
 from .joint_motion import STEP, cross, dot, outward, shift_wrench
 from .tree import DEGREES, Tree
 
-NO_WRENCHES = np.empty(0, dtype=np.int64), np.empty((0, 0, 6))
-"""Nothing touches the robot."""
 
-
-def mass_and_effort(
+def inverse_dynamics(
     tree: Tree,
     inertials: Float[np.ndarray, "l 10"],
     gravity: Vector,
     q: Configurations,
     v: JointSamples,
     a: JointSamples,
-) -> tuple[Float[np.ndarray, "T n n"], JointSamples]:
-    """M, and the efforts that accelerations `a` take.
+    slopes: bool = False,
+    outside: tuple[np.ndarray, Float[np.ndarray, "T k 6"]] | None = None,
+) -> tuple[Float[np.ndarray, "T n n"], np.ndarray]:
+    """M (T, n, n) and the efforts (T, n) that accelerations `a` take; or slopes (T, n, n) of the efforts by q and v.
 
     Args:
         tree: the robot. inertials: pi of its bodies. gravity: (3,) [m/s^2].
         q, v, a: (T, nq), (T, n), (T, n).
+        slopes: whether slopes are wanted instead of M and efforts.
+        outside: (k,) joints of the tree on which wrenches act from outside, and these wrenches in the frames of the
+            joints [N], [N m]; None: there are none.
     """
     T, n = v.shape
-    M, tau = np.zeros((T, n, n)), np.empty((T, n))
-    none = np.empty((0, n, n))
-    _run(tree, inertials, gravity, q, v, a, *NO_WRENCHES, M, tau, none, none)
-    return M, tau
-
-
-def effort_slopes(
-    tree: Tree,
-    inertials: Float[np.ndarray, "l 10"],
-    gravity: Vector,
-    q: Configurations,
-    v: JointSamples,
-    a: JointSamples,
-    touched: np.ndarray,
-    wrenches: Float[np.ndarray, "T k 6"],
-) -> tuple[Float[np.ndarray, "T n n"], Float[np.ndarray, "T n n"]]:
-    """Slopes of the efforts by q and by v.
-
-    Args:
-        tree, inertials, gravity, q, v, a: as above.
-        touched: (k,) joints of the tree on which wrenches act from outside.
-        wrenches: of them, in the frames of these joints [N], [N m].
-    """
-    T, n = v.shape
-    by_q, by_v = np.zeros((2, T, n, n))
-    none = np.empty((0, n, n))
-    _run(tree, inertials, gravity, q, v, a, touched, wrenches, none, np.empty((0, n)), by_q, by_v)
-    return by_q, by_v
-
-
-def _run(tree: Tree, inertials: np.ndarray, gravity: np.ndarray, *arrays: np.ndarray) -> None:
     kernel: Any = _kernel
-    q, v, a, touched, wrenches, *out = arrays
+    M, tau, none = np.zeros((T, n, n)), np.empty((T, n)), np.empty((0, n, n))
+    by_q, by_v = none, none
+    if slopes:
+        M, tau, (by_q, by_v) = none, none[:, 0], np.zeros((2, T, n, n))
+    touched, wrenches = outside or (np.empty(0, dtype=np.int64), np.empty((T, 0, 6)))
     kernel(
         tree.arrays, np.ascontiguousarray(inertials), gravity,
-        *(np.ascontiguousarray(x, dtype=float) for x in (q, v, a)), touched, np.ascontiguousarray(wrenches), *out,
+        *(np.ascontiguousarray(x, dtype=float) for x in (q, v, a)), touched, np.ascontiguousarray(wrenches),
+        M, tau, by_q, by_v,
     )  # fmt: skip
+    return (by_q, by_v) if slopes else (M, tau)
 
 
 _INLINED: dict[str, Any] = {**STEP, "inline": "always"}

@@ -183,30 +183,24 @@ class JointTerms:
         used = np.flatnonzero(phi)
         return self.described_rotors + np.tensordot(phi[used], self._maps[0][used], 1)
 
-    def friction(self, phi: Vector, v: JointSamples) -> JointSamples:
-        """(T, n) efforts that do not depend on accelerations."""
+    def friction(
+        self, phi: Vector, v: JointSamples, slopes: bool = True
+    ) -> tuple[JointSamples, Float[np.ndarray, "T n n"]]:
+        """(T, n) efforts that do not depend on accelerations, and (T, n, n) their slope by v, of all if `slopes`."""
         _, V, c = self._maps
         used = np.flatnonzero(phi)
-        out: JointSamples = v @ np.tensordot(phi[used], V[used], 1).T
+        viscous = np.tensordot(phi[used], V[used], 1)
+        out, slope = v @ viscous.T, np.broadcast_to(viscous, (len(v), *viscous.shape))
         for term, places in self._nonlinear:
             # tanh of all speeds is dear, and most robots have no dry friction open
-            if phi[places].any():
-                C = c[places]
-                out = out + (term.effort(v @ C.T, self.dry_speed) * phi[places]) @ C
-        return out
-
-    def friction_slope(self, phi: Vector, v: JointSamples) -> Float[np.ndarray, "T n n"]:
-        """(T, n, n) of `friction` by v."""
-        _, V, c = self._maps
-        used = np.flatnonzero(phi)
-        slope = np.broadcast_to(np.tensordot(phi[used], V[used], 1), (len(v), *V.shape[1:]))
-        for term, places in self._nonlinear:
+            if not phi[places].any():
+                continue
             C = c[places]
-            by_speed = term.slope(v @ C.T, self.dry_speed) * phi[places]
+            out = out + (term.effort(v @ C.T, self.dry_speed) * phi[places]) @ C
             # sign has the slope 0 everywhere
-            if by_speed.any():
+            if slopes and (by_speed := term.slope(v @ C.T, self.dry_speed) * phi[places]).any():
                 slope = slope + np.einsum("tk, ki, kj -> tij", by_speed, C, C)
-        return slope
+        return out, slope
 
     def columns(
         self, chosen: np.ndarray, q: Configurations, v: JointSamples, a: JointSamples

@@ -25,7 +25,7 @@ import numpy as np
 from numba import njit
 
 from ..arrays import Matrix, Vector
-from ..exceptions import InvalidModel, listing, nearest
+from ..exceptions import InvalidModel, check_known, listing
 from ..inertia.parameters import is_consistent
 from .articulated import Articulated
 from .inverse_dynamics import add_needed_wrench, add_turned
@@ -57,10 +57,7 @@ class LinkTorques:
         robot, bodies = self.robot, self.robot.bodies
         robot.refuse_loops("a filter")
         for link in self.links:
-            if link not in bodies:
-                raise InvalidModel(
-                    f"no body {link!r}{nearest(link, bodies)}; the robot has {listing(bodies)}"
-                )
+            check_known(link, bodies, "no body", "the robot has")
         if not self.links or len(set(self.links)) < len(self.links):
             raise InvalidModel("name the bodies to estimate, each once")
         if self.nominal is not None and self.nominal.shape != (len(bodies), 10):
@@ -121,18 +118,15 @@ class LinkTorques:
             return self._none
         outside = np.zeros(self._none.shape)  # zeros_like takes four times as long, every tick
         for body, wrench in wrenches.items():
-            if body not in self._places:
-                raise InvalidModel(
-                    f"a wrench acts on {body!r}{nearest(body, self._places)}; the robot has {listing(self._places)}"
-                )
+            check_known(body, self._places, "a wrench acts on", "the robot has")
             outside[self._places[body]] = wrench
         return outside
 
     def write(self, q: Vector, v: Vector, a: Vector, outside: Matrix, Y: Matrix, tau: Vector) -> None:
         """The same into Y (n, 10 k) and tau (n,), which begin as zeros; `outside` (l, 6)."""
         kernel: Any = _link_torques
-        kernel(self.robot.tree.arrays, self.robot.tree.gravity, self.known, self.open_bodies, q, v, a, outside, Y, tau,
-               *self._memory)  # fmt: skip
+        tree = self.robot.tree
+        kernel(tree.arrays, tree.gravity, self.known, self.open_bodies, q, v, a, outside, Y, tau)
         if self.added is not None:
             tau += self._joints.torque(q, v, a, self.added)
 
@@ -147,15 +141,6 @@ class LinkTorques:
     @cached_property
     def _joints(self) -> JointTerms:
         return JointTerms(self.robot)
-
-    @cached_property
-    def _memory(self) -> tuple[np.ndarray, ...]:
-        """R, p, V, A, J of `outward`, F of each joint and W of an open body."""
-        joints, n = len(self.robot.tree), self.robot.model.nv
-        return (
-            np.empty((joints, 3, 3)), np.empty((joints, 3)), np.empty((joints, 6)), np.empty((joints, 6)),
-            np.empty((n, 6)), np.empty((joints, 6)), np.empty((10, 6)),
-        )  # fmt: skip
 
 
 @njit(**STEP)
@@ -202,12 +187,18 @@ def _columns_inward(i, parent, kind, v_index, p, J, W, Y):
 
 
 @njit(**STEP)
-def _link_torques(tree, gravity, known, opened, q, v, a, outside, Y, tau, R, p, V, A, J, F, W):
+def _link_torques(tree, gravity, known, opened, q, v, a, outside, Y, tau):
     parent, kind, _, _, _, _, _, v_index, body, _ = tree
+    R, p, J, W = (
+        np.empty((len(parent), 3, 3)),
+        np.empty((len(parent), 3)),
+        np.empty((len(v), 6)),
+        np.empty((10, 6)),
+    )
+    V, A, F = np.empty((len(parent), 6)), np.empty((len(parent), 6)), np.zeros((len(parent), 6))
     none, V_b, A_b, f, P = np.empty((0, 6)), np.empty(6), np.empty(6), np.empty(6), np.empty(6)
     # no slopes
     outward(tree, gravity, q, v, a, R, p, V, A, J, none, none, none)
-    F[:] = 0.0
     for i in range(len(parent)):
         if body[i] < 0:
             continue

@@ -53,11 +53,7 @@ def _in_world(frame: FrameMotion) -> Iterator[np.ndarray]:
     yield from ((R @ x[:, :, None])[:, :, 0] for x in (v, a))
     if frame.slopes is None:
         return
-    J, J_w, v_q = (
-        frame.slopes.jacobian[:, :3],
-        frame.slopes.jacobian[:, 3:],
-        frame.slopes.velocity_by_q[:, :3],
-    )
+    (J, J_w), v_q = np.split(frame.slopes.jacobian, 2, axis=1), frame.slopes.velocity_by_q[:, :3]
     a_q, a_v, _ = frame.point_acceleration_slopes()
     yield from (R @ x for x in (J, v_q - skew(v) @ J_w, a_q - skew(a) @ J_w, a_v))
 

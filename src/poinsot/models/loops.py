@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from ..exceptions import InvalidModel, listing, nearest
+from ..exceptions import InvalidModel, check_known
 
 WORLD = "world"
 """The link that does not move, as a link of a loop."""
@@ -52,11 +52,8 @@ def add_frames(model: pin.Model, loops: Sequence[Loop]) -> None:
     links = _links(model)
     for loop, names in zip(loops, frames_of(loops), strict=True):
         for link, point, name in zip(loop.links, loop.points, names, strict=True):
-            at = links.get(link)
-            if at is None:
-                raise InvalidModel(
-                    f"a loop needs two links, not {link!r}{nearest(link, links)}; the robot has {listing(links, 20)}"
-                )
+            check_known(link, links, "a loop needs two links, not", "the robot has", limit=20)
+            at = links[link]
             placement = at.placement * pin.SE3(np.eye(3), np.array(point, dtype=float))
             model.addFrame(
                 pin.Frame(name, at.parentJoint, model.getFrameId(at.name, at.type), placement, pin.OP_FRAME)

@@ -11,99 +11,70 @@ all of them at once.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
 from jaxtyping import Float
 
-from ..arrays import Columns, Configurations, JointSamples, Vector
-from ..exceptions import InvalidModel, listing, nearest
-from .articulated import Articulated
+from ..arrays import Columns, Configurations, JointSamples
+from ..exceptions import check_known
 from .contacts import Contact
 from .frame_motion import FrameMotion, frame_motions
-from .inverse_dynamics import effort_slopes, mass_and_effort
+from .inverse_dynamics import inverse_dynamics
+
+if TYPE_CHECKING:
+    from .articulated import Articulated
 
 
 @dataclass(frozen=True, eq=False)
 class MotionTerms:
     """Terms of a robot whose bodies may be others than the description's.
 
-    Every thread has bodies of its own, which `set_inertials` changes; the robot's never do.
-
     Args:
         robot: of which.
         contacts: whose forces act, one after the other.
-        gravity: whether there is any; an impact knows none.
-        inertials: (l, 10) pi of all bodies; None: the description's.
     """
 
     robot: Articulated
     contacts: tuple[Contact, ...] = ()
-    gravity: bool = True
-    inertials: np.ndarray | None = None
-
-    def __post_init__(self) -> None:
-        _ = self._threads  # before there can be two
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """For another process, which has its own threads."""
-        return MotionTerms, (self.robot, self.contacts, self.gravity, self.inertials)
-
-    @cached_property
-    def _threads(self) -> threading.local:
-        return threading.local()
-
-    @property
-    def _bodies(self) -> Float[np.ndarray, "l 10"]:
-        """This thread's pi of all bodies."""
-        threads = self._threads
-        # a copy for each thread: open bodies are written into it
-        if not hasattr(threads, "bodies"):
-            threads.bodies = (self.robot.inertials if self.inertials is None else self.inertials).copy()
-        bodies: np.ndarray = threads.bodies
-        return bodies
-
-    @cached_property
-    def _gravity(self) -> Vector:
-        return np.array(self.robot.model.gravity.linear) if self.gravity else np.zeros(3)
 
     @cached_property
     def _to_joints(self) -> tuple[np.ndarray, np.ndarray]:
         """(k,) the tree's joints that have contacts, and (k, 6, 6 c) that move the wrenches of c contacts to them."""
-        model = self.robot.model
-        names = [name for contact in self.contacts for name in contact.frames]
-        frames = [model.frames[frame_index(self.robot, name)] for name in names]
-        joints = tuple(dict.fromkeys(frame.parentJoint for frame in frames if frame.parentJoint > 0))
-        maps = np.zeros((len(joints), 6, len(frames), 6))
-        for k, frame in enumerate(frames):
-            if frame.parentJoint > 0:  # what touches a frame of the world moves nothing
-                maps[joints.index(frame.parentJoint), :, k] = frame.placement.toDualActionMatrix()
-        places = [self._place(joint) for joint in joints]
-        return np.array(places, dtype=np.int64), maps.reshape(len(joints), 6, 6 * len(frames))
-
-    def set_inertials(self, places: Sequence[int] | np.ndarray, pi: Float[np.ndarray, "_ 10"]) -> None:
-        """Give the bodies at these places in the robot's `bodies` other ten parameters, in this thread."""
-        if len(places):
-            self._bodies[np.asarray(places)] = pi
+        places, placements = carriers(
+            self.robot, [name for contact in self.contacts for name in contact.frames]
+        )
+        joints = np.unique(places[places >= 0])
+        maps = np.zeros((len(joints), 6, len(places), 6))
+        for k, (place, T_jf) in enumerate(zip(places, placements, strict=True)):
+            if place >= 0:  # what touches a frame of the world moves nothing
+                maps[np.searchsorted(joints, place), :, k] = pin.SE3(T_jf).toDualActionMatrix()
+        return joints, maps.reshape(len(joints), 6, 6 * len(places))
 
     def mass_and_bias(
-        self, q: Configurations, v: JointSamples
+        self, inertials: Float[np.ndarray, "l 10"], q: Configurations, v: JointSamples
     ) -> tuple[Float[np.ndarray, "T n n"], JointSamples]:
-        """M and b."""
-        return mass_and_effort(self.robot.tree, self._bodies, self._gravity, q, v, np.zeros_like(v))
+        """M and b, of bodies with these ten parameters each."""
+        return inverse_dynamics(self.robot.tree, inertials, self.robot.tree.gravity, q, v, np.zeros_like(v))
 
     def inverse_dynamics_slopes(
-        self, q: Configurations, v: JointSamples, a: JointSamples, wrenches: Columns
+        self,
+        inertials: Float[np.ndarray, "l 10"],
+        q: Configurations,
+        v: JointSamples,
+        a: JointSamples,
+        wrenches: Columns,
+        gravity: bool,
     ) -> tuple[Float[np.ndarray, "T n n"], Float[np.ndarray, "T n n"]]:
         """Of ID by q and by v, with the wrenches (T, 6 c) of contacts constant in their frames."""
         touched, maps = self._to_joints
         of_joints = np.einsum("jrm, tm -> tjr", maps, wrenches)
-        return effort_slopes(self.robot.tree, self._bodies, self._gravity, q, v, a, touched, of_joints)
+        g, tree = self.robot.tree.gravity * gravity, self.robot.tree
+        return inverse_dynamics(tree, inertials, g, q, v, a, True, (touched, of_joints))
 
     def frames(
         self,
@@ -130,25 +101,26 @@ class MotionTerms:
             return {}
         # frames are looked up in Pinocchio once, not in every call
         if names not in self._carriers:
-            self._carriers[names] = self._carry(names)
+            self._carriers[names] = carriers(self.robot, names)
         joints, placements = self._carriers[names]
         motions = frame_motions(self.robot.tree, joints, placements, q, v, a, slopes, jacobians)
         return dict(zip(names, motions, strict=True))
 
     @cached_property
     def _carriers(self) -> dict[tuple[str, ...], tuple[np.ndarray, np.ndarray]]:
-        """What `_carry` found so far."""
+        """What was looked up so far."""
         return {}
 
-    def _carry(self, names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
-        """(F,) place in the tree of the joint that carries each frame, and (F, 4, 4) T_jf."""
-        frames = [self.robot.model.frames[frame_index(self.robot, name)] for name in names]
-        joints = [self._place(frame.parentJoint) for frame in frames]
-        return np.array(joints, dtype=np.int64), np.array([frame.placement.homogeneous for frame in frames])
 
-    def _place(self, joint: int) -> int:
-        """In the tree, of the joint that Pinocchio gives a number, -1 for the world."""
-        return int(np.flatnonzero(self.robot.tree.body == joint - 1)[0]) if joint > 0 else -1
+def carriers(robot: Articulated, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """(F,) place in the tree of the joint that carries each frame, -1 for the world, and (F, 4, 4) T_jf."""
+    frames, bodies = (
+        [robot.model.frames[frame_index(robot, name)] for name in names],
+        robot.tree.body.tolist(),
+    )
+    # Pinocchio's joint 0 is the world
+    joints = [bodies.index(frame.parentJoint - 1) if frame.parentJoint > 0 else -1 for frame in frames]
+    return np.array(joints, dtype=np.int64), np.array([frame.placement.homogeneous for frame in frames])
 
 
 def frame_index(robot: Articulated, name: str) -> int:
@@ -157,9 +129,8 @@ def frame_index(robot: Articulated, name: str) -> int:
     Raises:
         InvalidModel: if there is none of this name.
     """
-    found = [i for i, frame in enumerate(robot.model.frames) if frame.name == name]
-    if not found:
-        names = [frame.name for frame in robot.model.frames]
-        raise InvalidModel(f"no frame {name!r}{nearest(name, names)}; the robot has {listing(names, 20)}")
+    frames = robot.model.frames
+    check_known(name, [frame.name for frame in frames], "no frame", "the robot has", limit=20)
+    found = [i for i, frame in enumerate(frames) if frame.name == name]
     # a URDF may name a joint as its link; sensors and contacts are at links
-    return min(found, key=lambda i: robot.model.frames[i].type != pin.FrameType.BODY)
+    return min(found, key=lambda i: frames[i].type != pin.FrameType.BODY)

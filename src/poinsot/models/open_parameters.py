@@ -18,7 +18,7 @@ from jaxtyping import Float
 
 from ..arrays import Matrix, Vector
 from ..estimate import Body
-from ..exceptions import InvalidModel, listing, nearest
+from ..exceptions import InvalidModel, check_known, listing
 from ..inertia.log_cholesky import LogCholesky
 from ..inertia.parameters import body
 from ..inertia.parametrization import Parametrization, size_of
@@ -65,11 +65,13 @@ class ParameterValues:
 
     Args:
         bodies: (k, 10) pi of the open bodies.
+        inertials: (l, 10) of all bodies, these among them.
         joints: phi of all the joints' parameters. gains: of all the actuation's gains.
         slope: (k, 10, 10) dpi/dtheta of each open body; None: theta is pi.
     """
 
     bodies: Float[np.ndarray, "k 10"]
+    inertials: Float[np.ndarray, "l 10"]
     joints: Vector
     gains: Vector
     slope: Float[np.ndarray, "k 10 10"] | None
@@ -113,10 +115,7 @@ class OpenParameters:
             ("parameter of a joint, or gain,", tuple(self.nominal), (*of_joints, *of_drive)),
         ):
             for name in asked:
-                if name not in known:
-                    raise InvalidModel(
-                        f"no {what} {name!r}{nearest(name, known)}; there is {listing(known, 20)}"
-                    )
+                check_known(name, known, f"no {what}", "there is", limit=20)
             if len(set(asked)) < len(asked):
                 raise InvalidModel(f"name each {what} once, not {listing(asked)}")
         if self.inertials is not None and self.inertials.shape != robot.inertials.shape:
@@ -209,9 +208,11 @@ class OpenParameters:
         ten = np.ascontiguousarray(theta[: 10 * k], dtype=float).reshape(k, 10)
         joints, gains = self.nominal_joints.copy(), self._gains(theta)
         joints[self.joint_places] = theta[10 * k : 10 * k + len(self.joints)]
-        if self.chart is None or not k:
-            return ParameterValues(ten, joints, gains, None)
-        return ParameterValues(self.chart.to_inertial(ten), joints, gains, self.chart.jacobian(ten))
+        slope, inertials = None, self.all_inertials.copy()
+        if self.chart is not None and k:
+            ten, slope = self.chart.to_inertial(ten), self.chart.jacobian(ten)
+        inertials[self.places] = ten
+        return ParameterValues(ten, inertials, joints, gains, slope)
 
     def _gains(self, theta: Vector) -> Vector:
         """Of the actuation, all."""
@@ -283,9 +284,6 @@ class OpenParameters:
     def fixed(self, theta: Vector) -> OpenParameters:
         """The same robot with the parameters of theta held, and nothing open."""
         values = self.values(theta)
-        inertials = self.all_inertials.copy()
-        # all others keep their nominal values, not those of the description
-        inertials[self.places] = values.bodies
         nominal = dict(zip(self.joint_terms.parameters.names, values.joints.tolist(), strict=True))
         nominal |= dict(zip(self.drive.gains, values.gains.tolist(), strict=True))
-        return replace(self, bodies=(), joints=(), gains=(), inertials=inertials, nominal=nominal)
+        return replace(self, bodies=(), joints=(), gains=(), inertials=values.inertials, nominal=nominal)

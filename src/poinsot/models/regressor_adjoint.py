@@ -69,14 +69,9 @@ def _weights(G, column, t, count, g):
     """g[k]: the ten weights of pair k after `column`, samples innermost; 0 beyond the end."""
     assert g.shape[1] == 10 and g.shape[2] == L
     for s in range(L):
-        if t + s < len(G):
-            for k in range(count):
-                for r in range(10):
-                    g[k, r, s] = G[t + s, column + 10 * k + r]
-        else:
-            for k in range(count):
-                for r in range(10):
-                    g[k, r, s] = 0.0
+        for k in range(count):
+            for r in range(10):
+                g[k, r, s] = G[t + s, column + 10 * k + r] if t + s < len(G) else 0.0
 
 
 @njit(**INLINE_KERNEL)

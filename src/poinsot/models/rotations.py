@@ -1,11 +1,4 @@
-"""Rotations as vectors, many at once: Log, and how it moves.
-
-With r = Log(R), |r| <= pi, and S = [r]x, turning R by its own axes, R Exp(phi), moves r by Jr^-1(r) phi,
-
-    Jr^-1(r) = 1 + S / 2 + c S^2,    c = 1/|r|^2 - (1 + cos|r|) / (2 |r| sin|r|)
-
-and turning it by the world's axes, Exp(phi) R, by Jl^-1(r) phi = Jr^-1(-r) phi.
-"""
+"""Rotations as vectors, many at once: r = Log(R), |r| <= pi; `configuration_space` knows how r moves with R."""
 
 from __future__ import annotations
 
@@ -18,9 +11,6 @@ TINY = 1e-12
 
 FAR = 3.0
 """Angle [rad] from which on the axis is no longer in R - R^T."""
-
-NEAR = 0.05
-"""Below this angle [rad] c is the series 1/12 + |r|^2/720 + |r|^4/30240, which rounding spares."""
 
 
 def skew(x: Float[np.ndarray, "*batch 3"]) -> Float[np.ndarray, "*batch 3 3"]:
@@ -57,41 +47,16 @@ def log(R: Float[np.ndarray, "T 3 3"]) -> Float[np.ndarray, "T 3"]:
 
 def from_quaternion(xyzw: Float[np.ndarray, "T 4"]) -> Float[np.ndarray, "T 3 3"]:
     """Rotations of quaternions (x, y, z, w) of any length but 0; NaN where one is not finite or 0."""
-    length2 = (xyzw * xyzw).sum(axis=1)
+    R, length2 = np.full((len(xyzw), 3, 3), np.nan), (xyzw * xyzw).sum(axis=1)
     good = np.isfinite(length2) & (length2 > 0)
-    x, y, z, w = np.where(good, xyzw.T, np.nan)
-    # a quaternion of any length: attitude filters let theirs drift
-    s = 2 / np.where(good, length2, np.nan)
-    R = np.empty((len(xyzw), 3, 3))
-    R[:, 0, 0], R[:, 0, 1], R[:, 0, 2] = 1 - s * (y * y + z * z), s * (x * y - z * w), s * (x * z + y * w)
-    R[:, 1, 0], R[:, 1, 1], R[:, 1, 2] = s * (x * y + z * w), 1 - s * (x * x + z * z), s * (y * z - x * w)
-    R[:, 2, 0], R[:, 2, 1], R[:, 2, 2] = s * (x * z - y * w), s * (y * z + x * w), 1 - s * (x * x + y * y)
+    if good.any():  # of any length: attitude filters let theirs drift
+        R[good] = Rotation.from_quat(xyzw[good]).as_matrix()
     return R
 
 
 def to_quaternion(R: Float[np.ndarray, "T 3 3"]) -> Float[np.ndarray, "T 4"]:
     """Quaternions (x, y, z, w) of rotations."""
     return Rotation.from_matrix(R).as_quat() if len(R) else np.empty((0, 4))
-
-
-def right_slope(r: Float[np.ndarray, "*batch 3"]) -> Float[np.ndarray, "*batch 3 3"]:
-    """Jr^-1(r)."""
-    angle2 = (r * r).sum(axis=-1)
-    angle = np.sqrt(angle2)
-    near = angle < NEAR
-    far = np.where(near, 1.0, angle)
-    c = np.where(
-        near,
-        1 / 12 + angle2 / 720 + angle2 * angle2 / 30240,
-        1 / (far * far) - 1 / (2 * far * np.tan(far / 2)),
-    )
-    S = skew(r)
-    return np.eye(3) + S / 2 + c[..., None, None] * (S @ S)
-
-
-def left_slope(r: Float[np.ndarray, "*batch 3"]) -> Float[np.ndarray, "*batch 3 3"]:
-    """Jl^-1(r)."""
-    return right_slope(-r)
 
 
 def turning_z_to(axis: Float[np.ndarray, "3"]) -> Float[np.ndarray, "3 3"]:

@@ -292,19 +292,14 @@ def start_twists(tree: tuple[np.ndarray, ...], gravity: Vector, start: np.ndarra
     """
     parent, kind, _, _, _, _, _, _, _, subspace = tree
     joints = len(parent)
-    depth = 0
-    for i in range(joints):
-        depth = max(depth, start[i + 1] - start[i])
-    twists = np.zeros((joints + 1, 2 + depth, 6, L))
+    twists = np.zeros((joints + 1, 2 + (start[1:] - start[:-1]).max(), 6, L))
     for r in range(3):
-        for s in range(L):
-            twists[joints, 1, r, s] = -gravity[r]
+        twists[joints, 1, r] = -gravity[r]
     for i in range(joints):
         inherited = 2 + start[i + 1] - start[i] - DEGREES[kind[i]]
         for k in range(DEGREES[kind[i]]):
             for r in range(6):
-                for s in range(L):
-                    twists[i, inherited + k, r, s] = subspace[i, k, r]
+                twists[i, inherited + k, r] = subspace[i, k, r]
     return twists
 
 
@@ -312,9 +307,7 @@ def start_twists(tree: tuple[np.ndarray, ...], gravity: Vector, start: np.ndarra
 def _regressor(tree, gravity, start, motion, columns, out):
     parent, kind, rotation, translation, axis, pitch, q_index, v_index, body, subspace = tree
     twists = start_twists(tree, gravity, start)
-    n = 0
-    for i in range(len(kind)):
-        n += DEGREES[kind[i]]
+    n = v_index[-1] + DEGREES[kind[-1]]
     nq = motion.shape[1] - 2 * n
     x, y = np.empty((motion.shape[1], L)), np.empty((twists.shape[1] - 2, 10, L))
     Q, X, J, M = np.empty((12, L)), np.empty((12, L)), np.empty((12, L)), np.empty((21, L))

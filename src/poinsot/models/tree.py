@@ -112,14 +112,8 @@ class Tree:
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
         """(dof, body) of every block of the torque regressor that is not zero by structure, in the kernel's order."""
         start, dof = self.path
-        pairs = [
-            (dof[k], self.body[i])
-            for i in range(len(self))
-            if self.body[i] >= 0
-            for k in range(start[i], start[i + 1])
-        ]
-        rows, bodies = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-        return rows, bodies
+        bodies = np.repeat(self.body, np.diff(start))
+        return dof[bodies >= 0], bodies[bodies >= 0]
 
 
 _X, _Y, _Z = np.eye(3)
@@ -142,9 +136,6 @@ _UNALIGNED = {
     "JointModelPrismaticUnaligned": PRISMATIC,
     "JointModelHelicalUnaligned": HELICAL,
 }
-
-
-_WITH_AXIS = (REVOLUTE, PRISMATIC, CONTINUOUS, HELICAL)
 
 
 def _primitives(joint: Any, placement: Any) -> Iterator[tuple[int, np.ndarray, float, Any, int, int]]:
@@ -191,7 +182,7 @@ def tree_of(model: Any) -> Tree:
         up = last[model.parents[i]]
         parts = list(_primitives(model.joints[i], model.jointPlacements[i]))
         for k, (kind, axis, pitch, T, q_index, v_index) in enumerate(parts, start=1):
-            if kind in _WITH_AXIS and not np.any(axis):
+            if DEGREES[kind] == 1 and not np.any(axis):
                 raise InvalidModel(f"the axis of joint {model.names[i]!r} is 0 0 0; give it a direction")
             # the last primitive joint carries the body, the others massless ones
             body = i - 1 if k == len(parts) else -1

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..arrays import Brief, Columns, Configurations, JointSamples, Times, Vector
 from ..estimate import Certificate, Estimate, Fit, FullParameters, fit_of
-from ..exceptions import InvalidMethod, InvalidSignals, listing, nearest
+from ..exceptions import InvalidMethod, InvalidSignals, check_known, listing, nearest
 from ..models.articulated import Articulated
 from ..parameters import INERTIAL_UNITS, Block, Normal, Parameters, rescaled
 from ..recording import Recording
@@ -173,7 +173,13 @@ class InverseDynamics(Brief):
 
     def __post_init__(self, signals: SignalsMethod | None) -> None:
         given = [self.recordings] if isinstance(self.recordings, Signals | Recording) else self.recordings
-        kept = tuple(each if isinstance(each, Signals) else _apply(signals, each) for each in given)
+        if signals is None and not all(isinstance(each, Signals) for each in given):
+            raise InvalidSignals(
+                "a recording has positions, and a regression needs speeds and accelerations: give a method, "
+                "signals=ButterworthDecimation(cutoff_hz=..., decimate_hz=...), or its signals"
+            )
+        method = cast("SignalsMethod", signals)
+        kept = tuple(each if isinstance(each, Signals) else method.apply(each) for each in given)
         object.__setattr__(self, "recordings", kept)
         object.__setattr__(self, "held", dict(self.held or {}))
         object.__setattr__(self, "priors", dict(self.priors or {}))
@@ -314,14 +320,11 @@ class InverseDynamics(Brief):
 
     def fit(self, theta: Vector, recording: str = "") -> Fit:
         """Measured against predicted effort of base values theta (b,), of recordings called `recording`."""
-        names, units = (
-            self.robot.effort_names,
-            tuple(self.robot.effort_units[k] for k in self.robot.equations),
-        )
+        units = tuple(self.robot.effort_units[k] for k in self.robot.equations)
         units = rescaled(units, self.unscaled_unit) if self.unscaled_unit else units
         more: dict[str, Any] = {"speeds": self.speeds, "counts": self.row_counts, "recording": recording}
         time, measured, predicted = self.predict(theta)
-        return fit_of(time, names, units, measured, predicted, **more)
+        return fit_of(time, self.robot.effort_names, units, measured, predicted, **more)
 
     def dynamics(self, estimate: Estimate) -> IdentifiedDynamics:
         """Torque, mass matrix and gravity of an estimate on any motion; of full parameters where it has them."""
@@ -358,9 +361,9 @@ class InverseDynamics(Brief):
     def speeds(self) -> JointSamples:
         """(N, n) joint velocities of the rows, as the regressor has them."""
         v = np.concatenate([part.signals.v[part.kept][:, part.order] for part in self.parts])
-        return (
-            v if self.robot.floating_base else self.robot.train.joint_velocities(v)[:, self.robot.equations]
-        )
+        if self.robot.floating_base:
+            return v
+        return self.robot.train.joint_velocities(v)[:, self.robot.equations]
 
     def gradient(
         self, theta: Vector, weights: np.ndarray, clip: float = np.inf
@@ -452,11 +455,13 @@ class InverseDynamics(Brief):
             for first, raw in pieces:
                 at, entries, y = time[first : first + len(raw)], raw[:, :-n], raw[:, -n:]
                 W = self._columns(index, entries, self.base.chosen)
-                if not len(held):
-                    yield Rows(index, first, at, W, y.copy())  # the memory of `raw` is used again
-                else:
-                    known = self._columns(index, entries, held) @ self.parameters.held_values[held]
-                    yield Rows(index, first, at, W, y - known, known)
+                known = (
+                    self._columns(index, entries, held) @ self.parameters.held_values[held]
+                    if len(held)
+                    else 0.0
+                )
+                # a difference is a copy: the memory of `raw` is used again
+                yield Rows(index, first, at, W, y - known, known)
 
     def _raw(self, part: Part, spans: Sequence[tuple[int, int]]) -> Iterator[np.ndarray]:
         """Entries and efforts side by side, stretch by stretch.
@@ -491,21 +496,10 @@ inverse_dynamics = InverseDynamics
 """The problem, by the name of a function: `inverse_dynamics(robot, signals)` of signals that exist already."""
 
 
-def _apply(method: SignalsMethod | None, recording: Recording) -> Signals:
-    if method is None:
-        raise InvalidSignals(
-            "a recording has positions, and a regression needs speeds and accelerations: give a method, "
-            "signals=ButterworthDecimation(cutoff_hz=..., decimate_hz=...), or its signals"
-        )
-    return method.apply(recording)
-
-
 def _check_prior(name: str, base: BaseParameters, parameters: Parameters) -> None:
-    if name in base.names:
-        return
     if name in parameters.held:
         raise InvalidMethod(f"{name} is held at {parameters.held[name]:g}; it cannot have a prior too")
-    if name in parameters.names:
+    if name in parameters.names and name not in base.names:
         inside = [
             f"{b} = {g}" for b, g in zip(base.names, base.groupings, strict=True) if f"{name}" in g.split()
         ]
@@ -513,9 +507,7 @@ def _check_prior(name: str, base: BaseParameters, parameters: Parameters) -> Non
             f"a prior on {name} alone says nothing: the motion only shows {'; '.join(inside) or 'nothing of it'}; "
             "give the prior for a base parameter"
         )
-    raise InvalidMethod(
-        f"no base parameter {name!r}{nearest(name, base.names)}; there are {listing(base.names, 30)}"
-    )
+    check_known(name, base.names, "no base parameter", "there are", InvalidMethod, 30)
 
 
 def _joint_side(robot: Articulated, signals: Signals) -> Part:

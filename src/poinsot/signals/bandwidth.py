@@ -52,31 +52,20 @@ SHORT_ORDER = 4
 TWICE = 1 / (2**0.25 - 1) / HALF_POWER
 """Factor on the ratio of a walk that is applied twice, to have the -3 dB frequency of one applied once."""
 
+SHARE = 0.999
+"""Part of the velocity's power below w_dyn [1]; on the TX40 recording it gives the 5 Hz of Brunot et al."""
 
-@dataclass(frozen=True)
-class FilterRule:
-    """Numbers of the rule of thumb.
+ABOVE, MOVING = 4.0, 100.0
+"""Ratio of power to noise above which a band contains motion [1], 6 dB; one that a moving joint exceeds somewhere."""
 
-    Args:
-        share: of the velocity's power below w_dyn [1]; on the TX40 recording it gives the 5 Hz of Brunot et al.
-        above: ratio of power to noise above which a band contains motion [1]; 6 dB.
-        moving: ratio that at least one band of a joint exceeds if the joint moves [1]; 20 dB.
-        lowest, highest: lowest w_dyn <= w_q <= highest w_dyn, and w_f >= lowest w_dyn (Brunot et al. 2017, Sect. 2.3),
-            where the noise allows it.
-        rows: per joint; fewer are said: a robot with six joints has about sixty parameters.
-        edges: part of the rows that a decimation may cut as transients before a filter of lower order is taken.
-    """
+LOWEST, HIGHEST = 2.0, 10.0
+"""LOWEST w_dyn <= w_q <= HIGHEST w_dyn, and w_f >= LOWEST w_dyn (Brunot et al. 2017, Sect. 2.3), where noise allows."""
 
-    share: float = 0.999
-    above: float = 4.0
-    moving: float = 100.0
-    lowest: float = 2.0
-    highest: float = 10.0
-    rows: int = 200
-    edges: float = 0.1
+ROWS = 200
+"""Per joint; fewer are said: a robot with six joints has about sixty parameters."""
 
-
-RULE = FilterRule()
+EDGES = 0.1
+"""Part of the rows that a decimation may cut as transients before a filter of lower order is taken."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +102,7 @@ class FilterProposal:
         return "\n".join(self.reasons)
 
 
-def propose_filters(recording: Recording, rule: FilterRule = RULE) -> FilterProposal:
+def propose_filters(recording: Recording) -> FilterProposal:
     """Propose cutoff and decimation for a recording from the spectrum of its positions.
 
     This is a rule of thumb: read the reasons, and look at the spectrum where they are unexpected.
@@ -121,7 +110,6 @@ def propose_filters(recording: Recording, rule: FilterRule = RULE) -> FilterProp
     Args:
         recording: with channels `position.<joint>` on a uniform clock; if the robot stands still for most of the
             recording, cut it to the motion first (`between`).
-        rule: numbers of the rule of thumb.
 
     Raises:
         InvalidSignals: if there are no positions, the clock is not uniform, samples are invalid or too few, or no
@@ -133,18 +121,18 @@ def propose_filters(recording: Recording, rule: FilterRule = RULE) -> FilterProp
     rate = recording.rate_hz
     f, S = _velocity_spectrum(p, rate)
     steps = np.array([encoder_step(column) for column in p.T])
-    single = [_excitation(f, S[:, j], steps[j], rate, rule) or AT_REST for j in range(len(joints))]
+    single = [_excitation(f, S[:, j], steps[j], rate) or AT_REST for j in range(len(joints))]
     powers = np.array([each.power for each in single])
     moving = np.isfinite(powers)
     # equal power of each joint: in radians and metres the fastest one would decide alone
     weights = 1 / (powers[moving] * moving.sum())
-    pooled = _excitation(f, S[:, moving] @ weights, np.sqrt(np.sum(weights * steps[moving] ** 2)), rate, rule)
+    pooled = _excitation(f, S[:, moving] @ weights, np.sqrt(np.sum(weights * steps[moving] ** 2)), rate)
     if pooled is None:
         raise InvalidSignals("no joint moves: the positions do not exceed their noise at any frequency")
     w_dyn = float(f"{pooled.bandwidth_hz:.2g}")
     # from the rounded bandwidth, so that the sentences of the reasons agree with the numbers
-    w_q = _rounded_down(_cutoff(pooled.noise_hz, w_dyn, rate, rule))
-    w_f, order, why_f = _decimation(w_dyn, w_q, recording.duration_s, rate, rule)
+    w_q = _rounded_down(_cutoff(pooled.noise_hz, w_dyn, rate))
+    w_f, order, why_f = _decimation(w_dyn, w_q, recording.duration_s, rate)
     rounding = f"rounding of the positions, to steps of {span_text(steps[moving], 2)},"
     what = rounding if pooled.rounding else "measurement noise"
     return FilterProposal(
@@ -157,13 +145,11 @@ def propose_filters(recording: Recording, rule: FilterRule = RULE) -> FilterProp
         decimation_order=order,
         bandwidth_hz_per_joint=np.array([each.bandwidth_hz for each in single]),
         noise_hz_per_joint=np.array([each.noise_hz for each in single]),
-        cutoff_hz_per_joint=np.array(
-            [_cutoff(each.noise_hz, each.bandwidth_hz, rate, rule) for each in single]
-        ),
+        cutoff_hz_per_joint=np.array([_cutoff(each.noise_hz, each.bandwidth_hz, rate) for each in single]),
         reasons=(
-            _why_bandwidth(joints, single, w_dyn, rate, rule),
+            _why_bandwidth(joints, single, w_dyn, rate),
             f"The {what} dominates the motion above {_rounded_down(pooled.noise_hz):g} Hz.",
-            _why_cutoff(w_q, w_dyn, pooled.noise_hz, rate, rule),
+            _why_cutoff(w_q, w_dyn, pooled.noise_hz, rate),
             why_f,
         ),
     )
@@ -178,9 +164,9 @@ def too_narrow(
     f, S = _velocity_spectrum(p, rate_hz)
     single = [_excitation(f, S[:, j], 0.0, rate_hz) for j in range(len(joints))]
     lost = [
-        f"{joint} needs {RULE.lowest * excitation.bandwidth_hz:.2g} Hz"
+        f"{joint} needs {LOWEST * excitation.bandwidth_hz:.2g} Hz"
         for joint, excitation, cutoff in zip(joints, single, cutoff_hz, strict=True)
-        if excitation is not None and cutoff < RULE.lowest * excitation.bandwidth_hz
+        if excitation is not None and cutoff < LOWEST * excitation.bandwidth_hz
     ]
     if not lost:
         return ()
@@ -274,9 +260,7 @@ def encoder_step(x: Samples) -> float:
     return float(steps.min()) if len(steps) else 0.0
 
 
-def _excitation(
-    f: np.ndarray, S: np.ndarray, step: float, rate: float, rule: FilterRule = RULE
-) -> _Excitation | None:
+def _excitation(f: np.ndarray, S: np.ndarray, step: float, rate: float) -> _Excitation | None:
     """w_dyn and w_e of one spectrum; None if it contains no motion. Bands are thirds of an octave."""
     band = np.floor(3 * np.log2(f / f[0]) + 1e-9).astype(np.int64)
     first = np.flatnonzero(np.diff(band, prepend=-1))
@@ -289,12 +273,12 @@ def _excitation(
     quietest = np.minimum.accumulate(median[::-1])[::-1]
     rounding = (2 * np.pi * centre) ** 2 * step**2 / (6 * rate)
     N = np.maximum(quietest, rounding)
-    motion = mean > rule.above * N
+    motion = mean > ABOVE * N
     # one band at 6 dB happens by chance among thirty; none is 20 dB above its own noise
-    if not np.any(mean > rule.moving * N):
+    if not np.any(mean > MOVING * N):
         return None
     power = np.cumsum(np.repeat(motion, last - first) * S)
-    w_dyn = float(np.interp(rule.share * power[-1], power, f))
+    w_dyn = float(np.interp(SHARE * power[-1], power, f))
     sunk = ~(motion | np.append(motion[1:], False)) & (f[first] > w_dyn)  # this band and the next
     end = int(np.argmax(sunk)) if sunk.any() else len(first) - 1
     return _Excitation(
@@ -305,16 +289,14 @@ def _excitation(
     )
 
 
-def _cutoff(noise_hz: float, w_dyn: float, rate: float, rule: FilterRule) -> float:
+def _cutoff(noise_hz: float, w_dyn: float, rate: float) -> float:
     """10 w_dyn, at most w_e, and below the Nyquist frequency."""
-    return float(min(noise_hz, rule.highest * w_dyn, 0.45 * rate))
+    return float(min(noise_hz, HIGHEST * w_dyn, 0.45 * rate))
 
 
-def _decimation(
-    w_dyn: float, w_q: float, duration_s: float, rate: float, rule: FilterRule
-) -> tuple[float | None, int, str]:
+def _decimation(w_dyn: float, w_q: float, duration_s: float, rate: float) -> tuple[float | None, int, str]:
     """w_f, the order of the decimation's filter, and the reason."""
-    wanted = rule.lowest * w_dyn
+    wanted = LOWEST * w_dyn
     w_f = min(wanted, _rounded_down(UNATTENUATED * w_q))
     if PASSBAND * rate / 2 < 2 * w_f:
         return (
@@ -330,11 +312,11 @@ def _decimation(
     samples = int(duration_s * rate)
     order, decimation = Decimation.order, Decimation.to_passband(w_f, rate)
     assert decimation is not None
-    if decimation.rows(samples) * decimation.factor < (1 - rule.edges) * samples:
+    if decimation.rows(samples) * decimation.factor < (1 - EDGES) * samples:
         order, decimation = SHORT_ORDER, replace(decimation, order=SHORT_ORDER)
-        why += f"; decimation_order = {order}: of a sharper filter the edges are more than {100 * rule.edges:g} %"
+        why += f"; decimation_order = {order}: of a sharper filter the edges are more than {100 * EDGES:g} %"
     rows = decimation.rows(samples)
-    few = f"; {duration_s:.3g} s leave only {rows} rows a joint: record longer" if rows < rule.rows else ""
+    few = f"; {duration_s:.3g} s leave only {rows} rows a joint: record longer" if rows < ROWS else ""
     return w_f, order, f"{why}{few}."
 
 
@@ -349,9 +331,7 @@ def _rounded_down(value: float) -> float:
     return float(f"{unit * math.floor(value / unit * (1 + 1e-9)):.2g}")
 
 
-def _why_bandwidth(
-    joints: tuple[str, ...], single: list[_Excitation], w_dyn: float, rate: float, rule: FilterRule
-) -> str:
+def _why_bandwidth(joints: tuple[str, ...], single: list[_Excitation], w_dyn: float, rate: float) -> str:
     each = ", ".join(
         f"{joint} {'at rest' if it is AT_REST else f'{it.bandwidth_hz:.2g}'}"
         for joint, it in zip(joints, single, strict=True)
@@ -362,16 +342,16 @@ def _why_bandwidth(
         if rate < 20 * w_dyn
         else ""
     )
-    return f"{100 * rule.share:g} % of the power of the velocities lies below {w_dyn:.3g} Hz{of}{slow}."
+    return f"{100 * SHARE:g} % of the power of the velocities lies below {w_dyn:.3g} Hz{of}{slow}."
 
 
-def _why_cutoff(w_q: float, w_dyn: float, noise_hz: float, rate: float, rule: FilterRule) -> str:
-    limits = f"{rule.lowest:g} to {rule.highest:g} times {w_dyn:.3g} Hz (Brunot et al. 2017, Sect. 2.3)"
-    if w_q >= 0.95 * rule.highest * w_dyn:
+def _why_cutoff(w_q: float, w_dyn: float, noise_hz: float, rate: float) -> str:
+    limits = f"{LOWEST:g} to {HIGHEST:g} times {w_dyn:.3g} Hz (Brunot et al. 2017, Sect. 2.3)"
+    if w_q >= 0.95 * HIGHEST * w_dyn:
         return f"cutoff_hz = {w_q:.3g}: the upper end of {limits}, since the noise is low enough."
     if w_q >= 0.43 * rate:
         return f"cutoff_hz = {w_q:.3g}: the largest value of {limits} that the rate of {rate:.4g} Hz allows."
-    within = "within" if w_q >= rule.lowest * w_dyn else "although that is less than"
+    within = "within" if w_q >= LOWEST * w_dyn else "although that is less than"
     return f"cutoff_hz = {w_q:.3g}: the frequency where the noise dominates, {within} {limits}."
 
 

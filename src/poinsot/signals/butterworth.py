@@ -11,7 +11,7 @@ Gautier's rule of thumb for both filters is in `bandwidth`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ..exceptions import InvalidMethod, InvalidSignals
 from ..recording import Recording
 from .bandwidth import too_narrow
 from .low_pass import LowPass, check_below_nyquist
-from .preparation import finish, position_and_effort
+from .preparation import finish, unsmoothed
 from .signals import Signals
 
 SETTLED = 1e-2
@@ -54,9 +54,8 @@ class ButterworthDecimation:
             InvalidSignals: if the clock is not uniform, samples are marked invalid, or the recording is too short.
             InvalidMethod: if a cutoff is not below the Nyquist frequency.
         """
-        # q is a copy already, which the recording does not share
-        q, joints, effort, tau = position_and_effort(recording)
-        rate_hz = recording.rate_hz
+        raw = unsmoothed(recording, self)
+        q, joints, rate_hz = raw.q, raw.joints, recording.rate_hz
         check_below_nyquist("cutoff_hz", self.cutoff_hz, rate_hz)
         if self.order < 1:
             raise InvalidMethod(f"the Butterworth filter needs an order of at least 1, not {self.order}")
@@ -80,21 +79,7 @@ class ButterworthDecimation:
             f"Butterworth of order {self.order} at {self.cutoff_hz:g} Hz on the positions, forwards and backwards; "
             "velocity and acceleration by central differences"
         )
-        steps = (*recording.steps, step)
-        signals = Signals(
-            recording.time,
-            joints,
-            q,
-            v,
-            a,
-            tau,
-            effort,
-            steps=steps,
-            warnings=warnings,
-            recording=recording,
-            method=self,
-        )
-        return finish(signals, edge)
+        return finish(replace(raw, v=v, a=a, steps=(*raw.steps, step), warnings=warnings), edge)
 
 
 def central_difference(x: np.ndarray, dt: float) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +15,8 @@ from .decimation import PASSBAND, Decimation
 from .signals import Signals
 
 
-def position_and_effort(recording: Recording) -> tuple[JointSamples, tuple[str, ...], str, JointSamples]:
-    """Positions (T, n), their joints, the quantity of the efforts, and the efforts (T, n), checked for filtering.
+def unsmoothed(recording: Recording, method: Any) -> Signals:
+    """Positions in memory of their own, and efforts, checked for filtering; speeds and accelerations are 0 as yet.
 
     The effort of a joint without a motor may be missing; its column is zero.
     """
@@ -25,7 +26,11 @@ def position_and_effort(recording: Recording) -> tuple[JointSamples, tuple[str, 
     # zero is true of a joint without a motor, and NaN would spread through the decimation
     tau = np.zeros((len(recording), len(joints)))
     tau[:, [joints.index(joint) for joint in driven]] = recording.stack(effort, driven)
-    return p, joints, effort, tau
+    still = np.zeros_like(p)
+    return Signals(
+        recording.time, joints, p, still, still, tau, effort,
+        steps=recording.steps, recording=recording, method=method,
+    )  # fmt: skip
 
 
 def positions(recording: Recording) -> tuple[tuple[str, ...], JointSamples]:

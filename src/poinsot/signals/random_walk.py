@@ -32,20 +32,20 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from ..arrays import JointSamples
+from ..arrays import JointSamples, Matrix
 from ..exceptions import InvalidMethod, InvalidSignals
 
 HALF_POWER = 1 + math.sqrt(2)
 """The smoother passes p / (1 + p) of a signal of spectrum p sigma_e^2: 1/sqrt(2) of it where p is this."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GeneralizedRandomWalk:
     """One member of the family of Eq. 12: x_{k+1} = A x_k + G eta_k, per sample, at a noise variance ratio of 1.
 
     Args:
-        transition: A, n_x rows; upper triangular, positive on the diagonal, not zero beside it.
-        noise: G = D Q^(1/2), n_x rows, one column for each source of noise.
+        A: (n_x, n_x) upper triangular, positive on the diagonal, not zero beside it.
+        G: D Q^(1/2), n_x rows, one column for each source of noise.
 
     Named members have A = [[alpha, 1], [0, gamma]] and G = D Q^(1/2) (Young 2012): the smoothed random walk gamma = 1
     and noise on the second state only, with alpha from 0 (random walk) to 1 (integrated); the local linear trend
@@ -55,8 +55,8 @@ class GeneralizedRandomWalk:
         InvalidMethod: if some state is unobservable from y.
     """
 
-    transition: tuple[tuple[float, ...], ...]
-    noise: tuple[tuple[float, ...], ...]
+    A: Matrix
+    G: Matrix
 
     def __post_init__(self) -> None:
         diagonal, beside = np.diag(self.A), np.diag(self.A, 1)
@@ -73,21 +73,12 @@ class GeneralizedRandomWalk:
     @classmethod
     def integrated(cls, order: int) -> GeneralizedRandomWalk:
         """White noise summed `order` times: 1 random walk, 2 IRW (Eq. 12), 3 the IRWSM 2 of Eq. 23."""
-        A = np.eye(order) + np.eye(order, k=1)
-        return cls(tuple(map(tuple, A.tolist())), ((0.0,),) * (order - 1) + ((1.0,),))
-
-    @property
-    def A(self) -> np.ndarray:
-        return np.array(self.transition, dtype=float)
-
-    @property
-    def G(self) -> np.ndarray:
-        return np.array(self.noise, dtype=float)
+        return cls(np.eye(order) + np.eye(order, k=1), np.eye(order)[:, -1:])
 
     @property
     def states(self) -> int:
         """n_x."""
-        return len(self.transition)
+        return len(self.A)
 
     def spectrum(self, omega: float) -> float:
         """p(omega) = |h (e^{i omega} - A)^-1 G|^2 at a ratio of 1; decreasing on 0 < omega <= pi [rad/sample]."""
@@ -177,8 +168,10 @@ def smooth(
     for ratio, mask, columns in _groups(nvr, valid):
         factor = _Factor.of(model, ratio, mask)
         u, s, noise_variance[columns], log_likelihood[columns] = factor.eliminate(y[:, columns])
-        states[:, columns] = factor.substitute(u, s)
-        group[columns] = len(unit_covariance)
+        x = np.empty((T, len(columns), model.states))
+        x[0] = np.linalg.solve(factor.S, s).T
+        _roll_out(factor.F, factor.B, factor.stage, u, x)
+        states[:, columns], group[columns] = x, len(unit_covariance)
         # by group and not by column: (T, n_x, n_x) is the largest array here
         unit_covariance.append(factor.covariance())
     return SmoothedStates(states, noise_variance, log_likelihood, np.array(unit_covariance), group)
@@ -267,13 +260,6 @@ class _Factor:
         scatter = np.log(2 * np.pi * np.maximum(variance, rounding)) + 1
         log_L = -self.residuals / 2 * scatter - self.log_determinant
         return u, s, variance, log_L
-
-    def substitute(self, u: np.ndarray, s: np.ndarray) -> np.ndarray:
-        """States (T, n, n_x)."""
-        x = np.empty((len(u), s.shape[1], len(s)))
-        x[0] = np.linalg.solve(self.S, s).T
-        _roll_out(self.F, self.B, self.stage, u, x)
-        return x
 
     def covariance(self) -> np.ndarray:
         """P (T, n_x, n_x)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ from ..recording import Recording
 from .bandwidth import cutoff_for_ratio, ratio_for_cutoff, span_text, too_narrow
 from .low_pass import check_below_nyquist
 from .noise_variance_ratio import LogNormalPrior, NoiseVarianceRatio, RatioVerdict, maximum_likelihood_nvr
-from .preparation import finish, position_and_effort
+from .preparation import finish, unsmoothed
 from .random_walk import GeneralizedRandomWalk, SmoothedStates, smooth
 from .signals import Signals
 
@@ -180,8 +180,8 @@ class RandomWalkSmoother:
             InvalidSignals: if the clock is not uniform, samples are marked invalid, or the recording is too short.
             InvalidMethod: if ratios or cutoffs are not positive, or not one a joint.
         """
-        p, joints, effort, tau = position_and_effort(recording)
-        rate_hz = recording.rate_hz
+        raw = unsmoothed(recording, self)
+        p, joints, rate_hz = raw.q, raw.joints, recording.rate_hz
         ratio, how, warnings = self._ratio(p, joints, rate_hz)
         smoothed = differentiate(p, rate_hz, order=self.order, nvr=ratio)
         cutoffs = np.array([cutoff_for_ratio(value, rate_hz, self.order) for value in ratio.tolist()])
@@ -190,10 +190,9 @@ class RandomWalkSmoother:
             f"variance ratio {how}: accelerations smoothed like by a Butterworth filter at {span_text(cutoffs)} Hz"
         )
         q_std, v_std, a_std = np.moveaxis(smoothed.std, -1, 0)
-        signals = Signals(
-            recording.time, joints, smoothed.q, smoothed.v, smoothed.a, tau, effort, q_std, v_std, a_std,
-            steps=(*recording.steps, step),
-            warnings=(*warnings, *too_narrow(joints, p, rate_hz, cutoffs)), recording=recording, method=self,
+        signals = replace(
+            raw, q=smoothed.q, v=smoothed.v, a=smoothed.a, q_std=q_std, v_std=v_std, a_std=a_std,
+            steps=(*raw.steps, step), warnings=(*warnings, *too_narrow(joints, p, rate_hz, cutoffs)),
         )  # fmt: skip
         # the smallest ratio is the longest transient, and all joints are cut alike
         edge = settling_samples(float(ratio.min()), self.order) if self.cut_edges else 0

@@ -68,10 +68,18 @@ def resample(
             valid[name] = known
     figures = _figures(old, new, rate_hz)
     figures["masked_samples"] = int(sum((~mask).sum() for mask in valid.values()))
+    masked = f"; {figures['masked_samples']} samples in gaps were masked" if figures["masked_samples"] else ""
+    step = (
+        f"resampled {figures['samples_before']} samples to {figures['samples']} "
+        f"at {figures['rate_hz']:.6g} Hz ({method}): "
+        f"samples moved by up to {1e3 * figures['largest_shift_s']:.3g} ms, rms {1e3 * figures['rms_shift_s']:.3g} ms; "
+        f"the clock's jitter was up to {1e3 * figures['largest_jitter_s']:.3g} ms, "
+        f"rms {1e3 * figures['rms_jitter_s']:.3g} ms{masked}"
+    )
     metadata = {
         **recording.metadata,
         "resampled": {"method": method, "hold": list(hold), **figures},
-        "steps": [*recording.steps, _sentence(method, figures)],
+        "steps": [*recording.steps, step],
     }
     return Recording(new, channels, recording.units, valid, metadata)
 
@@ -136,14 +144,3 @@ def _figures(old: Times, new: NewTimes, rate_hz: float) -> dict[str, Any]:
         "largest_jitter_s": float(np.abs(jitter).max()),
         "rms_jitter_s": float(np.sqrt(np.mean(jitter**2))),
     }
-
-
-def _sentence(method: str, figures: dict[str, Any]) -> str:
-    masked = f"; {figures['masked_samples']} samples in gaps were masked" if figures["masked_samples"] else ""
-    return (
-        f"resampled {figures['samples_before']} samples to {figures['samples']} "
-        f"at {figures['rate_hz']:.6g} Hz ({method}): "
-        f"samples moved by up to {1e3 * figures['largest_shift_s']:.3g} ms, rms {1e3 * figures['rms_shift_s']:.3g} ms; "
-        f"the clock's jitter was up to {1e3 * figures['largest_jitter_s']:.3g} ms, "
-        f"rms {1e3 * figures['rms_jitter_s']:.3g} ms{masked}"
-    )

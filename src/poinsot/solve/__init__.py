@@ -1,7 +1,6 @@
 """What every method of estimation shares.
 
-progress       how a method reports progress, and how it is stopped
-gauss_newton   the one damped Gauss-Newton iteration; a method brings an `Iterate`
+gauss_newton   the one damped Gauss-Newton iteration; a method brings an `Iterate`; progress, and how it is stopped
 dense          small dense least squares in a box, as iterates; the step in a box
 """
 

@@ -63,16 +63,14 @@ class Progress:
     detail: str = ""
 
     def __str__(self) -> str:
-        words = [self.stage]
-        if self.iteration is not None:
-            words.append(f"iteration {self.iteration}")
-        if self.fraction is not None:
-            words.append(f"{100 * self.fraction:.0f} %")
-        if self.cost is not None:
-            words.append(f"cost {self.cost:.6g}")
-        if self.detail:
-            words.append(self.detail)
-        return ", ".join(words)
+        words = (
+            self.stage,
+            "" if self.iteration is None else f"iteration {self.iteration}",
+            "" if self.fraction is None else f"{100 * self.fraction:.0f} %",
+            "" if self.cost is None else f"cost {self.cost:.6g}",
+            self.detail,
+        )
+        return ", ".join(filter(None, words))
 
 
 ProgressCallback = Callable[[Progress], None]

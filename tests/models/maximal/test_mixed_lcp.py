@@ -5,7 +5,7 @@ import jax
 import numpy as np
 import pytest
 
-from poinsot.models.maximal import lcp, mixed_lcp
+from poinsot.models.maximal import lcp
 from poinsot.models.maximal.precision import double_precision
 
 
@@ -21,7 +21,7 @@ def problem(rng, blocks, unilateral):
 
 @double_precision
 def solved(S, b, blocks, unilateral):
-    one = partial(mixed_lcp.solve, blocks=blocks, unilateral=unilateral)
+    one = partial(lcp.solve_mixed, blocks=blocks, unilateral=unilateral)
     return jax.tree.map(np.asarray, jax.jit(jax.vmap(one))(S, b))
 
 
@@ -53,7 +53,7 @@ def test_factors_are_those_of_s(rng):
 
     @double_precision
     def factors():
-        return jax.tree.map(np.asarray, mixed_lcp.block_ldl(jax.numpy.asarray(S), sizes[:2]))
+        return jax.tree.map(np.asarray, lcp.block_ldl(jax.numpy.asarray(S), sizes[:2]))
 
     columns, roots, last = factors()
     L, D = np.eye(7), np.zeros((7, 7))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...arrays import Samples
-from ...exceptions import InvalidModel, listing, nearest
+from ...exceptions import check_known
 
 if TYPE_CHECKING:
     from ..articulated import Articulated
@@ -71,11 +71,7 @@ class JointEffort(ABC):
         Raises:
             InvalidModel: if the robot has no such joint, or none that fits.
         """
-        if self.joint not in robot.joints:
-            raise InvalidModel(
-                f"an effort is of joint {self.joint!r}{nearest(self.joint, robot.joints)}; the robot has "
-                f"{listing(robot.joints)}"
-            )
+        check_known(self.joint, robot.joints, "an effort is of joint", "the robot has")
         return self
 
     def slopes(self, q: Samples) -> np.ndarray:

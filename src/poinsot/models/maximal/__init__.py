@@ -7,7 +7,7 @@ model                     the discrete dynamics as functions of states, controls
 values, structure         the numbers of a mechanism, and what never changes
 constraints, impulses     the equations of motion, term by term
 step, reduced             forward (SPOOK), and the balance of forces for stiff constraints
-mixed_lcp, lcp            complementarity: block LDL^T, Lemke's method, a Newton method behind it
+lcp                       complementarity: block LDL^T, Lemke's method, a Newton method behind it
 assembly                  joint coordinates to states and back
 quaternions, precision    rotations in JAX; double precision, lent, and machine code kept on disk
 """

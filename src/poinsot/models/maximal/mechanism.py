@@ -21,7 +21,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...exceptions import InvalidModel, listing, nearest
+from ...exceptions import InvalidModel, check_known
 from .bodies import PlaneContact, RigidBody
 from .joints import WORLD, AnyJoint
 from .model import Model
@@ -66,13 +66,14 @@ class Mechanism:
                     f"the mechanism has {things.count(name)} things called {name!r}; names must be its own for each "
                     f"body, joint, contact and sensor"
                 )
+        known = "the mechanism has"
         for joint in self.joints:
             for end in (joint.parent, joint.child):
-                _known(f"joint {joint.name!r} names body", end, names)
+                check_known(end, names, f"joint {joint.name!r} names body", known)
         for contact in self.contacts:
-            _known(f"contact {contact.name!r} names body", contact.body, names[1:])
+            check_known(contact.body, names[1:], f"contact {contact.name!r} names body", known)
         for sensor in self.sensors:
-            _known(f"sensor {sensor.label!r} reads joint", sensor.joint, self.readable_joints)
+            check_known(sensor.joint, self.readable_joints, f"sensor {sensor.label!r} reads joint", known)
             sensor.entries(0, self._joint(sensor.joint))  # checks that its numbers suit the joint
         for number in self.numbers:
             self.entry(number)
@@ -115,7 +116,9 @@ class Mechanism:
             np.array([order[end] for end in ends], dtype=np.int64)
             for ends in ([j.parent for j in joints], [j.child for j in joints])
         )
-        frames = np.array([_homogeneous(j.frame, j.point) for j in joints]).reshape(-1, 4, 4)
+        frames = np.tile(np.eye(4), (len(joints), 1, 1))
+        for T, j in zip(frames, joints, strict=True):
+            T[:3, :3], T[:3, 3] = j.frame, j.point
         at_parent, at_child = (np.linalg.inv(placement[bodies]) @ frames for bodies in (parent, child))
         held = np.array([j.held for j in joints], dtype=bool).reshape(-1, 6)
         laws = [getattr(j, "friction", None) for j in joints]
@@ -178,10 +181,7 @@ class Mechanism:
         Raises:
             InvalidModel: if there is none of this name.
         """
-        if name not in self.entries:
-            raise InvalidModel(
-                f"no parameter {name!r}{nearest(name, self.entries)}; {self.name} has {listing(self.entries, 40)}"
-            )
+        check_known(name, self.entries, "no parameter", f"{self.name} has", limit=40)
         return self.entries[name]
 
     def place(self, name: str) -> int:
@@ -209,14 +209,3 @@ class Mechanism:
             InvalidModel: if one is named twice or does not exist.
         """
         return Model(self, tuple(free), curvature)
-
-
-def _known(who: str, name: str, names: Sequence[str]) -> None:
-    if name not in names:
-        raise InvalidModel(f"{who} {name!r}{nearest(name, names)}; the mechanism has {listing(names)}")
-
-
-def _homogeneous(R: np.ndarray, p: Sequence[float]) -> np.ndarray:
-    T = np.eye(4)
-    T[:3, :3], T[:3, 3] = R, p
-    return T

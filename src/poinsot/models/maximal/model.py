@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...exceptions import InvalidModel, listing, nearest
+from ...exceptions import InvalidModel, check_known, listing
 from . import assembly, impulses, lcp, reduced
 from . import step as steps
 from .bodies import State, mean_velocity
@@ -331,10 +331,7 @@ class Model:
     def _by_name(self, given: dict[str, float]) -> np.ndarray:
         names = [name for name, _ in self.mechanism.coordinates]
         for name in given:
-            if name not in names:
-                raise InvalidModel(
-                    f"no joint coordinate {name!r}{nearest(name, names)}; the mechanism has {listing(names)}"
-                )
+            check_known(name, names, "no joint coordinate", "the mechanism has")
         return np.array([given.get(name, 0.0) for name in names], dtype=float)
 
     def needs_a_tree(self, what: str) -> None:

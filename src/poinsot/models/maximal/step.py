@@ -18,7 +18,7 @@ joins the impulses. What is left is the mixed complementarity problem (2.26) wit
     w_sigma = h fc + U n - t_+ - t_-
 
 Each direction has its own sigma: a box. Then (2.27) is S lambda + b = w with S = G M^-1 G^T + Sigma of all these rows,
-solved in `mixed_lcp`, and (2.28) gives v+.
+solved in `lcp`, and (2.28) gives v+.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import jax.scipy.linalg
 import numpy as np
 from jaxtyping import Array, Float
 
-from . import lcp, mixed_lcp
+from . import lcp
 from .bodies import State, move
 from .constraints import Instant, picked
 from .impulses import contact_rows, drive, forces, friction_level, held_rows, inertia_times, symmetric
@@ -55,7 +55,7 @@ def forward(here: Instant, u: Controls, h: Scalar) -> tuple[State, lcp.Solution]
     S = G @ by_impulses + jax.scipy.linalg.block_diag(Sigma_A, Sigma_B)
     rest = G @ free - jnp.concatenate([a, b])
     blocks = np.unique(structure.bilateral // 6, return_counts=True)[1]  # rows of each joint
-    impulses, solution = mixed_lcp.solve(S, rest, blocks.tolist(), len(b))
+    impulses, solution = lcp.solve_mixed(S, rest, blocks.tolist(), len(b))
     after = free + by_impulses @ impulses
     return move(here.x, after.reshape(-1, 6), h), solution
 

@@ -69,12 +69,8 @@ class Values(NamedTuple):
         sizes |= {"mass": bodies, "center": (bodies, 3), "inertia": (bodies, 6), "gravity": 3, "tilt": 3}
         sizes |= {"compliance": (joints, 2)} | dict.fromkeys(("zero", "sine", "cosine"), sensors)
         sizes |= {name: contacts for name in sizes if name.startswith("contact_")}
-        return cls(
-            **{
-                name: np.full(size, 1.0 if name.endswith(("compliance", "stick")) else 0.0)
-                for name, size in sizes.items()
-            }
-        )
+        ones = ("compliance", "stick")
+        return cls(**{name: np.full(sizes[name], 1.0 if name.endswith(ones) else 0.0) for name in sizes})
 
     def flat(self) -> Float[np.ndarray, "n"]:
         """Theta: all of it in one row."""

@@ -3,8 +3,7 @@
 sensor      what every sensor has: `Sensor`, and at a frame `FrameSensor`
 joints      encoders and tachometers
 placement   orientation, position and pose of a frame
-inertial    gyro, accelerometer, velocity of a frame
-contacts    forces, and the velocity of a foot that stands
+inertial    gyro, accelerometer, velocity of a frame; forces at contacts, and the velocity of a foot that stands
 readings    readings with gaps, and their whitened residuals
 
 `frame_sensor` finds the sensor of a quantity that `poinsot.quantities` lists.
@@ -13,9 +12,9 @@ readings    readings with gaps, and their whitened residuals
 from importlib import import_module
 
 from ...quantities import FRAME_QUANTITIES
-from .contacts import ContactForce as ContactForce
-from .contacts import ContactVelocity as ContactVelocity
 from .inertial import Accelerometer as Accelerometer
+from .inertial import ContactForce as ContactForce
+from .inertial import ContactVelocity as ContactVelocity
 from .inertial import Gyro as Gyro
 from .inertial import PreintegratedVelocity as PreintegratedVelocity
 from .joints import JointPosition as JointPosition

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ...arrays import Columns, Matrix, ReadingRows
-from ...exceptions import InvalidModel, listing, nearest
+from ...exceptions import InvalidModel, check_known
 from .. import tree as kinds
 from ..contact_dynamics import RobotMotion
 from .sensor import ReadingSlopes, Sensor
@@ -26,11 +26,7 @@ class JointSensor(Sensor):
 
     def _check(self) -> None:
         for joint in self.joints:
-            if joint not in self.robot.joints:
-                raise InvalidModel(
-                    f"no joint {joint!r}{nearest(joint, self.robot.joints)}; the robot has "
-                    f"{listing(self.robot.joints, 20)}"
-                )
+            check_known(joint, self.robot.joints, "no joint", "the robot has", limit=20)
         # a floating body alone
         if not self.robot.joints:
             raise InvalidModel(f"robot {self.robot.name!r} has no joints to read")
@@ -60,11 +56,11 @@ class JointPosition(JointSensor):
 
     def _check(self) -> None:
         super()._check()
-        _ = self._coordinates
+        _ = self._turning
 
     @cached_property
-    def _coordinates(self) -> tuple[np.ndarray, np.ndarray]:
-        """(m,) the first coordinate in q of each joint, and whether it is a cosine with the sine behind it."""
+    def _turning(self) -> np.ndarray:
+        """(m,) whether a joint has no limits."""
         tree, (first, turning) = self.robot.tree, self.robot.coordinates
         # what a planar joint reads changes along its own axes, not the world's
         planar = np.repeat(tree.kind, kinds.DEGREES[tree.kind]) == kinds.PLANAR
@@ -74,22 +70,18 @@ class JointPosition(JointSensor):
                     f"{joint!r} is a freedom of a ball or planar joint, whose position is no angle: read its velocity, "
                     f"or the orientation of its link"
                 )
-        return first[self.dofs], turning[self.dofs]
+        return np.asarray(turning[self.dofs])
 
     @cached_property
     def units(self) -> tuple[str, ...]:
         return tuple(self.robot.position_units[dof] for dof in self.dofs)
 
     def predicted(self, motion: RobotMotion) -> ReadingRows:
-        first, turning = self._coordinates
-        position = motion.q[:, first].copy()
-        cosines = first[turning]
-        position[:, turning] = np.arctan2(motion.q[:, cosines + 1], motion.q[:, cosines])
-        return position
+        return self.robot.joint_positions(motion.q)[:, self.dofs - self.robot.actuated[0]]
 
     def difference(self, readings: ReadingRows, motion: RobotMotion) -> Columns:
         away = readings - self.predicted(motion)
-        turning = self._coordinates[1]
+        turning = self._turning
         # a joint without limits is read in any turn
         away[:, turning] = np.remainder(away[:, turning] + np.pi, 2 * np.pi) - np.pi
         return away

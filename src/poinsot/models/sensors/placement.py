@@ -9,8 +9,9 @@ from jaxtyping import Float
 
 from ...arrays import Columns, ReadingRows
 from ...quantities import QUATERNION, XYZ
+from ..configuration_space import left_slopes
 from ..contact_dynamics import RobotMotion
-from ..rotations import from_quaternion, left_slope, log, to_quaternion
+from ..rotations import from_quaternion, log, to_quaternion
 from .sensor import FrameSensor, ReadingSlopes, channels_of
 
 ROTATION = ("rx", "ry", "rz")
@@ -52,7 +53,7 @@ class Orientation(FrameSensor):
         return ReadingSlopes(q=self.motion_of_frame(motion).by.jacobian[:, 3:])
 
     def difference_slopes(self, readings: ReadingRows, motion: RobotMotion) -> ReadingSlopes:
-        return self.slopes(motion).times(-left_slope(self.difference(readings, motion)))
+        return self.slopes(motion).times(-left_slopes(self.difference(readings, motion)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,5 +122,5 @@ class Pose(FrameSensor):
         factor = np.zeros((len(motion), 6, 6))
         # positions are in the world's axes, so turning the frame does not turn their difference
         factor[:, :3, :3] = -np.eye(3)
-        factor[:, 3:, 3:] = -left_slope(self.difference(readings, motion)[:, 3:])
+        factor[:, 3:, 3:] = -left_slopes(self.difference(readings, motion)[:, 3:])
         return self.slopes(motion).times(factor)

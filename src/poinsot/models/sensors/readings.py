@@ -14,7 +14,7 @@ import numpy as np
 from ...arrays import Columns, ReadingRows
 from ...exceptions import InvalidSignals
 from ..contact_dynamics import Linearized, RobotMotion
-from .sensor import ReadingSlopes, Sensor
+from .sensor import Sensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,55 +89,39 @@ def residuals(readings: Sequence[Readings], motion: RobotMotion, efforts: bool =
     p = motion.slopes[0].theta.shape[2] if motion.a_by is not None else 0
     found = Linearized.zeros(np.zeros((T, ends[-1])), ends[-1], n, p, motion.a_by is not None, efforts)
     for some, (first, last) in zip(readings, pairwise(ends), strict=True):
-        sensor, rows, value = some.sensor, slice(first, last), some.normalized(motion)
-        read = ~np.isnan(value)
-        found.value[:, rows] = np.where(read, value, 0.0)
+        rows, value = slice(first, last), some.normalized(motion)
+        missing = np.isnan(value)
+        found.value[:, rows] = np.where(missing, 0.0, value)
         if motion.a_by is not None:
-            _write_slopes(found, motion, sensor.difference_slopes(some.values, motion), sensor, read, rows)
+            _write_slopes(found, motion, some, missing, rows)
     return found
 
 
 def _write_slopes(
-    found: Linearized,
-    motion: RobotMotion,
-    slopes: ReadingSlopes,
-    sensor: Sensor,
-    read: np.ndarray,
-    rows: slice,
+    found: Linearized, motion: RobotMotion, some: Readings, missing: np.ndarray, rows: slice
 ) -> None:
     """Slopes by q, v, a and f, carried on to x, tau and theta, in standard deviations where there is a reading."""
     assert found.by_x is not None and found.by_theta is not None
-    n = motion.v.shape[1]
-    by_q, by_v, by_theta = found.by_x[:, rows, :n], found.by_x[:, rows, n:], found.by_theta[:, rows]
+    slopes, whitened, n = (
+        some.sensor.difference_slopes(some.values, motion),
+        some.sensor.whitened,
+        motion.v.shape[1],
+    )
+    by_x, by_theta = found.by_x[:, rows], found.by_theta[:, rows]
     by_tau = None if found.by_tau is None else found.by_tau[:, rows]
-    carried = [
-        (part, through)
-        for part, through in zip((slopes.a, slopes.forces), motion.slopes, strict=True)
-        if part is not None and part.shape[-1]
-    ]
-    own = [(slope, out) for slope, out in ((slopes.q, by_q), (slopes.v, by_v)) if slope is not None]
-    missing, all_read = ~read, bool(read.all())
-    if not carried and sensor.independent and all(slope.ndim == 2 for slope, _ in own):
-        # encoders: the same at all states, so it is whitened once and not state by state
-        for slope, out in own:
-            out[...] = np.diag(sensor.whitening)[:, None] * slope
-            if not all_read:
-                out[missing] = 0.0
-        return
-    for slope, out in own:
-        out += slope
-    for part, through in carried:
-        by_q += part @ through.q
-        by_v += part @ through.v
+    for slope, out in ((slopes.q, by_x[:, :, :n]), (slopes.v, by_x[:, :, n:])):
+        if slope is not None:
+            out += whitened(slope)
+    for part, through in zip((slopes.a, slopes.forces), motion.slopes, strict=True):
+        if part is None or not part.shape[-1]:
+            continue
+        part = whitened(part)
+        by_x[:, :, :n] += part @ through.q
+        by_x[:, :, n:] += part @ through.v
         by_theta += part @ through.theta
         if by_tau is not None:
             by_tau += part @ through.tau
-    for written in (by_q, by_v, by_theta, by_tau) if carried else (by_q, by_v):
-        if written is None:
-            continue
-        if sensor.independent:
-            written *= np.diag(sensor.whitening)[:, None]
-        else:
-            written[...] = sensor.whitening @ written
-        if not all_read:
-            written[missing] = 0.0
+    if missing.any():
+        for written in (by_x, by_theta, by_tau):
+            if written is not None:
+                written[missing] = 0.0

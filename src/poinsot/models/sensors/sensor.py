@@ -155,6 +155,10 @@ class Sensor(ABC):
         """W with W covariance W^T = 1."""
         return np.linalg.inv(np.linalg.cholesky(self.covariance))
 
+    def whitened(self, slope: np.ndarray) -> np.ndarray:
+        """W times (..., m, k); a component that is not read, NaN, leaves independent ones as they are."""
+        return np.diag(self.whitening)[:, None] * slope if self.independent else self.whitening @ slope
+
     @cached_property
     def independent(self) -> bool:
         """Whether components are, so that one can be missing alone."""

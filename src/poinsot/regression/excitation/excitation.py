@@ -116,16 +116,11 @@ class Excitation:
     @cached_property
     def recording(self) -> Recording:
         """The motion as a recording of positions, velocities and accelerations."""
-        channels: dict[str, np.ndarray] = {}
-        units: dict[str, str] = {}
-        for quantity, values, per in (
-            ("position", self.q, ""),
-            ("velocity", self.v, "/s"),
-            ("acceleration", self.a, "/s^2"),
-        ):
-            names = [f"{quantity}.{joint}" for joint in self.joints]
-            channels |= dict(zip(names, values.T, strict=True))
-            units |= dict(zip(names, (unit + per for unit in self.problem.robot.position_units), strict=True))
+        moved = {"position": (self.q, ""), "velocity": (self.v, "/s"), "acceleration": (self.a, "/s^2")}
+        channels, units = {}, {}
+        for quantity, (values, per) in moved.items():
+            for joint, unit, x in zip(self.joints, self.problem.robot.position_units, values.T, strict=True):
+                channels[f"{quantity}.{joint}"], units[f"{quantity}.{joint}"] = x, unit + per
         return Recording(self.time, channels, units)
 
     @property

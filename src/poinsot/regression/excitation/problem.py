@@ -79,7 +79,7 @@ class Terms:
         rows, _ = self.regressor.structure
         G = by_torque[:, rows] * self._theta
         if by_W is not None:
-            chosen, place = self._places
+            chosen, place = self.regressor.places(self.base.chosen)
             G[: len(by_W), chosen] += by_W[:, rows[chosen], place]
         robot = self.regressor.robot
         bodies = 10 * len(robot.tree.pairs[0])
@@ -108,11 +108,6 @@ class Terms:
     def _theta(self) -> np.ndarray:
         """(K,) the parameter of each entry."""
         return np.asarray(self.theta[self.regressor.structure[1]])
-
-    @cached_property
-    def _places(self) -> tuple[np.ndarray, np.ndarray]:
-        """Every entry that belongs to a base column, and its place among them."""
-        return self.regressor.places(self.base.chosen)
 
     @cached_property
     def _smoothed(self) -> tuple[tuple[FrictionTerm, np.ndarray, np.ndarray], ...]:
@@ -219,8 +214,7 @@ class ExcitationProblem:
         room = self.collisions.distances(self.robot.configurations(q)) >= self.clearances
         inside = (q >= self.limits.lower) & (q <= self.limits.upper)
         held = np.abs(self.holding_torques(q)) < self.limits.torque
-        free: np.ndarray = room.all(axis=1) & inside.all(axis=1) & held.all(axis=1)
-        return free
+        return np.asarray(np.concatenate([room, inside, held], axis=1).all(axis=1))
 
 
 def excitation_problem(
@@ -256,7 +250,20 @@ def excitation_problem(
         InvalidModel: if the robot cannot be asked for a motion, or a link or frame does not exist.
         InvalidMethod: if two demands contradict each other.
     """
-    _check_joints(robot)
+    if robot.floating_base:
+        raise InvalidModel(
+            f"robot {robot.name!r} has a floating base, which no motor moves; only robots with a fixed base can be "
+            "given a motion"
+        )
+    unfit = {kinds.SPHERICAL: "a ball joint", kinds.PLANAR: "a planar joint", kinds.FREE: "a free joint"}
+    if found := [unfit[int(kind)] for kind in robot.tree.kind if int(kind) in unfit]:
+        raise InvalidModel(
+            f"robot {robot.name!r} has {found[0]}; only joints of one degree of freedom can be given a motion"
+        )
+    if robot.drive.passive:
+        raise InvalidModel(
+            f"no motor moves {listing(robot.drive.passive)}; lock passive joints, then the others can be given a motion"
+        )
     if not (np.isfinite(duration_s) and duration_s > 0 and np.isfinite(rate_hz) and rate_hz > 0):
         raise InvalidMethod(
             f"a motion needs a duration and a rate above 0, not {duration_s:g} s and {rate_hz:g} Hz"
@@ -304,23 +311,6 @@ def excitation_problem(
     if posture is not None:
         _check_start(problem, posture)
     return problem
-
-
-def _check_joints(robot: Articulated) -> None:
-    if robot.floating_base:
-        raise InvalidModel(
-            f"robot {robot.name!r} has a floating base, which no motor moves; only robots with a fixed base can be "
-            "given a motion"
-        )
-    unfit = {kinds.SPHERICAL: "a ball joint", kinds.PLANAR: "a planar joint", kinds.FREE: "a free joint"}
-    if found := [unfit[int(kind)] for kind in robot.tree.kind if int(kind) in unfit]:
-        raise InvalidModel(
-            f"robot {robot.name!r} has {found[0]}; only joints of one degree of freedom can be given a motion"
-        )
-    if robot.drive.passive:
-        raise InvalidModel(
-            f"no motor moves {listing(robot.drive.passive)}; lock passive joints, then the others can be given a motion"
-        )
 
 
 def _check_start(problem: ExcitationProblem, posture: Vector) -> None:

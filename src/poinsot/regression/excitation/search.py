@@ -56,8 +56,7 @@ def random_posture(problem: ExcitationProblem, rng: np.random.Generator) -> Vect
         some = rng.uniform(low, high, (DRAWN_AT_ONCE, len(low)))
         free = problem.free_postures(some)
         if free.any():
-            posture: Vector = some[int(np.argmax(free))]
-            return posture
+            return np.asarray(some[int(np.argmax(free))])
         drawn = np.concatenate([drawn, some])
     costs = [_cost(q, problem)[0] for q in drawn]
     # stable: the same seed gives the same posture on every machine
@@ -66,8 +65,7 @@ def random_posture(problem: ExcitationProblem, rng: np.random.Generator) -> Vect
             _cost, drawn[k], (problem,), jac=True, method="L-BFGS-B", bounds=np.column_stack([low, high])
         )
         if problem.free_postures(found.x[None])[0]:
-            improved: Vector = found.x
-            return improved
+            return np.asarray(found.x)
     raise InvalidMethod(_why_none_is_free(problem, drawn))
 
 
@@ -338,8 +336,7 @@ class AugmentedCost:
 
     def variables(self, coefficients: Matrix) -> Vector:
         """What the optimizer works with, from (m, n) coefficients."""
-        x: Vector = (coefficients[self.first :] / self.unit).ravel()
-        return x
+        return np.ravel(coefficients[self.first :] / self.unit)
 
     def coefficients(self, x: Vector) -> Matrix:
         """(m, n) coefficients from what the optimizer works with."""

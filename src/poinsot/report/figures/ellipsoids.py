@@ -15,7 +15,7 @@ import numpy as np
 from ...arrays import Vector
 from ...estimate import Body, Estimate
 from ...exceptions import ImpossibleBody
-from ...inertia.ellipsoid import Ellipsoid, equivalent_ellipsoid
+from ...inertia.parameters import Ellipsoid, equivalent_ellipsoid
 from ..blocks import Figure, FigureGrid
 from ..bodies import change, prior_of, spread
 from ..numbers import plus_minus, significant
