@@ -6,7 +6,7 @@ user can act on. A bug in poinsot is never a `PoinsotError`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from difflib import get_close_matches
 
 
@@ -27,19 +27,6 @@ def nearest(word: str, candidates: Iterable[str]) -> str:
 
 class PoinsotError(Exception):
     """Root of all errors that a user can correct."""
-
-
-def check_name(
-    error: type[PoinsotError], what: str, name: str, known: Iterable[str], where: str, limit: int = 12
-) -> int:
-    """The place of a name among the known ones, or `no parameter 'fw3'; did you mean 'fv3'?; the model has fv1, ...`.
-
-    Args:
-        what, where: of the sentence: "no parameter", "the model has". limit: of the names that are listed.
-    """
-    if name not in (known := tuple(known)):
-        raise error(f"{what} {name!r}{nearest(name, known)}; {where} {listing(known, limit)}")
-    return known.index(name)
 
 
 class MissingExtra(PoinsotError, ImportError):
@@ -119,17 +106,18 @@ class UnwritableOutput(PoinsotError):
 
 def check_known(
     name: str,
-    known: Collection[str],
+    known: Iterable[str],
     what: str,
     whose: str,
     error: type[PoinsotError] = InvalidModel,
     limit: int = 12,
-) -> None:
-    """Refuse a name that is not among those known: `no link 'fot'; did you mean 'foot'?; the robot has hip, foot`.
+) -> int:
+    """The place of a name among those known, or `no link 'fot'; did you mean 'foot'?; the robot has hip, foot`.
 
     Args:
         what: before the name, e.g. `"no link"`. whose: before the known ones, e.g. `"the robot has"`.
         limit: of the known ones that are listed.
     """
-    if name not in known:
+    if name not in (known := tuple(known)):
         raise error(f"{what} {name!r}{nearest(name, known)}; {whose} {listing(known, limit)}")
+    return known.index(name)

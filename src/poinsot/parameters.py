@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from .arrays import Vector
-from .exceptions import InvalidMethod, check_name
+from .exceptions import InvalidMethod, check_known
 
 INERTIAL_SYMBOLS = ("m", "mx", "my", "mz", "xx", "xy", "yy", "xz", "yz", "zz")
 INERTIAL_UNITS = ("kg", "kg m", "kg m", "kg m", *6 * ("kg m^2",))
@@ -88,7 +88,7 @@ class Parameters:
 
     def index(self, name: str) -> int:
         """Column of a parameter; `InvalidMethod` if there is none of this name."""
-        return check_name(InvalidMethod, "no parameter", name, self.names, "the model has", 20)
+        return check_known(name, self.names, "no parameter", "the model has", InvalidMethod, 20)
 
     @cached_property
     def free(self) -> np.ndarray:
@@ -142,7 +142,7 @@ def per_joint(what: str, value: PerJoint | None, joints: Sequence[str], default:
         result = np.array(default, dtype=float)
         for joint, number in value.items():
             # joints that are not named keep their default
-            result[check_name(InvalidMethod, f"{what} names joint", joint, joints, "the robot has")] = number
+            result[check_known(joint, joints, f"{what} names joint", "the robot has", InvalidMethod)] = number
     else:
         numbers = np.asarray(value, dtype=float)
         if numbers.shape not in ((), (len(joints),)):

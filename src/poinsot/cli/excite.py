@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..exceptions import InvalidMethod, check_name, listing
+from ..exceptions import InvalidMethod, check_known, listing
 from .shell import INTERRUPTED, Data, Json, check_output, deliver, running, stop, table
 
 if TYPE_CHECKING:
@@ -288,7 +288,7 @@ def _robot(path: Path, data: Path | None, locked: Any) -> tuple[Articulated, dic
 
 
 def _choice(option: str, value: str, known: tuple[str, ...]) -> str:
-    check_name(InvalidMethod, f"unknown --{option}", value, known, "there are")
+    check_known(value, known, f"unknown --{option}", "there are", InvalidMethod)
     return value
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Protocol
 
 import typer
 
-from ..exceptions import InvalidMethod, check_name
+from ..exceptions import InvalidMethod, check_known
 from .shell import Json, Out, deliver, running, table
 
 GROUP = "poinsot.reproductions"
@@ -96,7 +96,7 @@ def load_case(name: str) -> Case:
             "the papers' cases are a distribution of their own: `pip install poinsot-reproductions`, "
             "or `pip install ./reproductions` in a checkout of poinsot"
         )
-    check_name(InvalidMethod, "no reproduction", name, installed, "there are")
+    check_known(name, installed, "no reproduction", "there are", InvalidMethod)
     return installed[name].load()
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Vector
-from ..exceptions import InvalidRecording, UnreadableFile, check_name, listing
+from ..exceptions import InvalidRecording, UnreadableFile, check_known, listing
 from ..recording import EFFORTS
 from .sources import existing_file
 
@@ -67,7 +67,7 @@ class Layout:
                 'it is not an object like {"time": 0.0, "position": [...], "torque": [...]}'
             )
         for key in content:
-            check_name(InvalidRecording, "unknown key", key, KEYS, "known are", 20)
+            check_known(key, KEYS, "unknown key", "known are", InvalidRecording, 20)
         efforts = [key for key in EFFORTS if key in content]
         if len(efforts) != 1:
             raise InvalidRecording(

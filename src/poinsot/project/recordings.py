@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..exceptions import InvalidProject, check_name, listing
+from ..exceptions import InvalidProject, check_known, listing
 from ..io.readers import RECORDING_ENDING
 from ..io.reading import read_recording
 from ..io.sources import Column, Source
@@ -184,7 +184,7 @@ def _match(
         joints = [*joints, *(joint for joint in driven if joint not in joints)]
     owners = list(settings.joints) if settings.joints is not None else None
     for joint in owners or ():
-        check_name(InvalidProject, f"{where}: {quantity}.joints names", joint, joints, "the robot has")
+        check_known(joint, joints, f"{where}: {quantity}.joints names", "the robot has", InvalidProject)
         if owners is not None and owners.count(joint) > 1:
             raise InvalidProject(f"{where}: {quantity}.joints names {joint!r} twice")
     if isinstance(settings.columns, str):

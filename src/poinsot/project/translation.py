@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..exceptions import InvalidProject, check_name
+from ..exceptions import InvalidProject, check_known
 from ..inertia.parameters import inertia_matrix
 from ..io.units import convert
 from .settings.fields import by_joint
@@ -89,7 +89,7 @@ def build_mechanism(settings: MechanismSettings, find: Callable[[str], Path]) ->
     described = load_mechanism(find(settings.path), locked=settings.locked, gravity=settings.gravity)
     names = [joint.name for joint in described.joints]
     for name in settings.details:
-        check_name(InvalidProject, "mechanism.details has", name, names, f"{described.name} has")
+        check_known(name, names, "mechanism.details has", f"{described.name} has", InvalidProject)
     joints = list(described.joints)
     for k, joint in enumerate(joints):
         if (details := settings.details.get(joint.name)) is not None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...arrays import Vector
-from ...exceptions import InvalidMethod
+from ...exceptions import InvalidMethod, check_known
 from ...models.planar.impulses import one_contact
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from .chain import collisions
@@ -116,9 +116,8 @@ def held_out(fit: PooledFit) -> tuple[HeldOut, ...]:
 
 def assumed(fit: PooledFit, names: Sequence[str], rounds: int = 4) -> float:
     """J/m with these held at zero, all else as free as it was; impacts, flights and frames the same [m^2]."""
-    may = (*SHARED[1:], WAVES)
-    if unknown := [name for name in names if name not in may]:
-        raise InvalidMethod(f"cannot hold {unknown[0]!r} at zero; what may be is {', '.join(may)}")
+    for name in names:
+        check_known(name, (*SHARED[1:], WAVES), "cannot hold", "what may be zero is", InvalidMethod, S)
     at, problem = fit.at, fit.problem
     zero = np.isin(np.append(SHARED, np.full(problem.chain.size - S, WAVES)), list(names))
     problem = replace(problem, free=problem.free & ~zero)

@@ -20,7 +20,7 @@ from jaxtyping import Bool
 
 from ...diagnosis.throws import explain
 from ...estimate import Estimate, Status
-from ...exceptions import InvalidMethod, NotIdentifiable
+from ...exceptions import InvalidMethod, NotIdentifiable, check_known
 from ...models.planar.contact import Wall
 from ...models.planar.shapes import Shape
 from ...models.planar.stepping import GRAVITY
@@ -75,9 +75,8 @@ class PooledImpacts:
     citations = ("gabiccini2019", "kalman1960", "bell2002")
 
     def __post_init__(self) -> None:
-        unknown = [name for name in self.held if name not in SHARED]
-        if unknown:
-            raise InvalidMethod(f"cannot hold {unknown[0]!r}; what may be held is {', '.join(SHARED)}")
+        for name in self.held:
+            check_known(name, SHARED, "cannot hold", "what may be held is", InvalidMethod, len(SHARED))
 
     def solve(
         self, problem: ImpactsProblem, *, progress: ProgressCallback | None = None, stop: Stop | None = None

@@ -24,7 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...exceptions import InvalidMethod, InvalidModel, check_name
+from ...exceptions import InvalidMethod, InvalidModel, check_known
 from ...models.maximal import Model, State, double_precision
 from ...models.maximal.bodies import minus, plus
 from ...models.maximal.precision import Controls, Numbers, Scalar, Theta
@@ -287,5 +287,5 @@ FORMS: dict[str, type[Form]] = {
 
 def form_of(name: str, model: Model) -> Form:
     """A model's steps in one of the forms."""
-    check_name(InvalidMethod, "no form", name, FORMS, "there is")
+    check_known(name, FORMS, "no form", "there is", InvalidMethod)
     return FORMS[name](model)

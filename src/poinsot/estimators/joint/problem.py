@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Matrix, Vector
-from ...exceptions import InvalidMethod, InvalidSignals, check_name, listing
+from ...exceptions import InvalidMethod, InvalidSignals, check_known, listing
 from ...models.maximal import Mechanism, Model
 from ...parameters import Normal
 from ...recording import Recording
@@ -220,7 +220,7 @@ class JointSmoothingProblem:
 
     def place(self, name: str) -> int:
         """The place of a free parameter in theta; `InvalidMethod` if there is none of this name."""
-        return check_name(InvalidMethod, "no free parameter", name, self.model.free, "the model has", 40)
+        return check_known(name, self.model.free, "no free parameter", "the model has", InvalidMethod, 40)
 
     def check_motion(self, noise: Vector) -> None:
         """Check that each recording shows motion beyond the noise (s,), else `InvalidSignals`."""

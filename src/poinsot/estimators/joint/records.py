@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from ...arrays import Vector, carried_on, interpolated
-from ...exceptions import InvalidSignals, check_name
+from ...exceptions import InvalidSignals, check_known
 from ...models.maximal import Encoder, Mechanism, Model, RateSensor
 from ...recording import Recording
 from ...signals.low_pass import LowPass
@@ -223,7 +223,7 @@ def with_own_zeros(mechanism: Mechanism, names: Sequence[str], recordings: Seque
     """The mechanism with a sensor of its own for each recording, of sensors whose zeros are named."""
     zeros = [f"{sensor.label}.zero" for sensor in mechanism.sensors]
     for name in names:
-        check_name(InvalidSignals, "per_recording names", name, zeros, "what may differ is")
+        check_known(name, zeros, "per_recording names", "what may differ is", InvalidSignals)
     sensors, numbers = [], dict(mechanism.numbers)
     for sensor, zero in zip(mechanism.sensors, zeros, strict=True):
         if zero not in names:

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 from ...arrays import Matrix, Vector
-from ...exceptions import InvalidMethod, check_name, listing
+from ...exceptions import InvalidMethod, check_known, listing
 from ...inertia.parameters import gradient_from_pseudo_inertia, inertia_matrix
 from ...parameters import INERTIAL_SYMBOLS, Parameters
 from .conic import Cone, Membership
@@ -122,7 +122,7 @@ class Constraints:
         """On all parameters (p,) of a robot with these bodies."""
         identity = np.eye(len(parameters))
         for name, known in self.bodies.items():
-            number = check_name(InvalidMethod, "no body", name, bodies, "the robot has") + 1
+            number = check_known(name, bodies, "no body", "the robot has", InvalidMethod) + 1
             first = parameters.index(f"{INERTIAL_SYMBOLS[0]}{number}")
             for what, cone, F, g in conditions_on(known):
                 yield Membership(f"{what} of {name}", cone, F, g).through(identity[first : first + 10])

@@ -46,7 +46,7 @@ from scipy import linalg, special
 
 from ...arrays import Matrix, Vector
 from ...estimate import NORMAL_95, Certificate, Estimate, FullParameters, Status
-from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, check_name, listing
+from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, check_known, listing
 from ...inertia.divergence import AffineInvariant, Entropic, Euclidean
 from ...inertia.parameters import inconsistencies, is_consistent, pseudo_inertia
 from ...inertia.repair import with_extent
@@ -272,7 +272,7 @@ class SemidefiniteLeastSquares:
         # the description's bodies belong to the robot, and must not change with one method
         prior = problem.robot.inertials.copy()
         for name, pi in (self.prior or {}).items():
-            place = check_name(InvalidMethod, "the prior names body", name, names, "the robot has")
+            place = check_known(name, names, "the prior names body", "the robot has", InvalidMethod)
             if len(pi) != 10:
                 raise InvalidMethod(f"the prior of {name} has {len(pi)} numbers; a body has ten parameters")
             prior[place] = pi

@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from ...exceptions import InvalidProject, UnknownUnit, check_name, listing, nearest
+from ...exceptions import InvalidProject, UnknownUnit, check_known, listing, nearest
 from ...inertia import CHARTS
 from ...io.units import check_quantity, find_unit
 
@@ -180,7 +180,7 @@ def by_joint(key: str, value: Any, joints: Sequence[str], default: float | None 
     if not isinstance(value, Mapping):
         return value
     for joint in value:
-        check_name(InvalidProject, f"{key} names", joint, joints, "the robot has")
+        check_known(joint, joints, f"{key} names", "the robot has", InvalidProject)
     missing = [joint for joint in joints if joint not in value]
     if default is None and missing:
         raise InvalidProject(f"{key} has no value for {listing(missing)}; give one for each joint")

@@ -13,7 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 
 from ...estimate import Estimate
-from ...exceptions import InvalidMethod, check_name
+from ...exceptions import InvalidMethod, check_known
 from ..blocks import Section
 from .bodies import bodies_section
 from .fit import effort_section, residuals_section, validation_section
@@ -98,7 +98,7 @@ def _named(names: Sequence[str]) -> list[SectionBuilder]:
     )
     for name in names:
         if name not in own:
-            check_name(InvalidMethod, "the page has no section", name, listed, "it has", 40)
+            check_known(name, listed, "the page has no section", "it has", InvalidMethod, 40)
     wanted = OF_EVERY_ESTIMATE.union(names)
     found: list[SectionBuilder] = [build for name, build in listed.items() if name in wanted]
     return [*found, *(EntryPoint(name, name, GROUP).load() for name in own)]
