@@ -161,7 +161,7 @@ def test_rows_of_theta_follow_the_other_unknowns(fit):
     still = replace(
         found.by,
         offset=0 * found.by.offset,
-        height=replace(found.by.height, step=0 * found.by.height.step),
+        height_step=0 * found.by.height_step,
     )
     new = stepped(problem.chain, found.at, still, direction)
     change = collisions(problem.chain, new, problem.part).r - found.system.collision.r

@@ -72,7 +72,7 @@ class Admission:
         shared = shared.copy()
         # the gap of a soft contact depends on J/m: the first guess is a radius of gyration of 0.58 of the size
         if not inertia_known:
-            shared[INERTIA] = chain.geometry.outline.shape.size**2 / 3
+            shared[INERTIA] = chain.geometry.shape.size**2 / 3
         at, part = self.place(chain, shared, noise)
         if not inertia_known:
             hit = collisions(chain, at, part)
@@ -110,7 +110,7 @@ class Admission:
         self, chain: Chain, shared: Vector, noise: Vector, more: float
     ) -> tuple[Vector, Int[np.ndarray, "I"], Vector]:
         """Least cost, its part, and tau as a share of the interval, when `more` intervals were lost."""
-        I, P, interval = len(chain.before), len(chain.geometry.outline.shape.parts), chain.first - chain.last
+        I, P, interval = len(chain.before), len(chain.geometry.shape.parts), chain.first - chain.last
         best, part, share = np.full(I, np.inf), np.zeros(I, dtype=np.int64), np.zeros(I)
         scale = np.hypot(MISFIT_SCALES, 2.0 * np.append(noise, noise[1]))
         # all parts of the outline at once, part by part
@@ -135,14 +135,14 @@ class Admission:
         interval, J = chain.first + at.lost - chain.last, at.shared[INERTIA]
         found = np.full(len(part), ADMITTED, dtype=object)
         u, x = hit.contact_velocity(hit.before)[:, 0], hit.GQ @ hit.tangent
-        lagging = lags(at.shared, at.brevity, u)
-        lag = lagging.acts * lagging.value
+        value, *_, acts = lags(at.shared, at.brevity, u)
+        lag = acts * value
         double, lying, side = np.zeros((3, len(part)), dtype=bool)
         depth = np.maximum(lag, 0.0) * np.abs(u) + tolerances.gap
-        for p in range(len(chain.geometry.outline.shape.parts)):
+        for p in range(len(chain.geometry.shape.parts)):
             other = collisions(chain, at, np.full(len(part), p))
             x_other, u_other = other.GQ @ other.tangent, other.contact_velocity(other.before)[:, 0]
-            gap = other.r[:, 3] + lags(at.shared, at.brevity, u_other).value * u_other
+            gap = other.r[:, 3] + lags(at.shared, at.brevity, u_other)[0] * u_other
             side |= (part != p) & (other.r[:, 3] - hit.r[:, 3] < self.tilt * np.abs(x_other - x))
             lying |= (part != p) & (gap < self.clearance * depth)
             # with either restitution: would the other corner reach the floor before the next frame?

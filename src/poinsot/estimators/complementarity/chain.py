@@ -39,7 +39,7 @@ from ...banded import inverse_in_band
 from .collisions import OWN, Collision, ContactGeometry, collide
 from .contact_parameters import HEIGHT, OF_FLIGHTS
 from .flights import flight
-from .resting import HeightStep, Resting
+from .resting import Resting
 from .segmentation import Segmented
 
 B = 14
@@ -194,7 +194,8 @@ class Reduced:
 
     Args:
         offset: (N,) dx without a step of theta. slope: (N, s) its derivative by that step. factor: of the band.
-        height: how the floor's heights follow.
+        height_step: (D,) of the floor in each drop without a step of theta [m]. height_slope: (D, s) its derivative by
+            that step. height_variance: (D,) given theta [m^2].
     """
 
     S_bar: Float[np.ndarray, "D s s"]
@@ -202,12 +203,14 @@ class Reduced:
     offset: Vector
     slope: Matrix
     factor: Matrix
-    height: HeightStep
+    height_step: Vector
+    height_slope: Matrix
+    height_variance: Vector
 
 
 def stepped(of: Chain, at: Unknowns, by: Reduced, dtheta: Vector) -> Unknowns:
     """The unknowns after a step (s,) of theta, which the others follow."""
-    heights = by.height.step + by.height.slope @ dtheta
+    heights = by.height_step + by.height_slope @ dtheta
     dx = (by.offset + by.slope @ dtheta).reshape(-1, B)
     dx += by.slope[:, HEIGHT].reshape(-1, B) * heights[of.drop][:, None]
     return Unknowns(
@@ -235,7 +238,7 @@ def leverages(of: Chain, system: Linear, by: Reduced, covariance: Matrix) -> Flo
     local = system.rows[:, :, :OWN]
     of_states = np.einsum("iab,ibc,iac->ia", local, P, local)
     by_height, by_theta = followed(of, system, by)
-    of_heights = by_height**2 * by.height.variance[of.drop[of.before]][:, None]
+    of_heights = by_height**2 * by.height_variance[of.drop[of.before]][:, None]
     of_theta = np.einsum("iab,bc,iac->ia", by_theta, covariance, by_theta)
     return np.asarray(system.trust * (of_states + of_heights + of_theta))
 
@@ -249,4 +252,4 @@ def followed(
     local, own = system.rows[:, :, :OWN], system.rows[:, :, OWN:]
     moved = own + local @ follow
     by_height = moved[:, :, HEIGHT]
-    return by_height, moved + by_height[:, :, None] * by.height.slope[of.drop[of.before]][:, None, :]
+    return by_height, moved + by_height[:, :, None] * by.height_slope[of.drop[of.before]][:, None, :]

@@ -44,13 +44,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numba import njit
 
-from ...arrays import Vector
+from ...arrays import Matrix, Vector
 from ...models.planar.contact import Wall
 from ...models.planar.shapes import Polygon, Shape, support_of
 from .contact_parameters import (
@@ -75,38 +74,6 @@ TURNED = 0.25
 """Distance of the mean angle from the angle at tau, by the lag and the jump of omega, for a linear spring."""
 SLOW = 0.05
 """Speed that gravity gives in some milliseconds; added in squares, so that slow contacts have a finite lag [m/s]."""
-
-
-@dataclass(frozen=True, eq=False)
-class Outline:
-    """A shape whose corner radius, elongation and skew may differ from the drawn ones, if it is a polygon.
-
-    Args:
-        shape: as drawn, about its own center.
-    """
-
-    shape: Shape
-
-    @property
-    def has_corners(self) -> bool:
-        return isinstance(self.shape, Polygon)
-
-    def parts(self, shared: Vector) -> tuple[Float[np.ndarray, "P 4"], Float[np.ndarray, "3 P 4"]]:
-        """Parts and their derivatives by `OF_CORNERS`, in which they are linear."""
-        sharp, by = self._sharp
-        return sharp + np.tensordot(shared[OF_CORNERS], by, 1), by
-
-    @cached_property
-    def _sharp(self) -> tuple[Float[np.ndarray, "P 4"], Float[np.ndarray, "3 P 4"]]:
-        by = np.zeros((3, *self.shape.parts.shape))
-        if not isinstance(self.shape, Polygon):
-            return self.shape.parts, by
-        # circles in corners are linear in their radius, so one difference of any size is the exact derivative
-        sharp, radius = Polygon(self.shape.vertices).parts, 1e-3 * float(np.ptp(self.shape.vertices))
-        by[0] = (Polygon(self.shape.vertices, radius).parts - sharp) / radius
-        by[1, :, :2] = sharp[:, :2] * [1.0, -1.0]
-        by[2, :, :2] = sharp[:, 1::-1]
-        return sharp, by
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,13 +159,6 @@ OF_LEVERS = [*OF_OUTLINE, ANGLE, SLOPE]
 """Components of theta that levers depend on."""
 
 
-class Levers(NamedTuple):
-    """GQ (I, 2) and its derivatives by `OF_LEVERS` (7, I, 2)."""
-
-    GQ: Float[np.ndarray, "I 2"]
-    by: Float[np.ndarray, "7 I 2"]
-
-
 @njit(cache=True)
 def _supports(parts: np.ndarray, harmonics: np.ndarray, psi: np.ndarray) -> np.ndarray:
     """(I, 3) h, h' and h'' of each part about its own center."""
@@ -210,50 +170,74 @@ def _supports(parts: np.ndarray, harmonics: np.ndarray, psi: np.ndarray) -> np.n
 
 @dataclass(frozen=True, eq=False)
 class ContactGeometry:
-    """Outline, wall and gravity of an impact.
+    """Outline, wall and gravity of an impact; a polygon may differ from the drawn one by `OF_CORNERS`.
 
     Args:
-        outline: of the body. wall: that is struck. gravity: [m/s^2].
+        shape: as drawn, about its own center. wall: that is struck. gravity: [m/s^2].
         uneven: deviation of the wall from a line; None: none. Theta has its modes after the declared parameters.
     """
 
-    outline: Outline
+    shape: Shape
     wall: Wall
     gravity: float
     uneven: Unevenness | None = None
+
+    @property
+    def has_corners(self) -> bool:
+        return isinstance(self.shape, Polygon)
+
+    def parts(self, shared: Vector) -> tuple[Float[np.ndarray, "P 4"], Float[np.ndarray, "3 P 4"]]:
+        """Parts and their derivatives by `OF_CORNERS`, in which they are linear."""
+        sharp, by = self._sharp
+        return sharp + np.tensordot(shared[OF_CORNERS], by, 1), by
+
+    @cached_property
+    def _sharp(self) -> tuple[Float[np.ndarray, "P 4"], Float[np.ndarray, "3 P 4"]]:
+        by = np.zeros((3, *self.shape.parts.shape))
+        if not isinstance(self.shape, Polygon):
+            return self.shape.parts, by
+        # circles in corners are linear in their radius, so one difference of any size is the exact derivative
+        sharp, radius = Polygon(self.shape.vertices).parts, 1e-3 * float(np.ptp(self.shape.vertices))
+        by[0] = (Polygon(self.shape.vertices, radius).parts - sharp) / radius
+        by[1, :, :2] = sharp[:, :2] * [1.0, -1.0]
+        by[2, :, :2] = sharp[:, 1::-1]
+        return sharp, by
 
     def directions(self, shared: Vector) -> tuple[Vector, Vector]:
         """(2,) tangent and normal of the wall."""
         alpha = self.wall.slope + shared[SLOPE]
         return np.array([np.cos(alpha), np.sin(alpha)]), np.array([-np.sin(alpha), np.cos(alpha)])
 
-    def levers(self, angles: Vector, part: Int[np.ndarray, "I"], shared: Vector) -> Levers:
-        """Levers at tracked angles (I,) of the body [rad]."""
-        parts, by_corners = self.outline.parts(shared)
+    def levers(
+        self, angles: Vector, part: Int[np.ndarray, "I"], shared: Vector
+    ) -> tuple[Float[np.ndarray, "I 2"], Float[np.ndarray, "7 I 2"]]:
+        """GQ and its derivatives by `OF_LEVERS`, at tracked angles (I,) of the body [rad]."""
+        parts, by_corners = self.parts(shared)
         t, n = self.directions(shared)
         theta = angles + shared[ANGLE]
         c, s = np.cos(theta), np.sin(theta)
         R = np.stack([np.stack([c, -s], -1), np.stack([s, c], -1)], -2)
         center = np.einsum("iab,ib->ia", R, parts[part, :2] + shared[SHAPE_OFFSET])
         psi = self.wall.slope + shared[SLOPE] - 0.5 * np.pi - theta
-        h = _supports(parts[part], self.outline.shape.harmonics, psi)
+        h = _supports(parts[part], self.shape.harmonics, psi)
         corners = np.einsum("iab,kib->kia", R, by_corners[:, part, :2])
         corners -= by_corners[:, part, 2:3] * n
         by_angle = np.column_stack([-center[:, 1], center[:, 0]]) + h[:, 1:2] * n - h[:, 2:] * t
         by_slope = (h[:, :1] + h[:, 2:]) * t
         by_outline = corners[0], R[:, :, 0], R[:, :, 1], corners[1], corners[2]
-        return Levers(center - h[:, :1] * n + h[:, 1:2] * t, np.stack([*by_outline, by_angle, by_slope]))
+        return center - h[:, :1] * n + h[:, 1:2] * t, np.stack([*by_outline, by_angle, by_slope])
 
     def gaps(
         self, poses: Float[np.ndarray, "I 3"], part: Int[np.ndarray, "I"], shared: Vector, height: Vector
-    ) -> tuple[Vector, Float[np.ndarray, "I s"], Float[np.ndarray, "I 2"], Levers]:
-        """Gaps (I,) of parts at poses of the center of mass, their derivatives by theta and by the position; levers.
+    ) -> tuple[Vector, Matrix, Matrix, Matrix, Float[np.ndarray, "7 I 2"]]:
+        """Gaps (I,) of parts at poses of the center of mass, their derivatives by theta (I, s) and by the position (I,
+        2); levers (I, 2) and their derivatives (7, I, 2).
 
         The derivative by the pose's angle is that by `ANGLE`, and that by a drop's own height (I,) of the floor that by
         `HEIGHT`.
         """
-        (t, n), at = self.directions(shared), self.levers(poses[:, 2], part, shared)
-        point = poses[:, :2] - np.array([self.wall.x, self.wall.y + shared[HEIGHT]]) + at.GQ
+        (t, n), (GQ, GQ_by) = self.directions(shared), self.levers(poses[:, 2], part, shared)
+        point = poses[:, :2] - np.array([self.wall.x, self.wall.y + shared[HEIGHT]]) + GQ
         point[:, 1] -= height
         bumps, rising = np.zeros((len(part), 0)), np.zeros(len(part))
         if self.uneven is not None:
@@ -262,36 +246,23 @@ class ContactGeometry:
         by = np.zeros((len(part), len(shared)))
         # across the wall, less what the uneven wall rises along it
         across = n - rising[:, None] * t
-        by[:, OF_LEVERS] = np.einsum("kia,ia->ik", at.by, across)
+        by[:, OF_LEVERS] = np.einsum("kia,ia->ik", GQ_by, across)
         by[:, HEIGHT] = -across[:, 1]
         # n turns to -t and t to n
         by[:, SLOPE] -= point @ t + rising * (point @ n)
         by[:, S:] = -bumps
-        return point @ n - bumps @ shared[S:], by, across, at
+        return point @ n - bumps @ shared[S:], by, across, GQ, GQ_by
 
 
-@dataclass(frozen=True, eq=False)
-class Lags:
-    """Lags (I,) of impacts [s].
-
-    Args:
-        value: lambda. by_approach, by_lag, by_power: derivatives by u_n, lambda_1 and p.
-        acts: 2 (1 + p) / (2 + p), the part of the lag that turns the lever.
+def lags(shared: Vector, brevity: Vector, approach: Vector) -> tuple[Vector, Vector, Vector, Vector, float]:
+    """Lags lambda (I,) of impacts [s] and their derivatives by u_n, lambda_1 and p; 2 (1 + p) / (2 + p), the part of
+    the lag that turns the lever.
     """
-
-    value: Vector
-    by_approach: Vector
-    by_lag: Vector
-    by_power: Vector
-    acts: float
-
-
-def lags(shared: Vector, brevity: Vector, approach: Vector) -> Lags:
     # |u_n| to a negative power has a pole at 0
     soft = approach**2 + SLOW**2
     by_lag = brevity ** (1 + shared[POWER]) * soft ** (0.5 * shared[POWER])
     value = shared[LAG] * by_lag
-    return Lags(
+    return (
         value,
         value * shared[POWER] * approach / soft,
         by_lag,
@@ -324,11 +295,11 @@ def collide(
     B, B_x, B_t, B_k = carried(second, -until, drag, geometry.gravity)
     t, n = geometry.directions(shared)
     mid = 0.5 * (A[:, :3] + B[:, :3])
-    gap, gap_by, across, at_tau = geometry.gaps(mid, part, shared, height)
+    gap, gap_by, across, GQ, GQ_by = geometry.gaps(mid, part, shared, height)
     dv, dw = B[:, 3:5] - A[:, 3:5], B[:, 5] - A[:, 5]
-    approach = A[:, 3:5] @ n + A[:, 5] * (at_tau.GQ @ t)
-    lagging = lags(shared, brevity, approach)
-    lag, turning = lagging.value, TURNED * lagging.acts
+    approach = A[:, 3:5] @ n + A[:, 5] * (GQ @ t)
+    lag, lag_by_approach, lag_by_lag, lag_by_power, acts = lags(shared, brevity, approach)
+    turning = TURNED * acts
     lever, lever_by = geometry.levers(mid[:, 2] + turning * lag * dw, part, shared)
     moment = lever[:, 0] * dv[:, 1] - lever[:, 1] * dv[:, 0]
 
@@ -341,9 +312,9 @@ def collide(
     own[:, 3] = gap_by
     own[:, 4, OF_LEVERS] = (lever_by[:, :, 1] * dv[:, 0] - lever_by[:, :, 0] * dv[:, 1]).T / J
     own[:, 4, INERTIA] = moment / J**2
-    own[:, 5, OF_LEVERS] = A[:, 5:6] * (at_tau.by @ t).T
+    own[:, 5, OF_LEVERS] = A[:, 5:6] * (GQ_by @ t).T
     # n turns to -t and t to n
-    own[:, 5, SLOPE] += A[:, 5] * (at_tau.GQ @ n) - A[:, 3:5] @ t
+    own[:, 5, SLOPE] += A[:, 5] * (GQ @ n) - A[:, 3:5] @ t
     turned = -J * own[:, 4, ANGLE]
     at[:, :3, :3], at[:, :3, 6:9] = -np.eye(3), np.eye(3)
     for side, sign in ((0, -1.0), (6, 1.0)):
@@ -351,14 +322,14 @@ def collide(
         at[:, 3:, side + 2] = 0.5 * own[:, 3:, ANGLE]
         at[:, 4, side + 3], at[:, 4, side + 4] = sign * lever[:, 1] / J, -sign * lever[:, 0] / J
         at[:, 4, side + 5] = sign * (1 - turning * lag * turned / J)
-    at[:, 5, 3:5], at[:, 5, 5] = n, at_tau.GQ @ t
+    at[:, 5, 3:5], at[:, 5, 5] = n, GQ @ t
     # the lag moves the lever of the consistency, and with u_n it is the depth in the gap
     by_lag = np.stack([-approach, -turning * dw * turned / J], axis=1)
-    by_approach = by_lag * lagging.by_approach[:, None] - np.column_stack([lag, np.zeros(I)])
+    by_approach = by_lag * lag_by_approach[:, None] - np.column_stack([lag, np.zeros(I)])
     at[:, 3:5] += by_approach[:, :, None] * at[:, None, 5]
     own[:, 3:5] += by_approach[:, :, None] * own[:, None, 5]
-    own[:, 3:5, LAG] += by_lag * lagging.by_lag[:, None]
-    own[:, 3:5, POWER] += by_lag * lagging.by_power[:, None]
+    own[:, 3:5, LAG] += by_lag * lag_by_lag[:, None]
+    own[:, 3:5, POWER] += by_lag * lag_by_power[:, None]
     own[:, 4, POWER] -= TURNED * 2 / (2 + shared[POWER]) ** 2 * lag * dw * turned / J
     at, own = at[:, :5], own[:, :5]
     own[:, :, OF_FLIGHTS.stop - 2 : OF_FLIGHTS.stop] = at[:, :, :6] @ A_k + at[:, :, 6:] @ B_k

@@ -29,7 +29,7 @@ from ...stopwatch import Stopwatch
 from .admission import ADMITTED, LYING, ON_THE_FLOOR, Admission
 from .agreement import agreement
 from .chain import Unknowns, chain, collisions
-from .collisions import ContactGeometry, Outline
+from .collisions import ContactGeometry
 from .contact_parameters import COLUMN, INERTIA, LIFT, OF_CORNERS, OF_FLIGHTS, SHARED, S, unevenness
 from .flights import Drop
 from .pooled_estimate import pooled_estimate
@@ -144,9 +144,9 @@ class PooledImpacts:
             offset = not {"tracked_offset_x", "tracked_offset_y"} <= set(self.held)
             drag = not {"linear_drag", "angular_drag"} <= set(self.held)
             parted = segmented(drops, (offset, offset, drag, drag), stop)
-        geometry = ContactGeometry(Outline(shape), wall, GRAVITY)
+        geometry = ContactGeometry(shape, wall, GRAVITY)
         may = np.array([name not in self.held for name in SHARED])
-        may[OF_CORNERS] &= geometry.outline.has_corners
+        may[OF_CORNERS] &= geometry.has_corners
         shared = np.zeros(S)
         shared[OF_FLIGHTS] = np.concatenate([parted.model.offset, parted.model.drag])
         for name, value in self.held.items():
@@ -218,7 +218,7 @@ class PooledImpacts:
     ) -> tuple[PooledProblem, Unknowns]:
         """With flights filtered again at these values, bodies at rest, and a wall that may be uneven."""
         geometry = problem.chain.geometry
-        size, wall = geometry.outline.shape.size, geometry.wall
+        size, wall = geometry.shape.size, geometry.wall
         t = np.array([np.cos(wall.slope), np.sin(wall.slope)])
         places = np.concatenate([drop.poses[:, :2] - [wall.x, wall.y] for drop in parted.drops]) @ t
         uneven = unevenness(float(places.min()) - size, float(places.max()) + size, self.knot_spacing * size)

@@ -90,7 +90,7 @@ class PooledCertifier:
         values = dict(zip(estimate.names, estimate.values.tolist(), strict=True))
         theta = states.at.shared.copy()
         theta[:S] = [values[name] if np.isfinite(values[name]) else theta[k] for k, name in enumerate(names)]
-        low, high = bounds(problem.chain.geometry.outline.shape.size)
+        low, high = bounds(problem.chain.geometry.shape.size)
         if not theta[INERTIA] > 0:
             return Certificate(float("inf"), False, STATIONARY)
         at = replace(states.at, shared=theta)

@@ -23,7 +23,7 @@ from .chain import B, Chain, Linear, Reduced, Unknowns, collisions, leverages, s
 from .collisions import LOST, OWN, RESIDUALS
 from .contact_parameters import HEIGHT, INERTIA, S, bounds, prior_precisions, scales
 from .flights import FlightModel
-from .resting import HeightStep, added, reweighed, student_t
+from .resting import added, reweighed, student_t
 
 CAUSES = np.array([0, 0, 0, 1, 0])
 """Group of each residual: 0 tells whether the impact was one instant, 1 where outline and floor are."""
@@ -90,7 +90,7 @@ class PooledProblem:
     def prior(self) -> Vector:
         """(s,) precisions about 0 of theta: of the declared parameters, and of the modes of the wall's unevenness."""
         modes = np.full(self.chain.size - S, 1 / self.tolerances.uneven**2)
-        return np.append(prior_precisions(self.chain.geometry.outline.shape.size), modes)
+        return np.append(prior_precisions(self.chain.geometry.shape.size), modes)
 
     def stds(self, at: Unknowns) -> Float[np.ndarray, "I 5"]:
         """Of the residuals of `collisions`; that of consistency is infinite where it does not count."""
@@ -183,7 +183,7 @@ class PooledProblem:
         b, g = S_bar[:, HEIGHT].copy(), g_bar[:, HEIGHT] + at.heights / height_std**2
         S_bar -= b[:, :, None] * b[:, None, :] / a[:, None, None]
         g_bar -= b * (g / a)[:, None]
-        return Reduced(S_bar, g_bar, -X[:, 0], -X[:, 1:], factor, HeightStep(-g / a, -b / a[:, None], 1 / a))
+        return Reduced(S_bar, g_bar, -X[:, 0], -X[:, 1:], factor, -g / a, -b / a[:, None], 1 / a)
 
     def curved(self, at: Unknowns, system: Linear) -> Reduced:
         """The same with the second derivative of the robust cost, from which follows how theta moves with the drops."""
@@ -273,7 +273,7 @@ class PooledProblem:
         chain = self.chain
         slack = 0.5 * (chain.first - chain.last)
         shared = new.shared.copy()
-        shared[:S] = np.clip(shared[:S], *bounds(chain.geometry.outline.shape.size))
+        shared[:S] = np.clip(shared[:S], *bounds(chain.geometry.shape.size))
         shared[INERTIA] = np.clip(shared[INERTIA], 0.5 * old.shared[INERTIA], 1.5 * old.shared[INERTIA])
         # at most three intervals may be lost, as in `Admission.lost_intervals`
         lost = np.where(old.lost > 0, np.clip(new.lost, 1e-9, 6 * slack), 0.0)
@@ -307,11 +307,11 @@ class PooledProblem:
         struck = np.bincount(chain.drop[chain.before[use]], minlength=chain.drops) > 0
         if struck.any() and self.free[HEIGHT]:
             # second moment of the posterior: expectation and maximization
-            floor = np.sqrt(np.mean(at.heights[struck] ** 2 + by.height.variance[struck]))
+            floor = np.sqrt(np.mean(at.heights[struck] ** 2 + by.height_variance[struck]))
             new["floor"] = _changed(old.floor, floor / old.floor)
         if chain.resting is not None:
             lying = chain.resting, old.rest, at.shared, at.heights, chain.geometry
-            new["rest"] = reweighed(*lying, by.height, covariance)
+            new["rest"] = reweighed(*lying, by.height_slope, by.height_variance, covariance)
         if self.free[S:].any():
             z = at.shared[S:]
             determined = np.sum(1 - np.diag(covariance)[S:] * self.prior[S:])

@@ -52,24 +52,11 @@ class Resting:
         return len(self.drop)
 
 
-@dataclass(frozen=True, eq=False)
-class HeightStep:
-    """How the height of the floor in each drop follows from theta.
-
-    Args:
-        step: (D,) without a step of theta [m]. slope: (D, s). variance: (D,) given theta [m^2].
-    """
-
-    step: Vector
-    slope: Matrix
-    variance: Vector
-
-
 def resting(parted: Segmented, shared: Vector, geometry: ContactGeometry) -> Resting | None:
     """Contacts of all drops that came to rest; None if there are none."""
-    outline, offset = geometry.outline, shared[OF_FLIGHTS][:2]
-    needed = 2 if outline.has_corners else 1
-    P, D = len(outline.shape.parts), len(parted.drops)
+    shape, offset, level = geometry.shape, shared[OF_FLIGHTS][:2], replace(geometry, uneven=None)
+    needed = 2 if geometry.has_corners else 1
+    P, D = len(shape.parts), len(parted.drops)
     drop, part, poses = [], [], []
     for d, one in enumerate(parted.drops):
         begin = at_rest_from(of_center(one, offset), parted.model.noise)
@@ -77,10 +64,10 @@ def resting(parted: Segmented, shared: Vector, geometry: ContactGeometry) -> Res
             continue
         pose = one.poses[begin:].mean(axis=0)
         every = Resting(np.full(P, d), np.arange(P), np.tile(pose, (P, 1)))
-        gap = lying(every, shared[:S], np.zeros(D), replace(geometry, uneven=None))[0]
-        carrying = np.flatnonzero(gap < gap.min() + LEVEL * outline.shape.size)
+        gap = lying(every, shared[:S], np.zeros(D), level)[0]
+        carrying = np.flatnonzero(gap < gap.min() + LEVEL * shape.size)
         # a square that leans on something has one lowest corner, and one that lies elsewhere is far from the wall
-        if len(carrying) == needed and abs(gap.min()) < NEAR * outline.shape.size:
+        if len(carrying) == needed and abs(gap.min()) < NEAR * shape.size:
             drop += [d] * needed
             part += list(carrying)
             poses += [pose] * needed
@@ -96,7 +83,7 @@ def lying(
     along = np.stack([np.column_stack([c, s]), np.column_stack([-s, c])])
     center = of.poses.copy()
     center[:, :2] -= np.einsum("k,kia->ia", offset, along)
-    gap, by, across, _ = geometry.gaps(center, of.part, shared, heights[of.drop])
+    gap, by, across, *_ = geometry.gaps(center, of.part, shared, heights[of.drop])
     by[:, OF_FLIGHTS][:, :2] = -np.einsum("kia,ia->ik", along, across)
     by[:, LIFT] = -1.0
     return gap - shared[LIFT], by
@@ -149,22 +136,21 @@ def reweighed(
     shared: Vector,
     heights: Vector,
     geometry: ContactGeometry,
-    followed: HeightStep,
+    slope: Matrix,
+    variance: Vector,
     covariance: Matrix,
 ) -> float:
     """The standard deviation that w has, by the number of residuals less the degrees that the unknowns take [m].
 
     Args:
-        std: until now. followed: how heights follow theta. covariance: of theta.
+        std: until now. slope, variance: (D, s), (D,) of heights by and given theta. covariance: of theta.
     """
     e, E = lying(of, shared, heights, geometry)
     D = len(heights)
     number, chi2 = np.bincount(of.drop, minlength=D), np.bincount(of.drop, (e / std) ** 2, D)
     trust = student_t(chi2, number, FREEDOM)[0][of.drop]
-    moved = E + E[:, [HEIGHT]] * followed.slope[of.drop]
-    taken = (
-        np.einsum("ia,ab,ib->i", moved, covariance, moved) + E[:, HEIGHT] ** 2 * followed.variance[of.drop]
-    )
+    moved = E + E[:, [HEIGHT]] * slope[of.drop]
+    taken = np.einsum("ia,ab,ib->i", moved, covariance, moved) + E[:, HEIGHT] ** 2 * variance[of.drop]
     left = np.sum(1 - trust * taken / std**2)
     ratio = np.sqrt(np.sum(trust * e * e) / left) / std if left >= 1e-9 else 1.0
     return max(std * float(np.clip(ratio, 0.5, 2.0)), LEAST)
