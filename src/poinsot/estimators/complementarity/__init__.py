@@ -1,6 +1,6 @@
 """Planar bodies that strike walls: identification from tracked poses (Gabiccini et al. 2019).
 
-problem            `ImpactsProblem`: drops, outline, walls, all checked; the result of one drop
+problem            `ImpactsProblem`: drops, outline, walls, all checked; the result of one drop and its certificate
 recordings         a recording -> a drop
 
 One drop, simulated through all of its impacts:
@@ -9,7 +9,6 @@ program            poses, impulses, J/m and friction as a nonlinear program with
 shooting           the same by simulation from event to event
 posterior          all minima that explain the frames about as well as the deepest
 drop               `DropIdentification`: the method
-certificate        optimality and feasibility at an estimate's values
 drop_estimate      the result as an estimate
 
 Many drops, as flights joined by impacts with impulses of their own:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +23,6 @@ from ...arrays import Vector
 from ...estimate import Estimate, Finding, Severity, Status
 from ...exceptions import InvalidMethod, InvalidSignals, NotIdentifiable
 from ...models.planar.contact import Wall
-from ...models.planar.events import moved
 from ...models.planar.shapes import Shape
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
@@ -222,11 +222,7 @@ class DropIdentification:
         interrupted: bool,
     ) -> DropFit:
         posterior, fit = MixturePosterior.of(shooting, fits), fits[0]
-        theta = fit.theta
-        forces = shooting.forces_by_mass(theta)
-        predicted, velocities, impacts = moved(
-            shooting.body(theta), shooting.walls, theta[:3], theta[3:6], shooting.times, forces=forces
-        )
+        predicted, velocities, impacts = shooting.motion(fit.theta, shooting.times)
         if not len(impacts.times):
             raise NotIdentifiable(
                 f"nothing is struck in {drop.name}"
@@ -236,7 +232,7 @@ class DropIdentification:
         std = np.sqrt(np.diag(posterior.covariance))
         return DropFit(
             drop=drop,
-            theta=theta,
+            theta=fit.theta,
             posterior=posterior,
             noise_given=self.noise is not None,
             chi_square=fit.chi_square,
@@ -254,30 +250,31 @@ class DropIdentification:
 
     def _distrust(self, shooting: Shooting, fit: ShootingFit) -> Iterator[Finding]:
         warning, error, degrees = Severity.warning, Severity.error, shooting.degrees
-        see = "See the other findings, the outline and the walls."
+        poor = partial(Finding, "poor-fit", remedy="See the other findings, the outline and the walls.")
         if fit.status is not Status.solved:
-            message = f"the iteration ended before a minimum ({fit.status.name})"
-            yield Finding("poor-fit", warning, message, see)
+            yield poor(warning, f"the iteration ended before a minimum ({fit.status.name})")
         if self.noise is not None and stats.chi2.sf(fit.chi_square, degrees) < self.significance:
             ratio = np.sqrt(fit.chi_square / degrees)
-            message = (
-                f"residuals are {ratio:.2g} times the noise: the model does not "
-                "hold, or the motion found is not the right one"
+            yield poor(
+                error if ratio > self.neighbour_factor else warning,
+                f"residuals are {ratio:.2g} times the noise: the model does not hold, or the motion found is not the "
+                "right one",
             )
-            yield Finding("poor-fit", error if ratio > self.neighbour_factor else warning, message, see)
         e = fit.predicted - shooting.poses
         for axis, what in enumerate(("x", "y", "the angle")):
             # three tests at once: a third of the significance each
             if von_neumann_probability(e[:, axis]) < self.significance / 3:
-                message = f"residuals of {what} have a pattern, as a wrong sequence of impacts leaves"
-                yield Finding("poor-fit", warning, message, see)
+                yield poor(
+                    warning, f"residuals of {what} have a pattern, as a wrong sequence of impacts leaves"
+                )
         ratio = residual_noise(shooting, fit) / tracker_noise(shooting.times, shooting.poses)
         if self.noise is None and ratio.max() > self.neighbour_factor:
-            message = (
+            yield poor(
+                error,
                 f"residuals are {ratio.max():.2g} times what frames differ by from their neighbours: the floor, the "
-                "outline or a frame is wrong"
+                "outline or a frame is wrong",
+                evidence=float(ratio.max()),
             )
-            yield Finding("poor-fit", error, message, see, evidence=float(ratio.max()))
         relative = np.abs(e) / np.median(np.abs(e), axis=0)
         if relative.max() > self.outlier_factor:
             frame = int(np.argmax(relative.max(axis=1)))

@@ -41,9 +41,8 @@ from ...models.planar.contact import contacts_at, wall_array
 from ...models.planar.events import SLOW, ImpactEvents
 from ...models.planar.stepping import GRAVITY
 from ...recording import Recording
-from .certificate import DropSimulation
 from .flights import integrals
-from .problem import WITHOUT_MASS, DropFit, ImpactsProblem, impulse_unit
+from .problem import WITHOUT_MASS, DropFit, DropSimulation, ImpactsProblem, impulse_unit
 from .shooting import FRICTION, INERTIA, MASS, MAX_FRICTION, RESTITUTION
 
 TURNED = 1e-9
@@ -112,9 +111,7 @@ CONE_MARGIN = 1e-6
 def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
     """The estimate that a fit of the problem's one drop gives."""
     names, units, kinds, values, slopes = _parameters(problem, fit)
-    # the mass that was given, or that a known force shows
-    mass = problem.mass if problem.mass is not None else fit.mass
-    hit = fit.impacts
+    hit, mass = fit.impacts, fit.mass
     touched = [contacts_at(q, problem.shape, problem.walls) for q in hit.poses]
     normals, tangents = (
         np.array([at[k][which] for at, which in zip(touched, hit.contacts, strict=True)]) for k in (1, 2)
@@ -141,7 +138,7 @@ def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
         undetermined.append(Direction(what, "unexcited"))
     # energy [J], or by mass [J/kg]
     times = np.linspace(fit.drop.times[0], fit.drop.times[-1], ENERGY_SAMPLES)
-    q, v = fit.motion(times)
+    q, v, _ = fit.shooting.motion(fit.theta, times)
     energy = v**2 @ [0.5, 0.5, 0.5 * fit.inertia_to_mass] + GRAVITY * q[:, 1]
     motion = _motion(fit)
     pose = motion.sensors[0]
@@ -206,7 +203,7 @@ def _parameters(
         ("friction", "1", "friction", fit.friction, by[FRICTION]),
         ("restitution", "1", "restitution", fit.restitution, by[RESTITUTION]),
     ]
-    mass = problem.mass if problem.mass is not None else fit.shooting.mass_of(fit.theta)
+    mass = fit.shooting.mass_of(fit.theta)
     if mass is not None:
         J, of_J = mass * fit.inertia_to_mass, by[INERTIA].copy()
         if fit.mass_sought:

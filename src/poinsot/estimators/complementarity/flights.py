@@ -296,8 +296,9 @@ def _noises(pieces: Sequence[tuple[Drop, Indices]], model: FlightModel) -> Fligh
             (drop.times[frames], of_center(drop, model.offset)[frames, a : a + 1]) for drop, frames in pieces
         ]
         known = readings, np.array([GRAVITY if a == 1 else 0.0]), model.drag[int(a == 2)]
-        # logarithms of standard deviations: both stay positive, and their scales are alike
-        z = np.log([noise[a], max(np.sqrt(wander[a]), LEAST_WANDER * noise[a])])
+        # logarithms of standard deviations: both stay positive, and their scales are alike. The wander starts from at
+        # least the noise [1/s^(3/2)]: its logarithm must be finite
+        z = np.log([noise[a], max(np.sqrt(wander[a]), noise[a])])
         options = {"xatol": 0.01, "fatol": 0.5, "maxiter": 80}
         found = minimize(_unlikely, z, known, method="Nelder-Mead", options=options)
         noise[a], wander[a] = np.exp(found.x[0]), np.exp(2 * found.x[1])
@@ -311,10 +312,6 @@ def _unlikely(z: Vector, readings: Sequence[tuple[Vector, Matrix]], fall: Vector
         # clipped, so that one misread frame does not become the noise of all
         total += float(np.sum(np.minimum(e * e, OUTLIER**2))) + log
     return total
-
-
-LEAST_WANDER = 1.0
-"""Root of the least wander that a search starts from, by the noise [1/s^(3/2)]; its logarithm must be finite."""
 
 
 QUANTILE = 0.3

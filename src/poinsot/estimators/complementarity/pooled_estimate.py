@@ -32,15 +32,12 @@ from .collisions import impact_quantities
 from .contact_parameters import INERTIA, OF_FLIGHTS, SHARED, S, bounds
 from .flights import Drop, of_center
 from .pooled_fit import SLIDES, PooledFit
-from .problem import WITHOUT_MASS, ImpactsProblem, impulse_unit
+from .problem import AGREES, WITHOUT_MASS, ImpactsProblem, impulse_unit
+from .shooting import STATIONARY
 
 MEDIAN_ERROR_FACTOR = 1.4826
 """Standard deviation by the median of absolute errors, of normal variables."""
 JUMP = "jump of the spin"
-STATIONARY = 0.1
-"""Largest step of a certificate that holds, in standard deviations."""
-AGREES = 1e-6
-"""Relative differences of derived values below this are rounding."""
 
 
 @dataclass(frozen=True, eq=False)

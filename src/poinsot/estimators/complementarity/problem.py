@@ -17,34 +17,34 @@ from jaxtyping import Float
 
 from ...arrays import Matrix, Vector
 from ...diagnosis.throws import Throw, diagnose_throws
-from ...estimate import Certificate, Diagnosis, Estimate, Finding, Status
+from ...estimate import Certificate, Diagnosis, Estimate, Finding, motions_of
+from ...estimate.extras import Extra
+from ...estimate.motions import POSE
 from ...exceptions import InvalidMethod, InvalidModel, InvalidRecording, InvalidSignals, listing
 from ...models.planar.contact import Wall, contacts_at, floor
-from ...models.planar.events import ImpactEvents, moved
+from ...models.planar.events import ImpactEvents
 from ...models.planar.shapes import Shape
 from ...models.planar.stepping import GRAVITY
 from ...recording import IMPACT_VELOCITIES, Recording
-from .certificate import certify_drop
 from .flights import Drop
 from .posterior import MixturePosterior, normalized_jacobian
 from .recordings import drop_of, impacts_of
-from .shooting import FRICTION, INERTIA, RESTITUTION, Shooting
+from .segmentation import moving
+from .shooting import FRICTION, INERTIA, RESTITUTION, STATIONARY, Shooting, ShootingFit
 
 if TYPE_CHECKING:
     from .program import ProgramFit
 
 
 @dataclass(frozen=True, eq=False)
-class DropFit:
-    """The result of one drop.
+class DropFit(ShootingFit):
+    """The result of one drop: the deepest minimum; iterations of the program included.
 
     Args:
         drop: what was measured, until it came to rest.
-        theta: (p,) see `shooting.NAMES`, at the deepest minimum.
         posterior: of theta. noise_given: whether the tracker's noise was given.
-        chi_square: of the residuals. iterations: of program and final fit. status: how the search ended.
         findings: why not to believe it; empty if there is no reason.
-        predicted, velocities: (N, 3) at its frames.
+        velocities: (N, 3) at its frames.
         impacts: in their order, impulses by mass [m/s].
         friction_bound: mu is at least that, where it is not identifiable; None where it is.
         mass_identifiable: whether the mass was estimated and a known force shows it.
@@ -53,14 +53,9 @@ class DropFit:
     """
 
     drop: Drop
-    theta: Vector
     posterior: MixturePosterior
     noise_given: bool
-    chi_square: float
-    iterations: int
-    status: Status
     findings: tuple[Finding, ...]
-    predicted: Float[np.ndarray, "N 3"]
     velocities: Float[np.ndarray, "N 3"]
     impacts: ImpactEvents
     friction_bound: float | None
@@ -140,20 +135,31 @@ class DropFit:
         gained = np.diff([0.0, *known[ends]])
         return np.asarray((gained / max(known[-1], np.finfo(float).tiny) / counts)[which])
 
-    def motion(self, times: Vector) -> tuple[Float[np.ndarray, "T 3"], Float[np.ndarray, "T 3"]]:
-        """Poses and velocities at rising times (T,), of which the first is the first frame's [s]."""
-        # frames are times of it too: forces are constant from one to the next
-        clock = np.union1d(times, self.drop.times)
-        forces = self.shooting.forces_by_mass(self.theta)
-        if forces is not None:
-            held = np.searchsorted(self.drop.times, clock[:-1], side="right") - 1
-            forces = forces[np.minimum(held, len(forces) - 1)]
-        body, start = self.shooting.body(self.theta), (self.theta[:3], self.theta[3:6])
-        poses, velocities, _ = moved(body, self.shooting.walls, *start, clock, forces=forces)
-        wanted = np.searchsorted(clock, times)
-        return poses[wanted], velocities[wanted]
+
+@dataclass(frozen=True, eq=False)
+class DropSimulation(Extra):
+    """Settings of a drop's simulation beside the estimate's values and its first state.
+
+    Args:
+        noise: (3,) standard deviations of the tracker [m], [m], [rad].
+        drag: linear and angular [1/s].
+        friction: of the simulation, also where its value is not identifiable.
+        mass: of the simulation [kg]; None where no force acts and none is given.
+    """
+
+    key = "simulation"
+
+    noise: Vector
+    drag: tuple[float, float]
+    friction: float
+    mass: float | None
+
+    def as_json(self) -> dict[str, Any]:
+        return {"noise": self.noise, "drag": self.drag, "friction": self.friction, "mass": self.mass}
 
 
+AGREES = 1e-6
+"""Relative differences below this, of derived values and of poses in standard deviations, are rounding."""
 WINDOW, FEWEST = 0.08, 5
 """Length of the window of a parabola [s], and its least number of frames."""
 LOWEST = 0.1
@@ -296,12 +302,42 @@ class ImpactsProblem:
         return [Throw(drop.name, drop.times, drop.poses, drop.noise, drop.flights) for drop in free]
 
     def certify(self, estimate: Estimate) -> Certificate:
-        """Optimality and feasibility at an estimate's values, see `certificate`.
+        """Optimality and feasibility of one drop at the estimate's own values.
+
+        theta consists of the first state of the estimate's motion and of J/m, friction, restitution and mass of its
+        parameters, or of `DropSimulation` where the data do not determine them. The motion is simulated with it:
+        stationarity is the descent that one-sided slopes promise (`Shooting.descent`). feasible: theta is within its
+        bounds, J = m (J/m), and the poses of the motion are the simulated ones.
 
         Raises:
             InvalidMethod: if it is no estimate of one simulated drop.
         """
-        return certify_drop(self.drops[0], self.shape, self.walls, self.mass, estimate)
+        simulation, motions = estimate.extra(DropSimulation), motions_of(estimate)
+        if simulation is None or len(motions) != 1:
+            raise InvalidMethod(
+                "this estimate has no simulated motion of one drop; certify what DropIdentification gave"
+            )
+        drop, path = moving(self.drops[0]), motions[0].path
+        known = self.shape, self.walls, simulation.drag, drop.forces, self.mass
+        shooting = Shooting(drop.times, drop.poses, simulation.noise, *known)
+        values = {
+            name: float(value)
+            for name, value, known in zip(estimate.names, estimate.values, estimate.identifiable, strict=True)
+            if known
+        }
+        m = values.get("m", simulation.mass)
+        poses, rates = (path.stack(quantity, tuple(POSE)) for quantity in ("position", "velocity"))
+        friction = values.get("friction", simulation.friction)
+        # J/m or a mass that is not positive gives no finite theta, and no certificate below
+        with np.errstate(divide="ignore", invalid="ignore"):
+            theta = shooting.theta((poses[0], rates[0]), values["J/m"], friction, values["restitution"], m)
+        lower, upper = shooting.bounds()
+        if not (np.isfinite(theta).all() and (lower <= theta).all() and (theta <= upper).all()):
+            return Certificate(float("inf"), False, STATIONARY)
+        derived = "J" not in values or m is None or abs(values["J"] / (m * values["J/m"]) - 1) < AGREES
+        simulated = shooting.residuals(theta, len(drop.times)).reshape(-1, 3) + drop.poses / simulation.noise
+        moves = bool(np.abs(simulated - poses / simulation.noise).max() < AGREES)
+        return Certificate(shooting.descent(theta)[0], derived and moves, STATIONARY)
 
 
 def accelerations(drop: Drop) -> tuple[Vector, float]:

@@ -158,20 +158,18 @@ RESTING_FRAMES = 10
 
 def at_rest_from(poses: Matrix, noise: Vector) -> int:
     """The first frame from which nothing moves any more: all later frames lie within the noise about their median."""
-    # of thousands of frames, none is off by six standard deviations by chance
-    reach = 6 * noise
-    at = len(poses)
-    if len(poses) < 2 * RESTING_FRAMES:
+    if (at := len(poses)) < 2 * RESTING_FRAMES:
         return at
     last = np.median(poses[-RESTING_FRAMES:], axis=0)
-    away = np.flatnonzero((np.abs(poses - last) > reach).any(axis=1))
+    # of thousands of frames, none is off by six standard deviations by chance
+    away = np.flatnonzero((np.abs(poses - last) > 6 * noise).any(axis=1))
     begin = int(away[-1]) + 1 if len(away) else 0
     return begin if at - begin >= RESTING_FRAMES else at
 
 
-def moving(drop: Drop, at_rest: int = 10) -> Drop:
-    """The drop without all but the first `at_rest` frames in which it lies still: each would have to be simulated."""
-    end = at_rest_from(drop.poses, tracker_noise(drop.times, drop.poses)) + at_rest
+def moving(drop: Drop) -> Drop:
+    """The drop without all but the first `RESTING_FRAMES` in which it lies still: each would have to be simulated."""
+    end = at_rest_from(drop.poses, tracker_noise(drop.times, drop.poses)) + RESTING_FRAMES
     if end >= len(drop.times):
         return drop
     forces = None if drop.forces is None else drop.forces[: end - 1]

@@ -38,7 +38,7 @@ from numba import njit
 from ...arrays import Matrix, Vector
 from ...estimate import Status
 from ...models.planar.contact import Wall, contacts_at
-from ...models.planar.events import follow
+from ...models.planar.events import ImpactEvents, follow, moved
 from ...models.planar.shapes import Shape
 from ...models.planar.stepping import GRAVITY, PlanarBody, World
 from ...solve import GainRatio, GaussNewton, Stop, stop_requested
@@ -198,6 +198,19 @@ class Shooting:
     def forces_by_mass(self, theta: Vector) -> Float[np.ndarray, "K 3"] | None:
         """Forces on the body of mass 1 [m/s^2], [m/s^2], [m^2/s^2]; None where there are none."""
         return None if self.forces is None else np.asarray(self.forces / self.mass_of(theta))
+
+    def motion(
+        self, theta: Vector, times: Vector
+    ) -> tuple[Float[np.ndarray, "T 3"], Float[np.ndarray, "T 3"], ImpactEvents]:
+        """Poses and velocities at rising times (T,), of which the first is the first frame's [s], and impacts."""
+        # frames are times of it too: forces are constant from one to the next
+        clock, forces = np.union1d(times, self.times), self.forces_by_mass(theta)
+        if forces is not None:
+            held = np.searchsorted(self.times, clock[:-1], side="right") - 1
+            forces = forces[np.minimum(held, len(forces) - 1)]
+        body, wanted = self.body(theta), np.searchsorted(clock, times)
+        poses, velocities, impacts = moved(body, self.walls, theta[:3], theta[3:6], clock, forces=forces)
+        return poses[wanted], velocities[wanted], impacts
 
     def residuals(self, theta: Vector, frames: int) -> Vector:
         """(3 frames,) predicted minus measured poses, in standard deviations."""
@@ -416,9 +429,7 @@ def _residuals(simulation, theta, e):
         accelerations,
     )
     follow(world, times[: len(e)], e, v, log, which)
-    for k in range(len(e)):
-        for i in range(3):
-            e[k, i] = (e[k, i] - poses[k, i]) / noise[i]
+    e[:] = (e - poses[: len(e)]) / noise
 
 
 @njit(cache=True)
@@ -442,6 +453,4 @@ def _jacobian(simulation, theta, scale, e, J):
         if k == RESTITUTION and moved[k] > 1.0:
             moved[k] = theta[k] - DIFFERENCE * scale[k]
         _residuals(simulation, moved, J[k])
-        for n in range(len(e)):
-            for i in range(3):
-                J[k, n, i] = (J[k, n, i] - e[n, i]) / (moved[k] - theta[k])
+        J[k] = (J[k] - e) / (moved[k] - theta[k])
