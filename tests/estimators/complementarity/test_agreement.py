@@ -68,7 +68,7 @@ def test_halves_differ_by_twice_the_standard_deviation(fit):
 
 def test_held_out_impacts_are_predicted(fit):
     rows = held_out(fit)
-    assert len(rows) >= fit.impacts_used
+    assert len(rows) >= len(fit.used)
     error = np.array([abs(row.from_jump - row.jump_of_omega) for row in rows])
     scale = np.median([abs(row.jump_of_omega) for row in rows])
     assert np.median(error) < 0.05 * scale

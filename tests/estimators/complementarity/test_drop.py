@@ -39,12 +39,12 @@ def rolling():
 def test_a_throw_is_identified_from_its_frames_alone(sliding):
     low, high = sliding.inertia_interval
     assert low < INERTIA < high and high / low < 1.06  # 0.6 % of standard deviation, so 1.024 of its interval
-    std = np.sqrt(sliding.covariance[FRICTION, FRICTION])
+    std = np.sqrt(sliding.posterior.covariance[FRICTION, FRICTION])
     assert sliding.friction == pytest.approx(0.3, abs=4 * std) and std < 0.01
-    assert sliding.friction_identifiable and sliding.restitution == pytest.approx(RESTITUTION, abs=0.03)
+    assert sliding.friction_bound is None and sliding.restitution == pytest.approx(RESTITUTION, abs=0.03)
     assert not sliding.distrust
     # 122 numbers of x and y, 61 of the angle: standard deviations are known to some 7 and 10 percent
-    np.testing.assert_allclose(sliding.noise, NOISE, rtol=0.35)
+    np.testing.assert_allclose(sliding.shooting.noise, NOISE, rtol=0.35)
 
 
 def test_motion_and_impacts_are_those_of_the_fit(sliding):
@@ -58,7 +58,7 @@ def test_motion_and_impacts_are_those_of_the_fit(sliding):
 
 
 def test_rolling_hides_friction_and_a_bound_is_given(rolling):
-    assert not rolling.friction_identifiable
+    assert rolling.friction_bound is not None
     # the ellipse needs some 0.56 to stick at all impacts
     assert 0.45 < rolling.friction_bound < 0.62
     low, high = rolling.inertia_interval
@@ -154,13 +154,13 @@ def test_a_known_force_shows_mass_and_inertia():
         fit = DropIdentification().fit(drop, SHAPE, [floor()])
         assert fit.mass_identifiable and not fit.distrust
         away = (fit.theta - np.log([1, 1, 1, 1, 1, 1, INERTIA, 1, 1, mass]))[[INERTIA_AT, MASS]]
-        P = fit.covariance[np.ix_([INERTIA_AT, MASS], [INERTIA_AT, MASS])]
+        P = fit.posterior.covariance[np.ix_([INERTIA_AT, MASS], [INERTIA_AT, MASS])]
         z.append(away @ np.linalg.solve(P, away))
         # The program's mass is where the search begins: it must be nearer than the mass that the force would lift, at
         # which the program itself begins. (How near depends on the drop: 70 % off where the force is weakest.)
         begun = lifted_mass(drop.forces, SHAPE)
         assert abs(np.log(fit.program.mass / mass)) < abs(np.log(begun / mass))
-        assert fit.mass == pytest.approx(mass, rel=4 * np.sqrt(fit.covariance[MASS, MASS]))
+        assert fit.mass == pytest.approx(mass, rel=4 * np.sqrt(fit.posterior.covariance[MASS, MASS]))
         # impulses by mass are those of the truth once they are multiplied
         assert fit.mass * fit.impacts.impulses[0, 0] == pytest.approx(first_impulse, rel=0.15)
     # chi-square with two degrees of freedom each
@@ -170,7 +170,7 @@ def test_a_known_force_shows_mass_and_inertia():
 def test_a_mass_that_is_given_is_not_sought():
     drop, _ = forced(0.064, 0)
     sought, given = (DropIdentification(NOISE).fit(drop, SHAPE, [floor()], mass) for mass in (None, 0.064))
-    assert len(given.theta) == 9 and given.mass == 0.064 and not given.mass_sought
+    assert len(given.theta) == 9 and given.mass == 0.064 and not given.shooting.mass_is_estimated
     # one parameter less: chi-square more
     assert sought.chi_square < given.chi_square < sought.chi_square + 15
 
@@ -179,7 +179,7 @@ def test_a_force_that_hardly_acts_shows_no_mass():
     drop, _ = forced(0.064, 0)
     weak = Drop("throw", *thrown(0.3), 1e-4 * drop.forces)
     fit = DropIdentification(NOISE).fit(weak, SHAPE, [floor()])
-    assert fit.mass_sought and not fit.mass_identifiable and fit.mass is None
+    assert fit.shooting.mass_is_estimated and not fit.mass_identifiable and fit.mass is None
     low, high = fit.inertia_interval
     assert low / 1.01 < INERTIA < high * 1.01
 

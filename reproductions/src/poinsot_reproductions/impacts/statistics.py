@@ -117,23 +117,23 @@ def attempt(job: Job) -> dict[str, Any]:
         "rate": round(1 / thrown.drop.times[1]),
         "distrust": list(fit.distrust),
         "error_percent": 100 * float(fit.inertia_to_mass / thrown.inertia_to_mass - 1),
-        "std_percent": 100 * fit.inertia_std / fit.inertia_to_mass,
+        "std_percent": 100 * float(np.sqrt(fit.posterior.covariance[INERTIA, INERTIA])),
         "off": _off(fit, thrown),
     }
 
 
 def _off(fit: DropFit, of: Throw) -> dict[str, float | None]:
-    P, theta = fit.covariance, fit.theta
+    P, theta = fit.posterior.covariance, fit.theta
     std = np.sqrt(np.diag(P))
     inertia = theta[INERTIA] - np.log(of.inertia_to_mass)
     off: dict[str, float | None] = {
         "J/m": float(inertia / std[INERTIA]),
         "friction": float((theta[FRICTION] - of.friction) / std[FRICTION])
-        if fit.friction_identifiable
+        if fit.friction_bound is None
         else None,
         "restitution": float((theta[RESTITUTION] - of.restitution) / std[RESTITUTION]),
     }
-    if fit.mass_sought:
+    if fit.shooting.mass_is_estimated:
         mass = theta[MASS] - np.log(WEIGHED)
         both = std[INERTIA] ** 2 + std[MASS] ** 2 + 2 * P[INERTIA, MASS]
         off |= {"m": float(mass / std[MASS]), "J": float((inertia + mass) / np.sqrt(both))}

@@ -97,9 +97,9 @@ def attempt(job: Job) -> dict[str, Any]:
         "error_percent": 100 * (fit.inertia_to_mass / (INERTIA / MASS) - 1),
         "covered": bool(low <= INERTIA / MASS <= high),
         "friction": fit.friction if fit.friction_bound is None else fit.friction_bound,
-        "identifiable": fit.friction_identifiable,
+        "identifiable": fit.friction_bound is None,
         "restitution": fit.restitution,
-        "noise": fit.noise.tolist(),
+        "noise": fit.shooting.noise.tolist(),
         "distrust": list(fit.distrust),
         "seconds": time.process_time() - start,
     }

@@ -121,9 +121,9 @@ def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
         times = fit.drop.times
         ends = np.concatenate([times[:1], hit.times, times[-1:]])
         pushes = integrals(times, forces / [1, 1, fit.inertia_to_mass], ends)
-    covariance = slopes @ fit.covariance @ slopes.T
-    hidden = set() if fit.friction_identifiable else {"friction"}
-    if fit.mass_sought and not fit.mass_identifiable:
+    covariance = slopes @ fit.posterior.covariance @ slopes.T
+    hidden = set() if fit.friction_bound is None else {"friction"}
+    if fit.shooting.mass_is_estimated and not fit.mass_identifiable:
         hidden |= {"m", "J"}
     seen = np.array([name not in hidden for name in names])
     # a number with a small standard deviation must not be read for what the data do not determine
@@ -131,9 +131,9 @@ def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
     std = np.sqrt(np.diag(covariance))
     undetermined = []
     if mass is None:
-        reason = "unexcited" if fit.mass_sought else "structural"
+        reason = "unexcited" if fit.shooting.mass_is_estimated else "structural"
         undetermined.append(Direction("m and J, of which only J/m acts", reason))
-    if not fit.friction_identifiable:
+    if fit.friction_bound is not None:
         what = "friction, above the least value with which every impact sticks"
         undetermined.append(Direction(what, "unexcited"))
     # energy [J], or by mass [J/kg]
@@ -180,11 +180,13 @@ def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
             Scene(
                 problem.shape.outline(),
                 wall_array(problem.walls),
-                fit.friction if fit.friction_identifiable else float("nan"),
+                fit.friction if fit.friction_bound is None else float("nan"),
                 float("nan") if fit.friction_bound is None else fit.friction_bound,
                 {fit.drop.name: (times, impulse_unit(mass)[0] * energy)},
             ),
-            DropSimulation(fit.noise, fit.shooting.drag, fit.friction, fit.shooting.mass_of(fit.theta)),
+            DropSimulation(
+                fit.shooting.noise, fit.shooting.drag, fit.friction, fit.shooting.mass_of(fit.theta)
+            ),
         ),
         provenance=Provenance(
             warnings=tuple(f"Do not trust this yet: {reason}." for reason in fit.distrust),
@@ -206,7 +208,7 @@ def _parameters(
     mass = fit.shooting.mass_of(fit.theta)
     if mass is not None:
         J, of_J = mass * fit.inertia_to_mass, by[INERTIA].copy()
-        if fit.mass_sought:
+        if fit.shooting.mass_is_estimated:
             found.append(("m", "kg", "mass", mass, mass * by[MASS]))
             of_J += by[MASS]
         found.append(("J", "kg m^2", "inertia", J, J * of_J))
@@ -236,7 +238,7 @@ def _motion(fit: DropFit) -> EstimatedMotion:
         channels[f"position.{axis}"], units[f"position.{axis}"] = fit.predicted[:, k], unit
         channels[f"velocity.{axis}"], units[f"velocity.{axis}"] = fit.velocities[:, k], f"{unit}/s"
     names, read = tuple(f"position.{axis}" for axis in POSE), fit.drop.poses
-    left = (read - fit.predicted) / fit.noise
+    left = (read - fit.predicted) / fit.shooting.noise
     pose = SensorFit("pose", names, tuple(POSE.values()), read, fit.predicted, names, left)
     motion = Recording(fit.drop.times, channels, units, {}, {"estimated": fit.drop.name})
     return EstimatedMotion(fit.drop.name, motion, (pose,))
@@ -270,11 +272,11 @@ def _impacts(
 
 
 def _notes(fit: DropFit, mass: float | None, found: Consistency) -> list[str]:
-    low, high = fit.inertia_interval
+    (low, high), noise = fit.inertia_interval, fit.shooting.noise
     notes = [
         f"J/m is {1e6 * fit.inertia_to_mass:.4g} mm^2, 95 % from {1e6 * low:.4g} to {1e6 * high:.4g}; "
-        f"{'as given' if fit.noise_given else 'as found'}, the tracker is off by {1e3 * fit.noise[0]:.3g} mm and "
-        f"{1e3 * fit.noise[2]:.3g} mrad."
+        f"{'as given' if fit.noise_given else 'as found'}, the tracker is off by {1e3 * noise[0]:.3g} mm and "
+        f"{1e3 * noise[2]:.3g} mrad."
     ]
     others = fit.posterior.means[1:, INERTIA], fit.posterior.shares[1:]
     if len(others[0]):
@@ -295,12 +297,12 @@ def _notes(fit: DropFit, mass: float | None, found: Consistency) -> list[str]:
         least, most = np.maximum(fit.posterior.interval(FRICTION), 0.0)
         notes.append(f"Friction is {fit.friction:.3g}, 95 % from {least:.3g} to {most:.3g}.")
     if fit.mass_identifiable and fit.mass is not None:
-        half = np.exp(NORMAL_95 * np.sqrt(fit.covariance[MASS, MASS]))
+        half = np.exp(NORMAL_95 * np.sqrt(fit.posterior.covariance[MASS, MASS]))
         notes.append(
             f"The known force shows the mass: {fit.mass:.4g} kg, 95 % from {fit.mass / half:.4g} to "
             f"{fit.mass * half:.4g}."
         )
-    elif fit.mass_sought:
+    elif fit.shooting.mass_is_estimated:
         notes.append("The force is too weak to show the mass; J/m and impulses by mass are what follows.")
     elif mass is None:
         notes.append(WITHOUT_MASS)

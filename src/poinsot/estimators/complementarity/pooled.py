@@ -208,7 +208,7 @@ class PooledImpacts:
             or found.inertia_to_mass_std > found.inertia_to_mass
         ):
             raise NotIdentifiable(
-                f"the {found.impacts_used} impacts of these drops leave J/m open: none changes the spin enough; "
+                f"the {len(found.used)} impacts of these drops leave J/m open: none changes the spin enough; "
                 "throw the body so that it lands on a corner, beside its center"
             )
         return found

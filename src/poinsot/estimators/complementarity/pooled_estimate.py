@@ -182,7 +182,7 @@ def pooled_estimate(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) 
     drops = np.array([each.drop for each in agreed.held_out])
     filmed = [drop for drop in problem.drops if drop.flights is None]
     warning = f"Tolerances still changed after {fit.rounds} rounds; intervals may be off."
-    unsettled = () if fit.converged else (warning,)
+    unsettled = () if fit.status.converged else (warning,)
     factor, unit = impulse_unit(problem.mass)
     impacts = (
         Impact(
@@ -204,7 +204,7 @@ def pooled_estimate(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) 
         robot=problem.name,
         parameters=parameters,
         status=Status.partly
-        if fit.converged and not parameters.identifiable.all()
+        if fit.status.converged and not parameters.identifiable.all()
         else {Status.step_limit: Status.unsettled}.get(fit.status, fit.status),
         condition_number=condition,
         scaled_condition_number=scaled,
@@ -279,7 +279,7 @@ def _notes(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) -> list[s
             if np.isfinite(agreed.halves_difference)
             else "; there are too few for halves to be compared."
         ),
-        f"{fit.impacts_used} impacts of {fit.drops_used} drops count; jumps of the spin of held-out drops are "
+        f"{len(fit.used)} impacts of {fit.drops_used} drops count; jumps of the spin of held-out drops are "
         f"predicted to {np.median(agreed.errors):.2g} rad/s (median).",
         f"{sum(verdicts.values())} impacts do not count for J/m"
         + "".join(f"{', ' if k else ': '}{n} ({why})" for k, (why, n) in enumerate(verdicts.most_common()))

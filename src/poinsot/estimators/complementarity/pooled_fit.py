@@ -223,10 +223,6 @@ class PooledFit:
         return tuple(name for name, free in zip(SHARED, self.problem.free, strict=False) if not free)
 
     @property
-    def converged(self) -> bool:
-        return self.status is Status.solved
-
-    @property
     def inertia_to_mass(self) -> float:
         """J/m [m^2]."""
         return float(self.shared[INERTIA])
@@ -262,10 +258,6 @@ class PooledFit:
     def restitution(self) -> Quartiles:
         """Over impacts that count."""
         return Quartiles.of(self.used, "restitution")
-
-    @property
-    def impacts_used(self) -> int:
-        return len(self.used)
 
     @property
     def drops_used(self) -> int:

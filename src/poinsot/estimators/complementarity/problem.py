@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from ...arrays import Matrix, Vector
+from ...arrays import Vector
 from ...diagnosis.throws import Throw, diagnose_throws
 from ...estimate import Certificate, Diagnosis, Estimate, Finding, motions_of
 from ...estimate.extras import Extra
@@ -69,24 +69,9 @@ class DropFit(ShootingFit):
         return tuple(each.message for each in self.findings)
 
     @property
-    def covariance(self) -> Matrix:
-        """(p, p) of the posterior about theta."""
-        return self.posterior.covariance
-
-    @property
-    def noise(self) -> Vector:
-        """(3,) standard deviations of the tracker [m], [m], [rad]."""
-        return self.shooting.noise
-
-    @property
     def inertia_to_mass(self) -> float:
         """J/m [m^2]."""
         return float(np.exp(self.theta[INERTIA]))
-
-    @property
-    def inertia_std(self) -> float:
-        """Of J/m [m^2]."""
-        return self.inertia_to_mass * float(np.sqrt(self.covariance[INERTIA, INERTIA]))
 
     @property
     def inertia_interval(self) -> tuple[float, float]:
@@ -99,25 +84,15 @@ class DropFit(ShootingFit):
         return float(self.theta[FRICTION])
 
     @property
-    def friction_identifiable(self) -> bool:
-        """Whether some contact slid."""
-        return self.friction_bound is None
-
-    @property
     def restitution(self) -> float:
         return float(self.theta[RESTITUTION])
 
     @property
     def mass(self) -> float | None:
         """Given or identified [kg]; None where it is neither."""
-        if self.mass_sought and not self.mass_identifiable:
+        if self.shooting.mass_is_estimated and not self.mass_identifiable:
             return None
         return self.shooting.mass_of(self.theta)
-
-    @property
-    def mass_sought(self) -> bool:
-        """Whether a force was given, and no mass."""
-        return self.shooting.mass_is_estimated
 
     @property
     def shares(self) -> Vector:
