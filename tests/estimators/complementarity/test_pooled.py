@@ -9,8 +9,7 @@ from poinsot.estimate import Status
 from poinsot.estimators.complementarity.contact_parameters import HEIGHT
 from poinsot.estimators.complementarity.flights import Drop
 from poinsot.estimators.complementarity.pooled import PooledImpacts
-from poinsot.estimators.complementarity.pooled_estimate import FlightStates
-from poinsot.estimators.complementarity.pooled_fit import PooledFit
+from poinsot.estimators.complementarity.pooled_fit import FlightStates, PooledFit
 from poinsot.estimators.complementarity.pooled_problem import PooledProblem
 from poinsot.estimators.complementarity.problem import ImpactsProblem
 from poinsot.estimators.complementarity.segmentation import divided

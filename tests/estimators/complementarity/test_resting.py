@@ -114,10 +114,10 @@ def test_the_curved_normal_matrix_is_that_of_the_cost_on_average(rng):
     shared, h = TRUE + 1e-5, 1e-6
 
     def cost(k: int, up: float) -> float:
-        raised = replace(of, poses=of.poses + up * np.outer(np.arange(len(of)) == k, [0.0, 1.0, 0.0]))
+        raised = replace(of, poses=of.poses + up * np.outer(np.arange(len(of.drop)) == k, [0.0, 1.0, 0.0]))
         return added(raised, 1e-4, shared, heights, GEOMETRY)[2].sum()
 
-    bend = sum(cost(k, h) - 2 * cost(k, 0.0) + cost(k, -h) for k in range(len(of))) / (2 * h * h)
+    bend = sum(cost(k, h) - 2 * cost(k, 0.0) + cost(k, -h) for k in range(len(of.drop))) / (2 * h * h)
     curved = added(of, 1e-4, shared, heights, GEOMETRY, curved=True)[0]
     np.testing.assert_allclose(curved[:, LIFT, LIFT].sum(), bend, rtol=2e-3)
 

@@ -115,7 +115,7 @@ def attempt(job: Job) -> dict[str, Any]:
     return {
         "failed": None,
         "rate": round(1 / thrown.drop.times[1]),
-        "distrust": list(fit.distrust),
+        "distrust": [each.message for each in fit.findings],
         "error_percent": 100 * float(fit.inertia_to_mass / thrown.inertia_to_mass - 1),
         "std_percent": 100 * float(np.sqrt(fit.posterior.covariance[INERTIA, INERTIA])),
         "off": _off(fit, thrown),

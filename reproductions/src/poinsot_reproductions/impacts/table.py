@@ -100,7 +100,7 @@ def attempt(job: Job) -> dict[str, Any]:
         "identifiable": fit.friction_bound is None,
         "restitution": fit.restitution,
         "noise": fit.shooting.noise.tolist(),
-        "distrust": list(fit.distrust),
+        "distrust": [each.message for each in fit.findings],
         "seconds": time.process_time() - start,
     }
 

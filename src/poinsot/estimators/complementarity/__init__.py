@@ -22,9 +22,9 @@ chain              flights and impacts of all drops, and how unknowns follow the
 admission          first guess of impacts, and which of them count
 pooled_problem     the weighted least-squares problem: normal equations, tolerances, priors, minimization
 pooled             `PooledImpacts`: the method
-pooled_fit         its result
+pooled_fit         its result, and the certificate
 agreement          halves, held-out drops, assumptions
-pooled_estimate    the result as an estimate, and its certificate
+pooled_estimate    the result as an estimate
 
 Nothing is imported here: one drop needs CasADi, many do not.
 """

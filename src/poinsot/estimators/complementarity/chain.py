@@ -20,10 +20,6 @@ by
     S_bar <- S_bar - b b^T / a        g_bar <- g_bar - b (g_bar_h + delta / variance) / a
 
 A body at rest adds to S and g_theta of its drop alone (`resting`).
-
-An impact has two robust weights by Student's t (`student_t`): one for its residuals of continuity and consistency, and
-one for its gap. So an impact that was no single instant loses its influence on J/m, and, independently, one where
-something lay on the floor or the outline is not as drawn loses its influence on the floor.
 """
 
 from __future__ import annotations

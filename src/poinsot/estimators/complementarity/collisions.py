@@ -8,15 +8,16 @@ shape's center e, all in the body's frame, and the part's support h in the direc
     GQ  = R(theta + phi) (c + e) - h n + h' t
 
     continuity      p+ - p- = 0,  theta+ - theta- = 0
-    contact         g = (p - p_0) . n + GQ . n = lambda u_n,     u_n = n . v- + omega- t . GQ
+    contact         g = (p - p_0) . n + GQ . n - f = lambda u_n,     u_n = n . v- + omega- t . GQ
     consistency     omega+ - omega- - cross(GQ, v+ - v-) / (J/m) = 0          (Eqs. 31 and 32)
 
-The impulses by mass are the jumps of the linear velocity, c_n = n . (v+ - v-) and c_t = t . (v+ - v-); they are no
-unknowns. A real impact takes time. The wall yields from the touch on, and the center of the impulse, tau, is later than
-the touch by the lag lambda, when an undisturbed body would be lambda |u_n| inside the wall. The wall acts as a spring
-with a force ~ depth^(n - 1) on the effective mass of the struck point, which is b^2 = 1 / (1 + x^2 / (J/m)) of the
-body's for a lever x along the wall. So the depth is proportional to (b |u_n|)^(2 / n), and with 2 / n = 1 + p, where
-p = 0 for a linear spring and -1 for a hard wall under a soft layer,
+with f the wall's unevenness at the contact (`contact_parameters`). The impulses by mass are the jumps of the linear
+velocity, c_n = n . (v+ - v-) and c_t = t . (v+ - v-); they are no unknowns. A real impact takes time. The wall yields
+from the touch on, and the center of the impulse, tau, is later than the touch by the lag lambda, when an undisturbed
+body would be lambda |u_n| inside the wall. The wall acts as a spring with a force ~ depth^(n - 1) on the effective mass
+of the struck point, which is b^2 = 1 / (1 + x^2 / (J/m)) of the body's for a lever x along the wall. So the depth is
+proportional to (b |u_n|)^(2 / n), and with 2 / n = 1 + p, where p = 0 for a linear spring and -1 for a hard wall under
+a soft layer,
 
     lambda = lambda_1 b^(1 + p) |u_n|^p,    |u_n| in m/s
 
@@ -33,8 +34,6 @@ With GQ' the derivative of GQ by the angle,
 
 A tracker that loses a fast body may skip a frame: then the frame after the impact is later by Delta than its clock
 says, the same in all residuals of that impact.
-
-The wall is not quite a line: at s along it, it is higher by f(s) (`contact_parameters`), and the gap is smaller by it.
 
 Columns of derivatives are (before 6, tau, Delta, after 6, theta), in the order of the band of `chain`; theta has the
 declared parameters (`contact_parameters`), then the modes of the wall's unevenness.

@@ -1,12 +1,8 @@
 """One drop, from poses alone: a program for starting points, shooting for the result, and tests of the result.
 
-The program (`program`) has few minima and assumes no restitution, but its impulses act at few nodes. Shooting
-(`shooting`) is exact and efficient, but has many minima. So the solution of the program starts a search by shooting.
-
-Third differences of frames give the first value of the tracker's noise, the residuals of the best motion the last one.
-With given noise the sum of squares is chi-square with 3 N - 9 degrees of freedom. Without, residuals must be white:
-their successive differences then have twice their variance (von Neumann's ratio), and less where a wrong sequence of
-impacts leaves a pattern. Where every impact sticks, the least mu that still explains the motion takes the place of mu.
+The solution of the program (`program`), which has few minima but impulses at few nodes, starts a search by shooting
+(`shooting`). Third differences of frames give the first value of the tracker's noise, the residuals of the best motion
+the last one. Where every impact sticks, the least mu that still explains the motion takes the place of mu.
 """
 
 from __future__ import annotations
@@ -302,7 +298,7 @@ def residual_noise(shooting: Shooting, fit: ShootingFit) -> Vector:
 
 
 def von_neumann_probability(e: Vector) -> float:
-    """Probability of successive differences as small as these if e is white (von Neumann's ratio)."""
+    """Probability of successive differences as small as these if e is white (von Neumann's ratio, 2 on average)."""
     # normal for n above some ten; its variance is that of white normal residuals
     n = len(e)
     ratio = np.sum(np.diff(e) ** 2) / np.sum(e**2)

@@ -189,7 +189,7 @@ def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
             ),
         ),
         provenance=Provenance(
-            warnings=tuple(f"Do not trust this yet: {reason}." for reason in fit.distrust),
+            warnings=tuple(f"Do not trust this yet: {each.message}." for each in fit.findings),
             notes=tuple(_notes(fit, mass, consistency(hit, normals, tangents, pushes))),
         ),
     )

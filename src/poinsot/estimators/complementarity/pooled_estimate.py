@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from ...estimate import (
-    Certificate,
     Direction,
     Estimate,
     EstimatedParameters,
@@ -20,108 +18,19 @@ from ...estimate import (
     condition_numbers,
     extras_of,
 )
-from ...estimate.extras import Extra
 from ...estimate.fit import fit_of
 from ...estimate.motions import POSE, EstimatedMotion, EstimatedMotions, Impact, Impacts, Scene, SensorFit
-from ...exceptions import InvalidMethod
 from ...models.planar.contact import wall_array
 from ...recording import Recording
 from .agreement import Agreement
-from .chain import Unknowns
-from .collisions import impact_quantities
-from .contact_parameters import INERTIA, OF_FLIGHTS, SHARED, S, bounds
+from .contact_parameters import OF_FLIGHTS, SHARED, S, bounds
 from .flights import Drop, of_center
 from .pooled_fit import SLIDES, PooledFit
-from .problem import AGREES, WITHOUT_MASS, ImpactsProblem, impulse_unit
-from .shooting import STATIONARY
+from .problem import WITHOUT_MASS, ImpactsProblem, impulse_unit
 
 MEDIAN_ERROR_FACTOR = 1.4826
 """Standard deviation by the median of absolute errors, of normal variables."""
 JUMP = "jump of the spin"
-
-
-@dataclass(frozen=True, eq=False)
-class FlightStates(Extra):
-    """The unknowns of pooled drops that are no parameters.
-
-    Args:
-        at: states at both ends of each flight, instants of impact, lost times, heights of the floor in each drop, and
-            all of theta.
-    """
-
-    key = "flights"
-
-    at: Unknowns
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "impact_times_s": self.at.tau,
-            "lost_times_s": self.at.lost,
-            "floor_heights_m": self.at.heights,
-            "wall_modes_m": self.at.shared[S:],
-        }
-
-
-@dataclass(frozen=True, eq=False)
-class PooledCertifier:
-    """The pooled problem of an estimate: evaluates residuals and Jacobian at the estimate's values.
-
-    Args:
-        fit: with the weighted problem: flights, impacts that count, tolerances. mass: [kg] or None.
-    """
-
-    fit: PooledFit
-    mass: float | None
-
-    def certify(self, estimate: Estimate) -> Certificate:
-        """Optimality and feasibility at an estimate's values, with its `FlightStates`.
-
-        stationarity is the length of the remaining Gauss-Newton step in standard deviations: the largest of each
-        estimated parameter, and of states, instants and heights together. feasible: theta and instants are within their
-        bounds, held values are held, and J, friction and restitution agree with theta and states.
-        """
-        states = estimate.extra(FlightStates)
-        if states is None:
-            raise InvalidMethod("this estimate has no flights; certify what PooledImpacts gave")
-        problem, names = self.fit.problem, ("J/m", *SHARED[1:])
-        values = dict(zip(estimate.names, estimate.values.tolist(), strict=True))
-        theta = states.at.shared.copy()
-        theta[:S] = [values[name] if np.isfinite(values[name]) else theta[k] for k, name in enumerate(names)]
-        low, high = bounds(problem.chain.geometry.shape.size)
-        if not theta[INERTIA] > 0:
-            return Certificate(float("inf"), False, STATIONARY)
-        at = replace(states.at, shared=theta)
-        system = problem.linearized(at)
-        by = problem.curved(at, system)
-        step, std = problem.step(by, theta)[:S], estimate.std[:S]
-        counts = problem.free[:S] & np.isfinite(std) & (std > 0)
-        # g^T T^-1 g, the squared length of the step of the unknowns other than theta
-        others = -float(system.gradient @ by.offset)
-        stationarity = max(float(np.max(np.abs(step[counts]) / std[counts])), np.sqrt(max(others, 0.0)))
-        chain = problem.chain
-        slack = 0.5 * (chain.first - chain.last)
-        feasible = bool(
-            ((low <= theta[:S]) & (theta[:S] <= high)).all()
-            and (at.tau >= chain.last - slack - AGREES).all()
-            and (at.tau <= chain.first + at.lost + slack + AGREES).all()
-            and all(_agree(values["J/m" if k == SHARED[0] else k], self.fit.value(k)) for k in self.fit.held)
-        )
-        _, _, restitution, ratio, slides = impact_quantities(system.collision)
-        derived = {"restitution": float(np.median(restitution[problem.turning]))}
-        if (problem.turning & slides).any():
-            derived["friction"] = float(np.median(ratio[problem.turning & slides]))
-        if self.mass is not None:
-            derived["J"] = self.mass * values["J/m"]
-        shifts = {name: estimate.std[estimate.names.index(name)] for name in derived}
-        feasible &= all(
-            _agree(values[name], value, 0.0 if name == "J" else STATIONARY * float(shifts[name]))
-            for name, value in derived.items()
-        )
-        return Certificate(float(stationarity), feasible, STATIONARY)
-
-
-def _agree(value: float, expected: float, slack: float = 0.0) -> bool:
-    return abs(value - expected) <= AGREES * abs(expected) + slack
 
 
 def _parameters(problem: ImpactsProblem, fit: PooledFit) -> EstimatedParameters:
@@ -219,7 +128,7 @@ def pooled_estimate(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) 
                 "held-out impacts, drop by drop",
             ),
         ),
-        problem=PooledCertifier(fit, problem.mass),
+        problem=replace(fit, mass=problem.mass),
         examiner=problem.examiner(
             held_out={name: agreed.errors[drops == name] for name in np.unique(drops)},
             upper=dict(zip(SHARED[1:], bounds(problem.shape.size)[1].tolist()[1:], strict=True)),

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool
 from scipy.special import stdtrit
 
 from ...arrays import Matrix, Vector
-from ...estimate import NORMAL_95, Status
+from ...estimate import NORMAL_95, Certificate, Estimate, Status
+from ...estimate.extras import Extra
+from ...exceptions import InvalidMethod
 from .admission import ADMITTED, DISAGREEING
 from .chain import Linear, Reduced, Unknowns, followed
 from .collisions import impact_quantities
-from .contact_parameters import COLUMN, INERTIA, SHARED, UNITS, S
+from .contact_parameters import COLUMN, INERTIA, SHARED, UNITS, S, bounds
 from .pooled_problem import PooledProblem
+from .problem import AGREES
 from .segmentation import Segmented
+from .shooting import STATIONARY
 
 if TYPE_CHECKING:
     from .pooled import PooledImpacts
@@ -96,6 +100,32 @@ class Quartiles:
         return cls(float(middle), float(low), float(high), len(values), max(float(np.std(medians)), apart))
 
 
+def _agree(value: float, expected: float, slack: float = 0.0) -> bool:
+    return abs(value - expected) <= AGREES * abs(expected) + slack
+
+
+@dataclass(frozen=True, eq=False)
+class FlightStates(Extra):
+    """The unknowns of pooled drops that are no parameters.
+
+    Args:
+        at: states at both ends of each flight, instants of impact, lost times, heights of the floor in each drop, and
+            all of theta.
+    """
+
+    key = "flights"
+
+    at: Unknowns
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "impact_times_s": self.at.tau,
+            "lost_times_s": self.at.lost,
+            "floor_heights_m": self.at.heights,
+            "wall_modes_m": self.at.shared[S:],
+        }
+
+
 @dataclass(frozen=True, eq=False)
 class PooledFit:
     """The result of pooled drops: the problem at its solution, and what follows for the shared parameters.
@@ -106,7 +136,7 @@ class PooledFit:
         method: that found it. segmented: drops and flights.
         problem: with its tolerances. at: its unknowns. system, by: linearized there.
         status: how the updates of tolerances ended. rounds: number of updates.
-        verdicts: (I,) which impacts were admitted, or why not.
+        verdicts: (I,) which impacts were admitted, or why not. mass: [kg], of the certificate alone; None: not known.
     """
 
     method: PooledImpacts
@@ -118,6 +148,7 @@ class PooledFit:
     status: Status
     rounds: int
     verdicts: np.ndarray
+    mass: float | None = None
 
     names, units = SHARED, UNITS
 
@@ -270,3 +301,49 @@ class PooledFit:
     def std(self, name: str) -> float:
         """Infinite where the drops do not determine it."""
         return float(np.sqrt(self.covariance[COLUMN[name], COLUMN[name]]))
+
+    def certify(self, estimate: Estimate) -> Certificate:
+        """Optimality and feasibility at an estimate's values, with its `FlightStates`.
+
+        stationarity is the length of the remaining Gauss-Newton step in standard deviations: the largest of each
+        estimated parameter, and of states, instants and heights together. feasible: theta and instants are within their
+        bounds, held values are held, and J, friction and restitution agree with theta and states.
+        """
+        states = estimate.extra(FlightStates)
+        if states is None:
+            raise InvalidMethod("this estimate has no flights; certify what PooledImpacts gave")
+        problem, names = self.problem, ("J/m", *SHARED[1:])
+        values = dict(zip(estimate.names, estimate.values.tolist(), strict=True))
+        theta = states.at.shared.copy()
+        theta[:S] = [values[name] if np.isfinite(values[name]) else theta[k] for k, name in enumerate(names)]
+        low, high = bounds(problem.chain.geometry.shape.size)
+        if not theta[INERTIA] > 0:
+            return Certificate(float("inf"), False, STATIONARY)
+        at = replace(states.at, shared=theta)
+        system = problem.linearized(at)
+        by = problem.curved(at, system)
+        step, std = problem.step(by, theta)[:S], estimate.std[:S]
+        counts = problem.free[:S] & np.isfinite(std) & (std > 0)
+        # g^T T^-1 g, the squared length of the step of the unknowns other than theta
+        others = -float(system.gradient @ by.offset)
+        stationarity = max(float(np.max(np.abs(step[counts]) / std[counts])), np.sqrt(max(others, 0.0)))
+        chain = problem.chain
+        slack = 0.5 * (chain.first - chain.last)
+        feasible = bool(
+            ((low <= theta[:S]) & (theta[:S] <= high)).all()
+            and (at.tau >= chain.last - slack - AGREES).all()
+            and (at.tau <= chain.first + at.lost + slack + AGREES).all()
+            and all(_agree(values["J/m" if k == SHARED[0] else k], self.value(k)) for k in self.held)
+        )
+        _, _, restitution, ratio, slides = impact_quantities(system.collision)
+        derived = {"restitution": float(np.median(restitution[problem.turning]))}
+        if (problem.turning & slides).any():
+            derived["friction"] = float(np.median(ratio[problem.turning & slides]))
+        if self.mass is not None:
+            derived["J"] = self.mass * values["J/m"]
+        shifts = {name: estimate.std[estimate.names.index(name)] for name in derived}
+        feasible &= all(
+            _agree(values[name], value, 0.0 if name == "J" else STATIONARY * float(shifts[name]))
+            for name, value in derived.items()
+        )
+        return Certificate(float(stationarity), feasible, STATIONARY)

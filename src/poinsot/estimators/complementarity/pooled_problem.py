@@ -26,7 +26,8 @@ from .flights import FlightModel
 from .resting import added, reweighed, student_t
 
 CAUSES = np.array([0, 0, 0, 1, 0])
-"""Group of each residual: 0 tells whether the impact was one instant, 1 where outline and floor are."""
+"""Group of each residual, with a robust weight of its own (`student_t`): 0 tells whether the impact was one instant, so
+that others lose their influence on J/m, 1 where outline and floor are."""
 TOGETHER = CAUSES[:, None] == CAUSES
 COUNTS = TOGETHER.sum(axis=1)
 FREEDOM = np.where(CAUSES == 0, 4.0, 2.0)

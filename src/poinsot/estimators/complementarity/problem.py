@@ -64,11 +64,6 @@ class DropFit(ShootingFit):
     shooting: Shooting
 
     @property
-    def distrust(self) -> tuple[str, ...]:
-        """Sentences of the findings."""
-        return tuple(each.message for each in self.findings)
-
-    @property
     def inertia_to_mass(self) -> float:
         """J/m [m^2]."""
         return float(np.exp(self.theta[INERTIA]))

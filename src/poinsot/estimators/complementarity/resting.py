@@ -48,9 +48,6 @@ class Resting:
     part: Int[np.ndarray, "N"]
     poses: Float[np.ndarray, "N 3"]
 
-    def __len__(self) -> int:
-        return len(self.drop)
-
 
 def resting(parted: Segmented, shared: Vector, geometry: ContactGeometry) -> Resting | None:
     """Contacts of all drops that came to rest; None if there are none."""

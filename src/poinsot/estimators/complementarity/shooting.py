@@ -78,7 +78,7 @@ class SearchSettings:
         fine: iteration of a fit to all frames. rough: of a fit to a part of the motion, which only ranks starting
             points.
         rounds, samples: rounds of a search, and starting points of each.
-        parts: of the motion up to `first_part_s`, which starting points are fitted to one after the other.
+        parts: of the motion up to `first_part`, which starting points are fitted to one after the other.
         kept: how many go on from each part to the next; the first number is that of groups of like restitution.
         growth: each later part has so many times the frames of the one before.
         first_part: time after the first contact in units of sqrt(size / g) which `parts` refer to. Errors grow from
