@@ -191,7 +191,7 @@ def test_motion_at_other_times_is_the_fits():
     np.testing.assert_allclose(poses, fit.predicted[:20], atol=1e-9)
     np.testing.assert_allclose(velocities, fit.velocities[:20], atol=1e-7)
     fine = np.linspace(0, drop.times[19], 400)
-    between = fit.motion(fine)[0]
+    between = fit.shooting.motion(fit.theta, fine)[0]
     np.testing.assert_allclose(between[-1], poses[-1], atol=1e-4)
 
 
