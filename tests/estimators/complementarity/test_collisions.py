@@ -28,7 +28,7 @@ def test_derivatives(rng, shape):
     second = first + rng.normal(size=(I, 6)) * [0.01, 0.01, 0.1, 1, 1, 10]
     since, brevity, above = rng.uniform(0, 4e-3, I), rng.uniform(0.5, 1, I), 1e-3 * rng.normal(size=I)
     until, part = 4e-3 - since, rng.integers(0, len(shape.parts), I)
-    shared = np.append(SHARED_AT, 1e-4 * rng.normal(size=UNEVEN.count))
+    shared = np.append(SHARED_AT, 1e-4 * rng.normal(size=UNEVEN.modes.shape[1]))
 
     def at(z):
         states = (first + z[:6], second + z[8:14], since + z[6], until - z[6] + z[7], brevity, part, above)

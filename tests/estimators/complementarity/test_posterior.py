@@ -20,7 +20,7 @@ class Linear(Shooting):
         for name, value in (("A", A), ("centers", centers), ("depths", depths)):
             object.__setattr__(self, name, value)
 
-    def residuals(self, theta, _frames):
+    def residuals(self, theta, _frames=None):
         which = int(np.argmin(np.linalg.norm(theta - self.centers, axis=1)))
         return self.A @ (theta - self.centers[which])
 

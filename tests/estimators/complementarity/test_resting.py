@@ -72,7 +72,7 @@ def test_derivatives(outline, rng):
     N = 8
     poses = np.column_stack([rng.uniform(-0.9, 0.9, N), rng.normal(size=N), rng.uniform(-3, 3, N)])
     of = Resting(np.arange(N) // 2, rng.integers(0, len(outline.parts), N), poses)
-    shared = np.append(TRUE, 1e-5 * rng.normal(size=UNEVEN.count))
+    shared = np.append(TRUE, 1e-5 * rng.normal(size=UNEVEN.modes.shape[1]))
     heights, geometry = 1e-3 * rng.normal(size=4), ContactGeometry(outline, WALL, 9.81, UNEVEN)
     by = lying(of, shared, heights, geometry)[1]
     for j in range(len(shared)):

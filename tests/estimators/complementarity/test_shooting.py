@@ -100,7 +100,7 @@ class Valley(Shooting):
 
     bottom = 0.0
 
-    def residuals(self, theta, _frames):
+    def residuals(self, theta, _frames=None):
         return np.array([1 + 50 * abs(theta[0] - theta[1]), theta[0] + theta[1] - self.bottom, *theta[2:]])
 
     def jacobian(self, theta, e):

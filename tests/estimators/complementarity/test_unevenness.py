@@ -44,7 +44,7 @@ def test_what_is_found_of_it_is_a_smoothing_spline(rng):
     s = np.linspace(-0.7, -0.1, 241)
     y = 1e-3 * np.sin(9 * s) + sigma * rng.normal(size=len(s))
     A = np.column_stack([np.ones(len(s)), s, wall.at(s)[0]])
-    prior = np.append([0.0, 0.0], np.full(wall.count, (sigma / q) ** 2))
+    prior = np.append([0.0, 0.0], np.full(wall.modes.shape[1], (sigma / q) ** 2))
     found = A @ np.linalg.solve(A.T @ A + np.diag(prior), A.T @ y)
     expected = make_smoothing_spline(s, y, lam=(sigma / q) ** 2 * spacing**3)(s)
     assert np.abs(found - expected).max() < 0.1 * sigma
@@ -52,4 +52,4 @@ def test_what_is_found_of_it_is_a_smoothing_spline(rng):
 
 @pytest.mark.parametrize("spacing", [10.0, 0.3])
 def test_a_short_wall_has_knots_too(spacing):
-    assert unevenness(0.0, 0.1, spacing).count == 3
+    assert unevenness(0.0, 0.1, spacing).modes.shape[1] == 3

@@ -125,10 +125,6 @@ class Unevenness:
     knots: Float[np.ndarray, "k"]
     modes: Float[np.ndarray, "n K"]
 
-    @property
-    def count(self) -> int:
-        return self.modes.shape[1]
-
     def at(self, s: Vector) -> tuple[Float[np.ndarray, "I K"], Float[np.ndarray, "I K"]]:
         """phi and phi' at (I,) places along the wall [m]."""
         low, high = self.knots[DEGREE], self.knots[-DEGREE - 1]

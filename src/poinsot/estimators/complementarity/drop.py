@@ -186,9 +186,15 @@ class DropIdentification:
 
             report(progress, "nonlinear program", detail=name)
             program = ComplementarityProgram(steps + more, max_iterations=self.program_iterations)
-            programs.append(program.solve(few, inertia * few.shape.size**2, friction))
+            begin = program.solve(few, inertia * few.shape.size**2, friction)
+            programs.append(begin)
             report(progress, "shooting", detail=name)
-            found = shooting.search(_theta_of_program(programs[-1], shooting), limit, rng, stop)
+            bounce = (
+                float(np.clip(np.median(begin.restitutions), 0.1, 0.5)) if len(begin.restitutions) else 0.3
+            )
+            known = begin.inertia_to_mass, min(begin.friction, 1.0), bounce, begin.mass
+            theta = shooting.theta((begin.poses[0], begin.velocities[0]), *known)
+            found = shooting.search(theta, limit, rng, stop)
             fits = shooting.distinct([*fits, *found])
             if fits[0].chi_square <= limit:
                 break
@@ -278,15 +284,6 @@ class DropIdentification:
                 f"the frame at {shooting.times[frame]:.4g} s is far off all others; leave it out if misread"
             )
             yield Finding("outliers", warning, message, "", evidence=float(relative.max()))
-
-
-def _theta_of_program(program: ProgramFit, shooting: Shooting) -> Vector:
-    """(p,) the solution of the program."""
-    restitution = np.median(program.restitutions) if len(program.restitutions) else 0.3
-    state, friction = (program.poses[0], program.velocities[0]), min(program.friction, 1.0)
-    return shooting.theta(
-        state, program.inertia_to_mass, friction, float(np.clip(restitution, 0.1, 0.5)), program.mass
-    )
 
 
 def residual_noise(shooting: Shooting, fit: ShootingFit) -> Vector:

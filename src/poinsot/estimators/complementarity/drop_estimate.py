@@ -221,7 +221,7 @@ def _condition_numbers(
 ) -> tuple[float, float]:
     """Of the whitened Jacobian by the identifiable parameters, states eliminated, unscaled and with unit columns."""
     shooting, theta = fit.shooting, fit.theta
-    J = shooting.jacobian(theta, shooting.residuals(theta, len(shooting.times)))
+    J = shooting.jacobian(theta, shooting.residuals(theta))
     # J = m (J/m) is no further parameter
     columns = {"J/m": INERTIA, "friction": FRICTION, "restitution": RESTITUTION, "m": MASS}
     chosen = [(k, columns[name]) for k, name in enumerate(names) if seen[k] and name in columns]

@@ -229,8 +229,8 @@ def _coordinate(a: int, t: Vector, poses: Matrix, model: FlightModel) -> tuple[M
     k, variance, wander = model.drag[int(a == 2)], model.noise[a] ** 2, model.wander[a]
     Y, gamma = np.column_stack([y, *by_offset]), np.array([GRAVITY if a == 1 else 0.0, 0.0, 0.0])
     x, C, e, log = filtered(t, Y, gamma, k, variance, wander)
-    more = filtered(t, Y[:, :1], gamma[:1], k + STEP_OF_DRAG, variance, wander)
-    less = filtered(t, Y[:, :1], gamma[:1], k - STEP_OF_DRAG, variance, wander)
+    sides = (k + STEP_OF_DRAG, k - STEP_OF_DRAG)
+    more, less = (filtered(t, Y[:, :1], gamma[:1], side, variance, wander) for side in sides)
     mean, innovations = np.zeros((4, 5)), np.zeros((len(t) - 2, 5))
     mean[:, :3], innovations[:, :3] = x.T, e
     mean[:, 3 + int(a == 2)] = (more[0][0] - less[0][0]) / (2 * STEP_OF_DRAG)

@@ -100,9 +100,8 @@ class PooledImpacts:
             )
         watch = Stopwatch()
         method = self
-        if all(
-            drop.flights is not None for drop in problem.drops
-        ):  # given velocities are of the center of mass
+        # given velocities are of the center of mass
+        if all(drop.flights is not None for drop in problem.drops):
             method = replace(self, held=dict.fromkeys(SHARED[OF_FLIGHTS], 0.0) | dict(self.held))
         try:
             fit = method.fit(problem.drops, problem.shape, problem.walls[0], progress=progress, stop=stop)
@@ -223,8 +222,8 @@ class PooledImpacts:
         places = np.concatenate([drop.poses[:, :2] - [wall.x, wall.y] for drop in parted.drops]) @ t
         uneven = unevenness(float(places.min()) - size, float(places.max()) + size, self.knot_spacing * size)
         lying = resting(parted, at.shared, geometry)
-        free = np.append(may, np.ones(uneven.count, dtype=bool))
+        free = np.append(may, np.ones(uneven.modes.shape[1], dtype=bool))
         free[LIFT] &= lying is not None
-        shared = np.append(at.shared, np.zeros(uneven.count))
+        shared = np.append(at.shared, np.zeros(uneven.modes.shape[1]))
         grounded = replace(chain(parted, shared, replace(geometry, uneven=uneven)), resting=lying)
         return replace(problem, chain=grounded, free=free), replace(at, shared=shared)

@@ -25,7 +25,7 @@ from ...recording import Recording
 from .agreement import Agreement
 from .contact_parameters import OF_FLIGHTS, SHARED, S, bounds
 from .flights import Drop, of_center
-from .pooled_fit import SLIDES, PooledFit
+from .pooled_fit import SLIDES, FlightStates, PooledFit
 from .problem import WITHOUT_MASS, ImpactsProblem, impulse_unit
 
 MEDIAN_ERROR_FACTOR = 1.4826

@@ -103,13 +103,11 @@ class MixturePosterior:
         means, stds = self.means[:, k], np.sqrt(self.covariances[:, k, k])
         # nine standard deviations: the quantile is inside for any level above 1e-18
         ends = float((means - 9 * stds).min()), float((means + 9 * stds).max())
-
-        def quantile(part: float) -> float:
-            return float(
-                optimize.brentq(lambda x: self.shares @ stats.norm.cdf(x, means, stds) - part, *ends)
-            )
-
-        return quantile(0.5 - 0.5 * level), quantile(0.5 + 0.5 * level)
+        low, high = (
+            float(optimize.brentq(lambda x, p=p: self.shares @ stats.norm.cdf(x, means, stds) - p, *ends))
+            for p in (0.5 - 0.5 * level, 0.5 + 0.5 * level)
+        )
+        return low, high
 
     def samples(self, count: int, widening: float, rng: np.random.Generator) -> Float[np.ndarray, "S p"]:
         """(count, p) samples, with standard deviations multiplied by `widening`."""
@@ -130,5 +128,4 @@ def _laplace(shooting: Shooting, fit: ShootingFit) -> tuple[Matrix, float]:
 
 def normalized_jacobian(shooting: Shooting, theta: Vector) -> Matrix:
     """(3 N, p) Jacobian of the residuals by theta in units of `PRIOR_STD`: their precision is J^T J + 1."""
-    e = shooting.residuals(theta, len(shooting.times))
-    return np.asarray(shooting.jacobian(theta, e) * PRIOR_STD[: len(theta)])
+    return np.asarray(shooting.jacobian(theta, shooting.residuals(theta)) * PRIOR_STD[: len(theta)])

@@ -125,7 +125,7 @@ class DropSimulation(Extra):
     mass: float | None
 
     def as_json(self) -> dict[str, Any]:
-        return {"noise": self.noise, "drag": self.drag, "friction": self.friction, "mass": self.mass}
+        return vars(self)
 
 
 AGREES = 1e-6
@@ -305,7 +305,7 @@ class ImpactsProblem:
         if not (np.isfinite(theta).all() and (lower <= theta).all() and (theta <= upper).all()):
             return Certificate(float("inf"), False, STATIONARY)
         derived = "J" not in values or m is None or abs(values["J"] / (m * values["J/m"]) - 1) < AGREES
-        simulated = shooting.residuals(theta, len(drop.times)).reshape(-1, 3) + drop.poses / simulation.noise
+        simulated = shooting.residuals(theta).reshape(-1, 3) + drop.poses / simulation.noise
         moves = bool(np.abs(simulated - poses / simulation.noise).max() < AGREES)
         return Certificate(shooting.descent(theta)[0], derived and moves, STATIONARY)
 

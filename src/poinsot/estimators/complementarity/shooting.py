@@ -212,9 +212,9 @@ class Shooting:
         poses, velocities, impacts = moved(body, self.walls, theta[:3], theta[3:6], clock, forces=forces)
         return poses[wanted], velocities[wanted], impacts
 
-    def residuals(self, theta: Vector, frames: int) -> Vector:
-        """(3 frames,) predicted minus measured poses, in standard deviations."""
-        e = np.empty((frames, 3))
+    def residuals(self, theta: Vector, frames: int | None = None) -> Vector:
+        """(3 frames,) predicted minus measured poses of the first frames, None: all, in standard deviations."""
+        e = np.empty((frames or len(self.times), 3))
         _residuals(self.simulation, theta, e)
         return e.ravel()
 
@@ -258,7 +258,6 @@ class Shooting:
             method: of the iteration; None: the settings' fine one.
             held: a component that keeps its value.
         """
-        frames = len(self.times) if frames is None else frames
         lower, upper = self.bounds()
         if held is not None:
             lower[held] = upper[held] = theta[held]
@@ -294,7 +293,6 @@ class Shooting:
         self, theta: Vector, frames: int | None = None, held: int | None = None
     ) -> tuple[float, Vector]:
         """Length in standard deviations and step (p,) of the descent that one-sided slopes promise (see above)."""
-        frames = len(self.times) if frames is None else frames
         lower, upper = self.bounds()
         e = self.residuals(theta, frames)
         J, wide = self.jacobian(theta, e), PRIOR_STD[: len(theta)]

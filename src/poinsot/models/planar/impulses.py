@@ -17,8 +17,6 @@ b_t is 0, or the speed of the wall in the direction -T. For all contacts togethe
     [ mu    -E^T  0 ]   [lambda]   [ 0             ]
 
 which is copositive. So for b = 0 there is a solution, however many contacts are closed, and Lemke's method finds it.
-This resolves what the paper leaves open (Sect. 4): its equations N^T (v+ + epsilon v) = 0 for every closed contact
-contradict each other where more than one closes; here a contact with an impulse of 0 may separate faster.
 
 For other b there may be none, if impulses within the cones cancel each other, G c = 0 with c . b < 0: a body that is
 jammed between walls cannot leave both. Then b_t and the negative part of b_n are set to 0: the body stops.
