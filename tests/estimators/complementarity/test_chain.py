@@ -21,7 +21,7 @@ from poinsot.estimators.complementarity.resting import FREEDOM, lying
 def dense(found):
     """Jacobian and residuals (states, tau, lost, heights, theta), weights and robustness included."""
     problem, at, system = found.problem.chain, found.at, found.system
-    F, D, N, S = len(problem.mean), problem.drops, B * len(problem.mean), problem.size
+    F, D, N, S = len(problem.mean), problem.drops, B * len(problem.mean), len(problem.reference)
     moved = at.shared - problem.reference
     rows, rest = [], []
     for f in range(F):
@@ -156,7 +156,7 @@ def test_rows_of_theta_follow_the_other_unknowns(fit):
     found = fit
     problem = found.problem
     rows = followed(problem.chain, found.system, found.by)[1]
-    direction = np.zeros(problem.chain.size)
+    direction = np.zeros(len(problem.free))
     direction[1] = 1e-6
     still = replace(
         found.by,

@@ -183,7 +183,7 @@ def test_a_direction_without_information_has_no_finite_variance(few):
     blind.S_bar[:, HEIGHT], blind.S_bar[:, :, HEIGHT] = 0.0, 0.0
 
     class WithoutPrior(PooledProblem):
-        prior = np.where(np.arange(found.problem.chain.size) == HEIGHT, 0.0, found.problem.prior)
+        prior = np.where(np.arange(len(found.problem.free)) == HEIGHT, 0.0, found.problem.prior)
 
     _, unobservable = WithoutPrior(**vars(found.problem)).covariance(blind)
     assert np.flatnonzero(unobservable).tolist() == [HEIGHT]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from poinsot.estimators.complementarity.agreement import Agreement, agreement
+from poinsot.estimators.complementarity.contact_parameters import SHARED, UNITS
 from poinsot.estimators.complementarity.flights import Drop
 from poinsot.estimators.complementarity.pooled import PooledImpacts
 from poinsot.estimators.complementarity.pooled_fit import PooledFit
@@ -92,7 +93,7 @@ def rows_of(fit: PooledFit) -> tuple[dict[str, Any], ...]:
             "unit": unit,
             "held": name in fit.held,
         }
-        for name, value, unit in zip(fit.names, fit.shared.tolist(), fit.units, strict=True)
+        for name, value, unit in zip(SHARED, fit.shared.tolist(), UNITS, strict=True)
     )
 
 

@@ -119,7 +119,7 @@ def assumed(fit: PooledFit, names: Sequence[str], rounds: int = 4) -> float:
     for name in names:
         check_known(name, (*SHARED[1:], WAVES), "cannot hold", "what may be zero is", InvalidMethod, S)
     at, problem = fit.at, fit.problem
-    zero = np.isin(np.append(SHARED, np.full(problem.chain.size - S, WAVES)), list(names))
+    zero = np.isin(np.append(SHARED, np.full(len(at.shared) - S, WAVES)), list(names))
     problem = replace(problem, free=problem.free & ~zero)
     at = replace(at, shared=np.where(zero, 0.0, at.shared))
     if "floor_height" in names:

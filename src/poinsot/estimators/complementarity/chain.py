@@ -74,11 +74,6 @@ class Chain:
     geometry: ContactGeometry
     resting: Resting | None = None
 
-    @property
-    def size(self) -> int:
-        """Length s of theta."""
-        return len(self.reference)
-
     def impacts(self, which: Int[np.ndarray, "K"]) -> Chain:
         """With these impacts alone, in this order."""
         return replace(self, before=self.before[which], last=self.last[which], first=self.first[which])

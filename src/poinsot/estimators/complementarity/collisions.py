@@ -66,7 +66,6 @@ from .contact_parameters import (
     Unevenness,
 )
 
-RESIDUALS = 5
 OWN, LOST = 14, 7
 """Columns of an impact's derivatives before those by theta, and the one of Delta among them."""
 TURNED = 0.25

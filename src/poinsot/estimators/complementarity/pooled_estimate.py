@@ -23,7 +23,7 @@ from ...estimate.motions import POSE, EstimatedMotion, EstimatedMotions, Impact,
 from ...models.planar.contact import wall_array
 from ...recording import Recording
 from .agreement import Agreement
-from .contact_parameters import OF_FLIGHTS, SHARED, S, bounds
+from .contact_parameters import OF_FLIGHTS, SHARED, UNITS, S, bounds
 from .flights import Drop, of_center
 from .pooled_fit import SLIDES, FlightStates, PooledFit
 from .problem import WITHOUT_MASS, ImpactsProblem, impulse_unit
@@ -39,8 +39,8 @@ def _parameters(problem: ImpactsProblem, fit: PooledFit) -> EstimatedParameters:
     friction, restitution = fit.friction, fit.restitution
     sliding = (np.nan, np.nan) if friction is None else (friction.median, friction.std)
     medians = [sliding, (restitution.median, restitution.std)]
-    names = ["J/m", *fit.names[1:], "friction", "restitution"]
-    units = [*fit.units, "1", "1"]
+    names = ["J/m", *SHARED[1:], "friction", "restitution"]
+    units = [*UNITS, "1", "1"]
     kinds = ["inertia"] + ["geometry"] * (S - 1) + ["friction", "restitution"]
     values = [*fit.shared, *(value for value, _ in medians)]
     covariance = np.zeros((S + 2 + (mass is not None),) * 2)

@@ -18,7 +18,7 @@ from ...exceptions import InvalidMethod
 from .admission import ADMITTED, DISAGREEING
 from .chain import Linear, Reduced, Unknowns, followed
 from .collisions import impact_quantities
-from .contact_parameters import COLUMN, INERTIA, SHARED, UNITS, S, bounds
+from .contact_parameters import COLUMN, INERTIA, SHARED, S, bounds
 from .pooled_problem import PooledProblem
 from .problem import AGREES
 from .segmentation import Segmented
@@ -150,8 +150,6 @@ class PooledFit:
     verdicts: np.ndarray
     mass: float | None = None
 
-    names, units = SHARED, UNITS
-
     @cached_property
     def inverse(self) -> tuple[Matrix, Bool[np.ndarray, "s"]]:
         """(s, s) inverse of the normal matrix, and which components of theta have no finite variance."""
@@ -245,7 +243,7 @@ class PooledFit:
 
     @property
     def shared(self) -> Vector:
-        """(S,) values of `names` in `units`."""
+        """(S,) values of `SHARED` in `UNITS`."""
         return self.at.shared[:S]
 
     @property

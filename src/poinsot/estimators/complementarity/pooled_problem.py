@@ -20,7 +20,7 @@ from ...arrays import Matrix, Vector
 from ...banded import solve_in_band
 from ...solve import Stop, stop_requested
 from .chain import B, Chain, Linear, Reduced, Unknowns, collisions, leverages, stepped
-from .collisions import LOST, OWN, RESIDUALS
+from .collisions import LOST, OWN
 from .contact_parameters import HEIGHT, INERTIA, S, bounds, prior_precisions, scales
 from .flights import FlightModel
 from .resting import added, reweighed, student_t
@@ -90,7 +90,7 @@ class PooledProblem:
     @property
     def prior(self) -> Vector:
         """(s,) precisions about 0 of theta: of the declared parameters, and of the modes of the wall's unevenness."""
-        modes = np.full(self.chain.size - S, 1 / self.tolerances.uneven**2)
+        modes = np.full(len(self.free) - S, 1 / self.tolerances.uneven**2)
         return np.append(prior_precisions(self.chain.geometry.shape.size), modes)
 
     def stds(self, at: Unknowns) -> Float[np.ndarray, "I 5"]:
@@ -115,7 +115,7 @@ class PooledProblem:
         """
         stds = self.stds(at) if stds is None else stds
         of, use = self.chain, self.use
-        F, N, s = len(of.mean), B * len(of.mean), of.size
+        F, N, s = len(of.mean), B * len(of.mean), len(self.free)
         band, border, gradient = np.zeros((B, N)), np.zeros((N, s)), np.zeros(N)
         moved = at.shared - of.reference
         # innovations of the filters: linear in theta, whatever the states
@@ -151,7 +151,7 @@ class PooledProblem:
         # impacts that do not count have no weight; leaving them out saves most of the time
         i = np.flatnonzero(use)
         # the curvature of one impact may be negative, and with few drops the sum's: every impact gets the mean
-        weigh = np.broadcast_to(bent[i].mean(axis=0), (len(i), RESIDUALS)) if curved else trust[i]
+        weigh = np.broadcast_to(bent[i].mean(axis=0), bent[i].shape) if curved else trust[i]
         local, own, pulled = rows[i, :, :OWN], rows[i, :, OWN:], trust[i] * z[i]
         weighed, begin = weigh[:, :, None] * own, B * of.before[i] + 6
         local_T, where = np.swapaxes(local, 1, 2), begin[:, None] + np.arange(OWN)
@@ -174,7 +174,7 @@ class PooledProblem:
         # the border has the gradient as one more column, so that one product reduces both
         X = np.column_stack([system.gradient, system.border])
         solve_in_band(factor, X)
-        F, s = len(of.mean), of.size
+        F, s = len(of.mean), len(self.free)
         through = _products_per_drop(
             system.border.reshape(F, B, s), X.reshape(F, B, s + 1), of.drop, of.drops
         )

@@ -57,12 +57,7 @@ def lemke(H: np.ndarray, q: np.ndarray, z: np.ndarray) -> bool:
     z[:] = 0.0
     if (q >= 0).all():
         return True
-    d = np.ones(n)
-    if _pivoted(H, q, d, z):
-        return True
-    for i in range(n):
-        d[i] = 1.0 + 0.3 * (i % PROPORTIONS)
-    return _pivoted(H, q, d, z)
+    return _pivoted(H, q, np.ones(n), z) or _pivoted(H, q, 1.0 + 0.3 * (np.arange(n) % PROPORTIONS), z)
 
 
 @njit(cache=True)
@@ -74,9 +69,7 @@ def _pivoted(H: np.ndarray, q: np.ndarray, d: np.ndarray, z: np.ndarray) -> bool
     for i in range(n):
         if H[i, i] > 0:
             scale[i] = 1.0 / np.sqrt(H[i, i])
-    size = 0.0
-    for i in range(n):
-        size = max(size, abs(scale[i] * q[i]))
+    size = np.abs(scale * q).max()
     # columns: w, z, z_0, q
     tableau = np.zeros((n, 2 * n + 2))
     for i in range(n):
