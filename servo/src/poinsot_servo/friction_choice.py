@@ -41,15 +41,15 @@ def choose_friction_law(
     label: str = "",
     progress: ProgressCallback | None = None,
     stop: Stop | None = None,
-) -> tuple[str, GroupProblem, Minimum[DenseIterate]]:
-    """The law of one group of joints, and its minimum.
+) -> tuple[str, tuple[GroupProblem, Minimum[DenseIterate]]]:
+    """The law of one group of joints, and the group with it at its minimum.
 
     A law that explains more near the minimum of the first one is searched from several starts, and then compared.
 
     Args:
         found: the group with the first law, at its minimum. laws: names, of `FRICTION_LAWS`.
     """
-    chosen, most = (laws[0], *found), 0.0
+    chosen, most = (laws[0], found), 0.0
     if len(laws) == 1:
         return chosen
     joints, z = found[0].coordinates.joints, found[1].at.x
@@ -73,7 +73,7 @@ def choose_friction_law(
         )
         gained = excess(first, minimum.at.x, trial, best.at.x)
         if gained > most:
-            chosen, most = (law, trial, best), gained
+            chosen, most = (law, (trial, best)), gained
     return chosen
 
 

@@ -1,8 +1,8 @@
 """Actuators by output error: commands in, positions out, open loop, over whole recordings.
 
-1. Every group of joints alone, along the measured posture, from several starts (`search`). Where several laws of dry
-   friction are given, the recordings choose one for each group (`friction_choice`), which is searched again with it.
-2. All joints are simulated together; each group again along the simulated posture, from where it was. Once more.
+1. Every group of joints alone, along the measured posture, from several starts (`search`).
+2. All joints are simulated together; each group again along the simulated posture, from where it was. Where several
+   laws of dry friction are given, the recordings choose one for each group there (`friction_choice`). Once more.
 3. Intervals for coloured residuals, and which combinations the recordings do not determine (`uncertainty`).
 
 Where the recordings do not show the scale of a joint's torques, its torque parameters are not identifiable: their
@@ -135,19 +135,15 @@ class OutputError:
         motions = problem.motions
         loads = [problem.measured_loads(motion) for motion in motions]
 
-        def search(name: str, joints: Sequence[str]) -> tuple[str, GroupProblem, Minimum[DenseIterate]]:
-            law = self.friction_laws[0]
-            group = group_problem(problem, joints, motions, loads, law)
-            first = _first_guess(problem, group)
-            group, minimum = self.search.best(group, first, label=name, progress=progress, stop=stop)
-            return choose_friction_law(
-                problem, motions, loads, (group, minimum), self.friction_laws, self.search,
-                label=name, progress=progress, stop=stop,
-            )  # fmt: skip
+        laws = [self.friction_laws[0]] * len(problem.groups)
 
-        searched_groups = in_threads(search, problem.groups)
-        laws = [law for law, _, _ in searched_groups]
-        found = [(group, minimum) for _, group, minimum in searched_groups]
+        def search(name: str, joints: Sequence[str]) -> tuple[GroupProblem, Minimum[DenseIterate]]:
+            group = group_problem(problem, joints, motions, loads, laws[0])
+            return self.search.best(
+                group, _first_guess(problem, group), label=name, progress=progress, stop=stop
+            )
+
+        found = in_threads(search, problem.groups)
         searched = perf_counter()
         for number in range(self.rounds):
             if stop_requested(stop):
@@ -168,6 +164,18 @@ class OutputError:
                 return self._again(problem, *group, law, motions, loads, before, progress, stop)  # noqa: B023
 
             found = in_threads(again, list(zip(problem.groups, laws, found, strict=True)))
+            if number == 0:
+                # loads along the measured posture have the noise of its accelerations
+
+                def choose(name: str, *before: Any) -> tuple[str, tuple[GroupProblem, Minimum[DenseIterate]]]:
+                    return choose_friction_law(
+                        problem, motions, loads, before, self.friction_laws, self.search,  # noqa: B023
+                        label=name, progress=progress, stop=stop,
+                    )  # fmt: skip
+
+                names = [name for name, _ in problem.groups]
+                chosen = in_threads(choose, [(name, *each) for name, each in zip(names, found, strict=True)])
+                laws, found = [law for law, _ in chosen], [each for _, each in chosen]
         refined = perf_counter()
         report(progress, "intervals")
         results = in_threads(_result, [(self.search, *each, stop) for each in found])
