@@ -18,6 +18,7 @@ from .actuator import Actuator as Actuator
 from .actuator import ParameterDescription as ParameterDescription
 from .actuator import PARAMETERS as PARAMETERS
 from .actuator import DESCRIPTIONS as DESCRIPTIONS
+from .actuator import FRICTION_LAWS as FRICTION_LAWS
 
 # estimation
 from .problem import ActuatorProblem as ActuatorProblem

@@ -99,9 +99,7 @@ def costs_by_recording(group: GroupProblem, z: Vector) -> Vector:
     """(R,) cost of each recording's samples at z (size,)."""
     ends = np.cumsum([int(strand.mask.sum()) for strand in group.strands])
     parts = np.split(group.residuals(z)[: ends[-1]], ends[:-1])
-    return (
-        np.array([0.5 * float(r @ r) for r in parts]).reshape(-1, len(group.coordinates.joints)).sum(axis=1)
-    )
+    return np.array([0.5 * float(r @ r) for r in parts]).reshape(-1, len(group.sigma)).sum(axis=1)
 
 
 def _start(first: GroupProblem, z: Vector, trial: GroupProblem) -> Vector:

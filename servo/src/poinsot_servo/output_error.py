@@ -313,7 +313,7 @@ def _size(group: GroupProblem, name: str, value: float) -> float:
     if name in ("zero", "delay", "lag", "dead_band", "backlash"):
         rate = group.strands[0].steps
         interval = float(np.median(np.diff(rate.time)))
-        return interval if name in ("delay", "lag") else 10 * float(group.sigma.min())
+        return interval if name in ("delay", "lag") else 10 * float(group.sigma.max())
     return abs(value)
 
 
@@ -330,11 +330,9 @@ def _covariances(group: GroupProblem, z: Vector) -> tuple[Matrix, Matrix, Matrix
     priors = J[samples:, seen] / scale
     parts = np.split(r[:samples], counts[:-1])
     rounding = np.zeros((len(scale), len(scale)))
-    for strand, rollout, block, level in zip(
-        group.strands, group.rollouts(z), blocks, group.sigma, strict=True
-    ):
+    for strand, rollout, block in zip(group.strands, group.rollouts(z), blocks, strict=True):
         measured, position = strand.measured[strand.mask], rollout.position[strand.mask]
-        rms = float(np.sqrt(np.mean((measured - position) ** 2)))
+        rms, level = float(np.sqrt(np.mean((measured - position) ** 2))), float(group.sigma[strand.joint])
         rounding += rounding_products(block, position, rounding_step(measured), rms, level)
     prior = priors.T @ priors + 1e-14 * np.eye(len(scale))
     found = []

@@ -89,7 +89,7 @@ class GroupProblem:
 
     Args:
         coordinates: of its parameters. strands: joints and recordings.
-        sigma: (S,) level of the residuals of each strand [rad].
+        sigma: (n,) level of the residuals of each joint [rad].
         mean, std: (p,) normal priors of the coordinates; infinite: none. knots: positions of friction levels.
         correlation: samples that a residual stays like itself. So many together count as one against priors, which
             else would be nothing against thousands of samples at rest.
@@ -141,8 +141,8 @@ class GroupProblem:
     def residuals(self, z: Vector) -> Vector:
         """Whitened: of samples, of priors, of starts."""
         parts = [
-            softened((strand.measured - each.position)[strand.mask] / level, self.huber)[0]
-            for strand, each, level in zip(self.strands, self.rollouts(z), self.sigma, strict=True)
+            softened((strand.measured - each.position)[strand.mask] / self.sigma[strand.joint], self.huber)[0]
+            for strand, each in zip(self.strands, self.rollouts(z), strict=True)
         ]
         return np.concatenate([*parts, self._prior_residuals(z)])
 
@@ -156,8 +156,8 @@ class GroupProblem:
             sensitivities = np.clip(np.nan_to_num(each.sensitivities[strand.mask]), -STEEPEST, STEEPEST)
             block[:, :p] = coordinates.spread(sensitivities[:, :-2], strand.joint) @ slope
             block[:, p + 2 * k : p + 2 * k + 2] = sensitivities[:, -2:]
-            r = (strand.measured - each.position)[strand.mask] / self.sigma[k]
-            rows.append(-block * (softened(r, self.huber)[1] / self.sigma[k])[:, None])
+            r = (strand.measured - each.position)[strand.mask] / self.sigma[strand.joint]
+            rows.append(-block * (softened(r, self.huber)[1] / self.sigma[strand.joint])[:, None])
         return np.concatenate([*rows, np.diag(self._prior_weights())])
 
     def _prior_weights(self) -> Vector:
@@ -166,7 +166,7 @@ class GroupProblem:
         for k, strand in enumerate(self.strands):
             at = self.coordinates.size + 2 * k
             speed = float(np.abs(np.gradient(strand.command, strand.steps.time)).max())
-            weights[at] = 1 / (START_POSITION_STD * self.sigma[k])
+            weights[at] = 1 / (START_POSITION_STD * self.sigma[strand.joint])
             weights[at + 1] = 1 / max(START_VELOCITY_STD * speed, 1e-3)
         return weights * np.sqrt(self.correlation)
 
@@ -214,31 +214,21 @@ class GroupProblem:
         ]
         times = [correlation_time(each) for each in parts]
         count = np.array([len(each) for each in parts], dtype=float)
-        return replace(self, sigma=self.levels(z), correlation=float(np.sum(count * times) / count.sum()))
+        return replace(self, sigma=self.rms(z), correlation=float(np.sum(count * times) / count.sum()))
 
-    def levels(self, z: Vector) -> Vector:
-        """(S,) level of the residuals of each strand [rad]: its root mean square, where large ones count less that of
-        most of its samples; at least that of the joint's strands together.
-
-        So a recording that the model cannot follow counts less, and one in which the joint stands still not more.
-        """
-        errors = [
-            (strand.measured - each.position)[strand.mask]
-            for strand, each in zip(self.strands, self.rollouts(z), strict=True)
-        ]
-        joints = np.array([strand.joint for strand in self.strands])
-        found = np.empty(len(errors))
-        for joint in np.unique(joints):
-            of_joint = np.flatnonzero(joints == joint)
-            least = self._level(np.concatenate([errors[k] for k in of_joint]))
-            found[of_joint] = [max(self._level(errors[k]), least) for k in of_joint]
-        return found
-
-    def _level(self, e: Vector) -> float:
+    def rms(self, z: Vector) -> Vector:
+        """(n,) root mean square error of each joint [rad]; of most of its samples where large ones count less."""
         if np.isfinite(self.huber):
+            parts: list[list[Vector]] = [[] for _ in self.sigma]
+            for strand, each in zip(self.strands, self.rollouts(z), strict=True):
+                parts[strand.joint].append(np.abs(strand.measured - each.position)[strand.mask])
             # the median of |e| of normal residuals is 0.6745 standard deviations
-            return float(np.median(np.abs(e))) / 0.6745
-        return max(float(np.sqrt(np.mean(np.square(e)))), SMALLEST_LEVEL)
+            return np.array([np.median(np.concatenate(each)) / 0.6745 for each in parts])
+        squares, counts = np.zeros(len(self.sigma)), np.zeros(len(self.sigma))
+        for strand, each in zip(self.strands, self.rollouts(z), strict=True):
+            squares[strand.joint] += np.sum((strand.measured - each.position)[strand.mask] ** 2)
+            counts[strand.joint] += strand.mask.sum()
+        return np.maximum(np.sqrt(squares / np.maximum(counts, 1)), SMALLEST_LEVEL)
 
 
 def softened(r: Vector, c: float) -> tuple[Vector, Vector]:
@@ -285,7 +275,7 @@ def group_problem(
             )  # fmt: skip
     p = coordinates.size
     found = GroupProblem(
-        coordinates, tuple(strands), np.full(len(strands), 1e-3), np.zeros(p), np.full(p, np.inf),
+        coordinates, tuple(strands), np.full(len(joints), 1e-3), np.zeros(p), np.full(p, np.inf),
         problem.knots_of(first), hold=problem.hold, huber=problem.huber,
     )  # fmt: skip
     mean, std = _priors(problem, found)
@@ -453,7 +443,7 @@ class Search:
         coarse = coarse.at_level_of(found[0].at.x)
         others = found[1 : self.finished]
         found = [self.hop(coarse, found[0].at.x, rng, label, progress, stop), *others]
-        group = replace(group, sigma=coarse.levels(found[0].at.x), correlation=coarse.correlation)
+        group = replace(group, sigma=coarse.rms(found[0].at.x), correlation=coarse.correlation)
         last = [self.refine(group, each.at.x, label=label, progress=progress, stop=stop) for each in found]
         return min(last, key=lambda each: each[1].at.cost)
 
