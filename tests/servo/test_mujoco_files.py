@@ -9,7 +9,7 @@ import pytest
 
 from poinsot import PoinsotError
 from poinsot.models.articulated import load_robot
-from poinsot_servo import Actuator
+from poinsot_servo import Actuator, simulate
 from poinsot_servo.actuator import PER_TORQUE
 from poinsot_servo.mjcf import actuators_of, mjcf_text, parameters_beyond_mjcf, write_mjcf
 from poinsot_servo.rollout import JointLoad, Steps, parameter_vector, roll_out
@@ -195,3 +195,20 @@ def test_bad_files_and_names_are_refused(tmp_path):
     (tmp_path / "motor.xml").write_text(motor)
     with pytest.raises(PoinsotError, match="no position servo"):
         Simulator.load(tmp_path / "motor.xml")
+
+
+def test_python_steps_as_the_library_does_where_its_file_is_not_found(tmp_path, monkeypatch):
+    robot, motion = robot_of(tmp_path, PENDULUM), motion_of(seconds=2.0)
+    levels = {"friction_positions": (-0.6, 0.0, 0.5), "friction_levels": (0.3, 0.0, 0.2)}
+    changes = {"load_friction": 0.1, "gear_stiction": 0.1, "no_load_speed": 4.0, "torque_limit": 2.0}
+    simulator = Simulator.of(robot, [replace(SERVO, **changes, **levels)], timestep=0.002)
+    compiled = simulator.roll_out(motion)
+    monkeypatch.setattr(simulate, "_native_step", lambda: None)
+    np.testing.assert_allclose(simulator.roll_out(motion), compiled, atol=1e-9)
+
+
+def test_a_simulation_that_diverges_step_by_step_has_no_values_from_there(tmp_path):
+    unstable = Actuator("hinge", 1e9, load_friction=0.01)
+    q = Simulator.of(robot_of(tmp_path, PENDULUM), [unstable], timestep=0.01).roll_out(motion_of(seconds=1.0))
+    assert np.isfinite(q[0]).all()
+    assert np.isnan(q[-1]).all()

@@ -110,7 +110,8 @@ def _start(first: GroupProblem, z: Vector, trial: GroupProblem) -> Vector:
     further = {name for law in FRICTION_LAWS.values() for name in law}
     begin = dict.fromkeys(further, PART) | {"stiction": PART * coulomb, "stribeck_speed": 0.1}
     theta = [
-        values.get(column, begin.get(column[0], 0.0)) * (1 - PART if column[0] == "coulomb" else 1.0)
+        (values[column] if column in values else begin[column[0]])
+        * (1 - PART if column[0] == "coulomb" else 1.0)
         for column in trial.coordinates.columns
     ]
     return trial.coordinates.from_natural(np.array(theta))
