@@ -8,6 +8,8 @@ in the file, without which joints creep.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 
 import mujoco
 import numpy as np
@@ -57,9 +59,10 @@ def identify(
         measured.append(sysid.TimeSeries.from_names(time[1:], positions[:-1], model))
     sequences = sysid.ModelSequences("servo", spec, named, states, controls, measured)
     residuals = sysid.build_residual_fn(models_sequences=[sequences], n_threads=1)
-    found, _ = sysid.optimize(
-        initial_params=parameters, residual_fn=residuals, verbose=False, max_iters=iterations
-    )
+    with redirect_stdout(StringIO()):  # it prints its iterations
+        found, _ = sysid.optimize(
+            initial_params=parameters, residual_fn=residuals, verbose=False, max_iters=iterations
+        )
     return {
         joint: {name: float(np.ravel(found[f"{joint}.{name}"].value)[0]) for name in bounds}
         for joint in joints

@@ -207,7 +207,8 @@ def test_python_steps_as_the_library_does_where_its_file_is_not_found(tmp_path, 
     np.testing.assert_allclose(simulator.roll_out(motion), compiled, atol=1e-9)
 
 
-def test_a_simulation_that_diverges_step_by_step_has_no_values_from_there(tmp_path):
+def test_a_simulation_that_diverges_step_by_step_has_no_values_from_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # MuJoCo writes a log there
     unstable = Actuator("hinge", 1e9, load_friction=0.01)
     q = Simulator.of(robot_of(tmp_path, PENDULUM), [unstable], timestep=0.01).roll_out(motion_of(seconds=1.0))
     assert np.isfinite(q[0]).all()

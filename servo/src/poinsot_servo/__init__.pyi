@@ -26,6 +26,8 @@ from .problem import OPEN as OPEN
 from .search import Search as Search
 from .output_error import OutputError as OutputError
 from .result import Actuators as Actuators
+from .equality import Equality as Equality
+from .equality import equality_of_joints as equality_of_joints
 
 # the next recording
 from .randomization import Randomization as Randomization
