@@ -4,7 +4,8 @@
 
 Both fit the same recordings and predict the same others, open loop, in MuJoCo. The Go2: each half of its recording from
 the other; the arm (`--full`, many minutes): two motions, and all others that touch nothing. mujoco.sysid gets the delay
-that poinsot found. Each program runs once.
+that poinsot found. Each program runs once. Of the Go2 there are two rows: with the same parameters, and with what
+`poinsot reproduce actuators --case go2` adds (friction with position where it is asked for, pooled delays).
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ needs.package("mujoco.sysid")
 
 from peers.servo_sysid import Bounds, identify  # noqa: E402
 
+from poinsot import Estimate, Recording  # noqa: E402
 from poinsot.models.articulated import Articulated  # noqa: E402
 from poinsot_reproductions.actuators import go2, so101  # noqa: E402
 from poinsot_reproductions.actuators.predictions import Recorded, predict, timestep_of  # noqa: E402
 from poinsot_reproductions.described import described_robot  # noqa: E402
-from poinsot_servo import Actuator, OutputError  # noqa: E402
+from poinsot_servo import Actuator, ActuatorProblem, OutputError  # noqa: E402
 from poinsot_servo.mjcf import mjcf_text  # noqa: E402
 
 PEER = f"mujoco.sysid ({metadata.version('mujoco')})"
@@ -131,19 +133,35 @@ def arm(folder: Path) -> tuple[dict[str, Seconds], Row]:
     return {"SO-101, poinsot": ours, "SO-101, mujoco.sysid": peer}, row
 
 
-def legs(folder: Path) -> tuple[dict[str, Seconds], Row]:
-    """The Go2, whose gains are known."""
+def legs(folder: Path) -> tuple[dict[str, Seconds], list[Row]]:
+    """The Go2, whose gains are known: with the peer's parameters, and as the case of `poinsot reproduce` does it."""
     robot = described_robot("go2_description", "urdf", "go2.urdf")
     halves = go2.read_halves(folder / go2.FILE, robot)
     recorded = {name: Recorded.of(name, each, robot.joints) for name, each in halves.items()}
-    ours, estimates = processor_seconds(
-        lambda: {name: go2.estimate_half(robot, name, half)[1] for name, half in halves.items()}
-    )
-    given = {
-        name: [Actuator(each.name, delay=each.delay, **go2.GAINS) for each in estimate.actuators.actuators]
-        for name, estimate in estimates.items()
+
+    def same(name: str, half: Recording) -> Estimate:
+        problem = ActuatorProblem(
+            robot, {name: half}, open=go2.OPEN, held=go2.GAINS, step_s=timestep_of(recorded[name])
+        )
+        return OutputError().solve(problem)
+
+    runs = {
+        "Go2, poinsot, the same parameters": lambda: {
+            name: same(name, half) for name, half in halves.items()
+        },
+        "Go2, poinsot, the case": lambda: {
+            name: go2.estimate_half(robot, name, half)[1] for name, half in halves.items()
+        },
     }
-    peer, found = processor_seconds(
+    seconds, found = {}, {}
+    for what, run in runs.items():
+        seconds[what], estimates = processor_seconds(run)
+        found[what] = {name: estimate.actuators.actuators for name, estimate in estimates.items()}
+    given = {
+        name: [Actuator(each.name, delay=each.delay, **go2.GAINS) for each in actuators]
+        for name, actuators in found["Go2, poinsot, the case"].items()
+    }
+    seconds["Go2, mujoco.sysid"], of_peer = processor_seconds(
         lambda: {name: sysid_actuators(robot, given[name], OF_LEG, [each]) for name, each in recorded.items()}
     )
 
@@ -157,26 +175,32 @@ def legs(folder: Path) -> tuple[dict[str, Seconds], Row]:
             for part in go2.PARTS
         }
 
-    row = Row(
-        "Go2, largest over legs and halves", PEER, len(OF_LEG) * len(robot.joints), peer / ours, errors(found),
-        errors({name: estimate.actuators.actuators for name, estimate in estimates.items()}),
-    )  # fmt: skip
-    return {"Go2, poinsot": ours, "Go2, mujoco.sysid": peer}, row
+    return seconds, [
+        Row(
+            f"{what}, largest over legs and halves", PEER, len(OF_LEG) * len(robot.joints),
+            seconds["Go2, mujoco.sysid"] / seconds[what], errors(of_peer), errors(found[what]),
+        )
+        for what in runs
+    ]  # fmt: skip
+
+
+def calves(row: Row) -> float:
+    """Our error by the peer's."""
+    return row.ours_heldout_rms_mrad["calf"] / row.peer_heldout_rms_mrad["calf"]
 
 
 def main() -> None:
     arguments = options(__doc__, full="the SO-101 too, which takes mujoco.sysid many minutes")
     folder = needs.recording("go2").parent
     with threadpool_limits(limits=1):
-        seconds, row = legs(folder)
-        rows, ratios = [row], [Ratio("Go2: mujoco.sysid / poinsot", row.ratio_seconds, at_least=3)]
-        ratios.append(
-            Ratio(
-                "Go2: held-out error of calves, poinsot / mujoco.sysid",
-                row.ours_heldout_rms_mrad["calf"] / row.peer_heldout_rms_mrad["calf"],
-                at_most=1,
-            )
-        )
+        seconds, rows = legs(folder)
+        same, case = rows
+        ratios = [
+            Ratio("Go2: mujoco.sysid / poinsot, the same parameters", same.ratio_seconds, at_least=3),
+            Ratio("Go2: mujoco.sysid / poinsot, the case", case.ratio_seconds),
+            Ratio("Go2: held-out error of calves, poinsot / mujoco.sysid, the same parameters", calves(same)),
+            Ratio("Go2: held-out error of calves, poinsot / mujoco.sysid, the case", calves(case), at_most=1),
+        ]
         if arguments.full:
             of_arm, row = arm(folder)
             seconds |= of_arm

@@ -132,11 +132,11 @@ def _half(robot: Articulated, name: str, recording: Recording, own: Recorded, ot
     assert extra is not None
     simulated, beyond = predict(robot, extra.actuators, [own, other])
     errors = [1e3 * each.rms(q) for each, q in zip((own, other), simulated, strict=True)]
+    known = {key for key, found in zip(alone.names, alone.identifiable, strict=True) if found}
     sides = [
-        (joint, other)
+        (joint, f"{joint[0]}R{joint[2:]}")
         for joint in robot.joints
-        for other in (f"{joint[0]}R{joint[2:]}",)
-        if joint[1] == "L" and {f"{joint}.coulomb", f"{other}.coulomb"} <= set(alone.names)
+        if joint[1] == "L" and {f"{joint}.coulomb", f"{joint[0]}R{joint[2:]}.coulomb"} <= known
     ]
     left_right = equality_of_joints(alone, sides)
     return Half(
