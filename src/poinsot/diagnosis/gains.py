@@ -192,8 +192,7 @@ class GainChange(Explanation):
         """
         joints, signals = joints_of(case.thin), recordings_of(case.thin)[part]
         own = np.array([joint in (None, k) for k in range(len(joints))])
-        counts = case.thin.row_counts
-        first = sum(counts[:part])
+        counts = np.cumsum([0, *case.thin.row_counts])
 
         def profile(count: int) -> np.ndarray:
             k = np.arange(count)[:, None]
@@ -207,7 +206,7 @@ class GainChange(Explanation):
 
         def column(solved: Solved) -> np.ndarray:
             later = np.zeros(solved.predicted.shape)
-            later[first : first + counts[part]] = profile(counts[part])
+            later[slice(*counts[part : part + 2])] = profile(counts[part + 1] - counts[part])
             return moved_torques(solved, later)
 
         return Candidate(
@@ -227,17 +226,17 @@ class GainChange(Explanation):
         where, at, number = candidate.where, candidate.about, (candidate.recording or 0) + 1
         factor, std = float(np.exp(explained.nuisance[0])), float(explained.std[0])
         whose = f"Torques of joint {where[0]}" if where else "Torques"
-        size = f"{factor:.3g} +- {1.96 * factor * std:.2g} times as large"
-        if at is None:
-            message = f"{whose} become {size}, evenly, over recording {number}: with the drift taken out"
-            remedy = "Record with a warm drive and sensor, or identify from shorter parts: between_s."
-        else:
-            message = (
-                f"{whose} are {size} from about {at:.4g} s of recording {number} on: with the step taken out"
-            )
+        when = f"at the end of recording {number} as at its beginning: with the drift taken out"
+        remedy = "Record with a warm drive and sensor, or identify from shorter parts: between_s."
+        if at is not None:
+            when = f"from about {at:.4g} s of recording {number} on: with the step taken out"
             remedy = f"Write between_s to end at {at:.4g} s, or to begin there."
-        severity = severity_of(abs(np.log(factor)), np.log1p(self.warning), np.log1p(self.error))
-        return self.cause.finding(severity, message, remedy, within(case.problem, number, *where))
+        return self.cause.finding(
+            severity_of(abs(np.log(factor)), np.log1p(self.warning), np.log1p(self.error)),
+            f"{whose} are {factor:.3g} +- {1.96 * factor * std:.2g} times as large {when}",
+            remedy,
+            within(case.problem, number, *where),
+        )
 
 
 class TorqueScale(Check):

@@ -43,7 +43,7 @@ class Physics(Check):
         Cause(
             "impossible-sign",
             "Damping, dry friction or rotor inertia is negative by more than its uncertainty.",
-            "Check signs of torques and of the reduction; if the fit is good, the friction law is too simple.",
+            "Check signs of torques and of the reduction; if the fit is good, whether friction holds at low speed.",
             symptom=True,
         ),
         Cause(
@@ -61,26 +61,18 @@ class Physics(Check):
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         estimate = case.estimate
+        columns = (estimate.names, estimate.kinds, estimate.values, estimate.std, estimate.identifiable)
         negative = [
             (name, float(value), float(deviation))
-            for name, kind, value, deviation, seen in zip(
-                estimate.names,
-                estimate.kinds,
-                estimate.values,
-                estimate.std,
-                estimate.identifiable,
-                strict=True,
-            )
+            for name, kind, value, deviation, seen in zip(*columns, strict=True)
             if seen and is_nonnegative(kind) and value < -self.significant * deviation
         ]
         if negative:
             said = (f"{name} is {value:.3g} +- {1.96 * deviation:.2g}" for name, value, deviation in negative)
-            yield Finding(
-                "impossible-sign",
+            yield self.causes[0].finding(
                 Severity.warning,
                 f"{', '.join(said)}, and no joint has it below zero.",
-                "Check the sign of the joint's torque, and whether its friction law holds at low speed.",
-                ", ".join(name for name, _, _ in negative),
+                where=", ".join(name for name, _, _ in negative),
                 evidence=max(-value / max(deviation, 1e-300) for _, value, deviation in negative),
             )
         yield from self._mass_matrix(case)
@@ -150,7 +142,7 @@ class Filters(Check):
 
     Class variables:
         dominant: ratio of both from which on a parameter is named: more than half of its interval is no chance.
-        grave: ratio from which on it is a warning (|t| > 4 happens by chance in one parameter of a thousand), and
+        grave: ratio from which on it is a warning (|t| > 4 happens by chance in one parameter of a thousand),
         matters: part of its value that it must be then, and
         shown: part of a joint's torque (rms) by which it changes what is predicted: many parameters are about zero, and
             twice next to nothing is in the interval too.
