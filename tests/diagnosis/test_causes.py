@@ -70,6 +70,10 @@ DEFECTS = {
         lambda t, q, tau, rng: (t, q, np.clip(tau, -0.6 * abs(tau).max(0), 0.6 * abs(tau).max(0))),
     ),
     "gain": ("gain-change", lambda t, q, tau, rng: (t, q, changed(tau, half, 1.3 * tau[half]))),
+    "drifting gain": (
+        "gain-change",
+        lambda t, q, tau, rng: (t, q, tau * np.linspace(1, 1.3, len(t))[:, None]),
+    ),
     "wrapped": ("wrapped-angles", lambda t, q, tau, rng: (t, q + 2 * np.pi * (q > 0.5) * [0, 1, 0, 0], tau)),
 }
 
@@ -111,6 +115,15 @@ def test_the_offset_of_a_joint_is_found_with_its_remedy(record, estimated):
     # +- 3 deg: noise leaves less than 1 deg, the friction of the model is exact
     assert offset == pytest.approx(30, abs=3)
     assert "position_offset" in finding.remedy
+
+
+def test_a_drift_of_the_gain_of_one_joint_is_found_with_its_size(record, estimated):
+    time, q, tau = record()
+    (finding,) = estimated(time, q, tau * np.linspace([1, 1, 1, 1], [1, 1, 1.3, 1], len(time))).findings
+    assert (finding.cause, finding.where) == ("gain-change", "joint3")
+    factor, half = re.search(r"are (\S+) \+- (\S+) times as large at the end", finding.message).groups()
+    # x^2 / 8 = 1 % is between a straight line and e^(x s)
+    assert abs(float(factor) - 1.3) < 0.013 + float(half) < 0.05
 
 
 def test_an_axis_that_is_askew_is_named(chain, record, estimated):

@@ -206,7 +206,7 @@ class GainChange(Explanation):
 
         def column(solved: Solved) -> np.ndarray:
             later = np.zeros(solved.predicted.shape)
-            later[slice(*counts[part : part + 2])] = profile(counts[part + 1] - counts[part])
+            later[slice(*counts[part : part + 2])] = profile(case.thin.row_counts[part])
             return moved_torques(solved, later)
 
         return Candidate(
