@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import chdtrc
@@ -51,12 +51,12 @@ class Assumptions:
 
     estimate: Estimate
     chi_square: float
-    surprises: Mapping[str, float]
-    distance: float
-    priors: int
-    moves: Mapping[str, Vector]
-    likelier: Mapping[str, tuple[float, float]]
-    unchecked: tuple[Unchecked, ...]
+    surprises: Mapping[str, float] = field(default_factory=dict)
+    distance: float = 0.0
+    priors: int = 0
+    moves: Mapping[str, Vector] = field(default_factory=dict)
+    likelier: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    unchecked: tuple[Unchecked, ...] = ()
 
 
 class StatedNoise(Check):

@@ -142,6 +142,28 @@ class Convergence(Extra):
         }
 
 
+@dataclass(frozen=True, eq=False)
+class ParameterHistory(Extra):
+    """Parameters after each sample, as they were known from the samples until then.
+
+    Args:
+        names: (b,). time: (K,) [s]. values, std: (K, b).
+    """
+
+    key = "history"
+
+    names: tuple[str, ...]
+    time: Vector
+    values: Float[np.ndarray, "K b"]
+    std: Float[np.ndarray, "K b"]
+
+    def as_json(self) -> dict[str, Any]:
+        columns = {"parameters": self.values, "std": self.std}
+        return {"time": self.time} | {
+            key: dict(zip(self.names, each.T, strict=True)) for key, each in columns.items()
+        }
+
+
 POSE = {"x": "m", "y": "m", "angle": "rad"}
 """What the pose of a planar body is made of, and its units."""
 

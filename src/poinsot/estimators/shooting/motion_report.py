@@ -81,7 +81,7 @@ def estimated_motion(
 
     Args:
         log: the recording.
-        theta: (p,). x: (N + 1, nx). w: (N, m). All as they were found.
+        theta: (p,), or (N + 1, p) of each node. x: (N + 1, nx). w: (N, m). All as they were found.
         covariance: (N + 1, 2 n, 2 n) of the states; None: unknown.
     """
     stages, model = log.stages, log.model

@@ -7,6 +7,7 @@ import pytest
 
 from estimators.shooting.toys import pendulum_problem
 from poinsot.estimators.shooting.ddp import DDP
+from poinsot.estimators.shooting.moving_horizon import MovingHorizon
 from poinsot.estimators.shooting.problem import (
     GaussianPrior,
     LastNodeLinearization,
@@ -16,7 +17,6 @@ from poinsot.estimators.shooting.problem import (
 )
 from poinsot.exceptions import InvalidMethod
 from poinsot_reproductions.optimal_estimation.flat_space import FlatSpace
-from poinsot_reproductions.optimal_estimation.horizon import MovingHorizon
 
 n, m, p, rows = 3, 2, 2, 4
 
@@ -85,7 +85,7 @@ def test_a_linear_horizon_knows_all_that_was_read(rng, quiet):
     prior = GaussianPrior.from_covariance(rng.standard_normal(p), np.full(p, 2.0))
     # without what a closing contact leaves open all is exact
     estimator = MovingHorizon(np.zeros(p), nodes=5, longest=np.inf, closing=1e-9)
-    horizons = estimator.run(ShootingProblem((model,), (arrival,), prior), np.full(stages, 0.01))
+    horizons = list(estimator.run(ShootingProblem((model,), (arrival,), prior), np.full(stages, 0.01)))
     assert len(horizons) == stages
     for k, horizon in enumerate(horizons):
         theta, covariance = dense(model, arrival, prior, k + 1)
@@ -101,7 +101,7 @@ def test_a_walk_of_the_parameters_keeps_them_open(rng):
     arrival = GaussianPrior.from_covariance(np.zeros(n), np.ones(n))
     prior = GaussianPrior.from_covariance(np.zeros(p), np.full(p, 0.01))
     estimator = MovingHorizon(np.array([0.0, 2.0]), nodes=5)
-    last = estimator.run(ShootingProblem((model,), (arrival,), prior), np.full(40, 0.01))[-1]
+    *_, last = estimator.run(ShootingProblem((model,), (arrival,), prior), np.full(40, 0.01))
     left = last.first
     np.testing.assert_allclose(np.diag(last.covariance), [0.01, 0.01 + left * 0.01 * 4.0], rtol=1e-9)
 
@@ -110,7 +110,7 @@ def test_a_horizon_of_all_nodes_is_the_batch_solution(rng):
     problem, guess, _ = pendulum_problem(rng, prior_std=1.0, N=60)
     x0 = GaussianPrior(guess.x[0][0], np.diag([1e4, 1 / 0.3**2]))
     problem = replace(problem, arrivals=(x0,))
-    last = MovingHorizon(np.zeros(3), nodes=1000, iterations=4).run(problem, np.full(60, 0.01))[-1]
+    *_, last = MovingHorizon(np.zeros(3), nodes=1000, iterations=4).run(problem, np.full(60, 0.01))
     windowed = replace(problem, models=last.problem.models)
     batch = DDP().solve(windowed, last.at)
     assert batch.status.converged
@@ -120,9 +120,8 @@ def test_a_horizon_of_all_nodes_is_the_batch_solution(rng):
 def test_a_horizon_ends_when_it_is_asked_to(rng):
     problem, *_ = pendulum_problem(rng, prior_std=1.0, N=60)
     seen = []
-    found = MovingHorizon(np.zeros(3), nodes=10).run(
-        problem, np.full(60, 0.01), progress=seen.append, stop=lambda: len(seen) == 5
-    )
+    estimator = MovingHorizon(np.zeros(3), nodes=10)
+    found = [*estimator.run(problem, np.full(60, 0.01), progress=seen.append, stop=lambda: len(seen) == 5)]
     assert [round(59 * each.fraction) for each in seen] == [1, 2, 3, 4, 5]
     assert len(found) == 6
 

@@ -1,0 +1,412 @@
+"""Optimal estimation over the last N nodes, sample after sample: a moving horizon (Rao, Rawlings and Lee 2001).
+
+Each new sample adds a node, and beyond N nodes the oldest leaves. What it knew of the next one and of theta becomes the
+arrival cost. With the quadratic model of the first stage, arrival cost and residuals there,
+
+    1/2 y^T H y + g^T y,   y = (dx, dw, dtheta),     dx' = A dx + B dw + C dtheta + gap
+
+y is normal with mean -H^-1 g and covariance H^-1, and so are (x', theta) through the dynamics,
+
+    mean  T (-H^-1 g) + (gap, 0),     covariance  T H^-1 T^T + diag(0, Q),     T = [A B C; 0 0 1]
+
+which is one step of an extended Kalman filter, taken where the horizon has smoothed the state. Q, the random walk of
+theta in that time, lets a payload that is picked up be seen. The iteration starts at the last solution, so a full step
+a sample is enough (Diehl, Bock and Schloeder 2005), without a line search. A contact that closes is two nodes.
+
+The motion of a run has each node as it was when it left the horizon, known from N samples after it, and the last nodes
+as they are at the end. Residuals there, with the process noise, have as many degrees of freedom as there are readings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from ...arrays import Columns, Matrix, States, Vector
+from ...diagnosis import examined
+from ...diagnosis.check import look_at
+from ...diagnosis.estimated_motion import ASSUMPTION_CHECKS, Assumptions
+from ...estimate import (
+    NARROWED,
+    Certificate,
+    Diagnosis,
+    Direction,
+    Estimate,
+    EstimatedParameters,
+    Provenance,
+    Status,
+    Unchecked,
+)
+from ...estimate.extras import extras_of
+from ...estimate.motions import EstimatedMotions, ParameterHistory
+from ...exceptions import InvalidMethod, NotIdentifiable
+from ...models.open_parameters import body_of
+from ...solve import ProgressCallback, Stop, report, stop_requested
+from .arrival import ArrivalSystem
+from .direction import LinearizedProblem
+from .estimation import OptimalEstimationProblem
+from .local import Evaluation, linearized, linearized_arrival
+from .motion_report import estimated_motion, fit_of_motions
+from .posterior import posterior
+from .problem import (
+    GaussianPrior,
+    LastNodeLinearization,
+    ShootingProblem,
+    StageLinearization,
+    Trajectories,
+    TrajectoryModel,
+)
+from .summary import WIDENING_THRESHOLD
+
+DAMPINGS = 0.0, 1e-3, 1e-1
+"""Tried one after the other until there is a minimum, relative to the diagonal."""
+REPLAY_TOLERANCE = 1e-8
+"""In standard deviations: a second run repeats the same operations, so what differs is the rounding of a file."""
+
+
+class Window(TrajectoryModel):
+    """Some stages of a longer chain; its last node has no residuals, which need commands and belong to the next stage.
+
+    Args:
+        chain: the longer one. first, last: the window's nodes.
+    """
+
+    def __init__(self, chain: TrajectoryModel, first: int, last: int):
+        self.chain, self.first = chain, first
+        self.manifold, self.parameters = chain.manifold, chain.parameters
+        self.noise_std, self.noisy = chain.noise_std[first:last], chain.noisy[first:last]
+
+    def evaluate(self, first: int, x: States, w: Columns, theta: Vector) -> tuple[States, np.ndarray]:
+        return self.chain.evaluate(self.first + first, x, w, theta)
+
+    def evaluate_last(self, x: Vector, theta: Vector) -> Vector:
+        return np.zeros(0)
+
+    def linearize(self, first: int, x: States, w: Columns, theta: Vector) -> StageLinearization:
+        return self.chain.linearize(self.first + first, x, w, theta)
+
+    def linearize_last(self, x: Vector, theta: Vector) -> LastNodeLinearization:
+        return LastNodeLinearization(np.zeros(0), np.zeros((0, self.manifold.degrees)))
+
+
+@dataclass(frozen=True, eq=False)
+class Horizon:
+    """What a moving horizon knows after a sample.
+
+    Args:
+        first: node of the chain at which it begins.
+        problem: of its nodes, with the arrival cost.
+        at: states, noise and theta.
+        system: equations of its first state and theta, all later nodes eliminated, where the last step began.
+    """
+
+    first: int
+    problem: ShootingProblem
+    at: Trajectories
+    system: ArrivalSystem
+
+    @property
+    def last(self) -> int:
+        """Node at which it ends."""
+        return self.first + len(self.at.x[0]) - 1
+
+    @property
+    def theta(self) -> Vector:
+        return self.at.theta
+
+    @property
+    def covariance(self) -> Matrix:
+        """(p, p) of theta; zero in unobservable directions."""
+        return self.system.covariances()[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """A problem with the estimator that has gone through it, which goes again to certify an estimate."""
+
+    problem: OptimalEstimationProblem
+    estimator: MovingHorizon
+
+    def certify(self, estimate: Estimate) -> Certificate:
+        """Run again and compare with the estimate's values, in its standard deviations."""
+        again = self.estimator.solve(self.problem)
+        away = np.abs(estimate.values - again.values) / again.std
+        return Certificate(float(away.max(initial=0.0)), True, REPLAY_TOLERANCE)
+
+
+@dataclass(frozen=True, eq=False)
+class MovingHorizon:
+    """Optimal estimation over the last nodes.
+
+    Args:
+        walk: (p,) standard deviation by which each component of theta changes in the square root of a second.
+        nodes: N of the horizon.
+        iterations: Gauss-Newton steps for each node.
+        longest: radius of the trust region of theta, as root mean square of its components in units of the problem's
+            scale.
+        closing: standard deviation of speeds that a closing contact leaves open [m/s], [rad/s]: an exact impact would
+            say that some speeds are known without error.
+    """
+
+    walk: Vector
+    nodes: int = 50
+    iterations: int = 1
+    longest: float = 0.3
+    closing: float = 1e-3
+
+    name = "moving-horizon"
+    citations = ("martinez2024", "rao2001", "diehl2005")
+
+    def __post_init__(self) -> None:
+        if self.nodes < 3 or self.iterations < 1:
+            raise InvalidMethod("a moving horizon needs at least 3 nodes and 1 iteration")
+        if not (np.isfinite(self.walk).all() and np.min(self.walk, initial=0.0) >= 0 and self.closing > 0):
+            raise InvalidMethod("walk needs standard deviations of at least 0, closing one above 0")
+
+    def init(self, problem: ShootingProblem) -> Horizon:
+        """The horizon of the first stage.
+
+        Args:
+            problem: of one recording, with priors of its first state and of theta that leave nothing open.
+        """
+        (chain,), (arrival,), theta = problem.models, problem.arrivals, problem.prior.mean
+        still = 0 * chain.noise_std[:1]
+        x, _ = chain.evaluate(0, arrival.mean[None], still, theta)
+        at = Trajectories((np.concatenate([arrival.mean[None], x]),), (still,), theta)
+        return self._solved(0, replace(problem, models=(Window(chain, 0, 1),)), at)
+
+    def update(self, chain: TrajectoryModel, horizon: Horizon, duration: float) -> Horizon:
+        """The horizon one stage later.
+
+        Args:
+            chain: with that stage; stages of the horizon are as they were.
+            horizon: before it.
+            duration: of the stage [s], in which theta walks; 0 of an impact.
+        """
+        last, (x,), (w,) = horizon.last, horizon.at.x, horizon.at.w
+        still = 0 * chain.noise_std[last : last + 1]
+        ahead, _ = chain.evaluate(last, x[-1:], still, horizon.theta)
+        first, problem = horizon.first, horizon.problem
+        if len(x) >= self.nodes:
+            arrival, prior = self._left(chain, horizon, duration)
+            problem, first, x, w = replace(problem, arrivals=(arrival,), prior=prior), first + 1, x[1:], w[1:]
+        at = Trajectories((np.concatenate([x, ahead]),), (np.concatenate([w, still]),), horizon.theta)
+        return self._solved(first, replace(problem, models=(Window(chain, first, last + 1),)), at)
+
+    def run(
+        self,
+        problem: ShootingProblem,
+        durations: Vector,
+        *,
+        progress: ProgressCallback | None = None,
+        stop: Stop | None = None,
+    ) -> Iterator[Horizon]:
+        """The horizon after each stage of a recording.
+
+        Args:
+            problem: as of `init`.
+            durations: (N,) of its stages [s]; 0 of impacts.
+            progress: called after each stage. stop: asked before each whether to end.
+
+        Raises:
+            NotIdentifiable: if a horizon has no minimum.
+        """
+        (chain,), horizon = problem.models, self.init(problem)
+        yield horizon
+        for stage in range(1, chain.stages):
+            if stop_requested(stop):
+                return
+            horizon = self.update(chain, horizon, float(durations[stage]))
+            report(progress, "moving horizon", fraction=stage / (chain.stages - 1))
+            yield horizon
+
+    def solve(
+        self,
+        problem: OptimalEstimationProblem,
+        *,
+        progress: ProgressCallback | None = None,
+        stop: Stop | None = None,
+        on_sample: Callable[[Mapping[str, Any]], object] | None = None,
+    ) -> Estimate:
+        """The estimate after all samples of a recording, and the motion on the way.
+
+        Args:
+            problem: of one recording, with priors of its first state and of all parameters.
+            progress, stop: as of `run`; `Status.interrupted` is the status of a run that was stopped.
+            on_sample: takes the parameters after each sample, with standard deviations.
+
+        Raises:
+            InvalidMethod: if there is another recording, or something is not known before the first sample.
+            NotIdentifiable: if a horizon has no minimum.
+        """
+        shooting, (log, *others) = problem.shooting, (*problem.logs, *problem.held_out)
+        known, parameters = shooting.prior.information, problem.parameters
+        d = np.sqrt(np.where(np.diag(known) > 0, np.diag(known), np.nan))
+        scaled = known / np.outer(d, d)
+        if others:
+            raise InvalidMethod(f"a moving horizon goes along one recording: leave out {others[0].name!r}")
+        if log.arrival is None:
+            raise InvalidMethod("a moving horizon needs start_std = [positions, speeds], of the first state")
+        if not np.isfinite(scaled).all() or np.linalg.eigvalsh(scaled).min(initial=1.0) < 1e-12:
+            raise InvalidMethod(
+                "a moving horizon needs a prior of every open parameter: prior_std, and [priors] of those of joints"
+            )
+        stages = log.stages
+        times, closes = stages.times[stages.samples], np.append(stages.resets, False)
+        # of the nodes that have left: state, covariance, noise and theta
+        left: list[tuple[np.ndarray, ...]] = []
+        history: list[tuple[Any, ...]] = []
+        now: Horizon | None = None
+        for horizon in self.run(shooting, np.diff(times), progress=progress, stop=stop):
+            if now is not None and horizon.first > now.first:
+                left.append((now.at.x[0][0], now.system.covariances()[1][0], now.at.w[0][0], now.theta))
+            now = horizon
+            # a foot lands: the sample has another node
+            if closes[now.last]:
+                continue
+            values, slope = parameters.physical(now.theta), parameters.physical_slope(now.theta)
+            history.append((times[now.last], values, _std(slope @ now.covariance @ slope.T)))
+            if on_sample is not None:
+                found = (
+                    dict(zip(parameters.physical_names, each.tolist(), strict=True))
+                    for each in history[-1][1:]
+                )
+                line = dict(zip(("parameters", "std"), found, strict=True))
+                on_sample({"time": float(times[now.last]), "recording": log.name, **line})
+        assert now is not None
+        at_end, (x,), (w,) = posterior(now.problem, now.at), now.at.x, now.at.w
+        rest = np.append(w, np.zeros((1, w.shape[1])), axis=0), np.tile(now.theta, (len(x), 1))
+        ends = zip(x, at_end.states[0], *rest, strict=True)
+        path = tuple(np.array(each) for each in zip(*left, *ends, strict=True))
+        return self._estimate(
+            problem, now, at_end.theta, path, tuple(map(np.array, zip(*history, strict=True)))
+        )
+
+    def _estimate(
+        self,
+        problem: OptimalEstimationProblem,
+        now: Horizon,
+        P_tt: Matrix,
+        path: tuple[np.ndarray, ...],
+        history: tuple[np.ndarray, ...],
+    ) -> Estimate:
+        """The estimate after the last sample.
+
+        Args:
+            P_tt: (p, p) of theta. path: states, their covariance, noise and theta of each node. history: times, values
+                and standard deviations after each sample.
+        """
+        parameters, robot, whole = problem.parameters, problem.parameters.robot, problem.logs[0]
+        ended = len(path[0]) == whole.stages.count + 1
+        log = whole if ended else whole.until(int(whole.stages.samples[now.last]))
+        x, covariance, w, thetas = (each[: log.stages.count + 1] for each in path)
+        motion = estimated_motion(log, thetas, x, w[:-1], covariance)
+        squares = sum(float(np.nansum(fit.normalized**2)) for fit in motion.sensors)
+        rows = sum(int(np.isfinite(fit.normalized).sum()) for fit in motion.sensors)
+        squares += float(np.sum((w[:-1] / log.model.noise_std)[log.model.noisy] ** 2))
+        chi_square = squares / max(rows, 1)
+        widening = chi_square if chi_square > WIDENING_THRESHOLD else 1.0
+        slope, prior = parameters.physical_slope(now.theta), problem.shooting.prior
+        P = widening * slope @ P_tt @ slope.T
+        before = _std(slope @ np.linalg.inv(prior.information) @ slope.T)
+        std, names = _std(P), parameters.physical_names
+        narrowed, values = std < NARROWED * before, parameters.physical(now.theta)
+        bodies = tuple(
+            body_of(
+                robot, place, values[k : k + 10], P[k : k + 10, k : k + 10], parameters.all_inertials[place]
+            )
+            for k, place in zip(range(0, len(names), 10), parameters.places.tolist(), strict=False)
+        )
+        status = Status.solved if narrowed.all() else Status.partly
+        return Estimate(
+            method=self.name,
+            robot=robot.name,
+            parameters=EstimatedParameters(
+                names, parameters.physical_units, parameters.owners, parameters.kinds, values, P, names, "white",
+                narrowed, std,
+            ),
+            status=status if ended else Status.interrupted,
+            condition_number=float(np.sqrt(np.linalg.cond(P / np.outer(std, std)))) if names else 1.0,
+            rows=rows,
+            fit=fit_of_motions([(motion, log.stages)]),
+            bodies=bodies,
+            undetermined=tuple(Direction(names[k], "unexcited") for k in np.flatnonzero(~narrowed)),
+            extras=extras_of(
+                EstimatedMotions((motion,)), ParameterHistory(names, *history[:2], np.sqrt(widening) * history[2])
+            ),
+            problem=Replay(problem, self),
+            examiner=partial(_examine, chi_square),
+            provenance=Provenance(citations=self.citations, notes=tuple(log.stages.schedule.notes())),
+        )  # fmt: skip
+
+    def _solved(self, first: int, problem: ShootingProblem, at: Trajectories) -> Horizon:
+        """The horizon after full Gauss-Newton steps, theta within the trust region."""
+        radius = self.longest * np.sqrt(len(at.theta))
+        with _libraries().limit(limits=1, user_api="blas"):  # matrices are small: threads only cost
+            for _ in range(self.iterations):
+                linear = LinearizedProblem(problem, Evaluation(at, (), 0.0), radius=radius)
+                found = next(filter(None, map(linear.direction, DAMPINGS)), None)
+                if found is None:
+                    raise NotIdentifiable(
+                        "the horizon has no minimum: give more nodes, or a prior of the parameters"
+                    )
+                x = problem.models[0].manifold.integrate(at.x[0], found.step.x[0])
+                at = Trajectories((x,), (at.w[0] + found.step.w[0],), at.theta + found.step.theta)
+        return Horizon(first, problem, at, found.arrival)
+
+    def _left(
+        self, chain: TrajectoryModel, horizon: Horizon, duration: float
+    ) -> tuple[GaussianPrior, GaussianPrior]:
+        """Arrival cost of the second node, and prior of theta, after the first node has left."""
+        (x,), (w,), theta, problem = horizon.at.x, horizon.at.w, horizon.theta, horizon.problem
+        stage = linearized(problem.models[0], x[:2], w[:1], theta, 0)
+        n, m, p = stage.sizes
+        off = theta - problem.prior.mean
+        before = linearized_arrival(chain, problem.arrivals[0], x[0], off)
+        noisy = bool(stage.noisy[0])
+        L_ww = stage.L_ww[0] if noisy else np.eye(m)
+        H = np.block(
+            [
+                [before.V_xx + stage.L_xx[0], stage.L_xw[0], before.V_xt + stage.L_xt[0]],
+                [stage.L_xw[0].T, L_ww, stage.L_wt[0]],
+                [(before.V_xt + stage.L_xt[0]).T, stage.L_wt[0].T, problem.prior.information + stage.L_tt],
+            ]
+        )
+        prior_t = problem.prior.information @ off + before.V_t + stage.l_t
+        g = np.concatenate([before.V_x + stage.l_x[0], stage.l_w[0] if noisy else np.zeros(m), prior_t])
+        T = np.block([[stage.A[0], stage.B[0] * noisy, stage.C[0]], [np.zeros((p, n + m)), np.eye(p)]])
+        # units differ by orders of magnitude
+        d = 1 / np.sqrt(np.diag(H))
+        covariance = d[:, None] * np.linalg.inv(d[:, None] * H * d) * d
+        mean = -T @ (covariance @ g) + np.concatenate([stage.gap[0], np.zeros(p)])
+        floor = np.full(n, 0.0 if noisy else self.closing)
+        spread = T @ covariance @ T.T + np.diag(np.concatenate([floor, self.walk * np.sqrt(duration)]) ** 2)
+        s = np.sqrt(np.diag(spread))
+        known = np.linalg.inv(spread / np.outer(s, s)) / np.outer(s, s)
+        known = 0.5 * (known + known.T)
+        state = chain.manifold.integrate(x[1:2], mean[None, :n])[0]
+        arrival = GaussianPrior(state, known[:n, :n], known[:n, n:])
+        return arrival, GaussianPrior(theta + mean[n:], known[n:, n:])
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    # looking for the loaded libraries takes as long as a step of a small robot
+    return ThreadpoolController()
+
+
+def _std(covariance: Matrix) -> Vector:
+    return np.sqrt(np.maximum(np.diag(covariance), 0.0))
+
+
+def _examine(chi_square: float, estimate: Estimate) -> Diagnosis:
+    """What may be wrong with the estimate: its residuals against the noise that was stated."""
+    reason = "how far values move with them is not computed here: run again with others"
+    unchecked = Unchecked("the levels of process noise, and the walk of the parameters", reason)
+    case = Assumptions(estimate, chi_square, unchecked=(unchecked,))
+    return examined(estimate, look_at(case, ASSUMPTION_CHECKS))
