@@ -21,37 +21,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from ...arrays import Columns, Matrix, States, Vector
-from ...diagnosis import examined
-from ...diagnosis.check import look_at
-from ...diagnosis.estimated_motion import ASSUMPTION_CHECKS, Assumptions
-from ...estimate import (
-    NARROWED,
-    Certificate,
-    Diagnosis,
-    Direction,
-    Estimate,
-    EstimatedParameters,
-    Provenance,
-    Status,
-    Unchecked,
-)
-from ...estimate.extras import extras_of
-from ...estimate.motions import EstimatedMotions, ParameterHistory
+from ...estimate import Certificate, Estimate, Status
+from ...estimate.motions import ParameterHistory
 from ...exceptions import InvalidMethod, NotIdentifiable
-from ...models.open_parameters import body_of
+from ...models.open_parameters import OpenParameters
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from .arrival import ArrivalSystem
+from .ddp import ShootingSolution
 from .direction import LinearizedProblem
 from .estimation import OptimalEstimationProblem
 from .local import Evaluation, linearized, linearized_arrival
-from .motion_report import estimated_motion, fit_of_motions
 from .posterior import posterior
 from .problem import (
     GaussianPrior,
@@ -61,7 +47,7 @@ from .problem import (
     Trajectories,
     TrajectoryModel,
 )
-from .summary import WIDENING_THRESHOLD
+from .summary import EstimateSummary
 
 DAMPINGS = 0.0, 1e-3, 1e-1
 """Tried one after the other until there is a minimum, relative to the diagonal."""
@@ -245,18 +231,15 @@ class MovingHorizon:
             NotIdentifiable: if a horizon has no minimum.
         """
         shooting, (log, *others) = problem.shooting, (*problem.logs, *problem.held_out)
-        known, parameters = shooting.prior.information, problem.parameters
-        d = np.sqrt(np.where(np.diag(known) > 0, np.diag(known), np.nan))
-        scaled = known / np.outer(d, d)
         if others:
             raise InvalidMethod(f"a moving horizon goes along one recording: leave out {others[0].name!r}")
         if log.arrival is None:
             raise InvalidMethod("a moving horizon needs start_std = [positions, speeds], of the first state")
-        if not np.isfinite(scaled).all() or np.linalg.eigvalsh(scaled).min(initial=1.0) < 1e-12:
+        if shooting.prior.rank < len(shooting.prior.mean):
             raise InvalidMethod(
                 "a moving horizon needs a prior of every open parameter: prior_std, and [priors] of those of joints"
             )
-        stages = log.stages
+        parameters, stages = problem.parameters, log.stages
         times, closes = stages.times[stages.samples], np.append(stages.resets, False)
         # of the nodes that have left: state, covariance, noise and theta
         left: list[tuple[np.ndarray, ...]] = []
@@ -269,80 +252,33 @@ class MovingHorizon:
             # a foot lands: the sample has another node
             if closes[now.last]:
                 continue
-            values, slope = parameters.physical(now.theta), parameters.physical_slope(now.theta)
-            history.append((times[now.last], values, _std(slope @ now.covariance @ slope.T)))
+            found = parameters.physical(now.theta), _std(parameters, now.theta, now.covariance)
+            history.append((times[now.last], *found))
             if on_sample is not None:
-                found = (
-                    dict(zip(parameters.physical_names, each.tolist(), strict=True))
-                    for each in history[-1][1:]
-                )
-                line = dict(zip(("parameters", "std"), found, strict=True))
+                named = (dict(zip(parameters.physical_names, each.tolist(), strict=True)) for each in found)
+                line = dict(zip(("parameters", "std"), named, strict=True))
                 on_sample({"time": float(times[now.last]), "recording": log.name, **line})
         assert now is not None
-        at_end, (x,), (w,) = posterior(now.problem, now.at), now.at.x, now.at.w
-        rest = np.append(w, np.zeros((1, w.shape[1])), axis=0), np.tile(now.theta, (len(x), 1))
-        ends = zip(x, at_end.states[0], *rest, strict=True)
-        path = tuple(np.array(each) for each in zip(*left, *ends, strict=True))
-        return self._estimate(
-            problem, now, at_end.theta, path, tuple(map(np.array, zip(*history, strict=True)))
+        at_end, w = posterior(now.problem, now.at), np.pad(now.at.w[0], ((0, 1), (0, 0)))
+        left += zip(now.at.x[0], at_end.states[0], w, np.tile(now.theta, (len(w), 1)), strict=True)
+        ended = now.last == stages.count
+        log = log if ended else log.until(int(stages.samples[now.last]))
+        x, spread, w, thetas = (np.array(each)[: log.stages.count + 1] for each in zip(*left, strict=True))
+        at = Trajectories((x,), (w[:-1],), now.theta)
+        status = Status.solved if ended else Status.interrupted
+        solution = ShootingSolution(
+            at, np.nan, status, (), Evaluation(at, (), np.nan), at_end.unobservable, shooting
         )
-
-    def _estimate(
-        self,
-        problem: OptimalEstimationProblem,
-        now: Horizon,
-        P_tt: Matrix,
-        path: tuple[np.ndarray, ...],
-        history: tuple[np.ndarray, ...],
-    ) -> Estimate:
-        """The estimate after the last sample.
-
-        Args:
-            P_tt: (p, p) of theta. path: states, their covariance, noise and theta of each node. history: times, values
-                and standard deviations after each sample.
-        """
-        parameters, robot, whole = problem.parameters, problem.parameters.robot, problem.logs[0]
-        ended = len(path[0]) == whole.stages.count + 1
-        log = whole if ended else whole.until(int(whole.stages.samples[now.last]))
-        x, covariance, w, thetas = (each[: log.stages.count + 1] for each in path)
-        motion = estimated_motion(log, thetas, x, w[:-1], covariance)
-        squares = sum(float(np.nansum(fit.normalized**2)) for fit in motion.sensors)
-        rows = sum(int(np.isfinite(fit.normalized).sum()) for fit in motion.sensors)
-        squares += float(np.sum((w[:-1] / log.model.noise_std)[log.model.noisy] ** 2))
-        chi_square = squares / max(rows, 1)
-        widening = chi_square if chi_square > WIDENING_THRESHOLD else 1.0
-        slope, prior = parameters.physical_slope(now.theta), problem.shooting.prior
-        P = widening * slope @ P_tt @ slope.T
-        before = _std(slope @ np.linalg.inv(prior.information) @ slope.T)
-        std, names = _std(P), parameters.physical_names
-        narrowed, values = std < NARROWED * before, parameters.physical(now.theta)
-        bodies = tuple(
-            body_of(
-                robot, place, values[k : k + 10], P[k : k + 10, k : k + 10], parameters.all_inertials[place]
-            )
-            for k, place in zip(range(0, len(names), 10), parameters.places.tolist(), strict=False)
-        )
-        status = Status.solved if narrowed.all() else Status.partly
-        return Estimate(
+        summary = EstimateSummary((log,), problem.known, solution, replace(at_end, states=(spread,)), thetas)
+        time, values, std = map(np.array, zip(*history, strict=True))
+        return summary.estimate().updated(
+            ParameterHistory(parameters.physical_names, time, values, np.sqrt(summary.widening) * std),
             method=self.name,
-            robot=robot.name,
-            parameters=EstimatedParameters(
-                names, parameters.physical_units, parameters.owners, parameters.kinds, values, P, names, "white",
-                narrowed, std,
-            ),
-            status=status if ended else Status.interrupted,
-            condition_number=float(np.sqrt(np.linalg.cond(P / np.outer(std, std)))) if names else 1.0,
-            rows=rows,
-            fit=fit_of_motions([(motion, log.stages)]),
-            bodies=bodies,
-            undetermined=tuple(Direction(names[k], "unexcited") for k in np.flatnonzero(~narrowed)),
-            extras=extras_of(
-                EstimatedMotions((motion,)), ParameterHistory(names, *history[:2], np.sqrt(widening) * history[2])
-            ),
             problem=Replay(problem, self),
-            examiner=partial(_examine, chi_square),
-            provenance=Provenance(citations=self.citations, notes=tuple(log.stages.schedule.notes())),
-        )  # fmt: skip
+            citations=self.citations,
+            examiner=summary.examine,
+            iterations=now.last * self.iterations,
+        )
 
     def _solved(self, first: int, problem: ShootingProblem, at: Trajectories) -> Horizon:
         """The horizon after full Gauss-Newton steps, theta within the trust region."""
@@ -400,13 +336,7 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _std(covariance: Matrix) -> Vector:
-    return np.sqrt(np.maximum(np.diag(covariance), 0.0))
-
-
-def _examine(chi_square: float, estimate: Estimate) -> Diagnosis:
-    """What may be wrong with the estimate: its residuals against the noise that was stated."""
-    reason = "how far values move with them is not computed here: run again with others"
-    unchecked = Unchecked("the levels of process noise, and the walk of the parameters", reason)
-    case = Assumptions(estimate, chi_square, unchecked=(unchecked,))
-    return examined(estimate, look_at(case, ASSUMPTION_CHECKS))
+def _std(parameters: OpenParameters, theta: Vector, covariance: Matrix) -> Vector:
+    """(b,) of the physical parameters, with the covariance (p, p) of theta."""
+    slope = parameters.physical_slope(theta)
+    return np.sqrt(np.maximum(np.diag(slope @ covariance @ slope.T), 0.0))

@@ -123,6 +123,15 @@ class GaussianPrior:
         ):
             raise InvalidMethod("information must be a symmetric matrix without negative eigenvalues")
 
+    @property
+    def rank(self) -> int:
+        """Of the information, whatever its units."""
+        d = np.sqrt(np.diag(self.information))
+        known = d > 0
+        # units would decide the rank of the matrix itself
+        scaled = self.information[np.ix_(known, known)] / np.outer(d[known], d[known])
+        return int(np.linalg.matrix_rank(scaled, tol=1e-9))
+
     @classmethod
     def flat(cls, mean: Vector, degrees: int | None = None) -> GaussianPrior:
         """No information: `mean` is the initial guess alone.
