@@ -202,6 +202,12 @@ class Convergence(TypedDict):
     parameters: dict[str, Vector]
 
 
+class ParameterHistory(TypedDict):
+    time: Vector
+    parameters: dict[str, Vector]
+    std: dict[str, Vector]
+
+
 class Whiteness(TypedDict):
     lag1: Number
     lags: int
@@ -260,6 +266,7 @@ class Estimate(TypedDict):
     flights: NotRequired[FlightStates]
     body_motions: NotRequired[list[BodyMotionSize]]
     convergence: NotRequired[Convergence]
+    history: NotRequired[ParameterHistory]
     corrections: NotRequired[list[Correction]]
     fit: Fit
     validation: Validation | None

@@ -72,7 +72,7 @@ def channels_of_base(robot: Articulated) -> list[str]:
 
 def estimated_motion(
     log: RobotLog,
-    theta: Vector,
+    theta: Vector | Float[np.ndarray, "nodes p"],
     x: NodeStates,
     w: Float[np.ndarray, "N m"],
     covariance: Float[np.ndarray, "nodes n n"] | None = None,
