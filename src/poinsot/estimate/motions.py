@@ -158,10 +158,8 @@ class ParameterHistory(Extra):
     std: Float[np.ndarray, "K b"]
 
     def as_json(self) -> dict[str, Any]:
-        columns = {"parameters": self.values, "std": self.std}
-        return {"time": self.time} | {
-            key: dict(zip(self.names, each.T, strict=True)) for key, each in columns.items()
-        }
+        values, std = (dict(zip(self.names, each.T, strict=True)) for each in (self.values, self.std))
+        return {"time": self.time, "parameters": values, "std": std}
 
 
 POSE = {"x": "m", "y": "m", "angle": "rad"}

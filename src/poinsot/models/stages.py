@@ -209,11 +209,12 @@ class Stages:
                 own = theta if theta.ndim == 1 else theta[some[0]]
                 yield self.samples[some], self._motion(some, x[some], u[some], own, slopes=False)
 
-    def until(self, last: int) -> Stages:
-        """The stages up to a sample."""
-        readings = tuple(some.some(slice(last + 1)) for some in self.readings)
-        schedule = replace(self.schedule, closed=self.schedule.closed[: last + 1])
-        return Stages(self.parameters, schedule, self.times[: last + 1], self.u[: last + 1], readings)
+    def part(self, first: int, last: int) -> Stages:
+        """The stages of the samples from `first` to before `last`."""
+        k = slice(first, last)
+        schedule = replace(self.schedule, closed=self.schedule.closed[k])
+        readings = tuple(some.some(k) for some in self.readings)
+        return Stages(self.parameters, schedule, self.times[k], self.u[k], readings)
 
     @cached_property
     def after_impacts(self) -> np.ndarray:

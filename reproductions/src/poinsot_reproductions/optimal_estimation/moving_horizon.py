@@ -83,9 +83,9 @@ def weigh(walked: Walk, rng: np.random.Generator, say: Say = lambda _: None) -> 
         begun = process_time()
         horizon = estimator.update(chain, horizon, float(durations[stage]))
         spent = 1e3 * (process_time() - begun)
-        pi, std = parameters.physical(horizon.theta)[:10], np.nan
+        pi, std = parameters.physical(horizon.at.theta)[:10], np.nan
         if stage % NODES == 0:
-            slope = parameters.physical_slope(horizon.theta)[0]
+            slope = parameters.physical_slope(horizon.at.theta)[0]
             std = float(np.sqrt(slope @ horizon.covariance @ slope))
             say(f"{times[stage + 1]:.2f} s: {pi[0] - own[0]:.3f} kg")
         found.append(

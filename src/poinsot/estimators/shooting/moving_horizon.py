@@ -19,7 +19,7 @@ as they are at the end. Residuals there, with the process noise, have as many de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -31,7 +31,6 @@ from ...arrays import Columns, Matrix, States, Vector
 from ...estimate import Certificate, Estimate, Status
 from ...estimate.motions import ParameterHistory
 from ...exceptions import InvalidMethod, NotIdentifiable
-from ...models.open_parameters import OpenParameters
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from .arrival import ArrivalSystem
 from .ddp import ShootingSolution
@@ -102,10 +101,6 @@ class Horizon:
         return self.first + len(self.at.x[0]) - 1
 
     @property
-    def theta(self) -> Vector:
-        return self.at.theta
-
-    @property
     def covariance(self) -> Matrix:
         """(p, p) of theta; zero in unobservable directions."""
         return self.system.covariances()[0]
@@ -160,11 +155,9 @@ class MovingHorizon:
         Args:
             problem: of one recording, with priors of its first state and of theta that leave nothing open.
         """
-        (chain,), (arrival,), theta = problem.models, problem.arrivals, problem.prior.mean
-        still = 0 * chain.noise_std[:1]
-        x, _ = chain.evaluate(0, arrival.mean[None], still, theta)
-        at = Trajectories((np.concatenate([arrival.mean[None], x]),), (still,), theta)
-        return self._solved(0, replace(problem, models=(Window(chain, 0, 1),)), at)
+        (chain,), (arrival,) = problem.models, problem.arrivals
+        at = Trajectories((arrival.mean[None],), (chain.noise_std[:0],), problem.prior.mean)
+        return self._solved(chain, 0, problem, at)
 
     def update(self, chain: TrajectoryModel, horizon: Horizon, duration: float) -> Horizon:
         """The horizon one stage later.
@@ -174,42 +167,12 @@ class MovingHorizon:
             horizon: before it.
             duration: of the stage [s], in which theta walks; 0 of an impact.
         """
-        last, (x,), (w,) = horizon.last, horizon.at.x, horizon.at.w
-        still = 0 * chain.noise_std[last : last + 1]
-        ahead, _ = chain.evaluate(last, x[-1:], still, horizon.theta)
-        first, problem = horizon.first, horizon.problem
-        if len(x) >= self.nodes:
+        first, problem, at = horizon.first, horizon.problem, horizon.at
+        if len(at.x[0]) >= self.nodes:
             arrival, prior = self._left(chain, horizon, duration)
-            problem, first, x, w = replace(problem, arrivals=(arrival,), prior=prior), first + 1, x[1:], w[1:]
-        at = Trajectories((np.concatenate([x, ahead]),), (np.concatenate([w, still]),), horizon.theta)
-        return self._solved(first, replace(problem, models=(Window(chain, first, last + 1),)), at)
-
-    def run(
-        self,
-        problem: ShootingProblem,
-        durations: Vector,
-        *,
-        progress: ProgressCallback | None = None,
-        stop: Stop | None = None,
-    ) -> Iterator[Horizon]:
-        """The horizon after each stage of a recording.
-
-        Args:
-            problem: as of `init`.
-            durations: (N,) of its stages [s]; 0 of impacts.
-            progress: called after each stage. stop: asked before each whether to end.
-
-        Raises:
-            NotIdentifiable: if a horizon has no minimum.
-        """
-        (chain,), horizon = problem.models, self.init(problem)
-        yield horizon
-        for stage in range(1, chain.stages):
-            if stop_requested(stop):
-                return
-            horizon = self.update(chain, horizon, float(durations[stage]))
-            report(progress, "moving horizon", fraction=stage / (chain.stages - 1))
-            yield horizon
+            problem, first = replace(problem, arrivals=(arrival,), prior=prior), first + 1
+            at = replace(at, x=(at.x[0][1:],), w=(at.w[0][1:],))
+        return self._solved(chain, first, problem, at)
 
     def solve(
         self,
@@ -223,7 +186,7 @@ class MovingHorizon:
 
         Args:
             problem: of one recording, with priors of its first state and of all parameters.
-            progress, stop: as of `run`; `Status.interrupted` is the status of a run that was stopped.
+            progress: called after each stage. stop: asked before each whether to end; `Status.interrupted` then.
             on_sample: takes the parameters after each sample, with standard deviations.
 
         Raises:
@@ -239,40 +202,44 @@ class MovingHorizon:
             raise InvalidMethod(
                 "a moving horizon needs a prior of every open parameter: prior_std, and [priors] of those of joints"
             )
-        parameters, stages = problem.parameters, log.stages
+        parameters, names, stages = problem.parameters, problem.parameters.physical_names, log.stages
         times, closes = stages.times[stages.samples], np.append(stages.resets, False)
         # of the nodes that have left: state, covariance, noise and theta
         left: list[tuple[np.ndarray, ...]] = []
         history: list[tuple[Any, ...]] = []
-        now: Horizon | None = None
-        for horizon in self.run(shooting, np.diff(times), progress=progress, stop=stop):
-            if now is not None and horizon.first > now.first:
-                left.append((now.at.x[0][0], now.system.covariances()[1][0], now.at.w[0][0], now.theta))
-            now = horizon
+        now = before = self.init(shooting)
+        for stage, duration in enumerate(np.diff(times).tolist()):
+            if stage and stop_requested(stop):
+                break
+            if stage:
+                now, before = self.update(log.model, now, duration), now
+                report(progress, "moving horizon", fraction=stage / (stages.count - 1))
+            at = before.at
+            if now.first > before.first:
+                left.append((at.x[0][0], before.system.covariances()[1][0], at.w[0][0], at.theta))
             # a foot lands: the sample has another node
             if closes[now.last]:
                 continue
-            found = parameters.physical(now.theta), _std(parameters, now.theta, now.covariance)
+            slope = parameters.physical_slope(now.at.theta)
+            found = parameters.physical(now.at.theta), np.sqrt(np.diag(slope @ now.covariance @ slope.T))
             history.append((times[now.last], *found))
             if on_sample is not None:
-                named = (dict(zip(parameters.physical_names, each.tolist(), strict=True)) for each in found)
-                line = dict(zip(("parameters", "std"), named, strict=True))
-                on_sample({"time": float(times[now.last]), "recording": log.name, **line})
-        assert now is not None
+                values, std = (dict(zip(names, each.tolist(), strict=True)) for each in found)
+                line = {"time": float(times[now.last]), "recording": log.name}
+                on_sample(line | {"parameters": values, "std": std})
         at_end, w = posterior(now.problem, now.at), np.pad(now.at.w[0], ((0, 1), (0, 0)))
-        left += zip(now.at.x[0], at_end.states[0], w, np.tile(now.theta, (len(w), 1)), strict=True)
+        left += zip(now.at.x[0], at_end.states[0], w, np.tile(now.at.theta, (len(w), 1)), strict=True)
         ended = now.last == stages.count
-        log = log if ended else log.until(int(stages.samples[now.last]))
+        log = replace(log, stages=stages.part(0, int(stages.samples[now.last]) + 1), guess=None)
         x, spread, w, thetas = (np.array(each)[: log.stages.count + 1] for each in zip(*left, strict=True))
-        at = Trajectories((x,), (w[:-1],), now.theta)
+        at = Trajectories((x,), (w[:-1],), now.at.theta)
         status = Status.solved if ended else Status.interrupted
-        solution = ShootingSolution(
-            at, np.nan, status, (), Evaluation(at, (), np.nan), at_end.unobservable, shooting
-        )
+        start, null = Evaluation(at, (), np.nan), at_end.unobservable
+        solution = ShootingSolution(at, np.nan, status, (), start, null, shooting)
         summary = EstimateSummary((log,), problem.known, solution, replace(at_end, states=(spread,)), thetas)
-        time, values, std = map(np.array, zip(*history, strict=True))
+        along, estimates, stds = map(np.array, zip(*history, strict=True))
         return summary.estimate().updated(
-            ParameterHistory(parameters.physical_names, time, values, np.sqrt(summary.widening) * std),
+            ParameterHistory(names, along, estimates, np.sqrt(summary.widening) * stds),
             method=self.name,
             problem=Replay(problem, self),
             citations=self.citations,
@@ -280,39 +247,40 @@ class MovingHorizon:
             iterations=now.last * self.iterations,
         )
 
-    def _solved(self, first: int, problem: ShootingProblem, at: Trajectories) -> Horizon:
-        """The horizon after full Gauss-Newton steps, theta within the trust region."""
+    def _solved(
+        self, chain: TrajectoryModel, first: int, problem: ShootingProblem, at: Trajectories
+    ) -> Horizon:
+        """The horizon with one more node, after full Gauss-Newton steps, theta within the trust region."""
+        last, (x,), (w,) = first + len(at.w[0]), at.x, at.w
+        still = 0 * chain.noise_std[last : last + 1]
+        ahead, _ = chain.evaluate(last, x[-1:], still, at.theta)
+        at = Trajectories((np.concatenate([x, ahead]),), (np.concatenate([w, still]),), at.theta)
+        problem = replace(problem, models=(Window(chain, first, last + 1),))
         radius = self.longest * np.sqrt(len(at.theta))
         with _libraries().limit(limits=1, user_api="blas"):  # matrices are small: threads only cost
             for _ in range(self.iterations):
                 linear = LinearizedProblem(problem, Evaluation(at, (), 0.0), radius=radius)
                 found = next(filter(None, map(linear.direction, DAMPINGS)), None)
                 if found is None:
-                    raise NotIdentifiable(
-                        "the horizon has no minimum: give more nodes, or a prior of the parameters"
-                    )
-                x = problem.models[0].manifold.integrate(at.x[0], found.step.x[0])
+                    raise NotIdentifiable("the horizon has no minimum: give more nodes, or narrower priors")
+                x, system = problem.models[0].manifold.integrate(at.x[0], found.step.x[0]), found.arrival
                 at = Trajectories((x,), (at.w[0] + found.step.w[0],), at.theta + found.step.theta)
-        return Horizon(first, problem, at, found.arrival)
+        return Horizon(first, problem, at, system)
 
     def _left(
         self, chain: TrajectoryModel, horizon: Horizon, duration: float
     ) -> tuple[GaussianPrior, GaussianPrior]:
         """Arrival cost of the second node, and prior of theta, after the first node has left."""
-        (x,), (w,), theta, problem = horizon.at.x, horizon.at.w, horizon.theta, horizon.problem
+        (x,), (w,), theta, problem = horizon.at.x, horizon.at.w, horizon.at.theta, horizon.problem
         stage = linearized(problem.models[0], x[:2], w[:1], theta, 0)
         n, m, p = stage.sizes
         off = theta - problem.prior.mean
         before = linearized_arrival(chain, problem.arrivals[0], x[0], off)
         noisy = bool(stage.noisy[0])
         L_ww = stage.L_ww[0] if noisy else np.eye(m)
-        H = np.block(
-            [
-                [before.V_xx + stage.L_xx[0], stage.L_xw[0], before.V_xt + stage.L_xt[0]],
-                [stage.L_xw[0].T, L_ww, stage.L_wt[0]],
-                [(before.V_xt + stage.L_xt[0]).T, stage.L_wt[0].T, problem.prior.information + stage.L_tt],
-            ]
-        )
+        V_xx, V_xt = before.V_xx + stage.L_xx[0], before.V_xt + stage.L_xt[0]
+        L_xw, L_wt, V_tt = stage.L_xw[0], stage.L_wt[0], problem.prior.information + stage.L_tt
+        H = np.block([[V_xx, L_xw, V_xt], [L_xw.T, L_ww, L_wt], [V_xt.T, L_wt.T, V_tt]])
         prior_t = problem.prior.information @ off + before.V_t + stage.l_t
         g = np.concatenate([before.V_x + stage.l_x[0], stage.l_w[0] if noisy else np.zeros(m), prior_t])
         T = np.block([[stage.A[0], stage.B[0] * noisy, stage.C[0]], [np.zeros((p, n + m)), np.eye(p)]])
@@ -334,9 +302,3 @@ class MovingHorizon:
 def _libraries() -> ThreadpoolController:
     # looking for the loaded libraries takes as long as a step of a small robot
     return ThreadpoolController()
-
-
-def _std(parameters: OpenParameters, theta: Vector, covariance: Matrix) -> Vector:
-    """(b,) of the physical parameters, with the covariance (p, p) of theta."""
-    slope = parameters.physical_slope(theta)
-    return np.sqrt(np.maximum(np.diag(slope @ covariance @ slope.T), 0.0))

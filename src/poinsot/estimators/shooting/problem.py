@@ -126,11 +126,8 @@ class GaussianPrior:
     @property
     def rank(self) -> int:
         """Of the information, whatever its units."""
-        d = np.sqrt(np.diag(self.information))
-        known = d > 0
-        # units would decide the rank of the matrix itself
-        scaled = self.information[np.ix_(known, known)] / np.outer(d[known], d[known])
-        return int(np.linalg.matrix_rank(scaled, tol=1e-9))
+        d = np.sqrt(np.where(np.diag(self.information) > 0, np.diag(self.information), 1.0))
+        return int(np.linalg.matrix_rank(self.information / np.outer(d, d), tol=1e-9))
 
     @classmethod
     def flat(cls, mean: Vector, degrees: int | None = None) -> GaussianPrior:

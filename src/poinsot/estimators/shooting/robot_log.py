@@ -163,10 +163,6 @@ class RobotLog:
         noise = np.array([x * factors.get(next(names), 1.0) if x > 0 else x for x in self.noise])
         return replace(self, noise=noise, command_noise=of_commands, guess=self.initial_states)
 
-    def until(self, last: int) -> RobotLog:
-        """The same log up to a sample."""
-        return replace(self, stages=self.stages.until(last))
-
     def with_parameters(self, parameters: OpenParameters) -> RobotLog:
         """The same log of a robot with other open parameters."""
         return replace(self, stages=replace(self.stages, parameters=parameters), guess=self.initial_states)
