@@ -90,8 +90,9 @@ def test_what_it_needs(tmp_path, pairs, says):
 def test_two_recordings_are_refused(tmp_path):
     text = (FOLDER / "horizon.toml").read_text()
     first, last = text.index("[[recordings]]"), text.index("[method]")
-    with pytest.raises(InvalidProject, match="goes along one recording"):
-        job(tmp_path, (text[first:last], 2 * text[first:last].replace("four steps", "more steps")))
+    two = text[first:last] + text[first:last].replace("four steps", "more steps")
+    with pytest.raises(PoinsotError, match="goes along one recording: leave out 'more steps'"):
+        track(job(tmp_path, (text[first:last], two)), FOLDER)
 
 
 def test_it_does_not_follow_streams(tmp_path):

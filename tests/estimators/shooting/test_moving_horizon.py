@@ -99,7 +99,7 @@ def test_a_linear_horizon_knows_all_that_was_read(rng, quiet):
     for k, horizon in enumerate(horizons):
         theta, covariance = dense(model, arrival, prior, k + 1)
         np.testing.assert_allclose(horizon.at.theta, theta, rtol=1e-6, atol=1e-6)
-        np.testing.assert_allclose(horizon.covariance, covariance, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(horizon.system.covariances()[0], covariance, rtol=1e-6, atol=1e-9)
     assert [h.first for h in horizons[-3:]] == [stages - 6, stages - 5, stages - 4]
 
 
@@ -112,7 +112,9 @@ def test_a_walk_of_the_parameters_keeps_them_open(rng):
     estimator = MovingHorizon(np.array([0.0, 2.0]), nodes=5)
     *_, last = horizons_of(estimator, ShootingProblem((model,), (arrival,), prior), 0.01)
     left = last.first
-    np.testing.assert_allclose(np.diag(last.covariance), [0.01, 0.01 + left * 0.01 * 4.0], rtol=1e-9)
+    np.testing.assert_allclose(
+        np.diag(last.system.covariances()[0]), [0.01, 0.01 + left * 0.01 * 4.0], rtol=1e-9
+    )
 
 
 def test_errors_of_parameters_that_walk_are_chi_square(rng):
@@ -131,7 +133,9 @@ def test_errors_of_parameters_that_walk_are_chi_square(rng):
             theta = theta + walk * np.sqrt(0.01) * rng.standard_normal(p)
         *_, last = horizons_of(estimator, ShootingProblem((model,), (arrival,), prior), 0.01)
         away = theta - last.at.theta
-        squares.append(away @ np.linalg.solve(last.covariance + 5 * walk**2 * 0.01 * np.eye(p), away))
+        squares.append(
+            away @ np.linalg.solve(last.system.covariances()[0] + 5 * walk**2 * 0.01 * np.eye(p), away)
+        )
     # mean of chi-square with p degrees of freedom: its standard deviation is sqrt(2 p / runs) = 0.32
     assert abs(np.mean(squares) - p) < 4 * np.sqrt(2 * p / runs)
 

@@ -86,7 +86,7 @@ def weigh(walked: Walk, rng: np.random.Generator, say: Say = lambda _: None) -> 
         pi, std = parameters.physical(horizon.at.theta)[:10], np.nan
         if stage % NODES == 0:
             slope = parameters.physical_slope(horizon.at.theta)[0]
-            std = float(np.sqrt(slope @ horizon.covariance @ slope))
+            std = float(np.sqrt(slope @ horizon.system.covariances()[0] @ slope))
             say(f"{times[stage + 1]:.2f} s: {pi[0] - own[0]:.3f} kg")
         found.append(
             (times[stage + 1], pi[0] - own[0], std, pi, horizon.at.x[0][-1, : robot.model.nq], spent)

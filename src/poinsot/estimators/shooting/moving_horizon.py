@@ -21,13 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from ...arrays import Columns, Matrix, States, Vector
+from ...arrays import Columns, States, Vector
 from ...estimate import Certificate, Estimate, Status
 from ...estimate.motions import ParameterHistory
 from ...exceptions import InvalidMethod, NotIdentifiable
@@ -50,8 +49,8 @@ from .summary import EstimateSummary
 
 DAMPINGS = 0.0, 1e-3, 1e-1
 """Tried one after the other until there is a minimum, relative to the diagonal."""
-REPLAY_TOLERANCE = 1e-8
-"""In standard deviations: a second run repeats the same operations, so what differs is the rounding of a file."""
+BLAS = ThreadpoolController()
+"""Kept: to look for the loaded libraries takes as long as a step of a small robot."""
 
 
 class Window(TrajectoryModel):
@@ -100,11 +99,6 @@ class Horizon:
         """Node at which it ends."""
         return self.first + len(self.at.x[0]) - 1
 
-    @property
-    def covariance(self) -> Matrix:
-        """(p, p) of theta; zero in unobservable directions."""
-        return self.system.covariances()[0]
-
 
 @dataclass(frozen=True, eq=False)
 class Replay:
@@ -117,7 +111,7 @@ class Replay:
         """Run again and compare with the estimate's values, in its standard deviations."""
         again = self.estimator.solve(self.problem)
         away = np.abs(estimate.values - again.values) / again.std
-        return Certificate(float(away.max(initial=0.0)), True, REPLAY_TOLERANCE)
+        return Certificate(float(away.max(initial=0.0)), True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +215,8 @@ class MovingHorizon:
             if closes[now.last]:
                 continue
             slope = parameters.physical_slope(now.at.theta)
-            found = parameters.physical(now.at.theta), np.sqrt(np.diag(slope @ now.covariance @ slope.T))
+            P_tt = now.system.covariances()[0]
+            found = parameters.physical(now.at.theta), np.sqrt(np.diag(slope @ P_tt @ slope.T))
             history.append((times[now.last], *found))
             if on_sample is not None:
                 values, std = (dict(zip(names, each.tolist(), strict=True)) for each in found)
@@ -257,7 +252,7 @@ class MovingHorizon:
         at = Trajectories((np.concatenate([x, ahead]),), (np.concatenate([w, still]),), at.theta)
         problem = replace(problem, models=(Window(chain, first, last + 1),))
         radius = self.longest * np.sqrt(len(at.theta))
-        with _libraries().limit(limits=1, user_api="blas"):  # matrices are small: threads only cost
+        with BLAS.limit(limits=1, user_api="blas"):  # matrices are small: threads only cost
             for _ in range(self.iterations):
                 linear = LinearizedProblem(problem, Evaluation(at, (), 0.0), radius=radius)
                 found = next(filter(None, map(linear.direction, DAMPINGS)), None)
@@ -296,9 +291,3 @@ class MovingHorizon:
         state = chain.manifold.integrate(x[1:2], mean[None, :n])[0]
         arrival = GaussianPrior(state, known[:n, :n], known[:n, n:])
         return arrival, GaussianPrior(theta + mean[n:], known[n:, n:])
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    # looking for the loaded libraries takes as long as a step of a small robot
-    return ThreadpoolController()

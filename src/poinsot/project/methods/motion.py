@@ -43,16 +43,13 @@ class MotionSettings(MethodSettings):
         self.solver(job.settings, problem)
         return self.warnings_of(problem)
 
-    def identify(self, job: Job) -> Estimate:
-        return self.estimate(job)
-
-    def estimate(self, job: Job, **watched: Any) -> Estimate:
-        """From recordings to the estimate; `watched`: further arguments of the method's `solve`."""
+    def identify(self, job: Job, **more: Any) -> Estimate:
+        """From recordings to the estimate; `more`: further arguments of the method's `solve`."""
         watch = Stopwatch()
         problem = self.problem(job, watch)
         solver = self.solver(job.settings, problem)
         watch.lap(self.stage)
-        estimate: Estimate = solver.solve(problem, progress=job.progress, stop=job.stop, **watched)
+        estimate: Estimate = solver.solve(problem, progress=job.progress, stop=job.stop, **more)
         return estimate.updated(
             warnings=(*self.warnings_of(problem), *estimate.warnings),
             settings=job.project.record,

@@ -11,7 +11,7 @@ from pydantic import Field
 from ...exceptions import InvalidProject
 from ...parameters import per_joint
 from ..job import stoppable
-from ..settings.fields import PerJoint, Positive, Window, refuse
+from ..settings.fields import PerJoint, Positive, Window
 from .base import OnSample, Tracking
 from .optimal_estimation import SensedMotionSettings
 
@@ -39,11 +39,6 @@ class MovingHorizonSettings(SensedMotionSettings):
     iterations: int = Field(1, ge=1)
     closing: Positive = 1e-3
 
-    def check(self, settings: Settings) -> None:
-        """It goes along one recording, from its start."""
-        if len(settings.recordings) != 1:
-            raise refuse("horizon", f"{self.name!r} goes along one recording: give one", key="recordings")
-
     def solver(self, settings: Settings, problem: OptimalEstimationProblem) -> MovingHorizon:
         from ...estimators.shooting.moving_horizon import MovingHorizon
 
@@ -60,4 +55,4 @@ class MovingHorizonSettings(SensedMotionSettings):
                 f"{job.project.path}: {self.name!r} goes along a recording: leave --stream out"
             )
         with stoppable() as ctrl_c:
-            return Tracking(self.estimate(replace(job, stop=job.stop or ctrl_c), on_sample=on_sample))
+            return Tracking(self.identify(replace(job, stop=job.stop or ctrl_c), on_sample=on_sample))
