@@ -94,11 +94,6 @@ class Horizon:
     at: Trajectories
     system: ArrivalSystem
 
-    @property
-    def last(self) -> int:
-        """Node at which it ends."""
-        return self.first + len(self.at.x[0]) - 1
-
 
 @dataclass(frozen=True, eq=False)
 class Replay:
@@ -202,33 +197,33 @@ class MovingHorizon:
         left: list[tuple[np.ndarray, ...]] = []
         history: list[tuple[Any, ...]] = []
         now = before = self.init(shooting)
-        for stage, duration in enumerate(np.diff(times).tolist()):
-            if stage and stop_requested(stop):
+        for node, duration in enumerate(np.diff(times).tolist(), start=1):
+            if node > 1 and stop_requested(stop):
                 break
-            if stage:
+            if node > 1:
                 now, before = self.update(log.model, now, duration), now
-                report(progress, "moving horizon", fraction=stage / (stages.count - 1))
+                report(progress, "moving horizon", fraction=(node - 1) / (stages.count - 1))
             at = before.at
             if now.first > before.first:
                 left.append((at.x[0][0], before.system.covariances()[1][0], at.w[0][0], at.theta))
             # a foot lands: the sample has another node
-            if closes[now.last]:
+            if closes[node]:
                 continue
             slope = parameters.physical_slope(now.at.theta)
             P_tt = now.system.covariances()[0]
             found = parameters.physical(now.at.theta), np.sqrt(np.diag(slope @ P_tt @ slope.T))
-            history.append((times[now.last], *found))
+            history.append((times[node], *found))
             if on_sample is not None:
                 values, std = (dict(zip(names, each.tolist(), strict=True)) for each in found)
-                line = {"time": float(times[now.last]), "recording": log.name}
+                line = {"time": float(times[node]), "recording": log.name}
                 on_sample(line | {"parameters": values, "std": std})
         at_end, w = posterior(now.problem, now.at), np.pad(now.at.w[0], ((0, 1), (0, 0)))
         left += zip(now.at.x[0], at_end.states[0], w, np.tile(now.at.theta, (len(w), 1)), strict=True)
-        ended = now.last == stages.count
-        log = replace(log, stages=stages.part(0, int(stages.samples[now.last]) + 1), guess=None)
+        last = len(left) - 1
+        log = replace(log, stages=stages.part(0, int(stages.samples[last]) + 1), guess=None)
         x, spread, w, thetas = (np.array(each)[: log.stages.count + 1] for each in zip(*left, strict=True))
         at = Trajectories((x,), (w[:-1],), now.at.theta)
-        status = Status.solved if ended else Status.interrupted
+        status = Status.solved if last == stages.count else Status.interrupted
         start, null = Evaluation(at, (), np.nan), at_end.unobservable
         solution = ShootingSolution(at, np.nan, status, (), start, null, shooting)
         summary = EstimateSummary((log,), problem.known, solution, replace(at_end, states=(spread,)), thetas)
@@ -239,7 +234,7 @@ class MovingHorizon:
             problem=Replay(problem, self),
             citations=self.citations,
             examiner=summary.examine,
-            iterations=now.last * self.iterations,
+            iterations=last * self.iterations,
         )
 
     def _solved(

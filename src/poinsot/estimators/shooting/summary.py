@@ -147,7 +147,9 @@ class EstimateSummary:
             bodies=bodies,
             undetermined=undetermined,
             iterations=self.solution.iterations,
-            extras=extras_of(EstimatedMotions(self.motions), self._convergence()),
+            extras=extras_of(
+                EstimatedMotions(self.motions), None if self.thetas is not None else self._convergence()
+            ),
             provenance=Provenance(notes=self._notes()),
         )
 
@@ -209,9 +211,7 @@ class EstimateSummary:
             )
         return tuple(found)
 
-    def _convergence(self) -> Convergence | None:
-        if self.thetas is not None:
-            return None
+    def _convergence(self) -> Convergence:
         history, start = self.solution.history, self.solution.start
         thetas = [start.at.theta, *(each.theta for each in history)]
         return Convergence(

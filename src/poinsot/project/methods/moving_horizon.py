@@ -51,8 +51,6 @@ class MovingHorizonSettings(SensedMotionSettings):
         self, job: Job, *, stream: str | None = None, follow: bool = False, on_sample: OnSample | None = None
     ) -> Tracking:
         if stream is not None:
-            raise InvalidProject(
-                f"{job.project.path}: {self.name!r} goes along a recording: leave --stream out"
-            )
+            raise InvalidProject(f"{job.project.path}: {self.name!r} follows a recording: leave --stream out")
         with stoppable() as ctrl_c:
             return Tracking(self.identify(replace(job, stop=job.stop or ctrl_c), on_sample=on_sample))
