@@ -23,8 +23,9 @@ from ...estimate import (
     extras_of,
     unobservable_directions,
 )
-from ...estimate.motions import Convergence, EstimatedMotion, EstimatedMotions
+from ...estimate.motions import ContactChanges, Convergence, EstimatedMotion, EstimatedMotions
 from ...models.open_parameters import OpenParameters, body_of
+from .contact_events import EventSearch
 from .ddp import ShootingSolution
 from .known_parameters import KnownParameters
 from .motion_report import estimated_motion, fit_of_motions
@@ -231,6 +232,9 @@ class EstimateSummary:
         solution, prior, quantities = self.solution, self.solution.problem.prior, self.known.quantities
         values, _ = self.known.of(solution.theta)
         levels = NoiseLevels(self.logs, solution.problem, solution.at)
+        events = estimate.extra(ContactChanges)
+        searched = [EventSearch(rounds=1).search(log, solution.theta, x)[1]
+                    for log, x in zip(self.logs, solution.at.x, strict=True) if events is None]  # fmt: skip
         away = solution.theta - prior.mean
         case = Assumptions(
             estimate,
@@ -244,6 +248,8 @@ class EstimateSummary:
             {name: self.slope @ move for name, move in levels.moves().items()},
             levels.likelier(np.random.default_rng(0)),
             self._exact_gains(),
+            events or tuple(event for found in searched for event in found),
+            events is not None,
         )
         return examined(estimate, look_at(case, ASSUMPTION_CHECKS))
 
