@@ -20,6 +20,7 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool
+from scipy.ndimage import uniform_filter1d
 
 from ...arrays import NodeStates, Vector
 from ...estimate.motions import ContactChange
@@ -27,6 +28,7 @@ from ...models.motion_terms import MotionTerms
 from ...models.sensors import ContactVelocity, Gyro, JointVelocity, Readings
 from ...models.stages import Stages
 from .ddp import DDP
+from .first_guess import first_guess
 from .problem import GaussianPrior, ShootingProblem, Trajectories
 from .robot import RobotTrajectoryModel
 from .robot_log import RobotLog
@@ -90,23 +92,26 @@ class EventSearch:
                 known.get((frames[f], k)),
             )
             events.append(event if own is None else replace(event, given=own.given, gain=own.gain))
-        for first, last, f in hypotheses.still(self.still, self.shortest):
+        begun = _Hypotheses(log, theta, first_guess(log.stages)[log.stages.after_impacts])
+        missed = False
+        for first, last, f in begun.still(self.still, self.shortest):
             other = closed.copy()
             other[first:last, f] = True
             a, b = first - MARGIN, last + MARGIN
-            gain = hypotheses.cost(closed, a, b) - hypotheses.cost(other, a, b)
+            gain = begun.cost(closed, a, b) - begun.cost(other, a, b)
             if gain > self.gain:
-                closed = other
+                closed, missed = other, True
                 events += [
                     _Event(f, None, k, now, float(times[k]), gain)
                     for k, now in ((first, True), (last, False))
                     if 0 < k < len(times)
                 ]
-        for _ in range(self.rounds):
+        # a solution without a stance is far from the motion: solve again before events are moved
+        for _ in range(0 if missed else self.rounds):
             if not sum([self._moves(event, closed, hypotheses, reach) for event in events]):
                 break
         stages = standing(replace(log.stages, schedule=replace(log.stages.schedule, closed=closed)))
-        found = replace(log, stages=stages, guess=hypotheses.x[stages.samples])
+        found = replace(log, stages=stages, guess=None if missed else hypotheses.x[stages.samples])
         return found, tuple(
             ContactChange(log.name, frames[e.contact], e.closes, e.given, e.time, e.sample, e.gain)
             for e in sorted(events, key=lambda e: e.time)
@@ -186,9 +191,12 @@ class _Hypotheses:
         stages = self.fixed
         robot, schedule, v = stages.parameters.robot, stages.schedule, stages.states.split(self.x)[1]
         frames = [frame for contact in schedule.contacts for frame in contact.frames]
+        # differences of an orientation's noise are speeds, whose mean over n samples falls with 1 / n
+        samples = max(1, round(shortest / float(np.median(np.diff(stages.times)))))
         motions = MotionTerms(robot).frames(frames, stages.states.split(self.x)[0], v, 0 * v)
         for f, contact in enumerate(schedule.contacts):
-            speeds = np.linalg.norm(contact.velocity(contact.motion(motions))[:, :3], axis=1)
+            velocity = contact.velocity(contact.motion(motions))[:, :3]
+            speeds = np.linalg.norm(uniform_filter1d(velocity, samples, axis=0), axis=1)
             rests = (speeds < speed) & ~schedule.closed[:, f]
             edges = np.flatnonzero(np.diff(rests, prepend=False, append=False))
             for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):

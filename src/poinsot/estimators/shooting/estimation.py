@@ -231,7 +231,7 @@ class OptimalEstimation:
             if all(np.array_equal(new.stages.schedule.closed, old.stages.schedule.closed)
                    for new, old in zip(logs, problem.logs, strict=True)):  # fmt: skip
                 break
-            problem = replace(problem, logs=logs, start=solution.theta)
+            problem = replace(problem, logs=logs)
             solution = self.ddp.solve(problem.shooting, problem.guess, progress=progress, stop=stop)
         factors: dict[str, float] = {}
         rng = np.random.default_rng(self.seed)
