@@ -202,6 +202,16 @@ class Convergence(TypedDict):
     parameters: dict[str, Vector]
 
 
+class ContactChange(TypedDict):
+    recording: str
+    frame: str
+    closes: bool
+    given: Number
+    time: Number
+    sample: int
+    gain: Number
+
+
 class ParameterHistory(TypedDict):
     time: Vector
     parameters: dict[str, Vector]
@@ -267,6 +277,7 @@ class Estimate(TypedDict):
     body_motions: NotRequired[list[BodyMotionSize]]
     convergence: NotRequired[Convergence]
     history: NotRequired[ParameterHistory]
+    contact_events: NotRequired[list[ContactChange]]
     corrections: NotRequired[list[Correction]]
     fit: Fit
     validation: Validation | None

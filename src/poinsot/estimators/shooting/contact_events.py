@@ -20,7 +20,7 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool
-from scipy.ndimage import uniform_filter1d
+from scipy.ndimage import binary_closing, uniform_filter1d
 
 from ...arrays import NodeStates, Vector
 from ...estimate.motions import ContactChange
@@ -197,7 +197,7 @@ class _Hypotheses:
         for f, contact in enumerate(schedule.contacts):
             velocity = contact.velocity(contact.motion(motions))[:, :3]
             speeds = np.linalg.norm(uniform_filter1d(velocity, samples, axis=0), axis=1)
-            rests = (speeds < speed) & ~schedule.closed[:, f]
+            rests = binary_closing(speeds < speed, np.ones(samples)) & ~schedule.closed[:, f]
             edges = np.flatnonzero(np.diff(rests, prepend=False, append=False))
             for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
                 if stages.times[last - 1] - stages.times[first] >= shortest:

@@ -124,13 +124,15 @@ class OptimalEstimationSettings(SensedMotionSettings):
     """`poinsot.OptimalEstimation`: parameters and motion together, from encoders, IMU, contacts and commands.
 
     `process_noise = "auto"`: the levels of commands and speeds are the most likely ones; those given are where the
-    search begins. `start_from`: a result to begin at.
+    search begins. `contact_schedule = "estimated"`: contacts close and open where readings ask for it. `start_from`: a
+    result to begin at.
     """
 
     sections = ("motion", "contacts", "convergence")
 
     name: Literal["optimal-estimation"]
     process_noise: Literal["given", "auto"] = "given"
+    contact_schedule: Literal["given", "estimated"] = "given"
     start_from: str | None = None
     rollout: Literal["multiple", "feasible", "single"] = "multiple"
     max_iterations: int = Field(200, ge=1)
@@ -158,7 +160,8 @@ class OptimalEstimationSettings(SensedMotionSettings):
             "feasible": rollout.FeasibilityDriven(),
             "single": rollout.SingleShooting(),
         }
-        return OptimalEstimation(self.build_as(DDP, rollout=rollouts[self.rollout]), self.process_noise)
+        ddp = self.build_as(DDP, rollout=rollouts[self.rollout])
+        return self.build_as(OptimalEstimation, ddp=ddp)
 
 
 def _actuation(robot: Articulated, rotors: Sequence[RotorSettings]) -> Actuation:
