@@ -36,6 +36,7 @@ def events_of(estimate):
     return [event for event in estimate.contact_events if event.gain > 0]
 
 
+@pytest.mark.slow
 def test_a_good_schedule_is_left_as_it_is(problem):
     """Simulated with rigid feet, and events at samples."""
     estimate = METHOD.solve(problem)
@@ -45,7 +46,7 @@ def test_a_good_schedule_is_left_as_it_is(problem):
     np.testing.assert_array_equal(found.values, estimate.values)
 
 
-@pytest.mark.parametrize("late", [2, -2])
+@pytest.mark.parametrize("late", [2, pytest.param(-2, marks=pytest.mark.slow)])
 def test_events_20_ms_off_are_found_and_corrected(problem, late):
     true = problem.logs[0].stages.schedule.closed
     closed = np.roll(true, late, axis=0)
@@ -62,6 +63,7 @@ def test_events_20_ms_off_are_found_and_corrected(problem, late):
     assert {each.severity.name for each in found.findings if each.cause == "contact-schedule"} == {"note"}
 
 
+@pytest.mark.slow
 def test_a_missed_stance_is_found(problem):
     stages = problem.logs[0].stages
     closed, lands = stages.schedule.closed.copy(), int(stages.schedule.resets[0].first)
