@@ -26,7 +26,7 @@ from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable
 from ...models.contacts import ContactDetection
 from ...models.open_parameters import OpenParameters
 from ...recording import Recording
-from ...solve import ProgressCallback, Stop
+from ...solve import ProgressCallback, Stop, report
 from ...stopwatch import Stopwatch
 from .contact_events import EventSearch
 from .ddp import DDP, STATIONARITY_TOLERANCE, ShootingSolution, certify
@@ -224,14 +224,14 @@ class OptimalEstimation:
         for _ in range(self.max_rounds if self.contact_schedule == "estimated" else 0):
             if not solution.status.converged:
                 break
+            report(progress, "contact events")
             searched = [EventSearch().search(log, solution.theta, x, events)
                         for log, x in zip(problem.logs, solution.at.x, strict=True)]  # fmt: skip
-            logs, found = zip(*searched, strict=True)
-            events = tuple(event for each in found for event in each)
+            events = tuple(event for _, found in searched for event in found)
             if all(np.array_equal(new.stages.schedule.closed, old.stages.schedule.closed)
-                   for new, old in zip(logs, problem.logs, strict=True)):  # fmt: skip
+                   for (new, _), old in zip(searched, problem.logs, strict=True)):  # fmt: skip
                 break
-            problem = replace(problem, logs=logs)
+            problem = replace(problem, logs=tuple(log for log, _ in searched))
             solution = self.ddp.solve(problem.shooting, problem.guess, progress=progress, stop=stop)
         factors: dict[str, float] = {}
         rng = np.random.default_rng(self.seed)
