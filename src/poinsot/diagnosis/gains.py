@@ -192,7 +192,6 @@ class GainChange(Explanation):
         """
         joints, signals = joints_of(case.thin), recordings_of(case.thin)[part]
         own = np.array([joint in (None, k) for k in range(len(joints))])
-        counts = np.cumsum([0, *case.thin.row_counts])
 
         def profile(count: int) -> np.ndarray:
             k = np.arange(count)[:, None]
@@ -205,8 +204,9 @@ class GainChange(Explanation):
             return problem.with_signals(changed)
 
         def column(solved: Solved) -> np.ndarray:
-            later = np.zeros(solved.predicted.shape)
-            later[slice(*counts[part : part + 2])] = profile(case.thin.row_counts[part])
+            later, counts = np.zeros(solved.predicted.shape), solved.problem.row_counts
+            first = sum(counts[:part])
+            later[first : first + counts[part]] = profile(counts[part])
             return moved_torques(solved, later)
 
         return Candidate(
