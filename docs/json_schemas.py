@@ -202,6 +202,22 @@ class Convergence(TypedDict):
     parameters: dict[str, Vector]
 
 
+class ContactChange(TypedDict):
+    recording: str
+    frame: str
+    closes: bool
+    given: Number
+    time: Number
+    sample: int
+    gain: Number
+
+
+class ParameterHistory(TypedDict):
+    time: Vector
+    parameters: dict[str, Vector]
+    std: dict[str, Vector]
+
+
 class Whiteness(TypedDict):
     lag1: Number
     lags: int
@@ -260,6 +276,8 @@ class Estimate(TypedDict):
     flights: NotRequired[FlightStates]
     body_motions: NotRequired[list[BodyMotionSize]]
     convergence: NotRequired[Convergence]
+    history: NotRequired[ParameterHistory]
+    contact_events: NotRequired[list[ContactChange]]
     corrections: NotRequired[list[Correction]]
     fit: Fit
     validation: Validation | None

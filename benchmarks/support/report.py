@@ -136,7 +136,7 @@ def deliver(
     agreements: Sequence[Agreement] = (),
     notes: Sequence[str] = (),
     limits: Sequence[Limit] = (),
-    rows: Sequence[Row] = (),
+    rows: Sequence[Any] = (),
 ) -> None:
     """Print, write, compare with the baseline, and leave with the exit status."""
     known = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}

@@ -97,6 +97,7 @@ from .estimators.shooting.robot_log import RobotLog as RobotLog
 from .estimators.shooting.estimation import OptimalEstimationProblem as OptimalEstimationProblem
 from .estimators.shooting.estimation import OptimalEstimation as OptimalEstimation
 from .estimators.shooting.ddp import DDP as DDP
+from .estimators.shooting.moving_horizon import MovingHorizon as MovingHorizon
 from .estimators.joint import JointSmoothingProblem as JointSmoothingProblem
 from .estimators.joint import JointSmoothing as JointSmoothing
 from .estimators.joint import JointEstimation as JointEstimation

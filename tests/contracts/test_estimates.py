@@ -19,6 +19,7 @@ JOBS = {
     "filter": "examples/arm/track.toml",
     "leg-odometry": "examples/quadruped/odometry.toml",
     "optimal-estimation": "examples/quadruped/job.toml",
+    "moving-horizon": "examples/quadruped/horizon.toml",
     "joint-smoothing": "examples/furuta/job.toml",
     "impacts": "examples/throw/job.toml",
 }
@@ -37,7 +38,7 @@ def solved(request) -> Solved:
     if request.param == "impacts":
         pytest.importorskip("casadi")
     project = poinsot.Project.load(JOBS[request.param])
-    run = poinsot.track if request.param in ("filter", "leg-odometry") else poinsot.identify
+    run = poinsot.track if request.param in ("filter", "leg-odometry", "moving-horizon") else poinsot.identify
     found = run(project)
     return Solved(request.param, found if isinstance(found, Estimate) else found.estimate)
 

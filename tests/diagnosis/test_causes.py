@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 from scipy.interpolate import CubicSpline
 
 import poinsot
+from poinsot.diagnosis import diagnose
 from poinsot.diagnosis.case import Examination
 from poinsot.diagnosis.explanations import Alignment, Explained
-from poinsot.estimate import Severity, Trust
+from poinsot.estimate import FullParameters, Severity, Trust
+from poinsot.simulation import Sensors, fourier_motion, model_parameters, simulate_recording
 
 RATE = 200.0
 
@@ -67,6 +70,10 @@ DEFECTS = {
         lambda t, q, tau, rng: (t, q, np.clip(tau, -0.6 * abs(tau).max(0), 0.6 * abs(tau).max(0))),
     ),
     "gain": ("gain-change", lambda t, q, tau, rng: (t, q, changed(tau, half, 1.3 * tau[half]))),
+    "drifting gain": (
+        "gain-change",
+        lambda t, q, tau, rng: (t, q, tau * np.linspace(1, 1.3, len(t))[:, None]),
+    ),
     "wrapped": ("wrapped-angles", lambda t, q, tau, rng: (t, q + 2 * np.pi * (q > 0.5) * [0, 1, 0, 0], tau)),
 }
 
@@ -108,6 +115,15 @@ def test_the_offset_of_a_joint_is_found_with_its_remedy(record, estimated):
     # +- 3 deg: noise leaves less than 1 deg, the friction of the model is exact
     assert offset == pytest.approx(30, abs=3)
     assert "position_offset" in finding.remedy
+
+
+def test_a_drift_of_the_gain_of_one_joint_is_found_with_its_size(record, estimated):
+    time, q, tau = record()
+    (finding,) = estimated(time, q, tau * np.linspace([1, 1, 1, 1], [1, 1, 1.3, 1], len(time))).findings
+    assert (finding.cause, finding.where) == ("gain-change", "joint3")
+    factor, half = re.search(r"are (\S+) \+- (\S+) times as large at the end", finding.message).groups()
+    # x^2 / 8 = 1 % is between a straight line and e^(x s)
+    assert abs(float(factor) - 1.3) < 0.013 + float(half) < 0.05
 
 
 def test_an_axis_that_is_askew_is_named(chain, record, estimated):
@@ -231,6 +247,51 @@ def test_a_spike_is_counted_once(estimated, record):
     tau[[500, 900, 1500], 1] = 1e4
     (found,) = [each for each in estimated(time, q, tau).findings if each.cause == "outliers"]
     assert found.message.startswith("3 torque readings")
+
+
+def test_a_mass_that_is_less_certain_than_the_description_and_far_from_it_is_named(record, estimated):
+    solve = poinsot.SemidefiniteLeastSquares(weighing="data").solve
+    estimate = solve(estimated(*record()).problem)
+    full = estimate.extra(FullParameters)
+    k = full.names.index("m2")  # 3 kg as described
+    for factor, std, severity in (
+        (30, 50, Severity.error),
+        (3, 5, Severity.warning),
+        (30, 2, None),
+        (1.5, 50, None),
+    ):
+        values, covariance = full.values.copy(), full.covariance.copy()
+        values[k] *= factor * 3.0 / values[k]
+        covariance[k] = covariance[:, k] = 0.0
+        covariance[k, k] = std**2
+        moved = estimate.updated(replace(full, values=values, covariance=covariance))
+        found = [each for each in diagnose(moved).findings if each.cause == "undetermined-mass"]
+        assert [each.severity for each in found] == ([] if severity is None else [severity])
+        if found:
+            assert (
+                f"mass of link2 ({3 * factor:.3g} +- {1.96 * std:.2g} kg, described 3 kg)" in found[0].message
+            )
+            assert 'weighing = "both"' in found[0].remedy
+    assert not [each for each in estimate.findings if each.cause == "undetermined-mass"]
+
+
+def test_what_moves_no_torque_is_noted_alone(chain):
+    """Reversals of dry friction between two samples move parameters by more than so little noise."""
+    rng, robot = np.random.default_rng(2), chain()
+    friction = {f"fv{k}": 6.0 / k for k in range(1, 5)} | {f"fc{k}": 6.0 / k for k in range(1, 5)}
+    motion = fourier_motion(4, 48.0, 100.0, rng, harmonics=6, amplitude=0.8)
+    theta = model_parameters(robot, **friction)
+    recording = simulate_recording(robot, theta, motion, Sensors(1e-6, 0.02, 1e-4), rng)
+    signals = poinsot.ButterworthDecimation(cutoff_hz=5, decimate_hz=3).apply(recording)
+    estimate = poinsot.LeastSquares("per-joint").solve(poinsot.inverse_dynamics(robot, [signals]))
+    (finding,) = (each for each in estimate.findings if each.cause == "filter-choice")
+    assert finding.severity is Severity.note
+    assert estimate.trust is Trust.trusted
+    # and the intervals of what is marked include it
+    base, b = estimate.problem.base, estimate.systematic_std
+    truth = (base.map @ theta)[[base.index(name) for name in estimate.names]]
+    marked = b > np.sqrt(estimate.std**2 - b**2)
+    assert np.all(np.abs(estimate.values - truth)[marked] < 1.96 * estimate.std[marked])
 
 
 def test_no_defect_is_named_that_makes_the_fit_worse(chain, estimated, record):

@@ -48,9 +48,8 @@ def folder(tmp_path_factory):
     posture = np.interp(steps.middles, time, command)
     sag, K = 0.3 * 9.81 * 0.15, len(steps.middles)
     for _ in range(12):
-        load = JointLoad(
-            np.full(K, 0.3 * 0.15**2 + 1e-4), sag * np.sin(posture), sag * np.cos(posture), posture
-        )
+        gravity = sag * np.sin(posture)
+        load = JointLoad(np.full(K, 0.3 * 0.15**2 + 1e-4), gravity, sag * np.cos(posture), posture, gravity)
         found = roll_out(parameter_vector(TRUTH, command[0], 0.0), steps, command, load)
         posture = found.fine_position[:-1] + 0.5 * steps.lengths * found.fine_velocity[:-1]
     measured = found.position + 3e-4 * rng.standard_normal(len(time))

@@ -9,7 +9,8 @@ import pytest
 
 from poinsot import PoinsotError
 from poinsot.models.articulated import load_robot
-from poinsot_servo import Actuator
+from poinsot_servo import Actuator, simulate
+from poinsot_servo.actuator import PER_TORQUE
 from poinsot_servo.mjcf import actuators_of, mjcf_text, parameters_beyond_mjcf, write_mjcf
 from poinsot_servo.rollout import JointLoad, Steps, parameter_vector, roll_out
 from poinsot_servo.simulate import Motion, Simulator, roll_out_all, shaped_command
@@ -67,7 +68,8 @@ def exact(actuator, motion, h, hold=True):
     K, sag = len(steps.times), MASS * 9.81 * LENGTH
     posture, theta = np.zeros(K), parameter_vector(actuator, motion.position[0], motion.velocity[0])
     for _ in range(40):
-        load = JointLoad(np.full(K, MASS * LENGTH**2), sag * np.sin(posture), sag * np.cos(posture), posture)
+        gravity = sag * np.sin(posture)
+        load = JointLoad(np.full(K, MASS * LENGTH**2), gravity, sag * np.cos(posture), posture, gravity)
         found = roll_out(
             theta, steps, motion.commands[:, 0], load, knots=actuator.friction_positions, hold=hold
         )
@@ -79,7 +81,10 @@ def exact(actuator, motion, h, hold=True):
 
 def test_a_written_file_reads_back_as_the_same_actuators(tmp_path):
     robot = robot_of(tmp_path, ARM)
-    numbers = (123.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.1, 0.03, 0.007, 3.3, 8.0, 0.02, 0.004, -0.01, 0.001, 0.002)
+    numbers = (
+        123.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.1, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.007, 3.3, 8.0, 0.02, 0.004, -0.01,
+        0.001, 0.002,
+    )  # fmt: skip
     one = Actuator("slide & turn", *numbers, (-0.5, 0.1, 0.7), (0.1, 0.2, 0.3))
     other = Actuator("shoulder", 17.8, velocity_gain=0.4)
     lines = write_mjcf(robot, [one, other], tmp_path / "arm.xml")
@@ -90,7 +95,7 @@ def test_a_written_file_reads_back_as_the_same_actuators(tmp_path):
         assert again.friction_levels == written.friction_levels
         np.testing.assert_allclose(list(again.values.values()), list(written.values.values()), rtol=1e-12)
     beyond = {"derivative_gain", "delay", "lag", "dead_band", "backlash", "no_load_speed", "stiction", "stribeck_speed",
-              "load_friction", "friction_positions", "friction_levels"}  # fmt: skip
+              *PER_TORQUE, "friction_positions", "friction_levels"}  # fmt: skip
     assert len(lines) == len(beyond)
     assert all(any(f"attribute for {name} =" in line for line in lines) for name in beyond)
     assert parameters_beyond_mjcf([other]) == ()
@@ -121,6 +126,11 @@ def test_the_file_has_the_robots_inertia(tmp_path):
         {"no_load_speed": 3.0, "torque_limit": 1.2, "derivative_gain": 0.0},
         {"stiction": 0.1, "stribeck_speed": 0.3},
         {"load_friction": 0.15},
+        {"external_friction": 0.3},
+        {"gear_friction": 0.1},
+        {"load_friction": 0.1, "external_friction": 0.2},
+        {"load_stiction": 0.1, "external_stiction": 0.05, "stribeck_speed": 0.3, "derivative_gain": 0.0},
+        {"gear_friction": 0.05, "gear_stiction": 0.1, "stribeck_speed": 0.3, "derivative_gain": 0.0},
         {"friction_positions": (-0.6, 0.0, 0.5), "friction_levels": (0.3, 0.0, 0.2)},
         {"velocity_gain": 0.3, "torque_limit": 0.6, "derivative_gain": 0.0},
     ],
@@ -128,7 +138,8 @@ def test_the_file_has_the_robots_inertia(tmp_path):
 )
 def test_mujoco_moves_the_file_as_the_exact_simulation_of_a_joint(tmp_path, change, hold):
     # MuJoCo's error is of the order of h; from 1 ms to 0.25 ms the difference must shrink. A step of the command gives
-    # an impulse through the derivative gain; cut at a torque limit, it would depend on h, so these are tested apart.
+    # an impulse through the derivative gain; cut at a torque limit, or where stiction per torque falls with the speed
+    # that it gives, it would depend on h, so these are tested apart.
     actuator, motion = replace(SERVO, **change), motion_of()
     robot = robot_of(tmp_path, PENDULUM)
 
@@ -184,3 +195,21 @@ def test_bad_files_and_names_are_refused(tmp_path):
     (tmp_path / "motor.xml").write_text(motor)
     with pytest.raises(PoinsotError, match="no position servo"):
         Simulator.load(tmp_path / "motor.xml")
+
+
+def test_python_steps_as_the_library_does_where_its_file_is_not_found(tmp_path, monkeypatch):
+    robot, motion = robot_of(tmp_path, PENDULUM), motion_of(seconds=2.0)
+    levels = {"friction_positions": (-0.6, 0.0, 0.5), "friction_levels": (0.3, 0.0, 0.2)}
+    changes = {"load_friction": 0.1, "gear_stiction": 0.1, "no_load_speed": 4.0, "torque_limit": 2.0}
+    simulator = Simulator.of(robot, [replace(SERVO, **changes, **levels)], timestep=0.002)
+    compiled = simulator.roll_out(motion)
+    monkeypatch.setattr(simulate, "_native_step", lambda: None)
+    np.testing.assert_allclose(simulator.roll_out(motion), compiled, atol=1e-9)
+
+
+def test_a_simulation_that_diverges_step_by_step_has_no_values_from_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # MuJoCo writes a log there
+    unstable = Actuator("hinge", 1e9, load_friction=0.01)
+    q = Simulator.of(robot_of(tmp_path, PENDULUM), [unstable], timestep=0.01).roll_out(motion_of(seconds=1.0))
+    assert np.isfinite(q[0]).all()
+    assert np.isnan(q[-1]).all()

@@ -15,6 +15,7 @@ from poinsot_servo import ActuatorProblem, Actuators, OutputError, Search
 from poinsot_servo.coordinates import Coordinates
 from poinsot_servo.mechanics import Mechanics
 from poinsot_servo.problem import InvalidActuatorProblem
+from poinsot_servo.rollout import ROLLOUT_PARAMETERS
 from poinsot_servo.search import group_problem
 
 
@@ -74,7 +75,9 @@ def test_all_joints_together_move_as_in_mujoco(arm, exact):
 
 
 def test_coordinates_are_ratios_to_the_stiffness():
-    coordinates = Coordinates(("a", "b"), ("stiffness", "coulomb", "delay", "zero"), np.zeros((2, 18)))
+    coordinates = Coordinates(
+        ("a", "b"), ("stiffness", "coulomb", "delay", "zero"), np.zeros((2, len(ROLLOUT_PARAMETERS)))
+    )
     theta = np.array([18.0, 0.2, 0.03, 0.01, -0.02])
     x = coordinates.from_natural(theta)
     np.testing.assert_allclose(x, [np.log(18.0), 0.2 / 18.0, 0.03, 0.01, -0.02])
@@ -85,7 +88,7 @@ def test_coordinates_are_ratios_to_the_stiffness():
         np.testing.assert_allclose(
             slope[:, k], (coordinates.natural(x + d) - coordinates.natural(x - d)) / 2e-6, atol=1e-7
         )
-    assert coordinates.of_joint(theta, 1)[13] == -0.02
+    assert coordinates.of_joint(theta, 1)[ROLLOUT_PARAMETERS.index("zero")] == -0.02
 
 
 def test_jacobian_of_joints_that_share_is_that_of_finite_differences(arm, noisy):

@@ -37,7 +37,14 @@ def estimate(rng, values, std, correlation=0.0, scale_known=True, joint="elbow")
     )  # fmt: skip
     actuator = Actuator(joint, **dict(zip(KINDS, y.tolist(), strict=True)), armature=0.01)
     extra = Actuators(
-        (actuator,), True, 0.002, {joint: scale_known}, (), {}, {"log": (np.zeros(1), np.zeros(1))}
+        (actuator,),
+        True,
+        0.002,
+        {joint: scale_known},
+        (),
+        {},
+        {"log": (np.zeros(1), np.zeros(1))},
+        {joint: "M1"},
     )
     fit = Fit.__new__(Fit)
     one = poinsot.Estimate("actuators", "arm", parameters, poinsot.Status.solved, 1.0, 100, fit)

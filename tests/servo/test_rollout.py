@@ -15,7 +15,8 @@ def pendulum_load(steps, posture):
     """The load of a pendulum, m g l sin q, linearized about a posture at every step."""
     K = len(steps.times)
     sag = MASS * GRAVITY * LENGTH
-    return JointLoad(np.full(K, INERTIA), sag * np.sin(posture), sag * np.cos(posture), posture)
+    gravity = sag * np.sin(posture)
+    return JointLoad(np.full(K, INERTIA), gravity, sag * np.cos(posture), posture, gravity)
 
 
 def along_itself(theta, steps, command, **options):
@@ -55,9 +56,14 @@ def explicit(actuator, time, command, h, hold):
         line = 0.0 if np.isinf(a.no_load_speed) else a.torque_limit / a.no_load_speed
         m = min(m, a.torque_limit - line * max(v, 0.0))
         m = max(m, -a.torque_limit - line * min(v, 0.0))
-        level = a.coulomb + a.load_friction * abs(m) + a.stiction * np.exp(-((v / a.stribeck_speed) ** 2))
+        gravity = MASS * GRAVITY * LENGTH * np.sin(q)
+        at_rest = a.stiction + abs(a.load_stiction * m + a.external_stiction * gravity)
+        at_rest += a.gear_stiction * abs(m + gravity)
+        level = a.coulomb + abs(a.load_friction * m + a.external_friction * gravity)
+        level += a.gear_friction * abs(m + gravity)
+        level += at_rest * np.exp(-((v / a.stribeck_speed) ** 2))
         level += np.interp(q, a.friction_positions, a.friction_levels) if a.friction_positions else 0.0
-        force = m - a.damping * v - MASS * GRAVITY * LENGTH * np.sin(q)
+        force = m - a.damping * v - gravity
         inertia = a.armature + INERTIA
         free = v + h * force / inertia
         drop = h * level / inertia
@@ -72,7 +78,8 @@ def explicit(actuator, time, command, h, hold):
 PLAIN = Actuator("j", stiffness=18.0, damping=0.6, coulomb=0.1, armature=0.02, delay=0.017)
 WHOLE = Actuator(
     "j", stiffness=18.0, derivative_gain=0.5, velocity_gain=0.2, damping=0.3, coulomb=0.08, stiction=0.05,
-    stribeck_speed=0.15, load_friction=0.05, armature=0.02, torque_limit=1.4, no_load_speed=6.0, delay=0.0173,
+    stribeck_speed=0.15, load_friction=0.05, external_friction=0.08, gear_friction=0.02, load_stiction=0.03,
+    external_stiction=0.06, gear_stiction=0.015, armature=0.02, torque_limit=1.4, no_load_speed=6.0, delay=0.0173,
     lag=0.012, zero=0.01, dead_band=0.004, backlash=0.006, friction_positions=(-0.3, 0.1, 0.4),
     friction_levels=(0.0, 0.05, 0.12),
 )  # fmt: skip

@@ -18,6 +18,7 @@ from .actuator import Actuator as Actuator
 from .actuator import ParameterDescription as ParameterDescription
 from .actuator import PARAMETERS as PARAMETERS
 from .actuator import DESCRIPTIONS as DESCRIPTIONS
+from .actuator import FRICTION_LAWS as FRICTION_LAWS
 
 # estimation
 from .problem import ActuatorProblem as ActuatorProblem
@@ -25,6 +26,8 @@ from .problem import OPEN as OPEN
 from .search import Search as Search
 from .output_error import OutputError as OutputError
 from .result import Actuators as Actuators
+from .equality import Equality as Equality
+from .equality import equality_of_joints as equality_of_joints
 
 # the next recording
 from .randomization import Randomization as Randomization

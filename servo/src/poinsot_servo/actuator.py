@@ -8,9 +8,12 @@
 
 Dry friction holds a joint at rest while everything else sums to less than its level, and otherwise has the level
 
-    level(q, v, m) = coulomb(q) + load_friction |m| + stiction exp(-(v / stribeck_speed)^2)
+    level(q, v, m) = coulomb(q) + |load_friction m + external_friction l| + gear_friction |m + l|
+        + (stiction + |load_stiction m + external_stiction l| + gear_stiction |m + l|) exp(-(v / stribeck_speed)^2)
 
-and the sign of -v. `coulomb(q)` is constant, or linear between `friction_positions`. Backlash is play between motor and
+and the sign of -v, with l the torque of gravity and of products of velocities at the joint: motor and mechanism press
+the teeth of the gears together (`FRICTION_LAWS` has its members by name). `coulomb(q)` is constant, or linear between
+`friction_positions`. Backlash is play between motor and
 joint: the controller's error counts only beyond half of it to either side.
 
 Parameters of the controller are in the units of a joint: for a sliding joint read N for N m and m for rad.
@@ -50,6 +53,11 @@ DESCRIPTIONS: Mapping[str, ParameterDescription] = {
     "stiction": ParameterDescription("N m", 0.0, "dry friction at rest beyond that in motion"),
     "stribeck_speed": ParameterDescription("rad/s", 0.0, "speed at which stiction has fallen to 1/e"),
     "load_friction": ParameterDescription("", 0.0, "dry friction per torque of the motor"),
+    "external_friction": ParameterDescription("", 0.0, "dry friction per torque of gravity at the joint"),
+    "gear_friction": ParameterDescription("", 0.0, "dry friction per torque that presses the gears together"),
+    "load_stiction": ParameterDescription("", 0.0, "stiction per torque of the motor"),
+    "external_stiction": ParameterDescription("", 0.0, "stiction per torque of gravity at the joint"),
+    "gear_stiction": ParameterDescription("", 0.0, "stiction per torque that presses the gears together"),
     "armature": ParameterDescription("kg m^2", 0.0, "inertia of the rotor at the joint"),
     "torque_limit": ParameterDescription("N m", 0.0, "largest torque of the motor"),
     "no_load_speed": ParameterDescription("rad/s", 0.0, "speed at which the motor has no torque left"),
@@ -65,6 +73,25 @@ DESCRIPTIONS: Mapping[str, ParameterDescription] = {
 
 PARAMETERS: tuple[str, ...] = tuple(DESCRIPTIONS)
 
+PER_TORQUE: tuple[str, ...] = (
+    "load_friction", "external_friction", "gear_friction", "load_stiction", "external_stiction", "gear_stiction",
+)  # fmt: skip
+"""Parameters that are dry friction per torque."""
+
+FRICTION_LAWS: Mapping[str, tuple[str, ...]] = {
+    "M1": (),
+    "M2": ("stiction", "stribeck_speed"),
+    "M3": ("gear_friction",),
+    "M4": ("gear_friction", "stiction", "gear_stiction", "stribeck_speed"),
+    "M5": ("load_friction", "external_friction", "stiction", "load_stiction", "external_stiction", "stribeck_speed"),
+    "efficiency": ("load_friction",),
+}  # fmt: skip
+"""Law of dry friction -> its parameters beside `coulomb`. M1 to M5 are those of Duclusaud et al. (2025), "Extended
+friction models for the physics simulation of servo actuators", with the exponent 2 in the Stribeck term: constant;
+Stribeck; by the torque between motor and mechanism; both; both with the two torques apart. "efficiency": by the torque
+of the motor, of which a gear loses a part. The quadratic terms of their M6 are not here: they jump where the torques of
+motor and mechanism are equal."""
+
 
 @dataclass(frozen=True)
 class Actuator:
@@ -78,7 +105,9 @@ class Actuator:
         damping: viscous friction, with back-EMF [N m s/rad].
         coulomb: dry friction [N m].
         stiction: dry friction at rest beyond that in motion [N m]. stribeck_speed: where it has fallen to 1/e [rad/s].
-        load_friction: dry friction per torque of the motor.
+        load_friction: dry friction per torque of the motor. external_friction: per torque l of gravity and of products
+            of velocities at the joint. gear_friction: per sum of both, where each turns the gears against the other.
+            load_stiction, external_stiction, gear_stiction: stiction per the same torques.
         armature: inertia of the rotor at the joint [kg m^2].
         torque_limit: largest torque of the motor [N m]. no_load_speed: speed at which none is left [rad/s].
         delay: transport delay of the command [s]. lag: time constant of its first-order lag [s].
@@ -102,6 +131,11 @@ class Actuator:
     stiction: float = 0.0
     stribeck_speed: float = 0.1
     load_friction: float = 0.0
+    external_friction: float = 0.0
+    gear_friction: float = 0.0
+    load_stiction: float = 0.0
+    external_stiction: float = 0.0
+    gear_stiction: float = 0.0
     armature: float = 0.0
     torque_limit: float = math.inf
     no_load_speed: float = math.inf
@@ -131,6 +165,11 @@ class Actuator:
             )
         if any(b <= a for a, b in zip(self.friction_positions, self.friction_positions[1:], strict=False)):
             raise InvalidActuator(f"friction_positions of the actuator of {self.name!r} do not increase")
+
+    @property
+    def has_stiction(self) -> bool:
+        """Whether dry friction falls with speed."""
+        return max(self.stiction, self.load_stiction, self.external_stiction, self.gear_stiction) > 0
 
     @property
     def values(self) -> dict[str, float]:

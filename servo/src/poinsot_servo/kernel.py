@@ -14,10 +14,11 @@ from numba import njit
 
 from poinsot.arrays import Matrix, Times, Vector
 
-KP, KD, KV, B, FC, FS, VS, FL, ARMATURE, LIMIT, NO_LOAD, DELAY, LAG, ZERO, DEAD, PLAY, START_Q, START_V = (
-    range(18)
-)
-LEVELS = 18
+(
+    KP, KD, KV, B, FC, FS, VS, FL, FE, FG, SL, SE, SG, ARMATURE, LIMIT, NO_LOAD, DELAY, LAG, ZERO, DEAD, PLAY,
+    START_Q, START_V,
+) = range(23)  # fmt: skip
+LEVELS = 23
 
 DIVERGED = 1e4
 """A simulation ends where a position is beyond this [rad]; it is NaN from there."""
@@ -56,8 +57,20 @@ def _integral(time, command, hold):
 
 
 @njit(**COMPILED)
-def _soft(x, c):
+def soft(x: float, c: float) -> float:
+    """x with a dead band of this half-width."""
     return x - c if x > c else (x + c if x < -c else 0.0)
+
+
+@njit(**COMPILED)
+def _sign(x):
+    return 1.0 if x > 0 else (-1.0 if x < 0 else 0.0)
+
+
+@njit(**COMPILED)
+def stiction(theta: Vector, m: float, l: float) -> float:
+    """Dry friction at rest beyond that in motion, at torques of the motor and of the mechanism."""
+    return theta[FS] + abs(theta[SL] * m + theta[SE] * l) + theta[SG] * abs(m + l)
 
 
 @njit(**COMPILED)
@@ -108,15 +121,15 @@ def _new_speed(base, c, v, h, hF, I, D, b, ahead, limit, line):
     """
     behind = 1.0 - ahead
     num, den = base + h * (c - behind * D * v), I + ahead * h * (D + b)
-    v1 = _soft(num, hF) / den
+    v1 = soft(num, hF) / den
     m, side = _bounded(c - D * (behind * v + ahead * v1), limit, line, behind * v + ahead * v1)
     if side == 0:
         return v1, den, m, 0
     num, den = base + side * h * limit, I + ahead * h * b
-    v1 = _soft(num, hF) / den
+    v1 = soft(num, hF) / den
     if line > 0 and side * (behind * v + ahead * v1) > 0:
         num, den = num - h * line * behind * v, den + ahead * h * line
-        v1 = _soft(num, hF) / den
+        v1 = soft(num, hF) / den
         return v1, den, side * limit - line * (behind * v + ahead * v1), 2 * side
     return v1, den, side * limit, side
 
@@ -152,11 +165,16 @@ def _command_slopes(S, slots, h, alpha, beta, lag, play_moves, middle_moves, lat
 
 @njit(**COMPILED)
 def _level_slopes(
-    S, theta, slots, h, v, m0, side, line, ed, responds, rate, bump, position_slope, left, weight, knots
-):
+    S, theta, slots, h, v, m0, l, l_slope, side, line, ed, responds, rate, bump, position_slope, left, weight, knots,
+):  # fmt: skip
     """Sensitivities of the level of dry friction: row 7 of S."""
-    D, sign = theta[KD] + theta[KV], theta[FL] * (1.0 if m0 > 0 else (-1.0 if m0 < 0 else 0.0))
-    falling = theta[FS] * bump * 2.0 * v / theta[VS] ** 2
+    both, moving = _sign(m0 + l), _sign(theta[FL] * m0 + theta[FE] * l)
+    resting = bump * _sign(theta[SL] * m0 + theta[SE] * l)
+    of_both = both * (theta[FG] + bump * theta[SG])
+    # of the level by the torque of the motor and by that of the mechanism
+    D, sign = theta[KD] + theta[KV], moving * theta[FL] + resting * theta[SL] + of_both
+    position_slope += (moving * theta[FE] + resting * theta[SE] + of_both) * l_slope
+    falling = stiction(theta, m0, l) * bump * 2.0 * v / theta[VS] ** 2
     for a in range(S.shape[1]):
         middle = S[0, a] + 0.5 * h * S[1, a]
         S[7, a] = position_slope * middle - falling * S[1, a]
@@ -165,7 +183,7 @@ def _level_slopes(
             S[7, a] += sign * (error - D * S[1, a] + theta[KD] * (S[5, a] - S[3, a]) / h)
         elif line > 0 and v * side > 0:
             S[7, a] -= sign * line * S[1, a]
-    if theta[FL] > 0:
+    if sign != 0.0:
         if side == 0:
             S[7, slots[KP]] += sign * ed
             S[7, slots[KD]] += sign * (rate - v)
@@ -179,7 +197,12 @@ def _level_slopes(
             S[7, slots[LIMIT]] += sign * side
     S[7, slots[FC]] += 1.0
     S[7, slots[FS]] += bump
-    S[7, slots[FL]] += abs(m0)
+    S[7, slots[FL]] += moving * m0
+    S[7, slots[FE]] += moving * l
+    S[7, slots[FG]] += abs(m0 + l)
+    S[7, slots[SL]] += resting * m0
+    S[7, slots[SE]] += resting * l
+    S[7, slots[SG]] += bump * abs(m0 + l)
     S[7, slots[VS]] += falling * v / theta[VS]
     if len(knots) > 0:
         S[7, slots[LEVELS + left]] += 1.0 - weight
@@ -225,13 +248,15 @@ def _motion_slopes(S, theta, slots, h, I, slope, ahead, line, branch, ed, respon
 @njit(**COMPILED)
 def roll(
     theta: Vector, knots: Vector, slots: np.ndarray, time: Times, counts: np.ndarray, command: Vector, hold: bool,
-    inertia: Vector, load: Vector, slope: Vector, posture: Vector, position: Vector, sensitivities: Matrix,
-    fine_q: Vector, fine_v: Vector, torque: Vector,
+    inertia: Vector, load: Vector, slope: Vector, posture: Vector, static: Vector, position: Vector,
+    sensitivities: Matrix, fine_q: Vector, fine_v: Vector, torque: Vector,
 ) -> tuple[int, int]:  # fmt: skip
     """Fill the outputs of `rollout.roll_out`; the numbers of steps at a bound of the motor, and at rest."""
     limit, lag, play, dead, D = theta[LIMIT], theta[LAG], theta[PLAY], theta[DEAD], theta[KD] + theta[KV]
     line = limit / theta[NO_LOAD] if np.isfinite(limit) and np.isfinite(theta[NO_LOAD]) else 0.0
     wanted = sensitivities.shape[1]
+    stribeck = max(theta[FS], theta[SL], theta[SE], theta[SG]) > 0
+    stribeck |= min(slots[FS], slots[SL], slots[SE], slots[SG]) < wanted
     ahead, integral = _implicit_share(theta, time, counts, inertia), _integral(time, command, hold)
 
     q, v = theta[START_Q], theta[START_V]
@@ -269,14 +294,16 @@ def roll(
             rm, middle_moves = _play(r, 0.5 * (m_a + m_b) - lag * slope_m + beta * late, play)
             # the controller
             rate, qm = (r1 - r) / h, q + 0.5 * h * v
-            ed = _soft(rm + theta[ZERO] - qm, dead)
+            ed = soft(rm + theta[ZERO] - qm, dead)
             responds = 1 if ed > 0 or dead == 0.0 else (-1 if ed < 0 else 0)
             c = theta[KP] * ed + theta[KD] * rate
             # dry friction, with the speed of before and the torque that follows from it
             m0, side = _bounded(c - D * v, limit, line, v)
-            bump = math.exp(-((v / theta[VS]) ** 2)) if theta[FS] > 0 or slots[FS] < wanted else 0.0
+            l = static[k] + slope[k] * (qm - posture[k])
+            bump = math.exp(-((v / theta[VS]) ** 2)) if stribeck else 0.0
             extra, position_slope, left, weight = _level_of_position(theta, knots, qm)
-            F = theta[FC] + theta[FL] * abs(m0) + theta[FS] * bump + extra
+            F = theta[FC] + abs(theta[FL] * m0 + theta[FE] * l) + theta[FG] * abs(m0 + l) + extra
+            F += bump * stiction(theta, m0, l)
             # the motion
             I = theta[ARMATURE] + inertia[k]
             base = I * v - h * (load[k] + slope[k] * (qm - posture[k]) + (1.0 - ahead) * theta[B] * v)
@@ -286,8 +313,8 @@ def roll(
             if wanted > 0:
                 _command_slopes(S, slots, h, alpha, beta, lag, moves, middle_moves, late, slope_m, d_a, d_b)
                 _level_slopes(
-                    S, theta, slots, h, v, m0, side, line, ed, responds, rate, bump, position_slope, left, weight,
-                    knots,
+                    S, theta, slots, h, v, m0, l, slope[k], side, line, ed, responds, rate, bump, position_slope, left,
+                    weight, knots,
                 )  # fmt: skip
                 _motion_slopes(
                     S, theta, slots, h, I, slope[k], ahead, line, branch, ed, responds, rate, v, v1, den

@@ -52,9 +52,9 @@ class Mechanics:
         robot = self.robot
         M, tau = inverse_dynamics(robot.tree, robot.inertials, self._gravity, robot.configurations(q), v, a)
         inertia = np.diagonal(M, axis1=1, axis2=2)
-        load = tau - inertia * a
+        load, static = tau - inertia * a, tau - np.einsum("kij,kj->ki", M, a)
         return tuple(
-            JointLoad(*(np.ascontiguousarray(each[:, j]) for each in (inertia, load, slopes, q)))
+            JointLoad(*(np.ascontiguousarray(each[:, j]) for each in (inertia, load, slopes, q, static)))
             for j in range(q.shape[1])
         )
 

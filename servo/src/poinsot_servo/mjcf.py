@@ -31,7 +31,7 @@ from poinsot.exceptions import InvalidModel, UnwritableOutput, listing
 from poinsot.models import tree as kinds
 from poinsot.models.articulated import Articulated
 
-from .actuator import DESCRIPTIONS, Actuator
+from .actuator import DESCRIPTIONS, PER_TORQUE, Actuator
 
 IMPEDANCE = 0.9999
 """Impedance of dry friction: a joint that it holds creeps at 1e-4 of the speed without friction."""
@@ -45,7 +45,7 @@ BEYOND: Mapping[str, str] = {
     "no_load_speed": "forcerange is changed at each step",
     "stiction": "frictionloss is changed at each step",
     "stribeck_speed": "frictionloss is changed at each step",
-    "load_friction": "frictionloss is changed at each step",
+    **dict.fromkeys(PER_TORQUE, "frictionloss is changed at each step"),
     "friction_positions": "frictionloss is changed at each step",
     "friction_levels": "frictionloss is changed at each step",
 }
@@ -173,12 +173,11 @@ def _actuator(model: mujoco.MjModel, number: int) -> Actuator:
 
 def _present(actuator: Actuator) -> list[str]:
     """Names of the parameters beyond MJCF that have an effect in this actuator."""
-    silent = set() if actuator.stiction else {"stribeck_speed"}
-    return [name for name in BEYOND if name not in silent and getattr(actuator, name) != _DEFAULTS[name]] + (
-        ["stribeck_speed"]
-        if actuator.stiction and actuator.stribeck_speed == _DEFAULTS["stribeck_speed"]
-        else []
-    )
+    return [
+        name
+        for name in BEYOND
+        if (actuator.has_stiction if name == "stribeck_speed" else getattr(actuator, name) != _DEFAULTS[name])
+    ]
 
 
 def _bodies(robot: Articulated, actuators: Mapping[str, Actuator], parent: int, indent: str) -> Iterator[str]:

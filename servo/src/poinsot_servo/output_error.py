@@ -1,7 +1,8 @@
 """Actuators by output error: commands in, positions out, open loop, over whole recordings.
 
 1. Every group of joints alone, along the measured posture, from several starts (`search`).
-2. All joints are simulated together; each group again along the simulated posture, from where it was. Once more.
+2. All joints are simulated together; each group again along the simulated posture, from where it was. Where several
+   laws of dry friction are given, the recordings choose one for each group there (`friction_choice`). Once more.
 3. Intervals for coloured residuals, and which combinations the recordings do not determine (`uncertainty`).
 
 Where the recordings do not show the scale of a joint's torques, its torque parameters are not identifiable: their
@@ -24,12 +25,14 @@ from poinsot.arrays import Matrix, Vector
 from poinsot.estimate import Certificate, Direction, Estimate, Status
 from poinsot.estimate.fit import Fit, fit_of
 from poinsot.estimate.uncertainty import EstimatedParameters, condition_numbers, unobservable_directions
+from poinsot.exceptions import InvalidMethod, listing, nearest
 from poinsot.solve import Minimum, ProgressCallback, Stop, report, stop_requested
 from poinsot.solve.dense import DenseIterate
 
-from .actuator import Actuator
+from .actuator import FRICTION_LAWS, Actuator
 from .coordinates import is_scaled
 from .examination import examine
+from .friction_choice import choose_friction_law
 from .problem import ActuatorProblem, Motion, unit_of
 from .result import Actuators, Ratio
 from .rollout import JointLoad, Rollout
@@ -101,10 +104,23 @@ class OutputError:
     Args:
         search: several starts, and the iteration.
         rounds: how often each group is estimated again along the simulated posture.
+        friction_laws: names of `FRICTION_LAWS`; a joint has the first one unless its recordings ask for another.
+
+    Raises:
+        InvalidMethod: if there is no law of a name.
     """
 
     search: Search = field(default_factory=Search)
     rounds: int = 2
+    friction_laws: Sequence[str] = ("M1",)
+
+    def __post_init__(self) -> None:
+        for law in self.friction_laws or ("",):
+            if law not in FRICTION_LAWS:
+                raise InvalidMethod(
+                    f"there is no law of friction {law!r}{nearest(law, FRICTION_LAWS)}; write friction_laws = "
+                    f'["M1"], or several of {listing(tuple(FRICTION_LAWS))}'
+                )
 
     def solve(
         self, problem: ActuatorProblem, *, progress: ProgressCallback | None = None, stop: Stop | None = None
@@ -119,8 +135,10 @@ class OutputError:
         motions = problem.motions
         loads = [problem.measured_loads(motion) for motion in motions]
 
+        laws = [self.friction_laws[0]] * len(problem.groups)
+
         def search(name: str, joints: Sequence[str]) -> tuple[GroupProblem, Minimum[DenseIterate]]:
-            group = group_problem(problem, joints, motions, loads)
+            group = group_problem(problem, joints, motions, loads, laws[0])
             return self.search.best(
                 group, _first_guess(problem, group), label=name, progress=progress, stop=stop
             )
@@ -141,15 +159,27 @@ class OutputError:
             ]
 
             def again(
-                group: tuple[str, Sequence[str]], before: tuple[GroupProblem, Minimum[DenseIterate]]
+                group: tuple[str, Sequence[str]], law: str, before: tuple[GroupProblem, Minimum[DenseIterate]]
             ) -> tuple[GroupProblem, Minimum[DenseIterate]]:
-                return self._again(problem, *group, motions, loads, before, progress, stop)  # noqa: B023
+                return self._again(problem, *group, law, motions, loads, before, progress, stop)  # noqa: B023
 
-            found = in_threads(again, list(zip(problem.groups, found, strict=True)))
+            found = in_threads(again, list(zip(problem.groups, laws, found, strict=True)))
+            if number == 0:
+                # loads along the measured posture have the noise of its accelerations
+
+                def choose(name: str, *before: Any) -> tuple[str, tuple[GroupProblem, Minimum[DenseIterate]]]:
+                    return choose_friction_law(
+                        problem, motions, loads, before, self.friction_laws, self.search,  # noqa: B023
+                        label=name, progress=progress, stop=stop,
+                    )  # fmt: skip
+
+                names = [name for name, _ in problem.groups]
+                chosen = in_threads(choose, [(name, *each) for name, each in zip(names, found, strict=True)])
+                laws, found = [law for law, _ in chosen], [each for _, each in chosen]
         refined = perf_counter()
         report(progress, "intervals")
         results = in_threads(_result, [(self.search, *each, stop) for each in found])
-        estimate = _estimate(problem, motions, loads, results)
+        estimate = _estimate(problem, motions, loads, results, laws)
         done = perf_counter()
         seconds = {"starts": searched - begun, "coupled": refined - searched, "intervals": done - refined}
         return estimate.updated(seconds=seconds)
@@ -159,13 +189,14 @@ class OutputError:
         problem: ActuatorProblem,
         name: str,
         joints: Sequence[str],
+        law: str,
         motions: Sequence[Motion],
         loads: Sequence[Sequence[JointLoad]],
         before: tuple[GroupProblem, Minimum[DenseIterate]],
         progress: ProgressCallback | None,
         stop: Stop | None,
     ) -> tuple[GroupProblem, Minimum[DenseIterate]]:
-        group = group_problem(problem, joints, motions, loads)
+        group = group_problem(problem, joints, motions, loads, law)
         group = replace(group, mean=before[0].mean, std=before[0].std).at_level_of(before[1].at.x)
         return self.search.refine(group, before[1].at.x, label=name, progress=progress, stop=stop)
 
@@ -317,6 +348,7 @@ def _estimate(
     motions: Sequence[Motion],
     loads: Sequence[Sequence[JointLoad]],
     results: Sequence[GroupResult],
+    laws: Sequence[str],
 ) -> Estimate:
     actuators_by_joint: dict[str, Actuator] = {}
     for each in results:
@@ -368,6 +400,7 @@ def _estimate(
         {joint: each.scale_known for each in results for joint in each.group.coordinates.joints},
         tuple(ratio for each in results for ratio in _ratios(problem, each)), rms,
         {motion.name: start for motion, start in zip(motions, starts, strict=True)},
+        {joint: law for (_, joints), law in zip(problem.groups, laws, strict=True) for joint in joints},
     )  # fmt: skip
     estimate = Estimate(
         "actuators", problem.robot.name, parameters, status, worst, sum(int(m.measured.size) for m in motions),

@@ -21,8 +21,10 @@ def actuator_section(estimate: Estimate) -> Section | None:
     used = [
         name for name in PARAMETERS if any(each.values[name] not in (0.0, np.inf) for each in found.actuators)
     ]
+    several = set(found.friction_laws.values()) != {"M1"}
     rows = [
         {"joint": each.name}
+        | ({"law of dry friction": found.friction_laws[each.name]} if several else {})
         | {name: f"{each.values[name]:.5g}" for name in used}
         | {"scale of torques": "known" if found.scale_known[each.name] else "not known: ratios only"}
         for each in found.actuators

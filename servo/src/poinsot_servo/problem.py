@@ -24,7 +24,7 @@ from poinsot.exceptions import listing, nearest
 from poinsot.models.articulated import Articulated
 from poinsot.parameters import Normal
 
-from .actuator import DESCRIPTIONS, PARAMETERS, Actuator
+from .actuator import DESCRIPTIONS, FRICTION_LAWS, PARAMETERS, Actuator
 from .mechanics import Mechanics, interpolated, smoothed
 from .rollout import JointLoad, Rollout, Steps, parameter_vector, roll_out
 
@@ -253,10 +253,15 @@ class ActuatorProblem:
         """What is known of a parameter of a joint."""
         return self.priors.get(f"{parameter}.{joint}", self.priors.get(parameter))
 
-    def open_of(self, joint: str) -> tuple[str, ...]:
-        """Parameters of a joint that are estimated, in the order of `PARAMETERS`, levels of friction last."""
+    def open_of(self, joint: str, law: str = "M1") -> tuple[str, ...]:
+        """Parameters of a joint that are estimated, in the order of `PARAMETERS`, levels of friction last.
+
+        Args:
+            law: of dry friction, of `FRICTION_LAWS`; its parameters are estimated beside `open`.
+        """
+        named = (*self.open, *FRICTION_LAWS[law])
         wanted = [
-            name for name in PARAMETERS if name in self.open and self.setting(self.held, name, joint) is None
+            name for name in PARAMETERS if name in named and self.setting(self.held, name, joint) is None
         ]
         levels = len(self.knots_of(joint))
         if levels:
@@ -360,12 +365,8 @@ class ActuatorProblem:
     def _loads(
         self, motion: Motion, q: JointSamples, v: JointSamples, a: JointSamples
     ) -> tuple[JointLoad, ...]:
-        loads, at = self.mechanics.loads(q, v, a, motion.slopes), motion.steps.middles
-        of_joints = (loads[k] for k in self.places)
-        return tuple(
-            JointLoad(*(np.interp(at, motion.middles, x) for x in (l.inertia, l.load, l.slope, l.posture)))
-            for l in of_joints
-        )
+        loads = self.mechanics.loads(q, v, a, motion.slopes)
+        return tuple(loads[k].resampled(motion.middles, motion.steps.middles) for k in self.places)
 
     def simulate(
         self,

@@ -41,6 +41,7 @@ class Actuators(Extra):
         ratios: of parameters to the stiffness.
         rms: joint -> root mean square error of the simulated position [rad], by recording.
         starts: recording -> (n,) positions and (n,) velocities where its simulation starts.
+        friction_laws: joint -> law of its dry friction, of `FRICTION_LAWS`.
     """
 
     key = "actuators"
@@ -52,6 +53,7 @@ class Actuators(Extra):
     ratios: tuple[Ratio, ...]
     rms: Mapping[str, Mapping[str, float]]
     starts: Mapping[str, tuple[Vector, Vector]]
+    friction_laws: Mapping[str, str]
 
     def __getitem__(self, joint: str) -> Actuator:
         """The actuator of a joint."""
@@ -63,6 +65,7 @@ class Actuators(Extra):
             "step_s": self.step_s,
             "joints": [
                 {"joint": each.name, "scale_known": self.scale_known[each.name]}
+                | {"friction_law": self.friction_laws[each.name]}
                 | {name: value if np.isfinite(value) else None for name, value in each.values.items()}
                 | {"friction_positions": each.friction_positions, "friction_levels": each.friction_levels}
                 for each in self.actuators

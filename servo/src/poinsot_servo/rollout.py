@@ -26,7 +26,7 @@ All of this is continuous and piecewise smooth in every parameter; sensitivities
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from jaxtyping import Float
@@ -47,12 +47,18 @@ class JointLoad:
     Args:
         inertia: (K,) M_jj [kg m^2]. load: (K,) everything else at the posture [N m]. slope: (K,) of it by the joint's
             own position [N m/rad]. posture: (K,) the joint's own position there [rad].
+        static: (K,) the part of `load` that needs no acceleration: gravity and products of velocities [N m].
     """
 
     inertia: Vector
     load: Vector
     slope: Vector
     posture: Vector
+    static: Vector
+
+    def resampled(self, times: Times, at: Times) -> JointLoad:
+        """The same, linear between its times (K,), at others."""
+        return JointLoad(*(np.interp(at, times, getattr(self, each.name)) for each in fields(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +148,6 @@ def roll_out(
     saturated, stuck = roll(
         np.ascontiguousarray(theta, dtype=float), np.asarray(knots, dtype=float), slots, steps.time, steps.counts,
         np.ascontiguousarray(command, dtype=float), hold, load.inertia, load.load, load.slope, load.posture,
-        position, sensitivities, fine_q, fine_v, torque,
+        load.static, position, sensitivities, fine_q, fine_v, torque,
     )  # fmt: skip
     return Rollout(position, sensitivities, fine_q, fine_v, torque, saturated / K, stuck / K)

@@ -27,6 +27,7 @@ from poinsot.estimators.linear.residuals import autocovariance, correlation_leng
 from poinsot.solve import GaussNewton, Minimum, ProgressCallback, Stop, report, stop_requested
 from poinsot.solve.dense import DenseIterate, DenseProblem
 
+from .actuator import PER_TORQUE
 from .coordinates import Coordinates, bounds, is_scaled
 from .kernel import START_Q, START_V
 from .problem import ActuatorProblem, Motion
@@ -79,9 +80,7 @@ class Strand:
     def coarse(self, longest: float) -> Strand:
         """With longer steps."""
         steps = Steps.of(self.steps.time, longest)
-        at, times, load = steps.middles, self.steps.middles, self.load
-        each = (np.interp(at, times, x) for x in (load.inertia, load.load, load.slope, load.posture))
-        return replace(self, steps=steps, load=JointLoad(*each))
+        return replace(self, steps=steps, load=self.load.resampled(self.steps.middles, steps.middles))
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,10 +255,11 @@ def group_problem(
     joints: Sequence[str],
     motions: Sequence[Motion],
     loads: Sequence[Sequence[JointLoad]],
+    law: str = "M1",
 ) -> GroupProblem:
-    """The problem of one group; `loads` of every motion, of every joint of the problem."""
+    """The problem of one group; `loads` of every motion, of every joint of the problem; `law` of dry friction."""
     first = joints[0]
-    open_ = problem.open_of(first)
+    open_ = problem.open_of(first, law)
     held = np.array([parameter_vector(problem.held_actuator(joint), 0.0, 0.0) for joint in joints])
     coordinates = Coordinates(tuple(joints), open_, held)
     strands = []
@@ -366,7 +366,7 @@ class Ranges:
             "torque_limit": (0.3 * most, 3 * most),
             "no_load_speed": (1.0, 30.0),
             "stribeck_speed": (0.02, 0.5),
-            "load_friction": (0.01, 0.3),
+            **dict.fromkeys(PER_TORQUE, (0.01, 0.3)),
             "delay": (0.0, 0.08),
             "lag": (0.0, 0.08),
             "zero": (-0.3 * e, 0.3 * e),

@@ -30,8 +30,9 @@ class ActuatorSettings(MotionSettings):
 
     `estimate`: parameters of every joint that are estimated. [held] and [priors] take `"stiffness"` of all joints, or
     `"stiffness.elbow"` of one; so does `start`. `share`: name -> joints with one set of parameters.
-    `friction_positions`: positions between which the dry friction of a joint is linear [rad]. `command`: whether one is
-    held until the next. `step_s`: longest step of the simulation. `draws`, `hops`, `seed`: of the search.
+    `friction_positions`: positions between which the dry friction of a joint is linear [rad]. `friction_laws`: laws of
+    dry friction (`poinsot_servo.FRICTION_LAWS`), of which the recordings choose one for each joint. `command`: whether
+    one is held until the next. `step_s`: longest step of the simulation. `draws`, `hops`, `seed`: of the search.
     """
 
     sections: ClassVar[tuple[str, ...]] = ("poinsot_servo.page:actuator_section",)
@@ -41,6 +42,7 @@ class ActuatorSettings(MotionSettings):
     start: dict[str, float] = {}
     share: dict[str, list[str]] = {}
     friction_positions: dict[str, list[float]] = {}
+    friction_laws: list[Literal["M1", "M2", "M3", "M4", "M5", "efficiency"]] = Field(["M1"], min_length=1)
     command: Literal["held", "linear"] = "held"
     step_s: Positive = 0.002
     cutoff_hz: Positive | None = None
@@ -88,4 +90,5 @@ class ActuatorSettings(MotionSettings):
         from .output_error import OutputError
         from .search import Search
 
-        return OutputError(Search(draws=self.draws, hops=self.hops, seed=self.seed))
+        search = Search(draws=self.draws, hops=self.hops, seed=self.seed)
+        return OutputError(search, friction_laws=tuple(self.friction_laws))

@@ -3,18 +3,21 @@
 All joints move together, as the file describes them. What MJCF has no attribute for is applied here. Delay, lag, play
 and the gain on the command's rate depend on the command alone, so the control of a whole motion is computed before it
 starts and MuJoCo runs by itself. Effects that depend on the state (dead band, a speed-torque line, friction that
-varies) change the file's numbers before each time step, which takes five times as long.
+varies) change the file's numbers before each time step, in compiled code that calls MuJoCo's library.
 """
 
 from __future__ import annotations
 
 import copy
+import ctypes
+import math
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 import mujoco
 import mujoco.rollout
@@ -25,7 +28,8 @@ from poinsot.arrays import JointSamples, Times, Vector
 from poinsot.exceptions import InvalidModel, UnreadableFile, listing
 from poinsot.models.articulated import Articulated
 
-from .actuator import Actuator
+from .actuator import PER_TORQUE, Actuator
+from .kernel import COMPILED, DEAD, FC, FE, FG, FL, KD, KP, KV, LIMIT, NO_LOAD, VS, ZERO, soft, stiction
 from .mjcf import actuators_of, mjcf_text
 
 STATE = mujoco.mjtState.mjSTATE_FULLPHYSICS
@@ -112,10 +116,13 @@ class Simulator:
     def depends_on_state(self) -> bool:
         """Whether an actuator has an effect that changes the file's numbers at each step."""
         return any(
-            each.dead_band or each.stiction or each.load_friction or each.friction_positions
+            each.dead_band
+            or each.has_stiction
+            or any(each.values[name] for name in PER_TORQUE)
+            or each.friction_positions
             or np.isfinite(each.no_load_speed)
             for each in self.actuators
-        )  # fmt: skip
+        )
 
     def roll_out(self, motion: Motion) -> JointSamples:
         """(T, n) positions at the motion's samples, from its first position and its commands [rad].
@@ -141,7 +148,7 @@ class Simulator:
         data = mujoco.MjData(self.model)
         data.qpos[self.positions_index], data.qvel[self.velocities_index] = motion.position, motion.velocity
         if self.depends_on_state:
-            q = _Stepwise(self, copy.copy(self.model)).run(data, smoothed, rate)
+            q = _stepwise(self, data, smoothed, rate)
         else:
             q = self._run(data, smoothed + rate * self._rate_share)
         time = h * np.arange(steps + 1)
@@ -214,59 +221,74 @@ def _play(w: np.ndarray, start: float, half: float) -> np.ndarray:
     return r
 
 
-@dataclass
-class _Stepwise:
-    """Steps of a model whose numbers change with its state.
+def _stepwise(
+    simulator: Simulator, data: mujoco.MjData, smoothed: JointSamples, rate: JointSamples
+) -> JointSamples:
+    """(S + 1, n) positions; before each step a copy of the model has the friction and limits of the state."""
+    model = copy.copy(simulator.model)
+    actuators, step = simulator.actuators, _native_step()
+    theta = np.array([list(each.values.values()) for each in actuators])
+    ends = np.cumsum([0, *(len(each.friction_positions) for each in actuators)])
+    positions = np.array([x for each in actuators for x in each.friction_positions], dtype=float)
+    levels = np.array([x for each in actuators for x in each.friction_levels], dtype=float)
+    q = np.full((len(smoothed) + 1, len(actuators)), np.nan)
+    mujoco.mj_forward(model, data)
+    advance = _advance if step is not None else _advance.py_func
+    advance(
+        step or (lambda *_: mujoco.mj_step(model, data)), model._address, data._address, theta, ends, positions, levels,
+        simulator.positions_index, simulator.velocities_index, smoothed, rate, data.qpos, data.qvel, data.qfrc_bias,
+        data.ctrl, model.dof_frictionloss, model.actuator_forcerange, data.warning.number, q,
+    )  # fmt: skip
+    return q
 
-    Args:
-        model: a copy that may be changed.
+
+@cache
+def _native_step() -> Any:
+    """`mj_step` of MuJoCo's library for compiled code; None where its file is not found, and Python calls it."""
+    folder = Path(mujoco.__file__).parent
+    for path in (*folder.glob("libmujoco*"), *folder.glob("mujoco.dll")):
+        step = ctypes.CDLL(str(path)).mj_step
+        step.argtypes, step.restype = [ctypes.c_size_t, ctypes.c_size_t], None
+        return step
+    return None
+
+
+@njit(**COMPILED)
+def _advance(
+    step, model, data, theta, ends, positions, levels, at, dof, smoothed, rate, qpos, qvel, bias, control, loss, forces,
+    warnings, q,
+):  # fmt: skip
+    """Fill q (S + 1, n); it stays as it is from where MuJoCo starts anew, as its state is not finite or too large.
+
+    `bias` is that of the state one step ago: what it will be is extrapolated from the last two.
     """
-
-    simulator: Simulator
-    model: mujoco.MjModel
-
-    def run(self, data: mujoco.MjData, smoothed: JointSamples, rate: JointSamples) -> JointSamples:
-        actuators, model, at, dof = (
-            self.simulator.actuators, self.model, self.simulator.positions_index, self.simulator.velocities_index,
-        )  # fmt: skip
-        column = {
-            name: np.array([getattr(each, name) for each in actuators])
-            for name in (
-                "stiffness", "derivative_gain", "velocity_gain", "coulomb", "stiction", "stribeck_speed",
-                "load_friction", "torque_limit", "no_load_speed", "zero", "dead_band",
-            )
-        }  # fmt: skip
-        k, d, g, zero, limit = (
-            column[name] for name in ("stiffness", "derivative_gain", "velocity_gain", "zero", "torque_limit")
-        )
-        varying = [i for i, each in enumerate(actuators) if each.friction_positions]
-        lines = bool(np.isfinite(column["no_load_speed"]).any())
-        q_all = np.empty((len(smoothed) + 1, len(actuators)))
-        q_all[0] = data.qpos[at]
-        for step, (w, w_rate) in enumerate(zip(smoothed, rate, strict=True), start=1):
-            q, v = data.qpos[at], data.qvel[dof]
-            e = w + zero - q
-            e = np.sign(e) * np.maximum(np.abs(e) - column["dead_band"], 0.0)
-            highest = lowest = limit
-            if lines:
-                highest = limit * (1.0 - np.maximum(v, 0.0) / column["no_load_speed"])
-                lowest = limit * (1.0 + np.minimum(v, 0.0) / column["no_load_speed"])
-                limited = np.isfinite(limit)
-                model.actuator_forcerange[limited] = np.column_stack([-lowest, highest])[limited]
-            m = np.minimum(np.maximum(k * e + d * (w_rate - v) - g * v, -lowest), highest)
-            level = column["coulomb"] + column["load_friction"] * np.abs(m)
-            level += column["stiction"] * np.exp(-((v / column["stribeck_speed"]) ** 2))
-            for i in varying:
-                level[i] += np.interp(q[i], actuators[i].friction_positions, actuators[i].friction_levels)
-            model.dof_frictionloss[dof] = np.maximum(level, 0.0)
-            data.ctrl[:] = e + q - zero + (d / k) * w_rate
-            before = data.time
-            mujoco.mj_step(model, data)
-            if data.time <= before:
-                q_all[step:] = np.nan
-                break
-            q_all[step] = data.qpos[at]
-        return q_all
+    before = bias.copy()
+    for k in range(len(q)):
+        for j in range(len(theta)):
+            q[k, j] = qpos[at[j]]
+        if k == len(smoothed):
+            break
+        for j in range(len(theta)):
+            a, x, v = theta[j], qpos[at[j]], qvel[dof[j]]
+            l = 2.0 * bias[dof[j]] - before[dof[j]]
+            before[dof[j]] = bias[dof[j]]
+            e = soft(smoothed[k, j] + a[ZERO] - x, a[DEAD])
+            high, low = a[LIMIT], a[LIMIT]
+            if np.isfinite(a[NO_LOAD]) and np.isfinite(a[LIMIT]):
+                high -= a[LIMIT] * max(v, 0.0) / a[NO_LOAD]
+                low += a[LIMIT] * min(v, 0.0) / a[NO_LOAD]
+                forces[j, 0], forces[j, 1] = -low, high
+            m = min(max(a[KP] * e + a[KD] * (rate[k, j] - v) - a[KV] * v, -low), high)
+            level = a[FC] + abs(a[FL] * m + a[FE] * l) + a[FG] * abs(m + l)
+            level += stiction(a, m, l) * math.exp(-((v / a[VS]) ** 2))
+            if ends[j + 1] > ends[j]:
+                table = slice(ends[j], ends[j + 1])
+                level += np.interp(x, positions[table], levels[table])
+            loss[dof[j]] = max(level, 0.0)
+            control[j] = e + x - a[ZERO] + a[KD] / a[KP] * rate[k, j]
+        step(model, data)
+        if warnings.any():
+            break
 
 
 def roll_out_all(

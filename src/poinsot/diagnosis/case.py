@@ -29,8 +29,9 @@ from ..signals.decimation import PASSBAND, Decimation
 from ..signals.signals import Signals
 from .description import described_base
 
-SAMPLES_PER_ROW = 6
-"""Thinned samples to a row: motion has 2 to 5 times the bandwidth of the rows, and products have twice as much."""
+SAMPLES_PER_ROW = 12
+"""Thinned samples to a row. Motion has 2 to 5 times the bandwidth of the rows. Dry friction changes its sign between
+two samples, and each reversal is uncertain by 1 / sqrt(12) of one: 3.5 deg of phase at the end of the pass-band."""
 
 LARGEST_SAMPLES = 8_000
 """Thinned samples of all recordings together: what the checks may cost."""

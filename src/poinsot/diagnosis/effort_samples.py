@@ -59,7 +59,8 @@ class Outliers(RecordingCheck):
         Cause(
             "outliers",
             "Single torque readings are far from their neighbours.",
-            "Mark them invalid (invalid = ... in the recording), and bridge them: resample_hz and bridge_intervals.",
+            "Mark them (invalid = ... in the recording) and bridge them (resample_hz, bridge_intervals), or cut them "
+            "out with between_s.",
         ),
     )
 
@@ -84,9 +85,7 @@ class Outliers(RecordingCheck):
                 Severity.error if energy >= self.error else Severity.warning,
                 f"{count} {effort} reading{'s' * (count > 1)} of joint {joint} in {name} cannot be: {tau[worst]:.3g} "
                 f"at {time[worst]:.4g} s; 95 % of all differ from their neighbours by less than {usual:.2g}.",
-                "Mark them with invalid = ... in the recording and bridge them with resample_hz and "
-                "bridge_intervals, or cut them out with between_s.",
-                joint,
+                where=joint,
                 evidence=1e3 * min(energy, 1e3),
             )
 
@@ -132,7 +131,7 @@ class DroppedTorque(RecordingCheck):
         Cause(
             "saturation",
             "The torque stays at the end of its range.",
-            "Cut the stretch out, or widen the sensor's range: what is beyond was not recorded.",
+            "Cut these stretches out with between_s, or widen the sensor's range: what is beyond was not recorded.",
         ),
     )
 
@@ -144,16 +143,14 @@ class DroppedTorque(RecordingCheck):
                 yield replace(finding, severity=severity, where=within(case.problem, number, finding.where))
 
     def look_at(self, recording: Recording, name: str, highest_hz: float = np.inf) -> Iterator[Finding]:
-        dropped, saturated = self._masks(recording)
-        for cause, where in (("dropped-torque", dropped), ("saturation", saturated)):
+        for cause, where in zip(self.causes, self._masks(recording), strict=True):
             if where:
                 yield self._finding(recording, name, cause, where)
 
     def _masks(self, recording: Recording) -> tuple[Masks, Masks]:
         """Samples at a constant value that chance does not make, and at the end of the range."""
         q = recording.stack("position") if recording.joints("position") else recording.time[:, None]
-        dropped: Masks = {}
-        saturated: Masks = {}
+        dropped, saturated = Masks(), Masks()
         for effort, joint, tau in measured_efforts(recording):
             name = f"{effort}.{joint}"
             ends = at_ends(tau, self.clipped, self.crowded)
@@ -198,7 +195,7 @@ class DroppedTorque(RecordingCheck):
             stuck[first:last] = moved and last - first > self.times * chance
         return stuck
 
-    def _finding(self, recording: Recording, name: str, cause: str, where: Masks) -> Finding:
+    def _finding(self, recording: Recording, name: str, cause: Cause, where: Masks) -> Finding:
         samples = np.any([*where.values()], axis=0)
         share, first = float(samples.mean()), int(np.argmax(samples))
         channel = next(each for each, mask in where.items() if mask[first])
@@ -208,23 +205,18 @@ class DroppedTorque(RecordingCheck):
         if abs(value) <= self.same * float(np.ptp(recording[channel])):
             value = 0.0
         joints, effort = ", ".join(each.partition(".")[2] for each in where), channel.partition(".")[0]
-        if cause == "saturation":
-            message = (
-                f"The {effort} of {joints} in {name} stays at the end of its range for {100 * share:.3g} % of the "
-                f"time, first at {begin:.4g} s ({value:.3g})."
-            )
-            remedy = "Cut these stretches out with between_s, or widen the range of the sensor."
+        severity = Severity.error if share >= self.error else Severity.warning
+        part = f"for {100 * share:.3g} % of the time"
+        if cause == self.causes[1]:
+            message, remedy = f"at the end of its range {part}, first at {begin:.4g} s ({value:.3g})", ""
         else:
             message = (
-                f"The {effort} of {joints} in {name} stays at one value for {100 * share:.3g} % of the time "
-                f"while the robot moves: {value:.3g} from {begin:.4g} to {end:.4g} s."
+                f"at one value {part} while the robot moves: {value:.3g} from {begin:.4g} to {end:.4g} s"
             )
-            remedy = (
-                f"Cut the stretch out: between_s = [{recording.time[0]:.4g}, {begin:.4g}], and a second recording from "
-                f"{end:.4g} s on."
-            )
-        severity = Severity.error if share >= self.error else Severity.warning
-        return Finding(cause, severity, message, remedy, joints, evidence=1e4 * share)
+            before = f"between_s = [{recording.time[0]:.4g}, {begin:.4g}]"
+            remedy = f"Cut the stretch out: {before}, and a second recording from {end:.4g} s on."
+        said = f"The {effort} of {joints} in {name} stays {message}."
+        return cause.finding(severity, said, remedy, joints, 1e4 * share)
 
 
 def at_ends(values: np.ndarray, clipped: float = 0.005, crowded: float = 3.0) -> np.ndarray:

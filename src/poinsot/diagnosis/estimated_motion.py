@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import chdtrc
 
 from ..arrays import Vector
 from ..estimate import Estimate, Finding, Severity, Unchecked, motions_of
+from ..estimate.motions import ContactChange
 from .case import long_run_variance
 from .check import Cause, Check
 from .explanations import severity_of
@@ -29,6 +30,11 @@ LASTING = Cause(
     "Residuals of a sensor last: it is biased, drifts, lags or is askew, and the model does not know it.",
     "Calibrate the sensor and its frame, or state a noise that sums of its readings have.",
 )
+SCHEDULE = Cause(
+    "contact-schedule",
+    "Readings say that a contact closes or opens at another time than its channel, or touches where it does not.",
+    'Mend the channel and its clock, or write contact_schedule = "estimated" in [method].',
+)
 ASSUMED = Cause(
     "assumed-noise",
     "A value moves by more than its interval with a noise level that was assumed, or readings deny the level.",
@@ -47,16 +53,19 @@ class Assumptions:
         moves: noise level -> (b,) change of the values with three times or a third of it.
         likelier: disturbance -> factor of a step towards the likeliest level, and how many of its values the data show.
         unchecked: what was taken for exact.
+        events: of contacts, by the readings. corrected: whether the estimate has them so.
     """
 
     estimate: Estimate
     chi_square: float
-    surprises: Mapping[str, float]
-    distance: float
-    priors: int
-    moves: Mapping[str, Vector]
-    likelier: Mapping[str, tuple[float, float]]
-    unchecked: tuple[Unchecked, ...]
+    surprises: Mapping[str, float] = field(default_factory=dict)
+    distance: float = 0.0
+    priors: int = 0
+    moves: Mapping[str, Vector] = field(default_factory=dict)
+    likelier: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    unchecked: tuple[Unchecked, ...] = ()
+    events: tuple[ContactChange, ...] = ()
+    corrected: bool = False
 
 
 class StatedNoise(Check):
@@ -117,6 +126,43 @@ class CorrelatedResiduals(Check):
                         "what white noise as stated would, and intervals may be too short by as much."
                     )
                     yield LASTING.finding(Severity.warning, said, "", fit.name, float(sizes[k]))
+
+
+class ScheduledContacts(Check):
+    """Times at which contacts close and open, against those of their channels.
+
+    Class variables:
+        apart: from which difference on they contradict [s]: a foot takes some milliseconds to come to rest.
+        most: events that a message names.
+    """
+
+    apart = 0.01
+    most = 3
+
+    causes = (SCHEDULE,)
+
+    def look(self, case: Assumptions) -> Iterator[Finding | Unchecked]:
+        wrong = [
+            event
+            for event in case.events
+            if event.gain > 0 and (event.given is None or abs(event.time - event.given) > self.apart)
+        ]
+        for frame in dict.fromkeys(event.frame for event in wrong):
+            own = sorted((event for event in wrong if event.frame == frame), key=lambda event: -event.gain)
+            said = ", ".join(_event_text(event) for event in own[: self.most])
+            more = f", and {len(own) - self.most} events more" if len(own) > self.most else ""
+            done = "; the estimate has them so" if case.corrected else ""
+            said = f"By the readings of {own[0].recording}, {frame} {said}{more}{done}."
+            severity = Severity.note if case.corrected else Severity.warning
+            yield SCHEDULE.finding(severity, said, "", frame, own[0].gain)
+
+
+def _event_text(event: ContactChange) -> str:
+    what = f"{'closes' if event.closes else 'opens'} at {event.time:.3f} s"
+    if event.given is None:
+        return f"{what}, which its channel does not have"
+    late = 1e3 * (event.given - event.time)
+    return f"{what}, {abs(late):.0f} ms {'before' if late > 0 else 'after'} its channel"
 
 
 class PriorSurprise(Check):
@@ -214,4 +260,10 @@ def _sizes(estimate: Estimate) -> Vector:
     return np.maximum(sizes, 1e-300)
 
 
-ASSUMPTION_CHECKS: tuple[Check, ...] = (StatedNoise(), CorrelatedResiduals(), PriorSurprise(), AssumedNoise())
+ASSUMPTION_CHECKS: tuple[Check, ...] = (
+    ScheduledContacts(),
+    StatedNoise(),
+    CorrelatedResiduals(),
+    PriorSurprise(),
+    AssumedNoise(),
+)

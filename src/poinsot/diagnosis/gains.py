@@ -1,4 +1,4 @@
-"""Gains of the torque: of one joint against the others, from some time on, and of all joints together.
+"""Gains of the torque: of one joint against the others, that change with time, and of all joints together.
 
 The scale of all bodies is the torque that they make against that of the described ones, on the recorded motion:
 
@@ -148,10 +148,10 @@ class TorqueGain(Explanation):
 
 
 class GainChange(Explanation):
-    """A step of the gain at each of several times; the largest is looked at closely.
+    """A step of the gain at each of several times, of which the largest is looked at closely, and an even drift.
 
     Class variables:
-        warning, error: relative sizes of the step.
+        warning, error: relative sizes of the change.
         times: steps tried in all recordings together.
         least: part of a recording before a step and after it: what is all of it is another scale.
     """
@@ -162,7 +162,7 @@ class GainChange(Explanation):
 
     cause = Cause(
         "gain-change",
-        "The torque is larger by a factor from some time on: another range, a warm sensor, another load.",
+        "The torque is larger by a factor from some time on, or drifts: another range, a warm sensor, another load.",
         "Identify from the part before or after the change: between_s.",
     )
 
@@ -173,6 +173,8 @@ class GainChange(Explanation):
             return
         for joint in which:  # the step that explains most, to first order
             yield from sorted(self._steps(case, joint), key=lambda step: -local(case, step).explained)[:1]
+            for part in range(len(case.thin.parts)):
+                yield self._change(case, joint, part)
 
     def _steps(self, case: Examination, joint: int | None) -> Iterator[Candidate]:
         counts = np.cumsum([0, *case.thin.row_counts])
@@ -180,23 +182,31 @@ class GainChange(Explanation):
             part = int(np.searchsorted(counts, row, side="right") - 1)
             before, after = row - counts[part], counts[part + 1] - row
             if min(before, after) >= self.least * (before + after):
-                yield self._step(case, joint, part, before / (before + after), slice(row, counts[part + 1]))
+                yield self._change(case, joint, part, before / (before + after))
 
-    def _step(self, case: Examination, joint: int | None, part: int, share: float, rows: slice) -> Candidate:
-        """Torques of all joints, or of one, after a share of one recording, divided by e^x."""
-        joints, signals = joints_of(case.thin), recordings_of(case.thin)
+    def _change(
+        self, case: Examination, joint: int | None, part: int, share: float | None = None
+    ) -> Candidate:
+        """Torques of all joints, or of one, after a share of one recording, divided by e^x; without a share by e^(x s),
+        s from 0 to 1.
+        """
+        joints, signals = joints_of(case.thin), recordings_of(case.thin)[part]
         own = np.array([joint in (None, k) for k in range(len(joints))])
-        sample = int(share * len(signals[part]))
+
+        def profile(count: int) -> np.ndarray:
+            k = np.arange(count)[:, None]
+            return own * (k / count if share is None else k >= round(share * count))
 
         def change(problem: InverseDynamics, x: Vector, _: Vector) -> InverseDynamics:
             changed = list(recordings_of(problem))
-            later = (np.arange(len(changed[part])) >= sample)[:, None] & own
-            changed[part] = replace(changed[part], tau=changed[part].tau / np.where(later, np.exp(x[0]), 1.0))
+            tau = changed[part].tau
+            changed[part] = replace(changed[part], tau=tau * np.exp(-x[0] * profile(len(tau))))
             return problem.with_signals(changed)
 
         def column(solved: Solved) -> np.ndarray:
-            later = np.zeros(solved.predicted.shape)
-            later[rows] = own
+            later, counts = np.zeros(solved.predicted.shape), solved.problem.row_counts
+            first = sum(counts[:part])
+            later[first : first + counts[part]] = profile(counts[part])
             return moved_torques(solved, later)
 
         return Candidate(
@@ -208,7 +218,7 @@ class GainChange(Explanation):
             motion=UNMOVED,
             column=column,
             recording=part,
-            about=float(signals[part].time[sample]),
+            about=None if share is None else float(signals.time[round(share * len(signals))]),
         )
 
     def finding(self, case: Examination, explained: Explained) -> Finding:
@@ -216,11 +226,15 @@ class GainChange(Explanation):
         where, at, number = candidate.where, candidate.about, (candidate.recording or 0) + 1
         factor, std = float(np.exp(explained.nuisance[0])), float(explained.std[0])
         whose = f"Torques of joint {where[0]}" if where else "Torques"
+        when = f"at the end of recording {number} as at its beginning: with the drift taken out"
+        remedy = "Record with a warm drive and sensor, or identify from shorter parts: between_s."
+        if at is not None:
+            when = f"from about {at:.4g} s of recording {number} on: with the step taken out"
+            remedy = f"Write between_s to end at {at:.4g} s, or to begin there."
         return self.cause.finding(
             severity_of(abs(np.log(factor)), np.log1p(self.warning), np.log1p(self.error)),
-            f"{whose} are {factor:.3g} +- {1.96 * factor * std:.2g} times as large from about {at:.4g} s of recording "
-            f"{number} on: with the step taken out",
-            f"Write between_s to end at {at:.4g} s, or to begin there.",
+            f"{whose} are {factor:.3g} +- {1.96 * factor * std:.2g} times as large {when}",
+            remedy,
             within(case.problem, number, *where),
         )
 

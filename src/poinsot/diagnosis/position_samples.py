@@ -33,7 +33,8 @@ LONGEST = 50
 LOST = Cause(
     "lost-samples",
     "Samples are missing, and there is no clock that would show where: speeds and accelerations are wrong.",
-    "Record a time stamp with each sample and name it: time = { column = ... }.",
+    "Record a time stamp with each sample, and write time = { column = ... } in place of rate_hz; or cut out a part "
+    "without gaps with between_s.",
 )
 
 
@@ -85,8 +86,6 @@ class LostSamples(RecordingCheck):
             Severity.error if share >= self.error else Severity.warning,
             f"About {count} samples ({100 * share:.2g} %) are missing in {name}, the first at {first} s: positions "
             "move by several periods in one.",
-            "Record a time stamp with each sample, and write time = { column = ... } in place of rate_hz; or cut a "
-            "part without gaps with between_s.",
             evidence=1e5 * share,
         )
 

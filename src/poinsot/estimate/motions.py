@@ -142,6 +142,55 @@ class Convergence(Extra):
         }
 
 
+@dataclass(frozen=True, eq=False)
+class ParameterHistory(Extra):
+    """Parameters after each sample, as they were known from the samples until then.
+
+    Args:
+        names: (b,). time: (K,) [s]. values, std: (K, b).
+    """
+
+    key = "history"
+
+    names: tuple[str, ...]
+    time: Vector
+    values: Float[np.ndarray, "K b"]
+    std: Float[np.ndarray, "K b"]
+
+    def as_json(self) -> dict[str, Any]:
+        values, std = (dict(zip(self.names, each.T, strict=True)) for each in (self.values, self.std))
+        return {"time": self.time, "parameters": values, "std": std}
+
+
+@dataclass(frozen=True)
+class ContactChange:
+    """A contact closes or opens.
+
+    Args:
+        recording: of which. frame: of the contact. closes: or it opens.
+        given: time by its channel [s]; None: the channel does not have it.
+        time: by the readings [s], between samples. sample: from which on it is closed, or open.
+        gain: logarithm of how many times as likely it makes the readings.
+    """
+
+    recording: str
+    frame: str
+    closes: bool
+    given: float | None
+    time: float
+    sample: int
+    gain: float
+
+
+class ContactChanges(tuple[ContactChange, ...], Extra):
+    """Events of all contacts, as they were estimated, in the order of recordings and times."""
+
+    key = "contact_events"
+
+    def as_json(self) -> list[ContactChange]:
+        return list(self)
+
+
 POSE = {"x": "m", "y": "m", "angle": "rad"}
 """What the pose of a planar body is made of, and its units."""
 

@@ -18,7 +18,7 @@ from jaxtyping import Float
 
 from ..arrays import Matrix, Vector
 from ..estimate import Body
-from ..exceptions import InvalidModel, check_known, listing
+from ..exceptions import ImpossibleBody, InvalidModel, check_known, listing
 from ..inertia.log_cholesky import LogCholesky
 from ..inertia.parameters import body
 from ..inertia.parametrization import Parametrization, size_of
@@ -51,11 +51,11 @@ def body_of(
         placement=robot.placements[place],
         parent=robot.parents[place],
     )
-    # an impossible body has no place in the chart, so draws of it are made in pi
-    if not found.physically_consistent:
-        return found
     chart = LogCholesky()
-    to_chart = np.linalg.inv(chart.jacobian(chart.from_inertial(pi)))
+    try:
+        to_chart = np.linalg.inv(chart.jacobian(chart.from_inertial(pi)))
+    except ImpossibleBody:  # it has no place in the chart, or is at its border: draws of it are made in pi
+        return found
     return replace(found, covariance=to_chart @ covariance @ to_chart.T)
 
 

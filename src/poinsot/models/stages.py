@@ -10,7 +10,7 @@ A sample at which a contact closes has two nodes, before and after the impact; i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -184,14 +184,14 @@ class Stages:
     def along(
         self,
         x: NodeStates,
-        theta: Vector,
+        theta: Vector | Float[np.ndarray, "nodes p"],
         command_noise: Float[np.ndarray, "N inputs"] | None = None,
     ) -> Iterator[tuple[np.ndarray, RobotMotion]]:
         """Samples, and the motion of the robot there after impacts, some at a time, mode by mode.
 
         Args:
             x: (N + 1, nx) states at all nodes.
-            theta: (p,).
+            theta: (p,), or (N + 1, p) where it is another at each node.
             command_noise: (N, inputs) applied less recorded commands of the stages; None: zero.
         """
         u = self.u[self.samples]
@@ -201,11 +201,20 @@ class Stages:
         # a sample with an impact is compared with what sensors read after it
         nodes = self.after_impacts
         mode = self.schedule.mode_of[self.samples[nodes]]
+        per_call = STATES_PER_CALL if theta.ndim == 1 else 1
         for each in range(len(self.modes)):
             of_mode = nodes[mode == each]
-            for begin in range(0, len(of_mode), STATES_PER_CALL):
-                some = of_mode[begin : begin + STATES_PER_CALL]
-                yield self.samples[some], self._motion(some, x[some], u[some], theta, slopes=False)
+            for begin in range(0, len(of_mode), per_call):
+                some = of_mode[begin : begin + per_call]
+                own = theta if theta.ndim == 1 else theta[some[0]]
+                yield self.samples[some], self._motion(some, x[some], u[some], own, slopes=False)
+
+    def part(self, first: int, last: int) -> Stages:
+        """The stages of the samples from `first` to before `last`."""
+        k = slice(first, last)
+        schedule = replace(self.schedule, closed=self.schedule.closed[k])
+        readings = tuple(some.some(k) for some in self.readings)
+        return Stages(self.parameters, schedule, self.times[k], self.u[k], readings)
 
     @cached_property
     def after_impacts(self) -> np.ndarray:

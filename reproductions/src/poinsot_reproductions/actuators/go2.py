@@ -26,6 +26,7 @@ from poinsot.estimate import Estimate
 from poinsot.models.articulated import Articulated
 from poinsot.stopwatch import Stopwatch
 from poinsot_servo.actuator import Actuator
+from poinsot_servo.equality import Equality, equality_of_joints
 from poinsot_servo.output_error import OutputError
 from poinsot_servo.pooling import pooled_priors
 from poinsot_servo.problem import ActuatorProblem
@@ -43,6 +44,8 @@ PUBLISHED = {"stiffness": 20.0, "damping": 2.0, "armature": 0.01, "coulomb": 0.2
 """The simulation model's numbers; its damping stands for the derivative gain too, with both it is further off."""
 KNOTS = 4
 PARTS = ("hip", "thigh", "calf")
+SIGNIFICANT = 0.01
+"""Probability of the difference of a left and a right joint, were they equal, below which they are not."""
 TARGETS = {"hip": 5.0, "thigh": 3.5, "calf": 9.0}
 """Largest of the four legs and of both halves [mrad]."""
 
@@ -55,7 +58,8 @@ class Half:
 
     Args:
         name: of the half that was fitted. errors, of_fit: (12,) in the other half and its own [mrad].
-        simulated: (T, 12) of the other half. undetermined: what the half does not show without the other joints.
+        simulated: (T, 12) of the other half. alone: each joint without the others. left_right: whether joints of both
+            sides are equal there.
     """
 
     name: str
@@ -65,7 +69,13 @@ class Half:
     of_fit: Vector
     simulated: np.ndarray
     beyond: tuple[str, ...]
-    undetermined: tuple[str, ...]
+    alone: Estimate
+    left_right: tuple[Equality, ...]
+
+    @property
+    def undetermined(self) -> tuple[str, ...]:
+        """What the half does not show without the other joints."""
+        return tuple(each.combination for each in self.alone.undetermined)
 
 
 def run(data: Path, say: Say) -> Reproduction:
@@ -122,8 +132,16 @@ def _half(robot: Articulated, name: str, recording: Recording, own: Recorded, ot
     assert extra is not None
     simulated, beyond = predict(robot, extra.actuators, [own, other])
     errors = [1e3 * each.rms(q) for each, q in zip((own, other), simulated, strict=True)]
-    undetermined = tuple(each.combination for each in alone.undetermined)
-    return Half(name, estimate, extra.actuators, errors[1], errors[0], simulated[1], beyond, undetermined)
+    known = {key for key, found in zip(alone.names, alone.identifiable, strict=True) if found}
+    sides = [
+        (joint, f"{joint[0]}R{joint[2:]}")
+        for joint in robot.joints
+        if joint[1] == "L" and {f"{joint}.coulomb", f"{joint[0]}R{joint[2:]}.coulomb"} <= known
+    ]
+    left_right = equality_of_joints(alone, sides)
+    return Half(
+        name, estimate, extra.actuators, errors[1], errors[0], simulated[1], beyond, alone, left_right
+    )
 
 
 def estimate_half(robot: Articulated, name: str, recording: Recording) -> tuple[Estimate, Estimate]:
@@ -224,6 +242,13 @@ def _reproduction(
         }
         for k, joint in enumerate(robot.joints)
     )
+    sides = tuple(
+        {"half": each.name, "joints": " and ".join(test.joints), "parameters": len(test.parameters)}
+        | {"chi-square": f"{test.chi_square:.3g}", "probability if equal": f"{test.probability:.2g}"}
+        | {"largest difference": test.most}
+        for each in found
+        for test in each.left_right
+    )
     difference = left_right_percent([each.estimate for each in found])
     figures: dict[str, Any] = {
         "heldout_rms_mrad": figure("ours"),
@@ -236,6 +261,10 @@ def _reproduction(
         "published_rms_mrad": figure("published"),
         "not_determined": {each.name: list(each.undetermined) for each in found},
         "left_right_percent": difference,
+        "left_right_unequal": {
+            each.name: [test.joints[0] for test in each.left_right if test.probability < SIGNIFICANT]
+            for each in found
+        },
         "seconds": seconds,
     }
     other = list(recorded)[1]
@@ -257,7 +286,11 @@ def _reproduction(
         f"Median of the held-out errors: {figures['heldout_rms_mrad']['median']:.1f} mrad, "
         f"{figures['command_rms_mrad']['median']:.0f} mrad for position = command.",
         rows,
-        {"Largest error over four legs and both halves": rows, "Every joint": joints},
+        {
+            "Largest error over four legs and both halves": rows,
+            "Every joint": joints,
+            "Left and right": sides,
+        },
         figures,
         {"left and right differ by [%]": round(difference, 1), "seconds": round(seconds, 1)},
         curves=curves,

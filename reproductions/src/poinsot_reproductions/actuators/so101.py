@@ -27,9 +27,10 @@ from poinsot.arrays import Vector
 from poinsot.exceptions import UnreadableFile
 from poinsot.models.articulated import Articulated
 from poinsot.stopwatch import Stopwatch
+from poinsot_servo.actuator import FRICTION_LAWS
 from poinsot_servo.coverage import Choice, Coverage
 from poinsot_servo.output_error import OutputError
-from poinsot_servo.problem import ActuatorProblem
+from poinsot_servo.problem import OPEN, ActuatorProblem
 from poinsot_servo.result import Actuators
 from poinsot_servo.touching import Touch, find_touching, lowest_of_recordings
 
@@ -72,6 +73,9 @@ KNOWN = {"armature": 0.028, "torque_limit": 3.35}
 
 HUBER = 1.345
 """The servos shake the arm where a motion is jerky, which no actuator explains: such samples count less."""
+
+LAWS = ("M1", "M3", "efficiency")
+"""Dry friction is constant, or grows with the torque in the gears or that of the motor: the fitted motions choose."""
 
 ROUNDS = 3
 """Choices at most."""
@@ -125,7 +129,9 @@ class Arm:
     def problem(self, names: tuple[str, ...], **settings: Any) -> ActuatorProblem:
         """To fit some of the motions."""
         chosen = {name: self.recordings[name] for name in names}
-        return ActuatorProblem(self.robot, chosen, held=KNOWN, step_s=LONGEST_STEP_S, huber=HUBER, **settings)
+        return ActuatorProblem(
+            self.robot, chosen, step_s=LONGEST_STEP_S, huber=HUBER, **{"held": KNOWN, **settings}
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +203,7 @@ def _fit(
     for number in range(ROUNDS):
         watch.lap("choose")
         say(f"fitting {' and '.join(choice.names)}")
-        estimate = OutputError().solve(arm.problem(choice.names))
+        estimate = OutputError(friction_laws=LAWS).solve(arm.problem(choice.names))
         found = estimate.extra(Actuators)
         assert found is not None
         watch.lap("fit")
@@ -221,7 +227,7 @@ def _fit(
 
 
 def _others(arm: Arm, coverage: Coverage, fitted: Fitted) -> Actuators:
-    """The actuators from the two motions that are chosen among those that did not count yet."""
+    """The actuators, with the same laws of friction, from two motions chosen among those that did not count yet."""
     choice = coverage.choose(2, fitted.held_out)
     start = {
         f"{parameter}.{each.name}": value
@@ -229,7 +235,13 @@ def _others(arm: Arm, coverage: Coverage, fitted: Fitted) -> Actuators:
         for parameter, value in each.values.items()
         if np.isfinite(value) and parameter not in KNOWN
     }
-    found = FROM_START.solve(arm.problem(choice.names, start=start)).extra(Actuators)
+    laws = fitted.found.friction_laws
+    further = {name for law in laws.values() for name in FRICTION_LAWS[law]}
+    held = {f"{name}.{joint}": value for joint in laws for name, value in KNOWN.items()} | {
+        f"{name}.{joint}": 0.0 for joint, law in laws.items() for name in further - set(FRICTION_LAWS[law])
+    }
+    problem = arm.problem(choice.names, start=start, held=held, open=(*OPEN, *sorted(further)))
+    found = FROM_START.solve(problem).extra(Actuators)
     assert found is not None
     return found
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from poinsot.arrays import Times, Vector
-from poinsot.estimators.shooting.problem import GaussianPrior
+from poinsot.estimators.shooting.moving_horizon import MovingHorizon
+from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem
 from poinsot.models.open_parameters import OpenParameters
 from poinsot.report import Figure
 from poinsot.stopwatch import Stopwatch
@@ -25,7 +26,6 @@ from ..case import Curves, Reproduction, Say
 from ..presentation import with_std
 from .go1_payload import STATED, carrier
 from .go1_walk import PAYLOAD_MASS, TRUNK, Walk, payload, walk
-from .horizon import MovingHorizon
 from .robot_sensors import CLEAN, IMU, NODE, moved, read
 from .weighing import problem
 
@@ -75,20 +75,18 @@ def weigh(walked: Walk, rng: np.random.Generator, say: Say = lambda _: None) -> 
     durations, own = np.diff(times), robot.inertials[robot.bodies.index(TRUNK)]
     theta, p = parameters.nominal_theta, parameters.size
     estimator = MovingHorizon(WALK * np.ones(p), NODES)
-    horizon = estimator.init(
-        chain,
-        GaussianPrior.from_covariance(log.initial_states[0], np.repeat(FIRST_STATE, robot.model.nv) ** 2),
-        GaussianPrior.from_covariance(theta, np.full(p, KNOWN_STD**2)),
-    )
+    first = GaussianPrior.from_covariance(log.initial_states[0], np.repeat(FIRST_STATE, robot.model.nv) ** 2)
+    known = GaussianPrior.from_covariance(theta, np.full(p, KNOWN_STD**2))
+    horizon = estimator.init(ShootingProblem((chain,), (first,), known))
     found: list[tuple[Any, ...]] = []
     for stage in range(1, chain.stages):
         begun = process_time()
         horizon = estimator.update(chain, horizon, float(durations[stage]))
         spent = 1e3 * (process_time() - begun)
-        pi, std = parameters.physical(horizon.theta)[:10], np.nan
+        pi, std = parameters.physical(horizon.at.theta)[:10], np.nan
         if stage % NODES == 0:
-            slope = parameters.physical_slope(horizon.theta)[0]
-            std = float(np.sqrt(slope @ horizon.covariance @ slope))
+            slope = parameters.physical_slope(horizon.at.theta)[0]
+            std = float(np.sqrt(slope @ horizon.system.covariances()[0] @ slope))
             say(f"{times[stage + 1]:.2f} s: {pi[0] - own[0]:.3f} kg")
         found.append(
             (times[stage + 1], pi[0] - own[0], std, pi, horizon.at.x[0][-1, : robot.model.nq], spent)

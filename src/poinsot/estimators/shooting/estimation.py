@@ -21,12 +21,14 @@ import numpy as np
 
 from ...arrays import Vector
 from ...estimate import Certificate, Estimate, Fit, Status, motions_of
+from ...estimate.motions import ContactChange, ContactChanges
 from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable
 from ...models.contacts import ContactDetection
 from ...models.open_parameters import OpenParameters
 from ...recording import Recording
-from ...solve import ProgressCallback, Stop
+from ...solve import ProgressCallback, Stop, report
 from ...stopwatch import Stopwatch
+from .contact_events import EventSearch
 from .ddp import DDP, STATIONARITY_TOLERANCE, ShootingSolution, certify
 from .known_parameters import KnownParameters
 from .motion_report import RobotMotionEstimate, estimated_motion, fit_of_motions
@@ -155,12 +157,14 @@ class OptimalEstimation:
         ddp: the solver and its settings.
         process_noise: `"given"`, or `"auto"`: its levels are the most likely ones (`noise_levels`), and those that
             were given are where their search begins.
+        contact_schedule: `"given"`, or `"estimated"`: contacts close and open where the readings ask for it.
         settled, max_rounds: relative change of all levels at which the search ends, and how often it solves again.
         seed: of the random signs by which it finds how much the data determine.
     """
 
     ddp: DDP = field(default_factory=DDP)
     process_noise: Literal["given", "auto"] = "given"
+    contact_schedule: Literal["given", "estimated"] = "given"
     settled: float = 0.02
     max_rounds: int = 20
     seed: int = 0
@@ -187,7 +191,7 @@ class OptimalEstimation:
             NotIdentifiable: if the model has no finite value there, or the problem has no minimum.
         """
         watch = Stopwatch()
-        problem, solution, factors = self._solved(problem, progress, stop)
+        problem, solution, factors, events = self._solved(problem, progress, stop)
         # other endings are statuses of an estimate, which shows what was found
         if solution.status in (Status.diverged, Status.indefinite):
             raise NotIdentifiable(solution.status.value)
@@ -201,6 +205,7 @@ class OptimalEstimation:
         said = ", ".join(f"{name} {factor:.3g}" for name, factor in factors.items())
         levels = f"Process noise is the most likely one; times what was given it is: {said}."
         return estimate.updated(
+            ContactChanges(events) if events else None,
             method=self.name,
             problem=problem,
             citations=self.citations,
@@ -212,9 +217,22 @@ class OptimalEstimation:
 
     def _solved(
         self, problem: OptimalEstimationProblem, progress: ProgressCallback | None, stop: Stop | None
-    ) -> tuple[OptimalEstimationProblem, ShootingSolution, dict[str, float]]:
-        """The problem with its levels of process noise, its solution, and the factors on what was given."""
+    ) -> tuple[OptimalEstimationProblem, ShootingSolution, dict[str, float], tuple[ContactChange, ...]]:
+        """The problem with its schedule and levels of process noise, its solution, factors on levels, events."""
         solution = self.ddp.solve(problem.shooting, problem.guess, progress=progress, stop=stop)
+        events: tuple[ContactChange, ...] = ()
+        for _ in range(self.max_rounds if self.contact_schedule == "estimated" else 0):
+            if not solution.status.converged:
+                break
+            report(progress, "contact events")
+            searched = [EventSearch().search(log, solution.theta, x, events)
+                        for log, x in zip(problem.logs, solution.at.x, strict=True)]  # fmt: skip
+            events = tuple(event for _, found in searched for event in found)
+            if all(np.array_equal(new.stages.schedule.closed, old.stages.schedule.closed)
+                   for (new, _), old in zip(searched, problem.logs, strict=True)):  # fmt: skip
+                break
+            problem = replace(problem, logs=tuple(log for log, _ in searched))
+            solution = self.ddp.solve(problem.shooting, problem.guess, progress=progress, stop=stop)
         factors: dict[str, float] = {}
         rng = np.random.default_rng(self.seed)
         for _ in range(self.max_rounds if self.process_noise == "auto" else 0):
@@ -230,7 +248,7 @@ class OptimalEstimation:
             solution = self.ddp.solve(problem.shooting, solution.at, progress=progress, stop=stop)
             if max(abs(np.log(factor)) for factor in step.values()) < self.settled:
                 break
-        return problem, solution, factors
+        return problem, solution, factors, events
 
     def _validate(
         self, problem: OptimalEstimationProblem, theta: Vector, stop: Stop | None

@@ -72,7 +72,7 @@ def channels_of_base(robot: Articulated) -> list[str]:
 
 def estimated_motion(
     log: RobotLog,
-    theta: Vector,
+    theta: Vector | Float[np.ndarray, "nodes p"],
     x: NodeStates,
     w: Float[np.ndarray, "N m"],
     covariance: Float[np.ndarray, "nodes n n"] | None = None,
@@ -81,7 +81,7 @@ def estimated_motion(
 
     Args:
         log: the recording.
-        theta: (p,). x: (N + 1, nx). w: (N, m). All as they were found.
+        theta: (p,), or (N + 1, p) of each node. x: (N + 1, nx). w: (N, m). All as they were found.
         covariance: (N + 1, 2 n, 2 n) of the states; None: unknown.
     """
     stages, model = log.stages, log.model

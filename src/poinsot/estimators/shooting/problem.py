@@ -123,6 +123,12 @@ class GaussianPrior:
         ):
             raise InvalidMethod("information must be a symmetric matrix without negative eigenvalues")
 
+    @property
+    def rank(self) -> int:
+        """Of the information, whatever its units."""
+        d = np.sqrt(np.where(np.diag(self.information) > 0, np.diag(self.information), 1.0))
+        return int(np.linalg.matrix_rank(self.information / np.outer(d, d), tol=1e-9))
+
     @classmethod
     def flat(cls, mean: Vector, degrees: int | None = None) -> GaussianPrior:
         """No information: `mean` is the initial guess alone.

@@ -23,8 +23,9 @@ from ...estimate import (
     extras_of,
     unobservable_directions,
 )
-from ...estimate.motions import Convergence, EstimatedMotion, EstimatedMotions
+from ...estimate.motions import ContactChanges, Convergence, EstimatedMotion, EstimatedMotions
 from ...models.open_parameters import OpenParameters, body_of
+from .contact_events import EventSearch
 from .ddp import ShootingSolution
 from .known_parameters import KnownParameters
 from .motion_report import estimated_motion, fit_of_motions
@@ -46,12 +47,14 @@ class EstimateSummary:
     Args:
         logs: that were estimated from. known: prior of theta.
         solution: of the solver. covariance: of theta and states there.
+        thetas: (N + 1, p) at each node of one recording along which theta changes; None: it is the same in all.
     """
 
     logs: tuple[RobotLog, ...]
     known: KnownParameters
     solution: ShootingSolution
     covariance: TrajectoryPosterior
+    thetas: Matrix | None = None
 
     @property
     def parameters(self) -> OpenParameters:
@@ -78,22 +81,27 @@ class EstimateSummary:
     def chi_square(self) -> float:
         """Chi-square per degree of freedom; 1 where there is none."""
         solution, problem = self.solution, self.solution.problem
-        known = sum(_rank(arrival.information) for arrival in problem.arrivals) + _rank(
-            problem.prior.information
-        )
+        known = sum(arrival.rank for arrival in problem.arrivals) + problem.prior.rank
         unknown = len(solution.theta) - solution.unobservable.shape[1]
         for model, unobservable in zip(problem.models, self.covariance.unobservable_states, strict=True):
             unknown += model.manifold.degrees - unobservable.shape[1]
         # states after the first and process noise cancel: dynamics make one of the other
-        degrees = self.rows + known - unknown
-        return 2.0 * solution.cost / degrees if degrees > 0 else 1.0
+        degrees, squares = self.rows + known - unknown, 2.0 * solution.cost
+        if self.thetas is not None:
+            fits = [fit.normalized for motion in self.motions for fit in motion.sensors]
+            noise = [
+                (w / m.noise_std[: len(w)])[m.noisy[: len(w)]]
+                for m, w in zip(problem.models, solution.at.w, strict=True)
+            ]
+            squares = sum(float(np.nansum(each**2)) for each in (*fits, *noise))
+        return squares / degrees if degrees > 0 else 1.0
 
     @cached_property
     def motions(self) -> tuple[EstimatedMotion, ...]:
         """The motion in each recording."""
-        at = self.solution.at
+        at, thetas = self.solution.at, self.thetas
         return tuple(
-            estimated_motion(log, at.theta, x, w, states)
+            estimated_motion(log, at.theta if thetas is None else thetas, x, w, states)
             for log, x, w, states in zip(self.logs, at.x, at.w, self.covariance.states, strict=True)
         )
 
@@ -140,7 +148,9 @@ class EstimateSummary:
             bodies=bodies,
             undetermined=undetermined,
             iterations=self.solution.iterations,
-            extras=extras_of(EstimatedMotions(self.motions), self._convergence()),
+            extras=extras_of(
+                EstimatedMotions(self.motions), None if self.thetas is not None else self._convergence()
+            ),
             provenance=Provenance(notes=self._notes()),
         )
 
@@ -214,9 +224,17 @@ class EstimateSummary:
 
     def examine(self, estimate: Estimate) -> Diagnosis:
         """What may be wrong with the estimate: its assumptions against what came of them."""
+        if self.thetas is not None:
+            reason = "how far values move with them is not computed here: run again with others"
+            unchecked = Unchecked("the levels of process noise, and the walk of the parameters", reason)
+            case = Assumptions(estimate, self.chi_square, unchecked=(unchecked, *self._exact_gains()))
+            return examined(estimate, look_at(case, ASSUMPTION_CHECKS))
         solution, prior, quantities = self.solution, self.solution.problem.prior, self.known.quantities
         values, _ = self.known.of(solution.theta)
         levels = NoiseLevels(self.logs, solution.problem, solution.at)
+        events = estimate.extra(ContactChanges)
+        searched = [EventSearch(rounds=1).search(log, solution.theta, x)[1]
+                    for log, x in zip(self.logs, solution.at.x, strict=True) if events is None]  # fmt: skip
         away = solution.theta - prior.mean
         case = Assumptions(
             estimate,
@@ -226,10 +244,12 @@ class EstimateSummary:
                 for (name, known), value in zip(quantities.items(), values, strict=True)
             },
             float(away @ prior.information @ away),
-            _rank(prior.information),
+            prior.rank,
             {name: self.slope @ move for name, move in levels.moves().items()},
             levels.likelier(np.random.default_rng(0)),
             self._exact_gains(),
+            events or tuple(event for found in searched for event in found),
+            events is not None,
         )
         return examined(estimate, look_at(case, ASSUMPTION_CHECKS))
 
@@ -257,12 +277,3 @@ class EstimateSummary:
                 )
             notes += [f"{log.name}: {note}." for note in log.stages.schedule.notes()]
         return tuple(notes)
-
-
-def _rank(information: Matrix) -> int:
-    """Rank of an information matrix, whatever its units."""
-    d = np.sqrt(np.diag(information))
-    known = d > 0
-    # units would decide the rank of the matrix itself
-    scaled = information[np.ix_(known, known)] / np.outer(d[known], d[known])
-    return int(np.linalg.matrix_rank(scaled, tol=1e-9))

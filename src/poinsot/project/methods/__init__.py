@@ -29,6 +29,7 @@ METHODS = MappingProxyType(
         "filter": "filter:FilterSettings",
         "leg-odometry": "leg_odometry:LegOdometrySettings",
         "optimal-estimation": "optimal_estimation:OptimalEstimationSettings",
+        "moving-horizon": "moving_horizon:MovingHorizonSettings",
         "joint-smoothing": "joint_smoothing:JointSmoothingSettings",
         "impacts": "impacts:ImpactsSettings",
     }

@@ -101,7 +101,7 @@ class MethodSettings(SettingsTable):
         """Run over recordings, or a stream, sample by sample; most methods cannot."""
         raise InvalidProject(
             f'{job.project.path}: [method] name = "{self.name}" looks at a whole recording; poinsot track needs '
-            'name = "filter" and links, or name = "leg-odometry"'
+            'name = "filter" and links, "leg-odometry" or "moving-horizon"'
         )
 
 

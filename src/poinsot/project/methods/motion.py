@@ -43,12 +43,13 @@ class MotionSettings(MethodSettings):
         self.solver(job.settings, problem)
         return self.warnings_of(problem)
 
-    def identify(self, job: Job) -> Estimate:
+    def identify(self, job: Job, **more: Any) -> Estimate:
+        """From recordings to the estimate; `more`: further arguments of the method's `solve`."""
         watch = Stopwatch()
         problem = self.problem(job, watch)
         solver = self.solver(job.settings, problem)
         watch.lap(self.stage)
-        estimate: Estimate = solver.solve(problem, progress=job.progress, stop=job.stop)
+        estimate: Estimate = solver.solve(problem, progress=job.progress, stop=job.stop, **more)
         return estimate.updated(
             warnings=(*self.warnings_of(problem), *estimate.warnings),
             settings=job.project.record,

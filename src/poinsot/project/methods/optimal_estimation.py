@@ -34,50 +34,36 @@ NoiseLevel = Positive | Annotated[list[Positive], Field(min_length=1)]
 """One standard deviation for all components of a reading, or one for each."""
 
 
-class OptimalEstimationSettings(MotionSettings):
-    """`poinsot.OptimalEstimation`: parameters and motion together, from encoders, IMU, contacts and commands.
+class SensedMotionSettings(MotionSettings):
+    """A method that estimates parameters and motion from what sensors of a robot read.
 
     `bodies`, `joints`: whose mass properties, and which parameters of joints (`fv3`, `fc3`, ...), are open. `gains`:
     open factors on commands: `thrust`, of all rotors, or `gain.JOINT`, of a motor. `noise`: standard deviations, by
     quantity (`gyro`) or channel group (`gyro.imu_link`), of what sensors read and, as `torque`, `current` or `thrust`,
     of its commands; `foot_velocity`: how fast a closed contact may slip. `speed_noise`: what the model lacks, as a
     standard deviation of the change of each speed in a step, by joint, or as `base_linear` and `base_angular`.
-    `process_noise = "auto"`: the levels of commands and speeds are the most likely ones; those given are where the
-    search begins. `prior_std`: how far bodies may be from the description, in coordinates of the chart; without it only
-    [priors] are known. `start_std`: how well the first state is known, `[positions, speeds]`.
-    `dry_speed`: where dry friction has 76 % of its size [rad/s] or [m/s]. `start_from`: a result to begin at.
+    `prior_std`: how far bodies may be from the description, in coordinates of the chart; without it only [priors] are
+    known. `start_std`: how well the first state is known, `[positions, speeds]`. `dry_speed`: where dry friction has
+    76 % of its size [rad/s] or [m/s]. `longest`: radius of the trust region of theta.
     """
 
     tables = ("contacts", "rotors")
     floating_base = True
     stage = "signals"
-    sections = ("motion", "contacts", "convergence")
 
-    name: Literal["optimal-estimation"]
     bodies: list[str] = []
     joints: list[str] = []
     gains: list[str] = []
     chart: ChartName = "log-cholesky"
     noise: dict[str, NoiseLevel]
     speed_noise: PerJoint | None = None
-    process_noise: Literal["given", "auto"] = "given"
     prior_std: Positive | None = None
     start_std: Window | None = None
     dry_speed: Positive = 0.05
-    start_from: str | None = None
-    rollout: Literal["multiple", "feasible", "single"] = "multiple"
-    max_iterations: int = Field(200, ge=1)
-    step_tolerance: Positive = 1e-5
-    gap_tolerance: Positive = 1e-8
-    null_space: bool = True
-    memory: int = Field(1, ge=1)
-    damping: float = Field(0.0, ge=0)
     longest: Positive = 0.3
 
-    aliases: ClassVar[dict[str, str]] = {"max_steps": "max_iterations"}
-
     @model_validator(mode="after")
-    def _something_disturbs(self) -> OptimalEstimationSettings:
+    def _something_disturbs(self) -> SensedMotionSettings:
         commands = {"torque", "current", "voltage", "thrust"} & set(self.noise)
         if self.speed_noise is None and not commands:
             raise refuse(
@@ -111,28 +97,12 @@ class OptimalEstimationSettings(MotionSettings):
             logs[run.role].append(log)
         # After all recordings: a sensor may be in one of them only.
         check_names_of_noise(noise, logs["identification"] + logs["validation"])
-        start = None
-        if self.start_from is not None:
-            start = _start(parameters, values_from(job.project, self.start_from))
         priors = {name: prior.build_as(Normal) for name, prior in settings.priors.items()}
         return OptimalEstimationProblem(
             tuple(logs["identification"]),
             KnownParameters(parameters, priors, self.prior_std),
             tuple(logs["validation"]),
-            start,
         )
-
-    def solver(self, settings: Settings, problem: OptimalEstimationProblem) -> OptimalEstimation:
-        from ...estimators.shooting import rollout
-        from ...estimators.shooting.ddp import DDP
-        from ...estimators.shooting.estimation import OptimalEstimation
-
-        rollouts: dict[str, Rollout] = {
-            "multiple": rollout.MultipleShooting(),
-            "feasible": rollout.FeasibilityDriven(),
-            "single": rollout.SingleShooting(),
-        }
-        return OptimalEstimation(self.build_as(DDP, rollout=rollouts[self.rollout]), self.process_noise)
 
     def _open(self, settings: Settings, robot: Articulated) -> OpenParameters:
         from ...inertia import find_chart
@@ -148,6 +118,50 @@ class OptimalEstimationSettings(MotionSettings):
             actuation=_actuation(robot, settings.rotors),
             nominal=settings.held,
         )
+
+
+class OptimalEstimationSettings(SensedMotionSettings):
+    """`poinsot.OptimalEstimation`: parameters and motion together, from encoders, IMU, contacts and commands.
+
+    `process_noise = "auto"`: the levels of commands and speeds are the most likely ones; those given are where the
+    search begins. `contact_schedule = "estimated"`: contacts close and open where readings ask for it. `start_from`: a
+    result to begin at.
+    """
+
+    sections = ("motion", "contacts", "convergence")
+
+    name: Literal["optimal-estimation"]
+    process_noise: Literal["given", "auto"] = "given"
+    contact_schedule: Literal["given", "estimated"] = "given"
+    start_from: str | None = None
+    rollout: Literal["multiple", "feasible", "single"] = "multiple"
+    max_iterations: int = Field(200, ge=1)
+    step_tolerance: Positive = 1e-5
+    gap_tolerance: Positive = 1e-8
+    null_space: bool = True
+    memory: int = Field(1, ge=1)
+    damping: float = Field(0.0, ge=0)
+
+    aliases: ClassVar[dict[str, str]] = {"max_steps": "max_iterations"}
+
+    def problem(self, job: Job, watch: Stopwatch) -> OptimalEstimationProblem:
+        problem = super().problem(job, watch)
+        if self.start_from is None:
+            return problem
+        return replace(problem, start=_start(problem.parameters, values_from(job.project, self.start_from)))
+
+    def solver(self, settings: Settings, problem: OptimalEstimationProblem) -> OptimalEstimation:
+        from ...estimators.shooting import rollout
+        from ...estimators.shooting.ddp import DDP
+        from ...estimators.shooting.estimation import OptimalEstimation
+
+        rollouts: dict[str, Rollout] = {
+            "multiple": rollout.MultipleShooting(),
+            "feasible": rollout.FeasibilityDriven(),
+            "single": rollout.SingleShooting(),
+        }
+        ddp = self.build_as(DDP, rollout=rollouts[self.rollout])
+        return self.build_as(OptimalEstimation, ddp=ddp)
 
 
 def _actuation(robot: Articulated, rotors: Sequence[RotorSettings]) -> Actuation:

@@ -23,7 +23,7 @@ from .motion import contacts_section, convergence_section, motion_section
 from .parameters import full_parameters_section, groupings_section, parameters_section
 from .payload import friction_section, payload_section
 from .provenance import provenance_section
-from .tracking import excitation_section, masses_section, rejections_section
+from .tracking import excitation_section, history_section, masses_section, rejections_section
 from .verdict import trust_section, verdict_section
 
 SectionBuilder = Callable[[Estimate], Section | None]
@@ -33,6 +33,7 @@ SECTIONS: MappingProxyType[str, SectionBuilder] = MappingProxyType(
         "trust": trust_section,
         "verdict": verdict_section,
         "masses": masses_section,
+        "history": history_section,
         "excitation": excitation_section,
         "rejections": rejections_section,
         "payload": payload_section,

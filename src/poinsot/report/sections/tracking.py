@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from ...estimate import NORMAL_95, Estimate
+from ...estimate.motions import ParameterHistory
 from ..blocks import FigureGrid, Section
 from ..figures.curves import curve_figure
 from ..numbers import plus_minus, seconds_text
@@ -62,6 +63,25 @@ def masses_section(estimate: Estimate) -> Section | None:
         f"At the end: {'; '.join(at_the_end)}. The curves are the estimate after each sample, and the mass published "
         "for a controller at a limited rate.",
         (FigureGrid(panels=tuple(panels)),),
+    )
+
+
+def history_section(estimate: Estimate) -> Section | None:
+    """Every open parameter with its interval, after each sample."""
+    found = estimate.extra(ParameterHistory)
+    if found is None or not found.names:
+        return None
+    half, panels = NORMAL_95 * found.std, []
+    for k, (name, unit) in enumerate(zip(found.names, estimate.units, strict=True)):
+        lines = {"estimate": found.values[:, k]}
+        lines |= {
+            f"95 % {end}": found.values[:, k] + side * half[:, k] for end, side in (("from", -1), ("to", 1))
+        }
+        panels.append(curve_figure(name, unit, found.time, lines))
+    return Section(
+        "Parameters in time",
+        "Each curve is the estimate after each sample, from the samples until then.",
+        (FigureGrid(panels=tuple(panels), shared_x=True),),
     )
 
 

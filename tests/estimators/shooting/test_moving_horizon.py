@@ -7,6 +7,7 @@ import pytest
 
 from estimators.shooting.toys import pendulum_problem
 from poinsot.estimators.shooting.ddp import DDP
+from poinsot.estimators.shooting.moving_horizon import MovingHorizon
 from poinsot.estimators.shooting.problem import (
     GaussianPrior,
     LastNodeLinearization,
@@ -16,7 +17,6 @@ from poinsot.estimators.shooting.problem import (
 )
 from poinsot.exceptions import InvalidMethod
 from poinsot_reproductions.optimal_estimation.flat_space import FlatSpace
-from poinsot_reproductions.optimal_estimation.horizon import MovingHorizon
 
 n, m, p, rows = 3, 2, 2, 4
 
@@ -76,6 +76,15 @@ def dense(model, arrival, prior, stages):
     return (covariance @ (J.T @ e))[-p:], covariance[-p:, -p:]
 
 
+def horizons_of(estimator, problem, duration):
+    """After each stage of a recording."""
+    horizon = estimator.init(problem)
+    yield horizon
+    for _ in range(1, problem.models[0].stages):
+        horizon = estimator.update(problem.models[0], horizon, duration)
+        yield horizon
+
+
 @pytest.mark.parametrize("quiet", [(), (4, 9)], ids=["noise in all stages", "stages without noise"])
 def test_a_linear_horizon_knows_all_that_was_read(rng, quiet):
     """Whatever its length: what has left is in the arrival cost."""
@@ -85,12 +94,12 @@ def test_a_linear_horizon_knows_all_that_was_read(rng, quiet):
     prior = GaussianPrior.from_covariance(rng.standard_normal(p), np.full(p, 2.0))
     # without what a closing contact leaves open all is exact
     estimator = MovingHorizon(np.zeros(p), nodes=5, longest=np.inf, closing=1e-9)
-    horizons = estimator.run(ShootingProblem((model,), (arrival,), prior), np.full(stages, 0.01))
+    horizons = list(horizons_of(estimator, ShootingProblem((model,), (arrival,), prior), 0.01))
     assert len(horizons) == stages
     for k, horizon in enumerate(horizons):
         theta, covariance = dense(model, arrival, prior, k + 1)
-        np.testing.assert_allclose(horizon.theta, theta, rtol=1e-6, atol=1e-6)
-        np.testing.assert_allclose(horizon.covariance, covariance, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(horizon.at.theta, theta, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(horizon.system.covariances()[0], covariance, rtol=1e-6, atol=1e-9)
     assert [h.first for h in horizons[-3:]] == [stages - 6, stages - 5, stages - 4]
 
 
@@ -101,30 +110,45 @@ def test_a_walk_of_the_parameters_keeps_them_open(rng):
     arrival = GaussianPrior.from_covariance(np.zeros(n), np.ones(n))
     prior = GaussianPrior.from_covariance(np.zeros(p), np.full(p, 0.01))
     estimator = MovingHorizon(np.array([0.0, 2.0]), nodes=5)
-    last = estimator.run(ShootingProblem((model,), (arrival,), prior), np.full(40, 0.01))[-1]
+    *_, last = horizons_of(estimator, ShootingProblem((model,), (arrival,), prior), 0.01)
     left = last.first
-    np.testing.assert_allclose(np.diag(last.covariance), [0.01, 0.01 + left * 0.01 * 4.0], rtol=1e-9)
+    np.testing.assert_allclose(
+        np.diag(last.system.covariances()[0]), [0.01, 0.01 + left * 0.01 * 4.0], rtol=1e-9
+    )
+
+
+def test_errors_of_parameters_that_walk_are_chi_square(rng):
+    """theta walks a little at each stage, which the horizon, where it is constant, leaves out."""
+    walk, runs, stages, squares = 0.3, 40, 25, []
+    model = Linear(rng, stages)
+    arrival = GaussianPrior.from_covariance(np.zeros(n), np.full(n, 0.5))
+    prior = GaussianPrior.from_covariance(np.zeros(p), np.full(p, 0.2))
+    estimator = MovingHorizon(np.full(p, walk), nodes=5, longest=np.inf)
+    for _ in range(runs):
+        theta, x = np.sqrt(0.2) * rng.standard_normal(p), np.sqrt(0.5) * rng.standard_normal(n)
+        for k in range(stages):
+            w = model.noise_std[k] * rng.standard_normal(m)
+            model.z[k] = model.H[k] @ x + model.E[k] @ w + model.D[k] @ theta + rng.standard_normal(rows)
+            x = model.A[k] @ x + model.B[k] @ w + model.C[k] @ theta + model.d[k]
+            theta = theta + walk * np.sqrt(0.01) * rng.standard_normal(p)
+        *_, last = horizons_of(estimator, ShootingProblem((model,), (arrival,), prior), 0.01)
+        away = theta - last.at.theta
+        squares.append(
+            away @ np.linalg.solve(last.system.covariances()[0] + 5 * walk**2 * 0.01 * np.eye(p), away)
+        )
+    # mean of chi-square with p degrees of freedom: its standard deviation is sqrt(2 p / runs) = 0.32
+    assert abs(np.mean(squares) - p) < 4 * np.sqrt(2 * p / runs)
 
 
 def test_a_horizon_of_all_nodes_is_the_batch_solution(rng):
     problem, guess, _ = pendulum_problem(rng, prior_std=1.0, N=60)
     x0 = GaussianPrior(guess.x[0][0], np.diag([1e4, 1 / 0.3**2]))
     problem = replace(problem, arrivals=(x0,))
-    last = MovingHorizon(np.zeros(3), nodes=1000, iterations=4).run(problem, np.full(60, 0.01))[-1]
+    *_, last = horizons_of(MovingHorizon(np.zeros(3), nodes=1000, iterations=4), problem, 0.01)
     windowed = replace(problem, models=last.problem.models)
     batch = DDP().solve(windowed, last.at)
     assert batch.status.converged
-    np.testing.assert_allclose(last.theta, batch.theta, rtol=1e-4)
-
-
-def test_a_horizon_ends_when_it_is_asked_to(rng):
-    problem, *_ = pendulum_problem(rng, prior_std=1.0, N=60)
-    seen = []
-    found = MovingHorizon(np.zeros(3), nodes=10).run(
-        problem, np.full(60, 0.01), progress=seen.append, stop=lambda: len(seen) == 5
-    )
-    assert [round(59 * each.fraction) for each in seen] == [1, 2, 3, 4, 5]
-    assert len(found) == 6
+    np.testing.assert_allclose(last.at.theta, batch.theta, rtol=1e-4)
 
 
 def test_what_is_no_horizon():

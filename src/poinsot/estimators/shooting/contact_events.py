@@ -1,0 +1,231 @@
+"""Contact events that readings contradict: a contact that closes or opens at another time than its channel says.
+
+An event is a sample from which on a contact is closed, or open. The samples about it are solved again with theta of a
+solution, with the event one sample earlier or later, and on while the cost falls: its decrease is the logarithm of how
+many times as likely the readings are. One event after the other is taken, until none moves.
+
+A foot that lands between two samples, a part alpha of the interval after the first, has moved alpha of it. The event at
+the first sample costs c alpha^2 more than that at the second, the one after that c (1 - alpha)^2, which gives alpha. So
+does an event at which a contact opens, about which both are rounded. Speeds are not compared at the sample of a
+landing, where sensors read those of before, of after, or a mean of both.
+
+A contact that is open and whose frame keeps still may have been missed: closed for that time is another hypothesis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool
+from scipy.ndimage import binary_closing, uniform_filter1d
+
+from ...arrays import NodeStates, Vector
+from ...estimate.motions import ContactChange
+from ...models.motion_terms import MotionTerms
+from ...models.sensors import ContactVelocity, Gyro, JointVelocity, Readings
+from ...models.stages import Stages
+from .ddp import DDP
+from .first_guess import first_guess
+from .problem import GaussianPrior, ShootingProblem, Trajectories
+from .robot import RobotTrajectoryModel
+from .robot_log import RobotLog
+
+ABOUT_AN_EVENT = DDP(step_tolerance=0.3, gap_tolerance=1e-3, max_iterations=15)
+"""Costs are compared whose differences count from `EventSearch.gain` on."""
+MARGIN = 8
+"""Samples on either side of all hypotheses: about twice as many as a state has speeds and positions to show."""
+
+
+@dataclass
+class _Event:
+    """Of a contact (its place), at a sample; the time of its channel is None where that has none."""
+
+    contact: int
+    given: float | None
+    sample: int
+    closes: bool
+    time: float
+    gain: float = 0.0
+
+
+@dataclass(frozen=True)
+class EventSearch:
+    """How far events may move, and from when on they do.
+
+    Args:
+        reach: furthest from where an event is [s].
+        gain: logarithm of how many times as likely readings are from which an event moves.
+        still: speed of a frame below which its contact may be closed [m/s].
+        shortest: of a stance that was missed [s].
+        rounds: most passes over all events.
+    """
+
+    reach: float = 0.05
+    gain: float = 10.0
+    still: float = 0.05
+    shortest: float = 0.1
+    rounds: int = 5
+
+    def search(
+        self, log: RobotLog, theta: Vector, x: NodeStates, before: Sequence[ContactChange] = ()
+    ) -> tuple[RobotLog, tuple[ContactChange, ...]]:
+        """The log with the likeliest schedule, and every event, in the order of time.
+
+        Args:
+            log: the recording. theta: (p,). x: (N + 1, nx) states at its nodes; all as they were found.
+            before: events of an earlier search, which gave the log its schedule.
+        """
+        if not log.stages.schedule.contacts:
+            return log, ()
+        hypotheses = _Hypotheses(log, theta, x[log.stages.after_impacts])
+        times, closed = log.stages.times, log.stages.schedule.closed.copy()
+        reach = max(1, round(self.reach / float(np.median(np.diff(times)))))
+        frames = [contact.frame for contact in log.stages.schedule.contacts]
+        known = {(each.frame, each.sample): each for each in before if each.recording == log.name}
+        events = []
+        for k, f in _changes(closed):
+            event, own = (
+                _Event(f, float(times[k]), k, bool(closed[k, f]), float(times[k])),
+                known.get((frames[f], k)),
+            )
+            events.append(event if own is None else replace(event, given=own.given, gain=own.gain))
+        begun = _Hypotheses(log, theta, first_guess(log.stages)[log.stages.after_impacts])
+        missed = False
+        for first, last, f in begun.still(self.still, self.shortest):
+            other = closed.copy()
+            other[first:last, f] = True
+            a, b = first - MARGIN, last + MARGIN
+            gain = begun.cost(closed, a, b) - begun.cost(other, a, b)
+            if gain > self.gain:
+                closed, missed = other, True
+                events += [
+                    _Event(f, None, k, now, float(times[k]), gain)
+                    for k, now in ((first, True), (last, False))
+                    if 0 < k < len(times)
+                ]
+        # a solution without a stance is far from the motion: solve again before events are moved
+        for _ in range(0 if missed else self.rounds):
+            if not sum([self._moves(event, closed, hypotheses, reach) for event in events]):
+                break
+        stages = standing(replace(log.stages, schedule=replace(log.stages.schedule, closed=closed)))
+        found = replace(log, stages=stages, guess=None if missed else hypotheses.x[stages.samples])
+        return found, tuple(
+            ContactChange(log.name, frames[e.contact], e.closes, e.given, e.time, e.sample, e.gain)
+            for e in sorted(events, key=lambda e: e.time)
+            if 0 < e.sample < len(times)
+        )
+
+    def _moves(self, event: _Event, closed: np.ndarray, hypotheses: _Hypotheses, reach: int) -> bool:
+        """Move an event to where it is likeliest, in `closed` too; whether it did."""
+        k, f = event.sample, event.contact
+        others = [0, len(closed), *(at for at, g in _changes(closed) if g == f and at != k)]
+        low = max(max(at for at in others if at < k) + 1, k - reach)
+        high = min(min(at for at in others if at > k) - 1, k + reach)
+        a, b, costs = k - reach - MARGIN, k + reach + MARGIN, dict[int, float]()
+
+        def cost(at: int) -> float:
+            if at not in costs:
+                costs[at] = hypotheses.cost(_moved(closed, f, k, at), a, b) if low <= at <= high else np.inf
+            return costs[at]
+
+        best = k
+        for way in (-1, 1):
+            while cost(best + way) < cost(best):
+                best += way
+        gain, times = cost(k) - cost(best), hypotheses.log.stages.times
+        if best != k and gain < self.gain:
+            best, gain = k, 0.0
+        early, late = (np.sqrt(max(cost(best + way) - cost(best), 0.0)) for way in (-1, 1))
+        part = 1.0 if early == np.inf else early / (early + late) if early + late > 0 else 0.5
+        event.time = float(
+            times[best] + (part - (1.0 if event.closes else 0.5)) * (times[best] - times[best - 1])
+        )
+        event.gain += gain
+        closed[:] = _moved(closed, f, k, best)
+        event.sample = best
+        return best != k
+
+
+@dataclass(frozen=True, eq=False)
+class _Hypotheses:
+    """Costs of stretches of a log with other schedules.
+
+    Args:
+        log: the recording. theta: (p,). x: (S, nx) states at its samples, to begin with.
+    """
+
+    log: RobotLog
+    theta: Vector
+    x: NodeStates
+
+    @cached_property
+    def fixed(self) -> Stages:
+        """The stages of the log with theta held."""
+        stages = self.log.stages
+        return replace(stages, parameters=stages.parameters.fixed(self.theta))
+
+    def cost(self, closed: Bool[np.ndarray, "S c"], first: int, last: int) -> float:
+        """Half of chi-square of the samples from `first` to before `last`; infinite where there is no solution."""
+        first, last = max(first, 0), min(last, len(closed))
+        stages = replace(self.fixed, schedule=replace(self.fixed.schedule, closed=closed)).part(first, last)
+        landings = [phase.first for phase in stages.schedule.resets]
+        readings = []
+        for some in standing(stages).readings:
+            values = some.without_last_effort().values.copy()
+            if isinstance(some.sensor, JointVelocity | Gyro):
+                values[landings] = np.nan
+            readings.append(Readings(some.sensor, values))
+        stages = replace(stages, readings=tuple(readings))
+        model, x = RobotTrajectoryModel(stages, self.log.noise, self.log.command_noise), self.x[first:last]
+        nothing = GaussianPrior.flat(np.zeros(0))
+        arrival = GaussianPrior.flat(x[0], model.manifold.degrees)
+        guess = Trajectories((x[stages.samples],), (np.zeros(model.noise_std.shape),), nothing.mean)
+        solution = ABOUT_AN_EVENT.solve(ShootingProblem((model,), (arrival,), nothing), guess)
+        return solution.cost if np.isfinite(solution.cost) else np.inf
+
+    def still(self, speed: float, shortest: float) -> Iterator[tuple[int, int, int]]:
+        """First and last + 1 sample, and contact, of stretches in which an open contact does not move."""
+        stages = self.fixed
+        robot, schedule, v = stages.parameters.robot, stages.schedule, stages.states.split(self.x)[1]
+        frames = [frame for contact in schedule.contacts for frame in contact.frames]
+        # differences of an orientation's noise are speeds, whose mean over n samples falls with 1 / n
+        samples = max(1, round(shortest / float(np.median(np.diff(stages.times)))))
+        motions = MotionTerms(robot).frames(frames, stages.states.split(self.x)[0], v, 0 * v)
+        for f, contact in enumerate(schedule.contacts):
+            velocity = contact.velocity(contact.motion(motions))[:, :3]
+            speeds = np.linalg.norm(uniform_filter1d(velocity, samples, axis=0), axis=1)
+            rests = binary_closing(speeds < speed, np.ones(samples)) & ~schedule.closed[:, f]
+            edges = np.flatnonzero(np.diff(rests, prepend=False, append=False))
+            for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+                if stages.times[last - 1] - stages.times[first] >= shortest:
+                    yield first, last, f
+
+
+def standing(stages: Stages) -> Stages:
+    """The stages with contacts as readings of zero velocity where their schedule has them closed."""
+    frames = [contact.frame for contact in stages.schedule.contacts]
+    readings = []
+    for some in stages.readings:
+        if isinstance(some.sensor, ContactVelocity):
+            closed = stages.schedule.closed[:, frames.index(some.sensor.frame)]
+            some = replace(
+                some, values=np.where(closed[:, None], 0.0, np.full((1, some.sensor.size), np.nan))
+            )
+        readings.append(some)
+    return replace(stages, readings=tuple(readings))
+
+
+def _changes(closed: Bool[np.ndarray, "S c"]) -> list[tuple[int, int]]:
+    """Sample and contact of each event."""
+    at, f = np.nonzero(closed[1:] != closed[:-1])
+    return list(zip((at + 1).tolist(), f.tolist(), strict=True))
+
+
+def _moved(closed: Bool[np.ndarray, "S c"], f: int, k: int, to: int) -> Bool[np.ndarray, "S c"]:
+    """The schedule with the event of contact f at sample k at another one."""
+    other = closed.copy()
+    other[min(k, to) : max(k, to), f] = closed[k if to < k else k - 1, f]
+    return other

@@ -1,0 +1,85 @@
+"""Contact events: a schedule that is late, early or lacks a stance is found and corrected; a good one is left."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from poinsot.estimators.shooting.contact_events import EventSearch
+from poinsot.estimators.shooting.ddp import DDP
+from poinsot.estimators.shooting.estimation import OptimalEstimation
+from poinsot.project import Project
+from poinsot.project.job import Job
+from poinsot.stopwatch import Stopwatch
+
+JOB = Path(__file__).resolve().parents[3] / "examples" / "quadruped" / "job.toml"
+METHOD = OptimalEstimation(DDP(step_tolerance=0.1, gap_tolerance=1e-4))
+"""Schedules need no more."""
+
+
+@pytest.fixture(scope="module")
+def problem():
+    project = Project.load(JOB)
+    found = project.settings.method.problem(Job(project), Stopwatch())
+    return replace(found, held_out=())
+
+
+def scheduled(problem, closed):
+    """The problem with another schedule."""
+    log = problem.logs[0]
+    stages = replace(log.stages, schedule=replace(log.stages.schedule, closed=closed))
+    return replace(problem, logs=(replace(log, stages=stages, guess=None),))
+
+
+def events_of(estimate):
+    return [event for event in estimate.contact_events if event.gain > 0]
+
+
+@pytest.mark.slow
+def test_a_good_schedule_is_left_as_it_is(problem):
+    """Simulated with rigid feet, and events at samples."""
+    estimate = METHOD.solve(problem)
+    assert "contact-schedule" not in {each.cause for each in estimate.findings}
+    found = replace(METHOD, contact_schedule="estimated").solve(problem)
+    assert not events_of(found)
+    np.testing.assert_array_equal(found.values, estimate.values)
+
+
+@pytest.mark.parametrize("late", [2, pytest.param(-2, marks=pytest.mark.slow)])
+def test_events_20_ms_off_are_found_and_corrected(problem, late):
+    true = problem.logs[0].stages.schedule.closed
+    closed = np.roll(true, late, axis=0)
+    closed[:2], closed[-2:] = true[0], true[-1]
+    wrong = METHOD.solve(scheduled(problem, closed))
+    said = [each.message for each in wrong.findings if each.cause == "contact-schedule"]
+    assert len(said) == 4 and all("ms before" in each if late > 0 else "ms after" in each for each in said)
+    found = replace(METHOD, contact_schedule="estimated").solve(scheduled(problem, closed))
+    np.testing.assert_array_equal(found.problem.logs[0].stages.schedule.closed, true)
+    away = np.array([event.time - event.given for event in events_of(found)])
+    assert (np.abs(away + 0.01 * late) < 0.01).all()
+    right = METHOD.solve(problem)
+    assert abs(found["m.trunk"] / right["m.trunk"] - 1) < 1e-3 < abs(wrong["m.trunk"] / right["m.trunk"] - 1)
+    assert {each.severity.name for each in found.findings if each.cause == "contact-schedule"} == {"note"}
+
+
+@pytest.mark.slow
+def test_a_missed_stance_is_found(problem):
+    stages = problem.logs[0].stages
+    closed, lands = stages.schedule.closed.copy(), int(stages.schedule.resets[0].first)
+    foot = stages.schedule.resets[0].gained[0]
+    closed[lands:, foot] = False
+    estimate = METHOD.solve(scheduled(problem, closed))
+    (said,) = [each.message for each in estimate.findings if "does not have" in each.message]
+    assert stages.schedule.contacts[foot].frame in said
+    found = replace(METHOD, contact_schedule="estimated").solve(scheduled(problem, closed))
+    again = found.problem.logs[0].stages.schedule.closed
+    assert np.sum(again != stages.schedule.closed) <= 1
+
+
+def test_without_contacts_there_is_nothing_to_search(problem):
+    log = problem.logs[0]
+    free = replace(log.stages.schedule, contacts=(), closed=log.stages.schedule.closed[:, :0])
+    stages = replace(log.stages, schedule=free)
+    bare = replace(log, stages=stages, guess=None)
+    assert EventSearch().search(bare, problem.guess.theta, problem.guess.x[0]) == (bare, ())
