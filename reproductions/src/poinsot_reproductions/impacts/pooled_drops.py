@@ -72,7 +72,7 @@ def _figures(fit: PooledFit, agreed: Agreement, drops: int) -> dict[str, Any]:
         "corner_radius_mm": 1e3 * fit.value("corner_radius"),
         "corner_radius_std_mm": 1e3 * fit.std("corner_radius"),
         "drops": drops,
-        "drops_used": fit.drops_used,
+        "drops_used": len({impact.drop for impact in fit.used}),
         "impacts": len(fit.impacts),
         "impacts_used": len(fit.used),
         "converged": fit.status.converged,

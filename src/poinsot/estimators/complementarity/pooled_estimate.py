@@ -178,7 +178,7 @@ def _motion(drop: Drop, fit: PooledFit, typical: float) -> EstimatedMotion:
 
 def _notes(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) -> list[str]:
     low, high = fit.inertia_interval
-    J = fit.inertia_to_mass
+    J, used = fit.inertia_to_mass, fit.used
     moves = ", ".join(f"{name} {100 * (value / J - 1):+.1f} %" for name, value in agreed.assumed.items())
     verdicts = Counter(impact.verdict for impact in fit.impacts if not impact.used)
     notes = [
@@ -188,8 +188,8 @@ def _notes(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) -> list[s
             if np.isfinite(agreed.halves_difference)
             else "; there are too few for halves to be compared."
         ),
-        f"{len(fit.used)} impacts of {fit.drops_used} drops count; jumps of the spin of held-out drops are "
-        f"predicted to {np.median(agreed.errors):.2g} rad/s (median).",
+        f"{len(used)} impacts of {len({each.drop for each in used})} drops count; jumps of the spin of held-out drops "
+        f"are predicted to {np.median(agreed.errors):.2g} rad/s (median).",
         f"{sum(verdicts.values())} impacts do not count for J/m"
         + "".join(f"{', ' if k else ': '}{n} ({why})" for k, (why, n) in enumerate(verdicts.most_common()))
         + ".",

@@ -288,11 +288,6 @@ class PooledFit:
         """Over impacts that count."""
         return Quartiles.of(self.used, "restitution")
 
-    @property
-    def drops_used(self) -> int:
-        """Number of drops with at least one impact that counts."""
-        return len({impact.drop for impact in self.used})
-
     def value(self, name: str) -> float:
         return float(self.shared[COLUMN[name]])
 

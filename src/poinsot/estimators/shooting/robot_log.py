@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import NodeStates, Vector
-from ...exceptions import InvalidMethod, InvalidSignals, listing, nearest
+from ...exceptions import InvalidMethod, InvalidSignals, check_known, listing, nearest
 from ...models.articulated import Articulated
 from ...models.contacts import ContactDetection, ContactSchedule, SurfaceContact
 from ...models.open_parameters import OpenParameters
@@ -289,11 +289,8 @@ class _Reader:
         recording, passive = self.recording, self.robot.drive.passive
         rotors = [name for name, quantity in inputs.items() if quantity == THRUST]
         for name in recording.joints(THRUST):
-            if name not in rotors:
-                raise InvalidSignals(
-                    f"{self.where} has {THRUST}.{name}, and no rotor is called {name!r}{nearest(name, rotors)}; "
-                    f"there is {listing(rotors)}"
-                )
+            what = f"{self.where} has {THRUST}.{name}, and no rotor is called"
+            check_known(name, rotors, what, "there is", InvalidSignals)
         columns, missing = [], []
         for name, quantity in inputs.items():
             channel = f"{quantity}.{name}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from ...exceptions import InvalidProject, listing, nearest
+from ...exceptions import InvalidProject, check_known
 from ...stopwatch import Stopwatch
 from ..settings.fields import Positive, PositiveOrAuto
 from .motion import MotionSettings, prepared
@@ -115,10 +115,7 @@ def noise_of(mechanism: Mechanism, noise: Mapping[str, float]) -> tuple[float, .
     channels = [sensor.channel for sensor in mechanism.sensors]
     known = {*channels, *(channel.partition(".")[0] for channel in channels)}
     for name in noise:
-        if name not in known:
-            raise InvalidProject(
-                f"method.noise has {name!r}{nearest(name, sorted(known))}; what is read is {listing(sorted(known))}"
-            )
+        check_known(name, sorted(known), "method.noise has", "what is read is", InvalidProject)
     levels = []
     for channel in channels:
         level = noise.get(channel, noise.get(channel.partition(".")[0]))
