@@ -379,7 +379,6 @@ LOSING = {
     "inspect": ("inspect", "job.toml", "--json", "identification.csv"),
     "track": ("track", "track.toml", "--publish", "picking_up.csv"),
     "track, the stream": ("track", "track.toml", "--stream", "log.jsonl", "--publish", "log.jsonl"),
-    "repair, in its own folder": ("repair", "arm.urdf", "--out", "."),
     "excite": ("excite", "arm.urdf", "--json", "arm.urdf"),
     "predict": ("predict", "log.jsonl", "validation.csv", "--out", "validation.csv"),
 }

@@ -22,7 +22,12 @@ from poinsot.report.sections.identifiability import identifiability_section
 from poinsot.report.sections.impacts import impacts_section
 from poinsot.report.sections.motion import contacts_section, convergence_section, motion_section
 from poinsot.report.sections.payload import friction_section
-from poinsot.report.sections.tracking import excitation_section, masses_section, rejections_section
+from poinsot.report.sections.tracking import (
+    excitation_section,
+    history_section,
+    masses_section,
+    rejections_section,
+)
 from poinsot.report.sections.verdict import trust_section
 from references.thrown_square import thrown_square
 
@@ -162,7 +167,7 @@ def test_what_is_not_determined_by_reason(tx40):
 
 OF_MOTIONS = (motion_section, contacts_section, convergence_section, friction_section, impacts_section)
 """Sections of estimates that have motions; this one has none."""
-OF_FILTERS = (masses_section, excitation_section, rejections_section)
+OF_FILTERS = (masses_section, history_section, excitation_section, rejections_section)
 """Sections of a filter's estimate; this one is of a regression."""
 OF_CHECKS = (trust_section,)
 """Sections of an estimate that was examined; this one was made without a method."""

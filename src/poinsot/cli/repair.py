@@ -40,7 +40,6 @@ def repair(
             out,
             json,
             lambda: _print_repair(result, bool(out or json)),
-            reads=[robot],
         )
 
 
