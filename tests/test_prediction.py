@@ -189,6 +189,18 @@ def test_what_is_wrong_is_one_sentence(change, motion, sentence, poinsot, tmp_pa
     assert poinsot("predict", tmp_path / "result.json", ARM / motion, "--out", tmp_path / "out.txt")[0] == 2
 
 
+def test_a_prediction_is_not_written_over_the_description(poinsot, tmp_path):
+    for name in ("job.toml", "arm.urdf", "identification.csv", "validation.csv"):
+        (tmp_path / name).write_bytes((ARM / name).read_bytes())
+    found = package.identify(package.Project.load(tmp_path / "job.toml"))
+    package.write_estimate(found, tmp_path / "result.json")
+    given = tmp_path / "result.json", tmp_path / "validation.csv"
+    for name in ("arm.urdf", "identification.csv", "job.toml", "result.json", "validation.csv"):
+        before = (tmp_path / name).read_bytes()
+        code, _, err = poinsot("predict", *given, "--json", tmp_path / name)
+        assert code == 2 and "would be lost" in err and (tmp_path / name).read_bytes() == before
+
+
 def test_amperes_are_never_called_torque(poinsot, tmp_path):
     """A project with currents and no gain says A everywhere: table, JSON, page and prediction."""
     for name in ("arm.urdf", "identification.csv"):

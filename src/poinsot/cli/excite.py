@@ -117,7 +117,7 @@ def excite(
             check_output(file, None)
         if report is not None:
             check_output(report, folder)
-        check_apart([each for each in (file, report, json) if each is not None], [robot])
+        check_apart([file, report, json], [robot])
         say("reading the robot")
         from ..models.collisions import Surroundings
         from ..regression.excitation.checkpoint import read_checkpoint

@@ -40,7 +40,7 @@ def identify(
         project = Project.load(job)
         reads, output = project.inputs(data), project.settings.output
         check_apart(
-            [*([json] if json else []), *([out / output.result, out / output.report] if out else [])], reads
+            [json, *(out / name for name in (output.result, output.report) if out is not None)], reads
         )
         estimate = identify(
             project,

@@ -41,7 +41,6 @@ def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None) -> 
 
         names = ["inspect.html", *(f"inspect_{k}.html" for k in range(2, len(seen) + 1))]
         pages = {name: partial(write, page) for name, page in zip(names, seen, strict=True)}
-        reads = project.inputs(data)
         deliver(
             content,
             "inspect.json",
@@ -49,7 +48,7 @@ def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None) -> 
             out,
             json,
             lambda: _print_inspections([i for _, i in seen]),
-            reads=reads,
+            reads=project.inputs(data),
         )
 
 

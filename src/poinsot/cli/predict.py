@@ -39,14 +39,16 @@ def predict(
         if out is not None:
             check_suffix(out)
             check_output(out, None)
-        check_apart([each for each in (out, json) if each is not None], [result, motion])
+        check_apart([out, json], [result, motion])
         say("reading the result")
         from ..io.writing import write_columns
         from ..project.prediction import PredictionJob
 
         named = {"mass-matrix": mass_matrix, "gravity": gravity}
         wanted = tuple(name for name, asked in named.items() if asked) or ("torque",)
-        found = PredictionJob(result, motion, data, wanted).predict()
+        asked = PredictionJob(result, motion, data, wanted)
+        check_apart([out, json], asked.project.inputs(data))
+        found = asked.predict()
         content: dict[str, Any] = {
             "schema": "poinsot.predict/1",
             "result": result.name,

@@ -124,7 +124,7 @@ def deliver(
     from ..io.writing import check_apart, output_folder
 
     named = [*(files or ()), *(out / name for name in (*pages, file) if out is not None)]
-    check_apart([*named, *([json] if json is not None else [])], reads)
+    check_apart([*named, json], reads)
     if out is not None:
         # Before the other files: --json may name one in it.
         folder = output_folder(out)

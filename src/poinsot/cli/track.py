@@ -64,7 +64,7 @@ def track(
             *([publish] if publish else []),
         ]
         reads = (*project.inputs(data), *([Path(stream)] if stream else []))
-        check_apart([*names, *([json] if json else [])], reads)
+        check_apart([*names, json], reads)
         writers = [closing.enter_context(_lines(name)) for name in names]
 
         def publish_sample(line: Mapping[str, Any]) -> None:

@@ -101,10 +101,10 @@ def _check_open(folder: Path, refusal: str) -> None:
         raise UnwritableOutput(f"{refusal}: no permission to write in {folder}")
 
 
-def check_apart(outputs: Iterable[str | Path], inputs: Iterable[str | Path]) -> None:
-    """Refuse an output that is one of the files that are read, by whatever name or link."""
+def check_apart(outputs: Iterable[str | Path | None], inputs: Iterable[str | Path]) -> None:
+    """Refuse an output that is one of the files that are read, by whatever name or link; None is no output."""
     read = [Path(path) for path in inputs if Path(path).is_file()]
-    for output in map(Path, outputs):
+    for output in (Path(output) for output in outputs if output is not None):
         if output.is_file() and any(output.samefile(path) for path in read):
             raise UnwritableOutput(
                 f"cannot write {output}: it is read here, and would be lost; name another file"
