@@ -55,10 +55,10 @@ def build_run(
         recording = read_recording(folder / path)
     else:
         where = f"{project}: recording {settings.title!r}"
-        sources = [build_source(file, folder, where, joints, driven) for file in settings.files or [settings]]
+        files, rate_hz = settings.files or [settings], settings.rate_hz
+        sources = [build_source(file, folder, where, joints, driven) for file in files]
         if settings.rate_hz is not None and any(file.time is not None for file in settings.files):
             raise InvalidProject(f"{where} has both a time column and rate_hz; give one of them")
-        files, rate_hz = settings.files or [settings], settings.rate_hz
         if any(getattr(file, IMPACT_VELOCITIES[0]) for file in files) and not any(
             file.time for file in files
         ):

@@ -46,8 +46,8 @@ def test_exact_frames_give_the_exact_motion():
     drop = Drop("throw", times[:8], poses[:8])
     exact = {name: (mean, 0.0) for name, (mean, _) in VALUES.items()}
     found = predict_throw(drop, times, SHAPE, [floor()], exact, np.full(3, 1e-4))
-    # the fixed steps of the reference are off by g h T / 2 in a flight
-    np.testing.assert_allclose(found.poses, poses, atol=2e-3)
+    # an impact of the reference is up to a step late, and turns the body by less than 50 rad/s until then
+    np.testing.assert_allclose(found.poses, poses, atol=50 * 1e-5)
     assert np.all(found.low <= found.high)
 
 

@@ -140,7 +140,7 @@ class DropIdentification:
         # frames at rest say nothing new, and each would have to be simulated
         drop = moving(drop)
         times, poses, forces = drop.times, drop.poses, drop.forces
-        noise = tracker_noise(times, poses) if self.noise is None else np.asarray(self.noise, dtype=float)
+        noise = drop.noise if self.noise is None else np.asarray(self.noise, dtype=float)
         shooting = Shooting(times, poses, noise, shape, walls, self.drag, forces, mass, self.search)
         rng = np.random.default_rng(self.seed)
         limit = float(stats.chi2.ppf(1 - self.significance, shooting.degrees))

@@ -33,7 +33,6 @@ from .flights import (
     first_noise,
     glide,
     of_center,
-    tracker_noise,
 )
 
 FLIGHT = 30.0
@@ -169,7 +168,7 @@ def at_rest_from(poses: Matrix, noise: Vector) -> int:
 
 def moving(drop: Drop) -> Drop:
     """The drop without all but the first `RESTING_FRAMES` in which it lies still: each would have to be simulated."""
-    end = at_rest_from(drop.poses, tracker_noise(drop.times, drop.poses)) + RESTING_FRAMES
+    end = at_rest_from(drop.poses, drop.noise) + RESTING_FRAMES
     if end >= len(drop.times):
         return drop
     forces = None if drop.forces is None else drop.forces[: end - 1]
