@@ -1,4 +1,4 @@
-"""Designed commands: limits at every sample, and predicted intervals against those of estimates of a simulated robot."""
+"""Designed commands: limits at every sample, and predicted intervals against those of estimates of simulated robots."""
 
 import json
 from dataclasses import replace

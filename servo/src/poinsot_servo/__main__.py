@@ -1,4 +1,4 @@
-"""The command line of servo robots: `python -m poinsot_servo excite`, or `poinsot-servo excite`."""
+"""The command line of servo robots: `poinsot-servo excite` and `drives`, or `python -m poinsot_servo excite`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from poinsot.cli.excite import PER_JOINT, numbers_of, robot_and_held, workspace_of
-from poinsot.cli.shell import Json, deliver, running, table
+from poinsot.cli.shell import Json, deliver, running, sentences, table
 from poinsot.exceptions import InvalidMethod
 
 if TYPE_CHECKING:
@@ -164,6 +164,31 @@ def excite(
         }
         reads = [robot, *([actuators] if actuators is not None else [])]
         deliver(found.as_json(), RESULT, files, out, json, lambda: _print(found), reads=reads)
+
+
+@app.command()
+def drives(
+    result: Annotated[
+        Path,
+        typer.Argument(help="Result of `poinsot identify`, or randomization.json.", show_default=False),
+    ],
+    out: Annotated[Path, typer.Option(help="The file to write (JSON).")] = Path("drives.json"),
+    physics_step: Annotated[
+        float, typer.Option(help="Time step of the simulator, in which delays are counted [s].")
+    ] = 0.005,
+) -> None:
+    """Write joint drives for Isaac Lab: keyword arguments of its actuator configurations, by joint."""
+    with sentences():
+        from poinsot.io.writing import check_apart
+
+        from .commands import read_actuators
+        from .usd_drives import write_usd_drives
+
+        check_apart([out], [result])
+        known, _ = read_actuators(result)
+        for line in write_usd_drives(known, out, physics_step):
+            typer.echo(f"note: {line}")
+        typer.echo(f"written: {out}")
 
 
 def _print(found: DesignedCommands) -> None:

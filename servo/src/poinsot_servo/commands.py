@@ -1,4 +1,4 @@
-"""Read the actuators that commands are designed for: of a result, of `randomization.json`, or of a project file."""
+"""Read actuators: of a result, of `randomization.json`, or of a project file."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from .actuator import DESCRIPTIONS, PARAMETERS, Actuator
 from .randomization import SCHEMA, read_randomization
 
 
-def read_actuators(path: Path, joints: Sequence[str]) -> tuple[tuple[Actuator, ...], dict[str, str]]:
-    """Actuators of a file that are of some joints, and the law of friction of each.
+def read_actuators(
+    path: Path, joints: Sequence[str] | None = None
+) -> tuple[tuple[Actuator, ...], dict[str, str]]:
+    """Actuators of a file, of all its joints or of some, and the law of friction of each.
 
     Raises:
         UnreadableFile: if the file is damaged, or has no actuators of these joints.
     """
     path = existing_file(path)
-    content = read_result(path, "--actuators")
+    content = read_result(path, "actuators")
     laws: dict[str, str] = {}
     if content.get("schema") == SCHEMA:
         actuators = read_randomization(path).actuators
@@ -33,12 +35,12 @@ def read_actuators(path: Path, joints: Sequence[str]) -> tuple[tuple[Actuator, .
             laws = {row["joint"]: str(row["friction_law"]) for row in rows}
         except (KeyError, TypeError, ValueError, AttributeError):
             raise UnreadableFile(
-                f'--actuators: {path} is no result of [method] name = "actuators", and no randomization.json'
+                f'actuators: {path} is no result of [method] name = "actuators", and no randomization.json'
             ) from None
-    known = tuple(each for each in actuators if each.name in joints)
-    if not known:
+    known = tuple(each for each in actuators if joints is None or each.name in joints)
+    if joints is not None and not known:
         raise UnreadableFile(
-            f"--actuators: {path} has actuators of {listing([each.name for each in actuators])}, and the robot the "
+            f"actuators: {path} has actuators of {listing([each.name for each in actuators])}, and the robot the "
             f"joints {listing(joints)}"
         )
     return known, laws
