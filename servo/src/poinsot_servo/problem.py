@@ -144,6 +144,13 @@ class ActuatorProblem:
                 parameter, _, joint = key.partition(".")
                 self._check_parameter(parameter, what)
                 self._check_joint(joint, f"{what} has {key!r}")
+        if not self.hold and any(
+            key.partition(".")[0] == "ramp" and value for key, value in self.held.items()
+        ):
+            raise InvalidActuatorProblem(
+                "a ramp is between commands that are held, and these are linear between samples; leave ramp out of "
+                '[held], or write command = "held"'
+            )
         for joint in self.friction_positions:
             self._check_joint(joint, "friction_positions")
         for joint in self.joints:
