@@ -365,7 +365,8 @@ def _greedy(infos: Sequence[Matrix], prior: Matrix, shapes: Sequence[str], count
     """
     scale = np.sqrt(np.maximum(np.max([np.diag(each) for each in infos], axis=0), 1e-300))
     unit = np.outer(scale, scale)
-    total, chosen = prior / unit + 1e-9 * np.eye(len(prior)), []
+    chosen: list[int] = []
+    total = prior / unit + 1e-9 * np.eye(len(prior))
     for _ in range(count):
         used = {shapes[k] for k in chosen}
         gains = [

@@ -64,7 +64,7 @@ def described_actuators(
     """
     found = []
     for joint in joints:
-        values: dict[str, float] = {}
+        values: dict[str, Any] = {}
         for each in settings:
             own = {name: each.get(f"{name}.{joint}", each.get(name)) for name in PARAMETERS}
             values |= {name: float(value) for name, value in own.items() if value is not None}
