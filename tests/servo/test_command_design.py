@@ -61,6 +61,23 @@ def test_a_shape_begins_and_ends_at_rest_within_amplitude_and_speed(name, speed)
     assert np.abs(np.diff(wave)).max() * 50 <= speed * (1 + 1e-9)
 
 
+def test_what_is_not_estimated_has_the_value_of_the_actuator(designed):
+    whole = TRUTH[0].updated({"velocity_gain": 0.1, "lag": 0.01, "gear_friction": 0.03, "no_load_speed": 8.0})
+    elbow = TRUTH[1].updated({"torque_limit": np.inf, "load_friction": 0.02})
+    design = replace(
+        designed.design, actuators=(whole, elbow), held={"armature": 9.0, "zero.elbow": 9.0},
+        laws={"shoulder": "M3", "elbow": "M1"},
+    )  # fmt: skip
+    problem = design.problem(designed.time, designed.commands)
+    for actuator, law in ((whole, "M3"), (elbow, "M1")):
+        open_ = problem.open_of(actuator.name, law)
+        again = problem.held_actuator(actuator.name).updated({name: actuator.values[name] for name in open_})
+        assert again == actuator
+        assert "armature" not in open_
+    assert "gear_friction" in problem.open_of("shoulder", "M3")
+    assert {"zero", "torque_limit", "load_friction"}.isdisjoint(problem.open_of("elbow"))
+
+
 def test_limits_hold_at_every_sample(robot, designed):
     limits = designed.design.limits
     assert len(designed.time) == 42 * 50
@@ -165,7 +182,7 @@ def test_the_command_writes_commands_and_intervals(servo_installed, tmp_path):
         "commands.csv", "lerobot.parquet", "lerobot.npy", "joint_trajectory.json", "excite.json",
     }  # fmt: skip
     content = json.loads((out / "excite.json").read_text())
-    assert content["schema"] == "poinsot.excite-commands/1"
+    assert content["schema"] == "poinsot.commands/1"
     assert {row["parameter"] for row in content["parameters"]} >= {"stiffness", "delay"}
     assert len(pl.read_csv(out / "commands.csv")) == 600
     (tmp_path / "job.toml").write_text(JOB)

@@ -75,7 +75,7 @@ def test_bad_files_and_steps_are_refused(tmp_path):
     (tmp_path / "a.json").write_text('{"schema": "poinsot.randomization/1"}')
     with pytest.raises(PoinsotError, match="this version reads"):
         read_usd_drives(tmp_path / "a.json")
-    (tmp_path / "a.json").write_text('{"schema": "poinsot.usd-drives/1", "physics_step_s": 0.005}')
+    (tmp_path / "a.json").write_text('{"schema": "poinsot.drives/1", "physics_step_s": 0.005}')
     with pytest.raises(PoinsotError, match="no file of joint drives"):
         read_usd_drives(tmp_path / "a.json")
 

@@ -30,7 +30,7 @@ from poinsot.models.collisions import Collisions
 from poinsot.regression.excitation.limits import Limits
 from poinsot.solve import ProgressCallback, report
 
-from .actuator import Actuator
+from .actuator import FRICTION_LAWS, PARAMETERS, Actuator
 from .command_shapes import SHAPES
 from .coordinates import is_scaled
 from .output_error import DETERMINED, SCALE_KNOWN
@@ -58,7 +58,8 @@ class CommandDesign:
         duration_s: at least [s]. rate_hz: of the commands. block_s: of one shape [s].
         noise: standard deviation of a measured position [rad].
         posture: (n,) of all joints where blocks begin and end [rad]; None: the middle of their limits.
-        hold, open, held: see `ActuatorProblem`. laws: joint -> law of its dry friction.
+        hold, open, held: see `ActuatorProblem`; what is not estimated has the value of the actuator.
+        laws: joint -> law of its dry friction.
         collisions: pairs that stay apart. clearance_m: as far as this [m].
 
     Raises:
@@ -137,12 +138,20 @@ class CommandDesign:
         held = dict(self.held)
         levels = {}
         for each in self.actuators:
-            held |= {f"ramp.{each.name}": each.ramp} if each.ramp and self.hold else {}
+            open_ = {*self.open, *FRICTION_LAWS[self.laws.get(each.name, "M1")]}
             # without a limit there is nothing to be found of it
-            held |= {} if np.isfinite(each.torque_limit) else {f"torque_limit.{each.name}": np.inf}
+            open_ -= set() if np.isfinite(each.torque_limit) else {"torque_limit"}
+            known = {name for name in PARAMETERS if {name, f"{name}.{each.name}"} & set(self.held)}
+            held |= {
+                f"{name}.{each.name}": value
+                for name, value in each.values.items()
+                if name in known or name not in open_
+            }
+            held |= {f"ramp.{each.name}": each.ramp} if each.ramp and self.hold else {}
             if each.friction_positions:
                 levels[each.name] = each.friction_positions
-        recording = Recording(time, channels, dict.fromkeys(channels, "rad"))
+        units = dict(zip(robot.joints, self.limits.units, strict=True))
+        recording = Recording(time, channels, {name: units[name.partition(".")[2]] for name in channels})
         return ActuatorProblem(
             robot, {"designed": recording}, open=self.open, held=held, hold=self.hold,
             friction_positions=levels, step_s=min(0.002, 0.5 / self.rate_hz),
@@ -330,11 +339,11 @@ class DesignedCommands:
         return tuple(self.design.limits.units[k] for k in self.design.places)
 
     def as_json(self) -> dict[str, Any]:
-        """Schema `poinsot.excite-commands/1`."""
+        """Schema `poinsot.commands/1`."""
         design = self.design
         speed = np.abs(np.diff(self.commands, axis=0)).max(axis=0) * design.rate_hz
         return {
-            "schema": "poinsot.excite-commands/1",
+            "schema": "poinsot.commands/1",
             "robot": design.robot.name,
             "seconds": float(self.time[-1]),
             "rate_hz": design.rate_hz,

@@ -28,7 +28,7 @@ from poinsot.io.writing import write_text
 
 from .actuator import DESCRIPTIONS, PER_TORQUE, Actuator, InvalidActuator
 
-SCHEMA = "poinsot.usd-drives/1"
+SCHEMA = "poinsot.drives/1"
 IMPLICIT, DELAYED = "ImplicitActuatorCfg", "DelayedPDActuatorCfg"
 
 WHOLE = 1e-6
@@ -55,7 +55,7 @@ def usd_drives(
     physics_step_s: float,
     delays: Mapping[str, tuple[float, float]] | None = None,
 ) -> dict[str, Any]:
-    """The content of the file, schema `poinsot.usd-drives/1`.
+    """The content of the file, schema `poinsot.drives/1`.
 
     Args:
         physics_step_s: of the simulation, in which delays are counted [s].
