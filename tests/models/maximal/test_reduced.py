@@ -254,6 +254,6 @@ def test_loops_loose_bodies_and_balls_have_no_reduced_balance():
         model = Mechanism(bodies, joints).model()
         with pytest.raises(InvalidModel, match=reason):
             model.reduced_errors(nothing, nothing, np.zeros(0), model.theta, 1e-3)
+    looped = [first, second, Hinge("three", "b", "world", point=(2, 0, 0))]
     with pytest.raises(InvalidModel, match="is open by"):
-        looped = [first, second, Hinge("three", "b", "world", point=(2, 0, 0))]
         state_of(Mechanism(bodies, looped).model(), one=0.3)
