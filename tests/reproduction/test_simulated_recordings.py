@@ -14,7 +14,7 @@ from poinsot_reproductions.simulated_recordings import (
     simulate_recording,
 )
 
-ARM = Path(__file__).parents[1] / "examples" / "arm" / "arm.urdf"
+ARM = Path(__file__).parents[2] / "examples" / "arm" / "arm.urdf"
 
 
 @pytest.fixture(scope="module")
