@@ -115,8 +115,7 @@ class XmlText:
         Where its siblings stand on one line with the element, the child does.
         """
         outer = self._indentation(parent)
-        # Its siblings show how a child is indented; without one, a step deeper than the element
-        # itself.
+        # Its siblings show how a child is indented; without one, a step deeper than the element.
         inner = next(filter(None, map(self._indentation, parent.children)), None)
         on_one_line = parent.children and b"\n" not in self.data[parent.start : parent.end]
         if inner is None and outer is not None and not on_one_line:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, ClassVar
 
 
@@ -89,11 +90,9 @@ class Table(PageBlock):
     @property
     def grouped(self) -> list[tuple[str, tuple[tuple[Cell, ...], ...]]]:
         """(heading, rows) of each group."""
-        rest, found = self.rows, []
-        for heading, count in self.groups or (("", len(self.rows)),):
-            found.append((heading, rest[:count]))
-            rest = rest[count:]
-        return found
+        rest = iter(self.rows)
+        groups = self.groups or (("", len(self.rows)),)
+        return [(heading, tuple(islice(rest, count))) for heading, count in groups]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,10 +184,8 @@ class Findings(PageBlock):
 
     @property
     def sorted(self) -> list[tuple[str, str]]:
-        rank = {severity: place for place, severity in enumerate(SEVERITIES)}
-        # Stable: among findings of one severity the order given stays. Unknown severities come
-        # last.
-        return sorted(self.findings, key=lambda finding: rank.get(finding[0], len(rank)))
+        # Stable: among findings of one severity the order given stays.
+        return sorted(self.findings, key=lambda finding: SEVERITIES.index(finding[0]))
 
     @staticmethod
     def of(findings: Iterable[tuple[str, str]]) -> Findings | None:

@@ -7,7 +7,7 @@ T is factorized as a band (LAPACK's pbtrf), which eliminates the states; what re
 
     S_bar = S - C^T T^-1 C,    g_bar = g_theta - C^T T^-1 g_x
 
-with p unknowns in a box. Time and memory grow linearly with the number of steps.
+with p unknowns in a box.
 """
 
 from __future__ import annotations

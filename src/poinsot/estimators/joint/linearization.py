@@ -6,10 +6,8 @@ A step's errors depend on the two states at its ends and on theta, a reading's o
 
     A_k = de_k / dx_k,    B_k = de_k / dx_{k+1},    P_k = de_k / dtheta
 
-and nothing else is not zero. Derivatives are by rotation vectors at zero, x_k [+] d. The paper compresses the columns
-of forward mode; a step alone has fewer errors than arguments, so here each goes in reverse, all steps at once.
-
-The compiled function is of a fixed number of steps (`in_chunks`).
+and nothing else is not zero. Derivatives are by rotation vectors at zero, x_k [+] d, of all steps at once. A step has
+fewer errors than arguments, so each goes in reverse; the compiled function is of a fixed number of steps (`in_chunks`).
 """
 
 from __future__ import annotations

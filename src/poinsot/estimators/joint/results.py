@@ -66,12 +66,11 @@ class AcceptedStep:
     Args:
         cost: weighted squares of all residuals, by the number of samples.
         theta: (p,) after it.
-        damping: of the step. tried: steps that were tried for it.
+        tried: steps that were tried for it.
     """
 
     cost: float
     theta: Vector
-    damping: float
     tried: int
 
 

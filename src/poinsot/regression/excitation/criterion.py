@@ -11,8 +11,7 @@ with p growing; p = infinity is kappa itself. The other criterion is D-optimalit
     M = sum_j W_j^T W_j / sigma_j^2,     -1/2b log det M
 
 is the inverse covariance of the estimate, and the latter the logarithm of the half axes of the uncertainty's ellipsoid,
-in their geometric mean; a change of units shifts it and moves no optimum. It rewards large motions, of which the
-condition number sees nothing: alone, it would let a column shrink to noise.
+in their geometric mean; a change of units shifts it and moves no optimum. It rewards large motions.
 
 Both are functions of eigenvalues, f(C) with df = tr(F dC), and with H = 2 W_s F
 

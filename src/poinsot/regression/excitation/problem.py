@@ -235,8 +235,7 @@ def excitation_problem(
 
     Args:
         robot: with joints of one degree of freedom each, all driven, and a fixed base.
-        duration_s: of the motion.
-        rate_hz: of the samples that will be recorded.
+        duration_s: of the motion. rate_hz: of the samples that will be recorded.
         limits: as `limits_of` gives them; None: the description's.
         friction: whether the parameters of friction are excited too, by the law of the robot's joints.
         payload: a link, where only the ten parameters of its load are excited and all others are known.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from math import isfinite, nan
 
-from ...estimate import NORMAL_95, DriveGains, Estimate, FrictionCurves, Payload
+from ...estimate import DriveGains, Estimate, FrictionCurves, Payload
 from ..blocks import Cell, FigureGrid, Section, Table, section_of
-from ..figures.curves import curve_figure
+from ..figures.curves import curve_figure, with_interval
 from ..numbers import interval_text, percent_text, plus_minus, significant
 from ..tables import table, value_cells
 from ..words import number_of
@@ -117,12 +117,7 @@ def friction_section(estimate: Estimate) -> Section | None:
         return None
     panels = []
     for curve in curves:
-        half = NORMAL_95 * curve.std
-        lines = {
-            "friction": curve.effort,
-            "95 %, low": curve.effort - half,
-            "95 %, high": curve.effort + half,
-        }
+        lines = with_interval("friction", curve.effort, curve.std)
         # An effort in N belongs to a joint that slides.
         along = f"speed [{'m/s' if curve.unit == 'N' else 'rad/s'}]"
         panels.append(curve_figure(curve.joint, curve.unit, curve.speed, lines, along=along))

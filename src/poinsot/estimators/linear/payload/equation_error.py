@@ -3,10 +3,8 @@
     kappa_j y_j - W_j theta = h_j            kappa_j: the drive's gain over the one that it is described with
 
 Ordinary least squares takes y for exact, and it is the noisy one: gains come out too small (errors in variables).
-Total least squares takes all columns for equally noisy, once each has norm 1: x = (kappa, theta, 1) is then the
-direction in which the stacked columns [y -W -h] are shortest, their last right singular vector (Gautier and Briot
-2014).
-Both are there to be compared with; `output_error` takes the noise for where it is.
+Total least squares takes all columns for equally noisy, once each has norm 1: x = (kappa, theta, 1) is the last right
+singular vector of [y -W -h] (Gautier and Briot 2014). Both are there to be compared with `output_error`.
 """
 
 from __future__ import annotations

@@ -173,8 +173,8 @@ def _folded(
         W = rows.W[:, :, columns]
         white = linalg.solve_triangular(R, W.reshape(-1, len(columns)).T, trans="T", check_finite=False).T
         # `rows.y` is less what held parameters make: y is the whole measured effort again
-        h = np.broadcast_to(rows.held, rows.y.shape)
-        Z = np.concatenate([white.reshape(W.shape), h[:, :, None], (rows.y + h)[:, :, None]], axis=2)
+        known = rows.held[:, :, None]
+        Z = np.concatenate([white.reshape(W.shape), known, rows.y[:, :, None] + known], axis=2)
         edges, first = cuts[rows.part]
         # rows come in stretches that know nothing of blocks: a stretch may end within one
         number = np.searchsorted(edges, rows.first + np.arange(len(Z)), side="right")

@@ -7,8 +7,6 @@
 w_j = 1 / sigma_j, P and z are prior knowledge in units of its standard deviation. h, the effort of what is known (the
 mass of a load), sets the scale: without it (c / s, s theta) fits as well as (c, theta), and only ratios can be known.
 
-Written the other way (`equation_error`) the noise sits in the regressor, and gains come out too small.
-
 For given c the best theta is linear least squares, so the search is over c alone (variable projection), by
 Gauss-Newton:
 
