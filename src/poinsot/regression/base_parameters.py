@@ -116,11 +116,7 @@ class BaseParameters:
         return replace(self, chosen=self.chosen[rows], map=self.map[rows])
 
     def index(self, name: str) -> int:
-        """Place of a base parameter, with or without the `r` of grouped ones (a recording may group more, or less).
-
-        Raises:
-            InvalidMethod: if there is none of this name.
-        """
+        """Place of a base parameter, with or without the `r` of grouped ones; `InvalidMethod` if there is none."""
         for place, c in enumerate(self.chosen):
             if name.removesuffix("r") == self.parameters.names[c]:
                 return place
@@ -152,10 +148,7 @@ class BaseParameters:
 
 
 def structural_base(regressor: Regressor, seed: int = 0) -> BaseParameters:
-    """The base parameters that some motion of this robot determines, from random states.
-
-    Held parameters are known and stay out of the base.
-    """
+    """The base parameters, none of them held, that some motion of this robot determines, from random states."""
     p, n = len(regressor.parameters), len(regressor.robot.equations)
     count = RANDOM_STATES * (p // n + 10)
     rng = np.random.default_rng(seed)

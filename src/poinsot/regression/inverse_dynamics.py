@@ -91,11 +91,7 @@ class Part:
 
     @cached_property
     def _closed(self) -> JointSamples:
-        """(T, n) positions of the joints, loops closed.
-
-        Raises:
-            InvalidSignals: if they cannot be closed.
-        """
+        """(T, n) positions of the joints, loops closed; `InvalidSignals` if they cannot be."""
         closure = self.robot.closure
         assert closure is not None, "the robot has no loops"
         positions = self.robot.train.joint_positions(self.signals.q[:, self.order])
@@ -111,11 +107,7 @@ class Part:
 
     @cached_property
     def channels(self) -> np.ndarray:
-        """(T, m) channels of the recording that efforts of the robot's joints read.
-
-        Raises:
-            InvalidSignals: if the signals are of no recording, or it lacks one of them.
-        """
+        """(T, m) channels of the recording that efforts of the robot's joints read; `InvalidSignals` if it lacks one."""
         wanted, recording = self.robot.inputs, self.signals.recording
         missing = [name for name in wanted if recording is None or name not in recording.channels]
         if missing:
@@ -457,11 +449,7 @@ class InverseDynamics(Brief):
                 yield Rows(index, first, at, W, y - known, known)
 
     def _raw(self, part: Part, spans: Sequence[tuple[int, int]]) -> Iterator[np.ndarray]:
-        """Entries and efforts side by side, stretch by stretch.
-
-        All in the same memory, so a stretch is gone when the next one is asked for: fresh memory takes longer to get
-        than to fill.
-        """
+        """Entries and efforts side by side, stretch by stretch, in the same memory: fresh one takes longest."""
         n = len(self.robot.equations)
         memory = np.empty((max(last - first for first, last in spans), len(self.regressor.structure[0]) + n))
         for first, last in spans:

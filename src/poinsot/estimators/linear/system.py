@@ -141,9 +141,7 @@ class System:
         return triangular(np.concatenate([self._stacked(weights), self._prior])[:, :k])
 
     def leverage(self, weights: np.ndarray, R: Matrix) -> np.ndarray:
-        """(n,) how many parameters' worth of each degree of freedom's rows the fit takes up: the trace of its part
-        of the hat matrix. They sum to k without a prior, and to less with one.
-        """
+        """(n,) trace of each degree of freedom's part of the hat matrix; they sum to k, and to less with a prior."""
         # row by row |R^-T W^T|^2 is the diagonal of the hat matrix; a factor has the rows' sum
         n, _, k = (W := self.factors[:, :, self.columns]).shape
         A = linalg.solve_triangular(R, W.reshape(-1, k).T, trans="T", check_finite=False)
@@ -189,11 +187,7 @@ def _residual_variance(data: Matrix, equations: int) -> float:
 
 
 def reduce(problem: InverseDynamics, rtol: float) -> System:
-    """Reduce the rows to triangular factors and decide which base parameters the recording determines.
-
-    Raises:
-        NotIdentifiable: if there are no more equations than parameters, nothing moves, or nothing is left to estimate.
-    """
+    """Reduce the rows to triangular factors and decide which base parameters the recording determines, if any."""
     started = time.perf_counter()
     structural = problem.base
     b = len(structural)

@@ -318,10 +318,8 @@ class Search:
 
 
 class AugmentedCost:
-    """f + rho / 2N sum max(0, g + lambda / rho)^2 during one leg, and its gradient.
-
-    Its variables are the coefficients in units of what each joint can do; a start posture that was asked for is the
-    first coefficient, and no variable.
+    """f + rho / 2N sum max(0, g + lambda / rho)^2 during one leg, by coefficients in units of what each joint can do;
+    a start posture that was asked for is the first coefficient, and no variable.
     """
 
     def __init__(self, search: Search, state: SearchState):

@@ -26,10 +26,7 @@ def longest_trace(panels: int) -> int:
 
 
 def thinned(values: np.ndarray, longest: int = LONGEST) -> np.ndarray:
-    """Indices, increasing, of at most `longest` samples that keep the extremes of every stretch; (T,) -> (k,).
-
-    The first and the last sample are kept. A stretch without a finite sample keeps one that says so.
-    """
+    """Indices, increasing, of at most `longest` samples: first, last and extremes of every stretch; (T,) -> (k,)."""
     length = len(values)
     if length <= longest:
         return np.arange(length)

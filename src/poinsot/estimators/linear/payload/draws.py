@@ -152,9 +152,7 @@ def _solved(
     progress: ProgressCallback | None,
     stop: Stop | None,
 ) -> tuple[Matrix, Matrix, int]:
-    """Parameters (d, k) and gains (d, m), over the ones that were found, of the samples that determine them; and how
-    many samples there were.
-    """
+    """Parameters (d, k), gains (d, m) over those found, of samples that determine them; and the number of samples."""
     rng = np.random.default_rng(resampling.seed)
     driven = motors(found.problem.robot)
     theta: list[np.ndarray] = []

@@ -139,14 +139,11 @@ def moments(
 def same_motions(problem: InverseDynamics) -> list[list[int]]:
     """The recordings, those of one motion together."""
     positions = [part.signals.q[part.kept] for part in problem.parts]
-    motions: list[list[int]] = []
+    motions: dict[int, list[int]] = {}
     for part, q in enumerate(positions):
-        known = next((parts for parts in motions if _alike(positions[parts[0]], q)), None)
-        if known is None:
-            motions.append([part])
-        else:
-            known.append(part)
-    return motions
+        first = next((known for known in motions if _alike(positions[known], q)), part)
+        motions.setdefault(first, []).append(part)
+    return list(motions.values())
 
 
 def _alike(a: np.ndarray, b: np.ndarray) -> bool:

@@ -132,12 +132,10 @@ class GainOptimum:
 
     @property
     def seen(self) -> tuple[Vector, Matrix]:
-        """Ascending eigenvalues (m,) and the eigenvectors of S in units of D: how much of the effect of each direction
-        of c is left when theta adapts, from 0 (theta makes up for it) to 1.
-        """
+        """Ascending eigenvalues (m,), from 0 (theta makes up for a direction of c) to 1, and eigenvectors of S / D."""
         S, D, _ = self.point.curvature(self.free)
-        values, vectors = np.linalg.eigh(S / np.sqrt(np.outer(D, D)))
-        return values, vectors
+        found = np.linalg.eigh(S / np.sqrt(np.outer(D, D)))
+        return found.eigenvalues, found.eigenvectors
 
 
 def output_error(cost: Cost, rows: int, free: np.ndarray, start: Vector, max_iterations: int) -> GainOptimum:
@@ -168,9 +166,7 @@ def output_error(cost: Cost, rows: int, free: np.ndarray, start: Vector, max_ite
 def output_error_of_any_sign(
     cost: Cost, rows: int, free: np.ndarray, start: Vector, max_iterations: int
 ) -> GainOptimum:
-    """The likeliest of what is found with the signs of c as they start, with all positive, and with each turned around;
-    `LinAlgError` if every search ends where nothing is determined.
-    """
+    """The likeliest with signs of c as they start, all positive, or one turned around; `LinAlgError` if there is none."""
 
     def found(c: Vector) -> list[GainOptimum]:
         try:
