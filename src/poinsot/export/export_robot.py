@@ -185,9 +185,7 @@ def check_reloaded(
 ) -> float:
     """Largest relative torque error of the description, read with the same options as `robot`.
 
-    Args:
-        inertials: (l, 10) of the bodies, in the order of `robot.bodies`.
-        terms: joint terms written into the description.
+    It has inertials (l, 10), in the order of `robot.bodies`, and these joint terms.
     """
     with TemporaryDirectory() as folder:
         path = Path(folder) / description.path.name

@@ -32,11 +32,7 @@ ROWS_PER_FOLD = 4096
 
 
 class TriangularFactor:
-    """The factor R of rows that arrive block by block.
-
-    Args:
-        columns: of a row, the right-hand side included.
-    """
+    """The factor R of rows that arrive block by block; `columns` counts the right-hand side too."""
 
     def __init__(self, columns: int):
         self.columns = columns

@@ -107,7 +107,7 @@ class Part:
 
     @cached_property
     def channels(self) -> np.ndarray:
-        """(T, m) channels of the recording that efforts of the robot's joints read; `InvalidSignals` if it lacks one."""
+        """(T, m) channels of the recording that efforts of the joints read; `InvalidSignals` if it lacks one."""
         wanted, recording = self.robot.inputs, self.signals.recording
         missing = [name for name in wanted if recording is None or name not in recording.channels]
         if missing:

@@ -13,12 +13,7 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True, kw_only=True)
 class PageBlock:
-    """One block of a section.
-
-    Args:
-        title: a heading above it, where a section has several.
-        caption: explanation beneath it.
-    """
+    """One block of a section, with a heading above it, where a section has several, and an explanation beneath it."""
 
     template: ClassVar[str]
     title: str = ""
@@ -46,12 +41,7 @@ def section_of(title: str, lead: str, *blocks: PageBlock | None) -> Section:
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column of a table.
-
-    Args:
-        title: its header. numeric: whether it is aligned to the right.
-        code: whether its cells are symbols or formulas.
-    """
+    """A column of a table; `numeric`: it is aligned to the right, `code`: its cells are symbols or formulas."""
 
     title: str
     numeric: bool = False
@@ -77,9 +67,7 @@ class Cell:
 class Table(PageBlock):
     """A table; the first cell of each row is its header.
 
-    Args:
-        columns, rows: of it.
-        groups: (heading, how many rows) of rows that belong together, in order; none where all do.
+    A group is (heading, how many rows); without groups all rows belong together.
     """
 
     template: ClassVar[str] = "table.html"
@@ -214,12 +202,7 @@ class Verbatim(PageBlock):
 
 @dataclass(frozen=True)
 class Page:
-    """What the base template renders.
-
-    Args:
-        title: of the page. kicker: above it, what made the page. subtitle: beneath it.
-        sections: in order; those without a reader's interest are left out before.
-    """
+    """What the base template renders: title, what made the page above it, subtitle beneath it, sections in order."""
 
     title: str
     kicker: str = ""

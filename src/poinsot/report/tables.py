@@ -51,12 +51,9 @@ def table(
     code: Collection[str] = (),
     groups: tuple[tuple[str, int], ...] = (),
 ) -> Table:
-    """A table of rows, each a mapping from the titles of the columns to its cells.
+    """A table of rows, each a mapping from the same titles, in the same order, to its cells.
 
-    Args:
-        rows: with the same titles in the same order.
-        title, caption, groups: as of `Table`.
-        code: titles of the columns with symbols or formulas.
+    `code` has the titles of the columns with symbols or formulas.
     """
     cells = tuple(tuple(c if isinstance(c, Cell) else Cell(c) for c in row.values()) for row in rows)
     titles = list(rows[0]) if rows else []
@@ -213,12 +210,7 @@ def share_cell(prior_share: float | None) -> Cell:
 
 
 def table_of_rows(rows: Sequence[Mapping[str, Any]], *, title: str = "", caption: str = "") -> Table:
-    """A table of plain dicts, as `--json` writes them.
-
-    Args:
-        rows: one dict a row; a missing key or None leaves its cell empty.
-        title, caption: of the table.
-    """
+    """A table of plain dicts, as `--json` writes them; a missing key or None leaves its cell empty."""
     # The union of all keys, as they first appear: a row may lack what another has.
     titles = {key: capitalized(key.replace("_", " ")) for row in rows for key in row}
     shown = [{title: plain_text(row.get(key)) for key, title in titles.items()} for row in rows]

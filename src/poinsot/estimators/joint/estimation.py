@@ -34,10 +34,7 @@ class WeightedProblem:
     method: JointSmoothing
 
     def certify(self, estimate: Estimate) -> Certificate:
-        """Stationarity and bounds at the estimate's values and motions.
-
-        Nothing is iterated. The tolerance of the cosines is the root of the iteration's, see `smoothing`.
-        """
+        """Stationarity and bounds at the estimate's values and motions; nothing is iterated."""
         theta, bounds = np.asarray(estimate.values, dtype=float), self.problem.parameters
         tolerance = float(np.sqrt(self.method.tolerance))
         if not np.isfinite(theta).all():

@@ -47,9 +47,7 @@ def in_chunks(
 ) -> list[np.ndarray]:
     """What `call(*arrays, *last)` gives for all samples; no length compiles anything anew.
 
-    Args:
-        call: of `size` samples, None: `SAMPLES`; gives a tuple of arrays, a row a sample.
-        arrays: (count, ...). last: what is the same for all.
+    `call` takes `size` samples, None: `SAMPLES`, and gives a tuple of arrays, a row a sample.
     """
     parts, size = [], size or SAMPLES
     for first in range(0, count, size):

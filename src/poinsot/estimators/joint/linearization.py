@@ -92,10 +92,7 @@ class Linearizer:
         theta: Vector,
         reference: Vector | None = None,
     ) -> list[RecordLinearization]:
-        """All of each record, of states x (N, size) each; short records share a call of the compiled function.
-
-        With a reference (p,), errors of steps are those of `Form.by_inertia`.
-        """
+        """All of each record, of states x (N, size) each; with a reference, steps' errors are by `Form.by_inertia`."""
         given = []
         for record, states in zip(records, x, strict=True):
             # so that shapes agree the last sample gets a step onto itself, of any length, whose errors are masked
@@ -119,11 +116,8 @@ class Linearizer:
     def of_samples(
         self, samples: tuple[Array, ...], theta: Array, together: int, reference: Array | None = None
     ) -> tuple[Array, Array, Array, Array]:
-        """e, A, B and P, in JAX.
-
-        Args:
-            samples: states, those that follow, controls, readings, steps; a row a sample.
-            theta: (p,). together: samples in a batch.
+        """e, A, B and P, in JAX, of states, those that follow, controls, readings and steps, a row a sample, and theta
+        (p,); `together` is the number of samples in a batch.
         """
 
         def both(each: tuple[Array, ...]) -> tuple[Array, Array, Array, Array]:

@@ -64,9 +64,7 @@ def predicted(
 ) -> list[Predicted]:
     """Of each record, readings over windows of one period.
 
-    Args:
-        method: noise and weight, by which first states are estimated.
-        paths: smoothed motions, from which that estimation begins; None: from filtered readings.
+    First states begin at `paths`, smoothed motions; None: at filtered readings.
     """
     horizons, histories, guess, starts = horizon_of(model, records, theta), [], [], []
     for k, (record, T) in enumerate(zip(records, horizons, strict=True)):

@@ -153,9 +153,8 @@ class Record:
 
 
 def with_sensors(mechanism: Mechanism, recordings: Iterable[Recording]) -> Mechanism:
-    """The mechanism with an encoder or a rate sensor for each joint's position or velocity that a recording has.
-
-    Gains of its motors are in units of the commands that were recorded.
+    """The mechanism with an encoder or a rate sensor for each joint's position or velocity that a recording has, and
+    with gains of its motors in units of the commands that were recorded.
     """
     recordings, sensors = tuple(recordings), []
     for quantity, kind in (("position", Encoder), ("velocity", RateSensor)):

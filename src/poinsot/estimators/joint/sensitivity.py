@@ -90,11 +90,7 @@ class Sensitivity:
 
 @dataclass(frozen=True, eq=False)
 class Inverse:
-    """S_bar^-1 in the observable directions.
-
-    Args:
-        root: (q, q - r) whose product with its transpose it is. unobservable: (r, q). scale: (q,). See `Sensitivity`.
-    """
+    """S_bar^-1 = root root^T in the observable directions, root (q, q - r); others as in `Sensitivity`."""
 
     root: Matrix
     unobservable: Float[np.ndarray, "r q"]
@@ -243,11 +239,7 @@ def _factorize(linearized: RecordLinearization) -> Factorization:
 def expected_sum(
     at: RecordLinearization, V: np.ndarray, blocks: tuple[np.ndarray, np.ndarray], lag: int
 ) -> Matrix:
-    """(q, q) M, which `newey_west` gives on average of the scores of white residuals, see the head of the file.
-
-    Args:
-        blocks: (N, d, d) (k, k) and (k, k + 1) of T^-1.
-    """
+    """(q, q) M, which `newey_west` gives on average of white residuals; `blocks`: (k, k), (k, k + 1) of T^-1."""
     (own, above), N, q = blocks, len(V), V.shape[2]
     x, y = at.by_x.swapaxes(1, 2) @ V, (at.by_next.swapaxes(1, 2) @ V)[:-1]
     cut = (x.swapaxes(1, 2) @ own @ x).sum(axis=0) + (y.swapaxes(1, 2) @ own[1:] @ y).sum(axis=0)

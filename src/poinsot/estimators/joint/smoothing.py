@@ -262,10 +262,7 @@ class JointIterate:
         return JointStep(self, d_x, d_theta, 0.5 * float(decrease)) if np.isfinite(decrease) else None
 
     def stationarity(self) -> float:
-        """Largest cosine of the angle between the residuals and a column of their Jacobian.
-
-        Columns of parameters at bounds that hold them are left out.
-        """
+        """Largest cosine between residuals and columns of their Jacobian, except of parameters held by bounds."""
         parameters, theta = self.equations.parameters, self.theta[self.equations.parameters.open]
         g = sum((part.corner[:, -1] for part in self.normals), parameters.prior_gradient(self.theta))
         square = sum((part.corner.diagonal() for part in self.normals), parameters.prior_weight)

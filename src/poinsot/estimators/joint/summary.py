@@ -149,10 +149,7 @@ class Summary:
         ]
 
     def disturbance(self, path: RecordFit) -> dict[str, float]:
-        """Rms of the residuals of steps by coordinate, in the standard deviations that the weight states.
-
-        Only of the reduced form: residuals by body do not belong to a coordinate.
-        """
+        """Rms of the residuals of steps by coordinate, in standard deviations of the weight; of the reduced form."""
         n = path.coordinates.shape[1]
         if path.step_errors.shape[1] != 2 * n:
             return {}

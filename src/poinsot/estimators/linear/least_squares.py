@@ -197,11 +197,7 @@ def finish(
     *,
     systematic: bool = True,
 ) -> Estimate:
-    """Build the estimate: covariance for coloured residuals where needed, fit, bodies, notes and warnings.
-
-    Args:
-        systematic: whether the covariance includes how far the parameters move with the filter.
-    """
+    """Build the estimate; `systematic`: whether the covariance includes how far the parameters move with the filter."""
     started = time.perf_counter()
     named = system.base
     fitted = problem.fit(solution.on_base(system))

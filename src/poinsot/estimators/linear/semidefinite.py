@@ -335,9 +335,7 @@ class _ReducedProblem:
 
     @cached_property
     def R(self) -> Matrix:
-        """(b, b) of base values in units of standard deviations, with R^-1 R^-T their covariance; of white residuals
-        where the data count alone.
-        """
+        """(b, b), R^-1 R^-T the covariance of the base values; of white residuals where the data count alone."""
         R = self.target.R
         efforts = np.linalg.norm(R @ self.target.theta) / np.sqrt(self.system.equations)
         # of noise-free data s is rounding, and A would be beyond what a solver counts in

@@ -106,12 +106,9 @@ class System:
     def solve(
         self, weights: np.ndarray, factors: np.ndarray | None = None, *, variance: float | None = None
     ) -> LinearSolution:
-        """Least squares with a weight for each degree of freedom (Brunot et al. 2017, Eqs. 5 to 7).
+        """Least squares with a weight (n,) for each degree of freedom (Brunot et al. 2017, Eqs. 5 to 7).
 
-        Args:
-            weights: (n,).
-            factors: of rows that are weighed one by one; None: the system's own.
-            variance: s^2, where it is known; None: from the residuals (Eq. 7).
+        `factors` are those of rows weighed one by one, None: the system's own; `variance` is s^2, None: by Eq. 7.
         """
         k = len(self.columns)
         # the last column is y: below the k-th row it holds what no theta explains

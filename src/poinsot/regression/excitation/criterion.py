@@ -38,11 +38,7 @@ Criterion: TypeAlias = tuple[float, Float[np.ndarray, "T n b"]]
 
 
 def log_condition_number(W: Float[np.ndarray, "T n b"], sharpness: float = float("inf")) -> Criterion:
-    """log kappa_p of the regressor with columns at unit norm.
-
-    Args:
-        sharpness: p; infinite: the condition number, with the derivative that it has where no two eigenvalues meet.
-    """
+    """log kappa_p of the regressor with columns at unit norm; `sharpness` is p, infinite for the condition number."""
     W_s, norms = _unit_columns(W)
     lam, V = _spectrum(W_s)
     # relative to the largest and the smallest: lam^32 itself may overflow; infinite p gives 1 and 0
@@ -56,11 +52,7 @@ def log_condition_number(W: Float[np.ndarray, "T n b"], sharpness: float = float
 
 
 def log_mean_deviation(W: Float[np.ndarray, "T n b"], std: Vector) -> Criterion:
-    """-1/2b log det M: log of the mean half axis of the uncertainty's ellipsoid.
-
-    Args:
-        std: (n,) of the noise on each degree of freedom.
-    """
+    """-1/2b log det M: log of the mean half axis of the uncertainty's ellipsoid, for noise of `std` (n,)."""
     W_s, norms = _unit_columns(W / std[:, None])
     lam, V = _spectrum(W_s)
     b = len(lam)

@@ -180,12 +180,7 @@ HEIGHT = 300
 def curve_figure(
     title: str, unit: str, time: np.ndarray, lines: Mapping[str, np.ndarray], along: str = "time [s]"
 ) -> Figure:
-    """Lines with one unit.
-
-    Args:
-        time: (T,) [s]. lines: name -> (T,); NaN leaves a gap.
-        along: title of the horizontal axis.
-    """
+    """Lines with one unit: name -> (T,), NaN leaves a gap, over time (T,) [s] or what `along` says."""
     shown = unit_text(unit)
     data = tuple(
         curve(name, INKS[k % len(INKS)], **line(time, values))

@@ -51,8 +51,7 @@ GROUP = "poinsot.sections"
 def sections(estimate: Estimate, names: Sequence[str] | None = None) -> tuple[Section, ...]:
     """All sections that have something to say, in the order of the page.
 
-    Args:
-        names: of sections besides those of every estimate, `InvalidMethod` if there is none of one; None: all.
+    With names, only these and those of every estimate; `InvalidMethod` if there is none of one.
     """
     builders = _named(names) if names is not None else [*SECTIONS.values(), *_installed().values()]
     # Last of all, also behind the sections of other distributions.

@@ -18,11 +18,8 @@ EXACT = 1e6
 
 
 def ordinary(M: np.ndarray, free: np.ndarray, P: Matrix | None = None, z: Vector | None = None) -> Vector:
-    """(n,) kappa by least squares; 1 where not free.
-
-    Args:
-        M: (n, k + 2, k + 2) cross products of [W h y]. free: (n,) whose gains are unknown.
-        P, z: (r, k), (r,) prior knowledge P theta = z, here taken for all but exact.
+    """(n,) kappa by least squares, 1 where not `free` (n,); M are cross products (n, k + 2, k + 2) of [W h y], and
+    prior knowledge P theta = z, (r, k) and (r,), is taken for all but exact.
     """
     whole = _gram(M, free, np.ones(len(M)))
     G, known = whole[:-1, :-1], whole[:-1, -1]
@@ -38,11 +35,7 @@ def ordinary(M: np.ndarray, free: np.ndarray, P: Matrix | None = None, z: Vector
 
 
 def total(M: np.ndarray, free: np.ndarray, R: Matrix, weights: Vector) -> Vector:
-    """(n,) kappa by total least squares, with the rows of each degree of freedom weighted; 1 where not free.
-
-    Args:
-        R: (k, k) of the whitened columns of M: noise is in the regressor's own ones.
-    """
+    """(n,) kappa by total least squares of weighted rows, 1 where not free; R (k, k) is that of M's white columns."""
     own = np.eye(len(R) + 2)
     own[:-2, :-2] = R
     G = _gram(own.T @ M @ own, free, weights)

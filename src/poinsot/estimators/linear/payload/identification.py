@@ -255,11 +255,8 @@ def check_recordings(problem: InverseDynamics) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _ReducedPayload:
-    """The problem without its rows.
-
-    Args:
-        R: (k, k) of the columns that are estimated. M: (n, k + 2, k + 2) cross products of [W R^-1, h, y].
-        free: (n,) whose gains are unknown.
+    """The problem without its rows: R (k, k) of the columns that are estimated, M (n, k + 2, k + 2) cross products of
+    [W R^-1, h, y], and whose gains are unknown, `free` (n,).
     """
 
     problem: InverseDynamics
