@@ -36,7 +36,7 @@ class Extra:
 
 def extras_of(*values: Extra | None) -> Mapping[str, Extra]:
     """The mapping that an estimate keeps; None and empty sequences are left out."""
-    return {value.key: value for value in values if value is not None and value != ()}
+    return {value.key: value for value in filter(None, values)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -95,9 +95,8 @@ def parameter_table(estimate: Estimate) -> Table:
             percent = Cell(percent_text(float(relative[k])), bar=bar, tone=judged.tone)
         cells = value_cells(value, s, estimate.units[k])
         if estimate.next_recording_std is not None:
-            following = (
-                interval_text(value, float(estimate.next_recording_std[k])) if judged.determined else UNKNOWN
-            )
+            # of what is not determined the value is NaN, and the text says so
+            following = interval_text(value, float(estimate.next_recording_std[k]))
             these = cells.pop("95 % interval")
             cells |= {"95 % interval, next recording": following, "95 % interval, these": these}
         what = f"{meaning(estimate.names[k], estimate.kinds[k])}, {estimate.owners[k]}"
@@ -141,9 +140,8 @@ def fit_table(fit: Fit, title: str = "", of: str = "joint") -> Table:
             white = fit.whiteness[k]
             row["Lag-1 autocorrelation"] = correlation_text(white.lag1)
             row["Ljung-Box p"] = probability_text(white.p_value)
-            row["Residuals"] = (
-                Cell("● white", tone="good") if white.white else Cell("○ not white", tone="fair")
-            )
+            mark, tone = ("● white", "good") if white.white else ("○ not white", "fair")
+            row["Residuals"] = Cell(mark, tone=tone)
         rows.append(row)
     lags = sorted({white.lags for white in fit.whiteness})
     return table(

@@ -207,15 +207,11 @@ def sensitivity(linearized: Sequence[RecordLinearization], steps: int, prior_wei
     freedom = degrees_of_freedom(count, by_states, V_V, inverse)
     C = residual_covariance(squares, freedom, steps)
     meat = sum((white_meat(of.V, C) for of in each), prior)
-    scores = [
-        np.einsum("kmp,km->kp", of.V, at.e, optimize=True) for of, at in zip(each, linearized, strict=True)
-    ]
+    every = list(zip(linearized, each, blocks, strict=True))
+    scores = [np.einsum("kmp,km->kp", of.V, at.e, optimize=True) for at, of, _ in every]
     lag = andrews_lag(scores)
     robust = taper_allowance(lag / sum(map(len, scores))) * sum(newey_west(score, lag) for score in scores)
-    expected = np.sum(
-        [expected_sum(at, of.V, part, lag) for at, of, part in zip(linearized, each, blocks, strict=True)],
-        axis=0,
-    )
+    expected = np.sum([expected_sum(at, of.V, part, lag) for at, of, part in every], axis=0)
     values, vectors = np.linalg.eigh(of_data.root.T @ expected @ of_data.root)
     root = of_data.root @ vectors
     by_root = S_data @ (root / np.sqrt(np.maximum(values, LEAST_FREEDOM))) @ root.T

@@ -177,10 +177,7 @@ def resampling_note(estimate: Estimate, gains: DriveGains, moments: Moments, dra
 
 def _together(names: Sequence[str]) -> list[str]:
     """`inertia_at_com` for all its entries."""
-    together = []
-    for name in names:
-        whole = name.partition(".")[0]
-        # nine names of entries are no easier to read than the name of the whole
-        entries = [other for other in QUANTITIES if other.partition(".")[0] == whole]
-        together.append(whole if set(entries) <= set(names) else name)
-    return list(dict.fromkeys(together))
+    # nine names of entries are no easier to read than the name of the whole
+    split = {other.partition(".")[0] for other in QUANTITIES if other not in names}
+    wholes = ((name, name.partition(".")[0]) for name in names)
+    return list(dict.fromkeys(name if whole in split else whole for name, whole in wholes))
