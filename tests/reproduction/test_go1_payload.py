@@ -127,7 +127,7 @@ def test_the_payload_is_weighed(seed):
 
 @pytest.mark.slow
 def test_wrong_schedules_are_found_again(tmp_path):
-    """Within 5 ms, at the cost of half a percent of the mass; a stance that a channel lacks spoils the mass as given."""
+    """Within 5 ms, at the cost of half a percent of the mass; without a stance the mass is far off as given."""
     result = payload_statistics.run(5, quick=True, folder=tmp_path)
     json.dumps([result.rows, result.figures, result.notes])
     assert result.figures["event_error_ms"] <= 5 and result.figures["schedule_cost_percent"] <= 0.5
