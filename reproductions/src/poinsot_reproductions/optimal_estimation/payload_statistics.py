@@ -32,7 +32,7 @@ from .robot_sensors import CLEAN, DEFECTS, IMU, Moved, moved, read, touching
 from .weighing import METHOD, Weighing, problem
 
 WALKS, FEW = 40, 2
-SCHEDULED, FEW_SCHEDULED = 10, 1
+SCHEDULED, FEW_SCHEDULED = 5, 1
 """Of how many walks schedules are made wrong too."""
 QUALITIES = {"clean": CLEAN, "defects": DEFECTS}
 SHIFT = 20
