@@ -21,6 +21,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from poinsot.estimate import Estimate
+from poinsot.estimate.motions import ContactChanges
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Reproduction, Say
@@ -104,7 +105,7 @@ def _late(estimate: Estimate, motion: Moved) -> list[float]:
     stands: Bool[np.ndarray, "S feet"] = touching(motion.force, STATED.closes_above, over=1)
     changed = np.diff(stands.astype(int), axis=0)
     late = []
-    for event in estimate.contact_events:
+    for event in estimate.extra(ContactChanges) or ():
         when = np.flatnonzero(changed[:, FEET.index(event.frame)] == (1 if event.closes else -1))
         away = event.time - motion.time[when + 1]
         late.append(1e3 * float(away[np.argmin(np.abs(away))]))
