@@ -200,7 +200,7 @@ class Verbatim(PageBlock):
 
 @dataclass(frozen=True)
 class Page:
-    """What the base template renders: title, what made the page above it, subtitle beneath it, sections in order."""
+    """What the base template renders: a title, with a kicker above and a subtitle beneath it, and sections in order."""
 
     title: str
     kicker: str = ""
