@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from poinsot.exceptions import listing
+from poinsot.project.methods.base import LogContents, StartingSections
 from poinsot.project.methods.motion import MotionSettings, prepared
 from poinsot.project.settings.fields import Positive
 from poinsot.stopwatch import Stopwatch
@@ -49,6 +50,16 @@ class ActuatorSettings(MotionSettings):
     draws: int = Field(300, ge=1)
     hops: int = Field(6, ge=0)
     seed: int = Field(0, ge=0)
+
+    @classmethod
+    def start(cls, log: LogContents) -> StartingSections | None:
+        if log.effort or "position_command" not in log.joints:
+            return None
+        return StartingSections(
+            f"the log has position commands of {listing(log.joints['position_command'])} and no torque",
+            ("position", "position_command"),
+            '[method]\nname = "actuators"          # gains, delay, friction and armature of each joint with a command',
+        )
 
     def problem(self, job: Job, watch: Stopwatch) -> ActuatorProblem:
         from poinsot.parameters import Normal

@@ -1,4 +1,4 @@
-"""The verbs, one a file: `poinsot inspect`, `identify`, `predict`, `track`, `reproduce`, `repair`, `excite`.
+"""The verbs, one a file: `poinsot new`, `inspect`, `identify`, `predict`, `track`, `reproduce`, `repair`, `excite`.
 
     shell     what they share: errors as sentences, progress, outputs
 
@@ -19,6 +19,7 @@ from .. import __version__
 from .excite import excite
 from .identify import identify
 from .inspect import inspect
+from .new import new
 from .predict import predict
 from .repair import repair
 from .reproduce import reproduce
@@ -35,7 +36,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-for verb in (inspect, identify, predict, track, reproduce, repair, excite):
+for verb in (new, inspect, identify, predict, track, reproduce, repair, excite):
     app.command()(verb)
 
 

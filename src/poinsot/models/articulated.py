@@ -36,6 +36,9 @@ from .tree import Tree, tree_of
 if TYPE_CHECKING:
     from .closure import Closure
 
+UNLIMITED = 1e6
+"""Limits of this size and above mean that there is none."""
+
 MAX_DESCRIPTION_BYTES = 64 * 2**20
 
 
@@ -224,8 +227,18 @@ class Articulated:
         return {
             joint: float(limits[k])
             for joint, k in zip(self.joints, self.actuated, strict=True)
-            if 0 < limits[k] < 1e6
+            if 0 < limits[k] < UNLIMITED
         }
+
+    @cached_property
+    def position_limits(self) -> tuple[Vector, Vector]:
+        """(n,) lower and (n,) upper ends of the freedoms of v [rad] or [m]; infinite where the description has none."""
+        first, turning = self.coordinates
+        known = (first >= 0) & ~turning
+        low, high = np.full(self.model.nv, -np.inf), np.full(self.model.nv, np.inf)
+        low[known] = self.model.lowerPositionLimit[first[known]]
+        high[known] = self.model.upperPositionLimit[first[known]]
+        return np.where(low > -UNLIMITED, low, -np.inf), np.where(high < UNLIMITED, high, np.inf)
 
     @cached_property
     def parameters(self) -> Parameters:

@@ -8,6 +8,7 @@ commands of its motor.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from json import dumps
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
@@ -15,6 +16,7 @@ from pydantic import Field
 from ...exceptions import InvalidProject, check_known
 from ...stopwatch import Stopwatch
 from ..settings.fields import Positive, PositiveOrAuto
+from .base import LogContents, StartingSections
 from .motion import MotionSettings, prepared
 
 if TYPE_CHECKING:
@@ -51,6 +53,25 @@ class JointSmoothingSettings(MotionSettings):
     start: dict[str, float] = {}
     max_iterations: int = Field(50, ge=1)
     tolerance: float = Field(1e-7, gt=0, lt=1)
+
+    @classmethod
+    def start(cls, log: LogContents) -> StartingSections | None:
+        if log.effort or log.has_imu or "position_command" in log.joints:
+            return None
+        names = [joint if joint not in log.robot.bodies else f"{joint} joint" for joint in log.robot.joints]
+        details = "\n".join(
+            f"{dumps(each)} = {{ friction = {{ level = 1e-3, stick_drag = 1.0 }} }}" for each in names
+        )
+        sections = f"""[mechanism.details]
+# where friction begins: its dry part [N m], [N] and its drag while it sticks [N m s/rad], [N s/m]
+{details}
+
+[method]
+name = "joint-smoothing"
+# what is open; masses stay as described, since angles without efforts show only ratios
+parameters = {dumps([f"{joint}.{each}" for joint in names for each in ("drag", "coulomb")])}
+noise = {{ {log.noise_table("position", "velocity")} }}     # standard deviations, guessed from differences of samples"""
+        return StartingSections("the log has positions alone", ("position", "velocity"), sections)
 
     def problem(self, job: Job, watch: Stopwatch) -> JointSmoothingProblem:
         from ...estimators.joint import JointSmoothingProblem, with_sensors

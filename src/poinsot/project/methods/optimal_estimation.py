@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from json import dumps
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
@@ -11,11 +12,14 @@ from pydantic import Field, model_validator
 
 from ...arrays import Vector
 from ...exceptions import InvalidProject
+from ...quantities import FRAME_QUANTITIES
+from ...recording import CONTACT
 from ...stopwatch import Stopwatch
 from ..other_jobs import values_from
 from ..recordings import Run
 from ..settings.fields import ChartName, PerJoint, Positive, Window, refuse
 from ..settings.robot import ContactsSettings, RotorSettings
+from .base import LogContents, StartingSections
 from .motion import MotionSettings, prepared
 
 if TYPE_CHECKING:
@@ -143,6 +147,25 @@ class OptimalEstimationSettings(SensedMotionSettings):
     damping: float = Field(0.0, ge=0)
 
     aliases: ClassVar[dict[str, str]] = {"max_steps": "max_iterations"}
+
+    @classmethod
+    def start(cls, log: LogContents) -> StartingSections | None:
+        if not (log.effort and log.has_imu):
+            return None
+        frames = tuple(each for each in log.frames if each in FRAME_QUANTITIES)
+        contacts = f"[contacts]\npoints = {dumps(log.frames[CONTACT])}     # frames of feet that touch the ground\n\n"
+        sections = f"""[friction]
+law = "none"                # of the joints; "viscous-coulomb" where theirs is known, with its values in [held]
+
+{contacts if CONTACT in log.frames else ""}[method]
+name = "optimal-estimation"
+bodies = ["{log.robot.bodies[0]}"]         # whose mass properties are estimated; all others are as described
+process_noise = "auto"      # levels of commands and speeds are estimated, from those below on
+speed_noise = 1e-3          # what the model lacks in a step [m/s], [rad/s]
+# standard deviations, guessed from differences of samples; write those of the data sheets
+noise = {{ {log.noise_table("position", "velocity", *frames, log.effort)} }}"""
+        quantities = ("position", "velocity", log.effort, *log.frames)
+        return StartingSections("the log has an IMU: the base moves", quantities, sections)
 
     def problem(self, job: Job, watch: Stopwatch) -> OptimalEstimationProblem:
         problem = super().problem(job, watch)
