@@ -52,7 +52,7 @@ class ActuatorSettings(MotionSettings):
     seed: int = Field(0, ge=0)
 
     @classmethod
-    def start(cls, log: LogContents) -> StartingSections | None:
+    def begin(cls, log: LogContents) -> StartingSections | None:
         if log.effort or "position_command" not in log.joints:
             return None
         return StartingSections(

@@ -1,8 +1,8 @@
 """Guess which column of a log is which channel, from the words of its header.
 
-A header is split into words: `/joint_states/elbow_flex/position` has the words joint, states, elbow, flex, position. The
-name of a joint and the words of a quantity are taken out; what distinguishes the rest from other columns of the quantity
-is the column's label. A label is matched to a joint
+A header is split into words: `/joint_states/elbow_flex/position` has joint, states, elbow, flex, position. The name of a
+joint and the words of a quantity are taken out; what tells the rest from other columns of the quantity is the column's
+label. A label is matched to a joint
 
     by name      the joint's name is in the header, or the label has words that only this joint has
     by number    the label is a number: joints are counted in the robot's order, from 0 if there is a 0, else from 1
@@ -14,7 +14,7 @@ and columns of all quantities with the same label belong to the same joint.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -29,30 +29,28 @@ Label: TypeAlias = frozenset[str]
 """Words that tell a column from others of its quantity."""
 
 BY_NAME, BY_NUMBER, BY_ORDER = "by name", "by number", "by order"
-
-COMMANDS = frozenset(
+COMMANDS = Label(
     "command commands commanded cmd target goal desired des ref reference setpoint action".split()
 )
-MEASURED = frozenset("actual measured meas joint joints state states motor motors observation".split())
-"""Words that do not tell columns of one quantity apart, and name none."""
+MEASURED = Label("actual measured meas joint joints state states motor motors observation".split())
+"""Words that name no quantity and tell no columns apart."""
 
-WORDS: Mapping[str, tuple[str, ...]] = {
-    "gyro": ("gyro", "gyroscope", "angular velocity", "angular vel"),
-    "accelerometer": ("accelerometer", "acc", "accel", "linear acceleration"),
-    "orientation": ("orientation", "quat", "quaternion"),
-    CONTACT: ("contact", "contacts"),
-    "torque": ("torque", "torques", "tau", "effort", "efforts", "trq"),
-    "current": ("current", "currents", "cur", "i", "iq", "amps"),
-    "voltage": ("voltage", "voltages", "volt", "volts"),
-    "velocity": ("velocity", "velocities", "vel", "v", "dq", "qd", "qdot", "qvel", "speed", "omega"),
-    "position": ("position", "positions", "pos", "q", "qpos", "angle", "angles", "theta"),
+WORDS: Mapping[str, str] = {
+    "gyro": "gyro, gyroscope, angular velocity",
+    "accelerometer": "accelerometer, acc, accel, linear acceleration",
+    "orientation": "orientation, quat, quaternion",
+    CONTACT: "contact, contacts",
+    "torque": "torque, torques, tau, effort, efforts, trq, moment",
+    "current": "current, currents, cur, i, iq, amps",
+    "voltage": "voltage, voltages, volt, volts",
+    "velocity": "velocity, velocities, vel, v, dq, qd, qdot, qvel, speed, omega",
+    "position": "position, positions, pos, q, qpos, angle, angles, theta",
 }
-"""Quantity -> words of headers, each alternative with all of its words; earlier ones come first."""
+"""Quantity -> words of headers; earlier ones come first."""
 
-CLOCK_WORDS = ("time", "timestamp", "stamp", "t", "clock")
+CLOCK_WORDS = Label(("time", "timestamp", "stamp", "t", "clock"))
 EARLIEST_DATE_S = 5e8
 """A clock that begins later counts from 1970: this is 1985. [s]"""
-
 SLOWEST_HZ = 5.0
 """A clock in seconds whose samples are further apart is taken to count milliseconds, and so on."""
 
@@ -63,16 +61,13 @@ class ColumnGuess:
 
     Args:
         channel: `quantity.joint`, or `quantity.frame.end`.
-        reason: `by name`, `by number` or `by order`.
-        unit: that its header names; None: it names none.
-        commanded: whether it is an effort that was commanded, of use where none was measured.
+        reason: why: by name, number or order. unit: that its header names; None: it names none.
     """
 
     column: str
     channel: str
     reason: str
     unit: str | None = None
-    commanded: bool = False
 
     @property
     def quantity(self) -> str:
@@ -80,17 +75,14 @@ class ColumnGuess:
 
     @property
     def owner(self) -> str:
-        """Its joint, or its frame and what follows."""
+        """Its joint, or its frame and end."""
         return self.channel.partition(".")[2]
 
-    def given_to(self, pair: tuple[str, str]) -> ColumnGuess:
-        """The same of the other of two joints, since the robot explains efforts better so."""
+    def given_to_other(self, pair: tuple[str, str]) -> ColumnGuess:
+        """The same of the other one of two joints."""
         other = pair[self.owner == pair[0]]
-        return replace(
-            self,
-            channel=f"{self.quantity}.{other}",
-            reason=f"{BY_ORDER}, exchanged as the robot's motion asks",
-        )
+        reason = f"{BY_ORDER}, and exchanged as the robot's dynamics ask"
+        return replace(self, channel=f"{self.quantity}.{other}", reason=reason)
 
 
 def words_of(name: str) -> tuple[str, ...]:
@@ -99,135 +91,110 @@ def words_of(name: str) -> tuple[str, ...]:
     >>> words_of("/joint_states/elbowFlex/q[2]")
     ('joint', 'states', 'elbow', 'flex', 'q', '2')
     """
-    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-    return tuple(re.findall(r"[a-z]+|\d+", parted.lower()))
+    return tuple(re.findall(r"[a-z]+|\d+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
 
 
 def match_columns(columns: Sequence[str], joints: Sequence[str], frames: Sequence[str]) -> list[ColumnGuess]:
-    """Guess what columns are, as far as their headers say it.
+    """Guess what columns are, as far as their headers say it; one column a channel, in the order of the file.
 
     Args:
-        columns: headers of a log. joints: of the robot, in its order.
-        frames: links of the robot, of which a sensor may be at one.
+        columns: headers of a log. joints: of the robot, in its order. frames: links, at which sensors may be.
     """
-    found: list[ColumnGuess] = []
-    # kind of column -> column -> its label, quantity and unit
-    labels: dict[str, dict[str, tuple[Label, str, str | None]]] = {}
+    found: dict[str, ColumnGuess] = {}
+    # a name is a label too
+    owners = {Label([joint]): (joint, BY_NAME) for joint in joints}
+    labels: dict[tuple[bool, str], dict[str, Label]] = {}
+    units: dict[str, str | None] = {}
     for column in columns:
-        rest, joint = _without_joint(words_of(column), joints)
+        joint, rest = _joint_in(words_of(column), joints)
         quantity, used = _quantity(rest)
         commanded = not COMMANDS.isdisjoint(rest)
-        if (not (quantity or commanded or (joint and not rest))) or (commanded and quantity == "velocity"):
-            continue
         if quantity in FRAME_QUANTITIES or quantity == CONTACT:
-            found += _at_frame(column, quantity, {*words_of(column)} - used, frames)
-            continue
-        unit, unit_words = unit_in_name(column, quantity or "position")
-        kind = f"commanded {quantity}" if commanded else quantity
-        if commanded and quantity not in EFFORTS:
-            quantity = "position_command"
-        if joint:
-            found.append(ColumnGuess(column, f"{quantity or 'position'}.{joint}", BY_NAME, unit, commanded))
-        else:
-            label = frozenset(rest) - used - COMMANDS - MEASURED - unit_words
-            labels.setdefault(kind, {})[column] = label, quantity, unit
-    owners: dict[Label, tuple[str, str]] = {}
-    # positions first, as most joints have one
-    for kind in sorted(labels, key=lambda each: (each != "position", -len(labels[each]))):
-        given = labels[kind]
-        common = (
-            frozenset.intersection(*(label for label, *_ in given.values())) if len(given) > 1 else Label()
-        )
-        own = {column: label - common for column, (label, *_) in given.items()}
-        quantity = next(iter(given.values()))[1]
+            if (guess := _at_frame(column, quantity, Label(words_of(column)) - used, frames)) is not None:
+                found.setdefault(guess.channel, guess)
+        elif (quantity or commanded or (joint and not rest)) and not (commanded and quantity == "velocity"):
+            units[column], unit_words = unit_in_name(column, quantity or "position")
+            label = Label(rest) - used - COMMANDS - MEASURED - unit_words
+            labels.setdefault((commanded, quantity), {})[column] = Label([joint]) if joint else label
+    first = 0 if any("0" in label for each in labels.values() for label in each.values()) else 1
+    # positions first, as most joints have one, and what was measured before commands
+    for kind in sorted(labels, key=lambda kind: (kind != (False, "position"), kind[0], -len(labels[kind]))):
+        (commanded, quantity), given = kind, labels[kind]
+        unnamed = {label for label in given.values() if label not in owners}
+        common = Label.intersection(*unnamed) if len(unnamed) > 1 else Label()
+        own = {column: label if label in owners else label - common for column, label in given.items()}
         new = [label for label in own.values() if label not in owners]
         # a command without a quantity may be of anything: then only with one for each joint
-        if kind != "commanded " or len(new) == len(
-            [each for each in found if each.channel.startswith("position.")]
-        ):
-            taken = {
-                each.channel.partition(".")[2] for each in found if each.channel.startswith(f"{quantity}.")
-            }
-            owners |= _owners(new, joints, taken)
-        for column in [column for column, label in own.items() if label in owners]:
+        if quantity or len(new) == len({each for each in found if each.startswith("position.")}):
+            owners |= _owners(
+                new, joints, {owners[each][0] for each in own.values() if each in owners}, first
+            )
+        if commanded and quantity not in EFFORTS:
+            quantity = "position_command"
+        for column in (column for column, label in own.items() if label in owners):
             joint, reason = owners[own[column]]
-            channel, commanded = f"{quantity}.{joint}", kind.startswith("commanded")
-            found.append(ColumnGuess(column, channel, reason, given[column][2], commanded))
-    return _one_each(found, columns)
+            guess = ColumnGuess(column, f"{quantity or 'position'}.{joint}", reason, units[column])
+            found.setdefault(guess.channel, guess)
+    return sorted(found.values(), key=lambda each: columns.index(each.column))
 
 
-def _without_joint(words: tuple[str, ...], joints: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """The words without those of the joint that they name, and this joint: the one of most words; or ""."""
-    named = [joint for joint in joints if _part(words, words_of(joint)) >= 0]
-    if not named:
-        return words, ""
-    joint = max(named, key=lambda each: len(words_of(each)))
-    at = _part(words, words_of(joint))
-    return words[:at] + words[at + len(words_of(joint)) :], joint
+def _joint_in(words: tuple[str, ...], joints: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The joint that words name, the one of most words or "", and the other words."""
+    for joint in sorted(joints, key=lambda each: -len(words_of(each))):
+        name = words_of(joint)
+        for k in range(len(words) - len(name) + 1) if name else ():
+            if words[k : k + len(name)] == name:
+                return joint, words[:k] + words[k + len(name) :]
+    return "", words
 
 
-def _one_each(found: Iterable[ColumnGuess], columns: Sequence[str]) -> list[ColumnGuess]:
-    """One column a channel, in the order of the file: a measured one before a commanded one."""
-    chosen: dict[str, ColumnGuess] = {}
-    for each in sorted(found, key=lambda each: (each.commanded, columns.index(each.column))):
-        chosen.setdefault(each.channel, each)
-    return sorted(chosen.values(), key=lambda each: columns.index(each.column))
-
-
-def _part(words: Sequence[str], part: Sequence[str]) -> int:
-    """Where `part` begins among the words; -1: nowhere."""
-    n = len(part)
-    return next((k for k in range(len(words) - n + 1) if n and tuple(words[k : k + n]) == tuple(part)), -1)
-
-
-def _quantity(words: Sequence[str]) -> tuple[str, frozenset[str]]:
+def _quantity(words: Sequence[str]) -> tuple[str, Label]:
     """The quantity that words name, and which of them do; "" for none."""
     for quantity, alternatives in WORDS.items():
-        for each in alternatives:
-            if {*each.split()} <= {*words}:
-                return quantity, frozenset(each.split())
-    return "", frozenset()
+        for each in map(str.split, alternatives.split(", ")):
+            if {*each} <= {*words}:
+                return quantity, Label(each)
+    return "", Label()
 
 
-def _at_frame(column: str, quantity: str, label: Collection[str], frames: Sequence[str]) -> list[ColumnGuess]:
+def _at_frame(column: str, quantity: str, label: Label, frames: Sequence[str]) -> ColumnGuess | None:
     """A sensor at a frame: that which the header names, else the first `imu`, else the first frame; feet by name."""
-    of_frames = {frame: {*words_of(frame)} for frame in frames}
+    of_frames = {frame: Label(words_of(frame)) for frame in frames}
     if quantity == CONTACT:
-        feet = [frame for frame, words in of_frames.items() if {*label} - {"foot"} <= words]
-        named = [frame for frame in feet if "foot" in of_frames[frame]] or (feet if len(feet) == 1 else [])
-        return [ColumnGuess(column, f"{CONTACT}.{frame}", BY_NAME) for frame in named[:1]]
-    end = next(
-        (word for word in reversed(words_of(column)) if word[-1] in FRAME_QUANTITIES[quantity].ends), ""
+        fitting = [frame for frame, words in of_frames.items() if label - {"foot"} <= words]
+        feet = [frame for frame in fitting if "foot" in of_frames[frame]] or fitting
+        return ColumnGuess(column, f"{CONTACT}.{feet[0]}", BY_NAME) if feet else None
+    axis = next(
+        (
+            each[-1]
+            for each in words_of(column)[::-1]
+            if each.removeprefix("q") in FRAME_QUANTITIES[quantity].ends
+        ),
+        "",
     )
-    axis = end[-1:] if end in (end[-1:], f"q{end[-1:]}") else ""
-    named = [frame for frame, words in of_frames.items() if words and words <= {*label}]
+    named = [frame for frame, words in of_frames.items() if words <= label]
     imus = [frame for frame, words in of_frames.items() if "imu" in words]
-    frame, reason = next(((each[0], why) for each, why in ((named, BY_NAME), (imus, "by the frame's name"),
-                          (list(frames), BY_ORDER)) if each), ("", ""))  # fmt: skip
-    return [ColumnGuess(column, f"{quantity}.{frame}.{axis}", reason)] if axis and frame else []
+    frame = next(iter([*named, *imus, *frames]), "")
+    reason = (
+        BY_NAME if frame in named else "as the frame is called so" if frame in imus else "the first of all"
+    )
+    return ColumnGuess(column, f"{quantity}.{frame}.{axis}", reason) if axis and frame else None
 
 
 def _owners(
-    labels: Sequence[Label], joints: Sequence[str], taken: Collection[str]
+    labels: Sequence[Label], joints: Sequence[str], taken: Collection[str], first: int
 ) -> dict[Label, tuple[str, str]]:
-    """Label -> joint, none of those taken, and reason."""
+    """Label -> joint, none of those taken, and reason; `first`: number of the first joint."""
     left = list(dict.fromkeys(labels))
-    of_joints = {joint: frozenset(words_of(joint)) for joint in joints}
-    common = frozenset.intersection(*of_joints.values()) if len(joints) > 1 else Label()
+    of_joints = {joint: Label(words_of(joint)) for joint in joints}
+    common = Label.intersection(*of_joints.values()) if len(joints) > 1 else Label()
     free = {joint: words - common for joint, words in of_joints.items() if joint not in taken}
-    found: dict[Label, tuple[str, str]] = {}
-    numbers = {
-        label: int(next(iter(label))) for label in left if len(label) == 1 and next(iter(label)).isdigit()
-    }
+    numbers = {label: int(min(label)) - first for label in left if len(label) == 1 and min(label).isdigit()}
     # numbers from 0 would otherwise meet names from 1
     if left and len(numbers) == len(left) and not {*left} <= {*free.values()}:
-        first = 0 if 0 in numbers.values() else 1
-        places = {label: number - first for label, number in numbers.items()}
-        return {
-            label: (joints[k], BY_NUMBER)
-            for label, k in places.items()
-            if k < len(joints) and joints[k] in free
-        }
+        places = {label: joints[k] for label, k in numbers.items() if k < len(joints)}
+        return {label: (joint, BY_NUMBER) for label, joint in places.items() if joint in free}
+    found: dict[Label, tuple[str, str]] = {}
     for fits in (Label.__eq__, lambda label, words: label < words or words < label):
         for label in left:
             near = [joint for joint, words in free.items() if label and words and fits(label, words)]
@@ -259,9 +226,9 @@ def unit_in_name(column: str, quantity: str) -> tuple[str | None, frozenset[str]
 
 
 def find_clock(columns: Sequence[str]) -> list[str]:
-    """Columns that may be the clock by their headers, the likeliest first: those that name least besides."""
-    named = [each for each in columns if not {*CLOCK_WORDS}.isdisjoint(words_of(each))]
-    return sorted(named, key=lambda each: (len({*words_of(each)} - {"header"}), columns.index(each)))
+    """Columns that may be the clock by their headers, those first that name least besides."""
+    named = [each for each in columns if not CLOCK_WORDS.isdisjoint(words_of(each))]
+    return sorted(named, key=lambda each: len(words_of(each)))
 
 
 def clock_unit(column: str, ticks: np.ndarray) -> tuple[str, str]:

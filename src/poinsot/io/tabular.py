@@ -60,7 +60,9 @@ def csv_columns(path: Path) -> tuple[tuple[str, ...], dict[str, Any]]:
         delimiter = keys["delimiter"] = best if len(_split(first, best)) > 1 else delimiter
     cells = _split(first, delimiter)
     if all(_is_number(cell) for cell in cells):
-        raise UnreadableFile(f"{path} has no header, its first line is all numbers: name its columns in a first line")
+        raise UnreadableFile(
+            f"{path} has no header, its first line is all numbers: name its columns in a first line"
+        )
     if delimiter != "," and any("," in cell for cell in _split(second, delimiter)):
         keys["decimal_comma"] = True
     return tuple(cells), keys

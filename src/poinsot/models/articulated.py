@@ -232,13 +232,12 @@ class Articulated:
 
     @cached_property
     def position_limits(self) -> tuple[Vector, Vector]:
-        """(n,) lower and (n,) upper ends of the freedoms of v [rad] or [m]; infinite where the description has none."""
-        first, turning = self.coordinates
-        known = (first >= 0) & ~turning
-        low, high = np.full(self.model.nv, -np.inf), np.full(self.model.nv, np.inf)
-        low[known] = self.model.lowerPositionLimit[first[known]]
-        high[known] = self.model.upperPositionLimit[first[known]]
-        return np.where(low > -UNLIMITED, low, -np.inf), np.where(high < UNLIMITED, high, np.inf)
+        """(n,) lower and (n,) upper positions of `joints` [rad] or [m]; infinite where the description has none."""
+        first, turning = (each[self.actuated] for each in self.coordinates)
+        any_turn = (first < 0) | turning
+        low, high = self.model.lowerPositionLimit[first], self.model.upperPositionLimit[first]
+        low = np.where(any_turn | (low < -UNLIMITED), -np.inf, low)
+        return low, np.where(any_turn | (high > UNLIMITED), np.inf, high)
 
     @cached_property
     def parameters(self) -> Parameters:

@@ -11,13 +11,13 @@ import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from json import dumps
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..arrays import carried_on
 from ..exceptions import InvalidProject, PoinsotError, listing
 from ..inspection.columns import BY_ORDER, ColumnGuess, clock_unit, find_clock, match_columns
 from ..inspection.motion import LATE_START_S, clock_facts, motion_facts
@@ -29,13 +29,14 @@ from ..models.articulated import Articulated, load_robot
 from ..quantities import FRAME_QUANTITIES
 from ..recording import CONTACT, EFFORTS, QUANTITIES, clock_text
 from .job import Job, Project
-from .methods import find_start
+from .methods import find_beginning
 from .methods.base import LogContents
 from .settings import Settings
 from .settings.preprocessing import SMOOTHED
 
 HEAD = """# Begun by `poinsot new`. A comment with "guess" says why a line is so: correct it where it is wrong.
 # The page "Project file" of the documentation lists every key.
+
 """
 
 
@@ -65,10 +66,13 @@ def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = Non
     Raises:
         PoinsotError: one sentence that says what the log lacks.
     """
-    described = load_robot(robot)
     columns, reading = list_columns(log)
-    links = [link for links in described.links.values() for link in links]
-    matched = match_columns(columns, described.joints, links)
+    for floating in (False, True):
+        described = load_robot(robot, floating_base=floating)
+        links = [link for links in described.links.values() for link in links]
+        matched = match_columns(columns, described.joints, links)
+        if not any(each.quantity in FRAME_QUANTITIES for each in matched):
+            break  # no sensor of a base that moves
     read = [each.column for each in matched if each.quantity == "position"]
     if not read:
         raise InvalidProject(
@@ -77,55 +81,72 @@ def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = Non
         )
     (clock, unit, reason), table = _read(log, matched, columns, reading, rate_hz)
     rows = np.isfinite(table[read[0]])
-    values = {name: np.asarray(column, dtype=float)[rows] for name, column in table.items()}
+    missing = {name for name, x in table.items() if not np.isfinite(x[rows]).all()}
+    values = {name: (carried_on(x, np.nan) if name in missing else x)[rows] for name, x in table.items()}
     located = [each.owner for each in matched if each.quantity == "position"]
     used = [each for each in matched if _is_of_use(each, values[each.column], located)]
     (low, high), locked = described.position_limits, {}
     for k, joint in enumerate(described.joints):
         if joint not in located:
             locked[joint] = 0.0 if low[k] <= 0 <= high[k] else float(f"{0.5 * (low[k] + high[k]):.3g}")
-    held = load_robot(robot, locked=locked)
+    held = load_robot(robot, floating_base=described.floating_base, locked=locked)
     factor = find_unit(unit).factor
     step_s = 1 / rate_hz if rate_hz else factor * float(np.median(np.diff(values[clock])))
-    readings = {each.channel: values[each.column] for each in used}
+    readings = {
+        each.channel: values[each.column]
+        for each in sorted(used, key=lambda each: each.quantity != "position")
+    }
     named = {each.channel: each.unit for each in used if each.unit is not None}
     units = guess_units(held, readings, named, step_s)
-    name, method, start = find_start(_contents(held, readings, units))
-    used = [each for each in used if each.quantity in start.quantities]
-    lines = [f"path = {dumps(os.path.relpath(log, job.parent))}"]
+    name, method, beginning = find_beginning(_contents(held, readings, units))
+    used = [each for each in used if each.quantity in beginning.quantities]
+    lines = [
+        _line("path", os.path.relpath(log, job.parent)),
+        *(_line(key, each) for key, each in reading.items()),
+    ]
     if rate_hz:
-        lines.append(f"rate_hz = {rate_hz:.10g}     # as given")
+        lines.append(_line("rate_hz", rate_hz, "as given"))
     else:
         lines.append(f'time = {{ column = {dumps(clock)}, unit = "{unit}" }}     # guess: {reason}')
         if factor * values[clock][0] > LATE_START_S:
-            lines.append("start_s = 0     # times count from the first sample, not from 1970")
+            lines.append(_line("start_s", 0, "times count from the first sample, not from 1970"))
     if not rows.all():
-        lines.append(f"require = {dumps(read[:1])}     # rows of other topics have no position")
-    if not all(np.isfinite(values[each.column]).all() for each in used if each.quantity not in HELD):
-        lines.append('invalid = "mask"     # samples without a number become gaps')
-    lines += [f"{key} = {dumps(value)}" for key, value in reading.items()]
-    subject = [f"[{method.subject}]", f"path = {dumps(os.path.relpath(robot, job.parent))}"]
+        lines.append(_line("require", read[:1], "rows of other topics have no position"))
+    if any(each.column in missing for each in used if each.quantity not in HELD):
+        lines.append(_line("invalid", "mask", "samples without a number become gaps"))
+    subject = [f"[{method.subject}]", _line("path", os.path.relpath(robot, job.parent))]
     if method.floating_base:
         subject.append(
-            "floating_base = true     # guess: the log has an IMU; false for a robot that is fixed"
+            _line("floating_base", True, "guess: the log has an IMU; write false for a robot that is fixed")
         )
     if locked:
+        table_of = ", ".join(f"{dumps(joint)} = {position}" for joint, position in locked.items())
         subject.append(
-            f"locked = {_inline(locked)}     # no column has their position: where they are held [rad], [m]"
+            f"locked = {{ {table_of} }}     # no column has their position: write where they are held [rad], [m]"
         )
-    draft = _Draft(job, tuple(subject), tuple(lines), tuple(used), units, values, start.sections)
+    initial = {each.column: _initial(each, values[each.column]) for each in used if each.column in missing}
+    draft = _Draft(job, tuple(subject), tuple(lines), tuple(used), units, initial, beginning.sections)
     draft = draft.compared_with_robot().cut_to_motion()
     unused = tuple(each for each in columns if each not in {clock, *(guess.column for guess in draft.used)})
-    guesses = [("method", name, start.reason), *([("clock", clock, reason)] if clock else [])]
+    guesses = [("method", name, beginning.reason), *([("clock", clock, reason)] if clock else [])]
     guesses += [
         (each.column, f"{each.channel} [{units[each.channel][0]}]", each.reason) for each in draft.used
     ]
     guesses += [(joint, "locked", "no column has its position") for joint in locked]
-    return Start(draft.text(f"# guess: {start.reason}", unused), name, tuple(guesses), unused)
+    return Start(draft.text(f"# guess: {beginning.reason}\n", unused), name, tuple(guesses), unused)
 
 
 HELD = (*EFFORTS, "position_command")
 """Quantities that keep their value until the next where a row has none."""
+
+
+def _line(key: str, value: Any, comment: str = "") -> str:
+    return f"{key} = {dumps(value)}{comment and f'     # {comment}'}"
+
+
+def _initial(guess: ColumnGuess, x: np.ndarray) -> float:
+    """What a column that is held has before its first value: no effort, or the first command."""
+    return 0.0 if guess.quantity in EFFORTS else float(x[np.isfinite(x)][0])
 
 
 def _read(
@@ -153,33 +174,29 @@ def _read(
 
 def _is_of_use(guess: ColumnGuess, x: np.ndarray, located: Sequence[str]) -> bool:
     """Whether a column says something: its joint has a position, and an effort changes."""
-    if guess.quantity in QUANTITIES and guess.owner not in located:
-        return False
     known = x[np.isfinite(x)]
-    return len(known) > 0 and (guess.quantity not in EFFORTS or float(np.ptp(known)) > 0)
+    changes = len(known) > 0 and (guess.quantity not in EFFORTS or float(np.ptp(known)) > 0)
+    return changes and (guess.quantity not in QUANTITIES or guess.owner in located)
 
 
 def _contents(
     robot: Articulated, readings: Mapping[str, np.ndarray], units: Mapping[str, tuple[str, str]]
 ) -> LogContents:
-    """What the log has; noise is a median, as motion and impacts are in few differences."""
-    joints: dict[str, tuple[str, ...]] = {}
-    frames: dict[str, tuple[str, ...]] = {}
+    """What the log has; the noise of a quantity is that of its noisiest channel."""
+    owners: dict[str, tuple[str, ...]] = {}
     noise: dict[str, float] = {}
     for channel, x in readings.items():
         quantity, _, owner = channel.partition(".")
-        if quantity in QUANTITIES:
-            joints[quantity] = (*joints.get(quantity, ()), owner)
-        else:
-            frame = owner if quantity == CONTACT else owner.rpartition(".")[0]
-            frames[quantity] = tuple(dict.fromkeys([*frames.get(quantity, ()), frame]))
+        owner = owner.rpartition(".")[0] if quantity in FRAME_QUANTITIES else owner
+        owners[quantity] = tuple(dict.fromkeys([*owners.get(quantity, ()), owner]))
         x = convert(x[np.isfinite(x)], units[channel][0])[0]
         steps = np.abs(np.diff(x))
         grain = float(np.min(steps[steps > 0], initial=1.0)) / np.sqrt(12)
-        # fourth differences of white noise have 70 times its variance, a median of 0.6745 standard deviations
+        # fourth differences of white noise have 70 times its variance, and a median of 0.6745 standard deviations
         spread = float(np.median(np.abs(np.diff(x, 4)))) / (0.6745 * np.sqrt(70)) if len(x) > 4 else 0.0
         noise[quantity] = max(noise.get(quantity, 0.0), spread, grain)
-    return LogContents(robot, joints, frames, noise)
+    joints = {quantity: each for quantity, each in owners.items() if quantity in QUANTITIES}
+    return LogContents(robot, joints, {each: owners[each] for each in owners if each not in joints}, noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +205,7 @@ class _Draft:
 
     Args:
         job: its path. subject, recording: lines of these tables. used: columns that it reads.
-        units: of channels. values: of columns. sections: those of its method.
+        units: of channels, and why. initial: of columns that have no value in some rows. sections: those of its method.
     """
 
     job: Path
@@ -196,7 +213,7 @@ class _Draft:
     recording: tuple[str, ...]
     used: tuple[ColumnGuess, ...]
     units: Mapping[str, tuple[str, str]]
-    values: Mapping[str, np.ndarray]
+    initial: Mapping[str, float]
     sections: str
 
     @property
@@ -205,21 +222,19 @@ class _Draft:
 
     def compared_with_robot(self) -> _Draft:
         """Columns that were matched by order, exchanged in pairs as long as the robot explains efforts better so."""
+        doubtful = {each.channel for each in self.used if each.reason.startswith(BY_ORDER)}
+        if len(doubtful) < 2:
+            return self
         draft = self
-        for _ in range(len(self.used)):
-            doubtful = {each.channel for each in draft.used if each.reason.startswith(BY_ORDER)}
-            if len(doubtful) < 2:
-                break
+        for _ in self.used:
             project = draft.project
             for pair, quantities in project.settings.method.exchanged(Job(project)):
                 channels = {f"{quantity}.{joint}" for quantity in quantities for joint in pair}
                 if channels <= doubtful:
-                    draft = replace(
-                        draft,
-                        used=tuple(
-                            each.given_to(pair) if each.channel in channels else each for each in draft.used
-                        ),
+                    given = (
+                        each.given_to_other(pair) if each.channel in channels else each for each in draft.used
                     )
+                    draft = replace(draft, used=tuple(given))
                     break
             else:
                 break
@@ -227,81 +242,76 @@ class _Draft:
 
     def cut_to_motion(self) -> _Draft:
         """The longest part without a gap of the clock; and for smoothers an even clock and the part with motion."""
-        project = self.project
-        settings = project.settings
-        robot = project.robot() if settings.robot else None
-        joints = robot.joints if robot else project.mechanism().readable_joints
-        (run,) = project.runs(robot) if robot else project.recordings(joints, ())
-        clock, lines, sections = clock_facts(run.recording), list(self.recording), self.sections
+        project, lines, sections = self.project, list(self.recording), self.sections
+        robot = project.robot() if project.settings.robot else None
+        mechanism_joints = () if robot else project.mechanism().readable_joints
+        (run,) = project.runs(robot) if robot else project.recordings(mechanism_joints, ())
+        recording, clock = run.recording, clock_facts(run.recording)
         if clock.gaps_s:
             ends = [
                 clock.start_s,
-                *(each for gap in clock.gaps_s for each in gap),
+                *(end for gap in clock.gaps_s for end in gap),
                 clock.start_s + clock.duration_s,
             ]
             start, stop = max(zip(ends[::2], ends[1::2], strict=True), key=lambda part: part[1] - part[0])
             a, b = (clock_text(each, clock.interval_s) for each in (start, stop))
-            lines.append(
-                f"between_s = [{a}, {b}]     # guess: the longest part without a gap; list the others as further [[recordings]]"
-            )
-            run = replace(run, recording=run.recording.between(start, stop))
-            clock = clock_facts(run.recording)
-        if settings.method.takes is SMOOTHED:
-            if not run.recording.is_uniform and not clock.has_small_jitter:
-                even = (
-                    f"[preprocessing]\nresample_hz = {clock.even_rate_hz:g}     # guess: the clock is uneven"
-                )
-                sections = sections.replace("[preprocessing]", even)
-            if (window := motion_facts(run.recording).window_s) is not None:
+            lines.append(f"between_s = [{a}, {b}]     # guess: the longest part without a gap of the clock")
+            recording = recording.between(start, stop)
+            clock = clock_facts(recording)
+        if project.settings.method.takes is SMOOTHED:
+            if not recording.is_uniform and not clock.has_small_jitter:
+                even = _line("resample_hz", clock.even_rate_hz, "guess: the clock is uneven")
+                sections = sections.replace("[preprocessing]", f"[preprocessing]\n{even}")
+            if (window := motion_facts(recording).window_s) is not None:
                 lines.append(
-                    f"window_s = [{window[0]:.2f}, {window[1]:.2f}]     # guess: no joint moves before or after"
+                    _line(
+                        "window_s",
+                        [round(each, 2) for each in window],
+                        "guess: no joint moves before or after",
+                    )
                 )
         return replace(self, recording=tuple(lines), sections=sections)
 
     def text(self, method: str = "", unused: Sequence[str] = ()) -> str:
-        """The whole file; `method`: comment of its last section."""
-        left = f"\n# columns that are not read: {listing(unused)}" if unused else ""
-        table = "\n\n".join(["\n".join(self.recording) + left, *self._tables()])
-        sections = self.sections.replace("[method]", f"{method}\n[method]" if method else "[method]")
-        return f"{HEAD}\n{chr(10).join(self.subject)}\n\n[[recordings]]\n{table}\n\n{sections}\n"
+        """The whole file; `method`: comment of this section."""
+        left = [f"# columns that are not read: {listing(unused)}"] if unused else []
+        sections = self.sections.replace("[method]", f"{method}[method]")
+        recording = ["[[recordings]]", *self.recording, *left]
+        return (
+            HEAD
+            + "\n\n".join(["\n".join(self.subject), "\n".join(recording), *self._tables(), sections])
+            + "\n"
+        )
 
     def _tables(self) -> Iterator[str]:
         """A table of each quantity."""
-        quantities = dict.fromkeys(each.quantity for each in self.used)
-        for quantity in quantities:
-            own = [each for each in self.used if each.quantity == quantity]
+        for quantity in dict.fromkeys(each.quantity for each in self.used):
+            own, listed = (
+                [each for each in self.used if each.quantity == quantity],
+                FRAME_QUANTITIES.get(quantity),
+            )
             lines, units = [f"[recordings.{quantity}]"], [self.units[each.channel] for each in own]
-            one = len({unit for unit, _ in units}) == 1
-            if quantity in FRAME_QUANTITIES:
-                ends = FRAME_QUANTITIES[quantity].ends
-                own.sort(key=lambda each: ends.index(each.channel[-1]))
+            if listed is not None:
+                own.sort(key=lambda each: listed.ends.index(each.channel[-1]))
                 lines.append(
-                    f'frame = "{own[0].owner.rpartition(".")[0]}"     # guess: {own[0].reason}; a link of the robot'
+                    _line("frame", own[0].owner[:-2], f"guess: {own[0].reason}; a link of the robot")
                 )
             else:
                 lines.append(
-                    f"{'frames' if quantity == CONTACT else 'joints'} = {dumps([each.owner for each in own])}"
+                    _line("frames" if quantity == CONTACT else "joints", [each.owner for each in own])
                 )
-            if not (quantity in FRAME_QUANTITIES and FRAME_QUANTITIES[quantity].is_orientation):
-                unit = units[0][0] if one else [each for each, _ in units]
-                lines.append(f"unit = {dumps(unit)}     # guess: {units[0][1]}")
-            if quantity in HELD and not all(np.isfinite(self.values[each.column]).all() for each in own):
-                first = self.values[own[0].column]
-                initial = 0.0 if quantity in EFFORTS else float(first[np.isfinite(first)][0])
+            if listed is None or not listed.is_orientation:
+                names = [unit for unit, _ in units]
                 lines.append(
-                    f"hold = true     # where a row has none, the last value counts; before the first one:\ninitial = {initial:g}"
+                    _line("unit", names[0] if len({*names}) == 1 else names, f"guess: {units[0][1]}")
                 )
-            width = max(len(dumps(each.column)) for each in own) + 1
-            lines += [
-                "columns = [",
-                *(
-                    f"    {dumps(each.column) + ',':<{width}}     # {each.owner}, guess {each.reason}"
-                    for each in own
-                ),
-                "]",
-            ]
-            yield "\n".join(lines)
-
-
-def _inline(table: Mapping[str, float]) -> str:
-    return f"{{ {', '.join(f'{dumps(key)} = {value}' for key, value in table.items())} }}"
+            if quantity in HELD and (held := [each for each in own if each.column in self.initial]):
+                lines.append(
+                    _line("hold", True, "where a row has no value the last one counts, and before the first")
+                )
+                lines.append(_line("initial", self.initial[held[0].column]))
+            width = max(len(dumps(each.column)) for each in own) + 5
+            columns = (
+                f"    {dumps(each.column) + ',':<{width}} # {each.owner}, guess {each.reason}" for each in own
+            )
+            yield "\n".join([*lines, "columns = [", *columns, "]"])

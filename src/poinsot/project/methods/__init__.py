@@ -78,7 +78,7 @@ def find_method(name: str) -> type[MethodSettings]:
     return found
 
 
-def find_start(log: LogContents) -> tuple[str, type[MethodSettings], StartingSections]:
+def find_beginning(log: LogContents) -> tuple[str, type[MethodSettings], StartingSections]:
     """The first method that can begin with this log, its name, and how it begins.
 
     Raises:
@@ -86,8 +86,8 @@ def find_start(log: LogContents) -> tuple[str, type[MethodSettings], StartingSec
     """
     for name in method_names():
         method = find_method(name)
-        if (start := method.start(log)) is not None:
-            return name, method, start
+        if (beginning := method.begin(log)) is not None:
+            return name, method, beginning
     lacks = "neither a torque, a current or a voltage of a joint nor anything else that a method begins with"
     if "position_command" in log.joints:
         lacks = (

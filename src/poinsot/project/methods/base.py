@@ -112,7 +112,7 @@ class MethodSettings(SettingsTable):
     sections: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
-    def start(cls, log: LogContents) -> StartingSections | None:
+    def begin(cls, log: LogContents) -> StartingSections | None:
         """The beginning of a project with this method, which identifies from this log at once; None: it needs more."""
         return None
 

@@ -168,7 +168,7 @@ class LeastSquaresSettings(InverseDynamicsSettings):
     parameters: Literal["base", "full"] = "base"
 
     @classmethod
-    def start(cls, log: LogContents) -> StartingSections | None:
+    def begin(cls, log: LogContents) -> StartingSections | None:
         if not log.effort or log.has_imu:
             return None
         driven = log.joints[log.effort]

@@ -55,7 +55,7 @@ class JointSmoothingSettings(MotionSettings):
     tolerance: float = Field(1e-7, gt=0, lt=1)
 
     @classmethod
-    def start(cls, log: LogContents) -> StartingSections | None:
+    def begin(cls, log: LogContents) -> StartingSections | None:
         if log.effort or log.has_imu or "position_command" in log.joints:
             return None
         names = [joint if joint not in log.robot.bodies else f"{joint} joint" for joint in log.robot.joints]

@@ -149,7 +149,7 @@ class OptimalEstimationSettings(SensedMotionSettings):
     aliases: ClassVar[dict[str, str]] = {"max_steps": "max_iterations"}
 
     @classmethod
-    def start(cls, log: LogContents) -> StartingSections | None:
+    def begin(cls, log: LogContents) -> StartingSections | None:
         if not (log.effort and log.has_imu):
             return None
         frames = tuple(each for each in log.frames if each in FRAME_QUANTITIES)
