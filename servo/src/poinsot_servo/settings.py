@@ -5,12 +5,13 @@ Recordings have `position_command` and `position` of every joint with an actuato
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from poinsot.exceptions import listing
-from poinsot.project.methods.base import LogContents, StartingSections
+from poinsot.project.methods.base import Beginning, LogContents
 from poinsot.project.methods.motion import MotionSettings, prepared
 from poinsot.project.settings.fields import Positive
 from poinsot.stopwatch import Stopwatch
@@ -52,14 +53,13 @@ class ActuatorSettings(MotionSettings):
     seed: int = Field(0, ge=0)
 
     @classmethod
-    def begin(cls, log: LogContents) -> StartingSections | None:
-        if log.effort or "position_command" not in log.joints:
+    def begin(cls, log: LogContents) -> Beginning | None:
+        commanded = log.owners.get("position_command", ())
+        if log.effort or not commanded:
             return None
-        return StartingSections(
-            f"the log has position commands of {listing(log.joints['position_command'])} and no torque",
-            ("position", "position_command"),
-            '[method]\nname = "actuators"          # gains, delay, friction and armature of each joint with a command',
-        )
+        reason = f"the log has position commands of {listing(commanded)} and no torque"
+        template = Path(__file__).parent / "actuators.toml"
+        return Beginning(reason, ("position", "position_command"), template)
 
     def problem(self, job: Job, watch: Stopwatch) -> ActuatorProblem:
         from poinsot.parameters import Normal

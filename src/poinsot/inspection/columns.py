@@ -1,8 +1,7 @@
 """Guess which column of a log is which channel, from the words of its header.
 
-A header is split into words: `/joint_states/elbow_flex/position` has joint, states, elbow, flex, position. The name of a
-joint and the words of a quantity are taken out; what tells the rest from other columns of the quantity is the column's
-label. A label is matched to a joint
+A header is split into words: `/joint_states/elbow_flex/position` has joint, states, elbow, flex, position. The name of
+a joint and the words of a quantity are taken out; what tells the rest from other columns of the quantity is its label. A label is matched to a joint
 
     by name      the joint's name is in the header, or the label has words that only this joint has
     by number    the label is a number: joints are counted in the robot's order, from 0 if there is a 0, else from 1
@@ -28,11 +27,21 @@ from ..recording import CONTACT, EFFORTS
 Label: TypeAlias = frozenset[str]
 """Words that tell a column from others of its quantity."""
 
+
+def words_of(name: str) -> tuple[str, ...]:
+    """The words and numbers of a name, in lower case.
+
+    >>> words_of("/joint_states/elbowFlex/q[2]")
+    ('joint', 'states', 'elbow', 'flex', 'q', '2')
+    """
+    return tuple(re.findall(r"[a-z]+|\d+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
+
+
 BY_NAME, BY_NUMBER, BY_ORDER = "by name", "by number", "by order"
 COMMANDS = Label(
-    "command commands commanded cmd target goal desired des ref reference setpoint action".split()
+    words_of("command commands commanded cmd target goal desired des ref reference setpoint action")
 )
-MEASURED = Label("actual measured meas joint joints state states motor motors observation".split())
+MEASURED = Label(words_of("actual measured meas joint joints state states motor motors observation"))
 """Words that name no quantity and tell no columns apart."""
 
 WORDS: Mapping[str, str] = {
@@ -83,15 +92,6 @@ class ColumnGuess:
         other = pair[self.owner == pair[0]]
         reason = f"{BY_ORDER}, and exchanged as the robot's dynamics ask"
         return replace(self, channel=f"{self.quantity}.{other}", reason=reason)
-
-
-def words_of(name: str) -> tuple[str, ...]:
-    """The words and numbers of a name, in lower case.
-
-    >>> words_of("/joint_states/elbowFlex/q[2]")
-    ('joint', 'states', 'elbow', 'flex', 'q', '2')
-    """
-    return tuple(re.findall(r"[a-z]+|\d+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
 
 
 def match_columns(columns: Sequence[str], joints: Sequence[str], frames: Sequence[str]) -> list[ColumnGuess]:

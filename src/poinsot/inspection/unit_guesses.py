@@ -23,9 +23,16 @@ from ..recording import CONTACT
 from .motion import SPEED_OVER_S
 
 CANDIDATES: Mapping[str, tuple[str, ...]] = {
-    **{"position rad": ("rad", "deg"), "position m": ("m", "mm"), "torque m": ("N",)},
-    **{"torque rad": ("N m", "N cm", "N mm"), "gyro": ("rad/s", "deg/s"), "accelerometer": ("m/s^2", "g")},
-    **{CONTACT: ("1", "N"), "current": ("A",), "voltage": ("V",), "orientation": ("1",)},
+    "position rad": ("rad", "deg"),
+    "position m": ("m", "mm"),
+    "torque m": ("N",),
+    "torque rad": ("N m", "N cm", "N mm"),
+    "gyro": ("rad/s", "deg/s"),
+    "accelerometer": ("m/s^2", "g"),
+    CONTACT: ("1", "N"),
+    "current": ("A",),
+    "voltage": ("V",),
+    "orientation": ("1",),
 }
 """Quantity, where it depends on it with the unit of the joint's position -> units, the likeliest first."""
 
@@ -118,7 +125,7 @@ def _implausible(
 
 
 def _weight(robot: Articulated, positions: Mapping[str, np.ndarray]) -> dict[str, float]:
-    """Joint -> rms torque of the links' weight at positions of the log, where it has one; empty with a floating base."""
+    """Joint -> rms torque of the links' weight at positions of the log; empty with a floating base."""
     if robot.floating_base:
         return {}
     q = np.nan_to_num(np.stack([positions[joint] for joint in robot.joints], axis=1))

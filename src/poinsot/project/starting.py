@@ -1,21 +1,22 @@
 """The beginning of a project file from a robot description and a log: `poinsot new`.
 
-Columns are matched to joints by their headers (`inspection.columns`), and compared with the robot where only their order
-says which is whose; units are guessed from magnitudes (`inspection.unit_guesses`); the methods say themselves whether
-they can begin with what a log has. Each guess is a comment of the file, which says why.
+Columns are matched to joints by their headers (`inspection.columns`), and compared with the robot where their order
+alone says which is whose; units are guessed from magnitudes (`inspection.unit_guesses`); the methods say themselves
+whether they can begin with what a log has. Each guess is a comment of the file, which says why.
 """
 
 from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from json import dumps
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jinja2 import Environment, FileSystemLoader
 
 from ..arrays import carried_on
 from ..exceptions import InvalidProject, PoinsotError, listing
@@ -27,17 +28,12 @@ from ..io.sources import Columns, Source
 from ..io.units import convert, find_unit
 from ..models.articulated import Articulated, load_robot
 from ..quantities import FRAME_QUANTITIES
-from ..recording import CONTACT, EFFORTS, QUANTITIES, clock_text
+from ..recording import EFFORTS, QUANTITIES, clock_text
 from .job import Job, Project
 from .methods import find_beginning
-from .methods.base import LogContents
+from .methods.base import TEMPLATES, LogContents
 from .settings import Settings
 from .settings.preprocessing import SMOOTHED
-
-HEAD = """# Begun by `poinsot new`. A comment with "guess" says why a line is so: correct it where it is wrong.
-# The page "Project file" of the documentation lists every key.
-
-"""
 
 
 @dataclass(frozen=True)
@@ -100,48 +96,36 @@ def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = Non
     units = guess_units(held, readings, named, step_s)
     name, method, beginning = find_beginning(_contents(held, readings, units))
     used = [each for each in used if each.quantity in beginning.quantities]
-    lines = [
-        _line("path", os.path.relpath(log, job.parent)),
-        *(_line(key, each) for key, each in reading.items()),
-    ]
-    if rate_hz:
-        lines.append(_line("rate_hz", rate_hz, "as given"))
-    else:
-        lines.append(f'time = {{ column = {dumps(clock)}, unit = "{unit}" }}     # guess: {reason}')
-        if factor * values[clock][0] > LATE_START_S:
-            lines.append(_line("start_s", 0, "times count from the first sample, not from 1970"))
-    if not rows.all():
-        lines.append(_line("require", read[:1], "rows of other topics have no position"))
-    if any(each.column in missing for each in used if each.quantity not in HELD):
-        lines.append(_line("invalid", "mask", "samples without a number become gaps"))
-    subject = [f"[{method.subject}]", _line("path", os.path.relpath(robot, job.parent))]
-    if method.floating_base:
-        subject.append(
-            _line("floating_base", True, "guess: the log has an IMU; write false for a robot that is fixed")
-        )
-    if locked:
-        table_of = ", ".join(f"{dumps(joint)} = {position}" for joint, position in locked.items())
-        subject.append(
-            f"locked = {{ {table_of} }}     # no column has their position: write where they are held [rad], [m]"
-        )
+    values = {name: x for name, x in values.items() if name in {clock, *(each.column for each in used)}}
+    content = {
+        "subject": method.subject,
+        "robot": os.path.relpath(robot, job.parent),
+        "floating_base": method.floating_base,
+        "locked": locked,
+        "log": os.path.relpath(log, job.parent),
+        "rate_hz": rate_hz,
+        "clock": (clock, unit, reason),
+        "from_1970": bool(clock) and factor * values[clock][0] > LATE_START_S,
+        "require": [] if rows.all() else read[:1],
+        "masked": any(each.column in missing for each in used if each.quantity not in HELD),
+        "reading": reading,
+        "reason": beginning.reason,
+        **beginning.values,
+    }
     initial = {each.column: _initial(each, values[each.column]) for each in used if each.column in missing}
-    draft = _Draft(job, tuple(subject), tuple(lines), tuple(used), units, initial, beginning.sections)
+    draft = _Draft(job, tuple(used), units, initial, content, beginning.template)
     draft = draft.compared_with_robot().cut_to_motion()
-    unused = tuple(each for each in columns if each not in {clock, *(guess.column for guess in draft.used)})
+    unused = tuple(each for each in columns if each not in values)
     guesses = [("method", name, beginning.reason), *([("clock", clock, reason)] if clock else [])]
     guesses += [
         (each.column, f"{each.channel} [{units[each.channel][0]}]", each.reason) for each in draft.used
     ]
     guesses += [(joint, "locked", "no column has its position") for joint in locked]
-    return Start(draft.text(f"# guess: {beginning.reason}\n", unused), name, tuple(guesses), unused)
+    return Start(draft.text(unused=listing(unused) if unused else ""), name, tuple(guesses), unused)
 
 
 HELD = (*EFFORTS, "position_command")
 """Quantities that keep their value until the next where a row has none."""
-
-
-def _line(key: str, value: Any, comment: str = "") -> str:
-    return f"{key} = {dumps(value)}{comment and f'     # {comment}'}"
 
 
 def _initial(guess: ColumnGuess, x: np.ndarray) -> float:
@@ -195,8 +179,7 @@ def _contents(
         # fourth differences of white noise have 70 times its variance, and a median of 0.6745 standard deviations
         spread = float(np.median(np.abs(np.diff(x, 4)))) / (0.6745 * np.sqrt(70)) if len(x) > 4 else 0.0
         noise[quantity] = max(noise.get(quantity, 0.0), spread, grain)
-    joints = {quantity: each for quantity, each in owners.items() if quantity in QUANTITIES}
-    return LogContents(robot, joints, {each: owners[each] for each in owners if each not in joints}, noise)
+    return LogContents(robot, owners, noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,17 +187,17 @@ class _Draft:
     """A project file that is being written.
 
     Args:
-        job: its path. subject, recording: lines of these tables. used: columns that it reads.
-        units: of channels, and why. initial: of columns that have no value in some rows. sections: those of its method.
+        job: its path. used: columns that it reads. units: of channels, and why.
+        initial: of columns that have no value in some rows.
+        content: values of its template. template: of the method's sections.
     """
 
     job: Path
-    subject: tuple[str, ...]
-    recording: tuple[str, ...]
     used: tuple[ColumnGuess, ...]
     units: Mapping[str, tuple[str, str]]
     initial: Mapping[str, float]
-    sections: str
+    content: Mapping[str, Any]
+    template: Path
 
     @property
     def project(self) -> Project:
@@ -242,10 +225,10 @@ class _Draft:
 
     def cut_to_motion(self) -> _Draft:
         """The longest part without a gap of the clock; and for smoothers an even clock and the part with motion."""
-        project, lines, sections = self.project, list(self.recording), self.sections
+        project, content = self.project, dict(self.content)
         robot = project.robot() if project.settings.robot else None
-        mechanism_joints = () if robot else project.mechanism().readable_joints
-        (run,) = project.runs(robot) if robot else project.recordings(mechanism_joints, ())
+        joints = () if robot else project.mechanism().readable_joints
+        (run,) = project.runs(robot) if robot else project.recordings(joints, ())
         recording, clock = run.recording, clock_facts(run.recording)
         if clock.gaps_s:
             ends = [
@@ -254,64 +237,34 @@ class _Draft:
                 clock.start_s + clock.duration_s,
             ]
             start, stop = max(zip(ends[::2], ends[1::2], strict=True), key=lambda part: part[1] - part[0])
-            a, b = (clock_text(each, clock.interval_s) for each in (start, stop))
-            lines.append(f"between_s = [{a}, {b}]     # guess: the longest part without a gap of the clock")
+            content["between_s"] = [float(clock_text(each, clock.interval_s)) for each in (start, stop)]
             recording = recording.between(start, stop)
             clock = clock_facts(recording)
         if project.settings.method.takes is SMOOTHED:
             if not recording.is_uniform and not clock.has_small_jitter:
-                even = _line("resample_hz", clock.even_rate_hz, "guess: the clock is uneven")
-                sections = sections.replace("[preprocessing]", f"[preprocessing]\n{even}")
-            if (window := motion_facts(recording).window_s) is not None:
-                lines.append(
-                    _line(
-                        "window_s",
-                        [round(each, 2) for each in window],
-                        "guess: no joint moves before or after",
-                    )
-                )
-        return replace(self, recording=tuple(lines), sections=sections)
+                content["resample_hz"] = clock.even_rate_hz
+            content["window_s"] = motion_facts(recording).window_s
+        return replace(self, content=content)
 
-    def text(self, method: str = "", unused: Sequence[str] = ()) -> str:
-        """The whole file; `method`: comment of this section."""
-        left = [f"# columns that are not read: {listing(unused)}"] if unused else []
-        sections = self.sections.replace("[method]", f"{method}[method]")
-        recording = ["[[recordings]]", *self.recording, *left]
-        return (
-            HEAD
-            + "\n\n".join(["\n".join(self.subject), "\n".join(recording), *self._tables(), sections])
-            + "\n"
+    def text(self, **more: str) -> str:
+        """The whole file; `more`: further values of its template."""
+        tables: dict[str, list[ColumnGuess]] = {}
+        for each in self.used:
+            tables.setdefault(each.quantity, []).append(each)
+        for quantity in FRAME_QUANTITIES.keys() & tables:
+            ends = FRAME_QUANTITIES[quantity].ends
+            tables[quantity].sort(key=lambda each: ends.index(each.channel[-1]))
+        folders = [TEMPLATES, self.template.parent]
+        environment = Environment(loader=FileSystemLoader(folders), trim_blocks=True, lstrip_blocks=True)
+        environment.filters |= {"toml": dumps, "unit": lambda channel: self.units[channel][0]}
+        values = {
+            "tables": tables,
+            "units": self.units,
+            "initial": self.initial,
+            "held": HELD,
+            **self.content,
+            **more,
+        }
+        return "\n".join(
+            environment.get_template(name).render(values) for name in ("job.toml", self.template.name)
         )
-
-    def _tables(self) -> Iterator[str]:
-        """A table of each quantity."""
-        for quantity in dict.fromkeys(each.quantity for each in self.used):
-            own, listed = (
-                [each for each in self.used if each.quantity == quantity],
-                FRAME_QUANTITIES.get(quantity),
-            )
-            lines, units = [f"[recordings.{quantity}]"], [self.units[each.channel] for each in own]
-            if listed is not None:
-                own.sort(key=lambda each: listed.ends.index(each.channel[-1]))
-                lines.append(
-                    _line("frame", own[0].owner[:-2], f"guess: {own[0].reason}; a link of the robot")
-                )
-            else:
-                lines.append(
-                    _line("frames" if quantity == CONTACT else "joints", [each.owner for each in own])
-                )
-            if listed is None or not listed.is_orientation:
-                names = [unit for unit, _ in units]
-                lines.append(
-                    _line("unit", names[0] if len({*names}) == 1 else names, f"guess: {units[0][1]}")
-                )
-            if quantity in HELD and (held := [each for each in own if each.column in self.initial]):
-                lines.append(
-                    _line("hold", True, "where a row has no value the last one counts, and before the first")
-                )
-                lines.append(_line("initial", self.initial[held[0].column]))
-            width = max(len(dumps(each.column)) for each in own) + 5
-            columns = (
-                f"    {dumps(each.column) + ',':<{width}} # {each.owner}, guess {each.reason}" for each in own
-            )
-            yield "\n".join([*lines, "columns = [", *columns, "]"])

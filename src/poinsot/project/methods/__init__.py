@@ -18,7 +18,7 @@ from typing import Any
 
 from ...exceptions import InvalidProject, nearest
 from ..settings.fields import refuse
-from .base import LogContents, StartingSections
+from .base import Beginning, LogContents
 from .base import MethodSettings as MethodSettings
 
 METHODS = MappingProxyType(
@@ -78,7 +78,7 @@ def find_method(name: str) -> type[MethodSettings]:
     return found
 
 
-def find_beginning(log: LogContents) -> tuple[str, type[MethodSettings], StartingSections]:
+def find_beginning(log: LogContents) -> tuple[str, type[MethodSettings], Beginning]:
     """The first method that can begin with this log, its name, and how it begins.
 
     Raises:
@@ -89,7 +89,7 @@ def find_beginning(log: LogContents) -> tuple[str, type[MethodSettings], Startin
         if (beginning := method.begin(log)) is not None:
             return name, method, beginning
     lacks = "neither a torque, a current or a voltage of a joint nor anything else that a method begins with"
-    if "position_command" in log.joints:
+    if "position_command" in log.owners:
         lacks = (
             "position commands and no torque, which the distribution poinsot-servo identifies: install it with "
             "`pip install ./servo` in a checkout of poinsot"

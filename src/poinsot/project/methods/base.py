@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...exceptions import InvalidProject
@@ -41,46 +42,45 @@ class Tracking:
 
 @dataclass(frozen=True, eq=False)
 class LogContents:
-    """What a log has of a robot: from this a method starts a project.
+    """What a log has of a robot: from this a method begins a project.
 
     Args:
         robot: joints without a position are locked.
-        joints: quantity -> joints that have a channel of it; frames: quantity -> frames.
+        owners: quantity -> joints, or frames, that have a channel of it.
         noise: quantity -> standard deviation of its readings, from differences of samples [SI].
     """
 
     robot: Articulated
-    joints: Mapping[str, tuple[str, ...]]
-    frames: Mapping[str, tuple[str, ...]]
+    owners: Mapping[str, tuple[str, ...]]
     noise: Mapping[str, float]
 
     @property
     def effort(self) -> str:
         """The quantity that says how hard motors work, torque before current and voltage; "": the log has none."""
-        return next((each for each in EFFORTS if self.joints.get(each)), "")
+        return next((each for each in EFFORTS if each in self.owners), "")
 
     @property
     def has_imu(self) -> bool:
         """Whether it has a gyroscope and an accelerometer, as robots have whose base moves."""
-        return {"gyro", "accelerometer"} <= self.frames.keys()
-
-    def noise_table(self, *quantities: str) -> str:
-        """Noise of these quantities, as TOML."""
-        return ", ".join(f"{each} = {self.noise[each]:.2g}" for each in quantities if each in self.noise)
+        return {"gyro", "accelerometer"} <= self.owners.keys()
 
 
 @dataclass(frozen=True)
-class StartingSections:
+class Beginning:
     """The beginning of a project by one method.
 
     Args:
-        reason: why this method, after "as". quantities: of the log that it reads.
-        sections: of the project file after its recordings, as TOML with comments.
+        reason: why this method. quantities: of the log that it reads.
+        template: of its sections of the project file, TOML with Jinja's marks. values: of the template.
     """
 
     reason: str
     quantities: tuple[str, ...]
-    sections: str
+    template: Path
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+TEMPLATES = Path(__file__).parents[1] / "templates"
 
 
 class MethodSettings(SettingsTable):
@@ -112,7 +112,7 @@ class MethodSettings(SettingsTable):
     sections: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
-    def begin(cls, log: LogContents) -> StartingSections | None:
+    def begin(cls, log: LogContents) -> Beginning | None:
         """The beginning of a project with this method, which identifies from this log at once; None: it needs more."""
         return None
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from json import dumps
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -17,7 +16,7 @@ from ...exceptions import listing
 from ...stopwatch import Stopwatch
 from ..preparation import condition, motion_warnings, smooth, with_filters
 from ..settings.fields import AUTO, Positive
-from .base import LogContents, MethodSettings, StartingSections
+from .base import TEMPLATES, Beginning, LogContents, MethodSettings
 
 if TYPE_CHECKING:
     from ...estimate import Estimate
@@ -168,43 +167,17 @@ class LeastSquaresSettings(InverseDynamicsSettings):
     parameters: Literal["base", "full"] = "base"
 
     @classmethod
-    def begin(cls, log: LogContents) -> StartingSections | None:
+    def begin(cls, log: LogContents) -> Beginning | None:
         if not log.effort or log.has_imu:
             return None
-        driven = log.joints[log.effort]
-        passive = [joint for joint in log.joints["position"] if joint not in driven]
-        lines = [
-            "[drive]",
-            'side = "joint"              # where positions and efforts count; "motor" takes reduction = [...] too',
-            "rotor_inertia = true",
-        ]
-        if passive:
-            lines.append(f"passive = {dumps(passive)}     # the log has no {log.effort} of them")
-        if log.effort != "torque":
-            lines.append(
-                f"# gain = [...]              # [N m] for 1 of {log.effort}; without it parameters have its unit"
-            )
-        return StartingSections(
+        driven = log.owners[log.effort]
+        passive = [joint for joint in log.owners["position"] if joint not in driven]
+        values = {"effort": log.effort, "passive": passive}
+        reason, template = (
             f"the log has a {log.effort} of {listing(driven)}",
-            ("position", log.effort),
-            "\n".join(
-                [
-                    *lines,
-                    "",
-                    "[friction]",
-                    'law = "viscous-coulomb"     # or "viscous", "none"',
-                    "",
-                    "[preprocessing]",
-                    'method = "butterworth-decimation"',
-                    'cutoff_hz = "auto"          # from the spectrum of the motion',
-                    'decimate_hz = "auto"',
-                    "",
-                    "[method]",
-                    'name = "least-squares"',
-                    'weighting = "per-joint"',
-                ]
-            ),
+            TEMPLATES / "least-squares.toml",
         )
+        return Beginning(reason, ("position", log.effort), template, values)
 
     def build(self, job: Job) -> Any:
         from ...estimators.linear.least_squares import LeastSquares

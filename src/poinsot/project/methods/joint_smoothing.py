@@ -8,7 +8,6 @@ commands of its motor.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from json import dumps
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
@@ -16,7 +15,7 @@ from pydantic import Field
 from ...exceptions import InvalidProject, check_known
 from ...stopwatch import Stopwatch
 from ..settings.fields import Positive, PositiveOrAuto
-from .base import LogContents, StartingSections
+from .base import TEMPLATES, Beginning, LogContents
 from .motion import MotionSettings, prepared
 
 if TYPE_CHECKING:
@@ -55,23 +54,17 @@ class JointSmoothingSettings(MotionSettings):
     tolerance: float = Field(1e-7, gt=0, lt=1)
 
     @classmethod
-    def begin(cls, log: LogContents) -> StartingSections | None:
-        if log.effort or log.has_imu or "position_command" in log.joints:
+    def begin(cls, log: LogContents) -> Beginning | None:
+        if log.effort or log.has_imu or "position_command" in log.owners:
             return None
-        names = [joint if joint not in log.robot.bodies else f"{joint} joint" for joint in log.robot.joints]
-        details = "\n".join(
-            f"{dumps(each)} = {{ friction = {{ level = 1e-3, stick_drag = 1.0 }} }}" for each in names
+        quantities, robot = ("position", "velocity"), log.robot
+        values = {
+            "joints": [f"{joint} joint" if joint in robot.bodies else joint for joint in robot.joints],
+            "noise": {each: log.noise[each] for each in quantities if each in log.noise},
+        }
+        return Beginning(
+            "the log has positions alone", quantities, TEMPLATES / "joint-smoothing.toml", values
         )
-        sections = f"""[mechanism.details]
-# where friction begins: its dry part [N m], [N] and its drag while it sticks [N m s/rad], [N s/m]
-{details}
-
-[method]
-name = "joint-smoothing"
-# what is open; masses stay as described, since angles without efforts show only ratios
-parameters = {dumps([f"{joint}.{each}" for joint in names for each in ("drag", "coulomb")])}
-noise = {{ {log.noise_table("position", "velocity")} }}     # standard deviations, guessed from differences of samples"""
-        return StartingSections("the log has positions alone", ("position", "velocity"), sections)
 
     def problem(self, job: Job, watch: Stopwatch) -> JointSmoothingProblem:
         from ...estimators.joint import JointSmoothingProblem, with_sensors

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from json import dumps
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
@@ -19,7 +18,7 @@ from ..other_jobs import values_from
 from ..recordings import Run
 from ..settings.fields import ChartName, PerJoint, Positive, Window, refuse
 from ..settings.robot import ContactsSettings, RotorSettings
-from .base import LogContents, StartingSections
+from .base import TEMPLATES, Beginning, LogContents
 from .motion import MotionSettings, prepared
 
 if TYPE_CHECKING:
@@ -149,23 +148,14 @@ class OptimalEstimationSettings(SensedMotionSettings):
     aliases: ClassVar[dict[str, str]] = {"max_steps": "max_iterations"}
 
     @classmethod
-    def begin(cls, log: LogContents) -> StartingSections | None:
+    def begin(cls, log: LogContents) -> Beginning | None:
         if not (log.effort and log.has_imu):
             return None
-        frames = tuple(each for each in log.frames if each in FRAME_QUANTITIES)
-        contacts = f"[contacts]\npoints = {dumps(log.frames[CONTACT])}     # frames of feet that touch the ground\n\n"
-        sections = f"""[friction]
-law = "none"                # of the joints; "viscous-coulomb" where theirs is known, with its values in [held]
-
-{contacts if CONTACT in log.frames else ""}[method]
-name = "optimal-estimation"
-bodies = ["{log.robot.bodies[0]}"]         # whose mass properties are estimated; all others are as described
-process_noise = "auto"      # levels of commands and speeds are estimated, from those below on
-speed_noise = 1e-3          # what the model lacks in a step [m/s], [rad/s]
-# standard deviations, guessed from differences of samples; write those of the data sheets
-noise = {{ {log.noise_table("position", "velocity", *frames, log.effort)} }}"""
-        quantities = ("position", "velocity", log.effort, *log.frames)
-        return StartingSections("the log has an IMU: the base moves", quantities, sections)
+        quantities = ("position", "velocity", log.effort, *FRAME_QUANTITIES, CONTACT)
+        noise = {each: std for each, std in log.noise.items() if each in quantities and each != CONTACT}
+        values = {"feet": log.owners.get(CONTACT, ()), "body": log.robot.bodies[0], "noise": noise}
+        template = TEMPLATES / "optimal-estimation.toml"
+        return Beginning("the log has an IMU, so the base moves", quantities, template, values)
 
     def problem(self, job: Job, watch: Stopwatch) -> OptimalEstimationProblem:
         problem = super().problem(job, watch)
