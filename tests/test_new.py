@@ -1,7 +1,6 @@
 """`poinsot new`: what it makes of headers, units, clocks and robots, and whether `identify` then works at once."""
 
 import json
-import re
 import tomllib
 from pathlib import Path
 
@@ -217,13 +216,6 @@ def test_radians_and_smaller_units_of_torque(begin, table):
     assert recording["position"]["unit"] == "rad" and recording["torque"]["unit"] == "N mm"
 
 
-def test_torques_without_a_limit_are_compared_with_the_weight(begin, table, tmp_path):
-    (tmp_path / "free.urdf").write_text(re.sub(r'effort="\d+"', 'effort="0"', ARM.read_text()))
-    columns = {name: table[name] * (1000 if name[0] == "t" else 1) for name in table.columns}
-    recording = begin(columns | CLOCK, robot=tmp_path / "free.urdf")[0]["recordings"][0]
-    assert recording["torque"]["unit"] in ("N mm", "N cm")
-
-
 def test_headers_name_their_unit(begin, table):
     columns = {
         f"{name} [deg]" if name[0] == "q" else f"{name}_Nmm": 0.01 * table[name] for name in table.columns
@@ -249,9 +241,12 @@ def test_joints_without_a_column_are_locked(begin, table, tmp_path):
 def test_seven_columns_for_nine_joints(begin, tmp_path):
     """The fingers of a gripper, whose range does not hold 0, are locked in its middle."""
     names = [*(f"panda_joint{k}" for k in range(1, 8)), "panda_finger_joint1", "panda_finger_joint2"]
-    links = "".join(f'<link name="l{k}"><inertial><mass value="1"/><origin xyz="0.1 0 0.1"/><inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>' for k in range(10))  # fmt: skip
+    inertia = '<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/>'
+    inertial = f'<inertial><mass value="1"/><origin xyz="0.1 0 0.1"/>{inertia}</inertial>'
+    links = "".join(f'<link name="l{k}">{inertial}</link>' for k in range(10))
     joints = "".join(
-        f'<joint name="{name}" type="{"revolute" if k < 7 else "prismatic"}"><parent link="l{k}"/><child link="l{k + 1}"/><origin xyz="0 0 0.2"/><axis xyz="{k % 2} {1 - k % 2} 0"/>'
+        f'<joint name="{name}" type="{"revolute" if k < 7 else "prismatic"}"><parent link="l{k}"/>'
+        f'<child link="l{k + 1}"/><origin xyz="0 0 0.2"/><axis xyz="{k % 2} {1 - k % 2} 0"/>'
         f'<limit lower="{-3 if k < 7 else 0.01}" upper="{3 if k < 7 else 0.05}" effort="50" velocity="5"/></joint>'
         for k, name in enumerate(names)
     )
@@ -268,7 +263,8 @@ def test_seven_columns_for_nine_joints(begin, tmp_path):
 
 def test_an_mjcf(begin, tmp_path):
     (tmp_path / "pendulum.xml").write_text(
-        '<mujoco model="pendulum"><compiler angle="radian"/><worldbody><body name="rod"><joint name="pivot" type="hinge" axis="0 1 0"/>'
+        '<mujoco model="pendulum"><compiler angle="radian"/><worldbody><body name="rod">'
+        '<joint name="pivot" type="hinge" axis="0 1 0"/>'
         '<inertial pos="0 0 -0.3" mass="1" diaginertia="0.05 0.05 0.01"/></body></worldbody></mujoco>'
     )
     t = np.arange(2000) / 200
@@ -326,7 +322,8 @@ REFUSED = {
     "no matching column": ({"foo": [1.0, 2.0], "time": [0.0, 1.0]}, "no column is called like the position"),
     "a clock that stands": ({"time": [0.0] * 9, "q1": range(9), "tau1": range(9)}, "does not increase.*--rate-hz"),
     "commands without the distribution": (
-        {"time": np.arange(9) / 9, "q1": np.arange(9) / 9, "q1_cmd": np.arange(9) / 8}, "poinsot-servo.*pip install ./servo",
+        {"time": np.arange(9) / 9, "q1": np.arange(9) / 9, "q1_cmd": np.arange(9) / 8},
+        "poinsot-servo.*pip install ./servo",
     ),
 }  # fmt: skip
 
@@ -337,6 +334,11 @@ def test_refusals(case, begin, monkeypatch):
     monkeypatch.setattr("poinsot.project.methods.installed_methods", dict)
     with pytest.raises(PoinsotError, match=said):
         begin(columns)
+
+
+def test_a_log_without_rows(begin):
+    with pytest.raises(PoinsotError, match="fewer than two rows"):
+        begin({"q1": [1.0], "tau1": [2.0]}, rate_hz=100)
 
 
 def test_a_log_without_a_header(tmp_path):

@@ -30,7 +30,7 @@ app = typer.Typer(
     name="poinsot",
     help="Identify mechanisms from recordings: mass properties, friction, drives, contact and motion.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     # A defect shows Python's own trace, which can be pasted into a report.
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -41,7 +41,9 @@ for verb in (new, inspect, identify, predict, track, reproduce, repair, excite):
 
 
 @app.callback(invoke_without_command=True)
-def _options(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+def _options(
+    version: Annotated[bool, typer.Option("--version", "-V", help="Print the version.")] = False,
+) -> None:
     if version:
         typer.echo(f"poinsot {__version__}")
         raise typer.Exit

@@ -1,7 +1,8 @@
 """Guess which column of a log is which channel, from the words of its header.
 
 A header is split into words: `/joint_states/elbow_flex/position` has joint, states, elbow, flex, position. The name of
-a joint and the words of a quantity are taken out; what tells the rest from other columns of the quantity is its label. A label is matched to a joint
+a joint and the words of a quantity are taken out; what tells the rest from other columns of the quantity is its label.
+A label is matched to a joint
 
     by name      the joint's name is in the header, or the label has words that only this joint has
     by number    the label is a number: joints are counted in the robot's order, from 0 if there is a 0, else from 1

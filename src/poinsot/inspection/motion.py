@@ -90,7 +90,7 @@ def clock_findings(clock: ClockFacts, even: bool = True) -> Iterator[Finding]:
     if clock.start_s > LATE_START_S:
         origin = clock_text(clock.start_s, clock.interval_s)
         message = f"The clock starts at {origin} s, so it counts from a date."
-        remedy = "With start_s = 0 times are easier to read, and window_s and between_s easier to write."
+        remedy = "With start_s = 0 in [[recordings]] times are easier to read and windows easier to write."
         yield Finding("clock-origin", Severity.note, message, remedy)
 
 
@@ -263,7 +263,7 @@ def motion_findings(motion: MotionFacts, recording: Recording, standstills: bool
             f"No joint moves before {start:.2f} s or after {stop:.2f} s ({share:.0f} % of the recording), where dry "
             "friction is indeterminate."
         )
-        remedy = f"Set window_s = [{start:.2f}, {stop:.2f}]."
+        remedy = f"Set window_s = [{start:.2f}, {stop:.2f}] in [[recordings]]."
         yield Finding("standstill", Severity.warning, message, remedy)
     ends = (recording.time[0], recording.time[-1])
     inside = [(start, stop) for start, stop in motion.still_s if start != ends[0] and stop != ends[1]]
@@ -293,5 +293,5 @@ def _early_motion(motion: MotionFacts, recording: Recording) -> Iterator[Finding
         f"Joint {joint} moves from {a} s on, {recording.time[first] - recording.time[begin]:.3g} s before the first "
         f"effort, at {b} s: what moved it was not logged."
     )
-    remedy = f"Cut the beginning off: between_s = [{b}, {end}]; or write the missing command into the file."
+    remedy = f"Cut the beginning off: between_s = [{b}, {end}] in [[recordings]], or complete the file."
     yield Finding("early-motion", Severity.warning, message, remedy, joint)

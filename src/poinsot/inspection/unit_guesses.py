@@ -3,7 +3,7 @@
 How implausible readings x are is one number, the largest of all channels; it is at most 1 where they are plausible:
 
     position        |x - middle| by half of the joint's range, and its speed by five times the speed limit
-    torque          its peak by twice the limit; where there is none, its rms by 30 times that of the links' weight
+    torque          its peak by twice the limit
     gyro            its size by 35 rad/s, which few measure
     accelerometer   9.81 m/s^2 by three times the largest of its size
     contact         its peak by 1
@@ -57,11 +57,7 @@ def guess_units(
         groups.setdefault((quantity, kinds.get(owner, "")), {})[owner] = x
     found: dict[str, tuple[str, str]] = {}
     positions: dict[str, str] = {}
-    weight: dict[str, float] = {}
     for (quantity, kind), group in groups.items():
-        if quantity == "torque" and not weight:
-            weight = _weight(robot, {joint: convert(channels[f"position.{joint}"], positions[kinds[joint]])[0]
-                                     for joint in robot.joints})  # fmt: skip
         sizes = group
         if quantity in FRAME_QUANTITIES:  # of the vector, as one axis may read nothing
             sizes = {next(iter(group)): np.sqrt(sum(x**2 for x in group.values()))}
@@ -69,7 +65,7 @@ def guess_units(
             positions.get(kind, "") + {"velocity": "/s", "acceleration": "/s^2"}.get(quantity, ""),
         )
         candidates = CANDIDATES.get(quantity, CANDIDATES.get(f"{quantity} {kind}", as_positions))
-        implausible = partial(_implausible, robot, quantity, interval_s, weight)
+        implausible = partial(_implausible, robot, quantity, interval_s)
         worst = [
             max((implausible(each, convert(x, unit)[0]), each) for each, x in sizes.items())
             for unit in candidates
@@ -96,14 +92,7 @@ def guess_units(
     return found
 
 
-def _implausible(
-    robot: Articulated,
-    quantity: str,
-    interval_s: float,
-    weight: Mapping[str, float],
-    owner: str,
-    x: np.ndarray,
-) -> float:
+def _implausible(robot: Articulated, quantity: str, interval_s: float, owner: str, x: np.ndarray) -> float:
     """The number of the head of the file, of a channel in SI units."""
     peak = float(np.nanmax(np.abs(x), initial=0.0))
     k = robot.joints.index(owner) if owner in robot.joints else 0
@@ -117,20 +106,6 @@ def _implausible(
         return max(reach, speed / (5 * robot.velocity_limits.get(owner, np.inf)))
     if quantity == "torque":
         limit = float(robot.model.upperEffortLimit[robot.actuated[k]])
-        has_limit = 0 < limit < UNLIMITED
-        rms = float(np.sqrt(np.nanmean(x**2)))
-        return peak / (2 * limit) if has_limit else rms / (30 * weight.get(owner, np.inf))
+        return peak / (2 * limit) if 0 < limit < UNLIMITED else 0.0
     bounds = {"gyro": peak / 35.0, "accelerometer": STANDARD_GRAVITY / max(3 * peak, 1e-9), CONTACT: peak}
     return bounds.get(quantity, 0.0)
-
-
-def _weight(robot: Articulated, positions: Mapping[str, np.ndarray]) -> dict[str, float]:
-    """Joint -> rms torque of the links' weight at positions of the log; empty with a floating base."""
-    if robot.floating_base:
-        return {}
-    q = np.nan_to_num(np.stack([positions[joint] for joint in robot.joints], axis=1))
-    q = q[:: max(1, len(q) // 50)]
-    still = np.zeros_like(q)
-    torque = robot.torque_regressor(robot.configurations(q), still, still) @ robot.inertials.ravel()
-    rms = np.sqrt(np.mean(torque**2, axis=0)).tolist()
-    return {joint: each for joint, each in zip(robot.joints, rms, strict=True) if each > 1e-9}

@@ -54,7 +54,8 @@ def read_csv(source: Source) -> Columns:
 def csv_columns(path: Path) -> tuple[tuple[str, ...], dict[str, Any]]:
     """The header of a CSV file, and the keys of `Source` that it needs: delimiter and decimal comma."""
     first, second = (_first_line(path, k) for k in range(2))
-    delimiter, keys = "\t" if path.suffix.lower() == ".tsv" else ",", {}
+    keys: dict[str, Any] = {}
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     if len(_split(first, delimiter)) == 1:
         best = max(DELIMITERS, key=lambda each: len(_split(first, each)))
         delimiter = keys["delimiter"] = best if len(_split(first, best)) > 1 else delimiter

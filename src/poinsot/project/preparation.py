@@ -145,7 +145,7 @@ def propose_in(
                 seen = seen.found(_note(f"No filter can be proposed: {error}."))
             else:
                 proposals.append(proposal)
-                asked = f'The motion asks for {in_words(widest([proposal]))}, which "{AUTO}" takes.'
+                asked = f'The motion asks for {in_words(widest([proposal]))}, which "{AUTO}" takes in [preprocessing].'
                 seen = replace(seen, filters=proposal).found(_note(" ".join([asked, *proposal.reasons])))
         found.append((run, seen))
     if len(proposals) > 1:

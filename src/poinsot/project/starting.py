@@ -77,10 +77,20 @@ def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = Non
         )
     (clock, unit, reason), table = _read(log, matched, columns, reading, rate_hz)
     rows = np.isfinite(table[read[0]])
+    if rows.sum() < 2:
+        raise InvalidProject(f"{log}: fewer than two rows have a number in the column {read[0]!r}")
     missing = {name for name, x in table.items() if not np.isfinite(x[rows]).all()}
     values = {name: (carried_on(x, np.nan) if name in missing else x)[rows] for name, x in table.items()}
     located = [each.owner for each in matched if each.quantity == "position"]
     used = [each for each in matched if _is_of_use(each, values[each.column], located)]
+    for quantity, listed in FRAME_QUANTITIES.items():  # all axes of one frame, or none
+        frame = next((each.owner[:-1] for each in used if each.quantity == quantity), "")
+        axes = [each for each in used if each.quantity == quantity and each.owner[:-1] == frame]
+        used = [
+            each
+            for each in used
+            if each.quantity != quantity or (each in axes and len(axes) in listed.counts)
+        ]
     (low, high), locked = described.position_limits, {}
     for k, joint in enumerate(described.joints):
         if joint not in located:
@@ -114,7 +124,7 @@ def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = Non
     }
     initial = {each.column: _initial(each, values[each.column]) for each in used if each.column in missing}
     draft = _Draft(job, tuple(used), units, initial, content, beginning.template)
-    draft = draft.compared_with_robot().cut_to_motion()
+    draft = draft.cut_to_motion().compared_with_robot()
     unused = tuple(each for each in columns if each not in values)
     guesses = [("method", name, beginning.reason), *([("clock", clock, reason)] if clock else [])]
     guesses += [
@@ -211,7 +221,11 @@ class _Draft:
         draft = self
         for _ in self.used:
             project = draft.project
-            for pair, quantities in project.settings.method.exchanged(Job(project)):
+            try:
+                exchanged = tuple(project.settings.method.exchanged(Job(project)))
+            except PoinsotError:  # `identify` will say it
+                return draft
+            for pair, quantities in exchanged:
                 channels = {f"{quantity}.{joint}" for quantity in quantities for joint in pair}
                 if channels <= doubtful:
                     given = (
