@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-BLOCKS = re.findall(r"^```\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+FENCES = re.findall(r"^```([a-z]*)\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
 LINES = [
     line.split("  #")[0].strip()
-    for block in BLOCKS
-    for line in block.splitlines()
+    for language, block in FENCES
+    for line in ("" if language else block).splitlines()
     if line.startswith("poinsot ")
 ]
 FIRST = 3

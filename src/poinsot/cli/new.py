@@ -45,18 +45,12 @@ def new(
 
         start = start_project(robot, log, out, rate_hz)
     with shell.sentences():
-        rows = [{"what": what, "taken for": value, "why": why} for what, value, why in start.guesses]
-        content = {"schema": "poinsot.new/1", "project_file": str(out), "method": start.method, "text": start.text,
-                   "guesses": [{"what": what, "value": value, "reason": why} for what, value, why in start.guesses],
-                   "unused": list(start.unused)}  # fmt: skip
+        content = {"schema": "poinsot.new/1", "project_file": str(out), "method": start.method}
+        content |= {"text": start.text, "guesses": list(start.guesses), "unused": list(start.unused)}
+        asked = not yes and json != "-" and sys.stdin.isatty()
         if json != "-":
-            typer.echo(shell.table(rows))
-        if (
-            not yes
-            and json != "-"
-            and sys.stdin.isatty()
-            and not typer.confirm(f"write {out}?", default=True)
-        ):
+            typer.echo(shell.table(start.guesses))
+        if asked and not typer.confirm(f"write {out}?", default=True):
             raise typer.Exit(shell.stop("nothing was written", shell.INTERRUPTED))
         lines = f"\nNext: poinsot inspect {out}, or poinsot identify {out} --out results"
         files = {out: lambda path: write_text(path, start.text)}

@@ -14,8 +14,10 @@ and columns of all quantities with the same label belong to the same joint.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+import tomllib
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -39,26 +41,8 @@ def words_of(name: str) -> tuple[str, ...]:
 
 
 BY_NAME, BY_NUMBER, BY_ORDER = "by name", "by number", "by order"
-COMMANDS = Label(
-    words_of("command commands commanded cmd target goal desired des ref reference setpoint action")
-)
-MEASURED = Label(words_of("actual measured meas joint joints state states motor motors observation"))
-"""Words that name no quantity and tell no columns apart."""
-
-WORDS: Mapping[str, str] = {
-    "gyro": "gyro, gyroscope, angular velocity",
-    "accelerometer": "accelerometer, acc, accel, linear acceleration",
-    "orientation": "orientation, quat, quaternion",
-    CONTACT: "contact, contacts",
-    "torque": "torque, torques, tau, effort, efforts, trq, moment",
-    "current": "current, currents, cur, i, iq, amps",
-    "voltage": "voltage, voltages, volt, volts",
-    "velocity": "velocity, velocities, vel, v, dq, qd, qdot, qvel, speed, omega",
-    "position": "position, positions, pos, q, qpos, angle, angles, theta",
-}
-"""Quantity -> words of headers; earlier ones come first."""
-
-CLOCK_WORDS = Label(("time", "timestamp", "stamp", "t", "clock"))
+LISTED = tomllib.loads(Path(__file__).with_name("header_words.toml").read_text(encoding="utf-8"))
+COMMANDS, MEASURED, CLOCK_WORDS = (Label(LISTED[each].split()) for each in ("commands", "measured", "clock"))
 EARLIEST_DATE_S = 5e8
 """A clock that begins later counts from 1970: this is 1985. [s]"""
 SLOWEST_HZ = 5.0
@@ -151,8 +135,8 @@ def _joint_in(words: tuple[str, ...], joints: Sequence[str]) -> tuple[str, tuple
 
 def _quantity(words: Sequence[str]) -> tuple[str, Label]:
     """The quantity that words name, and which of them do; "" for none."""
-    for quantity, alternatives in WORDS.items():
-        for each in map(str.split, alternatives.split(", ")):
+    for quantity, alternatives in LISTED["quantities"].items():
+        for each in map(str.split, alternatives):
             if {*each} <= {*words}:
                 return quantity, Label(each)
     return "", Label()

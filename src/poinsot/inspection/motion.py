@@ -48,8 +48,9 @@ class ClockFacts:
 
     @property
     def has_small_jitter(self) -> bool:
-        """Whether it may be resampled without a word: no gaps, little jitter."""
-        return not self.gaps_s and self.rms_jitter_s <= RESAMPLED_JITTER * self.interval_s
+        """Whether it may be resampled without a word: little jitter, and no interval that misses a sample."""
+        lost = 2 * self.largest_jitter_s > self.interval_s
+        return not lost and self.rms_jitter_s <= RESAMPLED_JITTER * self.interval_s
 
 
 def clock_facts(recording: Recording) -> ClockFacts:

@@ -42,12 +42,12 @@ class Start:
 
     Args:
         text: of the file. method: its name.
-        guesses: (what, value, reason) of each. unused: columns that it does not read.
+        guesses: what, value and reason of each. unused: columns that it does not read.
     """
 
     text: str
     method: str
-    guesses: tuple[tuple[str, str, str], ...]
+    guesses: tuple[dict[str, str], ...]
     unused: tuple[str, ...]
 
 
@@ -131,7 +131,8 @@ def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = Non
         (each.column, f"{each.channel} [{units[each.channel][0]}]", each.reason) for each in draft.used
     ]
     guesses += [(joint, "locked", "no column has its position") for joint in locked]
-    return Start(draft.text(unused=listing(unused) if unused else ""), name, tuple(guesses), unused)
+    said = tuple(dict(zip(("what", "value", "reason"), each, strict=True)) for each in guesses)
+    return Start(draft.text(unused=listing(unused) if unused else ""), name, said, unused)
 
 
 HELD = (*EFFORTS, "position_command")

@@ -72,7 +72,7 @@ def read_settings(kind: type[T], path: Path) -> T:
         extra = detail.get("ctx", {}).get("key")
         further = () if extra is None else extra if isinstance(extra, tuple) else (extra,)
         line = line_of(text, [*keys, *further])
-        where = sorted({*_sections_with(kind, extra)}) if detail["type"] == "unknown_key" else ()
+        where = sorted({*_sections_with(kind, str(extra))}) if detail["type"] == "unknown_key" else ()
         lives = f"; {extra} is a key of {' and '.join(where)}" if where else ""
         found.append((line, f"{_place(keys)}{_sentence(detail)}{lives}"))
     # In the order of the file; Pydantic lists them in the order of the classes.
