@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -45,7 +45,11 @@ def new(
 
         start = start_project(robot, log, out, rate_hz)
     with shell.sentences():
-        content = {"schema": "poinsot.new/1", "project_file": str(out), "method": start.method}
+        content: dict[str, Any] = {
+            "schema": "poinsot.new/1",
+            "project_file": str(out),
+            "method": start.method,
+        }
         content |= {"text": start.text, "guesses": list(start.guesses), "unused": list(start.unused)}
         asked = not yes and json != "-" and sys.stdin.isatty()
         if json != "-":

@@ -109,6 +109,8 @@ def match_columns(columns: Sequence[str], joints: Sequence[str], frames: Sequenc
         common = Label.intersection(*unnamed) if len(unnamed) > 1 else Label()
         own = {column: label if label in owners else label - common for column, label in given.items()}
         new = [label for label in own.values() if label not in owners]
+        if not quantity:  # elements of a list, which has a layout too
+            new = [label for label in new if len(label) == 1 and min(label).isdigit()] or new
         # a command without a quantity may be of anything: then only with one for each joint
         if quantity or len(new) == len({each for each in found if each.startswith("position.")}):
             owners |= _owners(
