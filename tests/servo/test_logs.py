@@ -677,7 +677,8 @@ def test_every_listed_reader_and_listing_is_found_by_its_ending(ending, tmp_path
 
 
 ARM = """<mujoco model="arm"><compiler angle="radian"/><worldbody><body name="upper"><joint name="elbow" axis="0 1 0"/>
-<inertial pos="0 0 -0.2" mass="1" diaginertia="0.01 0.01 0.01"/><body name="lower" pos="0 0 -0.4"><joint name="wrist" axis="0 1 0"/>
+<inertial pos="0 0 -0.2" mass="1" diaginertia="0.01 0.01 0.01"/><body name="lower" pos="0 0 -0.4">
+<joint name="wrist" axis="0 1 0"/>
 <inertial pos="0 0 -0.1" mass="0.5" diaginertia="0.01 0.01 0.01"/></body></body></worldbody></mujoco>"""
 
 
