@@ -472,6 +472,21 @@ class Repair(TypedDict):
     bodies: list[RepairedBody]
 
 
+class Guess(TypedDict):
+    what: str
+    value: str
+    reason: str
+
+
+class New(TypedDict):
+    schema: Literal["poinsot.new/1"]
+    project_file: str
+    method: str
+    text: str
+    guesses: list[Guess]
+    unused: list[str]
+
+
 class PredictedColumn(TypedDict):
     name: str
     unit: str

@@ -254,7 +254,7 @@ BAD = {
     "infinity": (change_cell(10, 3, "inf"), "is infinite in row 9"),
     "clock backwards": (change_cell(10, 0, "1"), "the clock 't' runs backwards in row 9"),
     "clock repeats": (change_cell(10, 0, "16"), "the clock 't' repeats in row 9"),
-    "jittered clock": (change_cell(10, 0, "18.5"), "resample"),
+    "jittered clock": (change_cell(10, 0, "19.5"), "resample"),
     "too few samples": (cut_rows(12), "too few"),
     "one sample": (cut_rows(1), "1 row is left"),
     "no samples": (cut_rows(0), "0 rows are left"),

@@ -50,13 +50,16 @@ def test_nothing_is_wrong_with_a_good_recording(rng):
 
 
 def test_jitter_and_its_size(rng):
-    time = TIME + 1e-4 * rng.uniform(-1, 1, len(TIME))
+    time = TIME + 1.5e-4 * rng.uniform(-1, 1, len(TIME))
     inspection = inspect(recording(rng, time))
     finding = only(inspection)
     assert finding.severity is Severity.warning
-    assert "Set resample_hz = 1000 under [preprocessing]" in str(finding)
-    # The difference of two uniform stamps has standard deviation 1e-4 sqrt(2/3).
-    assert inspection.clock.rms_jitter_s == pytest.approx(1e-4 * np.sqrt(2 / 3), rel=0.05)
+    assert f"Set resample_hz = {inspection.clock.even_rate_hz:g} under [preprocessing]" in str(finding)
+    # The difference of two uniform stamps has standard deviation 1.5e-4 sqrt(2/3).
+    assert inspection.clock.rms_jitter_s == pytest.approx(1.5e-4 * np.sqrt(2 / 3), rel=0.05)
+    # below a tenth of an interval smoothers resample on their own
+    small = only(inspect(recording(rng, TIME + 0.5 * (time - TIME))))
+    assert small.severity is Severity.note and small.remedy.startswith("It is resampled to ")
 
 
 def test_a_gap_has_a_place(rng):

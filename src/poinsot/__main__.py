@@ -1,8 +1,18 @@
-"""`python -m poinsot`: the command `poinsot`."""
+"""The command `poinsot`, also as `python -m poinsot`."""
 
 import sys
 
-from .cli import main
+
+def main() -> int:
+    """Run the command; Ctrl-C while it is imported is one line too."""
+    try:
+        from .cli import main
+
+        return main()
+    except KeyboardInterrupt:
+        sys.stderr.write("poinsot: interrupted\n")
+        return 130
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -21,6 +21,8 @@ import poinsot_servo.containers as containers
 from poinsot.cli import main
 from poinsot.exceptions import MissingExtra, PoinsotError, UnreadableFile
 from poinsot.io.readers import find_listing, find_reader, is_read_as_text
+from poinsot.project import Project
+from poinsot.project.starting import start_project
 from poinsot_servo.logs import read_log_columns, topics
 
 START = 1_700_000_000_000_000_000
@@ -672,3 +674,44 @@ def test_every_listed_reader_and_listing_is_found_by_its_ending(ending, tmp_path
         with pytest.raises(UnreadableFile, match=r"log\.[A-Z0-9]+ "):
             read()
     assert not is_read_as_text(path)
+
+
+ARM = """<mujoco model="arm"><compiler angle="radian"/><worldbody><body name="upper"><joint name="elbow" axis="0 1 0"/>
+<inertial pos="0 0 -0.2" mass="1" diaginertia="0.01 0.01 0.01"/><body name="lower" pos="0 0 -0.4">
+<joint name="wrist" axis="0 1 0"/>
+<inertial pos="0 0 -0.1" mass="0.5" diaginertia="0.01 0.01 0.01"/></body></body></worldbody></mujoco>"""
+
+
+def swinging(messages):
+    """Positions at 100 Hz, and at 50 Hz the commands that they follow."""
+    for k in range(300):
+        at, q = START + 10 * k * MS, 0.3 * np.sin(0.02 * k * np.array([1.0, 1.7]))
+        yield (
+            "/joint_states",
+            "sensor_msgs/msg/JointState",
+            at,
+            messages.joint_state(at, ["elbow", "wrist"], q),
+        )
+        if k % 2 == 0:
+            yield "/commands", "std_msgs/msg/Float64MultiArray", at + 3 * MS, messages.array(1.1 * q)
+
+
+def test_a_project_is_begun_from_a_log(tmp_path, servo_installed):
+    """Commands hold between their messages, and count on the clock of the joints."""
+    (tmp_path / "arm.xml").write_text(ARM)
+    log = write_mcap(tmp_path / "log.mcap", swinging)
+    start = start_project(tmp_path / "arm.xml", log, tmp_path / "job.toml")
+    content = tomllib.loads(start.text)
+    (recording,) = content["recordings"]
+    assert start.method == "actuators" == content["method"]["name"]
+    assert recording["time"]["column"] == "time" and recording["require"] == ["/joint_states/position/elbow"]
+    assert recording["position"]["columns"] == [
+        "/joint_states/position/elbow",
+        "/joint_states/position/wrist",
+    ]
+    assert recording["position_command"]["columns"] == ["/commands/data[0]", "/commands/data[1]"]
+    assert recording["position_command"]["hold"] is True
+    (tmp_path / "job.toml").write_text(start.text)
+    project = Project.load(tmp_path / "job.toml")
+    (run,) = project.runs(project.robot())
+    assert len(run.recording) == 300 and run.held == ("position_command.elbow", "position_command.wrist")

@@ -71,6 +71,14 @@ class LeRobotDataset:
     data_path: str
     chunk_size: int
 
+    def columns(self, episode: int | str) -> list[str]:
+        """Names of the columns of an episode in a project file."""
+        return [
+            f"/{episode}/{feature}" if entries == (feature,) else f"/{episode}/{feature}/{entry}"
+            for feature, entries in self.features.items()
+            for entry in entries
+        ]
+
     def frames(self, episode: int, features: Sequence[str]) -> dict[str, np.ndarray]:
         """Feature -> (T, entries) numbers of one episode in the order of its frames, NaN where the file has none.
 
@@ -258,11 +266,7 @@ def _parse(dataset: LeRobotDataset, name: str | int) -> tuple[int, str, int]:
     """Episode, feature and entry of a column's name."""
     found = re.fullmatch(r"/(\d{1,9})/([^/]+)(?:/(.+))?", str(name))
     episode = found[1] if found else "0"
-    known = [
-        f"/{episode}/{feature}" if entries == (feature,) else f"/{episode}/{feature}/{entry}"
-        for feature, entries in dataset.features.items()
-        for entry in entries
-    ]
+    known = dataset.columns(episode)
     if found is None or name not in known:
         raise column_not_found(dataset.folder / INFO, name, known)
     entries = dataset.features[found[2]]
@@ -399,6 +403,7 @@ def list_episodes(path: Path) -> tuple[dict[str, Any], str]:
     features = {name: list(entries) for name, entries in dataset.features.items()}
     facts = {"version": dataset.version, "robot": dataset.robot, "rate_hz": dataset.rate_hz}
     content = {"schema": "poinsot.episodes/1", **facts, "episodes": dataset.episodes, "features": features}
+    content["columns"] = dataset.columns(0)
     lines = [
         f"LeRobot data set {dataset.version} of {dataset.robot}: {dataset.episodes} episodes at {dataset.rate_hz:g} Hz",
         *(f"/0/{name}: {listing(entries, 40)}" for name, entries in features.items()),

@@ -451,6 +451,7 @@ def list_log(path: Path) -> tuple[dict[str, Any], str]:
         )
         for topic in found
     ]
+    content["columns"] = ["time", *(f"{topic.name}/{each}" for topic in found for each in topic.columns)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

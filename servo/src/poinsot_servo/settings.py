@@ -5,11 +5,13 @@ Recordings have `position_command` and `position` of every joint with an actuato
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from poinsot.exceptions import listing
+from poinsot.project.methods.base import Beginning, LogContents
 from poinsot.project.methods.motion import MotionSettings, prepared
 from poinsot.project.settings.fields import Positive
 from poinsot.stopwatch import Stopwatch
@@ -49,6 +51,15 @@ class ActuatorSettings(MotionSettings):
     draws: int = Field(300, ge=1)
     hops: int = Field(6, ge=0)
     seed: int = Field(0, ge=0)
+
+    @classmethod
+    def begin(cls, log: LogContents) -> Beginning | None:
+        commanded = log.owners.get("position_command", ())
+        if log.effort or not commanded:
+            return None
+        reason = f"the log has position commands of {listing(commanded)} and no torque"
+        template = Path(__file__).parent / "actuators.toml"
+        return Beginning(reason, ("position", "position_command"), template)
 
     def problem(self, job: Job, watch: Stopwatch) -> ActuatorProblem:
         from poinsot.parameters import Normal

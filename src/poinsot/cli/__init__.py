@@ -1,4 +1,4 @@
-"""The verbs, one a file: `poinsot inspect`, `identify`, `predict`, `track`, `reproduce`, `repair`, `excite`.
+"""The verbs, one a file: `poinsot new`, `inspect`, `identify`, `predict`, `track`, `reproduce`, `repair`, `excite`.
 
     shell     what they share: errors as sentences, progress, outputs
 
@@ -19,6 +19,7 @@ from .. import __version__
 from .excite import excite
 from .identify import identify
 from .inspect import inspect
+from .new import new
 from .predict import predict
 from .repair import repair
 from .reproduce import reproduce
@@ -29,18 +30,20 @@ app = typer.Typer(
     name="poinsot",
     help="Identify mechanisms from recordings: mass properties, friction, drives, contact and motion.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     # A defect shows Python's own trace, which can be pasted into a report.
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 
-for verb in (inspect, identify, predict, track, reproduce, repair, excite):
+for verb in (new, inspect, identify, predict, track, reproduce, repair, excite):
     app.command()(verb)
 
 
 @app.callback(invoke_without_command=True)
-def _options(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+def _options(
+    version: Annotated[bool, typer.Option("--version", "-V", help="Print the version.")] = False,
+) -> None:
     if version:
         typer.echo(f"poinsot {__version__}")
         raise typer.Exit

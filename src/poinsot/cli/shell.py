@@ -7,6 +7,7 @@ to standard output, progress to standard error, JSON to `--json`.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ..project import Project
 
 CORRECTABLE, UNTRUSTED, INTERRUPTED = 2, 3, 130
+PACKAGE = Path(__file__).parents[1]
 MANY = 4
 """Maximum number of files of one kind that are listed one by one."""
 
@@ -74,6 +76,9 @@ def progress() -> Iterator[Callable[[object], None]]:
         return
     from rich.console import Console
 
+    # Numba keeps compiled loops beside the modules, where it can write.
+    if os.access(PACKAGE, os.W_OK) and next(PACKAGE.rglob("__pycache__/*.nbi"), None) is None:
+        typer.echo("the first run after installation compiles inner loops, for about ten seconds", err=True)
     with Console(stderr=True).status("starting") as status:
         yield lambda what: status.update(str(what))
 

@@ -221,12 +221,13 @@ def channel_findings(
         say(
             "masked-samples",
             f"{name}: {channel.invalid} of {samples} samples are masked (empty, NaN or infinite).",
-            "Bridge them with resample_hz and bridge_intervals, or cut the recording with between_s.",
+            "Bridge them with resample_hz and bridge_intervals in [preprocessing], or cut them off with between_s in "
+            "[[recordings]].",
         )
     if channel.invalid == samples:
         return found
     span = f"{channel.maximum - channel.minimum:.3g} {unit} in all"
-    hold = f"Hold the joint with locked = {{ {joint} = {channel.mean:.4g} }}, or "
+    hold = f"Hold the joint with locked = {{ {joint} = {channel.mean:.4g} }} in [robot], or "
     if channel.constant and quantity in EFFORTS and not passive:
         what = "zero" if channel.maximum == 0 else f"{channel.maximum:.6g} {unit}"
         remedy = f'Check its column, or list the joint: passive = ["{joint}"] in [drive].'
@@ -251,7 +252,7 @@ def channel_findings(
             "stale-samples",
             f"{name} repeats {channel.stale_percent:.0f} % of its samples while it should change: it is read at about "
             f"{read_hz:.4g} Hz and logged at {rate_hz:.4g} Hz.",
-            f"Keep the filter's cutoff well below {read_hz / 2:.3g} Hz.",
+            f"Keep cutoff_hz in [preprocessing] well below {read_hz / 2:.3g}.",
             # a voltage is a command, which may be renewed at any rate
             Severity.note if quantity == "voltage" else Severity.warning,
         )

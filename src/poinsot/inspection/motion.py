@@ -17,8 +17,8 @@ from ..signals.resampling import BRIDGED_INTERVALS
 LATE_START_S = 1e8
 """A clock that starts later than this (three years) counts from a date. [s]"""
 
-SMALL_JITTER = 0.01
-"""Jitter with an rms below this fraction of an interval is a note, above it a warning."""
+RESAMPLED_JITTER = 0.1
+"""Jitter with an rms up to this fraction of an interval is resampled by smoothers on their own."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,17 @@ class ClockFacts:
     largest_jitter_s: float
     uniform: bool
     gaps_s: tuple[tuple[float, float], ...]
+
+    @property
+    def even_rate_hz(self) -> float:
+        """Rate of an even clock in its place: three digits, as an interval of 1.0003 ms is one of 1 kHz."""
+        return float(f"{self.rate_hz:.3g}")
+
+    @property
+    def has_small_jitter(self) -> bool:
+        """Whether it may be resampled without a word: little jitter, and no interval that misses a sample."""
+        lost = 2 * self.largest_jitter_s > self.interval_s
+        return not lost and self.rms_jitter_s <= RESAMPLED_JITTER * self.interval_s
 
 
 def clock_facts(recording: Recording) -> ClockFacts:
@@ -63,22 +74,24 @@ def clock_facts(recording: Recording) -> ClockFacts:
 
 def clock_findings(clock: ClockFacts, even: bool = True) -> Iterator[Finding]:
     """`even`: whether the method needs equal intervals."""
-    # Three digits: a median interval of 1.0003 ms belongs to a clock of 1 kHz.
-    propose = f"resample_hz = {float(f'{clock.rate_hz:.3g}'):g} under [preprocessing]"
+    propose = f"resample_hz = {clock.even_rate_hz:g} under [preprocessing]"
     if clock.gaps_s:
         yield _gaps(clock, propose)
     if clock.largest_jitter_s > UNIFORM_TOLERANCE * clock.interval_s:
-        uneven = even and clock.rms_jitter_s > SMALL_JITTER * clock.interval_s
+        uneven = even and not clock.has_small_jitter
         message = (
             f"The clock is uneven: intervals of {1e3 * clock.interval_s:.4g} ms vary by up to "
             f"{1e3 * clock.largest_jitter_s:.3g} ms, rms {1e3 * clock.rms_jitter_s:.3g} ms."
         )
         severity = Severity.warning if uneven else Severity.note
-        yield Finding("uneven-clock", severity, message, f"Set {propose}." if even else "")
+        remedy = (
+            f"Set {propose}." if uneven else f"It is resampled to {clock.even_rate_hz:g} Hz." if even else ""
+        )
+        yield Finding("uneven-clock", severity, message, remedy)
     if clock.start_s > LATE_START_S:
         origin = clock_text(clock.start_s, clock.interval_s)
         message = f"The clock starts at {origin} s, so it counts from a date."
-        remedy = "With start_s = 0 times are easier to read, and window_s and between_s easier to write."
+        remedy = "With start_s = 0 in [[recordings]] times are easier to read and windows easier to write."
         yield Finding("clock-origin", Severity.note, message, remedy)
 
 
@@ -251,7 +264,7 @@ def motion_findings(motion: MotionFacts, recording: Recording, standstills: bool
             f"No joint moves before {start:.2f} s or after {stop:.2f} s ({share:.0f} % of the recording), where dry "
             "friction is indeterminate."
         )
-        remedy = f"Set window_s = [{start:.2f}, {stop:.2f}]."
+        remedy = f"Set window_s = [{start:.2f}, {stop:.2f}] in [[recordings]]."
         yield Finding("standstill", Severity.warning, message, remedy)
     ends = (recording.time[0], recording.time[-1])
     inside = [(start, stop) for start, stop in motion.still_s if start != ends[0] and stop != ends[1]]
@@ -281,5 +294,5 @@ def _early_motion(motion: MotionFacts, recording: Recording) -> Iterator[Finding
         f"Joint {joint} moves from {a} s on, {recording.time[first] - recording.time[begin]:.3g} s before the first "
         f"effort, at {b} s: what moved it was not logged."
     )
-    remedy = f"Cut the beginning off: between_s = [{b}, {end}]; or write the missing command into the file."
+    remedy = f"Cut the beginning off: between_s = [{b}, {end}] in [[recordings]], or complete the file."
     yield Finding("early-motion", Severity.warning, message, remedy, joint)

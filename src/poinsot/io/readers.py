@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..exceptions import UnreadableFile
-from .sources import Columns, Source
+from .sources import Columns, Source, existing_file
 
 GROUP = "poinsot.readers"
 """The group of entry points."""
@@ -30,6 +30,12 @@ READERS: Mapping[str, str] = {
     "mat": "poinsot.io.matlab:read_mat",
 }
 """Ending, without its dot -> module and function."""
+
+HEADERS: Mapping[str, str] = {
+    **dict.fromkeys(("csv", "tsv", "txt", "dat"), "poinsot.io.tabular:csv_columns"),
+    **dict.fromkeys(("parquet", "pq"), "poinsot.io.tabular:parquet_columns"),
+}
+"""Ending -> what lists the columns of such a file; of other distributions' formats their listing has them."""
 
 RECORDING_ENDING = ".npz"
 """Of poinsot's own files, which bring channels, units and clock (`npz`)."""
@@ -55,6 +61,23 @@ def find_listing(path: Path) -> Callable[[Path], tuple[Mapping[str, Any], str]] 
     """What lists a log's topics for `poinsot inspect`, for scripts and as text; None: nothing for such an ending."""
     found = entry_points(group="poinsot.listings", name=path.suffix.lower().removeprefix("."))
     return _load(next(iter(found))) if found else None
+
+
+def list_columns(path: Path) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Names of a file's columns, and what its `Source` needs besides them to be read.
+
+    Raises:
+        UnreadableFile: if it is no table, its columns have no names, or nothing lists them.
+    """
+    ending = existing_file(path).suffix.lower().removeprefix(".")
+    if ending in HEADERS:
+        return _load(EntryPoint(ending, HEADERS[ending], GROUP))(path)
+    listing = find_listing(path)
+    columns = listing(path)[0].get("columns") if listing is not None else None
+    if columns is None:
+        find_reader(path)  # says which endings are known
+        raise UnreadableFile(f"{path}: nothing lists the columns of such a file; save it as .csv or .parquet")
+    return tuple(columns), {}
 
 
 def _load(listed: EntryPoint) -> Callable[[Any], Any]:

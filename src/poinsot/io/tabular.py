@@ -11,6 +11,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -48,6 +49,33 @@ def read_csv(source: Source) -> Columns:
         filled = table.select(pl.any_horizontal(pl.all().is_not_null())).to_series().arg_true()
         table = table.head(filled[-1] + 1 if len(filled) else 0)
     return {name: table[str(index)].to_numpy() for name, index in indices.items()}
+
+
+def csv_columns(path: Path) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """The header of a CSV file, and the keys of `Source` that it needs: delimiter and decimal comma."""
+    first, second = (_first_line(path, k) for k in range(2))
+    keys: dict[str, Any] = {}
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    if len(_split(first, delimiter)) == 1:
+        best = max(DELIMITERS, key=lambda each: len(_split(first, each)))
+        delimiter = keys["delimiter"] = best if len(_split(first, best)) > 1 else delimiter
+    cells = _split(first, delimiter)
+    if all(_is_number(cell) for cell in cells):
+        raise UnreadableFile(
+            f"{path} has no header, its first line is all numbers: name its columns in a first line"
+        )
+    if delimiter != "," and any("," in cell for cell in _split(second, delimiter)):
+        keys["decimal_comma"] = True
+    return tuple(cells), keys
+
+
+def parquet_columns(path: Path) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Names of the columns of numbers of a Parquet file."""
+    try:
+        schema = pl.read_parquet_schema(path)
+    except _POLARS_ERRORS as error:
+        raise UnreadableFile(f"{path} cannot be read as Parquet: {_reason(error)}") from error
+    return tuple(name for name, kind in schema.items() if kind.is_numeric() or kind == pl.Boolean), {}
 
 
 def read_parquet(source: Source) -> Columns:

@@ -46,7 +46,7 @@ _SCALES: Mapping[str, Mapping[str, float]] = {
     "m": {"m": 1.0, "cm": 1e-2, "mm": 1e-3, "um": 1e-6},
     "m/s": {"m/s": 1.0, "mm/s": 1e-3},
     "m/s^2": {"m/s^2": 1.0, "mm/s^2": 1e-3, "g": STANDARD_GRAVITY, "mg": 1e-3 * STANDARD_GRAVITY},
-    "N m": {"N m": 1.0, "mN m": 1e-3, "N cm": 1e-2, "kN m": 1e3},
+    "N m": {"N m": 1.0, "mN m": 1e-3, "N mm": 1e-3, "N cm": 1e-2, "kN m": 1e3},
     "N": {"N": 1.0, "mN": 1e-3, "kN": 1e3, "gf": 1e-3 * STANDARD_GRAVITY, "kgf": STANDARD_GRAVITY},
     "A": {"A": 1.0, "mA": 1e-3},
     "V": {"V": 1.0, "mV": 1e-3},
@@ -83,7 +83,7 @@ QUANTITY_UNITS: Mapping[str, tuple[str, ...]] = {
 _SPELLINGS = str.maketrans(
     {"·": " ", "⋅": " ", "*": " ", "²": "^2", "°": "deg", "µ": "u", "μ": "u"}  # micro sign and Greek letter
 )
-# `Nm`, `mNm`, `Ncm` and `kNm` are the names of no other unit, so nothing is ambiguous.
+# `Nm`, `mNm`, `Nmm`, `Ncm` and `kNm` are the names of no other unit, so nothing is ambiguous.
 _JOINED = {name.replace(" ", ""): name for name in UNITS if " " in name}
 
 

@@ -36,6 +36,9 @@ from .tree import Tree, tree_of
 if TYPE_CHECKING:
     from .closure import Closure
 
+UNLIMITED = 1e6
+"""Limits of this size and above mean that there is none."""
+
 MAX_DESCRIPTION_BYTES = 64 * 2**20
 
 
@@ -224,8 +227,17 @@ class Articulated:
         return {
             joint: float(limits[k])
             for joint, k in zip(self.joints, self.actuated, strict=True)
-            if 0 < limits[k] < 1e6
+            if 0 < limits[k] < UNLIMITED
         }
+
+    @cached_property
+    def position_limits(self) -> tuple[Vector, Vector]:
+        """(n,) lower and (n,) upper positions of `joints` [rad] or [m]; infinite where the description has none."""
+        first, turning = (each[self.actuated] for each in self.coordinates)
+        any_turn = (first < 0) | turning
+        low, high = self.model.lowerPositionLimit[first], self.model.upperPositionLimit[first]
+        low = np.where(any_turn | (low < -UNLIMITED), -np.inf, low)
+        return low, np.where(any_turn | (high > UNLIMITED), np.inf, high)
 
     @cached_property
     def parameters(self) -> Parameters:

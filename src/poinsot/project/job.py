@@ -120,7 +120,16 @@ class Project:
             UnreadableFile: if there is no such file.
             InvalidProject: with the line, and the nearest key or unit where one is unknown.
         """
-        return cls(Path(path), read_settings(Settings, Path(path)))
+        path = Path(path)
+        if path.suffix.lower() != ".toml" and path.is_file():
+            is_robot = path.suffix.lower() in (".urdf", ".xml", ".mjcf")
+            kind, command = (
+                ("robot description", f"{path} LOG") if is_robot else ("recording", f"ROBOT.urdf {path}")
+            )
+            raise InvalidProject(
+                f"{path} is a {kind} by its name, and this takes a project file: begin one with `poinsot new {command}`"
+            )
+        return cls(path, read_settings(Settings, path))
 
     @property
     def record(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from ..estimate import Finding, Severity
 from ..exceptions import InvalidRecording, InvalidSignals, NotIdentifiable, listing
 from ..inspection import Inspection
-from ..inspection.motion import motion_facts, resting_joints
+from ..inspection.motion import clock_facts, motion_facts, resting_joints
 from ..recording import EFFORTS
 from ..signals.alignment import align
 from ..signals.bandwidth import FilterProposal, propose_filters
@@ -25,12 +25,15 @@ from .settings.preprocessing import RawSettings, SmootherSettings
 
 
 def condition(preprocessing: SmootherSettings | RawSettings, run: Run, *, even: bool = False) -> Run:
-    """A new clock where one is asked for (or `even` wants one), then delays."""
+    """A new clock where one is asked for, `even` wants one or a smoother needs it for small jitter; then delays."""
     recording = run.recording
-    if preprocessing.resample_hz is not None or (even and not recording.is_uniform):
-        recording = resample(
-            recording, preprocessing.resample_hz, hold=run.held, gap_intervals=preprocessing.bridge_intervals
-        )
+    rate_hz = preprocessing.resample_hz
+    if rate_hz is None and not recording.is_uniform:
+        clock = clock_facts(recording)
+        if even or (preprocessing.evens_clock and clock.has_small_jitter):
+            rate_hz = clock.even_rate_hz
+    if rate_hz is not None:
+        recording = resample(recording, rate_hz, hold=run.held, gap_intervals=preprocessing.bridge_intervals)
     delay = getattr(preprocessing, "delay", None)
     common = {} if delay in (None, AUTO) else {each: delay for each in EFFORTS if recording.joints(each)}
     if delays := common | preprocessing.delays:
@@ -142,7 +145,7 @@ def propose_in(
                 seen = seen.found(_note(f"No filter can be proposed: {error}."))
             else:
                 proposals.append(proposal)
-                asked = f'The motion asks for {in_words(widest([proposal]))}, which "{AUTO}" takes.'
+                asked = f'The motion asks for {in_words(widest([proposal]))}, which "{AUTO}" takes in [preprocessing].'
                 seen = replace(seen, filters=proposal).found(_note(" ".join([asked, *proposal.reasons])))
         found.append((run, seen))
     if len(proposals) > 1:

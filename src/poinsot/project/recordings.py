@@ -199,8 +199,9 @@ def _match(
         owners = list(driven if effort and count == len(driven) else joints)
     if count != len(owners):
         expected = (
-            f"the robot has {len(joints)} joints ({listing(joints)}): give one column a joint, or name the joints with "
-            "joints = [...]"
+            f"the robot has {len(joints)} joints ({listing(joints)}): give one column a joint, name the joints with "
+            "joints = [...], or hold joints without a column in [robot], as in "
+            f"locked = {{ {joints[-1]} = 0.0 }}"
             if settings.joints is None
             else f"names {len(owners)} joints: give one column for each"
         )

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 import tomllib
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -72,12 +72,27 @@ def read_settings(kind: type[T], path: Path) -> T:
         extra = detail.get("ctx", {}).get("key")
         further = () if extra is None else extra if isinstance(extra, tuple) else (extra,)
         line = line_of(text, [*keys, *further])
-        found.append((line, f"{_place(keys)}{_sentence(detail)}"))
+        where = sorted({*_sections_with(kind, str(extra))}) if detail["type"] == "unknown_key" else ()
+        lives = f"; {extra} is a key of {' and '.join(where)}" if where else ""
+        found.append((line, f"{_place(keys)}{_sentence(detail)}{lives}"))
     # In the order of the file; Pydantic lists them in the order of the classes.
     found.sort(key=lambda each: each[0])
     line, sentence = found[0]
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     raise InvalidProject(f"{path}, line {line}: {sentence}{more}")
+
+
+def _sections_with(kind: type[BaseModel], key: str) -> Iterator[str]:
+    """Sections of a file whose tables have a key."""
+    for name, field in kind.model_fields.items():
+        waiting: list[Any] = [field.annotation]
+        while waiting:
+            each = waiting.pop()
+            waiting += get_args(each)
+            if isinstance(each, type) and issubclass(each, BaseModel):
+                waiting += each.__subclasses__()
+                if key in each.model_fields:
+                    yield f"[[{name}]]" if get_origin(field.annotation) is list else f"[{name}]"
 
 
 def line_of(text: str, keys: Keys) -> int:

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-NAMES = ("identify", "track", "inspect", "excite", "repair", "predict", "export", "reproduce")
+NAMES = ("identify", "track", "inspect", "excite", "repair", "new", "predict", "export", "reproduce")
 """The outputs: of the verbs, and what `identify` writes beside an exported description."""
 
 

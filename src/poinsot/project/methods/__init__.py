@@ -18,6 +18,7 @@ from typing import Any
 
 from ...exceptions import InvalidProject, nearest
 from ..settings.fields import refuse
+from .base import Beginning, LogContents
 from .base import MethodSettings as MethodSettings
 
 METHODS = MappingProxyType(
@@ -75,6 +76,25 @@ def find_method(name: str) -> type[MethodSettings]:
     if not (isinstance(found, type) and issubclass(found, MethodSettings)):
         raise InvalidProject(f"{where} must be a class derived from poinsot.project.methods.MethodSettings")
     return found
+
+
+def find_beginning(log: LogContents) -> tuple[str, type[MethodSettings], Beginning]:
+    """The first method that can begin with this log, its name, and how it begins.
+
+    Raises:
+        InvalidProject: if none can.
+    """
+    for name in method_names():
+        method = find_method(name)
+        if (beginning := method.begin(log)) is not None:
+            return name, method, beginning
+    lacks = "neither a torque, a current or a voltage of a joint nor anything else that a method begins with"
+    if "position_command" in log.owners:
+        lacks = (
+            "position commands and no torque, which the distribution poinsot-servo identifies: install it with "
+            "`pip install ./servo` in a checkout of poinsot"
+        )
+    raise InvalidProject(f"the log has {lacks}")
 
 
 def names_where(condition: Callable[[type[MethodSettings]], bool]) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...exceptions import InvalidProject
+from ...recording import EFFORTS
 from ..settings.fields import SettingsTable
 from ..settings.preprocessing import SMOOTHED, MethodInput
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from ...estimate import Estimate
     from ...estimators.online.calibration import Bias
     from ...estimators.online.tracking import Tracker
+    from ...models.articulated import Articulated
     from ..job import Job
     from ..prediction import Prediction, PredictionJob
     from ..settings import Settings
@@ -35,6 +38,49 @@ class Tracking:
     estimate: Estimate
     tracker: Tracker | None = None
     calibration: Bias | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LogContents:
+    """What a log has of a robot: from this a method begins a project.
+
+    Args:
+        robot: joints without a position are locked.
+        owners: quantity -> joints, or frames, that have a channel of it.
+        noise: quantity -> standard deviation of its readings, from differences of samples [SI].
+    """
+
+    robot: Articulated
+    owners: Mapping[str, tuple[str, ...]]
+    noise: Mapping[str, float]
+
+    @property
+    def effort(self) -> str:
+        """The quantity that says how hard motors work, torque before current and voltage; "": the log has none."""
+        return next((each for each in EFFORTS if each in self.owners), "")
+
+    @property
+    def has_imu(self) -> bool:
+        """Whether it has a gyroscope and an accelerometer, as robots have whose base moves."""
+        return {"gyro", "accelerometer"} <= self.owners.keys()
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """The beginning of a project by one method.
+
+    Args:
+        reason: why this method. quantities: of the log that it reads.
+        template: of its sections of the project file, TOML with Jinja's marks. values: of the template.
+    """
+
+    reason: str
+    quantities: tuple[str, ...]
+    template: Path
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+TEMPLATES = Path(__file__).parents[1] / "templates"
 
 
 class MethodSettings(SettingsTable):
@@ -64,6 +110,15 @@ class MethodSettings(SettingsTable):
     loads: ClassVar[bool] = False
     needs_recordings: ClassVar[bool] = True
     sections: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def begin(cls, log: LogContents) -> Beginning | None:
+        """The beginning of a project with this method, which identifies from this log at once; None: it needs more."""
+        return None
+
+    def exchanged(self, job: Job) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
+        """Pairs of joints whose columns of some quantities fit the robot better the other way round, best first."""
+        yield from ()
 
     def check(self, settings: Settings) -> None:
         """Refuse combinations with other tables that have no use.

@@ -6,16 +6,17 @@ What they share; and the two that need nothing besides, least squares and essent
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from ...exceptions import listing
 from ...stopwatch import Stopwatch
 from ..preparation import condition, motion_warnings, smooth, with_filters
 from ..settings.fields import AUTO, Positive
-from .base import MethodSettings
+from .base import TEMPLATES, Beginning, LogContents, MethodSettings
 
 if TYPE_CHECKING:
     from ...estimate import Estimate
@@ -93,6 +94,20 @@ class InverseDynamicsSettings(MethodSettings):
         watch.lap("regressor")
         return problem, prepared, warnings
 
+    def exchanged(self, job: Job) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
+        from ...diagnosis import Examination
+        from ...diagnosis.channels import SwappedChannels
+        from ...diagnosis.explanations import Alignment, explain
+
+        problem, _, _ = self.problem(job, Stopwatch())
+        case = Examination(None, problem)
+        tried = (explain(case, candidate) for candidate in SwappedChannels().candidates(case))
+        found = [each for each in tried if each is not None and each.gain > Alignment.margin]
+        for each in sorted(found, key=lambda each: -each.gain):
+            first, second = each.candidate.where
+            keys = each.candidate.about.replace("torque", problem.parts[0].signals.effort)
+            yield (first, second), tuple(keys.split(" and "))
+
     def prepare(self, job: Job) -> tuple[str, ...]:
         problem, _, warnings = self.problem(job, Stopwatch())
         return (*warnings, *problem.warnings)
@@ -150,6 +165,19 @@ class LeastSquaresSettings(InverseDynamicsSettings):
     name: Literal["least-squares"] = "least-squares"
     weighting: Literal["none", "per-joint", "robust"] = "none"
     parameters: Literal["base", "full"] = "base"
+
+    @classmethod
+    def begin(cls, log: LogContents) -> Beginning | None:
+        if not log.effort or log.has_imu:
+            return None
+        driven = log.owners[log.effort]
+        passive = [joint for joint in log.owners["position"] if joint not in driven]
+        values = {"effort": log.effort, "passive": passive}
+        reason, template = (
+            f"the log has a {log.effort} of {listing(driven)}",
+            TEMPLATES / "least-squares.toml",
+        )
+        return Beginning(reason, ("position", log.effort), template, values)
 
     def build(self, job: Job) -> Any:
         from ...estimators.linear.least_squares import LeastSquares

@@ -15,6 +15,7 @@ from pydantic import Field
 from ...exceptions import InvalidProject, check_known
 from ...stopwatch import Stopwatch
 from ..settings.fields import Positive, PositiveOrAuto
+from .base import TEMPLATES, Beginning, LogContents
 from .motion import MotionSettings, prepared
 
 if TYPE_CHECKING:
@@ -51,6 +52,19 @@ class JointSmoothingSettings(MotionSettings):
     start: dict[str, float] = {}
     max_iterations: int = Field(50, ge=1)
     tolerance: float = Field(1e-7, gt=0, lt=1)
+
+    @classmethod
+    def begin(cls, log: LogContents) -> Beginning | None:
+        if log.effort or log.has_imu or "position_command" in log.owners:
+            return None
+        quantities, robot = ("position", "velocity"), log.robot
+        values = {
+            "joints": [f"{joint} joint" if joint in robot.bodies else joint for joint in robot.joints],
+            "noise": {each: log.noise[each] for each in quantities if each in log.noise},
+        }
+        return Beginning(
+            "the log has positions alone", quantities, TEMPLATES / "joint-smoothing.toml", values
+        )
 
     def problem(self, job: Job, watch: Stopwatch) -> JointSmoothingProblem:
         from ...estimators.joint import JointSmoothingProblem, with_sensors

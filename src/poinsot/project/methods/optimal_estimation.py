@@ -11,11 +11,14 @@ from pydantic import Field, model_validator
 
 from ...arrays import Vector
 from ...exceptions import InvalidProject
+from ...quantities import FRAME_QUANTITIES
+from ...recording import CONTACT
 from ...stopwatch import Stopwatch
 from ..other_jobs import values_from
 from ..recordings import Run
 from ..settings.fields import ChartName, PerJoint, Positive, Window, refuse
 from ..settings.robot import ContactsSettings, RotorSettings
+from .base import TEMPLATES, Beginning, LogContents
 from .motion import MotionSettings, prepared
 
 if TYPE_CHECKING:
@@ -143,6 +146,16 @@ class OptimalEstimationSettings(SensedMotionSettings):
     damping: float = Field(0.0, ge=0)
 
     aliases: ClassVar[dict[str, str]] = {"max_steps": "max_iterations"}
+
+    @classmethod
+    def begin(cls, log: LogContents) -> Beginning | None:
+        if not (log.effort and log.has_imu):
+            return None
+        quantities = ("position", "velocity", log.effort, *FRAME_QUANTITIES, CONTACT)
+        noise = {each: std for each, std in log.noise.items() if each in quantities and each != CONTACT}
+        values = {"feet": log.owners.get(CONTACT, ()), "body": log.robot.bodies[0], "noise": noise}
+        template = TEMPLATES / "optimal-estimation.toml"
+        return Beginning("the log has an IMU, so the base moves", quantities, template, values)
 
     def problem(self, job: Job, watch: Stopwatch) -> OptimalEstimationProblem:
         problem = super().problem(job, watch)

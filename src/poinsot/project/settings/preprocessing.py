@@ -32,7 +32,12 @@ class ConditioningSettings(SettingsTable):
 
     `delays`: channel or quantity -> by how much it lags behind the positions [s]. `bridge_intervals`: of a new clock,
     how many intervals without a sample may be bridged.
+
+    Class variables:
+        evens_clock: whether it needs equal intervals, so that small jitter is resampled.
     """
+
+    evens_clock: ClassVar[bool] = False
 
     resample_hz: Positive | None = None
     bridge_intervals: Positive = 3.5
@@ -46,6 +51,7 @@ class SmoothingSettings(ConditioningSettings):
     """
 
     effect: ClassVar[str] = "smooths them and looks ahead"
+    evens_clock: ClassVar[bool] = True
 
     delay: NumberOrAuto | None = None
     decimate_hz: PositiveOrAuto | None = None

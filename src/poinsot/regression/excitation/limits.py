@@ -11,14 +11,11 @@ import numpy as np
 
 from ...arrays import Vector
 from ...exceptions import InvalidMethod, listing
-from ...models.articulated import Articulated
+from ...models.articulated import UNLIMITED, Articulated
 from ...parameters import PerJoint, per_joint
 
 SYMMETRIC = ("velocity", "acceleration", "torque")
 """Limits of either sign."""
-
-UNLIMITED = 1e6
-"""Limits of this size and above mean that there is none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,16 +93,12 @@ def limits_of(
         fraction: part of every limit that a motion may use, above 0 and at most 1.
     """
     model, n = robot.model, len(robot.joints)
-    low, high = np.full(n, -np.inf), np.full(n, np.inf)
-    for joint in model.joints[1:]:
-        if joint.nq == 1 and joint.nv == 1:  # two numbers are a cosine and a sine: any angle
-            low[joint.idx_v] = model.lowerPositionLimit[joint.idx_q]
-            high[joint.idx_v] = model.upperPositionLimit[joint.idx_q]
+    low, high = robot.position_limits
     found = Limits(
         robot.joints,
         robot.position_units,
-        per_joint("the lower position limit", lower, robot.joints, np.where(low > -UNLIMITED, low, -np.inf)),
-        per_joint("the upper position limit", upper, robot.joints, np.where(high < UNLIMITED, high, np.inf)),
+        per_joint("the lower position limit", lower, robot.joints, low),
+        per_joint("the upper position limit", upper, robot.joints, high),
         per_joint("the velocity limit", velocity, robot.joints, _magnitudes(model.upperVelocityLimit)),
         per_joint("the acceleration limit", acceleration, robot.joints, np.full(n, np.inf)),
         per_joint("the torque limit", torque, robot.joints, _magnitudes(model.upperEffortLimit)),

@@ -1,0 +1,238 @@
+"""Guess which column of a log is which channel, from the words of its header.
+
+A header is split into words: `/joint_states/elbow_flex/position` has joint, states, elbow, flex, position. The name of
+a joint and the words of a quantity are taken out; what tells the rest from other columns of the quantity is its label.
+A label is matched to a joint
+
+    by name      the joint's name is in the header, or the label has words that only this joint has
+    by number    the label is a number: joints are counted in the robot's order, from 0 if there is a 0, else from 1
+    by order     of the columns and of the joints that are left
+
+and columns of all quantities with the same label belong to the same joint.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from ..exceptions import InvalidRecording, UnknownUnit
+from ..io.units import check_quantity, find_unit
+from ..quantities import FRAME_QUANTITIES
+from ..recording import CONTACT, EFFORTS
+
+Label: TypeAlias = frozenset[str]
+"""Words that tell a column from others of its quantity."""
+
+
+def words_of(name: str) -> tuple[str, ...]:
+    """The words and numbers of a name, in lower case.
+
+    >>> words_of("/joint_states/elbowFlex/q[2]")
+    ('joint', 'states', 'elbow', 'flex', 'q', '2')
+    """
+    return tuple(re.findall(r"[a-z]+|\d+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
+
+
+BY_NAME, BY_NUMBER, BY_ORDER = "by name", "by number", "by order"
+LISTED = tomllib.loads(Path(__file__).with_name("header_words.toml").read_text(encoding="utf-8"))
+COMMANDS, MEASURED, CLOCK_WORDS = (Label(LISTED[each].split()) for each in ("commands", "measured", "clock"))
+EARLIEST_DATE_S = 5e8
+"""A clock that begins later counts from 1970: this is 1985. [s]"""
+SLOWEST_HZ = 5.0
+"""A clock in seconds whose samples are further apart is taken to count milliseconds, and so on."""
+
+
+@dataclass(frozen=True)
+class ColumnGuess:
+    """A column of a log, and what it is taken for.
+
+    Args:
+        channel: `quantity.joint`, or `quantity.frame.end`.
+        reason: why: by name, number or order. unit: that its header names; None: it names none.
+    """
+
+    column: str
+    channel: str
+    reason: str
+    unit: str | None = None
+
+    @property
+    def quantity(self) -> str:
+        return self.channel.partition(".")[0]
+
+    @property
+    def owner(self) -> str:
+        """Its joint, or its frame and end."""
+        return self.channel.partition(".")[2]
+
+    def given_to_other(self, pair: tuple[str, str]) -> ColumnGuess:
+        """The same of the other one of two joints."""
+        other = pair[self.owner == pair[0]]
+        reason = f"{BY_ORDER}, and exchanged as the robot's dynamics ask"
+        return replace(self, channel=f"{self.quantity}.{other}", reason=reason)
+
+
+def match_columns(columns: Sequence[str], joints: Sequence[str], frames: Sequence[str]) -> list[ColumnGuess]:
+    """Guess what columns are, as far as their headers say it; one column a channel, in the order of the file.
+
+    Args:
+        columns: headers of a log. joints: of the robot, in its order. frames: links, at which sensors may be.
+    """
+    found: dict[str, ColumnGuess] = {}
+    # a name is a label too
+    owners = {Label([joint]): (joint, BY_NAME) for joint in joints}
+    labels: dict[tuple[bool, str], dict[str, Label]] = {}
+    units: dict[str, str | None] = {}
+    for column in columns:
+        joint, rest = _joint_in(words_of(column), joints)
+        quantity, used = _quantity(rest)
+        commanded = not COMMANDS.isdisjoint(rest)
+        if quantity in FRAME_QUANTITIES or quantity == CONTACT:
+            if (guess := _at_frame(column, quantity, Label(words_of(column)) - used, frames)) is not None:
+                found.setdefault(guess.channel, guess)
+        elif (quantity or commanded or (joint and not rest)) and not (commanded and quantity == "velocity"):
+            units[column], unit_words = unit_in_name(column, quantity or "position")
+            label = Label(rest) - used - COMMANDS - MEASURED - unit_words
+            labels.setdefault((commanded, quantity), {})[column] = Label([joint]) if joint else label
+    first = 0 if any("0" in label for each in labels.values() for label in each.values()) else 1
+    # positions first, as most joints have one, and what was measured before commands
+    for kind in sorted(labels, key=lambda kind: (kind != (False, "position"), kind[0], -len(labels[kind]))):
+        (commanded, quantity), given = kind, labels[kind]
+        unnamed = {label for label in given.values() if label not in owners}
+        common = Label.intersection(*unnamed) if len(unnamed) > 1 else Label()
+        own = {column: label if label in owners else label - common for column, label in given.items()}
+        new = [label for label in own.values() if label not in owners]
+        if not quantity:  # elements of a list, which has a layout too
+            new = [label for label in new if len(label) == 1 and min(label).isdigit()] or new
+        # a command without a quantity may be of anything: then only with one for each joint
+        if quantity or len(new) == len({each for each in found if each.startswith("position.")}):
+            owners |= _owners(
+                new, joints, {owners[each][0] for each in own.values() if each in owners}, first
+            )
+        if commanded and quantity not in EFFORTS:
+            quantity = "position_command"
+        for column in (column for column, label in own.items() if label in owners):
+            joint, reason = owners[own[column]]
+            guess = ColumnGuess(column, f"{quantity or 'position'}.{joint}", reason, units[column])
+            found.setdefault(guess.channel, guess)
+    return sorted(found.values(), key=lambda each: columns.index(each.column))
+
+
+def _joint_in(words: tuple[str, ...], joints: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """The joint that words name, the one of most words or "", and the other words."""
+    for joint in sorted(joints, key=lambda each: -len(words_of(each))):
+        name = words_of(joint)
+        for k in range(len(words) - len(name) + 1) if name else ():
+            if words[k : k + len(name)] == name:
+                return joint, words[:k] + words[k + len(name) :]
+    return "", words
+
+
+def _quantity(words: Sequence[str]) -> tuple[str, Label]:
+    """The quantity that words name, and which of them do; "" for none."""
+    for quantity, alternatives in LISTED["quantities"].items():
+        for each in map(str.split, alternatives):
+            if {*each} <= {*words}:
+                return quantity, Label(each)
+    return "", Label()
+
+
+def _at_frame(column: str, quantity: str, label: Label, frames: Sequence[str]) -> ColumnGuess | None:
+    """A sensor at a frame: that which the header names, else the first `imu`, else the first frame; feet by name."""
+    of_frames = {frame: Label(words_of(frame)) for frame in frames}
+    if quantity == CONTACT:
+        fitting = [frame for frame, words in of_frames.items() if label - {"foot"} <= words]
+        feet = [frame for frame in fitting if "foot" in of_frames[frame]] or fitting
+        return ColumnGuess(column, f"{CONTACT}.{feet[0]}", BY_NAME) if feet else None
+    axis = next(
+        (
+            each[-1]
+            for each in words_of(column)[::-1]
+            if each.removeprefix("q") in FRAME_QUANTITIES[quantity].ends
+        ),
+        "",
+    )
+    named = [frame for frame, words in of_frames.items() if words <= label]
+    imus = [frame for frame, words in of_frames.items() if "imu" in words]
+    frame = next(iter([*named, *imus, *frames]), "")
+    reason = (
+        BY_NAME if frame in named else "as the frame is called so" if frame in imus else "the first of all"
+    )
+    return ColumnGuess(column, f"{quantity}.{frame}.{axis}", reason) if axis and frame else None
+
+
+def _owners(
+    labels: Sequence[Label], joints: Sequence[str], taken: Collection[str], first: int
+) -> dict[Label, tuple[str, str]]:
+    """Label -> joint, none of those taken, and reason; `first`: number of the first joint."""
+    left = list(dict.fromkeys(labels))
+    of_joints = {joint: Label(words_of(joint)) for joint in joints}
+    common = Label.intersection(*of_joints.values()) if len(joints) > 1 else Label()
+    free = {joint: words - common for joint, words in of_joints.items() if joint not in taken}
+    numbers = {label: int(min(label)) - first for label in left if len(label) == 1 and min(label).isdigit()}
+    # numbers from 0 would otherwise meet names from 1
+    if left and len(numbers) == len(left) and not {*left} <= {*free.values()}:
+        places = {label: joints[k] for label, k in numbers.items() if k < len(joints)}
+        return {label: (joint, BY_NUMBER) for label, joint in places.items() if joint in free}
+    found: dict[Label, tuple[str, str]] = {}
+    for fits in (Label.__eq__, lambda label, words: label < words or words < label):
+        for label in left:
+            near = [joint for joint, words in free.items() if label and words and fits(label, words)]
+            if label not in found and len(near) == 1:
+                found[label] = near[0], BY_NAME
+                del free[near[0]]
+    left = [label for label in left if label not in found]
+    return (
+        found
+        if len(left) > len(free)
+        else found | {a: (b, BY_ORDER) for a, b in zip(left, free, strict=False)}
+    )
+
+
+def unit_in_name(column: str, quantity: str) -> tuple[str | None, frozenset[str]]:
+    """The unit that a header names, in brackets or after its last underscore, and its words.
+
+    >>> unit_in_name("q1 [deg]", "position")[0], unit_in_name("tau_1", "torque")[0]
+    ('deg', None)
+    """
+    bracket = re.search(r"[\[(]([^\])\d][^\])]*)[\])]\s*$", column)
+    text = bracket[1] if bracket else column.rpartition("_")[2]
+    try:
+        check_quantity(f"{quantity}.*", text)
+    except UnknownUnit:
+        return None, Label()
+    named = bracket or (len(text) > 1 and text != column and not text.isdigit())
+    return (text, Label(words_of(text))) if named else (None, Label())
+
+
+def find_clock(columns: Sequence[str]) -> list[str]:
+    """Columns that may be the clock by their headers, those first that name least besides."""
+    named = [each for each in columns if not CLOCK_WORDS.isdisjoint(words_of(each))]
+    return sorted(named, key=lambda each: len(words_of(each)))
+
+
+def clock_unit(column: str, ticks: np.ndarray) -> tuple[str, str]:
+    """The unit of a clock and the reason: its header, the date that it would count, or its interval.
+
+    Raises:
+        InvalidRecording: if it does not increase from row to row.
+    """
+    steps = np.diff(ticks)
+    if not (len(steps) and np.isfinite(ticks).all() and (steps > 0).all()):
+        raise InvalidRecording(f"the column {column!r} does not increase from row to row")
+    named, _ = unit_in_name(column, "time")
+    if named is not None and find_unit(named).si == "s":
+        return named, "its header names it"
+    interval, units = float(np.median(steps)), ("s", "ms", "us", "ns")
+    if ticks[0] > EARLIEST_DATE_S:  # in ms, us and ns a date has 3, 6 and 9 digits more
+        unit = units[min(int(np.log10(ticks[0] / EARLIEST_DATE_S) / 3), 3)]
+    else:
+        unit = next((each for each in units if interval * find_unit(each).factor * SLOWEST_HZ <= 1), "ns")
+    return unit, f"a step is then {1e3 * interval * find_unit(unit).factor:.4g} ms"

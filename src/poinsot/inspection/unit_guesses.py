@@ -1,0 +1,111 @@
+"""Guess the units of a log: the first unit of a quantity in which its readings are plausible.
+
+How implausible readings x are is one number, the largest of all channels; it is at most 1 where they are plausible:
+
+    position        |x - middle| by half of the joint's range, and its speed by five times the speed limit
+    torque          its peak by twice the limit
+    gyro            its size by 35 rad/s, which few measure
+    accelerometer   9.81 m/s^2 by three times the largest of its size
+    contact         its peak by 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+
+from ..io.units import STANDARD_GRAVITY, convert
+from ..models.articulated import UNLIMITED, Articulated
+from ..quantities import FRAME_QUANTITIES
+from ..recording import CONTACT
+from .motion import SPEED_OVER_S
+
+CANDIDATES: Mapping[str, tuple[str, ...]] = {
+    "position rad": ("rad", "deg"),
+    "position m": ("m", "mm"),
+    "torque m": ("N",),
+    "torque rad": ("N m", "N cm", "N mm"),
+    "gyro": ("rad/s", "deg/s"),
+    "accelerometer": ("m/s^2", "g"),
+    CONTACT: ("1", "N"),
+    "current": ("A",),
+    "voltage": ("V",),
+    "orientation": ("1",),
+}
+"""Quantity, where it depends on it with the unit of the joint's position -> units, the likeliest first."""
+
+PLAUSIBLE = 1.05
+"""Largest number that is still plausible: limits of descriptions are round numbers."""
+
+
+def guess_units(
+    robot: Articulated, channels: Mapping[str, np.ndarray], named: Mapping[str, str], interval_s: float
+) -> dict[str, tuple[str, str]]:
+    """Channel -> unit and the reason for it; channels of one quantity have the same, but for joints that slide.
+
+    Args:
+        channels: name -> (T,) readings as the log has them, NaN where there is none, positions first.
+        named: units that headers name.
+        interval_s: between two samples [s].
+    """
+    kinds = {joint: robot.position_units[k] for joint, k in zip(robot.joints, robot.actuated, strict=True)}
+    groups: dict[tuple[str, str], dict[str, np.ndarray]] = {}
+    for channel, x in channels.items():
+        quantity, _, owner = channel.partition(".")
+        groups.setdefault((quantity, kinds.get(owner, "")), {})[owner] = x
+    found: dict[str, tuple[str, str]] = {}
+    positions: dict[str, str] = {}
+    for (quantity, kind), group in groups.items():
+        sizes = group
+        if quantity in FRAME_QUANTITIES:  # of the vector, as one axis may read nothing
+            sizes = {next(iter(group)): np.sqrt(sum(x**2 for x in group.values()))}
+        as_positions = (
+            positions.get(kind, "") + {"velocity": "/s", "acceleration": "/s^2"}.get(quantity, ""),
+        )
+        candidates = CANDIDATES.get(quantity, CANDIDATES.get(f"{quantity} {kind}", as_positions))
+        implausible = partial(_implausible, robot, quantity, interval_s)
+        worst = [
+            max((implausible(each, convert(x, unit)[0]), each) for each, x in sizes.items())
+            for unit in candidates
+        ]
+        best = next((k for k, each in enumerate(worst) if each[0] <= PLAUSIBLE), worst.index(min(worst)))
+        unit, reason = (
+            candidates[best],
+            "as positions" if candidates == as_positions else "the numbers are plausible",
+        )
+        if worst[best][0] > PLAUSIBLE:
+            reason = (
+                f"and yet {worst[best][1]} goes to {worst[best][0]:.3g} times what is plausible: check it"
+            )
+        elif best:
+            reason = f"in {candidates[0]} {worst[0][1]} would go to {worst[0][0]:.3g} times what is plausible"
+        elif len(candidates) > 1:
+            reason += f"; it may be {' or '.join(candidates[1:])}"
+        if quantity == "position":
+            positions[kind] = next(
+                (named[f"{quantity}.{each}"] for each in group if f"{quantity}.{each}" in named), unit
+            )
+        for channel in (f"{quantity}.{owner}" for owner in group):
+            found[channel] = (named[channel], "its header names it") if channel in named else (unit, reason)
+    return found
+
+
+def _implausible(robot: Articulated, quantity: str, interval_s: float, owner: str, x: np.ndarray) -> float:
+    """The number of the head of the file, of a channel in SI units."""
+    peak = float(np.nanmax(np.abs(x), initial=0.0))
+    k = robot.joints.index(owner) if owner in robot.joints else 0
+    if quantity == "position":
+        low, high = (float(each[k]) for each in robot.position_limits)
+        reach = (
+            float(np.nanmax(np.abs(2 * x - low - high))) / (high - low) if np.isfinite(high - low) else 0.0
+        )
+        h = max(1, round(SPEED_OVER_S / interval_s))
+        speed = float(np.nanmax(np.abs(x[h:] - x[:-h]), initial=0.0)) / (h * interval_s)
+        return max(reach, speed / (5 * robot.velocity_limits.get(owner, np.inf)))
+    if quantity == "torque":
+        limit = float(robot.model.upperEffortLimit[robot.actuated[k]])
+        return peak / (2 * limit) if 0 < limit < UNLIMITED else 0.0
+    bounds = {"gyro": peak / 35.0, "accelerometer": STANDARD_GRAVITY / max(3 * peak, 1e-9), CONTACT: peak}
+    return bounds.get(quantity, 0.0)

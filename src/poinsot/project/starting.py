@@ -1,0 +1,285 @@
+"""The beginning of a project file from a robot description and a log: `poinsot new`.
+
+Columns are matched to joints by their headers (`inspection.columns`), and compared with the robot where their order
+alone says which is whose; units are guessed from magnitudes (`inspection.unit_guesses`); the methods say themselves
+whether they can begin with what a log has. Each guess is a comment of the file, which says why.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from json import dumps
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jinja2 import Environment, FileSystemLoader
+
+from ..arrays import carried_on
+from ..exceptions import InvalidProject, PoinsotError, listing
+from ..inspection.columns import BY_ORDER, ColumnGuess, clock_unit, find_clock, match_columns
+from ..inspection.motion import LATE_START_S, clock_facts, motion_facts
+from ..inspection.unit_guesses import guess_units
+from ..io.readers import find_reader, list_columns
+from ..io.sources import Columns, Source
+from ..io.units import convert, find_unit
+from ..models.articulated import Articulated, load_robot
+from ..quantities import FRAME_QUANTITIES
+from ..recording import EFFORTS, QUANTITIES, clock_text
+from .job import Job, Project
+from .methods import find_beginning
+from .methods.base import TEMPLATES, LogContents
+from .settings import Settings
+from .settings.preprocessing import SMOOTHED
+
+
+@dataclass(frozen=True)
+class Start:
+    """A project file that can be identified at once.
+
+    Args:
+        text: of the file. method: its name.
+        guesses: what, value and reason of each. unused: columns that it does not read.
+    """
+
+    text: str
+    method: str
+    guesses: tuple[dict[str, str], ...]
+    unused: tuple[str, ...]
+
+
+def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = None) -> Start:
+    """The beginning of a project file; nothing is written to disk.
+
+    Args:
+        robot: description, URDF or MJCF. log: a table with named columns.
+        job: where the file will be: paths in it are relative to its folder.
+        rate_hz: sampling rate of a log without a clock, or in place of its clock [Hz].
+
+    Raises:
+        PoinsotError: one sentence that says what the log lacks.
+    """
+    columns, reading = list_columns(log)
+    for floating in (False, True):
+        described = load_robot(robot, floating_base=floating)
+        links = [link for links in described.links.values() for link in links]
+        matched = match_columns(columns, described.joints, links)
+        if not any(each.quantity in FRAME_QUANTITIES for each in matched):
+            break  # no sensor of a base that moves
+    read = [each.column for each in matched if each.quantity == "position"]
+    if not read:
+        raise InvalidProject(
+            f"{log}: no column is called like the position of a joint of {described.name}; it has {listing(columns)}: "
+            f'call them "position.{described.joints[0]}", or "q1" and so on'
+        )
+    (clock, unit, reason), table = _read(log, matched, columns, reading, rate_hz)
+    rows = np.isfinite(table[read[0]])
+    if rows.sum() < 2:
+        raise InvalidProject(f"{log}: fewer than two rows have a number in the column {read[0]!r}")
+    missing = {name for name, x in table.items() if not np.isfinite(x[rows]).all()}
+    values = {name: (carried_on(x, np.nan) if name in missing else x)[rows] for name, x in table.items()}
+    located = [each.owner for each in matched if each.quantity == "position"]
+    used = [each for each in matched if _is_of_use(each, values[each.column], located)]
+    for quantity, listed in FRAME_QUANTITIES.items():  # all axes of one frame, or none
+        frame = next((each.owner[:-1] for each in used if each.quantity == quantity), "")
+        axes = [each for each in used if each.quantity == quantity and each.owner[:-1] == frame]
+        used = [
+            each
+            for each in used
+            if each.quantity != quantity or (each in axes and len(axes) in listed.counts)
+        ]
+    (low, high), locked = described.position_limits, {}
+    for k, joint in enumerate(described.joints):
+        if joint not in located:
+            locked[joint] = 0.0 if low[k] <= 0 <= high[k] else float(f"{0.5 * (low[k] + high[k]):.3g}")
+    held = load_robot(robot, floating_base=described.floating_base, locked=locked)
+    factor = find_unit(unit).factor
+    step_s = 1 / rate_hz if rate_hz else factor * float(np.median(np.diff(values[clock])))
+    readings = {
+        each.channel: values[each.column]
+        for each in sorted(used, key=lambda each: each.quantity != "position")
+    }
+    named = {each.channel: each.unit for each in used if each.unit is not None}
+    units = guess_units(held, readings, named, step_s)
+    name, method, beginning = find_beginning(_contents(held, readings, units))
+    used = [each for each in used if each.quantity in beginning.quantities]
+    values = {name: x for name, x in values.items() if name in {clock, *(each.column for each in used)}}
+    content = {
+        "subject": method.subject,
+        "robot": os.path.relpath(robot, job.parent),
+        "floating_base": method.floating_base,
+        "locked": locked,
+        "log": os.path.relpath(log, job.parent),
+        "rate_hz": rate_hz,
+        "clock": (clock, unit, reason),
+        "from_1970": bool(clock) and factor * values[clock][0] > LATE_START_S,
+        "require": [] if rows.all() else read[:1],
+        "masked": any(each.column in missing for each in used if each.quantity not in HELD),
+        "reading": reading,
+        "reason": beginning.reason,
+        **beginning.values,
+    }
+    initial = {each.column: _initial(each, values[each.column]) for each in used if each.column in missing}
+    draft = _Draft(job, tuple(used), units, initial, content, beginning.template)
+    draft = draft.cut_to_motion().compared_with_robot()
+    unused = tuple(each for each in columns if each not in values)
+    guesses = [("method", name, beginning.reason), *([("clock", clock, reason)] if clock else [])]
+    guesses += [
+        (each.column, f"{each.channel} [{units[each.channel][0]}]", each.reason) for each in draft.used
+    ]
+    guesses += [(joint, "locked", "no column has its position") for joint in locked]
+    said = tuple(dict(zip(("what", "value", "reason"), each, strict=True)) for each in guesses)
+    return Start(draft.text(unused=listing(unused) if unused else ""), name, said, unused)
+
+
+HELD = (*EFFORTS, "position_command")
+"""Quantities that keep their value until the next where a row has none."""
+
+
+def _initial(guess: ColumnGuess, x: np.ndarray) -> float:
+    """What a column that is held has before its first value: no effort, or the first command."""
+    return 0.0 if guess.quantity in EFFORTS else float(x[np.isfinite(x)][0])
+
+
+def _read(
+    log: Path,
+    matched: Sequence[ColumnGuess],
+    columns: Sequence[str],
+    reading: Mapping[str, Any],
+    rate_hz: float | None,
+) -> tuple[tuple[str, str, str], Columns]:
+    """The clock's column (empty with a rate), its unit and the reason; and the columns."""
+    read, why = find_reader(log), ""
+    channels = {each.channel: (each.column, "1") for each in matched}
+    if rate_hz is not None:
+        return ("", "s", ""), read(Source(log, channels, **reading))
+    for name in find_clock([each for each in columns if each not in {guess.column for guess in matched}]):
+        try:
+            table = read(Source(log, channels, (name, "s"), **reading))
+            return (name, *clock_unit(name, table[name][np.isfinite(table[matched[0].column])])), table
+        except PoinsotError as error:
+            why = why or f" ({error})"
+    raise InvalidProject(
+        f"{log} has no clock{why}: give the rate at which it was sampled, as in --rate-hz 250"
+    )
+
+
+def _is_of_use(guess: ColumnGuess, x: np.ndarray, located: Sequence[str]) -> bool:
+    """Whether a column says something: its joint has a position, and an effort changes."""
+    known = x[np.isfinite(x)]
+    changes = len(known) > 0 and (guess.quantity not in EFFORTS or float(np.ptp(known)) > 0)
+    return changes and (guess.quantity not in QUANTITIES or guess.owner in located)
+
+
+def _contents(
+    robot: Articulated, readings: Mapping[str, np.ndarray], units: Mapping[str, tuple[str, str]]
+) -> LogContents:
+    """What the log has; the noise of a quantity is that of its noisiest channel."""
+    owners: dict[str, tuple[str, ...]] = {}
+    noise: dict[str, float] = {}
+    for channel, x in readings.items():
+        quantity, _, owner = channel.partition(".")
+        owner = owner.rpartition(".")[0] if quantity in FRAME_QUANTITIES else owner
+        owners[quantity] = tuple(dict.fromkeys([*owners.get(quantity, ()), owner]))
+        x = convert(x[np.isfinite(x)], units[channel][0])[0]
+        steps = np.abs(np.diff(x))
+        grain = float(np.min(steps[steps > 0], initial=1.0)) / np.sqrt(12)
+        # fourth differences of white noise have 70 times its variance, and a median of 0.6745 standard deviations
+        spread = float(np.median(np.abs(np.diff(x, 4)))) / (0.6745 * np.sqrt(70)) if len(x) > 4 else 0.0
+        noise[quantity] = max(noise.get(quantity, 0.0), spread, grain)
+    return LogContents(robot, owners, noise)
+
+
+@dataclass(frozen=True, eq=False)
+class _Draft:
+    """A project file that is being written.
+
+    Args:
+        job: its path. used: columns that it reads. units: of channels, and why.
+        initial: of columns that have no value in some rows.
+        content: values of its template. template: of the method's sections.
+    """
+
+    job: Path
+    used: tuple[ColumnGuess, ...]
+    units: Mapping[str, tuple[str, str]]
+    initial: Mapping[str, float]
+    content: Mapping[str, Any]
+    template: Path
+
+    @property
+    def project(self) -> Project:
+        return Project(self.job, Settings.model_validate(tomllib.loads(self.text())))
+
+    def compared_with_robot(self) -> _Draft:
+        """Columns that were matched by order, exchanged in pairs as long as the robot explains efforts better so."""
+        doubtful = {each.channel for each in self.used if each.reason.startswith(BY_ORDER)}
+        if len(doubtful) < 2:
+            return self
+        draft = self
+        for _ in self.used:
+            project = draft.project
+            try:
+                exchanged = tuple(project.settings.method.exchanged(Job(project)))
+            except PoinsotError:  # `identify` will say it
+                return draft
+            for pair, quantities in exchanged:
+                channels = {f"{quantity}.{joint}" for quantity in quantities for joint in pair}
+                if channels <= doubtful:
+                    given = (
+                        each.given_to_other(pair) if each.channel in channels else each for each in draft.used
+                    )
+                    draft = replace(draft, used=tuple(given))
+                    break
+            else:
+                break
+        return draft
+
+    def cut_to_motion(self) -> _Draft:
+        """The longest part without a gap of the clock; and for smoothers an even clock and the part with motion."""
+        project, content = self.project, dict(self.content)
+        robot = project.robot() if project.settings.robot else None
+        joints = () if robot else project.mechanism().readable_joints
+        (run,) = project.runs(robot) if robot else project.recordings(joints, ())
+        recording, clock = run.recording, clock_facts(run.recording)
+        if clock.gaps_s:
+            ends = [
+                clock.start_s,
+                *(end for gap in clock.gaps_s for end in gap),
+                clock.start_s + clock.duration_s,
+            ]
+            start, stop = max(zip(ends[::2], ends[1::2], strict=True), key=lambda part: part[1] - part[0])
+            content["between_s"] = [float(clock_text(each, clock.interval_s)) for each in (start, stop)]
+            recording = recording.between(start, stop)
+            clock = clock_facts(recording)
+        if project.settings.method.takes is SMOOTHED:
+            if not recording.is_uniform and not clock.has_small_jitter:
+                content["resample_hz"] = clock.even_rate_hz
+            content["window_s"] = motion_facts(recording).window_s
+        return replace(self, content=content)
+
+    def text(self, **more: str) -> str:
+        """The whole file; `more`: further values of its template."""
+        tables: dict[str, list[ColumnGuess]] = {}
+        for each in self.used:
+            tables.setdefault(each.quantity, []).append(each)
+        for quantity in FRAME_QUANTITIES.keys() & tables:
+            ends = FRAME_QUANTITIES[quantity].ends
+            tables[quantity].sort(key=lambda each: ends.index(each.channel[-1]))
+        folders = [TEMPLATES, self.template.parent]
+        environment = Environment(loader=FileSystemLoader(folders), trim_blocks=True, lstrip_blocks=True)
+        environment.filters |= {"toml": dumps, "unit": lambda channel: self.units[channel][0]}
+        values = {
+            "tables": tables,
+            "units": self.units,
+            "initial": self.initial,
+            "held": HELD,
+            **self.content,
+            **more,
+        }
+        return "\n".join(
+            environment.get_template(name).render(values) for name in ("job.toml", self.template.name)
+        )

@@ -1,0 +1,381 @@
+"""`poinsot new`: what it makes of headers, units, clocks and robots, and whether `identify` then works at once."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from poinsot.exceptions import PoinsotError
+from poinsot.inspection.columns import clock_unit, match_columns, unit_in_name
+from poinsot.project import Project, identify
+from poinsot.project.starting import start_project
+
+ROOT = Path(__file__).resolve().parents[1]
+ARM = ROOT / "examples/arm/arm.urdf"
+LOG = ROOT / "examples/arm/identification.csv"
+JOINTS = ("waist", "shoulder", "elbow")
+
+
+@pytest.fixture(scope="module")
+def table():
+    return pl.read_csv(LOG)
+
+
+@pytest.fixture
+def begin(tmp_path):
+    """Writes columns as a log, begins a project from it and returns its content, and what was begun."""
+
+    def begin(columns, robot=ARM, rate_hz=None, name="log.csv"):
+        columns = pl.DataFrame(columns)
+        log = tmp_path / name
+        columns.write_csv(log) if name.endswith("csv") else columns.write_parquet(log)
+        start = start_project(robot, log, tmp_path / "job.toml", rate_hz)
+        (tmp_path / "job.toml").write_text(start.text)
+        return tomllib.loads(start.text), start
+
+    return begin
+
+
+def renamed(table, names, order=None):
+    columns = dict(zip(names, table.iter_columns(), strict=True))
+    return {name: columns[name] for name in order or names}
+
+
+def of_joints(recording, quantity):
+    """Joint -> column."""
+    return dict(zip(recording[quantity]["joints"], recording[quantity]["columns"], strict=True))
+
+
+CLOCK = {"time": np.arange(2500) / 250}
+NAMED = [f"position_{each}" for each in JOINTS] + [f"torque_{each}" for each in JOINTS]
+
+
+# ----------------------------------------------------------------------------------------------------------- headers
+
+HEADERS = {
+    "numbers": ("abc", ["q1", "q2", "q3", "tau1"], "position.a position.b position.c torque.a"),
+    "numbers from 0": ("abc", ["position_0", "position_2", "effort_1"], "position.a position.c torque.b"),
+    "ROS": (
+        ("FL_hip", "FL_calf"),
+        ["/joint_states/FL_hip/position", "/joint_states/effort/FL_calf", "/joint_states/FL_hip/velocity"],
+        "position.FL_hip torque.FL_calf velocity.FL_hip",
+    ),
+    "seven of nine joints": (
+        [*(f"panda_joint{k}" for k in range(1, 8)), "panda_finger_joint1", "panda_finger_joint2"],
+        ["q1", "q2", "q7", "tau_J1", "tau_J7"],
+        "position.panda_joint1 position.panda_joint2 position.panda_joint7 torque.panda_joint1 torque.panda_joint7",
+    ),
+    "numbers from 0 beside names from 1": (
+        ["joint1", "joint2", "joint3"], ["q_0", "q_1", "q_2"], "position.joint1 position.joint2 position.joint3",
+    ),
+    "names in another order": (
+        ["joint1", "joint2"], ["joint2_pos", "joint1_pos", "joint2_torque"],
+        "position.joint2 position.joint1 torque.joint2",
+    ),
+    "parts of names, and the rest by order": (
+        ["shoulder_pan", "elbow_flex", "gripper"],
+        ["command_base", "command_elbow", "command_jaw", "position_base", "position_elbow", "position_jaw"],
+        "position_command.shoulder_pan position_command.elbow_flex position_command.gripper "
+        "position.shoulder_pan position.elbow_flex position.gripper",
+    ),
+    "UR": (
+        "ab", ["actual_q_0", "actual_q_1", "target_q_0", "actual_current_1", "target_moment_0"],
+        "position.a position.b position_command.a current.b torque.a",
+    ),
+    "a joint's name alone": (["elbow"], ["elbow", "volts", "temperature"], "position.elbow voltage.elbow"),
+    "no label": (["pivot"], ["time", "position", "torque"], "position.pivot torque.pivot"),
+    "nothing": ("abc", ["foo", "bar", "x"], ""),
+    "measured before commanded": (
+        ["elbow"], ["torque_cmd_elbow", "torque_elbow"], "torque.elbow",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HEADERS)
+def test_headers(case):
+    joints, columns, channels = HEADERS[case]
+    found = match_columns(columns, tuple(joints), [])
+    assert [each.channel for each in found] == channels.split()
+    if case.startswith("measured"):
+        assert found[0].column == "torque_elbow"
+
+
+def test_sensors_at_frames():
+    columns = ["gyro_x", "imu.linear_acceleration.z", "quat_w", "lf_contact", "rf_contact"]
+    found = match_columns(columns, ["lf_roll"], ["trunk", "imu", "lf_hip", "lf_foot", "rf_foot"])
+    assert [each.channel for each in found] == [
+        "gyro.imu.x", "accelerometer.imu.z", "orientation.imu.w", "contact.lf_foot", "contact.rf_foot",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("header", "quantity", "unit"),
+    [("q1 [deg]", "position", "deg"), ("tau_1_Nmm", "torque", "Nmm"), ("q_1", "position", None),
+     ("data[2]", "torque", None), ("elbow_deg", "torque", None), ("m", "position", None)],
+)  # fmt: skip
+def test_units_in_headers(header, quantity, unit):
+    assert unit_in_name(header, quantity)[0] == unit
+
+
+@pytest.mark.parametrize(
+    ("start", "step", "unit"),
+    [(0, 0.004, "s"), (0, 4, "ms"), (0, 4000, "us"), (0, 4e6, "ns"), (1.7e9, 0.004, "s"), (1.7e12, 4, "ms"),
+     (1.7e15, 4e3, "us"), (1.7e18, 4e6, "ns"), (20, 0.1, "s")],
+)  # fmt: skip
+def test_units_of_clocks(start, step, unit):
+    assert clock_unit("t", start + step * np.arange(100))[0] == unit
+
+
+# -------------------------------------------------------------------------------------------------------- whole files
+
+
+def test_the_example_is_identified(poinsot, tmp_path):
+    job = tmp_path / "job.toml"
+    code, out, err = poinsot("new", ARM, LOG, "-o", job, "--rate-hz", "250", "--yes")
+    assert (code, err) == (0, "") and "by number" in out and f"poinsot identify {job}" in out
+    text = job.read_text()
+    assert (
+        '"auto"' in text and "window_s = [0.35, 9.64]" in text and 'unit = "deg"     # guess: in rad' in text
+    )
+    code, out, err = poinsot("identify", job)
+    assert (code, err) == (0, "") and out.startswith("Trusted")
+
+
+def test_without_a_clock_it_demands_a_rate(poinsot, tmp_path):
+    code, _, err = poinsot("new", ARM, LOG, "-o", tmp_path / "job.toml")
+    assert code == 2 and err.count("\n") == 1 and "--rate-hz 250" in err and not list(tmp_path.iterdir())
+
+
+def test_what_exists_is_kept(poinsot, tmp_path):
+    job = tmp_path / "job.toml"
+    job.write_text("mine")
+    arguments = ("new", ARM, LOG, "-o", job, "--rate-hz", "250", "--yes")
+    code, _, err = poinsot(*arguments)
+    assert code == 2 and "--force" in err and job.read_text() == "mine"
+    assert poinsot(*arguments, "--force")[0] == 0 and job.read_text() != "mine"
+    code, _, err = poinsot("new", ARM, tmp_path / "job.toml", "-o", job, "--force")
+    assert code == 2 and job.read_text() != "mine"
+
+
+def test_the_json_says_the_same(poinsot, tmp_path):
+    code, out, _ = poinsot("new", ARM, LOG, "-o", tmp_path / "job.toml", "--rate-hz", "250", "--json", "-")
+    content = json.loads(out)
+    assert code == 0 and content["schema"] == "poinsot.new/1" and content["method"] == "least-squares"
+    assert content["text"] == (tmp_path / "job.toml").read_text()
+
+
+def test_a_log_of_ros(begin, table, tmp_path):
+    """Stamps from 1970 with a jitter of 0.2 ms, radians, and topics that are not joints."""
+    rng = np.random.default_rng(3)
+    columns = {"time": 1.7e9 + np.arange(len(table)) / 250 + 2e-4 * rng.standard_normal(len(table))}
+    for k, joint in enumerate(JOINTS):
+        columns[f"/joint_states/{joint}/position"] = np.radians(table[f"q{k + 1}"].to_numpy())
+        columns[f"/joint_states/{joint}/effort"] = table[f"tau{k + 1}"]
+    content, start = begin(columns | {"/diagnostics/temperature": np.zeros(len(table))})
+    (recording,) = content["recordings"]
+    assert recording["time"] == {"column": "time", "unit": "s"} and recording["start_s"] == 0
+    assert recording["position"]["unit"] == "rad" and recording["torque"]["unit"] == "N m"
+    assert "resample_hz" not in content["preprocessing"]
+    assert start.unused == ("/diagnostics/temperature",) and "/diagnostics/temperature" in start.text
+    estimate = identify(Project.load(tmp_path / "job.toml"))
+    assert estimate.trust.name == "trusted" and any(
+        "resampled" in each for each in estimate.problem.parts[0].signals.steps
+    )
+
+
+def test_columns_in_another_order(begin, table):
+    names = [f"q_{each}" for each in JOINTS] + [f"tau_{each}" for each in JOINTS]
+    content, _ = begin(
+        renamed(table, names, ["tau_elbow", "q_elbow", "q_waist", "tau_waist", "tau_shoulder", "q_shoulder"]),
+        rate_hz=250,
+    )
+    assert of_joints(content["recordings"][0], "torque") == {each: f"tau_{each}" for each in JOINTS}
+    assert of_joints(content["recordings"][0], "position") == {each: f"q_{each}" for each in JOINTS}
+
+
+@pytest.mark.parametrize("order", ["bca", "cab", "bac"])
+def test_columns_of_which_only_the_order_is_known(begin, table, order):
+    """Their order is wrong, and the robot's dynamics say so."""
+    names = [f"q_{each}" for each in "abc"] + [f"tau_{each}" for each in "abc"]
+    order = [f"q_{each}" for each in order] + [f"tau_{each}" for each in order]
+    content, start = begin(renamed(table, names, order), rate_hz=250)
+    assert of_joints(content["recordings"][0], "position") == dict(zip(JOINTS, names[:3], strict=True))
+    assert of_joints(content["recordings"][0], "torque") == dict(zip(JOINTS, names[3:], strict=True))
+    assert "exchanged" in start.text
+
+
+def test_radians_and_smaller_units_of_torque(begin, table):
+    columns = {
+        name: np.radians(table[name].to_numpy()) if name[0] == "q" else 1e3 * table[name].to_numpy()
+        for name in table.columns
+    }
+    recording = begin(columns | CLOCK)[0]["recordings"][0]
+    assert recording["position"]["unit"] == "rad" and recording["torque"]["unit"] == "N mm"
+
+
+def test_headers_name_their_unit(begin, table):
+    columns = {
+        f"{name} [deg]" if name[0] == "q" else f"{name}_Nmm": 0.01 * table[name] for name in table.columns
+    }
+    recording = begin(columns | CLOCK)[0]["recordings"][0]
+    assert recording["position"]["unit"] == "deg" and recording["torque"]["unit"] == "Nmm"
+
+
+def test_velocities_are_listed_as_unread(begin, table):
+    columns = dict(zip(table.columns, table.iter_columns(), strict=True)) | {
+        f"dq{k}": np.gradient(table[f"q{k}"]) for k in (1, 2, 3)
+    }
+    content, start = begin(columns | CLOCK)
+    assert start.unused == ("dq1", "dq2", "dq3") and "velocity" not in content["recordings"][0]
+
+
+def test_joints_without_a_column_are_locked(begin, table, tmp_path):
+    content, start = begin({name: table[name] for name in ("q2", "q3", "tau2", "tau3")} | CLOCK)
+    assert content["robot"]["locked"] == {"waist": 0.0} and "no column" in start.text
+    assert identify(Project.load(tmp_path / "job.toml")).fit.relative_error_percent < 30
+
+
+def test_seven_columns_for_nine_joints(begin, tmp_path):
+    """The fingers of a gripper, whose range does not hold 0, are locked in its middle."""
+    names = [*(f"panda_joint{k}" for k in range(1, 8)), "panda_finger_joint1", "panda_finger_joint2"]
+    inertia = '<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/>'
+    inertial = f'<inertial><mass value="1"/><origin xyz="0.1 0 0.1"/>{inertia}</inertial>'
+    links = "".join(f'<link name="l{k}">{inertial}</link>' for k in range(10))
+    joints = "".join(
+        f'<joint name="{name}" type="{"revolute" if k < 7 else "prismatic"}"><parent link="l{k}"/>'
+        f'<child link="l{k + 1}"/><origin xyz="0 0 0.2"/><axis xyz="{k % 2} {1 - k % 2} 0"/>'
+        f'<limit lower="{-3 if k < 7 else 0.01}" upper="{3 if k < 7 else 0.05}" effort="50" velocity="5"/></joint>'
+        for k, name in enumerate(names)
+    )
+    (tmp_path / "panda.urdf").write_text(f'<robot name="panda">{links}{joints}</robot>')
+    t = np.arange(4000) / 250
+    columns = {f"q{k}": 0.5 * np.sin((1 + 0.3 * k) * t + k) for k in range(1, 8)}
+    columns |= {f"tau_J{k}": 10 * np.sin((1 + 0.3 * k) * t) + np.cos(7 * t) for k in range(1, 8)}
+    content, _ = begin(columns | {"t": t}, robot=tmp_path / "panda.urdf")
+    assert content["robot"]["locked"] == {"panda_finger_joint1": 0.03, "panda_finger_joint2": 0.03}
+    assert of_joints(content["recordings"][0], "torque") == {
+        f"panda_joint{k}": f"tau_J{k}" for k in range(1, 8)
+    }
+
+
+def test_an_mjcf(begin, tmp_path):
+    (tmp_path / "pendulum.xml").write_text(
+        '<mujoco model="pendulum"><compiler angle="radian"/><worldbody><body name="rod">'
+        '<joint name="pivot" type="hinge" axis="0 1 0"/>'
+        '<inertial pos="0 0 -0.3" mass="1" diaginertia="0.05 0.05 0.01"/></body></worldbody></mujoco>'
+    )
+    t = np.arange(2000) / 200
+    q = np.sin(2 * t) + 0.3 * np.sin(5 * t)
+    a = -4 * np.sin(2 * t) - 7.5 * np.sin(5 * t)
+    tau = 0.14 * a + 1 * 9.81 * 0.3 * np.sin(q)
+    content, _ = begin(
+        {"time": t, "pos": q, "torque": tau}, robot=tmp_path / "pendulum.xml", name="log.parquet"
+    )
+    assert of_joints(content["recordings"][0], "torque") == {"pivot": "torque"}
+    estimate = identify(Project.load(tmp_path / "job.toml"))
+    assert estimate.fit.relative_error_percent < 1
+
+
+def test_a_clock_with_much_jitter_is_resampled_and_one_with_a_gap_is_cut(begin, table, tmp_path):
+    rng = np.random.default_rng(0)
+    t = np.arange(len(table)) / 250
+    columns = dict(zip(table.columns, table.iter_columns(), strict=True))
+    content, _ = begin({"t": t + rng.uniform(0, 3e-3, len(t)), **columns})
+    assert content["preprocessing"]["resample_hz"] == pytest.approx(250, rel=0.05)
+    content, start = begin({"t": t + 2.0 * (np.arange(len(t)) > 400), **columns})
+    first, last = content["recordings"][0]["between_s"]
+    assert (first, last) == pytest.approx((401 / 250 + 2, t[-1] + 2)) and "gap" in start.text
+    assert identify(Project.load(tmp_path / "job.toml")).trust.name == "trusted"
+
+
+def test_rows_of_other_topics(begin, table, tmp_path):
+    """Efforts come at half of the rate of positions, in rows of their own."""
+    t = np.arange(len(table)) / 250
+    rows = {"time": np.sort(np.concatenate([t, t[::2] + 1e-3]))}
+    for name in table.columns:
+        values = np.full(len(rows["time"]), np.nan)
+        each = slice(None, None, 2 if name[0] == "t" else 1)
+        values[np.searchsorted(rows["time"], t[each] + (1e-3 if name[0] == "t" else 0))] = table[
+            name
+        ].to_numpy()[each]
+        rows[name] = values
+    content, _ = begin(pl.DataFrame(rows).fill_nan(None))
+    (recording,) = content["recordings"]
+    assert (
+        recording["require"] == ["q1"] and recording["torque"]["hold"] and recording["torque"]["initial"] == 0
+    )
+    assert identify(Project.load(tmp_path / "job.toml")).fit.relative_error_percent < 20
+
+
+def test_a_semicolon_and_a_decimal_comma(tmp_path, table):
+    text = table.with_columns(pl.Series("time", np.arange(len(table)) / 250)).write_csv(separator=";")
+    (tmp_path / "log.csv").write_text(text.replace(".", ","))
+    start = start_project(ARM, tmp_path / "log.csv", tmp_path / "job.toml")
+    (recording,) = tomllib.loads(start.text)["recordings"]
+    assert recording["delimiter"] == ";" and recording["decimal_comma"] is True
+
+
+REFUSED = {
+    "no matching column": ({"foo": [1.0, 2.0], "time": [0.0, 1.0]}, "no column is called like the position"),
+    "a clock that stands": ({"time": [0.0] * 9, "q1": range(9), "tau1": range(9)}, "does not increase.*--rate-hz"),
+    "commands without the distribution": (
+        {"time": np.arange(9) / 9, "q1": np.arange(9) / 9, "q1_cmd": np.arange(9) / 8},
+        "poinsot-servo.*pip install ./servo",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refusals(case, begin, monkeypatch):
+    columns, said = REFUSED[case]
+    monkeypatch.setattr("poinsot.project.methods.installed_methods", dict)
+    with pytest.raises(PoinsotError, match=said):
+        begin(columns)
+
+
+def test_a_log_without_rows(begin):
+    with pytest.raises(PoinsotError, match="fewer than two rows"):
+        begin({"q1": [1.0], "tau1": [2.0]}, rate_hz=100)
+
+
+def test_a_log_without_a_header(tmp_path):
+    (tmp_path / "log.csv").write_text("0,1,2\n0.1,2,3\n")
+    with pytest.raises(PoinsotError, match="no header"):
+        start_project(ARM, tmp_path / "log.csv", tmp_path / "job.toml")
+
+
+def test_a_quadruped_with_an_imu(tmp_path):
+    folder = ROOT / "examples/quadruped"
+    start = start_project(folder / "quadruped.urdf", folder / "four_steps.csv", tmp_path / "job.toml", 100)
+    content = tomllib.loads(start.text)
+    assert content["robot"]["floating_base"] and content["method"]["name"] == "optimal-estimation"
+    assert content["method"]["bodies"] == ["trunk"] and content["recordings"][0]["gyro"]["frame"] == "imu"
+    assert content["contacts"]["points"] == ["lf_foot", "rf_foot", "lh_foot", "rh_foot"]
+    assert 1e-3 < content["method"]["noise"]["position"] < 2e-3 < content["method"]["noise"]["gyro"] < 6e-3
+
+
+def test_angles_alone(begin, tmp_path):
+    t = np.arange(400) / 100
+    content, _ = begin({"t": t, **{each: 0.3 * np.sin(t + k) for k, each in enumerate(JOINTS)}})
+    assert content["method"]["name"] == "joint-smoothing" and content["mechanism"]["path"].endswith(
+        "arm.urdf"
+    )
+    project = Project.load(tmp_path / "job.toml")
+    for name in project.settings.method.parameters:
+        project.mechanism().place(name)  # it exists
+
+
+def test_currents_and_a_joint_without_a_motor(begin, table):
+    columns = {
+        "q1": table["q1"],
+        "q2": table["q2"],
+        "q3": table["q3"],
+        "i1": table["tau1"],
+        "i2": table["tau2"],
+    }
+    content, start = begin(columns | {"i3": np.zeros(len(table))} | CLOCK)
+    assert content["drive"]["passive"] == ["elbow"] and content["recordings"][0]["current"]["unit"] == "A"
+    assert "i3" in start.unused and "gain" in start.text

@@ -1,0 +1,44 @@
+"""The commands of the README run in order, in a fresh folder that holds the examples and nothing else."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FENCES = re.findall(r"^```([a-z]*)\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+LINES = [
+    line.split("  #")[0].strip()
+    for language, block in FENCES
+    for line in ("" if language else block).splitlines()
+    if line.startswith("poinsot ")
+]
+FIRST = 3
+"""Commands from a log to a page."""
+
+
+@pytest.fixture
+def fresh(tmp_path, monkeypatch):
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(poinsot, lines):
+    for line in lines:
+        code, _, err = poinsot(*shlex.split(line)[1:])
+        assert code == 0, f"{line}: {err}"
+
+
+def test_a_page_from_a_log(poinsot, fresh):
+    assert [shlex.split(line)[1] for line in LINES[:FIRST]] == ["new", "inspect", "identify"]
+    run(poinsot, LINES[:FIRST])
+    assert (fresh / "results/report.html").is_file() and (fresh / "results/estimate.json").is_file()
+
+
+@pytest.mark.slow
+def test_all_commands(poinsot, fresh):
+    assert len(LINES) >= 6
+    run(poinsot, LINES)
