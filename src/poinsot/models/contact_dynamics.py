@@ -44,6 +44,7 @@ from .loop_constraint import LoopConstraint
 from .loops import frames_of
 from .motion_terms import MotionTerms, frame_index
 from .open_parameters import OpenParameters, ParameterValues
+from .sensor_errors import SensorErrors, turn_of
 from .torque_regressor import regressor_entries
 
 
@@ -105,6 +106,7 @@ class RobotMotion:
         frames: how the frames move that were asked for, and those of the contacts.
         a_by, forces_by: slopes; None: they were not asked for.
         effort_slope: (n, inputs) of tau by u.
+        errors: of the sensors that read it.
     """
 
     q: Configurations
@@ -116,6 +118,7 @@ class RobotMotion:
     frames: Mapping[str, FrameMotion] = field(default_factory=dict)
     a_by: DynamicsJacobians | None = None
     forces_by: DynamicsJacobians | None = None
+    errors: SensorErrors = field(default_factory=SensorErrors)
 
     def __len__(self) -> int:
         return len(self.v)
@@ -125,6 +128,17 @@ class RobotMotion:
         """`a_by` and `forces_by`, which must have been asked for."""
         assert self.a_by is not None and self.forces_by is not None, "the motion was evaluated without slopes"
         return self.a_by, self.forces_by
+
+    def sensed(self, frame: str) -> FrameMotion:
+        """The motion of a frame as its sensors are aligned; if that is open, slopes have three columns more.
+
+        The columns by configuration are by a turn of the frame in its own axes, those by speeds and accelerations mean
+        nothing.
+        """
+        misalignment = self.errors.misalignment(frame)
+        if misalignment is None:
+            return self.frames[frame]
+        return self.frames[frame].turned(turn_of(misalignment), bool(self.errors.open_misalignment(frame)[0]))
 
     def rows(self, frame: str) -> slice | None:
         """The rows in `forces` of the contact at a frame; None where it is open."""
@@ -186,7 +200,8 @@ class ContactDynamics:
         friction, viscosity = joints.friction(values.joints, v, slopes)
         drive = u @ effort.T - friction - held_up - b
         a, forces = inverse.solve(drive, gamma)
-        motion = RobotMotion(q, v, a, forces, self.constraints, effort)
+        errors = self.parameters.sensor_errors(theta)
+        motion = RobotMotion(q, v, a, forces, self.constraints, effort, errors=errors)
         frames = terms.frames((*self._contact_frames, *self.frames), q, v, a, slopes)
         if not slopes:
             return replace(motion, frames=frames)
@@ -200,6 +215,7 @@ class ContactDynamics:
                 joints.columns(self.parameters.joint_places, q, v, a),
                 # r = M a + b - tau: what drives is on the other side
                 -self.parameters.drive.columns(u)[:, :, self.parameters.gain_places],
+                np.zeros((*v.shape, len(self.parameters.sensors))),
             ],
             axis=2,
         )
@@ -237,7 +253,7 @@ class ContactDynamics:
             [
                 self._body_columns(values, q, zero, jump, gravity=False),
                 joints.rotor_columns(self.parameters.joint_places, jump),
-                np.zeros((*v.shape, len(self.parameters.gains))),
+                np.zeros((*v.shape, len(self.parameters.gains) + len(self.parameters.sensors))),
             ],
             axis=2,
         )

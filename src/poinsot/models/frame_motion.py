@@ -79,6 +79,28 @@ class FrameMotion:
         _add_turning(self.velocity, by.jacobian, by_v)
         return by_q, by_v, by.jacobian[:, :3]
 
+    def turned(self, R: Float[np.ndarray, "3 3"], columns: bool) -> FrameMotion:
+        """The motion of axes that are turned by R in the frame's own, at the same origin.
+
+        Args:
+            columns: whether slopes by q get three columns more, by a turn in the new axes: [x]x of a vector x there.
+        """
+        T = len(self.rotation)
+
+        def seen(twists: np.ndarray) -> np.ndarray:
+            return (twists.reshape(T, 2, 3) @ R).reshape(T, 6)
+
+        velocity, acceleration, slopes = seen(self.velocity), seen(self.acceleration), self.slopes
+        if slopes is not None:
+            own = [(R.T @ each.reshape(T, 2, 3, -1)).reshape(T, 6, -1) for each in vars(slopes).values()]
+            if columns:
+                none = np.zeros((T, 6, 3))
+                turn = np.concatenate([none[:, :3], np.tile(np.eye(3), (T, 1, 1))], axis=1)
+                by_q = (skew(x.reshape(T, 2, 3)).reshape(T, 6, 3) for x in (velocity, acceleration))
+                own = [np.concatenate(pair, axis=2) for pair in zip(own, (turn, *by_q, none), strict=True)]
+            slopes = FrameSlopes(*own)
+        return FrameMotion(self.rotation @ R, self.position, velocity, acceleration, slopes)
+
     def seen_in_frame(
         self, vector: Float[np.ndarray, "3"]
     ) -> tuple[Float[np.ndarray, "T 3"], Float[np.ndarray, "T 3 n"] | None]:

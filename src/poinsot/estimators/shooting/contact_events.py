@@ -177,7 +177,7 @@ class _Hypotheses:
             values = some.without_last_effort().values.copy()
             if isinstance(some.sensor, JointVelocity | Gyro):
                 values[landings] = np.nan
-            readings.append(Readings(some.sensor, values))
+            readings.append(replace(some, values=values))
         stages = replace(stages, readings=tuple(readings))
         model, x = RobotTrajectoryModel(stages, self.log.noise, self.log.command_noise), self.x[first:last]
         nothing = GaussianPrior.flat(np.zeros(0))

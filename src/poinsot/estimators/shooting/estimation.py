@@ -158,7 +158,8 @@ class OptimalEstimation:
         process_noise: `"given"`, or `"auto"`: its levels are the most likely ones (`noise_levels`), and those that
             were given are where their search begins.
         contact_schedule: `"given"`, or `"estimated"`: contacts close and open where the readings ask for it.
-        settled, max_rounds: relative change of all levels at which the search ends, and how often it solves again.
+        settled, max_rounds: relative change of all levels, or change of chi-square by new rates of late readings, at
+            which a search ends, and how often it solves again.
         seed: of the random signs by which it finds how much the data determine.
     """
 
@@ -219,7 +220,7 @@ class OptimalEstimation:
         self, problem: OptimalEstimationProblem, progress: ProgressCallback | None, stop: Stop | None
     ) -> tuple[OptimalEstimationProblem, ShootingSolution, dict[str, float], tuple[ContactChange, ...]]:
         """The problem with its schedule and levels of process noise, its solution, factors on levels, events."""
-        solution = self.ddp.solve(problem.shooting, problem.guess, progress=progress, stop=stop)
+        problem, solution = self._with_delays(problem, problem.guess, progress, stop)
         events: tuple[ContactChange, ...] = ()
         for _ in range(self.max_rounds if self.contact_schedule == "estimated" else 0):
             if not solution.status.converged:
@@ -232,7 +233,7 @@ class OptimalEstimation:
                    for (new, _), old in zip(searched, problem.logs, strict=True)):  # fmt: skip
                 break
             problem = replace(problem, logs=tuple(log for log, _ in searched))
-            solution = self.ddp.solve(problem.shooting, problem.guess, progress=progress, stop=stop)
+            problem, solution = self._with_delays(problem, problem.guess, progress, stop)
         factors: dict[str, float] = {}
         rng = np.random.default_rng(self.seed)
         for _ in range(self.max_rounds if self.process_noise == "auto" else 0):
@@ -245,10 +246,31 @@ class OptimalEstimation:
                 [log.with_levels(step) for log in some] for some in (problem.logs, problem.held_out)
             )
             problem = replace(problem, logs=tuple(logs), held_out=tuple(held_out))
-            solution = self.ddp.solve(problem.shooting, solution.at, progress=progress, stop=stop)
+            problem, solution = self._with_delays(problem, solution.at, progress, stop)
             if max(abs(np.log(factor)) for factor in step.values()) < self.settled:
                 break
         return problem, solution, factors, events
+
+    def _with_delays(
+        self,
+        problem: OptimalEstimationProblem,
+        guess: Trajectories,
+        progress: ProgressCallback | None,
+        stop: Stop | None,
+    ) -> tuple[OptimalEstimationProblem, ShootingSolution]:
+        """A solution, with rates of late readings along it: it is solved again until delays are settled."""
+        solution = self.ddp.solve(problem.shooting, guess, progress=progress, stop=stop)
+        for _ in range(self.max_rounds if any(log.is_late for log in problem.logs) else 0):
+            if not solution.status.converged:
+                break
+            at, before = solution.at, solution
+            logs = (log.with_rates(x, w, at.theta) for log, x, w in zip(problem.logs, at.x, at.w, strict=True))
+            problem = replace(problem, logs=tuple(logs))
+            solution = self.ddp.solve(problem.shooting, at, progress=progress, stop=stop)
+            solution = replace(solution, start=before.start, history=before.history + solution.history)
+            if 2 * abs(solution.cost - before.cost) < self.settled:
+                break
+        return problem, solution
 
     def _validate(
         self, problem: OptimalEstimationProblem, theta: Vector, stop: Stop | None
@@ -257,11 +279,12 @@ class OptimalEstimation:
         fits = []
         for log in problem.held_out:
             # its residuals judge theta; a theta fitted to it would hide what they show
-            fixed = log.with_parameters(problem.parameters.fixed(theta))
-            shooting = _shooting((fixed,), GaussianPrior.flat(np.zeros(0)))
-            solution = self.ddp.solve(shooting, _guess((fixed,), np.zeros(0)), stop=stop)
+            parameters = problem.parameters.fixed(theta)
+            alone = OptimalEstimationProblem((log.with_parameters(parameters),), KnownParameters(parameters))
+            alone, solution = self._with_delays(alone, alone.guess, None, stop)
             if solution.status is Status.interrupted:
                 break
+            (fixed,) = alone.logs
             motion = estimated_motion(fixed, np.zeros(0), solution.at.x[0], solution.at.w[0])
             fits.append(replace(fit_of_motions([(motion, fixed.stages)]), recording=log.name))
         return tuple(fits)

@@ -121,6 +121,11 @@ class Sensor(ABC):
         """Frames whose motion it needs."""
         return ()
 
+    @property
+    def place(self) -> str:
+        """The frame at which it is; "" of a sensor of joints."""
+        return ""
+
     def along(self, readings: ReadingRows) -> Columns:
         """(T, m) readings as components; orientations as rotations from the first one."""
         return readings
@@ -213,10 +218,14 @@ class FrameSensor(Sensor):
     def frames(self) -> tuple[str, ...]:
         return (self.frame,)
 
+    @property
+    def place(self) -> str:
+        return self.frame
+
     def motion_of_frame(self, motion: RobotMotion) -> FrameMotion:
-        """How the frame moves."""
+        """How the frame moves, with the axes of its sensors."""
         assert self.frame in motion.frames, f"the motion was evaluated without the frame {self.frame!r}"
-        return motion.frames[self.frame]
+        return motion.sensed(self.frame)
 
 
 def is_covariance(C: np.ndarray) -> bool:

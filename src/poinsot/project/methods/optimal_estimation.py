@@ -43,7 +43,8 @@ class SensedMotionSettings(MotionSettings):
     of its commands; `foot_velocity`: how fast a closed contact may slip. `speed_noise`: what the model lacks, as a
     standard deviation of the change of each speed in a step, by joint, or as `base_linear` and `base_angular`.
     `prior_std`: how far bodies may be from the description, in coordinates of the chart; without it only [priors] are
-    known. `start_std`: how well the first state is known, `[positions, speeds]`. `dry_speed`: where dry friction has
+    known. `bias_std`, `misalignment_std`: errors that sensors may have and that are estimated, as standard deviations
+    about 0, by quantity or channel group, and by frame [rad]. `start_std`: how well the first state is known, `[positions, speeds]`. `dry_speed`: where dry friction has
     76 % of its size [rad/s] or [m/s]. `longest`: radius of the trust region of theta.
     """
 
@@ -58,6 +59,8 @@ class SensedMotionSettings(MotionSettings):
     noise: dict[str, NoiseLevel]
     speed_noise: PerJoint | None = None
     prior_std: Positive | None = None
+    bias_std: dict[str, Positive] = {}
+    misalignment_std: dict[str, Positive] = {}
     start_std: Window | None = None
     dry_speed: Positive = 0.05
     longest: Positive = 0.3
@@ -79,6 +82,7 @@ class SensedMotionSettings(MotionSettings):
         from ...estimators.shooting.estimation import OptimalEstimationProblem
         from ...estimators.shooting.known_parameters import KnownParameters
         from ...estimators.shooting.robot_log import MotionNoise, RobotLog, check_names_of_noise
+        from ...models.sensor_errors import sensor_error_priors
         from ...parameters import Normal
 
         settings = job.settings
@@ -88,7 +92,9 @@ class SensedMotionSettings(MotionSettings):
         job.say("reading the recordings")
         runs = job.project.runs(robot, job.data_dir)
         watch.lap("read")
-        parameters = self._open(settings, robot)
+        recordings = [run.recording for run in runs]
+        errors = sensor_error_priors(recordings, self.bias_std, self.misalignment_std, self._delay_std_s)
+        parameters = self._open(settings, robot, tuple(errors))
         noise = MotionNoise(self.noise, self.speed_noise or 0.0, self.start_std)
         logs: dict[str, list[RobotLog]] = {"identification": [], "validation": []}
         for run in runs:
@@ -97,14 +103,18 @@ class SensedMotionSettings(MotionSettings):
             logs[run.role].append(log)
         # After all recordings: a sensor may be in one of them only.
         check_names_of_noise(noise, logs["identification"] + logs["validation"])
-        priors = {name: prior.build_as(Normal) for name, prior in settings.priors.items()}
+        priors = errors | {name: prior.build_as(Normal) for name, prior in settings.priors.items()}
         return OptimalEstimationProblem(
             tuple(logs["identification"]),
             KnownParameters(parameters, priors, self.prior_std),
             tuple(logs["validation"]),
         )
 
-    def _open(self, settings: Settings, robot: Articulated) -> OpenParameters:
+    @property
+    def _delay_std_s(self) -> Mapping[str, float]:
+        return {}
+
+    def _open(self, settings: Settings, robot: Articulated, errors: tuple[str, ...]) -> OpenParameters:
         from ...inertia import find_chart
         from ...models.open_parameters import OpenParameters
 
@@ -115,6 +125,7 @@ class SensedMotionSettings(MotionSettings):
             chart=find_chart(self.chart),
             joints=tuple(self.joints),
             gains=tuple(self.gains),
+            sensors=errors,
             actuation=_actuation(robot, settings.rotors),
             nominal=settings.held,
         )
@@ -124,8 +135,9 @@ class OptimalEstimationSettings(SensedMotionSettings):
     """`poinsot.OptimalEstimation`: parameters and motion together, from encoders, IMU, contacts and commands.
 
     `process_noise = "auto"`: the levels of commands and speeds are the most likely ones; those given are where the
-    search begins. `contact_schedule = "estimated"`: contacts close and open where readings ask for it. `start_from`: a
-    result to begin at.
+    search begins. `contact_schedule = "estimated"`: contacts close and open where readings ask for it. `delay_std_s`: by
+    how much readings may be late, as a standard deviation about 0, by quantity, channel group, frame, or `all`.
+    `start_from`: a result to begin at.
     """
 
     sections = ("motion", "contacts", "convergence")
@@ -133,6 +145,7 @@ class OptimalEstimationSettings(SensedMotionSettings):
     name: Literal["optimal-estimation"]
     process_noise: Literal["given", "auto"] = "given"
     contact_schedule: Literal["given", "estimated"] = "given"
+    delay_std_s: dict[str, Positive] = {}
     start_from: str | None = None
     rollout: Literal["multiple", "feasible", "single"] = "multiple"
     max_iterations: int = Field(200, ge=1)
@@ -143,6 +156,10 @@ class OptimalEstimationSettings(SensedMotionSettings):
     damping: float = Field(0.0, ge=0)
 
     aliases: ClassVar[dict[str, str]] = {"max_steps": "max_iterations"}
+
+    @property
+    def _delay_std_s(self) -> Mapping[str, float]:
+        return self.delay_std_s
 
     def problem(self, job: Job, watch: Stopwatch) -> OptimalEstimationProblem:
         problem = super().problem(job, watch)
@@ -193,7 +210,8 @@ def _start(parameters: OpenParameters, values: Mapping[str, float]) -> Vector:
         # All ten or none: some of them with the rest of the described body need not be possible.
         if all(value is not None for value in ten):
             inertials[place] = ten
-    of_others = {name: values[name] for name in (*parameters.joints, *parameters.gains) if name in values}
+    others = (*parameters.joints, *parameters.gains, *parameters.sensors)
+    of_others = {name: values[name] for name in others if name in values}
     begun = replace(parameters, inertials=inertials, nominal={**parameters.nominal, **of_others})
     return begun.nominal_theta
 
