@@ -10,7 +10,9 @@ A reading is z(t) = h(x(t - d); R_wf Exp(m)) + b. With the axes turned exactly a
     z [-] h(x(t)) - b + d h'(t),    its slopes by b -1, by m -h_turn Jr(m), by d h'
 
 where a turn phi of the frame in its own axes changes h by h_turn phi, and Exp(m + dm) = Exp(m) Exp(Jr(m) dm). h' is the
-rate of the predicted reading along a motion that is known before (`Readings.rates`).
+rate of the predicted reading along a motion that is known before (`Readings.rates`): what is left out is d^2 h'' / 2,
+half of omega d of the delay where the motion has a frequency omega. A parabola instead, whose h'' has the noise of the
+motion in it, was further from the truth.
 """
 
 from __future__ import annotations

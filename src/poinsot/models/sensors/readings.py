@@ -68,15 +68,13 @@ class Readings:
         """Names of the delays of the sensor."""
         return motion.errors.delays(self.sensor.quantity, self.sensor.place)
 
-    def error(self, motion: RobotMotion) -> Columns | float:
+    def error(self, motion: RobotMotion) -> Columns:
         """(T, m) by which bias and delay make readings larger than predicted ones."""
-        errors, found = motion.errors, 0.0
-        if not errors.values:
-            return found
+        errors, found = motion.errors, np.zeros((len(motion), self.sensor.size))
         if self.sensor.width == self.sensor.size:
-            found = errors.biases(self.sensor.channels)
+            found += errors.biases(self.sensor.channels)
         if self.rates is not None:
-            found = found - sum(errors.values[name] for name in self.delays(motion)) * self.rates
+            found -= sum(errors.values[name] for name in self.delays(motion)) * self.rates
         return found
 
     def predicted(self, motion: RobotMotion) -> ReadingRows:
