@@ -217,7 +217,14 @@ def test_errors_of_sensors_are_parameters_with_names_and_units(robot):
 
 @pytest.mark.parametrize(
     "name",
-    ["bias.gyro.imu.w", "bias.orientation.imu.x", "bias.position.knee", "misalignment.x", "delay", "drift.imu"],
+    [
+        "bias.gyro.imu.w",
+        "bias.orientation.imu.x",
+        "bias.position.knee",
+        "misalignment.x",
+        "delay",
+        "drift.imu",
+    ],
 )
 def test_unknown_errors_of_sensors_are_refused(robot, name):
     with pytest.raises(InvalidModel, match=f"no error of a sensor '{name}': write bias.QUANTITY.FRAME.x"):

@@ -123,7 +123,9 @@ def test_slopes_of_residuals_by_errors_of_sensors(talos, rng, name):
 
     def residual(q, v, theta=theta):
         moved = dynamics(q, v, np.tile(u, (len(q) // 2, 1)), theta)
-        return residuals([Readings(sensor, *(np.tile(x, (len(q) // 2, 1)) for x in (values, rates)))], moved).value
+        return residuals(
+            [Readings(sensor, *(np.tile(x, (len(q) // 2, 1)) for x in (values, rates)))], moved
+        ).value
 
     found = residuals([Readings(sensor, values, rates)], motion, efforts=True)
     assert_slope(found.by_theta, by_vector(lambda theta: residual(q, v, theta), theta))
@@ -141,7 +143,9 @@ def test_readings_of_a_turned_biased_and_late_unit(talos, rng):
     q, v, _ = talos.random_states(3, rng)
     u, rates = np.zeros((3, len(talos.joints))), rng.standard_normal((3, 3))
     plain = ContactDynamics(OpenParameters(talos), frames=("imu_link",))(q, v, u, np.zeros(0))
-    turned = ContactDynamics(OpenParameters(talos, nominal=values), frames=("imu_link",))(q, v, u, np.zeros(0))
+    turned = ContactDynamics(OpenParameters(talos, nominal=values), frames=("imu_link",))(
+        q, v, u, np.zeros(0)
+    )
     expected = gyro.predicted(plain) @ pin.exp3(m) + b + 0.02 * rates
     np.testing.assert_allclose(Readings(gyro, 0 * rates, rates).predicted(turned), expected, atol=1e-12)
     np.testing.assert_allclose(residuals([Readings(gyro, expected, rates)], turned).value, 0.0, atol=1e-9)

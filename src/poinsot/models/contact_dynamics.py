@@ -44,7 +44,7 @@ from .loop_constraint import LoopConstraint
 from .loops import frames_of
 from .motion_terms import MotionTerms, frame_index
 from .open_parameters import OpenParameters, ParameterValues
-from .sensor_errors import SensorErrors, turn_of
+from .sensor_errors import SensorErrors
 from .torque_regressor import regressor_entries
 
 
@@ -130,15 +130,11 @@ class RobotMotion:
         return self.a_by, self.forces_by
 
     def sensed(self, frame: str) -> FrameMotion:
-        """The motion of a frame as its sensors are aligned; if that is open, slopes have three columns more.
-
-        The columns by configuration are by a turn of the frame in its own axes, those by speeds and accelerations mean
-        nothing.
-        """
-        misalignment = self.errors.misalignment(frame)
-        if misalignment is None:
-            return self.frames[frame]
-        return self.frames[frame].turned(turn_of(misalignment), bool(self.errors.open_misalignment(frame)[0]))
+        """The motion of a frame with the axes of its sensors, see `FrameMotion.turned`."""
+        alignment, found = self.errors.alignment(frame), self.frames[frame]
+        return (
+            found if alignment is None else found.turned(alignment, bool(self.errors.open_alignment(frame)))
+        )
 
     def rows(self, frame: str) -> slice | None:
         """The rows in `forces` of the contact at a frame; None where it is open."""

@@ -83,23 +83,20 @@ class FrameMotion:
         """The motion of axes that are turned by R in the frame's own, at the same origin.
 
         Args:
-            columns: whether slopes by q get three columns more, by a turn in the new axes: [x]x of a vector x there.
+            columns: whether slopes have three columns more: those by q by a turn in the new axes, which is [x]x of a
+                vector x there; those by v and a mean nothing.
         """
-        T = len(self.rotation)
-
-        def seen(twists: np.ndarray) -> np.ndarray:
-            return (twists.reshape(T, 2, 3) @ R).reshape(T, 6)
-
-        velocity, acceleration, slopes = seen(self.velocity), seen(self.acceleration), self.slopes
+        T, slopes = len(self.rotation), self.slopes
+        V, A = ((x.reshape(T, 2, 3) @ R) for x in (self.velocity, self.acceleration))
         if slopes is not None:
             own = [(R.T @ each.reshape(T, 2, 3, -1)).reshape(T, 6, -1) for each in vars(slopes).values()]
             if columns:
-                none = np.zeros((T, 6, 3))
-                turn = np.concatenate([none[:, :3], np.tile(np.eye(3), (T, 1, 1))], axis=1)
-                by_q = (skew(x.reshape(T, 2, 3)).reshape(T, 6, 3) for x in (velocity, acceleration))
-                own = [np.concatenate(pair, axis=2) for pair in zip(own, (turn, *by_q, none), strict=True)]
+                turn, none = np.zeros((2, T, 6, 3))
+                turn[:, 3:] = np.eye(3)
+                more = (turn, skew(V).reshape(T, 6, 3), skew(A).reshape(T, 6, 3), none)
+                own = [np.concatenate(pair, axis=2) for pair in zip(own, more, strict=True)]
             slopes = FrameSlopes(*own)
-        return FrameMotion(self.rotation @ R, self.position, velocity, acceleration, slopes)
+        return FrameMotion(self.rotation @ R, self.position, V.reshape(T, 6), A.reshape(T, 6), slopes)
 
     def seen_in_frame(
         self, vector: Float[np.ndarray, "3"]

@@ -117,15 +117,14 @@ class OpenParameters:
             ("parameter of a joint", self.joints, of_joints),
             ("gain", self.gains, of_drive),
             ("error of a sensor", self.sensors, self.sensors),
-            ("parameter of a joint, or gain,", tuple(filter(_of_dynamics, self.nominal)), (*of_joints, *of_drive)),
+            ("parameter of a joint, or gain,", self._of_dynamics, (*of_joints, *of_drive)),
         ):
             for name in asked:
                 check_known(name, known, f"no {what}", "there is", limit=20)
             if len(set(asked)) < len(asked):
                 raise InvalidModel(f"name each {what} once, not {listing(asked)}")
-        for name in (*self.sensors, *self.nominal):
-            if not _of_dynamics(name) or name in self.sensors:
-                unit_of_error(robot, name)
+        for name in (*self.sensors, *(self.nominal.keys() - self._of_dynamics)):
+            unit_of_error(robot, name)
         if self.inertials is not None and self.inertials.shape != robot.inertials.shape:
             raise InvalidModel(f"inertials need ten numbers for each of {len(robot.bodies)} bodies")
         # an actuation may have been made for another robot, or for one without its base
@@ -133,6 +132,11 @@ class OpenParameters:
             raise InvalidModel(
                 f"the actuation moves {self.drive.matrix.shape[0]} degrees of freedom; the robot has {robot.model.nv}"
             )
+
+    @cached_property
+    def _of_dynamics(self) -> tuple[str, ...]:
+        """Names of nominal values that are no errors of sensors."""
+        return tuple(name for name in self.nominal if not is_sensor_error(name))
 
     @cached_property
     def drive(self) -> Actuation:
@@ -146,7 +150,12 @@ class OpenParameters:
     @cached_property
     def size(self) -> int:
         """p."""
-        return 10 * len(self.bodies) + len(self.joints) + len(self.gains) + len(self.sensors)
+        return 10 * len(self.bodies) + len(self.others)
+
+    @cached_property
+    def others(self) -> tuple[str, ...]:
+        """Names of the open parameters of joints, gains and errors of sensors."""
+        return (*self.joints, *self.gains, *self.sensors)
 
     @cached_property
     def places(self) -> np.ndarray:
@@ -171,7 +180,7 @@ class OpenParameters:
         if self.chart is None:
             return self.physical_names
         coordinates = (f"{name}.{body}" for body in self.bodies for name in self.chart.theta_names)
-        return (*coordinates, *self.joints, *self.gains, *self.sensors)
+        return (*coordinates, *self.others)
 
     @cached_property
     def units(self) -> tuple[str, ...]:
@@ -216,35 +225,30 @@ class OpenParameters:
             raise InvalidModel(f"theta needs {self.size} numbers, not {theta.size}")
         k = len(self.bodies)
         ten = np.ascontiguousarray(theta[: 10 * k], dtype=float).reshape(k, 10)
-        joints, gains = self.nominal_joints.copy(), self._gains(theta)
-        joints[self.joint_places] = theta[10 * k : 10 * k + len(self.joints)]
+        joints, gains = self.nominal_joints.copy(), self.nominal_gains.copy()
+        last = 10 * k + len(self.joints)
+        joints[self.joint_places] = theta[10 * k : last]
+        gains[self.gain_places] = theta[last : last + len(self.gains)]
         slope, inertials = None, self.all_inertials.copy()
         if self.chart is not None and k:
             ten, slope = self.chart.to_inertial(ten), self.chart.jacobian(ten)
         inertials[self.places] = ten
         return ParameterValues(ten, inertials, joints, gains, slope)
 
-    def _gains(self, theta: Vector) -> Vector:
-        """Of the actuation, all."""
-        gains = self.nominal_gains.copy()
-        last = self.size - len(self.sensors)
-        gains[self.gain_places] = theta[last - len(self.gains) : last]
-        return gains
-
     def sensor_errors(self, theta: Vector) -> SensorErrors:
         """Errors of sensors, open ones and those of `nominal`."""
-        places = {name: self.size - len(self.sensors) + k for k, name in enumerate(self.sensors)}
-        held = {name: float(value) for name, value in self.nominal.items() if not _of_dynamics(name)}
+        places = dict(zip(self.sensors, range(self.size - len(self.sensors), self.size), strict=True))
+        held = {name: float(self.nominal[name]) for name in self.nominal.keys() - self._of_dynamics}
         return SensorErrors(held | {name: float(theta[k]) for name, k in places.items()}, places)
 
     def effort_slope(self, theta: Vector) -> Matrix:
         """(n, inputs) of generalized forces by commands."""
-        return self.drive.slope(self._gains(theta))
+        return self.drive.slope(self.values(theta).gains)
 
     @cached_property
     def physical_names(self) -> tuple[str, ...]:
         """(p,) `m.trunk`, `mx.trunk`, ...; then joints' parameters, gains and errors of sensors."""
-        return (*columns_of(self.bodies), *self.joints, *self.gains, *self.sensors)
+        return (*columns_of(self.bodies), *self.others)
 
     @cached_property
     def physical_units(self) -> tuple[str, ...]:
@@ -309,7 +313,3 @@ class OpenParameters:
         nominal |= self.sensor_errors(theta).values
         closed = replace(self, bodies=(), joints=(), gains=(), sensors=())
         return replace(closed, inertials=values.inertials, nominal=nominal)
-
-
-def _of_dynamics(name: str) -> bool:
-    return not is_sensor_error(name)

@@ -2,17 +2,16 @@
 
     bias.gyro.imu.x       b of a channel, in its unit
     misalignment.imu.x    m of a frame [rad]: a rotation vector, in the frame's axes, of all sensors at it
-    delay.imu             d [s] of all sensors at a frame, of a quantity (`delay.position`), of a quantity at a frame, or
-                          of all (`delay.all`); they add up, and are negative where commands act late
+    delay.imu             d [s] of all sensors at a frame, a quantity (`delay.position`), a quantity at a frame, or all
+                          (`delay.all`); they add up, and are negative where commands act late
 
 A reading is z(t) = h(x(t - d); R_wf Exp(m)) + b. With the axes turned exactly and the delay to first order,
 
     z [-] h(x(t)) - b + d h'(t),    its slopes by b -1, by m -h_turn Jr(m), by d h'
 
 where a turn phi of the frame in its own axes changes h by h_turn phi, and Exp(m + dm) = Exp(m) Exp(Jr(m) dm). h' is the
-rate of the predicted reading along a motion that is known before (`Readings.rates`): what is left out is d^2 h'' / 2,
-half of omega d of the delay where the motion has a frequency omega. A parabola instead, whose h'' has the noise of the
-motion in it, was further from the truth.
+rate of the predicted reading along a motion that is known before (`Readings.rates`). What is left out is d^2 h'' / 2,
+omega d / 2 of the delay at a frequency omega. A parabola is no better: the noise of the motion is in h''.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from ..arrays import Matrix, Vector
-from ..exceptions import InvalidMethod, InvalidModel, listing, nearest
+from ..exceptions import InvalidMethod, InvalidModel, check_known
 from ..parameters import Normal
 from ..quantities import FRAME_QUANTITIES, XYZ
 from ..recording import Recording
@@ -32,8 +31,7 @@ from .articulated import Articulated
 from .configuration_space import left_slopes
 
 BIAS, MISALIGNMENT, DELAY = KINDS = "bias", "misalignment", "delay"
-JOINT_QUANTITIES = "position", "velocity"
-ALL = "all"
+OF_JOINTS = "position", "velocity"
 
 
 def is_sensor_error(name: str) -> bool:
@@ -54,14 +52,13 @@ def unit_of_error(robot: Articulated, name: str) -> str:
         InvalidModel: if there is no such error.
     """
     kind, _, of = name.partition(".")
+    (frame, _, end), (quantity, _, joint) = of.rpartition("."), of.partition(".")
     if kind == DELAY and of:
         return "s"
-    frame, _, end = of.rpartition(".")
     if kind == MISALIGNMENT and frame and end in XYZ:
         return "rad"
-    quantity, _, rest = of.partition(".")
-    if kind == BIAS and quantity in JOINT_QUANTITIES and rest in robot.joints:
-        unit = robot.position_units[robot.actuated[robot.joints.index(rest)]]
+    if kind == BIAS and quantity in OF_JOINTS and joint in robot.joints:
+        unit = robot.position_units[robot.actuated[robot.joints.index(joint)]]
         return unit if quantity == "position" else f"{unit}/s"
     listed = FRAME_QUANTITIES.get(quantity)
     if kind == BIAS and listed is not None and not listed.is_orientation and end in listed.ends:
@@ -73,52 +70,42 @@ def unit_of_error(robot: Articulated, name: str) -> str:
     )
 
 
+def misalignments(frame: str) -> tuple[str, ...]:
+    """(3,) names of the components of a frame's misalignment."""
+    return tuple(f"{MISALIGNMENT}.{frame}.{axis}" for axis in XYZ)
+
+
 @dataclass(frozen=True)
 class SensorErrors:
-    """Values of errors, and which of them are open.
-
-    Args:
-        values: of errors by name; those that are not named are 0.
-        places: place in theta of each that is open.
-    """
+    """Values of errors by name, and the places in theta of those that are open; errors without a name here are 0."""
 
     values: Mapping[str, float] = field(default_factory=dict)
     places: Mapping[str, int] = field(default_factory=dict)
 
-    def biases(self, channels: Sequence[str]) -> Vector:
-        """(m,) of channels."""
-        return np.array([self.values.get(f"{BIAS}.{name}", 0.0) for name in channels])
-
-    def delays(self, quantity: str, frame: str) -> tuple[str, ...]:
-        """Names of the delays of a sensor."""
-        found = (f"{DELAY}.{of}" for of in (f"{quantity}.{frame}", frame, quantity, ALL))
-        return tuple(name for name in found if name in self.values)
-
-    def misalignment(self, frame: str) -> Vector | None:
-        """(3,) rotation vector of the sensors at a frame [rad]; None: there is none."""
-        names = _misalignments(frame)
-        if not any(name in self.values for name in names):
-            return None
+    def of(self, names: Sequence[str]) -> Vector:
+        """(k,) values of errors."""
         return np.array([self.values.get(name, 0.0) for name in names])
 
-    def open_misalignment(self, frame: str) -> tuple[list[int], Matrix]:
-        """Places in theta of a frame's misalignment, and (3, k) turn of its axes by these."""
-        which = [k for k, name in enumerate(_misalignments(frame)) if name in self.places]
-        m = self.misalignment(frame)
-        if not which or m is None:
-            return [], np.zeros((3, 0))
+    def delays(self, quantity: str, frames: Sequence[str]) -> tuple[str, ...]:
+        """Names of the delays of a sensor of a quantity at one frame, or none."""
+        found = (
+            f"{DELAY}.{of}" for of in (*(f"{quantity}.{frame}" for frame in frames), *frames, quantity, "all")
+        )
+        return tuple(name for name in found if name in self.values)
+
+    def alignment(self, frame: str) -> Matrix | None:
+        """(3, 3) Exp(m) of the sensors at a frame; None: they are as described."""
+        names = misalignments(frame)
+        if self.values.keys().isdisjoint(names):
+            return None
+        return np.asarray(Rotation.from_rotvec(self.of(names)).as_matrix())
+
+    def open_alignment(self, frame: str) -> dict[int, Vector]:
+        """Place in theta of an open component of a frame's misalignment -> (3,) turn of the axes by it, of Jr(m)."""
+        names = misalignments(frame)
         # Jr(m) = Jl(-m)
-        turn = np.linalg.inv(left_slopes(-m[None])[0])
-        return [self.places[_misalignments(frame)[k]] for k in which], turn[:, which]
-
-
-def _misalignments(frame: str) -> tuple[str, ...]:
-    return tuple(f"{MISALIGNMENT}.{frame}.{axis}" for axis in XYZ)
-
-
-def turn_of(misalignment: Vector) -> Matrix:
-    """(3, 3) Exp(m)."""
-    return np.asarray(Rotation.from_rotvec(misalignment).as_matrix())
+        turn = np.linalg.inv(left_slopes(-self.of(names)[None])[0])
+        return {self.places[name]: turn[:, k] for k, name in enumerate(names) if name in self.places}
 
 
 def sensor_error_priors(
@@ -127,48 +114,39 @@ def sensor_error_priors(
     misalignment_std: Mapping[str, float] | None = None,
     delay_std_s: Mapping[str, float] | None = None,
 ) -> dict[str, Normal]:
-    """Name -> prior, about 0, of the errors that sensors of recordings may have; one for all recordings.
+    """Name -> prior, about 0, of the errors that sensors of recordings may have, the same in all of them.
 
     Args:
         recordings: whose channels say which sensors there are.
         bias_std: quantity (`gyro`), or quantity and frame or joint (`gyro.imu`) -> standard deviation of the bias of
-            each of its channels, in their unit.
+            each of its channels, in their unit; not of orientations, which may be misaligned.
         misalignment_std: frame -> standard deviation of each component of its rotation vector [rad].
         delay_std_s: quantity, quantity and frame, frame, or `all` -> standard deviation of the delay [s].
 
     Raises:
-        InvalidMethod: if a key is no sensor of the recordings, or a bias is asked of an orientation.
+        InvalidMethod: if a key is no such sensor of the recordings.
     """
-    channels: dict[str, list[str]] = {}
-    at_frames: dict[str, None] = {}
+    # setting -> key -> names of parameters; as mappings they keep their order and have each name once
+    known: dict[str, dict[str, dict[str, None]]] = {"bias_std": {}, "misalignment_std": {}, "delay_std_s": {}}
+    biases, turns, delays = known.values()
+    delays["all"] = {f"{DELAY}.all": None}
     for recording in recordings:
-        owners = [(quantity, of) for quantity in JOINT_QUANTITIES for of in recording.joints(quantity)]
-        frames = [(quantity, of) for quantity in FRAME_QUANTITIES for of in recording.frames(quantity)]
-        at_frames |= dict.fromkeys(frame for quantity, frame in frames if quantity != "force")
-        for quantity, of in owners + frames:
-            own = [name for name in recording.channels if f"{name}.".startswith(f"{quantity}.{of}.")]
-            for key in (quantity, f"{quantity}.{of}"):
-                channels[key] = list(dict.fromkeys([*channels.get(key, ()), *own]))
-    oriented = [key for key in channels if key.partition(".")[0] == "orientation"]
+        sensors = [(quantity, joint) for quantity in OF_JOINTS for joint in recording.joints(quantity)]
+        sensors += [
+            (quantity, frame) for quantity in FRAME_QUANTITIES for frame in recording.frames(quantity)
+        ]
+        for quantity, place in sensors:
+            sensor, keys = f"{quantity}.{place}", [quantity]
+            if quantity not in (*OF_JOINTS, "force"):
+                turns[place], keys = dict.fromkeys(misalignments(place)), [quantity, sensor, place]
+            delays |= {key: {f"{DELAY}.{key}": None} for key in keys}
+            own = [f"{BIAS}.{name}" for name in recording.channels if f"{name}.".startswith(f"{sensor}.")]
+            for key in (quantity, sensor) if quantity != "orientation" else ():
+                biases.setdefault(key, {}).update(dict.fromkeys(own))
     priors: dict[str, Normal] = {}
-
-    def expect(setting: str, key: str, known: Sequence[str]) -> None:
-        if key not in known:
-            raise InvalidMethod(
-                f"{setting} names {key!r}{nearest(key, known)}; the recordings have {listing(known, 20)}"
-            )
-
-    for key, std in (bias_std or {}).items():
-        if key in oriented:
-            raise InvalidMethod(
-                f"bias_std names {key!r}, whose readings are quaternions: write misalignment_std = {{ FRAME = ... }}"
-            )
-        expect("bias_std", key, [name for name in channels if name not in oriented])
-        priors |= {f"{BIAS}.{channel}": Normal(0.0, std) for channel in channels[key]}
-    for frame, std in (misalignment_std or {}).items():
-        expect("misalignment_std", frame, tuple(at_frames))
-        priors |= {name: Normal(0.0, std) for name in _misalignments(frame)}
-    for key, std in (delay_std_s or {}).items():
-        expect("delay_std_s", key, (ALL, *at_frames, *channels))
-        priors[f"{DELAY}.{key}"] = Normal(0.0, std)
+    given = (bias_std, misalignment_std, delay_std_s)
+    for (setting, sensors_of), levels in zip(known.items(), given, strict=True):
+        for key, std in (levels or {}).items():
+            check_known(key, sensors_of, f"{setting} names", "the recordings have", InvalidMethod, 20)
+            priors |= {name: Normal(0.0, std) for name in sensors_of[key]}
     return priors

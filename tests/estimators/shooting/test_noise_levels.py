@@ -9,6 +9,7 @@ from poinsot.estimators.shooting.ddp import DDP
 from poinsot.estimators.shooting.estimation import OptimalEstimationProblem
 from poinsot.estimators.shooting.known_parameters import KnownParameters
 from poinsot.estimators.shooting.noise_levels import NoiseLevels
+from poinsot.estimators.shooting.posterior import posterior
 from poinsot.estimators.shooting.robot_log import RobotLog
 from poinsot.models.articulated import load_robot
 from poinsot.models.contacts import ContactSchedule
@@ -65,6 +66,25 @@ def test_moves_are_those_of_another_solution(parameters):
         np.testing.assert_allclose(
             levels.moved(factors)[seen], expected[seen], rtol=0.1, atol=0.02 * np.abs(expected).max()
         )
+
+
+def test_moves_with_three_times_and_a_third_of_a_level_are_those_of_other_solutions(parameters):
+    """Of a well excited forearm, to a hundredth of a standard deviation; a poorly known body bends its chart."""
+    problem = problem_of(parameters)
+    solution = solved(problem)
+    levels = NoiseLevels(problem.logs, problem.shooting, solution.at)
+    sure = posterior(problem.shooting, solution.at)
+    keep = np.linalg.norm(sure.unobservable, axis=1) < 1e-6
+    std = np.sqrt(np.diag(sure.theta)[keep])
+    for name in ("gyro", "speeds"):
+        for s in (3.0, 1 / 3):
+            factors = {name: s} if name == "gyro" else dict.fromkeys(levels.disturbances, s)
+            again = DDP(step_tolerance=1e-6).solve(problem_of(parameters, **{name: s}).shooting, solution.at)
+            expected = (again.theta - solution.theta)[keep] / std
+            assert np.abs(expected).max() > 0.3
+            np.testing.assert_allclose(levels.moved(factors)[keep] / std, expected, atol=0.01)
+    assert set(levels.moves) == {*levels.sensors, *levels.disturbances}
+    np.testing.assert_allclose(levels.moves["gyro"][3.0], levels.moved({"gyro": 3.0}))
 
 
 def test_the_likeliest_process_noise_is_the_true_one(parameters):

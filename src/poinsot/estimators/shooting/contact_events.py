@@ -25,7 +25,7 @@ from scipy.ndimage import binary_closing, uniform_filter1d
 from ...arrays import NodeStates, Vector
 from ...estimate.motions import ContactChange
 from ...models.motion_terms import MotionTerms
-from ...models.sensors import ContactVelocity, Gyro, JointVelocity, Readings
+from ...models.sensors import ContactVelocity, Gyro, JointVelocity
 from ...models.stages import Stages
 from .ddp import DDP
 from .first_guess import first_guess

@@ -34,7 +34,7 @@ from .known_parameters import KnownParameters
 from .motion_report import RobotMotionEstimate, estimated_motion, fit_of_motions
 from .noise_levels import NoiseLevels
 from .posterior import posterior
-from .problem import GaussianPrior, ShootingProblem, Trajectories
+from .problem import ShootingProblem, Trajectories
 from .robot_log import MotionNoise, RobotLog, check_names_of_noise
 from .summary import EstimateSummary
 
@@ -110,12 +110,16 @@ class OptimalEstimationProblem:
     @cached_property
     def shooting(self) -> ShootingProblem:
         """The problem as the solver takes it."""
-        return _shooting(self.logs, self.known.known())
+        prior, logs = self.known.known(), self.logs
+        models, arrivals = tuple(log.model for log in logs), tuple(log.first_state for log in logs)
+        return ShootingProblem(models, arrivals, prior, self.parameters.natural_scale(prior.mean))
 
     @property
     def guess(self) -> Trajectories:
         """Initial guess."""
-        return _guess(self.logs, self.shooting.prior.mean if self.start is None else self.start)
+        noise = tuple(np.zeros(log.model.noise_std.shape) for log in self.logs)
+        theta = self.shooting.prior.mean if self.start is None else self.start
+        return Trajectories(tuple(log.initial_states for log in self.logs), noise, theta)
 
     def certify(self, estimate: Estimate) -> Certificate:
         """Stationarity and gaps of the dynamics at an estimate's values and motions.
@@ -260,12 +264,15 @@ class OptimalEstimation:
     ) -> tuple[OptimalEstimationProblem, ShootingSolution]:
         """A solution, with rates of late readings along it: it is solved again until delays are settled."""
         solution = self.ddp.solve(problem.shooting, guess, progress=progress, stop=stop)
-        for _ in range(self.max_rounds if any(log.is_late for log in problem.logs) else 0):
-            if not solution.status.converged:
-                break
+        for _ in range(self.max_rounds):
             at, before = solution.at, solution
-            logs = (log.with_rates(x, w, at.theta) for log, x, w in zip(problem.logs, at.x, at.w, strict=True))
-            problem = replace(problem, logs=tuple(logs))
+            rated = [
+                log.with_rates(x, w, at.theta) for log, x, w in zip(problem.logs, at.x, at.w, strict=True)
+            ]
+            if not any(rated) or not solution.status.converged:
+                break
+            logs = tuple(new or old for new, old in zip(rated, problem.logs, strict=True))
+            problem = replace(problem, logs=logs)
             solution = self.ddp.solve(problem.shooting, at, progress=progress, stop=stop)
             solution = replace(solution, start=before.start, history=before.history + solution.history)
             if 2 * abs(solution.cost - before.cost) < self.settled:
@@ -288,15 +295,3 @@ class OptimalEstimation:
             motion = estimated_motion(fixed, np.zeros(0), solution.at.x[0], solution.at.w[0])
             fits.append(replace(fit_of_motions([(motion, fixed.stages)]), recording=log.name))
         return tuple(fits)
-
-
-def _shooting(logs: tuple[RobotLog, ...], prior: GaussianPrior) -> ShootingProblem:
-    scale = logs[0].stages.parameters.natural_scale(prior.mean)
-    return ShootingProblem(
-        tuple(log.model for log in logs), tuple(log.first_state for log in logs), prior, scale
-    )
-
-
-def _guess(logs: tuple[RobotLog, ...], theta: Vector) -> Trajectories:
-    noise = tuple(np.zeros(log.model.noise_std.shape) for log in logs)
-    return Trajectories(tuple(log.initial_states for log in logs), noise, theta)

@@ -39,6 +39,10 @@ PROBES = 2
 """Random signs of several thousand components make tr(C) exact to a few percent."""
 
 
+FACTOR = 3.0
+"""By which assumed levels are changed: as far off as a level from a data sheet may be."""
+
+
 class Reweighted(TrajectoryModel):
     """A recording with other noise levels.
 
@@ -98,16 +102,13 @@ class NoiseLevels:
         """Commands (`torque`, `thrust`, ...) and speeds (`base_linear`, joints) that have process noise."""
         return tuple(dict.fromkeys(name for log in self.logs for name in log.disturbances))
 
-    def moves(self, factor: float = 3.0) -> Mapping[str, Vector]:
-        """Change (p,) of theta with each level times a factor or over it, whichever changes it more."""
-        found = {}
+    @cached_property
+    def moves(self) -> dict[str, dict[float, Vector]]:
+        """Change (p,) of theta with each level times `FACTOR` and over it, where a step is found."""
+        found: dict[str, dict[float, Vector]] = {}
         for name in (*self.sensors, *self.disturbances):
-            steps = [self.moved({name: s}) for s in (factor, 1 / factor)]
-            known = [step for step in steps if step is not None]
-            if known:
-                found[name] = max(
-                    known, key=lambda step: float(np.linalg.norm(step / self.problem.natural_scale))
-                )
+            steps = {s: self.moved({name: s}) for s in (FACTOR, 1 / FACTOR)}
+            found[name] = {s: step for s, step in steps.items() if step is not None}
         return found
 
     def moved(self, factors: Mapping[str, float]) -> Vector | None:

@@ -18,7 +18,6 @@ from ...exceptions import InvalidMethod, InvalidSignals, check_known, listing, n
 from ...models.articulated import Articulated
 from ...models.contacts import ContactDetection, ContactSchedule, SurfaceContact
 from ...models.open_parameters import OpenParameters
-from ...models.sensor_errors import DELAY
 from ...models.sensors import ContactVelocity, JointPosition, JointVelocity, Readings, frame_sensor
 from ...models.stages import Stages
 from ...parameters import per_joint
@@ -164,45 +163,38 @@ class RobotLog:
         noise = np.array([x * factors.get(next(names), 1.0) if x > 0 else x for x in self.noise])
         return replace(self, noise=noise, command_noise=of_commands, guess=self.initial_states)
 
-    @property
-    def is_late(self) -> bool:
-        """Whether some of its sensors have a delay, open or held."""
-        parameters = self.stages.parameters
-        return any(name.startswith(DELAY) for name in (*parameters.sensors, *parameters.nominal))
+    def with_rates(self, x: NodeStates, w: Columns, theta: Vector) -> RobotLog | None:
+        """The same log, with rates of predicted readings where they may be late; None: no sensor has a delay.
 
-    def with_rates(self, x: NodeStates, w: Columns, theta: Vector) -> RobotLog:
-        """The same log, with rates of the predicted readings of sensors that may be late along a motion.
-
-        They are central differences between neighbouring samples with the same contacts.
-
-        Args:
-            x: (N + 1, nx). w: (N, m). theta: (p,).
+        They are differences between neighbouring samples with the same contacts, along the motion x, w.
         """
         stages, errors = self.stages, self.stages.parameters.sensor_errors(theta)
-        alike = np.diff(stages.schedule.mode_of) == 0
-        k = np.arange(len(stages.times))
-        before, after = k - np.append(False, alike), k + np.append(alike, False)
-        span = np.maximum(stages.times[after] - stages.times[before], 1e-12)[:, None]
         late = {
-            place: np.empty((len(k), some.sensor.width))
+            place: np.empty_like(some.values)
             for place, some in enumerate(stages.readings)
-            if errors.delays(some.sensor.quantity, some.sensor.place) and some.sensor.quantity != FOOT_VELOCITY
+            if errors.delays(some.sensor.quantity, some.sensor.frames)
+            and some.sensor.quantity != FOOT_VELOCITY
         }
-        readings, commands = list(stages.readings), self.model.command_noise(w)
-        for samples, moved in stages.along(x, theta, commands):
+        if not late:
+            return None
+        readings, noise = list(stages.readings), self.model.command_noise(w)
+        for samples, moved in stages.along(x, theta, noise):
             for place, predicted in late.items():
                 predicted[samples] = readings[place].sensor.predicted(moved)
+        alike, k = np.diff(stages.schedule.mode_of) == 0, np.arange(len(stages.times))
+        before, after = k - np.append(False, alike), k + np.append(alike, False)
+        span = np.maximum(stages.times[after] - stages.times[before], 1e-12)[:, None]
         rates = {place: np.empty((len(k), readings[place].sensor.size)) for place in late}
-        for samples, moved in stages.along(x, theta, commands):
+        for samples, moved in stages.along(x, theta, noise):
             for place, predicted in late.items():
-                later, earlier = (
-                    readings[place].sensor.difference(predicted[at[samples]], moved) for at in (after, before)
+                difference = readings[place].sensor.difference
+                change = difference(predicted[after[samples]], moved) - difference(
+                    predicted[before[samples]], moved
                 )
-                rates[place][samples] = (later - earlier) / span[samples]
+                rates[place][samples] = change / span[samples]
         for place, rate in rates.items():
             readings[place] = replace(readings[place], rates=rate)
-        stages = replace(stages, readings=tuple(readings))
-        return replace(self, stages=stages, guess=self.initial_states)
+        return replace(self, stages=replace(stages, readings=tuple(readings)), guess=self.initial_states)
 
     def with_parameters(self, parameters: OpenParameters) -> RobotLog:
         """The same log of a robot with other open parameters."""

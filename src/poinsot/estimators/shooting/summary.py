@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...arrays import Matrix
+from ...arrays import Matrix, Vector
 from ...diagnosis import examined
 from ...diagnosis.check import look_at
 from ...diagnosis.estimated_motion import ASSUMPTION_CHECKS, Assumptions
@@ -17,13 +17,20 @@ from ...estimate import (
     Diagnosis,
     Estimate,
     EstimatedParameters,
+    Extra,
     Provenance,
     Status,
     Unchecked,
     extras_of,
     unobservable_directions,
 )
-from ...estimate.motions import ContactChanges, Convergence, EstimatedMotion, EstimatedMotions
+from ...estimate.motions import (
+    ContactChanges,
+    Convergence,
+    EstimatedMotion,
+    EstimatedMotions,
+    NoiseSensitivity,
+)
 from ...models.open_parameters import OpenParameters, body_of
 from .contact_events import EventSearch
 from .ddp import ShootingSolution
@@ -148,9 +155,7 @@ class EstimateSummary:
             bodies=bodies,
             undetermined=undetermined,
             iterations=self.solution.iterations,
-            extras=extras_of(
-                EstimatedMotions(self.motions), None if self.thetas is not None else self._convergence()
-            ),
+            extras=extras_of(EstimatedMotions(self.motions), *self._of_one_theta(covariance)),
             provenance=Provenance(notes=self._notes()),
         )
 
@@ -212,6 +217,24 @@ class EstimateSummary:
             )
         return tuple(found)
 
+    def _of_one_theta(self, covariance: Matrix) -> tuple[Extra, ...]:
+        """Extras of an estimate whose theta is the same along all recordings."""
+        if self.thetas is not None:
+            return ()
+        std = np.sqrt(np.diag(covariance))
+        found = NoiseSensitivity(self.parameters.physical_names, std, self.noise_moves)
+        return (self._convergence(), *([found] if self.solution.status.converged else []))
+
+    @cached_property
+    def levels(self) -> NoiseLevels:
+        """The noise levels that were assumed."""
+        return NoiseLevels(self.logs, self.solution.problem, self.solution.at)
+
+    def noise_moves(self) -> dict[str, dict[float, Vector]]:
+        """Change (b,) of the physical parameters with each level times and over a factor."""
+        moves = self.levels.moves
+        return {name: {s: self.slope @ step for s, step in steps.items()} for name, steps in moves.items()}
+
     def _convergence(self) -> Convergence:
         history, start = self.solution.history, self.solution.start
         thetas = [start.at.theta, *(each.theta for each in history)]
@@ -231,7 +254,6 @@ class EstimateSummary:
             return examined(estimate, look_at(case, ASSUMPTION_CHECKS))
         solution, prior, quantities = self.solution, self.solution.problem.prior, self.known.quantities
         values, _ = self.known.of(solution.theta)
-        levels = NoiseLevels(self.logs, solution.problem, solution.at)
         events = estimate.extra(ContactChanges)
         searched = [EventSearch(rounds=1).search(log, solution.theta, x)[1]
                     for log, x in zip(self.logs, solution.at.x, strict=True) if events is None]  # fmt: skip
@@ -245,8 +267,8 @@ class EstimateSummary:
             },
             float(away @ prior.information @ away),
             prior.rank,
-            {name: self.slope @ move for name, move in levels.moves().items()},
-            levels.likelier(np.random.default_rng(0)),
+            self.noise_moves(),
+            self.levels.likelier(np.random.default_rng(0)),
             self._exact_gains(),
             events or tuple(event for found in searched for event in found),
             events is not None,

@@ -60,19 +60,18 @@ class Readings:
 
     def some(self, samples: slice | np.ndarray) -> Readings:
         """Those at some of the samples."""
-        return Readings(
-            self.sensor, self.values[samples], None if self.rates is None else self.rates[samples]
-        )
+        rates = None if self.rates is None else self.rates[samples]
+        return Readings(self.sensor, self.values[samples], rates)
 
     def delays(self, motion: RobotMotion) -> tuple[str, ...]:
         """Names of the delays of the sensor."""
-        return motion.errors.delays(self.sensor.quantity, self.sensor.place)
+        return motion.errors.delays(self.sensor.quantity, self.sensor.frames)
 
     def error(self, motion: RobotMotion) -> Columns:
         """(T, m) by which bias and delay make readings larger than predicted ones."""
         errors, found = motion.errors, np.zeros((len(motion), self.sensor.size))
         if self.sensor.width == self.sensor.size:
-            found += errors.biases(self.sensor.channels)
+            found += errors.of([f"{BIAS}.{channel}" for channel in self.sensor.channels])
         if self.rates is not None:
             found -= sum(errors.values[name] for name in self.delays(motion)) * self.rates
         return found
@@ -157,15 +156,13 @@ def _write_slopes_by_errors(
     by_theta: np.ndarray, motion: RobotMotion, some: Readings, by_q: np.ndarray | None
 ) -> None:
     """Slopes by the open errors of a sensor, whose slopes by q have those by turns of its frame as last columns."""
-    errors, sensor, n = motion.errors, some.sensor, motion.v.shape[1]
-    if sensor.width == sensor.size:
-        for k, channel in enumerate(sensor.channels):
-            if f"{BIAS}.{channel}" in errors.places:
-                by_theta[:, :, errors.places[f"{BIAS}.{channel}"]] -= sensor.whitening[:, k]
+    sensor, n, places = some.sensor, motion.v.shape[1], motion.errors.places
+    for k, name in enumerate(f"{BIAS}.{channel}" for channel in sensor.channels):
+        if name in places:
+            by_theta[:, :, places[name]] -= sensor.whitening[:, k]
     if by_q is not None and by_q.shape[-1] > n:
-        places, turn = errors.open_misalignment(sensor.place)
-        by_theta[:, :, places] += sensor.whitened(by_q[..., n:]) @ turn
-    if some.rates is not None:
-        for name in some.delays(motion):
-            if name in errors.places:
-                by_theta[:, :, errors.places[name]] += sensor.whitened(some.rates[:, :, None])[:, :, 0]
+        for place, turn in motion.errors.open_alignment(sensor.frames[0]).items():
+            by_theta[:, :, place] += sensor.whitened(by_q[..., n:]) @ turn
+    for name in () if some.rates is None else some.delays(motion):
+        if name in places:
+            by_theta[:, :, places[name]] += some.rates @ sensor.whitening.T

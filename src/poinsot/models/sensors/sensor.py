@@ -121,11 +121,6 @@ class Sensor(ABC):
         """Frames whose motion it needs."""
         return ()
 
-    @property
-    def place(self) -> str:
-        """The frame at which it is; "" of a sensor of joints."""
-        return ""
-
     def along(self, readings: ReadingRows) -> Columns:
         """(T, m) readings as components; orientations as rotations from the first one."""
         return readings
@@ -217,10 +212,6 @@ class FrameSensor(Sensor):
     @property
     def frames(self) -> tuple[str, ...]:
         return (self.frame,)
-
-    @property
-    def place(self) -> str:
-        return self.frame
 
     def motion_of_frame(self, motion: RobotMotion) -> FrameMotion:
         """How the frame moves, with the axes of its sensors."""

@@ -44,8 +44,9 @@ class SensedMotionSettings(MotionSettings):
     standard deviation of the change of each speed in a step, by joint, or as `base_linear` and `base_angular`.
     `prior_std`: how far bodies may be from the description, in coordinates of the chart; without it only [priors] are
     known. `bias_std`, `misalignment_std`: errors that sensors may have and that are estimated, as standard deviations
-    about 0, by quantity or channel group, and by frame [rad]. `start_std`: how well the first state is known, `[positions, speeds]`. `dry_speed`: where dry friction has
-    76 % of its size [rad/s] or [m/s]. `longest`: radius of the trust region of theta.
+    about 0, by quantity or channel group, and by frame [rad]. `start_std`: how well the first state is known,
+    `[positions, speeds]`. `dry_speed`: where dry friction has 76 % of its size [rad/s] or [m/s]. `longest`: radius of
+    the trust region of theta.
     """
 
     tables = ("contacts", "rotors")
@@ -78,7 +79,9 @@ class SensedMotionSettings(MotionSettings):
             raise refuse("start", "start_std needs two numbers above 0: positions, speeds", key="start_std")
         return self
 
-    def problem(self, job: Job, watch: Stopwatch) -> OptimalEstimationProblem:
+    def problem(
+        self, job: Job, watch: Stopwatch, delay_std_s: Mapping[str, float] | None = None
+    ) -> OptimalEstimationProblem:
         from ...estimators.shooting.estimation import OptimalEstimationProblem
         from ...estimators.shooting.known_parameters import KnownParameters
         from ...estimators.shooting.robot_log import MotionNoise, RobotLog, check_names_of_noise
@@ -93,7 +96,7 @@ class SensedMotionSettings(MotionSettings):
         runs = job.project.runs(robot, job.data_dir)
         watch.lap("read")
         recordings = [run.recording for run in runs]
-        errors = sensor_error_priors(recordings, self.bias_std, self.misalignment_std, self._delay_std_s)
+        errors = sensor_error_priors(recordings, self.bias_std, self.misalignment_std, delay_std_s)
         parameters = self._open(settings, robot, tuple(errors))
         noise = MotionNoise(self.noise, self.speed_noise or 0.0, self.start_std)
         logs: dict[str, list[RobotLog]] = {"identification": [], "validation": []}
@@ -109,10 +112,6 @@ class SensedMotionSettings(MotionSettings):
             KnownParameters(parameters, priors, self.prior_std),
             tuple(logs["validation"]),
         )
-
-    @property
-    def _delay_std_s(self) -> Mapping[str, float]:
-        return {}
 
     def _open(self, settings: Settings, robot: Articulated, errors: tuple[str, ...]) -> OpenParameters:
         from ...inertia import find_chart
@@ -135,12 +134,12 @@ class OptimalEstimationSettings(SensedMotionSettings):
     """`poinsot.OptimalEstimation`: parameters and motion together, from encoders, IMU, contacts and commands.
 
     `process_noise = "auto"`: the levels of commands and speeds are the most likely ones; those given are where the
-    search begins. `contact_schedule = "estimated"`: contacts close and open where readings ask for it. `delay_std_s`: by
-    how much readings may be late, as a standard deviation about 0, by quantity, channel group, frame, or `all`.
+    search begins. `contact_schedule = "estimated"`: contacts close and open where readings ask for it. `delay_std_s`:
+    by how much readings may be late, as a standard deviation about 0, by quantity, channel group, frame, or `all`.
     `start_from`: a result to begin at.
     """
 
-    sections = ("motion", "contacts", "convergence")
+    sections = ("motion", "contacts", "sensitivity", "convergence")
 
     name: Literal["optimal-estimation"]
     process_noise: Literal["given", "auto"] = "given"
@@ -157,12 +156,10 @@ class OptimalEstimationSettings(SensedMotionSettings):
 
     aliases: ClassVar[dict[str, str]] = {"max_steps": "max_iterations"}
 
-    @property
-    def _delay_std_s(self) -> Mapping[str, float]:
-        return self.delay_std_s
-
-    def problem(self, job: Job, watch: Stopwatch) -> OptimalEstimationProblem:
-        problem = super().problem(job, watch)
+    def problem(
+        self, job: Job, watch: Stopwatch, delay_std_s: Mapping[str, float] | None = None
+    ) -> OptimalEstimationProblem:
+        problem = super().problem(job, watch, delay_std_s or self.delay_std_s)
         if self.start_from is None:
             return problem
         return replace(problem, start=_start(problem.parameters, values_from(job.project, self.start_from)))
@@ -210,8 +207,7 @@ def _start(parameters: OpenParameters, values: Mapping[str, float]) -> Vector:
         # All ten or none: some of them with the rest of the described body need not be possible.
         if all(value is not None for value in ten):
             inertials[place] = ten
-    others = (*parameters.joints, *parameters.gains, *parameters.sensors)
-    of_others = {name: values[name] for name in others if name in values}
+    of_others = {name: values[name] for name in parameters.others if name in values}
     begun = replace(parameters, inertials=inertials, nominal={**parameters.nominal, **of_others})
     return begun.nominal_theta
 

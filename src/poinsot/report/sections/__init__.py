@@ -23,6 +23,7 @@ from .motion import contacts_section, convergence_section, motion_section
 from .parameters import full_parameters_section, groupings_section, parameters_section
 from .payload import friction_section, payload_section
 from .provenance import provenance_section
+from .sensitivity import sensitivity_section
 from .tracking import excitation_section, history_section, masses_section, rejections_section
 from .verdict import trust_section, verdict_section
 
@@ -45,6 +46,7 @@ SECTIONS: MappingProxyType[str, SectionBuilder] = MappingProxyType(
         "contacts": contacts_section,
         "residuals": residuals_section,
         "validation": validation_section,
+        "sensitivity": sensitivity_section,
         "groupings": groupings_section,
         "identifiability": identifiability_section,
         "bodies": bodies_section,
