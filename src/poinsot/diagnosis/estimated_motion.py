@@ -196,8 +196,8 @@ class AssumedNoise(Check):
     """Values that an assumed noise level decides, and not the data.
 
     Class variables:
-        warning, error: moves with another level, in half-widths of the 95 % interval: two estimates
-            of the same readings that are both right differ by less than a width (Hausman 1978).
+        warning, error: moves with another level, in half-widths of the 95 % interval: two estimates of the same
+            readings that are both right differ by less than a width (Hausman 1978).
         large: part of the value, or of the body's mass and largest moment, from which a move is an error.
         significant: standard deviations of a chi-square by which process noise must miss its likeliest level.
         too_small: factor on the level from which that is an error.
@@ -229,15 +229,15 @@ class AssumedNoise(Check):
         confirmed = {sensor for sensor, _ in sizes} - denied
         half, scales = 1.96 * estimate.std, _sizes(estimate)
         is_known = estimate.identifiable & (half > 0)
+
+        def widths(move: Vector) -> Vector:
+            return np.where(is_known, np.abs(move) / np.maximum(half, 1e-300), 0.0)
+
         for level, moves in case.moves.items():
             if level in confirmed or not moves:
                 continue
-            widths = {
-                s: np.where(is_known, np.abs(move) / np.maximum(half, 1e-300), 0.0)
-                for s, move in moves.items()
-            }
-            factor = max(widths, key=lambda s: float(widths[s].max(initial=0.0)))
-            move, wide = moves[factor], widths[factor]
+            move = max(moves.values(), key=lambda each: float(widths(each).max(initial=0.0)))
+            wide = widths(move)
             matters = np.flatnonzero(wide > self.warning)
             if not len(matters):
                 continue
@@ -246,7 +246,7 @@ class AssumedNoise(Check):
             grave = wide.max() > self.error or part[k] > self.large
             so_do = f"; so do {', '.join(estimate.names[other] for other in others)}" if others else ""
             said = (
-                f"With {factor:.2g} times the noise assumed for {level}, {estimate.names[k]} moves from "
+                f"With 3 times or a third of the noise assumed for {level}, {estimate.names[k]} moves from "
                 f"{estimate.values[k]:.3g} +- {half[k]:.2g} to {estimate.values[k] + move[k]:.3g} {estimate.units[k]}, "
                 f"beyond its interval{so_do}."
             )

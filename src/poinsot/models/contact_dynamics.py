@@ -129,13 +129,6 @@ class RobotMotion:
         assert self.a_by is not None and self.forces_by is not None, "the motion was evaluated without slopes"
         return self.a_by, self.forces_by
 
-    def sensed(self, frame: str) -> FrameMotion:
-        """The motion of a frame with the axes of its sensors, see `FrameMotion.turned`."""
-        alignment, found = self.errors.alignment(frame), self.frames[frame]
-        return (
-            found if alignment is None else found.turned(alignment, bool(self.errors.open_alignment(frame)))
-        )
-
     def rows(self, frame: str) -> slice | None:
         """The rows in `forces` of the contact at a frame; None where it is open."""
         first = 0

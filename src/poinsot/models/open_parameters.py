@@ -27,7 +27,7 @@ from ..parameters import INERTIAL_UNITS, columns_of
 from .actuation import Actuation, joint_efforts
 from .articulated import Articulated
 from .joint_terms import JointTerms
-from .sensor_errors import SensorErrors, is_sensor_error, owner_of_error, unit_of_error
+from .sensor_errors import SensorErrors, is_sensor_error, owner_and_unit
 
 
 def body_of(
@@ -124,7 +124,7 @@ class OpenParameters:
             if len(set(asked)) < len(asked):
                 raise InvalidModel(f"name each {what} once, not {listing(asked)}")
         for name in (*self.sensors, *(self.nominal.keys() - self._of_dynamics)):
-            unit_of_error(robot, name)
+            owner_and_unit(robot, name)
         if self.inertials is not None and self.inertials.shape != robot.inertials.shape:
             raise InvalidModel(f"inertials need ten numbers for each of {len(robot.bodies)} bodies")
         # an actuation may have been made for another robot, or for one without its base
@@ -191,7 +191,7 @@ class OpenParameters:
             *ten * len(self.bodies),
             *(joint_units[place] for place in self.joint_places),
             *(self.drive.units.get(name, "") for name in self.gains),
-            *(unit_of_error(self.robot, name) for name in self.sensors),
+            *(owner_and_unit(self.robot, name)[1] for name in self.sensors),
         )
 
     @cached_property
@@ -260,7 +260,8 @@ class OpenParameters:
         """(p,) body, or joint, or sensor of each component; "" of a gain."""
         of_joints = tuple(self.joint_terms.parameters.owners[place] for place in self.joint_places)
         of_bodies = (body for body in self.bodies for _ in range(10))
-        return (*of_bodies, *of_joints, *("",) * len(self.gains), *map(owner_of_error, self.sensors))
+        of_sensors = (owner_and_unit(self.robot, name)[0] for name in self.sensors)
+        return (*of_bodies, *of_joints, *("",) * len(self.gains), *of_sensors)
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
     bias.gyro.imu.x       b of a channel, in its unit
     misalignment.imu.x    m of a frame [rad]: a rotation vector, in the frame's axes, of all sensors at it
-    delay.imu             d [s] of all sensors at a frame, a quantity (`delay.position`), a quantity at a frame, or all
-                          (`delay.all`); they add up, and are negative where commands act late
+    delay.imu             d [s] of all sensors at a frame, of a quantity (`delay.position`), or of all (`delay.all`);
+                          they add up, and are negative where commands act late
 
 A reading is z(t) = h(x(t - d); R_wf Exp(m)) + b. With the axes turned exactly and the delay to first order,
 
@@ -39,14 +39,8 @@ def is_sensor_error(name: str) -> bool:
     return name.partition(".")[0] in KINDS
 
 
-def owner_of_error(name: str) -> str:
-    """Sensor, frame or quantity: `gyro.imu` of `bias.gyro.imu.x`."""
-    kind, _, of = name.partition(".")
-    return of if kind == DELAY else of.rpartition(".")[0]
-
-
-def unit_of_error(robot: Articulated, name: str) -> str:
-    """SI unit of an error.
+def owner_and_unit(robot: Articulated, name: str) -> tuple[str, str]:
+    """Sensor, frame or quantity of an error, `gyro.imu` of `bias.gyro.imu.x`, and its SI unit.
 
     Raises:
         InvalidModel: if there is no such error.
@@ -54,16 +48,16 @@ def unit_of_error(robot: Articulated, name: str) -> str:
     kind, _, of = name.partition(".")
     (frame, _, end), (quantity, _, joint) = of.rpartition("."), of.partition(".")
     if kind == DELAY and of:
-        return "s"
+        return of, "s"
     if kind == MISALIGNMENT and frame and end in XYZ:
-        return "rad"
+        return frame, "rad"
     if kind == BIAS and quantity in OF_JOINTS and joint in robot.joints:
         unit = robot.position_units[robot.actuated[robot.joints.index(joint)]]
-        return unit if quantity == "position" else f"{unit}/s"
+        return quantity, unit if quantity == "position" else f"{unit}/s"
     listed = FRAME_QUANTITIES.get(quantity)
     if kind == BIAS and listed is not None and not listed.is_orientation and end in listed.ends:
         # forces before moments
-        return listed.units[listed.ends.index(end) // 3]
+        return frame, listed.units[listed.ends.index(end) // 3]
     raise InvalidModel(
         f"no error of a sensor {name!r}: write bias.QUANTITY.FRAME.x, bias.position.JOINT, misalignment.FRAME.x, or "
         "delay.FRAME"
@@ -87,10 +81,8 @@ class SensorErrors:
         return np.array([self.values.get(name, 0.0) for name in names])
 
     def delays(self, quantity: str, frames: Sequence[str]) -> tuple[str, ...]:
-        """Names of the delays of a sensor of a quantity at one frame, or none."""
-        found = (
-            f"{DELAY}.{of}" for of in (*(f"{quantity}.{frame}" for frame in frames), *frames, quantity, "all")
-        )
+        """Names of the delays of a sensor of a quantity at frames."""
+        found = (f"{DELAY}.{of}" for of in (*frames, quantity, "all"))
         return tuple(name for name in found if name in self.values)
 
     def alignment(self, frame: str) -> Matrix | None:
@@ -121,7 +113,7 @@ def sensor_error_priors(
         bias_std: quantity (`gyro`), or quantity and frame or joint (`gyro.imu`) -> standard deviation of the bias of
             each of its channels, in their unit; not of orientations, which may be misaligned.
         misalignment_std: frame -> standard deviation of each component of its rotation vector [rad].
-        delay_std_s: quantity, quantity and frame, frame, or `all` -> standard deviation of the delay [s].
+        delay_std_s: quantity, frame, or `all` -> standard deviation of the delay [s].
 
     Raises:
         InvalidMethod: if a key is no such sensor of the recordings.
@@ -132,17 +124,18 @@ def sensor_error_priors(
     delays["all"] = {f"{DELAY}.all": None}
     for recording in recordings:
         sensors = [(quantity, joint) for quantity in OF_JOINTS for joint in recording.joints(quantity)]
-        sensors += [
-            (quantity, frame) for quantity in FRAME_QUANTITIES for frame in recording.frames(quantity)
-        ]
+        for quantity in FRAME_QUANTITIES:
+            sensors += [(quantity, frame) for frame in recording.frames(quantity)]
         for quantity, place in sensors:
-            sensor, keys = f"{quantity}.{place}", [quantity]
+            delays[quantity] = {f"{DELAY}.{quantity}": None}
             if quantity not in (*OF_JOINTS, "force"):
-                turns[place], keys = dict.fromkeys(misalignments(place)), [quantity, sensor, place]
-            delays |= {key: {f"{DELAY}.{key}": None} for key in keys}
-            own = [f"{BIAS}.{name}" for name in recording.channels if f"{name}.".startswith(f"{sensor}.")]
-            for key in (quantity, sensor) if quantity != "orientation" else ():
-                biases.setdefault(key, {}).update(dict.fromkeys(own))
+                turns[place], delays[place] = dict.fromkeys(misalignments(place)), {f"{DELAY}.{place}": None}
+            own = f"{quantity}.{place}"
+            found = {
+                f"{BIAS}.{name}": None for name in recording.channels if f"{name}.".startswith(f"{own}.")
+            }
+            for key in (quantity, own) if quantity != "orientation" else ():
+                biases[key] = biases.get(key, {}) | found
     priors: dict[str, Normal] = {}
     given = (bias_std, misalignment_std, delay_std_s)
     for (setting, sensors_of), levels in zip(known.items(), given, strict=True):

@@ -92,7 +92,7 @@ def test_a_delay_that_is_held_counts_in_validation(tmp_path, rng):
         ("bias_std = { gryo = 0.1 }", "bias_std names 'gryo'; did you mean 'gyro'"),
         ('bias_std = { "gyro.hand" = 0.1 }', "bias_std names 'gyro.hand'.*the recordings have position"),
         ("misalignment_std = { gyro = 0.1 }", "misalignment_std names 'gyro'; the recordings have imu"),
-        ("delay_std_s = { fore = 0.1 }", "delay_std_s names 'fore'; the recordings have all, imu"),
+        ("delay_std_s = { fore = 0.1 }", "delay_std_s names 'fore'; the recordings have all, position"),
         ("delay_std_s = { imu = -0.1 }", "delay_std_s"),
     ],
 )
