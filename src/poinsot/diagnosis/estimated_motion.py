@@ -50,7 +50,7 @@ class Assumptions:
         estimate: with the motions. chi_square: of all residuals, per degree of freedom.
         surprises: prior -> distance of its posterior in the prior's standard deviations.
         distance, priors: squared distance of all of them together, and how many they are.
-        moves: noise level -> factor on it -> (b,) change of the values.
+        moves: noise level and factor on it -> (b,) change of the values.
         likelier: disturbance -> factor of a step towards the likeliest level, and how many of its values the data show.
         unchecked: what was taken for exact.
         events: of contacts, by the readings. corrected: whether the estimate has them so.
@@ -61,7 +61,7 @@ class Assumptions:
     surprises: Mapping[str, float] = field(default_factory=dict)
     distance: float = 0.0
     priors: int = 0
-    moves: Mapping[str, Mapping[float, Vector]] = field(default_factory=dict)
+    moves: Mapping[tuple[str, float], Vector] = field(default_factory=dict)
     likelier: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     unchecked: tuple[Unchecked, ...] = ()
     events: tuple[ContactChange, ...] = ()
@@ -228,16 +228,10 @@ class AssumedNoise(Check):
         denied = {sensor for sensor, rms in sizes if not 1 / self.confirmed <= rms <= self.confirmed}
         confirmed = {sensor for sensor, _ in sizes} - denied
         half, scales = 1.96 * estimate.std, _sizes(estimate)
-        is_known = estimate.identifiable & (half > 0)
-
-        def widths(move: Vector) -> Vector:
-            return np.where(is_known, np.abs(move) / np.maximum(half, 1e-300), 0.0)
-
-        for level, moves in case.moves.items():
-            if level in confirmed or not moves:
+        for (level, factor), move in case.moves.items():
+            if level in confirmed:
                 continue
-            move = max(moves.values(), key=lambda each: float(widths(each).max(initial=0.0)))
-            wide = widths(move)
+            wide = np.where(estimate.identifiable & (half > 0), np.abs(move) / np.maximum(half, 1e-300), 0.0)
             matters = np.flatnonzero(wide > self.warning)
             if not len(matters):
                 continue
@@ -246,7 +240,7 @@ class AssumedNoise(Check):
             grave = wide.max() > self.error or part[k] > self.large
             so_do = f"; so do {', '.join(estimate.names[other] for other in others)}" if others else ""
             said = (
-                f"With 3 times or a third of the noise assumed for {level}, {estimate.names[k]} moves from "
+                f"With {factor:.2g} times the noise assumed for {level}, {estimate.names[k]} moves from "
                 f"{estimate.values[k]:.3g} +- {half[k]:.2g} to {estimate.values[k] + move[k]:.3g} {estimate.units[k]}, "
                 f"beyond its interval{so_do}."
             )

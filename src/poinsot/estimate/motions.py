@@ -148,21 +148,20 @@ class NoiseSensitivity(Extra):
 
     Args:
         names: (b,). std: (b,) of the parameters; NaN where the data do not determine one.
-        compute: noise level -> factor on it -> (b,) change of the values; called when it is asked for.
+        compute: noise level and factor on it -> (b,) change of the values; called when it is asked for.
     """
 
     key = "sensitivity"
 
     names: tuple[str, ...]
     std: Vector
-    compute: Callable[[], Mapping[str, Mapping[float, Vector]]] = field(repr=False)
+    compute: Callable[[], Mapping[tuple[str, float], Vector]] = field(repr=False)
 
     def as_json(self) -> list[dict[str, Any]]:
         """A row for each level, factor and parameter that the data determine; `moved` in its unit and in std."""
         rows = (
             (level, factor, name, float(move[k]), float(move[k] / self.std[k]))
-            for level, moves in self.compute().items()
-            for factor, move in moves.items()
+            for (level, factor), move in self.compute().items()
             for k, name in enumerate(self.names)
             if self.std[k] > 0
         )

@@ -27,7 +27,7 @@ from ..parameters import INERTIAL_UNITS, columns_of
 from .actuation import Actuation, joint_efforts
 from .articulated import Articulated
 from .joint_terms import JointTerms
-from .sensor_errors import SensorErrors, is_sensor_error, owner_and_unit
+from .sensor_errors import KINDS, SensorErrors, owner_and_unit
 
 
 def body_of(
@@ -112,18 +112,19 @@ class OpenParameters:
     def __post_init__(self) -> None:
         robot = self.robot
         of_joints, of_drive = self.joint_terms.parameters.names, tuple(self.drive.gains)
+        of_dynamics = tuple(name for name in self.nominal if name not in self._held_errors)
         for what, asked, known in (
             ("body", self.bodies, robot.bodies),
             ("parameter of a joint", self.joints, of_joints),
             ("gain", self.gains, of_drive),
             ("error of a sensor", self.sensors, self.sensors),
-            ("parameter of a joint, or gain,", self._of_dynamics, (*of_joints, *of_drive)),
+            ("parameter of a joint, or gain,", of_dynamics, (*of_joints, *of_drive)),
         ):
             for name in asked:
                 check_known(name, known, f"no {what}", "there is", limit=20)
             if len(set(asked)) < len(asked):
                 raise InvalidModel(f"name each {what} once, not {listing(asked)}")
-        for name in (*self.sensors, *(self.nominal.keys() - self._of_dynamics)):
+        for name in (*self.sensors, *self._held_errors):
             owner_and_unit(robot, name)
         if self.inertials is not None and self.inertials.shape != robot.inertials.shape:
             raise InvalidModel(f"inertials need ten numbers for each of {len(robot.bodies)} bodies")
@@ -134,9 +135,9 @@ class OpenParameters:
             )
 
     @cached_property
-    def _of_dynamics(self) -> tuple[str, ...]:
-        """Names of nominal values that are no errors of sensors."""
-        return tuple(name for name in self.nominal if not is_sensor_error(name))
+    def _held_errors(self) -> dict[str, float]:
+        """Nominal errors of sensors."""
+        return {name: float(x) for name, x in self.nominal.items() if name.partition(".")[0] in KINDS}
 
     @cached_property
     def drive(self) -> Actuation:
@@ -238,12 +239,7 @@ class OpenParameters:
     def sensor_errors(self, theta: Vector) -> SensorErrors:
         """Errors of sensors, open ones and those of `nominal`."""
         places = dict(zip(self.sensors, range(self.size - len(self.sensors), self.size), strict=True))
-        held = {name: float(self.nominal[name]) for name in self.nominal.keys() - self._of_dynamics}
-        return SensorErrors(held | {name: float(theta[k]) for name, k in places.items()}, places)
-
-    def effort_slope(self, theta: Vector) -> Matrix:
-        """(n, inputs) of generalized forces by commands."""
-        return self.drive.slope(self.values(theta).gains)
+        return SensorErrors(self._held_errors | {name: float(theta[k]) for name, k in places.items()}, places)
 
     @cached_property
     def physical_names(self) -> tuple[str, ...]:

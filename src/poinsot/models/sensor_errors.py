@@ -31,12 +31,8 @@ from .articulated import Articulated
 from .configuration_space import left_slopes
 
 BIAS, MISALIGNMENT, DELAY = KINDS = "bias", "misalignment", "delay"
+"""First parts of the names of errors."""
 OF_JOINTS = "position", "velocity"
-
-
-def is_sensor_error(name: str) -> bool:
-    """Whether a parameter of this name is an error of sensors."""
-    return name.partition(".")[0] in KINDS
 
 
 def owner_and_unit(robot: Articulated, name: str) -> tuple[str, str]:

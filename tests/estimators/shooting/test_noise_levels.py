@@ -86,8 +86,8 @@ def test_moves_with_three_times_and_a_third_of_a_level_are_those_of_other_soluti
             # a Gauss-Newton step leaves out second derivatives of the residuals, as above
             found, expected = in_std @ levels.moved(factors), in_std @ expected
             np.testing.assert_allclose(found, expected, rtol=0.1, atol=0.02 * np.abs(expected).max())
-    assert set(levels.moves) == {*levels.sensors, *levels.disturbances}
-    np.testing.assert_allclose(levels.moves["gyro"][3.0], levels.moved({"gyro": 3.0}))
+    assert {level for level, _ in levels.moves} == {*levels.sensors, *levels.disturbances}
+    np.testing.assert_allclose(levels.moves["gyro", 3.0], levels.moved({"gyro": 3.0}))
 
 
 def test_the_likeliest_process_noise_is_the_true_one(parameters):

@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ...arrays import Vector
 from ...estimate import Certificate, Estimate, Fit, Status, motions_of
-from ...estimate.motions import ContactChange, ContactChanges
+from ...estimate.motions import ContactChange, ContactChanges, NoiseSensitivity
 from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable
 from ...models.contacts import ContactDetection
 from ...models.open_parameters import OpenParameters
@@ -205,12 +205,14 @@ class OptimalEstimation:
         watch.lap("posterior")
         summary = EstimateSummary(problem.logs, problem.known, solution, covariance)
         estimate = summary.estimate()
+        sensitivity = NoiseSensitivity(estimate.names, estimate.std, summary.noise_moves)
         fits = () if solution.status is Status.interrupted else self._validate(problem, solution.theta, stop)
         watch.lap("summary")
         said = ", ".join(f"{name} {factor:.3g}" for name, factor in factors.items())
         levels = f"Process noise is the most likely one; times what was given it is: {said}."
         return estimate.updated(
             ContactChanges(events) if events else None,
+            sensitivity if solution.status.converged else None,
             method=self.name,
             problem=problem,
             citations=self.citations,
@@ -224,7 +226,7 @@ class OptimalEstimation:
         self, problem: OptimalEstimationProblem, progress: ProgressCallback | None, stop: Stop | None
     ) -> tuple[OptimalEstimationProblem, ShootingSolution, dict[str, float], tuple[ContactChange, ...]]:
         """The problem with its schedule and levels of process noise, its solution, factors on levels, events."""
-        problem, solution = self._with_delays(problem, problem.guess, progress, stop)
+        problem, solution = self._with_delays(problem, problem.guess, progress=progress, stop=stop)
         events: tuple[ContactChange, ...] = ()
         for _ in range(self.max_rounds if self.contact_schedule == "estimated" else 0):
             if not solution.status.converged:
@@ -237,7 +239,7 @@ class OptimalEstimation:
                    for (new, _), old in zip(searched, problem.logs, strict=True)):  # fmt: skip
                 break
             problem = replace(problem, logs=tuple(log for log, _ in searched))
-            problem, solution = self._with_delays(problem, problem.guess, progress, stop)
+            problem, solution = self._with_delays(problem, problem.guess, progress=progress, stop=stop)
         factors: dict[str, float] = {}
         rng = np.random.default_rng(self.seed)
         for _ in range(self.max_rounds if self.process_noise == "auto" else 0):
@@ -250,30 +252,23 @@ class OptimalEstimation:
                 [log.with_levels(step) for log in some] for some in (problem.logs, problem.held_out)
             )
             problem = replace(problem, logs=tuple(logs), held_out=tuple(held_out))
-            problem, solution = self._with_delays(problem, solution.at, progress, stop)
+            problem, solution = self._with_delays(problem, solution.at, progress=progress, stop=stop)
             if max(abs(np.log(factor)) for factor in step.values()) < self.settled:
                 break
         return problem, solution, factors, events
 
     def _with_delays(
-        self,
-        problem: OptimalEstimationProblem,
-        guess: Trajectories,
-        progress: ProgressCallback | None,
-        stop: Stop | None,
+        self, problem: OptimalEstimationProblem, guess: Trajectories, **more: Any
     ) -> tuple[OptimalEstimationProblem, ShootingSolution]:
         """A solution, with rates of late readings along it: it is solved again until delays are settled."""
-        solution = self.ddp.solve(problem.shooting, guess, progress=progress, stop=stop)
+        solution = self.ddp.solve(problem.shooting, guess, **more)
         for _ in range(self.max_rounds):
-            at, before = solution.at, solution
-            rated = [
-                log.with_rates(x, w, at.theta) for log, x, w in zip(problem.logs, at.x, at.w, strict=True)
-            ]
+            at, before, logs = solution.at, solution, problem.logs
+            rated = [log.with_rates(x, w, at.theta) for log, x, w in zip(logs, at.x, at.w, strict=True)]
             if not any(rated) or not solution.status.converged:
                 break
-            logs = tuple(new or old for new, old in zip(rated, problem.logs, strict=True))
-            problem = replace(problem, logs=logs)
-            solution = self.ddp.solve(problem.shooting, at, progress=progress, stop=stop)
+            problem = replace(problem, logs=tuple(new or old for new, old in zip(rated, logs, strict=True)))
+            solution = self.ddp.solve(problem.shooting, at, **more)
             solution = replace(solution, start=before.start, history=before.history + solution.history)
             if 2 * abs(solution.cost - before.cost) < self.settled:
                 break
@@ -288,7 +283,7 @@ class OptimalEstimation:
             # its residuals judge theta; a theta fitted to it would hide what they show
             parameters = problem.parameters.fixed(theta)
             alone = OptimalEstimationProblem((log.with_parameters(parameters),), KnownParameters(parameters))
-            alone, solution = self._with_delays(alone, alone.guess, None, stop)
+            alone, solution = self._with_delays(alone, alone.guess, stop=stop)
             if solution.status is Status.interrupted:
                 break
             (fixed,) = alone.logs

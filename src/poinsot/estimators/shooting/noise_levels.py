@@ -37,8 +37,6 @@ from .rollout import evaluate
 
 PROBES = 2
 """Random signs of several thousand components make tr(C) exact to a few percent."""
-
-
 FACTOR = 3.0
 """By which assumed levels are changed: as far off as a level from a data sheet may be."""
 
@@ -103,13 +101,11 @@ class NoiseLevels:
         return tuple(dict.fromkeys(name for log in self.logs for name in log.disturbances))
 
     @cached_property
-    def moves(self) -> dict[str, dict[float, Vector]]:
+    def moves(self) -> dict[tuple[str, float], Vector]:
         """Change (p,) of theta with each level times `FACTOR` and over it, where a step is found."""
-        found: dict[str, dict[float, Vector]] = {}
-        for name in (*self.sensors, *self.disturbances):
-            steps = {s: self.moved({name: s}) for s in (FACTOR, 1 / FACTOR)}
-            found[name] = {s: step for s, step in steps.items() if step is not None}
-        return found
+        levels = [(name, s) for name in (*self.sensors, *self.disturbances) for s in (FACTOR, 1 / FACTOR)]
+        steps = ((level, self.moved(dict([level]))) for level in levels)
+        return {level: step for level, step in steps if step is not None}
 
     def moved(self, factors: Mapping[str, float]) -> Vector | None:
         """Change of theta with these levels times their factors; None where no step is found."""

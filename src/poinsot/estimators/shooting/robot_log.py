@@ -169,31 +169,26 @@ class RobotLog:
         They are differences between neighbouring samples with the same contacts, along the motion x, w.
         """
         stages, errors = self.stages, self.stages.parameters.sensor_errors(theta)
-        late = {
-            place: np.empty_like(some.values)
-            for place, some in enumerate(stages.readings)
-            if errors.delays(some.sensor.quantity, some.sensor.frames)
-            and some.sensor.quantity != FOOT_VELOCITY
-        }
+        sensors = [some.sensor for some in stages.readings if some.sensor.quantity != FOOT_VELOCITY]
+        late = [sensor for sensor in sensors if errors.delays(sensor.quantity, sensor.frames)]
         if not late:
             return None
-        readings, noise = list(stages.readings), self.model.command_noise(w)
-        for samples, moved in stages.along(x, theta, noise):
-            for place, predicted in late.items():
-                predicted[samples] = readings[place].sensor.predicted(moved)
         alike, k = np.diff(stages.schedule.mode_of) == 0, np.arange(len(stages.times))
         before, after = k - np.append(False, alike), k + np.append(alike, False)
         span = np.maximum(stages.times[after] - stages.times[before], 1e-12)[:, None]
-        rates = {place: np.empty((len(k), readings[place].sensor.size)) for place in late}
-        for samples, moved in stages.along(x, theta, noise):
-            for place, predicted in late.items():
-                difference = readings[place].sensor.difference
-                change = difference(predicted[after[samples]], moved) - difference(
-                    predicted[before[samples]], moved
-                )
-                rates[place][samples] = change / span[samples]
-        for place, rate in rates.items():
-            readings[place] = replace(readings[place], rates=rate)
+        motions, readings = list(stages.along(x, theta, self.model.command_noise(w))), []
+        for some in stages.readings:
+            if some.sensor in late:
+                predicted, rates = np.empty_like(some.values), np.empty((len(k), some.sensor.size))
+                for samples, moved in motions:
+                    predicted[samples] = some.sensor.predicted(moved)
+                for samples, moved in motions:
+                    ahead, behind = (
+                        some.sensor.difference(predicted[at[samples]], moved) for at in (after, before)
+                    )
+                    rates[samples] = (ahead - behind) / span[samples]
+                some = replace(some, rates=rates)
+            readings.append(some)
         return replace(self, stages=replace(stages, readings=tuple(readings)), guess=self.initial_states)
 
     def with_parameters(self, parameters: OpenParameters) -> RobotLog:

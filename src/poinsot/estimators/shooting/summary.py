@@ -17,20 +17,13 @@ from ...estimate import (
     Diagnosis,
     Estimate,
     EstimatedParameters,
-    Extra,
     Provenance,
     Status,
     Unchecked,
     extras_of,
     unobservable_directions,
 )
-from ...estimate.motions import (
-    ContactChanges,
-    Convergence,
-    EstimatedMotion,
-    EstimatedMotions,
-    NoiseSensitivity,
-)
+from ...estimate.motions import ContactChanges, Convergence, EstimatedMotion, EstimatedMotions
 from ...models.open_parameters import OpenParameters, body_of
 from .contact_events import EventSearch
 from .ddp import ShootingSolution
@@ -155,7 +148,9 @@ class EstimateSummary:
             bodies=bodies,
             undetermined=undetermined,
             iterations=self.solution.iterations,
-            extras=extras_of(EstimatedMotions(self.motions), *self._of_one_theta(covariance)),
+            extras=extras_of(
+                EstimatedMotions(self.motions), None if self.thetas is not None else self._convergence()
+            ),
             provenance=Provenance(notes=self._notes()),
         )
 
@@ -217,23 +212,14 @@ class EstimateSummary:
             )
         return tuple(found)
 
-    def _of_one_theta(self, covariance: Matrix) -> tuple[Extra, ...]:
-        """Extras of an estimate whose theta is the same along all recordings."""
-        if self.thetas is not None:
-            return ()
-        std = np.sqrt(np.diag(covariance))
-        found = NoiseSensitivity(self.parameters.physical_names, std, self.noise_moves)
-        return (self._convergence(), *([found] if self.solution.status.converged else []))
-
     @cached_property
     def levels(self) -> NoiseLevels:
         """The noise levels that were assumed."""
         return NoiseLevels(self.logs, self.solution.problem, self.solution.at)
 
-    def noise_moves(self) -> dict[str, dict[float, Vector]]:
+    def noise_moves(self) -> dict[tuple[str, float], Vector]:
         """Change (b,) of the physical parameters with each level times and over a factor."""
-        moves = self.levels.moves
-        return {name: {s: self.slope @ step for s, step in steps.items()} for name, steps in moves.items()}
+        return {level: self.slope @ step for level, step in self.levels.moves.items()}
 
     def _convergence(self) -> Convergence:
         history, start = self.solution.history, self.solution.start

@@ -63,17 +63,13 @@ class Readings:
         rates = None if self.rates is None else self.rates[samples]
         return Readings(self.sensor, self.values[samples], rates)
 
-    def delays(self, motion: RobotMotion) -> tuple[str, ...]:
-        """Names of the delays of the sensor."""
-        return motion.errors.delays(self.sensor.quantity, self.sensor.frames)
-
     def error(self, motion: RobotMotion) -> Columns:
         """(T, m) by which bias and delay make readings larger than predicted ones."""
-        errors, found = motion.errors, np.zeros((len(motion), self.sensor.size))
-        if self.sensor.width == self.sensor.size:
-            found += errors.of([f"{BIAS}.{channel}" for channel in self.sensor.channels])
+        sensor, errors, found = self.sensor, motion.errors, np.zeros((len(motion), self.sensor.size))
+        if sensor.width == sensor.size:
+            found += errors.of([f"{BIAS}.{channel}" for channel in sensor.channels])
         if self.rates is not None:
-            found -= sum(errors.values[name] for name in self.delays(motion)) * self.rates
+            found -= errors.of(errors.delays(sensor.quantity, sensor.frames)).sum() * self.rates
         return found
 
     def predicted(self, motion: RobotMotion) -> ReadingRows:
@@ -163,6 +159,7 @@ def _write_slopes_by_errors(
     if by_q is not None and by_q.shape[-1] > n:
         for place, turn in motion.errors.open_alignment(sensor.frames[0]).items():
             by_theta[:, :, place] += sensor.whitened(by_q[..., n:]) @ turn
-    for name in () if some.rates is None else some.delays(motion):
+    delays = motion.errors.delays(sensor.quantity, sensor.frames)
+    for name in delays if some.rates is not None else ():
         if name in places:
             by_theta[:, :, places[name]] += some.rates @ sensor.whitening.T

@@ -19,13 +19,10 @@ def sensitivity_section(estimate: Estimate) -> Section | None:
         own = cells[row["parameter"]]
         own[row["level"]] = f"{own.get(row['level'], '')} {row['moved_in_std']:+.2f}".strip()
     factors = ", and with ".join(f"{factor:.2g}" for factor in dict.fromkeys(row["factor"] for row in moves))
+    caption = f"Moves in standard deviations with {factors} times each level, to first order."
     return Section(
         "Sensitivity to noise levels",
         f"{most['parameter']} moves most, by {most['moved_in_std']:+.2g} of its standard deviations, with "
         f"{most['factor']:.2g} times the noise assumed for {most['level']}.",
-        (
-            table_of_rows(
-                list(cells.values()), caption=f"Moves in standard deviations with {factors} times each level."
-            ),
-        ),
+        (table_of_rows(list(cells.values()), caption=caption),),
     )
