@@ -114,7 +114,7 @@ def sensor_error_priors(
     Raises:
         InvalidMethod: if a key is no such sensor of the recordings.
     """
-    # setting -> key -> names of parameters; as mappings they keep their order and have each name once
+    # setting -> key -> names of parameters
     known: dict[str, dict[str, dict[str, None]]] = {"bias_std": {}, "misalignment_std": {}, "delay_std_s": {}}
     biases, turns, delays = known.values()
     delays["all"] = {f"{DELAY}.all": None}
@@ -132,10 +132,9 @@ def sensor_error_priors(
             }
             for key in (quantity, own) if quantity != "orientation" else ():
                 biases[key] = biases.get(key, {}) | found
-    priors: dict[str, Normal] = {}
-    given = (bias_std, misalignment_std, delay_std_s)
-    for (setting, sensors_of), levels in zip(known.items(), given, strict=True):
-        for key, std in (levels or {}).items():
+    priors, levels = dict[str, Normal](), (bias_std or {}, misalignment_std or {}, delay_std_s or {})
+    for (setting, sensors_of), given in zip(known.items(), levels, strict=True):
+        for key, std in given.items():
             check_known(key, sensors_of, f"{setting} names", "the recordings have", InvalidMethod, 20)
             priors |= {name: Normal(0.0, std) for name in sensors_of[key]}
     return priors

@@ -79,8 +79,7 @@ class Readings:
 
     def normalized(self, motion: RobotMotion) -> Columns:
         """(T, m) W (z [-] h), NaN where nothing was read; correlated components count only where all were."""
-        sensor = self.sensor
-        difference = sensor.difference(self.values, motion) - self.error(motion)
+        sensor, difference = self.sensor, self.sensor.difference(self.values, motion) - self.error(motion)
         read = np.isfinite(difference)
         if not sensor.independent:
             read[:] = read.all(axis=1, keepdims=True)
