@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 import poinsot
 from poinsot.exceptions import PoinsotError
 from poinsot.models.sensor_errors import sensor_error_priors
-from references.recorded_arm import JOB, PERIOD, RECORDING, ROD, record, urdf, write
+from references.recorded_arm import JOB, PERIOD, RECORDING, ROD, TRUE_ROD, record, urdf, write
 
 TIME = PERIOD * np.arange(121)
 FASTEST = 20.0
@@ -84,6 +84,24 @@ def test_a_delay_that_is_held_counts_in_validation(tmp_path, rng):
         rms.append(np.sqrt(np.mean(((held.measured - held.predicted) / held.noise)[:, 2:4] ** 2)))
     # 240 readings: 1 within 3 standard deviations
     assert abs(rms[1] - 1) < 3 / np.sqrt(2 * 240) and rms[0] > 1.3 * rms[1]
+
+
+def test_a_bias_that_changes_is_followed_sample_by_sample(tmp_path, rng):
+    """A moving horizon, in which a bias is constant: a jump is known some horizons later, to what the walk allows."""
+    recorded, walk = record(rng, len(TIME)), 0.1
+    bias = np.where(TIME[:, None] < 0.3, 0.0, [0.1, -0.2, 0.15])
+    recorded = replace(recorded, readings={**recorded.readings, "gyro": recorded.readings["gyro"] + bias})
+    (tmp_path / "arm.urdf").write_text(urdf(**TRUE_ROD))
+    write(tmp_path / "run.csv", recorded)
+    walks = "".join(f'"bias.gyro.imu.{axis}" = {walk}\n' for axis in "xyz")
+    job = JOB.replace("optimal-estimation", "moving-horizon")
+    job = job.replace('bodies = ["fore"]', "start_std = [1, 1]\nnodes = 10\nbias_std = { gyro = 0.1 }")
+    (tmp_path / "job.toml").write_text(job.replace("[held]", f"[method.walk]\n{walks}[held]"))
+    history = poinsot.identify(poinsot.Project.load(tmp_path / "job.toml")).history
+    assert history.names == tuple(f"bias.gyro.imu.{axis}" for axis in "xyz")
+    assert np.all(np.abs(history.values[28]) < 4 * history.std[28])
+    assert np.all(np.abs(history.values[-1] - bias[-1]) < 4 * history.std[-1])
+    assert np.all(history.std[-1] < 0.01)
 
 
 @pytest.mark.parametrize(
