@@ -27,7 +27,7 @@ from support.timing import Seconds
 
 import poinsot
 from poinsot.signals.signals import Signals
-from poinsot.simulation import model_parameters
+from poinsot_reproductions.simulated_recordings import model_parameters
 
 ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
 UR10 = ROBOTS / "ur_description" / "urdf" / "ur10_robot.urdf"

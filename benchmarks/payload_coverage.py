@@ -22,7 +22,7 @@ from support.timing import Program, side_by_side
 import poinsot
 from poinsot.inertia.parameters import center_of_mass, from_physical
 from poinsot.regression.regressor import Regressor
-from poinsot.simulation import fourier_motion, model_parameters
+from poinsot_reproductions.simulated_recordings import fourier_motion, model_parameters
 
 ROBOTS = Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
 GAINS = np.array([12.0, 12.5, 10.0, 10.5, 10.0, 10.2])

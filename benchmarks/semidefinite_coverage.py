@@ -21,7 +21,7 @@ from support.report import Agreement, deliver, options
 from support.timing import Program, side_by_side
 
 import poinsot
-from poinsot.simulation import fourier_motion
+from poinsot_reproductions.simulated_recordings import fourier_motion
 
 SHARE = Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"
 ARM = Path(__file__).parents[1] / "examples" / "arm" / "arm.urdf"

@@ -11,7 +11,12 @@ import pytest
 import poinsot
 import poinsot as package
 from poinsot.exceptions import InvalidMethod
-from poinsot.simulation import Sensors, fourier_motion, model_parameters, simulate_recording
+from poinsot_reproductions.simulated_recordings import (
+    Sensors,
+    fourier_motion,
+    model_parameters,
+    simulate_recording,
+)
 
 ARM = Path(__file__).parents[1] / "examples/arm"
 FRICTION = {

@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 
 import poinsot
-from poinsot.simulation import Sensors, fourier_motion, model_parameters, simulate_recording
+from poinsot_reproductions.simulated_recordings import (
+    Sensors,
+    fourier_motion,
+    model_parameters,
+    simulate_recording,
+)
 
 ARM = Path(__file__).parents[1] / "examples" / "arm" / "arm.urdf"
 SMOOTHING = poinsot.ButterworthDecimation(cutoff_hz=30, decimate_hz=10)

@@ -337,7 +337,7 @@ def rigid_torques(scene: Scene, urdf: str, q: np.ndarray, v: np.ndarray, a: np.n
 
 def random_motion(scene: Scene, recorded: Recorded, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
     """A random sum of sines from rest to rest over the ranges of a recording, about as fast as it."""
-    from poinsot.simulation import fourier_motion
+    from poinsot_reproductions.simulated_recordings import fourier_motion
 
     q, v, _ = scene.motion(recorded)
     clock = recorded.clock - recorded.clock[0]

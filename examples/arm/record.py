@@ -8,7 +8,12 @@ from pathlib import Path
 import numpy as np
 
 import poinsot
-from poinsot.simulation import Sensors, fourier_motion, model_parameters, simulate_recording
+from poinsot_reproductions.simulated_recordings import (
+    Sensors,
+    fourier_motion,
+    model_parameters,
+    simulate_recording,
+)
 
 HERE = Path(__file__).parent
 RATE_HZ = 250.0

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from poinsot.models.maximal import Coulomb, Encoder, Hinge, Mechanism, Motor, RigidBody
+from poinsot_reproductions.discrete.rollout import read_coordinates, simulate, state_of
 
 HERE = Path(__file__).parent
 RATE_HZ, STEP_S = 100, 2e-4
@@ -56,9 +57,9 @@ def record(name, start, u, rng):
     """Write a CSV file of the encoders' readings [rad] and the motor's voltage [V]."""
     model = mechanism().model(curvature=True)
     every = round(1 / (RATE_HZ * STEP_S))
-    simulation = model.simulate(model.state(**start), STEP_S, len(u), u[:, None], every=every)
+    simulation = simulate(model, state_of(model, **start), STEP_S, len(u), u[:, None], every=every)
     y, rates = model.joint_motion(simulation.states)
-    z = model.read_coordinates(y, rates, model.theta)[:-1]
+    z = read_coordinates(model, y, rates, model.theta)[:-1]
     z = z + NOISE * rng.standard_normal(z.shape)
     table = np.column_stack([simulation.times[:-1], z, u])
     header = "t,shoulder,elbow,volts"

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 import poinsot
-from poinsot.simulation import Sensors, fourier_motion, model_parameters, simulate_recording
+from poinsot_reproductions.simulated_recordings import (
+    Sensors,
+    fourier_motion,
+    model_parameters,
+    simulate_recording,
+)
 
 LINKS = (  # mass [kg], centre of mass [m], axis, place of the joint in its parent [m]
     (4.0, (0.02, 0.01, 0.1), "0 0 1", "0 0 0.2"),

@@ -14,7 +14,12 @@ from poinsot.diagnosis import diagnose
 from poinsot.diagnosis.case import Examination
 from poinsot.diagnosis.explanations import Alignment, Explained
 from poinsot.estimate import FullParameters, Severity, Trust
-from poinsot.simulation import Sensors, fourier_motion, model_parameters, simulate_recording
+from poinsot_reproductions.simulated_recordings import (
+    Sensors,
+    fourier_motion,
+    model_parameters,
+    simulate_recording,
+)
 
 RATE = 200.0
 

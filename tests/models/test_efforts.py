@@ -113,7 +113,7 @@ def test_it_is_simulated_and_a_motion_is_designed_with_its_slope(effort, rng):
 
 
 def test_a_known_effort_acts_in_simulations(rng):
-    from poinsot.simulation import model_parameters
+    from poinsot_reproductions.simulated_recordings import model_parameters
 
     robot = robot_with(KnownEffort("j2", positions=(-4.0, 4.0), efforts=(7.0, 7.0)))
     assert model_parameters(robot)[-1] == 1
@@ -173,7 +173,7 @@ def simulated(rng, tau_of, channels=None, efforts=(), drive=None):
     """The example's arm, its torque by Pinocchio, plus what `tau_of` adds to the shoulder."""
     import pinocchio as pin
 
-    from poinsot.simulation import fourier_motion
+    from poinsot_reproductions.simulated_recordings import fourier_motion
 
     robot = poinsot.load_robot("examples/arm/arm.urdf", friction=poinsot.ViscousCoulomb(), drive=drive)
     time, q, v, a = fourier_motion(3, 20.0, 200.0, rng, amplitude=1.2)

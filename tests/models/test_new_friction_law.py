@@ -17,7 +17,7 @@ from poinsot.regression.base_parameters import structural_base
 from poinsot.regression.excitation.problem import Terms
 from poinsot.regression.regressor import Regressor
 from poinsot.report.words import family, meaning
-from poinsot.simulation import (
+from poinsot_reproductions.simulated_recordings import (
     Sensors,
     fourier_motion,
     model_parameters,

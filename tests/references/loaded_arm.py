@@ -8,7 +8,7 @@ import pinocchio as pin
 from poinsot.inertia.parameters import from_physical
 from poinsot.regression.inverse_dynamics import inverse_dynamics
 from poinsot.signals.signals import Signals
-from poinsot.simulation import fourier_motion
+from poinsot_reproductions.simulated_recordings import fourier_motion
 
 from .dense_regression import torque
 from .robots import chain, own_parameters

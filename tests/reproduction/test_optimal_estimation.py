@@ -162,6 +162,7 @@ def test_the_case_has_its_parts():
         "rollouts",
         "go1-payload",
         "sensor-errors",
+        "payload-statistics",
         "jump",
         "loops",
         "moving-horizon",

@@ -223,7 +223,12 @@ def test_identification_is_nearly_as_good_as_with_the_best_filter(seconds, harmo
     from pathlib import Path
 
     import poinsot
-    from poinsot.simulation import Sensors, fourier_motion, model_parameters, simulate_recording
+    from poinsot_reproductions.simulated_recordings import (
+        Sensors,
+        fourier_motion,
+        model_parameters,
+        simulate_recording,
+    )
 
     arm = poinsot.load_robot(Path(__file__).parents[2] / "examples" / "arm" / "arm.urdf")
     friction = {

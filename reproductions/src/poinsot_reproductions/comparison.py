@@ -9,7 +9,7 @@ from typing import Any
 from poinsot.estimate import Fit
 from poinsot.report.blocks import Figure
 from poinsot.report.figures.curves import band_shape, stems, value_range, whiteness_words
-from poinsot.report.figures.style import MEASURED, PREDICTED, RESIDUAL, axis, curve, label, layout
+from poinsot.report.figures.style import INK, MEASURED, PREDICTED, RESIDUAL, axis, curve, layout, plain
 from poinsot.report.figures.thinning import line, longest_trace
 from poinsot.report.numbers import correlation_text, percent_text, unit_text
 from poinsot.report.words import series
@@ -180,3 +180,9 @@ class _Grid:
         top = 1.0 - joint * pitch
         bottom = top - pitch + (self._gap_y if joint < len(self.joints) - 1 else 0.0)
         return [round(max(bottom, 0.0), 5), round(top, 5)]
+
+
+def label(text: str, x: float, y: float, **more: Any) -> dict[str, Any]:
+    """A heading inside a figure of several panels, at a place of the paper."""
+    place = {"text": plain(text), "x": x, "y": y, "xref": "paper", "yref": "paper", "showarrow": False}
+    return place | {"font": {"size": 13, "color": INK}} | more

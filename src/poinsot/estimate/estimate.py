@@ -205,11 +205,7 @@ class Estimate:
         return self.examined
 
     def __getitem__(self, name: str) -> float:
-        """The value of a parameter, by name.
-
-        Raises:
-            InvalidMethod: if there is none of this name.
-        """
+        """The value of a parameter, by name; `InvalidMethod` if there is none."""
         check_known(name, self.names, "the estimate has no parameter", "it has", InvalidMethod, 20)
         return float(self.values[self.names.index(name)])
 
@@ -222,11 +218,7 @@ class Estimate:
         return value - half, value + half
 
     def certificate(self) -> Certificate:
-        """Optimality and feasibility at these values, recomputed from the problem.
-
-        Raises:
-            InvalidMethod: if the estimate has no problem to go back to: it was read from a file.
-        """
+        """Optimality and feasibility at these values, recomputed from the problem; `InvalidMethod` if it has none."""
         # Constraints that belong to the method are unknown to the problem.
         if self.certifier is not None:
             return self.certifier(self)
@@ -239,11 +231,7 @@ class Estimate:
 
     @property
     def dynamics(self) -> Any:
-        """Torque, mass matrix and gravity on any motion, a `regression.dynamics.IdentifiedDynamics`.
-
-        Raises:
-            InvalidMethod: if the estimate is not of a regression that was solved here.
-        """
+        """Torque, mass matrix and gravity, a `regression.dynamics.IdentifiedDynamics`; `InvalidMethod` as `predict`."""
         return self._predicting.dynamics(self)
 
     def predict(self, recording: Any, name: str = "", *, loaded: bool = False) -> Fit:

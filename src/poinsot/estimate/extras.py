@@ -26,8 +26,8 @@ class Extra:
     key: ClassVar[str]
 
     def as_json(self) -> Any:
-        """What the documented JSON holds under `key`: plain values, arrays, mappings and dataclasses."""
-        raise NotImplementedError(f"{type(self).__name__}.as_json")
+        """What the documented JSON holds under `key`: plain values, arrays, mappings, dataclasses and their tuples."""
+        return self
 
     def as_text(self) -> str:
         """Lines for `print(estimate)`; empty: nothing is printed."""
@@ -36,11 +36,7 @@ class Extra:
 
 def extras_of(*values: Extra | None) -> Mapping[str, Extra]:
     """The mapping that an estimate keeps; None and empty sequences are left out."""
-    return {
-        value.key: value
-        for value in values
-        if value is not None and not (isinstance(value, tuple) and len(value) == 0)
-    }
+    return {value.key: value for value in filter(None, values)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +120,6 @@ class FrictionCurves(tuple[FrictionCurve, ...], Extra):
     """One curve per joint with dry or viscous friction."""
 
     key = "friction_curves"
-
-    def as_json(self) -> list[FrictionCurve]:
-        return list(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,6 +56,12 @@ class SensorFit:
         """Of all components together; 1 if the stated noise is right."""
         return rms_of([self])
 
+    def as_json(self) -> dict[str, Any]:
+        """How many readings there are, and the size of their residuals."""
+        shown = ("name", "channels", "components", "rms", "rms_per_component")
+        readings = int(np.isfinite(self.normalized).sum())
+        return {key: getattr(self, key) for key in shown} | {"readings": readings}
+
 
 def rms_of(fits: Sequence[SensorFit]) -> float:
     """Root mean square of all residuals, in standard deviations; NaN where nothing was read."""
@@ -94,17 +100,7 @@ class EstimatedMotions(tuple[EstimatedMotion, ...], Extra):
                 "recording": motion.name,
                 "samples": len(motion.path),
                 "contacts": motion.contacts,
-                "sensors": [
-                    {
-                        "name": fit.name,
-                        "channels": fit.channels,
-                        "components": fit.components,
-                        "readings": int(np.isfinite(fit.normalized).sum()),
-                        "rms": fit.rms,
-                        "rms_per_component": fit.rms_per_component,
-                    }
-                    for fit in motion.sensors
-                ],
+                "sensors": [fit.as_json() for fit in motion.sensors],
                 "disturbances": [{"name": name, "rms": rms} for name, rms in motion.disturbance.items()],
             }
             for motion in self
@@ -129,7 +125,6 @@ class Convergence(Extra):
     key = "convergence"
 
     names: tuple[str, ...]
-
     cost: Vector
     infeasibility: Vector
     values: Float[np.ndarray, "I b"]
@@ -213,9 +208,6 @@ class ContactChanges(tuple[ContactChange, ...], Extra):
     """Events of all contacts, as they were estimated, in the order of recordings and times."""
 
     key = "contact_events"
-
-    def as_json(self) -> list[ContactChange]:
-        return list(self)
 
 
 POSE = {"x": "m", "y": "m", "angle": "rad"}

@@ -10,7 +10,7 @@ move most relative to their own size.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -176,11 +176,16 @@ def unobservable_directions(
 def _text(names: Sequence[str], row: Vector, size: Vector) -> str:
     weight = np.abs(row) / size
     order = [int(k) for k in np.argsort(-weight, kind="stable") if weight[k] > NEGLIGIBLE * weight.max()]
-    terms: list[str] = []
-    for k in order[:MAX_TERMS]:
-        # `m4 + mz5`, and not `1 m4 + 1 mz5`.
-        factor = "" if abs(abs(row[k]) - 1.0) < 1e-6 else f"{abs(row[k]):.3g} "
-        sign = ("- " if terms else "-") if row[k] < 0 else ("+ " if terms else "")
-        terms.append(f"{sign}{factor}{names[k]}")
-    more = f" ... ({len(order)} terms)" if len(order) > MAX_TERMS else ""
-    return " ".join(terms) + more
+    text = sum_text(((row[k], names[k]) for k in order[:MAX_TERMS]), 3)
+    return text + (f" ... ({len(order)} terms)" if len(order) > MAX_TERMS else "")
+
+
+def sum_text(terms: Iterable[tuple[float, str]], digits: int) -> str:
+    """`zz1 + ia1 - 0.225 my3` from coefficients and names."""
+    text = ""
+    for value, name in terms:
+        sign = (" + " if value > 0 else " - ") if text else ("" if value > 0 else "-")
+        size = f"{abs(value):.{digits}g}"
+        # `m4 + mz5`, and not `1 m4 + 1 mz5`
+        text += f"{sign}{name}" if size == "1" else f"{sign}{size} {name}"
+    return text

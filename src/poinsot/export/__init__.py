@@ -5,7 +5,6 @@ description            the interface of formats: inertia and joint terms, link b
 urdf  mjcf             the two formats
 reading                a file of either
 export_robot           an estimate's bodies and friction into the file that its robot came from
-  joint_terms            damping, friction and rotor inertia of joints
 differences            old and new values, number by number
 repair_description     physically impossible links, and the nearest possible ones
 """

@@ -31,10 +31,8 @@ Freedom = tuple[str, int]
 
 
 class JointDynamics(NamedTuple):
-    """Joint terms of a degree of freedom; None: not given, or to be kept.
-
-    Args:
-        damping: [N m s/rad] or [N s/m]. friction: dry [N m] or [N]. armature: rotor inertia [kg m^2] or [kg].
+    """Damping [N m s/rad] or [N s/m], dry friction [N m] or [N], and armature, the rotor's inertia [kg m^2] or [kg], of
+    a degree of freedom; None: not given, or to be kept.
     """
 
     damping: float | None = None
@@ -182,10 +180,7 @@ def symmetric(entries: Iterable[float], places: Iterable[tuple[int, int]]) -> Ma
 
 
 def updated(text: str, values: Vector | float, size: float) -> str:
-    """Replace the numbers of a text that differ by more than the rounding of numbers of this size.
-
-    Where none differs the text is returned unchanged, with its white space.
-    """
+    """Replace the numbers of a text that differ by more than the rounding of this size; else it stays as it is."""
     values, words = np.ravel(values), text.split()
     # A missing attribute, or one with another number of words, is written anew.
     if len(words) != len(values):

@@ -42,14 +42,7 @@ class Change(NamedTuple):
 
 
 def compare_descriptions(old: str | Path, new: str | Path) -> tuple[Change, ...]:
-    """Compare two descriptions: ten rows per link that differs, and one per joint term.
-
-    Args:
-        old, new: files, URDF or MJCF.
-
-    Raises:
-        UnreadableFile: if one of them is no robot description.
-    """
+    """Compare two files, URDF or MJCF: ten rows per link that differs, one per joint term; `UnreadableFile` if none."""
     return differences(open_description(old), open_description(new))
 
 

@@ -5,16 +5,13 @@ the joint that carries it. With T_bl the placement of link l in it,
 
     pi_b = sum over l of change_frame(T_bl, pi_l),
 
-only one of its links changes: the body's own, or the heaviest if the own one is a placeholder. It gets the difference
-to the others if that is physically possible, otherwise all of pi_b, and the inertia of the others is removed. Of joint
-parameters formats hold damping, dry friction and, in MJCF, rotor inertia (armature):
+only one of its links changes (docs/concepts/export.md: which). Of joint parameters formats hold damping, dry friction
+and, in MJCF, rotor inertia (armature):
 
     tau = (bodies) + damping q' + friction sign(q') + armature q''
 
-Before anything is written the text is read again, and its torques are compared at random states, all bodies and joints
-at once, so any error (a link's frame, a rounded number, a parser that reads differently) shows. Differences are by the
-largest torque of the joint, or a millionth of its summands if those cancel: the torque of an unloaded joint is rounding
-error only.
+Before anything is written the text is read again, and its torques are compared at random states. Differences are by the
+largest torque of the joint, or a millionth of its summands if those cancel: an unloaded joint has rounding errors only.
 """
 
 from __future__ import annotations
@@ -148,15 +145,13 @@ def share(
     shaped = [link for link in placements if source.has_shape_inertia(link)]
     masses = {link: float(own[link][0]) if link in own else 0.0 for link in placements}
     main, heaviest = next(iter(placements)), max(masses, key=lambda link: masses[link])
-    # The frame of a joint is often a link of a gram, which should not carry the difference to all
-    # others.
+    # The frame of a joint is often a link of a gram, which should not carry the difference.
     carrier = heaviest if masses[main] < PLACEHOLDER * masses[heaviest] else main
     others = [l for l in placements if l != carrier and (l in shaped or (l in own and own[l].any()))]
     T_lb = np.linalg.inv(placements[carrier])
     if set(others).isdisjoint(shaped):
         rest = pi - sum((change_frame(placements[l], own[l]) for l in others), np.zeros(10))
-        # An impossible whole, which only force=True brings here, has no possible remainder to ask
-        # for.
+        # An impossible whole, which only force=True brings here, has no possible remainder.
         if (is_consistent(rest) and rest[0] > 0) or not is_consistent(pi):
             return _unless_same(carrier, change_frame(T_lb, rest), own), []
         why = "since the remainder would be physically impossible"
@@ -190,9 +185,7 @@ def check_reloaded(
 ) -> float:
     """Largest relative torque error of the description, read with the same options as `robot`.
 
-    Args:
-        inertials: (l, 10) of the bodies, in the order of `robot.bodies`.
-        terms: joint terms written into the description.
+    It has inertials (l, 10), in the order of `robot.bodies`, and these joint terms.
     """
     with TemporaryDirectory() as folder:
         path = Path(folder) / description.path.name
@@ -331,12 +324,7 @@ def prepare_export(estimate: Estimate, robot: Articulated, *, force: bool = Fals
     # Read again before anything is written: a parser may see more in a file than the editor did.
     error = check_reloaded(robot, description, np.array(list(bodies.values())), terms)
     notes = [*(note for _, said in shares for note in said), *notes]
-    files = (
-        element.get(name)
-        for element in source.text.root.walk()
-        for name in ("filename", "file")
-        if name in element.attributes
-    )
+    files = (each.get(name, "/") for each in source.text.root.walk() for name in ("filename", "file"))
     if not all(file.startswith(ABSOLUTE) for file in files):
         notes.append(
             "The file names meshes relative to itself: keep it in the folder of its source, or copy them along."

@@ -110,13 +110,9 @@ class XmlText:
         return Edit(*whole, f'{space}{name}="{value}"')
 
     def insert(self, parent: Element, lines: Sequence[str]) -> Edit:
-        """A last child of an element, in lines that are indented relative to each other by spaces in twos.
-
-        Where its siblings stand on one line with the element, the child does.
-        """
+        """A last child of an element, in lines indented by spaces in twos; on one line where its siblings are."""
         outer = self._indentation(parent)
-        # Its siblings show how a child is indented; without one, a step deeper than the element
-        # itself.
+        # Its siblings show how a child is indented; without one, a step deeper than the element.
         inner = next(filter(None, map(self._indentation, parent.children)), None)
         on_one_line = parent.children and b"\n" not in self.data[parent.start : parent.end]
         if inner is None and outer is not None and not on_one_line:

@@ -1,8 +1,8 @@
 """Robots: a tree of bodies and joints read by Pinocchio, with drive trains and friction.
 
-Pinocchio is imported here, in the files beside this one that ask it for terms of the dynamics, states and distances,
-and in `simulation`; nowhere else. Bodies that fixed joints hold together are one body, as in Pinocchio; it has the name
-of the first link of the group, and its ten parameters are about that joint's frame.
+Pinocchio is imported here and in the files beside this one that ask it for terms of the dynamics, states and distances;
+nowhere else. Bodies that fixed joints hold together are one body, as in Pinocchio; it has the name of the first link of
+the group, and its ten parameters are about that joint's frame.
 """
 
 from __future__ import annotations

@@ -52,11 +52,7 @@ class Attachment:
 
 
 def attach(robot: Articulated, link: str | None = None) -> Attachment:
-    """A load on a link; None: on the last body.
-
-    Raises:
-        InvalidModel: if the robot has no such link, the link does not move, or the robot has closed loops.
-    """
+    """A load on a link; None: on the last body. `InvalidModel` if there is no such moving link, or closed loops."""
     robot.refuse_loops("the identification of a payload")
     link = robot.bodies[-1] if link is None else link
     body, T_bl = robot.link(link)
@@ -67,11 +63,7 @@ def attach(robot: Articulated, link: str | None = None) -> Attachment:
 def with_load(
     base: BaseParameters, attachment: Attachment, regressor: Regressor, seed: int = 0
 ) -> BaseParameters:
-    """The robot's base parameters, and those of the load that some motion determines.
-
-    Args:
-        base: of the robot, on all parameters, the load's (last, ten) included.
-    """
+    """The robot's base parameters, on all parameters, and those of the load (last, ten) that some motion determines."""
     parameters = regressor.parameters
     states = regressor.robot.random_states(10 * RANDOM_STATES, np.random.default_rng(seed))
     Y = attachment.columns(regressor, regressor.entries(*states), np.arange(10))

@@ -4,12 +4,9 @@ If some columns of W are combinations of others, W_d = W_b beta for every motion
 
     W theta = W_b (theta_b + beta theta_d) = W_b K theta,        K = [1  beta] in the order (b, d)
 
-and only the regrouped theta_b + beta theta_d can be known. The columns b are chosen in an order of preference, so that
-the grouping is the textbook one (for a joint about z: xx xy xz yz zz mx my of each body stay, yy mz m are regrouped)
-and does not change from run to run: a column stays unless those before it already span it. Rank is decided on columns
-of unit norm (the tests check it against a pivoted QR factorization).
-
-Rows are folded into a triangular factor, so that a recording of any length needs no more memory than a short one:
+and only the regrouped theta_b + beta theta_d can be known. The columns b are chosen in an order of preference (for a
+joint about z: xx xy xz yz zz mx my of each body stay, yy mz m are regrouped): a column of unit norm stays unless those
+before it already span it. Rows are folded into a triangular factor:
 
     [ R   ]
     [ W y ]  =  Q R+        R^T R = sum over blocks of [W y]^T [W y]        (Householder, never the normal equations)
@@ -25,6 +22,7 @@ from scipy import linalg
 
 from ..arrays import Matrix
 from ..estimate import Direction
+from ..estimate.uncertainty import sum_text
 from ..exceptions import InvalidMethod, listing, nearest
 from ..models import tree as kinds
 from ..parameters import INERTIAL_SYMBOLS, Parameters
@@ -34,11 +32,7 @@ ROWS_PER_FOLD = 4096
 
 
 class TriangularFactor:
-    """The factor R of rows that arrive block by block.
-
-    Args:
-        columns: of a row, the right-hand side included.
-    """
+    """The factor R of rows that arrive block by block; `columns` counts the right-hand side too."""
 
     def __init__(self, columns: int):
         self.columns = columns
@@ -118,11 +112,7 @@ class BaseParameters:
         return replace(self, chosen=self.chosen[rows], map=self.map[rows])
 
     def index(self, name: str) -> int:
-        """Place of a base parameter, with or without the `r` of grouped ones (a recording may group more, or less).
-
-        Raises:
-            InvalidMethod: if there is none of this name.
-        """
+        """Place of a base parameter, with or without the `r` of grouped ones; `InvalidMethod` if there is none."""
         for place, c in enumerate(self.chosen):
             if name.removesuffix("r") == self.parameters.names[c]:
                 return place
@@ -154,10 +144,7 @@ class BaseParameters:
 
 
 def structural_base(regressor: Regressor, seed: int = 0) -> BaseParameters:
-    """The base parameters that some motion of this robot determines, from random states.
-
-    Held parameters are known and stay out of the base.
-    """
+    """The base parameters, none of them held, that some motion of this robot determines, from random states."""
     p, n = len(regressor.parameters), len(regressor.robot.equations)
     count = RANDOM_STATES * (p // n + 10)
     rng = np.random.default_rng(seed)
@@ -237,12 +224,7 @@ def _regrouped_symbols(kind: int, axis: np.ndarray) -> tuple[str, ...]:
 def combination(coefficients: np.ndarray, names: tuple[str, ...], limit: int = 40) -> str:
     """`zz1 + ia1 - 0.225 my3` from coefficients, the own parameter (coefficient 1, first) before the others."""
     terms = np.flatnonzero(np.abs(coefficients) > 1e-9 * np.abs(coefficients).max(initial=0.0))
-    text = ""
-    for term in terms[:limit]:
-        value = coefficients[term]
-        size = "" if abs(abs(value) - 1) < 1e-9 else f"{abs(value):.6g} "
-        sign = (" + " if value > 0 else " - ") if text else ("" if value > 0 else "-")
-        text += f"{sign}{size}{names[term]}"
+    text = sum_text(((coefficients[term], names[term]) for term in terms[:limit]), 6)
     return text + (f" + ... ({len(terms)} terms)" if len(terms) > limit else "")
 
 

@@ -107,9 +107,8 @@ class IdentifiedDynamics:
 
     def _std(self, W: np.ndarray) -> Columns:
         seen = W[:, :, self.columns]
-        return np.sqrt(
-            np.maximum(np.einsum("tnk, kl, tnl -> tn", seen, self.covariance, seen, optimize=True), 0)
-        )
+        variances = np.einsum("tnk, kl, tnl -> tn", seen, self.covariance, seen, optimize=True)
+        return np.sqrt(np.maximum(variances, 0))
 
     def _in_stretches(
         self,

@@ -1,8 +1,7 @@
 """Inverse dynamics identification model: tau = W(q, v, a) theta + e, row by row (Brunot et al. 2017, Eqs. 2 to 4).
 
-The rows are made stretch by stretch: joint side, regressor entries, decimation of entries and torques alike. What an
-estimator needs of them, triangular factors and residuals, it folds on the way, so memory does not grow with the length
-of the recording. Rows that are few enough are kept, since several passes want them.
+The rows are made stretch by stretch: joint side, regressor entries, decimation of entries and torques alike. Estimators
+fold them on the way; rows that are few enough are kept, since several passes want them.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class Rows:
     time: Times
     W: np.ndarray
     y: JointSamples
-    held: JointSamples | float = 0.0
+    held: JointSamples
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,11 +91,7 @@ class Part:
 
     @cached_property
     def _closed(self) -> JointSamples:
-        """(T, n) positions of the joints, loops closed.
-
-        Raises:
-            InvalidSignals: if they cannot be closed.
-        """
+        """(T, n) positions of the joints, loops closed; `InvalidSignals` if they cannot be."""
         closure = self.robot.closure
         assert closure is not None, "the robot has no loops"
         positions = self.robot.train.joint_positions(self.signals.q[:, self.order])
@@ -112,11 +107,7 @@ class Part:
 
     @cached_property
     def channels(self) -> np.ndarray:
-        """(T, m) channels of the recording that efforts of the robot's joints read.
-
-        Raises:
-            InvalidSignals: if the signals are of no recording, or it lacks one of them.
-        """
+        """(T, m) channels of the recording that efforts of the joints read; `InvalidSignals` if it lacks one."""
         wanted, recording = self.robot.inputs, self.signals.recording
         missing = [name for name in wanted if recording is None or name not in recording.channels]
         if missing:
@@ -180,10 +171,8 @@ class InverseDynamics(Brief):
             )
         method = cast("SignalsMethod", signals)
         kept = tuple(each if isinstance(each, Signals) else method.apply(each) for each in given)
-        object.__setattr__(self, "recordings", kept)
-        object.__setattr__(self, "held", dict(self.held or {}))
-        object.__setattr__(self, "priors", dict(self.priors or {}))
-        object.__setattr__(self, "loaded", tuple(bool(each) for each in self.loaded))
+        known = {"held": dict(self.held or {}), "priors": dict(self.priors or {})}
+        self.__dict__.update(recordings=kept, loaded=tuple(map(bool, self.loaded)), **known)
         if not kept:
             raise InvalidSignals("there is no recording to identify from")
         first = kept[0].joints
@@ -455,20 +444,12 @@ class InverseDynamics(Brief):
             for first, raw in pieces:
                 at, entries, y = time[first : first + len(raw)], raw[:, :-n], raw[:, -n:]
                 W = self._columns(index, entries, self.base.chosen)
-                known = (
-                    self._columns(index, entries, held) @ self.parameters.held_values[held]
-                    if len(held)
-                    else 0.0
-                )
+                known = self._columns(index, entries, held) @ self.parameters.held_values[held]
                 # a difference is a copy: the memory of `raw` is used again
                 yield Rows(index, first, at, W, y - known, known)
 
     def _raw(self, part: Part, spans: Sequence[tuple[int, int]]) -> Iterator[np.ndarray]:
-        """Entries and efforts side by side, stretch by stretch.
-
-        All in the same memory, so a stretch is gone when the next one is asked for: fresh memory takes longer to get
-        than to fill.
-        """
+        """Entries and efforts side by side, stretch by stretch, in the same memory: fresh one takes longest."""
         n = len(self.robot.equations)
         memory = np.empty((max(last - first for first, last in spans), len(self.regressor.structure[0]) + n))
         for first, last in spans:

@@ -7,17 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, ClassVar
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageBlock:
-    """One block of a section.
-
-    Args:
-        title: a heading above it, where a section has several.
-        caption: explanation beneath it.
-    """
+    """One block of a section, with a heading above it, where a section has several, and an explanation beneath it."""
 
     template: ClassVar[str]
     title: str = ""
@@ -45,12 +41,7 @@ def section_of(title: str, lead: str, *blocks: PageBlock | None) -> Section:
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A column of a table.
-
-    Args:
-        title: its header. numeric: whether it is aligned to the right.
-        code: whether its cells are symbols or formulas.
-    """
+    """A column of a table; `numeric`: it is aligned to the right, `code`: its cells are symbols or formulas."""
 
     title: str
     numeric: bool = False
@@ -76,9 +67,7 @@ class Cell:
 class Table(PageBlock):
     """A table; the first cell of each row is its header.
 
-    Args:
-        columns, rows: of it.
-        groups: (heading, how many rows) of rows that belong together, in order; none where all do.
+    A group is (heading, how many rows); without groups all rows belong together.
     """
 
     template: ClassVar[str] = "table.html"
@@ -89,11 +78,9 @@ class Table(PageBlock):
     @property
     def grouped(self) -> list[tuple[str, tuple[tuple[Cell, ...], ...]]]:
         """(heading, rows) of each group."""
-        rest, found = self.rows, []
-        for heading, count in self.groups or (("", len(self.rows)),):
-            found.append((heading, rest[:count]))
-            rest = rest[count:]
-        return found
+        rest = iter(self.rows)
+        groups = self.groups or (("", len(self.rows)),)
+        return [(heading, tuple(islice(rest, count))) for heading, count in groups]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,10 +172,8 @@ class Findings(PageBlock):
 
     @property
     def sorted(self) -> list[tuple[str, str]]:
-        rank = {severity: place for place, severity in enumerate(SEVERITIES)}
-        # Stable: among findings of one severity the order given stays. Unknown severities come
-        # last.
-        return sorted(self.findings, key=lambda finding: rank.get(finding[0], len(rank)))
+        # Stable: among findings of one severity the order given stays.
+        return sorted(self.findings, key=lambda finding: SEVERITIES.index(finding[0]))
 
     @staticmethod
     def of(findings: Iterable[tuple[str, str]]) -> Findings | None:
@@ -217,12 +202,7 @@ class Verbatim(PageBlock):
 
 @dataclass(frozen=True)
 class Page:
-    """What the base template renders.
-
-    Args:
-        title: of the page. kicker: above it, what made the page. subtitle: beneath it.
-        sections: in order; those without a reader's interest are left out before.
-    """
+    """What the base template renders: title, what made the page above it, subtitle beneath it, sections in order."""
 
     title: str
     kicker: str = ""

@@ -81,9 +81,7 @@ def body_table(bodies: Sequence[Body], title: str = "") -> Table:
     """Mass properties body by body."""
     remarks = ""
     if any(body.covariance is not None for body in bodies):
-        remarks = (
-            " Numbers end where their standard deviations do; files for other programs have them in full."
-        )
+        remarks = " Numbers end where their standard deviations do; files have them in full."
     if not all(is_measured(body.prior_share) for body in bodies):
         remarks += " In brackets: no measurement, but what was known before."
     return table(
@@ -155,9 +153,6 @@ def _change_row(body: Body) -> dict[str, str | Cell]:
 
 def possible_cell(consistent: bool | None) -> Cell:
     """Whether the body is physically possible."""
-    words, tone = {
-        None: ("– not determined", "none"),
-        True: ("● possible", "good"),
-        False: ("✕ impossible", "bad"),
-    }[consistent]
-    return Cell(words, tone=tone)
+    if consistent is None:
+        return Cell("– not determined", tone="none")
+    return Cell("● possible", tone="good") if consistent else Cell("✕ impossible", tone="bad")

@@ -62,10 +62,9 @@ def expectations(excitation: Excitation) -> tuple[str, ...]:
     found, percent = excitation.problem.base, excitation.relative_std_percent
     sentences = []
     for owner in dict.fromkeys(found.owners):
-        own = [k for k, each in enumerate(found.owners) if each == owner and np.isfinite(percent[k])]
-        # Friction and drives are known from almost any motion; mass properties are what a motion is
-        # designed for.
-        own = [k for k in own if found.kinds[k] == "inertia" and percent[k] < HOPELESS_PERCENT]
+        # Friction and drives are known from almost any motion, which is designed for mass properties.
+        inertial = (k for k, kind in enumerate(found.kinds) if kind == "inertia" and found.owners[k] == owner)
+        own = [k for k in inertial if percent[k] < HOPELESS_PERCENT]
         if not own:
             continue
         # Who designs a motion asks for masses; where none will be known, the best of what will.

@@ -187,8 +187,7 @@ def _too_precise(value: float, std: float) -> bool:
 def _cut(value: float, std: float, exponent: int) -> str:
     if _too_precise(value, std):
         return significant(value, MOST_DIGITS)
-    # By its text: of 0.09999 the logarithm lies on the one side of a power of ten, its three digits on
-    # the other. From 9.5 on the format itself rounds up to 1.0 of the next power.
+    # By its text: of 0.09999 the logarithm and the three digits lie on two sides of a power of ten.
     mantissa, power = f"{_shifted(std, exponent):.2e}".split("e")
     decimals = (1 if float(mantissa) < 3.55 else 0) - int(power)  # negative to the left of the point
     rounded = round(_shifted(value, exponent), decimals)

@@ -57,9 +57,7 @@ def identify_page(estimate: Estimate, names: Sequence[str] | None = None) -> Pag
 
 
 def write_inspection_page(inspection: Inspection, recording: Recording, path: str | os.PathLike[str]) -> Path:
-    """Write what was found about a recording, and its channels without masked samples, as one HTML file that opens
-    offline.
-    """
+    """Write findings on a recording and its channels, without masked samples, as one HTML file that opens offline."""
     found = inspection.findings
     counts = Counter[str](finding.severity.name for finding in found)
     said = [number_of(counts[severity], severity) for severity in SEVERITIES if counts[severity]]

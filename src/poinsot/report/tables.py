@@ -51,12 +51,9 @@ def table(
     code: Collection[str] = (),
     groups: tuple[tuple[str, int], ...] = (),
 ) -> Table:
-    """A table of rows, each a mapping from the titles of the columns to its cells.
+    """A table of rows, each a mapping from the same titles, in the same order, to its cells.
 
-    Args:
-        rows: with the same titles in the same order.
-        title, caption, groups: as of `Table`.
-        code: titles of the columns with symbols or formulas.
+    `code` has the titles of the columns with symbols or formulas.
     """
     cells = tuple(tuple(c if isinstance(c, Cell) else Cell(c) for c in row.values()) for row in rows)
     titles = list(rows[0]) if rows else []
@@ -98,9 +95,8 @@ def parameter_table(estimate: Estimate) -> Table:
             percent = Cell(percent_text(float(relative[k])), bar=bar, tone=judged.tone)
         cells = value_cells(value, s, estimate.units[k])
         if estimate.next_recording_std is not None:
-            following = (
-                interval_text(value, float(estimate.next_recording_std[k])) if judged.determined else UNKNOWN
-            )
+            # of what is not determined the value is NaN, and the text says so
+            following = interval_text(value, float(estimate.next_recording_std[k]))
             these = cells.pop("95 % interval")
             cells |= {"95 % interval, next recording": following, "95 % interval, these": these}
         what = f"{meaning(estimate.names[k], estimate.kinds[k])}, {estimate.owners[k]}"
@@ -144,9 +140,8 @@ def fit_table(fit: Fit, title: str = "", of: str = "joint") -> Table:
             white = fit.whiteness[k]
             row["Lag-1 autocorrelation"] = correlation_text(white.lag1)
             row["Ljung-Box p"] = probability_text(white.p_value)
-            row["Residuals"] = (
-                Cell("● white", tone="good") if white.white else Cell("○ not white", tone="fair")
-            )
+            mark, tone = ("● white", "good") if white.white else ("○ not white", "fair")
+            row["Residuals"] = Cell(mark, tone=tone)
         rows.append(row)
     lags = sorted({white.lags for white in fit.whiteness})
     return table(
@@ -213,12 +208,7 @@ def share_cell(prior_share: float | None) -> Cell:
 
 
 def table_of_rows(rows: Sequence[Mapping[str, Any]], *, title: str = "", caption: str = "") -> Table:
-    """A table of plain dicts, as `--json` writes them.
-
-    Args:
-        rows: one dict a row; a missing key or None leaves its cell empty.
-        title, caption: of the table.
-    """
+    """A table of plain dicts, as `--json` writes them; a missing key or None leaves its cell empty."""
     # The union of all keys, as they first appear: a row may lack what another has.
     titles = {key: capitalized(key.replace("_", " ")) for row in rows for key in row}
     shown = [{title: plain_text(row.get(key)) for key, title in titles.items()} for row in rows]

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from poinsot.estimate import Status
-from poinsot.estimators.complementarity.posterior import MinimumSearch, MixturePosterior
+from poinsot.estimators.complementarity.posterior import MixturePosterior, further_minima
 from poinsot.estimators.complementarity.shooting import PRIOR_STD, Shooting, ShootingFit
 from poinsot.models.planar import Ellipse, floor
 
@@ -114,5 +114,5 @@ def test_a_deeper_minimum_nearby_is_found(A):
     centers = np.zeros((2, P))
     centers[1, 6] = 0.02
     of = Linear(A, centers, (5.0, 0.0))
-    found = MinimumSearch().further(of, [of.shot(0)], np.random.default_rng(0))
+    found = further_minima(of, [of.shot(0)], np.random.default_rng(0))
     assert found[0].chi_square == 0.0 and found[0].theta[6] == 0.02

@@ -5,7 +5,7 @@ from poinsot.models.planar import Ellipse, PlanarBody, Wall, floor, rectangle
 from poinsot.models.planar.events import moved
 
 pytest.importorskip("casadi")
-from poinsot.estimators.complementarity.program import ComplementarityProgram
+from poinsot.estimators.complementarity.program import solve_program
 from poinsot.estimators.complementarity.shooting import Shooting
 
 NOISE = np.array([1e-4, 1e-4, 2e-3])
@@ -25,7 +25,7 @@ def bounce():
     shape, walls = Ellipse(0.05, 0.025), [floor()]
     times, poses, velocities, impacts = frames(shape, walls, 7.5e-4, 0.3, [0, 0.1, -0.785], [3.0, -3, 0])
     return (
-        ComplementarityProgram(2).solve(Shooting(times, poses, NOISE, shape, walls), 6e-4, 0.5),
+        solve_program(Shooting(times, poses, NOISE, shape, walls), 6e-4, 0.5, 2),
         velocities,
         impacts,
     )
@@ -65,7 +65,7 @@ def test_several_walls_and_corners():
     shape, walls = rectangle(0.06, 0.06), [floor(), Wall(0.15, 0.0, np.pi / 2)]
     times, poses, _, impacts = frames(shape, walls, 6e-4, 0.2, [0, 0.06, 0.3], [1.5, -0.5, 0], seconds=0.2)
     assert set((impacts.contacts // 4).tolist()) == {0, 1}
-    fit = ComplementarityProgram(3).solve(Shooting(times, poses, NOISE, shape, walls), 5e-4, 0.3)
+    fit = solve_program(Shooting(times, poses, NOISE, shape, walls), 5e-4, 0.3, 3)
     assert fit.impulses.shape[1] == 8
     assert fit.chi_square < 3 * 3 * len(times)
     for contact in np.unique(impacts.contacts[impacts.impulses[:, 0] > 0.2]):

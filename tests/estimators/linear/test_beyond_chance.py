@@ -10,7 +10,12 @@ import poinsot
 from poinsot.estimators.linear.beyond_chance import predictive_std
 from poinsot.io.results import identify_json
 from poinsot.signals.butterworth import ButterworthDecimation
-from poinsot.simulation import Sensors, fourier_motion, model_parameters, simulate_recording
+from poinsot_reproductions.simulated_recordings import (
+    Sensors,
+    fourier_motion,
+    model_parameters,
+    simulate_recording,
+)
 
 ARM = poinsot.load_robot(Path(__file__).parents[3] / "examples" / "arm" / "arm.urdf")
 FRICTION = {

@@ -11,7 +11,12 @@ from poinsot.estimate import FullParameters, Payload
 from poinsot.exceptions import InvalidSignals
 from poinsot.models.drive import Drive
 from poinsot.regression.excitation.design import OptimalExcitation
-from poinsot.simulation import Sensors, fourier_motion, model_parameters, simulate_recording
+from poinsot_reproductions.simulated_recordings import (
+    Sensors,
+    fourier_motion,
+    model_parameters,
+    simulate_recording,
+)
 
 FILTER = poinsot.ButterworthDecimation(cutoff_hz=20, decimate_hz=20)
 TRUE = {f"{symbol}{k}": value for k in (1, 2, 3) for symbol, value in (("fv", 0.4), ("fc", 1.2))}

@@ -17,7 +17,7 @@ from poinsot.models.articulated import Articulated
 from poinsot.models.drive import Coupling, Drive
 from poinsot.models.link_torques import LinkTorques
 from poinsot.recording import Recording
-from poinsot.simulation import fourier_motion
+from poinsot_reproductions.simulated_recordings import fourier_motion
 from references.robots import chain
 
 NOISE, RATE_HZ, SECONDS = 0.2, 200.0, 6.0

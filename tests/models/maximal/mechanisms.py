@@ -19,6 +19,7 @@ from poinsot.models.maximal import (
     State,
     double_precision,
 )
+from poinsot_reproductions.discrete.rollout import state_of
 
 SOFT = {"compliance": 1e-5, "rotation_compliance": 1e-5, "relaxation": 0.02}
 STIFF = {"compliance": 1e-12, "rotation_compliance": 1e-12, "relaxation": 1e-3}
@@ -144,7 +145,7 @@ def everything():
 def shaken(model, rng, size=1e-3, count=None):
     """A state near the reference, off the constraints by `size` [m], [rad], and moving; or a batch of them."""
     l = len(model.mechanism.bodies)
-    x = model.state()
+    x = state_of(model)
     shape = () if count is None else (count,)
 
     @double_precision

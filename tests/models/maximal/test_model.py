@@ -13,6 +13,7 @@ from models.maximal.test_impulses import evaluated
 from poinsot.exceptions import InvalidModel
 from poinsot.models.maximal import Hinge, Mechanism, Motor, RigidBody, Slider, State
 from poinsot.models.maximal.bodies import minus, plus
+from poinsot_reproductions.discrete.rollout import energy, simulate, state_of
 
 
 def double_pendulum():
@@ -127,10 +128,10 @@ def test_trajectories_are_pinocchios_and_mujocos(which):
     """SPOOK is of first order: its error halves with the step, and two steps extrapolated leave the second order."""
     make, y, rate = MECHANISMS[which]
     model = make().model()
-    x = model.state(rates=named(model, rate), **named(model, y))
+    x = state_of(model, rates=named(model, rate), **named(model, y))
     found = []
     for h, every in ((1e-3, 20), (5e-4, 40), (2.5e-4, 80)):
-        motion = model.simulate(x, h, 50, every=every)
+        motion = simulate(model, x, h, 50, every=every)
         found.append(model.joint_motion(motion.states)[0])
     truth = by_pinocchio(model.mechanism, y, rate, motion.times)
     np.testing.assert_allclose(by_mujoco(model.mechanism, y, rate, motion.times), truth, atol=1e-6)
@@ -149,7 +150,7 @@ def test_trajectories_are_pinocchios_and_mujocos(which):
 def test_frequencies_are_pinocchios(which):
     """Eigenvalues of one step about hanging at rest; a step h makes (2/h) asin(w h/2) of w, w (1 + (w h)^2 / 24)."""
     model = MECHANISMS[which][0]().model()
-    h, x = 1e-3, model.state()
+    h, x = 1e-3, state_of(model)
     l = len(model.mechanism.bodies)
 
     def after(d):
@@ -177,8 +178,8 @@ def test_frequencies_are_pinocchios(which):
 def lost(mechanism, h, curvature):
     """The part of a swing's energy that is gone after 10 s, from one second's mean to another's."""
     model = mechanism.model(curvature=curvature)
-    states = model.simulate(model.state(pivot=2.5), h, 1000, every=round(1e-2 / h)).states
-    E = evaluated(jax.vmap(lambda x: model.energy(x, model.theta)), states)
+    states = simulate(model, state_of(model, pivot=2.5), h, 1000, every=round(1e-2 / h)).states
+    E = evaluated(jax.vmap(lambda x: energy(model, x, model.theta)), states)
     swing = E[0] + 0.5 * 9.81 * 0.3  # above hanging at rest
     return (E[:100].mean() - E[-100:].mean()) / swing, np.abs(E - E[0]).max() / swing
 
@@ -204,7 +205,7 @@ def test_coordinates_come_back_from_states(rng):
     names = [name for name, _ in model.mechanism.coordinates]
     assert names == ["wrist", "rail", "neck.x", "neck.y", "neck.z"]
     y, rate = rng.uniform(-1, 1, (2, 5))
-    x = model.state(rates=dict(zip(names, rate, strict=True)), **dict(zip(names, y, strict=True)))
+    x = state_of(model, rates=dict(zip(names, rate, strict=True)), **dict(zip(names, y, strict=True)))
     states = State(*(part[None] for part in x))
     y_back, rate_back = model.joint_motion(states)
     np.testing.assert_allclose(y_back[0], y, atol=1e-14)
@@ -236,7 +237,7 @@ def test_sensors_read_with_their_errors():
         ["wrist encoder.zero", "wrist encoder.sine", "wrist encoder.cosine", "rail encoder.zero"]
     )
     np.testing.assert_array_equal(model.theta, [0.02, 0.01, -0.02, 0.1])
-    x = model.state(wrist=0.8, rail=0.3, rates={"wrist": -2.0})
+    x = state_of(model, wrist=0.8, rail=0.3, rates={"wrist": -2.0})
     read = evaluated(lambda x: model.observe(x, model.theta), x)
     np.testing.assert_allclose(read, [0.82 + 0.01 * np.sin(0.8) - 0.02 * np.cos(0.8), 0.4, -2.0], atol=1e-14)
     turned = read + np.array([4 * np.pi + 0.1, 0.2, 0.3])
@@ -265,7 +266,7 @@ def test_batches_of_steps_are_steps(rng):
 
 def test_jax_is_left_as_it_was():
     model = mechanisms.pendulum().model()
-    model.simulate(model.state(pivot=1.0), 1e-3, 3)
+    simulate(model, state_of(model, pivot=1.0), 1e-3, 3)
     assert jnp.zeros(1).dtype == jnp.float32
     assert not jax.config.jax_enable_x64
 
@@ -273,11 +274,11 @@ def test_jax_is_left_as_it_was():
 def test_what_a_model_says_no_to():
     model = mechanisms.furuta().model()
     with pytest.raises(InvalidModel, match=r"no joint coordinate 'elbo'; did you mean 'elbow'\?"):
-        model.state(elbo=1.0)
+        state_of(model, elbo=1.0)
     with pytest.raises(InvalidModel, match=r"above 0, not -0\.001"):
-        model.simulate(model.state(), -1e-3, 3)
+        simulate(model, state_of(model), -1e-3, 3)
     with pytest.raises(InvalidModel, match="need 3 rows of 0"):
-        model.simulate(model.state(), 1e-3, 3, u=np.zeros((3, 1)))
+        simulate(model, state_of(model), 1e-3, 3, u=np.zeros((3, 1)))
     with pytest.raises(InvalidModel, match=r"no parameter 'arm\.Jz'; did you mean"):
         mechanisms.furuta().model(["arm.Jz"])
     with pytest.raises(InvalidModel, match="named twice"):

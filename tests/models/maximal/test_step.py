@@ -17,6 +17,7 @@ from poinsot.models.maximal import (
     step,
 )
 from poinsot.models.maximal.bodies import State, minus, plus
+from poinsot_reproductions.discrete.rollout import simulate, state_of
 
 H = 1e-2
 
@@ -132,7 +133,7 @@ def test_a_block_slides_beyond_its_angle_of_friction(slope, slides):
     tilt, mu = np.arctan(slope), 0.5
     model = BLOCKS.setdefault("model", mechanisms.block(mu).model(["world.gravity_x", "world.gravity_z"]))
     g = 9.81 * np.array([np.sin(tilt), -np.cos(tilt)])
-    motion = model.simulate(model.state(), 1e-3, 300, theta=g)
+    motion = simulate(model, state_of(model), 1e-3, 300, theta=g)
     assert motion.failed == 0
     speed = motion.states.velocity[:, 0, 0]
     if slides:
@@ -151,13 +152,13 @@ BLOCKS = {}
 def test_a_pressed_contact_carries_the_weight_and_a_gap_nothing():
     model = BLOCKS.setdefault("model", mechanisms.block(0.5).model(["world.gravity_x", "world.gravity_z"]))
     down = np.array([0.0, -9.81])
-    resting = model.simulate(model.state(), 1e-3, 300, theta=down).states
+    resting = simulate(model, state_of(model), 1e-3, 300, theta=down).states
     sunk = -resting.position[-1, 0, 2]
     # four springs of 1e-7 m/N
     assert sunk == pytest.approx(9.81 * 1e-7 / 4, rel=1e-3)
-    x = model.state()
+    x = state_of(model)
     x.position[0, 2] += 0.5
-    falling = model.simulate(x, 1e-3, 100, theta=down).states
+    falling = simulate(model, x, 1e-3, 100, theta=down).states
     assert falling.velocity[-1, 0, 2] == pytest.approx(-9.81 * 0.1, rel=1e-12)
 
 
@@ -165,7 +166,7 @@ def test_a_pressed_contact_carries_the_weight_and_a_gap_nothing():
 def test_a_car_on_a_rail_brakes_at_the_rate_of_its_friction(friction):
     """A constant level takes level/m; the one by load takes mu of the weight that the rail carries."""
     model = mechanisms.carriage(friction).model()
-    motion = model.simulate(model.state(rates={"rail": 1.0}), 1e-3, 100)
+    motion = simulate(model, state_of(model, rates={"rail": 1.0}), 1e-3, 100)
     level = 0.3 if isinstance(friction, Coulomb) else 0.1 * 2.0 * 9.81
     rate = np.diff(motion.states.velocity[:, 0, 0])[50:] / 1e-3
     np.testing.assert_allclose(rate, -level / 2.0, rtol=0.05 if isinstance(friction, LoadDependent) else 1e-9)
@@ -174,7 +175,7 @@ def test_a_car_on_a_rail_brakes_at_the_rate_of_its_friction(friction):
 def test_stribeck_friction_falls_with_speed():
     """The deceleration at each speed is (fc + dfc exp(-zeta v^2)) / m (4.1)."""
     model = mechanisms.carriage(Coulomb(0.2, excess=0.3, decay=4.0)).model()
-    motion = model.simulate(model.state(rates={"rail": 0.3}), 1e-3, 2000)
+    motion = simulate(model, state_of(model, rates={"rail": 0.3}), 1e-3, 2000)
     speed = motion.states.velocity[:, 0, 0]
     level = -np.diff(speed) / 1e-3 * 2.0
     sliding = speed[1:] > 2e-3
@@ -185,7 +186,7 @@ def test_stribeck_friction_falls_with_speed():
 def test_breakaway_takes_the_level_at_rest_and_no_more():
     model = mechanisms.carriage(Coulomb(1.0, excess=0.5, decay=1e4), Motor()).model()
     for push, moves in ((1.45, False), (1.55, True)):
-        motion = model.simulate(model.state(), 1e-3, 300, u=np.full((300, 1), push))
+        motion = simulate(model, state_of(model), 1e-3, 300, u=np.full((300, 1), push))
         assert (motion.states.position[-1, 0, 0] > 1e-3) is np.bool_(moves)
 
 
@@ -193,7 +194,7 @@ def test_a_motor_turns_its_shaft_too():
     """F.3: (m + J_s) a = K u + offset - b v, in exact discrete form for a slider."""
     model = mechanisms.carriage(motor=Motor(3.0, 0.5), drag=0.7, offset=0.2).model()
     u = np.sin(np.arange(50.0))[:, None]
-    motion = model.simulate(model.state(), 1e-2, 50, u=u)
+    motion = simulate(model, state_of(model), 1e-2, 50, u=u)
     v = 0.0
     for k in range(50):
         v = (2.5 * v + 1e-2 * (3.0 * u[k, 0] + 0.2)) / (2.5 + 1e-2 * 0.7)
@@ -203,11 +204,11 @@ def test_a_motor_turns_its_shaft_too():
 def test_a_spinning_body_keeps_its_angular_momentum():
     """Gyroscopic torque: a free body tumbles, R J R^T omega stays, to the first order of the step."""
     model = Mechanism([RigidBody("book", 1.0, (1e-2, 2e-2, 2.9e-2))], gravity=(0, 0, 0)).model()
-    x = model.state()
+    x = state_of(model)
     x.velocity[0, 3:] = (0.1, 5.0, 0.2)
     drift = []
     for h in (1e-3, 5e-4):
-        states = model.simulate(x, h, 400, every=round(1e-2 / h)).states
+        states = simulate(model, x, h, 400, every=round(1e-2 / h)).states
 
         def momentum(x):
             return impulses.inertia_times(model.at(x, model.theta), x.velocity)[0, 3:]

@@ -9,7 +9,7 @@ from scipy import stats
 import poinsot
 from poinsot.regression.excitation.excitation import predicted_covariance
 from poinsot.signals.signals import Signals
-from poinsot.simulation import Sensors, model_parameters, simulate_recording
+from poinsot_reproductions.simulated_recordings import Sensors, model_parameters, simulate_recording
 
 DRAWS = 100
 

@@ -23,6 +23,8 @@ from poinsot.arrays import Vector
 from poinsot.estimators.joint import Record
 from poinsot.models.maximal import Coulomb, Encoder, Hinge, Mechanism, Model, Motor, RigidBody, State
 
+from .rollout import simulate, state_of
+
 ARM_CENTER, ARM_LENGTH, PENDULUM_CENTER = 0.128, 0.248, 0.092
 """l_1, l_A, l_2 [m]."""
 MASSES = 0.238, 0.428
@@ -205,7 +207,7 @@ def pulse(
 def _run(
     name: str, model: Model, theta: Vector, h: float, u: np.ndarray, angle: float, rng: np.random.Generator
 ) -> Motion:
-    found = model.simulate(model.state(hinge2=angle), h, len(u), u, theta)
+    found = simulate(model, state_of(model, hinge2=angle), h, len(u), u, theta)
     y = model.joint_motion(found.states, theta)[0]
     return motion(name, found.times, np.concatenate([u, u[-1:]]), y, rng)
 
@@ -241,12 +243,12 @@ def swing_up(
     The simulation goes on from sample to sample, so all of it at once under the recorded volts is the same motion.
     """
     every, samples = round(held / h), round(seconds / held)
-    x, volts, angles = model.state(hinge2=0.05), np.zeros((samples, 1)), []
+    x, volts, angles = state_of(model, hinge2=0.05), np.zeros((samples, 1)), []
     y, rate = model.joint_motion(State(*(part[None] for part in x)), theta)
     angles.append(y)
     for k in range(samples):
         volts[k] = swing_up_volts(y[-1], rate[-1])
-        states = model.simulate(x, h, every, np.repeat(volts[k : k + 1], every, axis=0), theta).states
+        states = simulate(model, x, h, every, np.repeat(volts[k : k + 1], every, axis=0), theta).states
         y, rate = (part[1:] for part in model.joint_motion(states, theta))
         angles.append(y)
         x = State(*(part[-1] for part in states))

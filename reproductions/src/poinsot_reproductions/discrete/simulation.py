@@ -14,6 +14,8 @@ from poinsot.arrays import Vector
 from poinsot.estimators.joint import Record, RecordFit
 from poinsot.models.maximal import Model
 
+from .rollout import read_coordinates, simulate, state_of
+
 LONGEST = 2e-3
 """Step [s]."""
 
@@ -28,7 +30,8 @@ def simulated(model: Model, theta: Vector, record: Record, path: RecordFit) -> F
     """(N, s) what sensors would read if the mechanism moved on by itself from the path's first state."""
     own = _curved(model)
     names = [name for name, _ in model.mechanism.coordinates]
-    start = own.state(
+    start = state_of(
+        own,
         rates=dict(zip(names, path.rates[0].tolist(), strict=True)),
         **dict(zip(names, path.coordinates[0].tolist(), strict=True)),
     )
@@ -39,8 +42,8 @@ def simulated(model: Model, theta: Vector, record: Record, path: RecordFit) -> F
     grid = record.times[0] + sample * np.arange(kept + 1)
     # 1e-9 s: a grid point that rounding puts just before its sample takes that sample's control
     held = np.clip(np.searchsorted(record.times, grid[:-1] + 1e-9, side="right") - 1, 0, len(record.u) - 1)
-    simulation = own.simulate(start, sample / every, kept, record.u[held], theta, every=every)
+    simulation = simulate(own, start, sample / every, kept, record.u[held], theta, every=every)
     y, rate = own.joint_motion(simulation.states, theta)
     at = np.clip(record.times, grid[0], grid[-1])
     y, rate = (np.stack([np.interp(at, grid, column) for column in part.T], axis=1) for part in (y, rate))
-    return model.read_coordinates(y, rate, theta)
+    return read_coordinates(model, y, rate, theta)

@@ -196,12 +196,12 @@ def at_nodes(
     # an effort or acceleration is that from its sample to the next, half a sample later
     torque = _about(readings.torque, nodes, triangle)
     acceleration = _about(readings.acceleration, nodes, triangle)
-    touching = _closed(readings.force, closes_above, node)
-    stands = binary_erosion(touching, np.ones((2 * edge + 1, 1)), border_value=1)
+    touches = touching(readings.force, closes_above, node)
+    stands = binary_erosion(touches, np.ones((2 * edge + 1, 1)), border_value=1)
     closed = stands[nodes]
     # within a node's interval
-    surely = binary_erosion(touching, np.ones((2 * max(edge, 1) + 1, 1)), border_value=1)
-    doubtful = binary_dilation((touching & ~surely).any(axis=1), np.ones(2 * node + 1))
+    surely = binary_erosion(touches, np.ones((2 * max(edge, 1) + 1, 1)), border_value=1)
+    doubtful = binary_dilation((touches & ~surely).any(axis=1), np.ones(2 * node + 1))
     for change in np.flatnonzero((stands[1:] != stands[:-1]).any(axis=1)):
         doubtful[change : change + 1 + unsteady[0] * (stands[change + 1] & ~stands[change]).any()] = True
         doubtful[change + 1 - unsteady[1] * (stands[change] & ~stands[change + 1]).any() : change + 1] = True
@@ -228,6 +228,18 @@ def at_nodes(
     return recording, doubtful
 
 
+def touching(force: np.ndarray, closes_above: float, over: int = NODE) -> Bool[np.ndarray, "S feet"]:
+    """Which feet touch the ground, with hysteresis, by the mean force over so many samples.
+
+    Args:
+        force: (S, feet) normal [N]. closes_above: as of `at_nodes` [N]. over: samples.
+    """
+    smooth = uniform_filter1d(np.stack([carried_on(column, 0.0) for column in force.T], axis=1), over, axis=0)
+    # between both thresholds a foot stays as it was
+    said = np.where(smooth > closes_above, 1.0, np.where(smooth < closes_above / 2, 0.0, np.nan))
+    return np.stack([carried_on(column, 1.0) == 1 for column in said.T], axis=1)
+
+
 def named(
     quantity: str, ends: Sequence[str], values: np.ndarray, unit: str
 ) -> dict[str, tuple[np.ndarray, str]]:
@@ -243,11 +255,3 @@ def _about(values: np.ndarray, nodes: np.ndarray, weights: np.ndarray) -> np.nda
     there = np.isfinite(taken) * weights[None, :, None]
     with np.errstate(invalid="ignore"):
         return np.nansum(taken * there, axis=1) / there.sum(axis=1)
-
-
-def _closed(force: np.ndarray, closes_above: float, node: int) -> Bool[np.ndarray, "S feet"]:
-    """Which feet touch the ground, with hysteresis, by the mean force over a node's interval."""
-    smooth = uniform_filter1d(np.stack([carried_on(column, 0.0) for column in force.T], axis=1), node, axis=0)
-    # between both thresholds a foot stays as it was
-    said = np.where(smooth > closes_above, 1.0, np.where(smooth < closes_above / 2, 0.0, np.nan))
-    return np.stack([carried_on(column, 1.0) == 1 for column in said.T], axis=1)

@@ -2,12 +2,10 @@
 
 Two successive flights without a frame in between meet in an impact. Its instant and the part of the outline that struck
 are those with the least misfit of continuity and gap. An impact counts for J/m if one instant of contact can explain
-it; the thresholds are fields of `Admission`.
+it; the thresholds are below.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Int
@@ -34,132 +32,122 @@ ON_THE_FLOOR = (SHORT, WEAK, LYING)
 """Such contacts determine where the floor is, and not J/m."""
 MISFIT_SCALES = np.array([1e-4, 1e-4, 3e-3, 2e-3])
 """Tolerance of x, y [m], angle [rad] and gap [m] where flights meet, in addition to twice the noise of a frame."""
+FRAMES = 3
+"""Least number in a flight beside an impact: any two frames fit a flight, so they do not prove one."""
+BLOW, PUSH = 3.0, 1.0
+"""Least impulse of an impact that counts, and of any contact, in gravity's impulse over one interval of frames."""
+TILT = 0.05
+"""A side that lies flatter on the wall may touch anywhere along it: no side is quite straight [rad]."""
+CLEARANCE = 10.0
+"""The next corner must be above the floor by so many depths of contact, tolerance included."""
+ALOFT = 4.0
+"""Flights that end farther from the wall, in tolerances of gap and floor, did not strike it."""
+INSTANTS = 21
+"""Samples of tau between two frames."""
+LOST_INTERVALS, LOST_SAMPLES = 3.0, 25
+"""Largest time that a tracker may have lost, in intervals of frames, and samples."""
+LOST_MISFIT, LOST_GAIN = 200.0, 5.0
+"""Squared misfit from which on lost time is considered, and the factor by which it must lessen it."""
 
 
-@dataclass(frozen=True)
-class Admission:
-    """Which impacts count, and how they are placed.
-
-    Args:
-        frames: least number in a flight beside an impact: any two frames fit a flight, so they do not prove one.
-        blow, push: least impulse of an impact that counts, and of any contact, in gravity's impulse over one interval
-            of frames.
-        tilt: a side that lies flatter on the wall may touch anywhere along it: no side is quite straight [rad].
-        clearance: the next corner must be above the floor by so many depths of contact, tolerance included.
-        aloft: flights that end farther from the wall, in tolerances of gap and floor, did not strike it.
-        instants: samples of tau between two frames.
-        lost_intervals, lost_samples: largest time that a tracker may have lost, in intervals of frames, and samples.
-        lost_misfit, lost_gain: squared misfit from which on lost time is considered, and the factor by which it must
-            lessen it.
-    """
-
-    frames: int = 3
-    blow: float = 3.0
-    push: float = 1.0
-    tilt: float = 0.05
-    clearance: float = 10.0
-    aloft: float = 4.0
-    instants: int = 21
-    lost_intervals: float = 3.0
-    lost_samples: int = 25
-    lost_misfit: float = 200.0
-    lost_gain: float = 5.0
-
-    def start(
-        self, chain: Chain, shared: Vector, noise: Vector, inertia_known: bool
-    ) -> tuple[Unknowns, Int[np.ndarray, "I"]]:
-        """Instants and struck parts from where flights meet and touch; J/m from the jumps, where it is not known."""
-        shared = shared.copy()
-        # the gap of a soft contact depends on J/m: the first guess is a radius of gyration of 0.58 of the size
-        if not inertia_known:
-            shared[INERTIA] = chain.geometry.shape.size**2 / 3
-        at, part = self.place(chain, shared, noise)
-        if not inertia_known:
-            hit = collisions(chain, at, part)
-            jump = hit.jump
-            moment = hit.GQ[:, 0] * jump[:, 1] - hit.GQ[:, 1] * jump[:, 0]
-            # Eq. 31, where the larger half of the jumps of the spin divides; bad impacts give negative values as well
-            turned = np.abs(jump[:, 2]) > np.median(np.abs(jump[:, 2]))
-            ratio = moment[turned] / jump[turned, 2]
-            ratio = ratio[ratio > 0]
-            if len(ratio):
-                at.shared[INERTIA] = float(np.median(ratio))
-        return at, part
-
-    def place(self, chain: Chain, shared: Vector, noise: Vector) -> tuple[Unknowns, Int[np.ndarray, "I"]]:
-        """The instant and the part with the least misfit of continuity and gap between the frames on both sides.
-
-        Where the misfit is large, the tracker may have lost time: amounts of it are tried, and the best is taken.
-        """
-        best, part, share = self._nearest(chain, shared, noise, 0.0)
-        interval = chain.first - chain.last
-        tau, lost = chain.last + share * interval, np.zeros(len(part))
-        apart = np.flatnonzero(best > self.lost_misfit)
-        if len(apart):
-            those, least = chain.impacts(apart), best[apart] / self.lost_gain
-            for more in np.linspace(0, self.lost_intervals, self.lost_samples)[1:]:
-                cost, which, at = self._nearest(those, shared, noise, more)
-                better = cost < least
-                i = apart[better]
-                least[better], part[i], lost[i] = cost[better], which[better], more * interval[i]
-                tau[i] = chain.last[i] + at[better] * (1 + more) * interval[i]
-        I = len(part)
-        return Unknowns(chain.mean.copy(), tau, lost, shared, np.zeros(chain.drops), np.ones(I)), part
-
-    def _nearest(
-        self, chain: Chain, shared: Vector, noise: Vector, more: float
-    ) -> tuple[Vector, Int[np.ndarray, "I"], Vector]:
-        """Least cost, its part, and tau as a share of the interval, when `more` intervals were lost."""
-        I, P, interval = len(chain.before), len(chain.geometry.shape.parts), chain.first - chain.last
-        best, part, share = np.full(I, np.inf), np.zeros(I, dtype=np.int64), np.zeros(I)
-        scale = np.hypot(MISFIT_SCALES, 2.0 * np.append(noise, noise[1]))
-        # all parts of the outline at once, part by part
-        each = chain.impacts(np.tile(np.arange(I), P))
-        of_part, still = np.repeat(np.arange(P), I), np.zeros(chain.drops)
-        for x in np.linspace(0, 1, self.instants):
-            tau, lost = chain.last + x * (1 + more) * interval, more * interval
-            at = Unknowns(chain.mean, np.tile(tau, P), np.tile(lost, P), shared, still, np.ones(P * I))
-            cost = np.sum((collisions(each, at, of_part).r[:, :4] / scale) ** 2, axis=1).reshape(P, I)
-            which = np.argmin(cost, axis=0)
-            least = cost[which, np.arange(I)]
-            better = least < best
-            best[better], part[better], share[better] = least[better], which[better], x
-        return best, part, share
-
-    def verdicts(
-        self, problem: PooledProblem, frames: Int[np.ndarray, "F"], at: Unknowns, floor_is_known: bool
-    ) -> np.ndarray:
-        """(I,) `ADMITTED`, or why not, from frames in each flight; only with a known floor can flights end off it."""
-        chain, part, tolerances = problem.chain, problem.part, problem.tolerances
+def first_guess(
+    chain: Chain, shared: Vector, noise: Vector, inertia_known: bool
+) -> tuple[Unknowns, Int[np.ndarray, "I"]]:
+    """Instants and struck parts from where flights meet and touch; J/m from the jumps, where it is not known."""
+    shared = shared.copy()
+    # the gap of a soft contact depends on J/m: the first guess is a radius of gyration of 0.58 of the size
+    if not inertia_known:
+        shared[INERTIA] = chain.geometry.shape.size**2 / 3
+    at, part = place(chain, shared, noise)
+    if not inertia_known:
         hit = collisions(chain, at, part)
-        interval, J = chain.first + at.lost - chain.last, at.shared[INERTIA]
-        found = np.full(len(part), ADMITTED, dtype=object)
-        u, x = hit.contact_velocity(hit.before)[:, 0], hit.GQ @ hit.tangent
-        value, *_, acts = lags(at.shared, at.brevity, u)
-        lag = acts * value
-        double, lying, side = np.zeros((3, len(part)), dtype=bool)
-        depth = np.maximum(lag, 0.0) * np.abs(u) + tolerances.gap
-        for p in range(len(chain.geometry.shape.parts)):
-            other = collisions(chain, at, np.full(len(part), p))
-            x_other, u_other = other.GQ @ other.tangent, other.contact_velocity(other.before)[:, 0]
-            gap = other.r[:, 3] + lags(at.shared, at.brevity, u_other)[0] * u_other
-            side |= (part != p) & (other.r[:, 3] - hit.r[:, 3] < self.tilt * np.abs(x_other - x))
-            lying |= (part != p) & (gap < self.clearance * depth)
-            # with either restitution: would the other corner reach the floor before the next frame?
-            for restitution in (0.0, 1.0):
-                blow = -(1 + restitution) * u / (1 + x * x / J)
-                after = np.minimum(u_other + blow * (1 + x * x_other / J), 0.0)
-                double |= (part != p) & (gap + after * (interval + 2 * np.maximum(lag, 0.0)) < 0)
-        pushed = hit.jump[:, :2] @ hit.normal / (chain.geometry.gravity * (chain.first - chain.last))
-        # a later verdict replaces an earlier one: from what still tells the floor to what was no impact
-        found[lying] = LYING
-        found[pushed < self.blow] = WEAK
-        short = frames < self.frames
-        found[short[chain.before] | short[chain.before + 1]] = SHORT
-        found[double] = DOUBLE
-        found[side] = SIDE
-        found[u >= 0] = PARTING
-        found[pushed < self.push] = NOTHING
-        if floor_is_known:
-            found[np.abs(hit.r[:, 3]) > self.aloft * np.hypot(tolerances.gap, tolerances.floor)] = OFF
-        return found
+        jump = hit.jump
+        moment = hit.GQ[:, 0] * jump[:, 1] - hit.GQ[:, 1] * jump[:, 0]
+        # Eq. 31, where the larger half of the jumps of the spin divides; bad impacts give negative values as well
+        turned = np.abs(jump[:, 2]) > np.median(np.abs(jump[:, 2]))
+        ratio = moment[turned] / jump[turned, 2]
+        ratio = ratio[ratio > 0]
+        if len(ratio):
+            at.shared[INERTIA] = float(np.median(ratio))
+    return at, part
+
+
+def place(chain: Chain, shared: Vector, noise: Vector) -> tuple[Unknowns, Int[np.ndarray, "I"]]:
+    """The instant and the part with the least misfit of continuity and gap between the frames on both sides.
+
+    Where the misfit is large, the tracker may have lost time: amounts of it are tried, and the best is taken.
+    """
+    best, part, share = _nearest(chain, shared, noise, 0.0)
+    interval = chain.first - chain.last
+    tau, lost = chain.last + share * interval, np.zeros(len(part))
+    apart = np.flatnonzero(best > LOST_MISFIT)
+    if len(apart):
+        those, least = chain.impacts(apart), best[apart] / LOST_GAIN
+        for more in np.linspace(0, LOST_INTERVALS, LOST_SAMPLES)[1:]:
+            cost, which, at = _nearest(those, shared, noise, more)
+            better = cost < least
+            i = apart[better]
+            least[better], part[i], lost[i] = cost[better], which[better], more * interval[i]
+            tau[i] = chain.last[i] + at[better] * (1 + more) * interval[i]
+    I = len(part)
+    return Unknowns(chain.mean.copy(), tau, lost, shared, np.zeros(chain.drops), np.ones(I)), part
+
+
+def _nearest(
+    chain: Chain, shared: Vector, noise: Vector, more: float
+) -> tuple[Vector, Int[np.ndarray, "I"], Vector]:
+    """Least cost, its part, and tau as a share of the interval, when `more` intervals were lost."""
+    I, P, interval = len(chain.before), len(chain.geometry.shape.parts), chain.first - chain.last
+    best, part, share = np.full(I, np.inf), np.zeros(I, dtype=np.int64), np.zeros(I)
+    scale = np.hypot(MISFIT_SCALES, 2.0 * np.append(noise, noise[1]))
+    # all parts of the outline at once, part by part
+    each = chain.impacts(np.tile(np.arange(I), P))
+    of_part, still = np.repeat(np.arange(P), I), np.zeros(chain.drops)
+    for x in np.linspace(0, 1, INSTANTS):
+        tau, lost = chain.last + x * (1 + more) * interval, more * interval
+        at = Unknowns(chain.mean, np.tile(tau, P), np.tile(lost, P), shared, still, np.ones(P * I))
+        cost = np.sum((collisions(each, at, of_part).r[:, :4] / scale) ** 2, axis=1).reshape(P, I)
+        which = np.argmin(cost, axis=0)
+        least = cost[which, np.arange(I)]
+        better = least < best
+        best[better], part[better], share[better] = least[better], which[better], x
+    return best, part, share
+
+
+def impact_verdicts(
+    problem: PooledProblem, frames: Int[np.ndarray, "F"], at: Unknowns, floor_is_known: bool
+) -> np.ndarray:
+    """(I,) `ADMITTED`, or why not, from frames in each flight; only with a known floor can flights end off it."""
+    chain, part, tolerances = problem.chain, problem.part, problem.tolerances
+    hit = collisions(chain, at, part)
+    interval, J = chain.first + at.lost - chain.last, at.shared[INERTIA]
+    found = np.full(len(part), ADMITTED, dtype=object)
+    u, x = hit.contact_velocity(hit.before)[:, 0], hit.GQ @ hit.tangent
+    value, *_, acts = lags(at.shared, at.brevity, u)
+    lag = acts * value
+    double, lying, side = np.zeros((3, len(part)), dtype=bool)
+    depth = np.maximum(lag, 0.0) * np.abs(u) + tolerances.gap
+    for p in range(len(chain.geometry.shape.parts)):
+        other = collisions(chain, at, np.full(len(part), p))
+        x_other, u_other = other.GQ @ other.tangent, other.contact_velocity(other.before)[:, 0]
+        gap = other.r[:, 3] + lags(at.shared, at.brevity, u_other)[0] * u_other
+        side |= (part != p) & (other.r[:, 3] - hit.r[:, 3] < TILT * np.abs(x_other - x))
+        lying |= (part != p) & (gap < CLEARANCE * depth)
+        # with either restitution: would the other corner reach the floor before the next frame?
+        for restitution in (0.0, 1.0):
+            blow = -(1 + restitution) * u / (1 + x * x / J)
+            after = np.minimum(u_other + blow * (1 + x * x_other / J), 0.0)
+            double |= (part != p) & (gap + after * (interval + 2 * np.maximum(lag, 0.0)) < 0)
+    pushed = hit.jump[:, :2] @ hit.normal / (chain.geometry.gravity * (chain.first - chain.last))
+    # a later verdict replaces an earlier one: from what still tells the floor to what was no impact
+    found[lying] = LYING
+    found[pushed < BLOW] = WEAK
+    short = frames < FRAMES
+    found[short[chain.before] | short[chain.before + 1]] = SHORT
+    found[double] = DOUBLE
+    found[side] = SIDE
+    found[u >= 0] = PARTING
+    found[pushed < PUSH] = NOTHING
+    if floor_is_known:
+        found[np.abs(hit.r[:, 3]) > ALOFT * np.hypot(tolerances.gap, tolerances.floor)] = OFF
+    return found

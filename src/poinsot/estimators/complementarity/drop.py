@@ -8,7 +8,7 @@ the last one. Where every impact sticks, the least mu that still explains the mo
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,10 +24,10 @@ from ...solve import ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
 from .drop_estimate import drop_estimate
 from .flights import FEWEST, Drop, integrals, tracker_noise
-from .posterior import MinimumSearch, MixturePosterior
+from .posterior import MixturePosterior, further_minima
 from .problem import DropFit, ImpactsProblem
 from .segmentation import moving
-from .shooting import FRICTION, SearchSettings, Shooting, ShootingFit
+from .shooting import FINE, FRICTION, Shooting, ShootingFit
 
 if TYPE_CHECKING:
     from .program import ProgramFit
@@ -35,6 +35,25 @@ if TYPE_CHECKING:
 FRICTION_THRESHOLD = float(stats.chi2.ppf(0.95, 1))
 """95 % chi-square threshold of one parameter that the data bound on one side only."""
 BISECTIONS = 5
+NODE_SPACING_S, LEAST_NODE_SPACING_S = 5e-3, 2e-3
+"""Longest step of the program, and about the shortest [s]. A body of 5 m/s moves 25 mm in 5 ms, less than its size."""
+PROGRAM_STARTS = ((0.25, 0.4, 0), (0.1, 0.8, 1), (0.4, 0.15, 0))
+"""J/m in squares of the size, mu, and additional steps, of each program; the next one is solved only if shooting from
+the ones before does not explain the frames."""
+PROGRAM_ITERATIONS = 30
+"""Of a stage of a program: then it is near enough for a starting point."""
+UNKNOWN_NOISE_FACTOR = 1.5
+"""Factor on the chi-square threshold up to which frames count as explained while the noise is not known: third
+differences give it to some 20 %, its square to 50 %."""
+NOISE_UPDATES, NOISE_CHANGE = 3, 1.5
+"""The noise is estimated again at most so often; a change by more than this factor is followed by another search."""
+SIGNIFICANCE = 1e-3
+"""Probability of a test below which the result is distrusted."""
+NEIGHBOUR_FACTOR, OUTLIER_FACTOR = 2.5, 12.0
+"""Distrusted are residuals of so many times the noise between neighbouring frames, and a frame of so many times the
+median residual: 8 standard deviations."""
+IDENTIFIABLE_STD = 0.5
+"""Largest standard deviation of mu and of log m with which they count as identifiable."""
 
 
 @dataclass(frozen=True)
@@ -44,22 +63,8 @@ class DropIdentification:
     Args:
         noise: (3,) standard deviations of x, y [m] and theta [rad]; None: estimated.
         drag: linear and angular [1/s].
-        steps: of the program between two frames; None: as many as make them about `node_spacing_s` long.
+        steps: of the program between two frames; None: as many as make them about `NODE_SPACING_S` long.
         seed: of the starting points.
-        node_spacing_s, least_node_spacing_s: longest step of the program, and about the shortest [s]. A body of 5 m/s
-            moves 25 mm in 5 ms, less than its size.
-        program_starts: J/m in squares of the size, mu, and additional steps, of each program; the next one is solved
-            only if shooting from the ones before does not explain the frames.
-        program_iterations: of a stage of a program: then it is near enough for a starting point.
-        unknown_noise_factor: factor on the chi-square threshold up to which frames count as explained while the noise
-            is not known: third differences give it to some 20 %, its square to 50 %.
-        noise_updates, noise_change: the noise is estimated again at most so often; a change by more than this factor
-            is followed by another search.
-        significance: probability of a test below which the result is distrusted.
-        neighbour_factor: residuals that are so many times the noise between neighbouring frames are distrusted.
-        outlier_factor: times the median residual above which one frame is an outlier: 8 standard deviations.
-        identifiable_std: largest standard deviation of mu and of log m with which they count as identifiable.
-        search, minima: settings of the searches.
 
     Raises:
         InvalidMethod: if the noise is not three numbers above 0.
@@ -69,19 +74,6 @@ class DropIdentification:
     drag: tuple[float, float] = (0.0, 0.0)
     steps: int | None = None
     seed: int = 0
-    node_spacing_s: float = 5e-3
-    least_node_spacing_s: float = 2e-3
-    program_starts: tuple[tuple[float, float, int], ...] = ((0.25, 0.4, 0), (0.1, 0.8, 1), (0.4, 0.15, 0))
-    program_iterations: int = 30
-    unknown_noise_factor: float = 1.5
-    noise_updates: int = 3
-    noise_change: float = 1.5
-    significance: float = 1e-3
-    neighbour_factor: float = 2.5
-    outlier_factor: float = 12.0
-    identifiable_std: float = 0.5
-    search: SearchSettings = field(default_factory=SearchSettings, repr=False)
-    minima: MinimumSearch = field(default_factory=MinimumSearch, repr=False)
 
     name = "impacts"
     citations = ("gabiccini2019", "stewart1996")
@@ -141,13 +133,13 @@ class DropIdentification:
         drop = moving(drop)
         times, poses, forces = drop.times, drop.poses, drop.forces
         noise = drop.noise if self.noise is None else np.asarray(self.noise, dtype=float)
-        shooting = Shooting(times, poses, noise, shape, walls, self.drag, forces, mass, self.search)
+        shooting = Shooting(times, poses, noise, shape, walls, self.drag, forces, mass)
         rng = np.random.default_rng(self.seed)
-        limit = float(stats.chi2.ppf(1 - self.significance, shooting.degrees))
-        limit *= 1.0 if self.noise is not None else self.unknown_noise_factor
+        limit = float(stats.chi2.ppf(1 - SIGNIFICANCE, shooting.degrees))
+        limit *= 1.0 if self.noise is not None else UNKNOWN_NOISE_FACTOR
         program, fits = self._first_fits(drop.name, shooting, limit, rng, progress, stop)
-        fits = self.minima.further(shooting, fits, rng, stop)
-        for _ in range(self.noise_updates if self.noise is None else 0):
+        fits = further_minima(shooting, fits, rng, stop)
+        for _ in range(NOISE_UPDATES if self.noise is None else 0):
             if stop_requested(stop):
                 break
             report(progress, "noise of the tracker", cost=0.5 * fits[0].chi_square, detail=drop.name)
@@ -155,9 +147,9 @@ class DropIdentification:
             # a wrong noise may hide the right motion among those that "explain" the frames: then search again
             change = max(np.max(found / noise), np.max(noise / found))
             noise, shooting = found, replace(shooting, noise=found)
-            if change > self.noise_change:
+            if change > NOISE_CHANGE:
                 fits = shooting.search(fits[0].theta, limit, rng, stop)
-                fits = self.minima.further(shooting, fits, rng, stop)
+                fits = further_minima(shooting, fits, rng, stop)
             else:
                 fits = shooting.distinct([shooting.fit(each.theta) for each in fits])
             if change < 1.02:
@@ -175,18 +167,18 @@ class DropIdentification:
     ) -> tuple[ProgramFit | None, list[ShootingFit]]:
         """Programs from different values, until shooting from one of them explains the frames."""
         few = self._frames_of_program(shooting)
-        steps = self.steps or max(2, int(np.ceil(np.median(np.diff(few.times)) / self.node_spacing_s)))
+        steps = self.steps or max(2, int(np.ceil(np.median(np.diff(few.times)) / NODE_SPACING_S)))
         # another start only if the motion is not explained: most drops need one program
         programs: list[ProgramFit] = []
         fits: list[ShootingFit] = []
-        for inertia, friction, more in self.program_starts:
+        for inertia, friction, more in PROGRAM_STARTS:
             if stop_requested(stop):
                 break
-            from .program import ComplementarityProgram  # CasADi is needed from here on, and not before
+            from .program import solve_program  # CasADi is needed from here on, and not before
 
             report(progress, "nonlinear program", detail=name)
-            program = ComplementarityProgram(steps + more, max_iterations=self.program_iterations)
-            begin = program.solve(few, inertia * few.shape.size**2, friction)
+            start = inertia * few.shape.size**2, friction
+            begin = solve_program(few, *start, steps + more, PROGRAM_ITERATIONS)
             programs.append(begin)
             report(progress, "shooting", detail=name)
             bounce = (
@@ -208,7 +200,7 @@ class DropIdentification:
     def _frames_of_program(self, shooting: Shooting) -> Shooting:
         """The first part of a long motion, with frames no closer than the shortest steps."""
         times = shooting.times
-        every = max(1, int(2 * self.least_node_spacing_s / np.median(np.diff(times))))
+        every = max(1, int(2 * LEAST_NODE_SPACING_S / np.median(np.diff(times))))
         chosen = np.arange(0, shooting.first_part, every)
         few, forces = times[chosen], shooting.forces
         if forces is not None:
@@ -244,8 +236,8 @@ class DropIdentification:
             predicted=predicted,
             velocities=velocities,
             impacts=impacts,
-            friction_bound=None if std[FRICTION] < self.identifiable_std else _least_friction(shooting, fit),
-            mass_identifiable=shooting.mass_is_estimated and bool(std[-1] < self.identifiable_std),
+            friction_bound=None if std[FRICTION] < IDENTIFIABLE_STD else _least_friction(shooting, fit),
+            mass_identifiable=shooting.mass_is_estimated and bool(std[-1] < IDENTIFIABLE_STD),
             program=program,
             shooting=shooting,
         )
@@ -255,22 +247,22 @@ class DropIdentification:
         poor = partial(Finding, "poor-fit", remedy="See the other findings, the outline and the walls.")
         if fit.status is not Status.solved:
             yield poor(warning, f"the iteration ended before a minimum ({fit.status.name})")
-        if self.noise is not None and stats.chi2.sf(fit.chi_square, degrees) < self.significance:
+        if self.noise is not None and stats.chi2.sf(fit.chi_square, degrees) < SIGNIFICANCE:
             ratio = np.sqrt(fit.chi_square / degrees)
             yield poor(
-                error if ratio > self.neighbour_factor else warning,
+                error if ratio > NEIGHBOUR_FACTOR else warning,
                 f"residuals are {ratio:.2g} times the noise: the model does not hold, or the motion found is not the "
                 "right one",
             )
         e = fit.predicted - shooting.poses
         for axis, what in enumerate(("x", "y", "the angle")):
             # three tests at once: a third of the significance each
-            if von_neumann_probability(e[:, axis]) < self.significance / 3:
+            if von_neumann_probability(e[:, axis]) < SIGNIFICANCE / 3:
                 yield poor(
                     warning, f"residuals of {what} have a pattern, as a wrong sequence of impacts leaves"
                 )
         ratio = residual_noise(shooting, fit) / tracker_noise(shooting.times, shooting.poses)
-        if self.noise is None and ratio.max() > self.neighbour_factor:
+        if self.noise is None and ratio.max() > NEIGHBOUR_FACTOR:
             yield poor(
                 error,
                 f"residuals are {ratio.max():.2g} times what frames differ by from their neighbours: the floor, the "
@@ -278,7 +270,7 @@ class DropIdentification:
                 evidence=float(ratio.max()),
             )
         relative = np.abs(e) / np.median(np.abs(e), axis=0)
-        if relative.max() > self.outlier_factor:
+        if relative.max() > OUTLIER_FACTOR:
             frame = int(np.argmax(relative.max(axis=1)))
             message = (
                 f"the frame at {shooting.times[frame]:.4g} s is far off all others; leave it out if misread"
@@ -306,7 +298,7 @@ def _least_friction(shooting: Shooting, fit: ShootingFit) -> float:
     """The least mu whose chi-square, all else free, is within `FRICTION_THRESHOLD` of the minimum."""
     # chi-square falls as mu rises, up to where every impact sticks: bisection finds the threshold
     low, high = 0.0, float(fit.theta[FRICTION])
-    method = replace(shooting.settings.fine, max_iterations=12)
+    method = replace(FINE, max_iterations=12)
     for _ in range(BISECTIONS):
         middle = 0.5 * (low + high)
         theta = fit.theta.copy()

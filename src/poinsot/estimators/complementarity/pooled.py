@@ -26,7 +26,7 @@ from ...models.planar.shapes import Shape
 from ...models.planar.stepping import GRAVITY
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
-from .admission import ADMITTED, LYING, ON_THE_FLOOR, Admission
+from .admission import ADMITTED, LYING, ON_THE_FLOOR, first_guess, impact_verdicts
 from .agreement import agreement
 from .chain import Unknowns, chain, collisions
 from .collisions import ContactGeometry
@@ -39,6 +39,11 @@ from .problem import ImpactsProblem
 from .resting import resting
 from .segmentation import Segmented, segmented
 
+SCREENINGS, SETTLED = 4, 0.02
+"""Rounds after which the impacts that count stay the same, and relative change of tolerances at which rounds end."""
+KNOT_SPACING = 0.5
+"""Of the wall's unevenness, in parts of the body's size."""
+
 
 @dataclass(frozen=True)
 class PooledImpacts:
@@ -48,13 +53,6 @@ class PooledImpacts:
         held: parameters that are known, by name (`contact_parameters.SHARED`), in SI.
         rounds: updates of the tolerances at most.
         seed: of the halves.
-        admission: which impacts count.
-        screenings: rounds after which the impacts that count stay the same.
-        settled: relative change of the tolerances at which rounds end.
-        knot_spacing: of the wall's unevenness, in parts of the body's size.
-        disagreement: an impact whose robust weight is less disagrees with one instant of contact.
-        few: with fewer drops the covariance is the inverse normal matrix, and not from the scatter between drops.
-        prior_share: a parameter that keeps more than this part of its prior variance is unobservable.
 
     Raises:
         InvalidMethod: if a name is not one of them.
@@ -63,13 +61,6 @@ class PooledImpacts:
     held: Mapping[str, float] = field(default_factory=dict)
     rounds: int = 80
     seed: int = 0
-    admission: Admission = field(default_factory=Admission, repr=False)
-    screenings: int = 4
-    settled: float = 0.02
-    knot_spacing: float = 0.5
-    disagreement: float = 0.25
-    few: int = 10
-    prior_share: float = 0.5
 
     name = "impacts"
     citations = ("gabiccini2019", "kalman1960", "bell2002")
@@ -161,7 +152,7 @@ class PooledImpacts:
                 "until after it has bounced, at a rate that gives three frames between bounces at least"
             )
         # the first tolerances are only a start; impacts count from the first screening on, and lift only with rests
-        at, part = self.admission.start(first, shared, parted.model.noise, "inertia_to_mass" in self.held)
+        at, part = first_guess(first, shared, parted.model.noise, "inertia_to_mass" in self.held)
         none = np.zeros(len(part), dtype=bool)
         problem = PooledProblem(
             first, parted.model, part, none, none, may & (np.arange(S) != LIFT), tolerances
@@ -172,8 +163,8 @@ class PooledImpacts:
         for rounds in range(1, self.rounds + 1):
             hit = collisions(problem.chain, at, part)
             at = replace(at, brevity=(1 + (hit.GQ @ hit.tangent) ** 2 / at.shared[INERTIA]) ** -0.5)
-            if rounds <= self.screenings:
-                verdicts = self.admission.verdicts(problem, frames, at, rounds > 1)
+            if rounds <= SCREENINGS:
+                verdicts = impact_verdicts(problem, frames, at, rounds > 1)
                 turning = verdicts == ADMITTED
                 if not turning.any():
                     raise NotIdentifiable(
@@ -189,19 +180,19 @@ class PooledImpacts:
                 for k in ("instant", "gap", "lever", "floor", "rest", "uneven")
             )
             # only now: rests and waves of the floor would bend to impacts that do not count
-            if rounds == self.screenings:
+            if rounds == SCREENINGS:
                 problem, at = self._grounded(problem, parted, at, may)
             problem = replace(problem, tolerances=new)
             report(progress, "tolerances", iteration=rounds, detail=f"change {100 * change:.2g} %")
             if stop_requested(stop):
                 status = Status.interrupted
                 break
-            if rounds > self.screenings and change < self.settled:
+            if rounds > SCREENINGS and change < SETTLED:
                 status = Status.solved
                 break
         at, system = problem.minimized(at, enough=1e-6, stop=stop)
         by = problem.curved(at, system)
-        found = PooledFit(self, parted, problem, at, system, by, status, rounds, verdicts)
+        found = PooledFit(parted, problem, at, system, by, status, rounds, verdicts)
         if (
             not sum(impact.share for impact in found.used) > 0
             or found.inertia_to_mass_std > found.inertia_to_mass
@@ -220,7 +211,7 @@ class PooledImpacts:
         size, wall = geometry.shape.size, geometry.wall
         t = np.array([np.cos(wall.slope), np.sin(wall.slope)])
         places = np.concatenate([drop.poses[:, :2] - [wall.x, wall.y] for drop in parted.drops]) @ t
-        uneven = unevenness(float(places.min()) - size, float(places.max()) + size, self.knot_spacing * size)
+        uneven = unevenness(float(places.min()) - size, float(places.max()) + size, KNOT_SPACING * size)
         lying = resting(parted, at.shared, geometry)
         free = np.append(may, np.ones(uneven.modes.shape[1], dtype=bool))
         free[LIFT] &= lying is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool
@@ -24,11 +24,13 @@ from .problem import AGREES
 from .segmentation import Segmented
 from .shooting import STATIONARY
 
-if TYPE_CHECKING:
-    from .pooled import PooledImpacts
-
 LEVEL = 0.95
 """Of intervals, and part of the splits into halves whose difference is below `Agreement.halves_difference`."""
+FEW = 10
+"""With fewer drops the covariance is the inverse normal matrix, and not from the scatter between drops."""
+PRIOR_SHARE, DISAGREEMENT = 0.5, 0.25
+"""Unobservable is a parameter that keeps more than this part of its prior variance; an impact whose robust weight is
+less than the second disagrees with one instant of contact."""
 SLIDES, STICKS = "slides", "sticks or turns"
 
 
@@ -133,13 +135,12 @@ class PooledFit:
     Without a known mass only J/m and impulses by mass are identifiable.
 
     Args:
-        method: that found it. segmented: drops and flights.
+        segmented: drops and flights.
         problem: with its tolerances. at: its unknowns. system, by: linearized there.
         status: how the updates of tolerances ended. rounds: number of updates.
         verdicts: (I,) which impacts were admitted, or why not. mass: [kg], of the certificate alone; None: not known.
     """
 
-    method: PooledImpacts
     segmented: Segmented
     problem: PooledProblem
     at: Unknowns
@@ -159,7 +160,7 @@ class PooledFit:
     def is_unobservable(self) -> Bool[np.ndarray, "S"]:
         """(S,) parameters that keep most of their prior variance, however little drops scatter in them."""
         inverse, infinite = self.inverse
-        return (infinite | (np.diag(inverse) * self.problem.prior > self.method.prior_share))[:S]
+        return (infinite | (np.diag(inverse) * self.problem.prior > PRIOR_SHARE))[:S]
 
     @cached_property
     def unobservable(self) -> tuple[str, ...]:
@@ -170,7 +171,7 @@ class PooledFit:
         variances, directions = np.linalg.eigh(inverse)
         names = [name for name, yes in zip(SHARED, free, strict=True) if yes]
         found = []
-        for direction in directions.T[variances > self.method.prior_share]:
+        for direction in directions.T[variances > PRIOR_SHARE]:
             large = [i for i in np.argsort(-np.abs(direction)) if abs(direction[i]) > 0.3]
             found.append(" and ".join(names[i] for i in large))
         return tuple(found)
@@ -185,7 +186,7 @@ class PooledFit:
     @property
     def scattered(self) -> bool:
         """Whether the covariance is from leaving out drops, and not from the normal matrix."""
-        return len(self.telling) >= self.method.few
+        return len(self.telling) >= FEW
 
     @cached_property
     def covariance(self) -> Matrix:
@@ -219,7 +220,7 @@ class PooledFit:
         # (I,) by which the residuals of an impact tell J/m
         tells = followed(problem.chain, system, self.by)[1] @ self.inverse[0][INERTIA]
         information = np.sum(system.trust * tells**2, axis=1)
-        disagrees = problem.turning & (system.trust.min(axis=1) < self.method.disagreement)
+        disagrees = problem.turning & (system.trust.min(axis=1) < DISAGREEMENT)
         struck = problem.chain.drop[problem.chain.before]
         normal, tangential, restitution, ratio, slides = impact_quantities(system.collision)
         columns = (

@@ -276,7 +276,7 @@ class PooledProblem:
         shared = new.shared.copy()
         shared[:S] = np.clip(shared[:S], *bounds(chain.geometry.shape.size))
         shared[INERTIA] = np.clip(shared[INERTIA], 0.5 * old.shared[INERTIA], 1.5 * old.shared[INERTIA])
-        # at most three intervals may be lost, as in `Admission.lost_intervals`
+        # at most three intervals may be lost, as in `admission.LOST_INTERVALS`
         lost = np.where(old.lost > 0, np.clip(new.lost, 1e-9, 6 * slack), 0.0)
         tau = np.clip(new.tau, chain.last - slack, chain.first + lost + slack)
         return replace(new, tau=tau, lost=lost, shared=shared)

@@ -27,44 +27,30 @@ from .shooting import PRIOR_STD, Shooting, ShootingFit
 
 LEAST_SHARE = 0.01
 """Minima with a smaller share are left out of the mixture."""
+WIDENING = 2.5
+"""Factor on the standard deviations of the samples."""
+SAMPLES, FITS = 200, 4
+"""Number of samples in a round, and number of the best of them that start a fit."""
+ROUNDS, GAIN = 4, 0.3
+"""Largest number of rounds; another one follows only if the least chi-square fell by so much."""
 
 
-@dataclass(frozen=True)
-class MinimumSearch:
-    """Search of further minima by sampling.
-
-    Args:
-        widening: factor on the standard deviations of the samples.
-        samples, fits: number of samples in a round, and number of the best of them that start a fit.
-        rounds: largest number of rounds; another one follows only if the least chi-square fell by `gain`.
-    """
-
-    widening: float = 2.5
-    samples: int = 200
-    fits: int = 4
-    rounds: int = 4
-    gain: float = 0.3
-
-    def further(
-        self,
-        shooting: Shooting,
-        fits: Sequence[ShootingFit],
-        rng: np.random.Generator,
-        stop: Stop | None = None,
-    ) -> list[ShootingFit]:
-        """The given minima and those found from samples about them, the deepest first."""
-        found = shooting.distinct(fits)
-        for _ in range(self.rounds):
-            if stop_requested(stop):
-                break
-            least = found[0].chi_square
-            mixture = MixturePosterior.of(shooting, found)
-            points = np.clip(mixture.samples(self.samples, self.widening, rng), *shooting.bounds())
-            chosen = points[np.argsort(shooting.sums_of_squares(points))[: self.fits]]
-            found = shooting.distinct([*found, *(shooting.fit(theta) for theta in chosen)])
-            if found[0].chi_square > least - self.gain:
-                break
-        return found
+def further_minima(
+    shooting: Shooting, fits: Sequence[ShootingFit], rng: np.random.Generator, stop: Stop | None = None
+) -> list[ShootingFit]:
+    """The given minima and those found from samples about them, the deepest first."""
+    found = shooting.distinct(fits)
+    for _ in range(ROUNDS):
+        if stop_requested(stop):
+            break
+        least = found[0].chi_square
+        mixture = MixturePosterior.of(shooting, found)
+        points = np.clip(mixture.samples(SAMPLES, WIDENING, rng), *shooting.bounds())
+        chosen = points[np.argsort(shooting.sums_of_squares(points))[:FITS]]
+        found = shooting.distinct([*found, *(shooting.fit(theta) for theta in chosen)])
+        if found[0].chi_square > least - GAIN:
+            break
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,6 +38,8 @@ try:
 except ImportError as error:
     raise MissingExtra("impacts", "casadi") from error
 
+PENALTIES, TOLERANCE = (10.0, 1000.0), 1e-3
+"""rho of each stage, and the solver's tolerance; a start of something else needs no more."""
 EVEN = 1e-2
 """Weight of the deviation of steps from even ones: without it their durations are not determined in flight."""
 LEAST_INERTIA = 1e-3
@@ -77,41 +79,28 @@ class ProgramFit:
     restitutions: Vector
 
 
-@dataclass(frozen=True)
-class ComplementarityProgram:
-    """The method.
+def solve_program(
+    drop: Shooting, inertia_to_mass: float, friction: float, steps: int = 2, max_iterations: int = 80
+) -> ProgramFit:
+    """The solution from initial values of J/m [m^2] and mu, and the frames themselves.
 
     Args:
-        steps: between two frames.
-        penalties: rho of each stage.
-        max_iterations: of a stage.
-        tolerance: of the solver; a start of something else needs no more.
+        drop: frames, shape, walls, known forces and mass; its drag is left out. Where the mass is estimated it starts
+            from the one whose weight equals the forces.
+        steps: between two frames. max_iterations: of a stage.
     """
-
-    steps: int = 2
-    penalties: Sequence[float] = (10.0, 1000.0)
-    max_iterations: int = 80
-    tolerance: float = 1e-3
-
-    def solve(self, drop: Shooting, inertia_to_mass: float, friction: float) -> ProgramFit:
-        """The solution from initial values of J/m [m^2] and mu, and the frames themselves.
-
-        Args:
-            drop: frames, shape, walls, known forces and mass; its drag is left out. Where the mass is estimated it
-                starts from the one whose weight equals the forces.
-        """
-        program = _Program(drop, self.steps)
-        problem, bounds, read = program.build()
-        # expanded to scalar operations, exact Hessians of a step cost less; "sb" suppresses IPOPT's banner
-        ipopt = {"print_level": 0, "sb": "yes", "max_iter": self.max_iterations, "tol": self.tolerance}
-        options = {"print_time": False, "expand": True, "ipopt": ipopt}
-        solver = casadi.nlpsol("impacts", "ipopt", problem, options)
-        found: Any = program.start(inertia_to_mass, friction)
-        iterations = 0
-        for rho in self.penalties:
-            found = solver(x0=found, p=rho, **bounds)["x"]
-            iterations += int(solver.stats()["iter_count"])
-        return program.result(read(found), bool(solver.stats()["success"]), iterations)
+    program = _Program(drop, steps)
+    problem, bounds, read = program.build()
+    # expanded to scalar operations, exact Hessians of a step cost less; "sb" suppresses IPOPT's banner
+    ipopt = {"print_level": 0, "sb": "yes", "max_iter": max_iterations, "tol": TOLERANCE}
+    options = {"print_time": False, "expand": True, "ipopt": ipopt}
+    solver = casadi.nlpsol("impacts", "ipopt", problem, options)
+    found: Any = program.start(inertia_to_mass, friction)
+    iterations = 0
+    for rho in PENALTIES:
+        found = solver(x0=found, p=rho, **bounds)["x"]
+        iterations += int(solver.stats()["iter_count"])
+    return program.result(read(found), bool(solver.stats()["success"]), iterations)
 
 
 class _Program:

@@ -65,49 +65,29 @@ CURVATURE_FLOOR = 1e-8
 FINE = GaussNewton(30, 1e-6, 0.5e-6, damping=GainRatio(first=1e-3, least=1e-9), take_last=True)
 """The cost is half of chi-square; the absolute tolerance ends fits of noiseless frames."""
 ROUGH = replace(FINE, max_iterations=10, relative_tolerance=1e-2, absolute_tolerance=0.5e-2)
+"""Of a fit to a part of the motion, which only ranks starting points."""
+ROUNDS, SAMPLES = 3, 600
+"""Of a search, and starting points of each round."""
+PARTS, FIRST_PART = (0.35, 0.5, 0.75), 14.0
+"""Parts of the motion up to a time after the first contact [sqrt(size / g)], which starting points are fitted to one
+after the other. Errors grow from impact to impact: after some ten (14 units) a start far off has nothing to be fitted
+to."""
+KEPT, GROWTH = (30, 8, 4, 2), 1.5
+"""How many starting points go on from each part to the next, the first number being that of groups of like restitution;
+each later part has so many times the frames of the one before."""
+SPREAD = np.array([1e-3, 1e-3, 0.02, 0.05, 0.05, 1.0, 0.1, 0.15, 0.0, 0.1])
+"""Standard deviations of starting points, SI; of J/m, friction and mass relative."""
+VELOCITY_FACTOR, MAX_RESTITUTION = 30.0, 0.8
+"""Of starting points: how many times as far initial velocities of some are spread, as few frames may lie before the
+first impact."""
+INERTIA_RANGE, FRICTION_RANGE = (0.1, 0.6), (0.05, 1.2)
+"""Of every other starting point, J/m in squares of the size; the program may be wrong in both."""
+NEAR_CHI_SQUARE, SAME_CHI_SQUARE = 20.0, 0.1
+"""Minima are kept that are at most so much above the deepest, exp(-10) of the likelihood; two motions that differ by
+less than the second are one minimum."""
 MAX_FRICTION = 3.0
 MAX_MASS_RATIO = 1e4
 """The mass is sought between the one that a known force would lift divided and multiplied by this."""
-
-
-@dataclass(frozen=True)
-class SearchSettings:
-    """Search of the deepest minimum of a cost with many.
-
-    Args:
-        fine: iteration of a fit to all frames. rough: of a fit to a part of the motion, which only ranks starting
-            points.
-        rounds, samples: rounds of a search, and starting points of each.
-        parts: of the motion up to `first_part`, which starting points are fitted to one after the other.
-        kept: how many go on from each part to the next; the first number is that of groups of like restitution.
-        growth: each later part has so many times the frames of the one before.
-        first_part: time after the first contact in units of sqrt(size / g) which `parts` refer to. Errors grow from
-            impact to impact, so that after some ten impacts (14 units) a start far off has nothing to be fitted to.
-        spread: (10,) standard deviations of starting points, SI; of J/m, friction and mass relative.
-        velocity_factor: initial velocities of some starting points are spread so many times as far: few frames may lie
-            before the first impact.
-        max_restitution: of starting points.
-        inertia_range, friction_range: of every other starting point, J/m in squares of the size; the program may be
-            wrong in both.
-        near_chi_square: minima that are deeper than the deepest plus this are kept; exp(-10) of the likelihood.
-        same_chi_square: two motions that differ by less, in chi-square, are one minimum.
-    """
-
-    fine: GaussNewton = FINE
-    rough: GaussNewton = ROUGH
-    rounds: int = 3
-    samples: int = 600
-    parts: tuple[float, ...] = (0.35, 0.5, 0.75)
-    kept: tuple[int, ...] = (30, 8, 4, 2)
-    growth: float = 1.5
-    first_part: float = 14.0
-    spread: tuple[float, ...] = (1e-3, 1e-3, 0.02, 0.05, 0.05, 1.0, 0.1, 0.15, 0.0, 0.1)
-    velocity_factor: float = 30.0
-    max_restitution: float = 0.8
-    inertia_range: tuple[float, float] = (0.1, 0.6)
-    friction_range: tuple[float, float] = (0.05, 1.2)
-    near_chi_square: float = 20.0
-    same_chi_square: float = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +118,6 @@ class Shooting:
         drag: linear and angular [1/s].
         forces: (N - 1, 3) known forces beside gravity, held from one frame to the next [N], [N], [N m].
         mass: [kg]; None: estimated if there are forces, else it acts in no way.
-        settings: of the search.
     """
 
     times: Vector
@@ -149,7 +128,6 @@ class Shooting:
     drag: tuple[float, float] = (0.0, 0.0)
     forces: Float[np.ndarray, "K 3"] | None = None
     mass: float | None = None
-    settings: SearchSettings = SearchSettings()
 
     def __post_init__(self) -> None:
         for name in ("times", "poses", "noise"):
@@ -255,7 +233,7 @@ class Shooting:
         """The minimum near theta (p,), over the first so many frames; None: all.
 
         Args:
-            method: of the iteration; None: the settings' fine one.
+            method: of the iteration; None: `FINE`.
             held: a component that keeps its value.
         """
         lower, upper = self.bounds()
@@ -269,7 +247,7 @@ class Shooting:
             upper,
             lambda _, cost: weight * (2 * cost + 1),
         )
-        found = (method or self.settings.fine).minimize(problem.at(theta))
+        found = (method or FINE).minimize(problem.at(theta))
         at, status, iterations = found.at, found.status, found.iterations
         # where no step lowers the cost, this is a minimum only if no direction descends on either side of the kink
         tries = KINKS if method is None else 0
@@ -284,7 +262,7 @@ class Shooting:
             best = min(ahead, key=lambda each: each.cost)
             if best.cost >= at.cost:
                 break
-            found = self.settings.fine.minimize(best)
+            found = FINE.minimize(best)
             at, status, iterations = found.at, found.status, iterations + found.iterations
         predicted = at.r.reshape(-1, 3) * self.noise + self.poses[:frames]
         return ShootingFit(at.x, 2 * at.cost, predicted, status, iterations)
@@ -327,8 +305,8 @@ class Shooting:
             good_enough: chi-square at which it ends after the first of its rounds.
             stop: ends the search with what was found.
         """
-        settings, found = self.settings, [self.fit(theta)]
-        for k in range(settings.rounds):
+        found = [self.fit(theta)]
+        for k in range(ROUNDS):
             if k and found[0].chi_square <= good_enough:
                 break
             chosen = self._starting_points(theta, rng)
@@ -336,10 +314,10 @@ class Shooting:
                 if stop_requested(stop):
                     return found
                 ranked = sorted(
-                    (self.fit(each, frames, settings.rough) for each in chosen),
+                    (self.fit(each, frames, ROUGH) for each in chosen),
                     key=lambda each: each.chi_square,
                 )
-                count = settings.kept[min(stage + 1, len(settings.kept) - 1)]
+                count = KEPT[min(stage + 1, len(KEPT) - 1)]
                 chosen = [each.theta for each in ranked[:count]]
             found = self.distinct([*found, *(self.fit(each) for each in chosen)])
         return found
@@ -353,39 +331,35 @@ class Shooting:
 
     @property
     def first_part(self) -> int:
-        """Number of frames until `SearchSettings.first_part` after the first contact."""
-        end = self.times[self.first_contact] + self.settings.first_part * np.sqrt(self.shape.size / GRAVITY)
+        """Number of frames until `FIRST_PART` after the first contact."""
+        end = self.times[self.first_contact] + FIRST_PART * np.sqrt(self.shape.size / GRAVITY)
         return int(np.searchsorted(self.times, end))
 
     def _part_lengths(self) -> list[int]:
         """Number of frames of each part that starting points are fitted to."""
         N, first, until = len(self.times), self.first_contact, self.first_part
-        parts = [
-            min(max(first + round(part * (until - first)), first + 6), N) for part in self.settings.parts
-        ]
-        while round(self.settings.growth * parts[-1]) < N:
-            parts.append(round(self.settings.growth * parts[-1]))
+        parts = [min(max(first + round(part * (until - first)), first + 6), N) for part in PARTS]
+        while round(GROWTH * parts[-1]) < N:
+            parts.append(round(GROWTH * parts[-1]))
         return parts
 
     def _starting_points(self, theta: Vector, rng: np.random.Generator) -> list[Vector]:
         """Of samples about theta, those that fit the first part best, one for each group of like restitution."""
-        settings = self.settings
-        count, spread = settings.samples, np.array(settings.spread[: len(theta)])
-        offset = spread * rng.standard_normal((count, len(theta)))
+        offset = SPREAD[: len(theta)] * rng.standard_normal((SAMPLES, len(theta)))
         # logarithmically, so that most stay close: few frames may lie before the first impact
-        offset[:, 3:6] *= np.exp(rng.uniform(0, np.log(settings.velocity_factor), (count, 1)))
+        offset[:, 3:6] *= np.exp(rng.uniform(0, np.log(VELOCITY_FACTOR), (SAMPLES, 1)))
         points = theta + offset
         # restitution is not sampled but spread evenly, and the best point of each group of like restitution is taken:
         # with a wrong one, no other parameter brings the body to its second impact in time
         points[:, FRICTION] = theta[FRICTION] * np.exp(points[:, FRICTION] - theta[FRICTION])
-        points[:, RESTITUTION] = np.linspace(0, settings.max_restitution, count)
-        low, high = np.log([settings.inertia_range, settings.friction_range]).T
-        anywhere = np.exp(rng.uniform(low, high, (count // 2, 2)))
+        points[:, RESTITUTION] = np.linspace(0, MAX_RESTITUTION, SAMPLES)
+        low, high = np.log([INERTIA_RANGE, FRICTION_RANGE]).T
+        anywhere = np.exp(rng.uniform(low, high, (SAMPLES // 2, 2)))
         points[1::2, INERTIA] = np.log(anywhere[:, 0] * self.shape.size**2)
         points[1::2, FRICTION] = anywhere[:, 1]
         points = np.clip(points, *self.bounds())
         costs = self.sums_of_squares(points, self._part_lengths()[0])
-        groups = np.array_split(np.arange(count), settings.kept[0])
+        groups = np.array_split(np.arange(SAMPLES), KEPT[0])
         return [points[group[np.argmin(costs[group])]] for group in groups]
 
     def distinct(self, fits: Sequence[ShootingFit]) -> list[ShootingFit]:
@@ -394,8 +368,8 @@ class Shooting:
         # motions are compared and not theta, in which unobservable components may differ
         for fit in sorted(fits, key=lambda each: each.chi_square):
             apart = [np.sum(((fit.predicted - other.predicted) / self.noise) ** 2) for other in found]
-            near = not found or fit.chi_square < found[0].chi_square + self.settings.near_chi_square
-            if near and (not found or min(apart) > self.settings.same_chi_square):
+            near = not found or fit.chi_square < found[0].chi_square + NEAR_CHI_SQUARE
+            if near and (not found or min(apart) > SAME_CHI_SQUARE):
                 found.append(fit)
         return found
 

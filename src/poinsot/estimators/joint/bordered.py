@@ -7,7 +7,7 @@ T is factorized as a band (LAPACK's pbtrf), which eliminates the states; what re
 
     S_bar = S - C^T T^-1 C,    g_bar = g_theta - C^T T^-1 g_x
 
-with p unknowns in a box. Time and memory grow linearly with the number of steps.
+with p unknowns in a box.
 """
 
 from __future__ import annotations
@@ -49,12 +49,7 @@ class NormalEquations(NamedTuple):
 
     @classmethod
     def of(cls, at: RecordLinearization, products: Callable[[Any, Any], Any] = matmul) -> NormalEquations:
-        """J^T J and J^T e.
-
-        Args:
-            at: the errors.
-            products: A^T B of batches of small matrices, in the way that is fast where they are.
-        """
+        """J^T J and J^T e of errors; `products` gives A^T B of batches of small matrices, in the way that is fast."""
         xp, A, B = at.e.__array_namespace__(), at.by_x, at.by_next
         columns = xp.concat([at.by_theta, at.e[:, :, None]], axis=2)
         T, right = products(A, A), products(A, columns)
@@ -93,13 +88,7 @@ class NormalEquations(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Factorization:
-    """Cholesky factor of T of a record with its damping, and what it solves.
-
-    Args:
-        factor: its Cholesky band.
-        equations: before they were damped.
-        solved: (N, d, p + 1) T^-1 (C, g_x).
-    """
+    """Cholesky band of T of a record with its damping, its equations before that, and (N, d, p + 1) T^-1 (C, g_x)."""
 
     factor: Float[np.ndarray, "w n"]
     equations: NormalEquations

@@ -3,8 +3,8 @@
     problem  = JointSmoothingProblem.from_recordings(mechanism, [recording], ("pendulum.Jxx", "elbow.drag"))
     estimate = JointEstimation(JointSmoothing(noise=(1e-3, 1e-3))).solve(problem)
 
-Residuals of steps are weighed by the inertia of the theta which is found (`Form.by_inertia`): by its own inertia a
-lighter mechanism would always cost less. What fit and validation say is prediction (`prediction`).
+Residuals of steps are weighed by the inertia of the theta which is found (`Form.by_inertia`). What fit and validation
+say is prediction (`prediction`).
 """
 
 from __future__ import annotations
@@ -34,11 +34,7 @@ class WeightedProblem:
     method: JointSmoothing
 
     def certify(self, estimate: Estimate) -> Certificate:
-        """Stationarity and bounds at the estimate's values and motions.
-
-        Residuals and their Jacobian are evaluated there; nothing is iterated. The tolerance of the cosines is the root
-        of the iteration's: a predicted decrease of `tolerance` of the cost bounds their squares.
-        """
+        """Stationarity and bounds at the estimate's values and motions; nothing is iterated."""
         theta, bounds = np.asarray(estimate.values, dtype=float), self.problem.parameters
         tolerance = float(np.sqrt(self.method.tolerance))
         if not np.isfinite(theta).all():

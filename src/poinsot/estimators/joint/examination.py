@@ -1,8 +1,7 @@
 """What may be wrong with a joint estimate: its findings.
 
-Everything rests on prediction, since smoothed states follow their readings whatever the parameters are. Where a result
-looks wrong (it has not converged, an inertia is far from the description, little is predicted), the records are changed
-as if one thing in them had been declared wrongly, and estimated again: what makes them predicted is named.
+Everything rests on prediction. Where a result looks wrong (`SUSPICIOUS`), the records are changed as if one thing in
+them had been declared wrongly, and estimated again: what makes them predicted is named.
 """
 
 from __future__ import annotations

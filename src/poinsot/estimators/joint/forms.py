@@ -1,13 +1,10 @@
 """Residuals of the equations of motion in a step, in four forms; a step at a time, in JAX.
 
-With p the external impulse that a step from x_k to x_{k+1} takes, by the velocity there and by the configuration there
-(3.7, 3.8), the errors of a step are (p_v, p_q). A form says what a state is, and what the residuals are:
+A form says what a state is, and what the residuals are (docs/concepts/joint_smoothing.md compares them):
 
-    explicit   bodies, (2.29): the paper's. An error e of a state that is off a constraint of compliance eps is one of
-               e / eps here, so it needs compliances of 1e-6 or more
+    explicit   bodies, (p_v, p_q): external impulses by velocity and by configuration (2.29, 3.7, 3.8), the paper's
     implicit   bodies, M (v+ - v*) with v* the velocity after a step forward: bounded whatever the compliance
-    reduced    joint coordinates and rates of a tree, the constraints infinitely stiff: two moments of what else acts,
-               of fourth order in h, none of the damping that SPOOK has by itself, and a sixth of the numbers
+    reduced    joint coordinates and rates of a tree: two moments of what else acts, of fourth order in h
     forward    bodies, phi(x_k) [-] x_{k+1}: the state residuals of Sect. 3.1, a Kalman smoother's
 
 A state is a row of numbers; its tangent is smaller where there are rotations.
@@ -24,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...exceptions import InvalidMethod, InvalidModel, check_known
+from ...exceptions import InvalidMethod, InvalidModel
 from ...models.maximal import Model, State, double_precision
 from ...models.maximal.bodies import minus, plus
 from ...models.maximal.precision import Controls, Numbers, Scalar, Theta
@@ -50,9 +47,7 @@ def in_chunks(
 ) -> list[np.ndarray]:
     """What `call(*arrays, *last)` gives for all samples; no length compiles anything anew.
 
-    Args:
-        call: of `size` samples, None: `SAMPLES`; gives a tuple of arrays, a row a sample.
-        arrays: (count, ...). last: what is the same for all.
+    `call` takes `size` samples, None: `SAMPLES`, and gives a tuple of arrays, a row a sample.
     """
     parts, size = [], size or SAMPLES
     for first in range(0, count, size):
@@ -283,9 +278,3 @@ FORMS: dict[str, type[Form]] = {
     "implicit": ImplicitForm,
     "forward": ForwardForm,
 }
-
-
-def form_of(name: str, model: Model) -> Form:
-    """A model's steps in one of the forms."""
-    check_known(name, FORMS, "no form", "there is", InvalidMethod)
-    return FORMS[name](model)

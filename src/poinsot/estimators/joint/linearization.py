@@ -6,10 +6,8 @@ A step's errors depend on the two states at its ends and on theta, a reading's o
 
     A_k = de_k / dx_k,    B_k = de_k / dx_{k+1},    P_k = de_k / dtheta
 
-and nothing else is not zero. Derivatives are by rotation vectors at zero, x_k [+] d. The paper compresses the columns
-of forward mode; a step alone has fewer errors than arguments, so here each goes in reverse, all steps at once.
-
-The compiled function is of a fixed number of steps (`in_chunks`).
+and nothing else is not zero. Derivatives are by rotation vectors at zero, x_k [+] d, of all steps at once. A step has
+fewer errors than arguments, so each goes in reverse; the compiled function is of a fixed number of steps (`in_chunks`).
 """
 
 from __future__ import annotations
@@ -94,10 +92,7 @@ class Linearizer:
         theta: Vector,
         reference: Vector | None = None,
     ) -> list[RecordLinearization]:
-        """All of each record, of states x (N, size) each; short records share a call of the compiled function.
-
-        With a reference (p,), errors of steps are those of `Form.by_inertia`.
-        """
+        """All of each record, of states x (N, size) each; with a reference, steps' errors are by `Form.by_inertia`."""
         given = []
         for record, states in zip(records, x, strict=True):
             # so that shapes agree the last sample gets a step onto itself, of any length, whose errors are masked
@@ -121,11 +116,8 @@ class Linearizer:
     def of_samples(
         self, samples: tuple[Array, ...], theta: Array, together: int, reference: Array | None = None
     ) -> tuple[Array, Array, Array, Array]:
-        """e, A, B and P, in JAX.
-
-        Args:
-            samples: states, those that follow, controls, readings, steps; a row a sample.
-            theta: (p,). together: samples in a batch.
+        """e, A, B and P, in JAX, of states, those that follow, controls, readings and steps, a row a sample, and theta
+        (p,); `together` is the number of samples in a batch.
         """
 
         def both(each: tuple[Array, ...]) -> tuple[Array, Array, Array, Array]:

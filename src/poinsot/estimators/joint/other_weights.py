@@ -117,10 +117,8 @@ class _Tangents(NamedTuple):
 def other_weights(
     method: JointSmoothing, problem: JointSmoothingProblem, fit: JointFit, weights: Vector
 ) -> tuple[Vector, Float[np.ndarray, "K W"]]:
-    """(K,) log likelihood of weights (K,), and (K, W) `window_errors` of readings predicted from others.
-
-    Args:
-        method: noise, form and reference. fit: of the problem, at a weight near which the linearization holds.
+    """(K,) log likelihood of weights (K,), and (K, W) `window_errors` of readings predicted from others; of a fit at a
+    weight near which the linearization holds.
     """
     problem = replace(problem, theta=fit.theta, guess=fit.paths)
     records, model = problem.records, problem.model

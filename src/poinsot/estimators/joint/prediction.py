@@ -1,8 +1,7 @@
 """Readings predicted over windows, from states that did not see them: what the model carries by itself.
 
-Smoothed states follow their readings, whatever the parameters are, so their residuals say little of a model. Here theta
-is held, a window's first state is estimated from the readings before it alone, and the mechanism moves on from there
-with nothing but its controls. A window is as long as one period of the fastest coordinate, 2 pi std(y) / std(y'), so
+Theta is held, a window's first state is estimated from the readings before it alone, and the mechanism moves on from
+there with its controls alone. A window is as long as one period of the fastest coordinate, 2 pi std(y) / std(y'), so
 that inertia, weight and friction all show, and at most a sixth of the record.
 """
 
@@ -65,9 +64,7 @@ def predicted(
 ) -> list[Predicted]:
     """Of each record, readings over windows of one period.
 
-    Args:
-        method: noise and weight, by which first states are estimated.
-        paths: smoothed motions, from which that estimation begins; None: from filtered readings.
+    First states begin at `paths`, smoothed motions; None: at filtered readings.
     """
     horizons, histories, guess, starts = horizon_of(model, records, theta), [], [], []
     for k, (record, T) in enumerate(zip(records, horizons, strict=True)):

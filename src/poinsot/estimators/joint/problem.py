@@ -54,12 +54,7 @@ class BoundedParameters:
         return self.prior_weight * (theta[self.open] - self.prior_mean)
 
     def step(self, theta: Vector, corner: Matrix, damping: Vector) -> Vector:
-        """(q,) the step of the open parameters from theta (p,), within their bounds.
-
-        Args:
-            corner: (q, q + 1) S_bar and g_bar of all records, without priors.
-            damping: (q,) added to the diagonal of S_bar.
-        """
+        """(q,) step of the open parameters from theta (p,) in their bounds; `corner` (q, q + 1) is S_bar and g_bar."""
         room = ((bound - theta)[self.open] for bound in (self.lower, self.upper))
         S = corner[:, :-1] + np.diag(damping + self.prior_weight)
         return step_in_box(S, corner[:, -1] + self.prior_gradient(theta), *room)

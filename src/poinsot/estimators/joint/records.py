@@ -76,11 +76,10 @@ class Record:
         step_s: float | None = None,
         read_as: str | None = None,
     ) -> Record:
-        """The readings of a mechanism's sensors and the commands of its motors.
+        """The readings of a mechanism's sensors, NaN where there are none, and the commands of its motors.
 
-        Sensors read the channels `position.<joint>` and `velocity.<joint>`; samples that are not valid, and channels
-        that the recording lacks, are NaN. Commands are torques, currents or voltages; an invalid one keeps the value
-        before it.
+        Sensors read the channels `position.<joint>` and `velocity.<joint>`. Commands are torques, currents or voltages;
+        an invalid one keeps the value before it.
 
         Args:
             step_s: time step of the model, a multiple of the recording's interval [s]; None: one sample.
@@ -154,9 +153,8 @@ class Record:
 
 
 def with_sensors(mechanism: Mechanism, recordings: Iterable[Recording]) -> Mechanism:
-    """The mechanism with an encoder or a rate sensor for each joint's position or velocity that a recording has.
-
-    Gains of its motors are in units of the commands that were recorded.
+    """The mechanism with an encoder or a rate sensor for each joint's position or velocity that a recording has, and
+    with gains of its motors in units of the commands that were recorded.
     """
     recordings, sensors = tuple(recordings), []
     for quantity, kind in (("position", Encoder), ("velocity", RateSensor)):

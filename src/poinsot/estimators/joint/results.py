@@ -63,15 +63,11 @@ class RecordFit:
 class AcceptedStep:
     """A step that lowered the cost; the first one is the initial guess.
 
-    Args:
-        cost: weighted squares of all residuals, by the number of samples.
-        theta: (p,) after it.
-        damping: of the step. tried: steps that were tried for it.
+    The cost is the weighted squares of all residuals by the number of samples; theta (p,) is after the step.
     """
 
     cost: float
     theta: Vector
-    damping: float
     tried: int
 
 

@@ -90,11 +90,7 @@ class Sensitivity:
 
 @dataclass(frozen=True, eq=False)
 class Inverse:
-    """S_bar^-1 in the observable directions.
-
-    Args:
-        root: (q, q - r) whose product with its transpose it is. unobservable: (r, q). scale: (q,). See `Sensitivity`.
-    """
+    """S_bar^-1 = root root^T in the observable directions, root (q, q - r); others as in `Sensitivity`."""
 
     root: Matrix
     unobservable: Float[np.ndarray, "r q"]
@@ -211,15 +207,11 @@ def sensitivity(linearized: Sequence[RecordLinearization], steps: int, prior_wei
     freedom = degrees_of_freedom(count, by_states, V_V, inverse)
     C = residual_covariance(squares, freedom, steps)
     meat = sum((white_meat(of.V, C) for of in each), prior)
-    scores = [
-        np.einsum("kmp,km->kp", of.V, at.e, optimize=True) for of, at in zip(each, linearized, strict=True)
-    ]
+    every = list(zip(linearized, each, blocks, strict=True))
+    scores = [np.einsum("kmp,km->kp", of.V, at.e, optimize=True) for at, of, _ in every]
     lag = andrews_lag(scores)
     robust = taper_allowance(lag / sum(map(len, scores))) * sum(newey_west(score, lag) for score in scores)
-    expected = np.sum(
-        [expected_sum(at, of.V, part, lag) for at, of, part in zip(linearized, each, blocks, strict=True)],
-        axis=0,
-    )
+    expected = np.sum([expected_sum(at, of.V, part, lag) for at, of, part in every], axis=0)
     values, vectors = np.linalg.eigh(of_data.root.T @ expected @ of_data.root)
     root = of_data.root @ vectors
     by_root = S_data @ (root / np.sqrt(np.maximum(values, LEAST_FREEDOM))) @ root.T
@@ -243,11 +235,7 @@ def _factorize(linearized: RecordLinearization) -> Factorization:
 def expected_sum(
     at: RecordLinearization, V: np.ndarray, blocks: tuple[np.ndarray, np.ndarray], lag: int
 ) -> Matrix:
-    """(q, q) M, which `newey_west` gives on average of the scores of white residuals, see the head of the file.
-
-    Args:
-        blocks: (N, d, d) (k, k) and (k, k + 1) of T^-1.
-    """
+    """(q, q) M, which `newey_west` gives on average of white residuals; `blocks`: (k, k), (k, k + 1) of T^-1."""
     (own, above), N, q = blocks, len(V), V.shape[2]
     x, y = at.by_x.swapaxes(1, 2) @ V, (at.by_next.swapaxes(1, 2) @ V)[:-1]
     cut = (x.swapaxes(1, 2) @ own @ x).sum(axis=0) + (y.swapaxes(1, 2) @ own[1:] @ y).sum(axis=0)

@@ -7,8 +7,7 @@ damping is alpha D, with D the largest diagonal of J^T J so far in place of the 
 scales of parameters do not matter. Records share theta: each has a band of its own (`bordered`).
 
 It has converged where a step with little damping is predicted to lower the cost by at most `tolerance` of it. That
-bounds the cosine of the angle between the residuals and each column of their Jacobian by sqrt(tolerance), which is what
-certificates verify. At a kink of dry friction no step may lower the cost before that, see `settled`.
+bounds the cosine of the angle between the residuals and each column of their Jacobian by sqrt(tolerance).
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ import numpy as np
 
 from ...arrays import Vector
 from ...estimate import Status
-from ...exceptions import InvalidMethod
+from ...exceptions import InvalidMethod, check_known
 from ...models.maximal import Model
 from ...solve import DampedStep, GainRatio, GaussNewton, Minimum, ProgressCallback, Stop
 from .bordered import NormalEquations, factorize
-from .forms import form_of
+from .forms import FORMS
 from .linearization import Linearizer, RecordLinearization
 from .problem import BoundedParameters, JointSmoothingProblem
 from .records import Record, first_guess
@@ -39,7 +38,8 @@ JOINT_DAMPING = GainRatio(first=1e-6, most=2.0**32)
 @lru_cache(maxsize=16)
 def compiled_linearizer(model: Model, form: str) -> Linearizer:
     """The linearizer of a form of a model; compiled functions are kept."""
-    return Linearizer(form_of(form, model))
+    check_known(form, FORMS, "no form", "there is", InvalidMethod)
+    return Linearizer(FORMS[form](model))
 
 
 @dataclass(frozen=True)
@@ -180,9 +180,8 @@ class RecordEquations:
             std = np.sqrt(np.diag(spread.robust))
             if not (np.abs(step.d_theta) > self.method.settled * std).any():
                 status, remaining = Status.solved, step.decrease / at_end.cost
-        accepted = [AcceptedStep(2 * start.cost / samples, start.theta, 0.0, 0)] + [
-            AcceptedStep(2 * each.cost / samples, each.theta, each.damping, each.trials)
-            for each in found.history
+        accepted = [AcceptedStep(2 * start.cost / samples, start.theta, 0)] + [
+            AcceptedStep(2 * each.cost / samples, each.theta, each.trials) for each in found.history
         ]
         return JointFit(
             names=self.problem.model.free,
@@ -263,10 +262,7 @@ class JointIterate:
         return JointStep(self, d_x, d_theta, 0.5 * float(decrease)) if np.isfinite(decrease) else None
 
     def stationarity(self) -> float:
-        """Largest cosine of the angle between the residuals and a column of their Jacobian.
-
-        Columns of parameters at bounds that hold them are left out.
-        """
+        """Largest cosine between residuals and columns of their Jacobian, except of parameters held by bounds."""
         parameters, theta = self.equations.parameters, self.theta[self.equations.parameters.open]
         g = sum((part.corner[:, -1] for part in self.normals), parameters.prior_gradient(self.theta))
         square = sum((part.corner.diagonal() for part in self.normals), parameters.prior_weight)

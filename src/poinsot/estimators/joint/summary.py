@@ -149,10 +149,7 @@ class Summary:
         ]
 
     def disturbance(self, path: RecordFit) -> dict[str, float]:
-        """Rms of the residuals of steps by coordinate, in the standard deviations that the weight states.
-
-        Only of the reduced form: residuals by body do not belong to a coordinate.
-        """
+        """Rms of the residuals of steps by coordinate, in standard deviations of the weight; of the reduced form."""
         n = path.coordinates.shape[1]
         if path.step_errors.shape[1] != 2 * n:
             return {}
@@ -272,13 +269,14 @@ class Summary:
 
     def notes(self) -> list[str]:
         """How the weight is to be read, and how it was chosen."""
-        notes = [
+        chosen = (
+            []
+            if self.chosen is None
+            else [f"The weight was chosen from the recordings. {self.chosen.reason}"]
+        )
+        return [
             f"Residuals of steps have the weight {self.method.weight:.3g}: impulses of "
             f"{1 / np.sqrt(self.method.weight):.2g} [N s, N m s] that the model lacks are as likely as one standard "
-            "deviation of a sensor."
+            "deviation of a sensor.",
+            *chosen,
         ]
-        return (
-            notes
-            if self.chosen is None
-            else [*notes, f"The weight was chosen from the recordings. {self.chosen.reason}"]
-        )

@@ -1,15 +1,8 @@
 """The weight of the model against the readings, from the recordings themselves (the paper leaves kappa to its user).
 
-With states and theta integrated out, the likelihood of the readings says how large what the model lacks is, if that is
-white. What real mechanisms lack persists: explained by independent impulses it takes more of them, so that the most
-likely weight is too low, and a larger one may predict other motions much better. So from the most likely weight up fits
-are made as long as they predict better: what a fit says of weights that are decades above it is not reliable enough to
-do without. Of all weights whose predictions are worse than the best ones by no more than the standard error of that
-difference (Breiman et al. 1984) the most likely is taken.
-
-Both are evaluated on the linearization of one fit for a whole grid of weights (`other_weights`): with states free the
-problem is nearly linear, and it holds for some decades. Fits begin at one another, the first one at the residuals of
-the initial guess: that weight is low, and there fits from far away converge.
+By likelihood, then by prediction, as docs/concepts/joint_smoothing.md says; both on the linearization of one fit for a
+whole grid of weights (`other_weights`). Fits begin at one another, the first one at the residuals of the initial guess:
+that weight is low, and there fits from far away converge.
 """
 
 from __future__ import annotations

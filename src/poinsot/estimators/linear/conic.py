@@ -153,13 +153,9 @@ class ConeProgram:
         # multipliers are of the scaled cost; a shift of x leaves them as they are
         x, z = start + np.array(found.x), size * np.array(found.z)
         ends = np.cumsum([len(each.g) for each in self.memberships])[:-1]
-        status = {
-            "Solved": ConicStatus.solved,
-            # almost: at reduced accuracy, which the certificate measures
-            "AlmostSolved": ConicStatus.solved,
-            "PrimalInfeasible": ConicStatus.infeasible,
-            "AlmostPrimalInfeasible": ConicStatus.infeasible,
-        }.get(str(found.status), ConicStatus.failed)
+        # almost: at reduced accuracy, which the certificate measures
+        named = {"Solved": ConicStatus.solved, "PrimalInfeasible": ConicStatus.infeasible}
+        status = named.get(str(found.status).removeprefix("Almost"), ConicStatus.failed)
         return ConeSolution(status, x, tuple(np.split(z, ends)), int(found.iterations))
 
     def cost(self, x: Vector) -> float:

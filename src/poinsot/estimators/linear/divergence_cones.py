@@ -77,12 +77,7 @@ class DivergenceTerm(ABC):
 
 @dataclass(frozen=True, eq=False)
 class EntropicTerm(DivergenceTerm):
-    """tr X - log det X - 4 + 1/2 (x - 1)^T M (x - 1), whose logarithm bounds X from 0: no membership of the bodies is
-    needed beside it.
-
-    Args:
-        metric: (10 l, 10 l) M, or 0.
-    """
+    """tr X - log det X - 4 + 1/2 (x - 1)^T M (x - 1), with `metric` M (10 l, 10 l) or 0; its logarithm keeps X > 0."""
 
     metric: Matrix | float = 0.0
 

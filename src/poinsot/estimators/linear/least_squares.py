@@ -86,12 +86,7 @@ class LeastSquares:
         progress: ProgressCallback | None = None,
         stop: Stop | None = None,
     ) -> Estimate:
-        """Estimate the base parameters.
-
-        Raises:
-            NotIdentifiable: if full parameters are asked for and the motion does not determine them, or there are
-                fewer rows than parameters.
-        """
+        """Estimate the parameters; `NotIdentifiable` if the motion does not determine those asked for."""
         report(progress, "reading rows")
         system = reduce(problem, self.rtol)
         names, free = problem.parameters.names, np.flatnonzero(problem.parameters.free)
@@ -151,10 +146,7 @@ def _huber_weights(rows: Rows, theta: Vector, sigma: np.ndarray, clip: float) ->
 
 
 def _spread(problem: InverseDynamics, system: System, solution: LinearSolution, robust: bool) -> np.ndarray:
-    """(n,) standard deviation of each degree of freedom's residuals; from their median if `robust`.
-
-    Corrected for the N - k degrees of freedom that N rows have after fitting k parameters.
-    """
+    """(n,) standard deviation of each degree of freedom's residuals; from their median if `robust`."""
     N = system.rows_each
     left = _degrees_of_freedom(system, solution.weights, solution.R)
     theta = solution.on_base(system)
@@ -205,11 +197,7 @@ def finish(
     *,
     systematic: bool = True,
 ) -> Estimate:
-    """Build the estimate: covariance for coloured residuals where needed, fit, bodies, notes and warnings.
-
-    Args:
-        systematic: whether the covariance includes how far the parameters move with the filter.
-    """
+    """Build the estimate; `systematic`: whether the covariance includes how far the parameters move with the filter."""
     started = time.perf_counter()
     named = system.base
     fitted = problem.fit(solution.on_base(system))
@@ -282,9 +270,7 @@ def _bodies(problem: InverseDynamics, named: BaseParameters, theta: Vector) -> t
     known |= {
         name: float(value) for name, value, only in zip(named.names, theta, named.alone, strict=True) if only
     }
-    bodies = []
-    for number, name in enumerate(problem.robot.bodies, start=1):
-        # nine parameters and a regrouped one are no body
-        ten = [known.get(f"{symbol}{number}") for symbol in INERTIAL_SYMBOLS]
-        bodies.append(body(name, None if None in ten else np.array(ten)))
-    return tuple(bodies)
+    numbered = enumerate(problem.robot.bodies, start=1)
+    tens = ((name, [known.get(f"{symbol}{k}") for symbol in INERTIAL_SYMBOLS]) for k, name in numbered)
+    # nine parameters and a regrouped one are no body
+    return tuple(body(name, None if None in ten else np.array(ten)) for name, ten in tens)

@@ -73,12 +73,7 @@ def correlation_length(correlation: np.ndarray, samples: int) -> int:
 
 
 def coloured_middle(problem: InverseDynamics, scores: JointSamples, columns: np.ndarray) -> Matrix:
-    """(k, k) M = sum over t, u of W_t^T Gamma(u - t) W_u, widened for what its estimate underestimates.
-
-    Args:
-        scores: (N, n) s_t, of all recordings one after the other.
-        columns: the k base columns that were estimated.
-    """
+    """(k, k) M of scores s_t (N, n) of all recordings and k base columns, widened as `taper_allowance` says."""
     # beyond a quarter of the rows an autocorrelation is the mean of too few products
     longest = max(len(scores) // 4, 1)
     correlation = pooled(autocorrelation, problem.row_counts, scores, longest)

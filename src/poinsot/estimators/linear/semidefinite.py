@@ -335,9 +335,7 @@ class _ReducedProblem:
 
     @cached_property
     def R(self) -> Matrix:
-        """(b, b) of base values in units of standard deviations, with R^-1 R^-T their covariance; of white residuals
-        where the data count alone.
-        """
+        """(b, b), R^-1 R^-T the covariance of the base values; of white residuals where the data count alone."""
         R = self.target.R
         efforts = np.linalg.norm(R @ self.target.theta) / np.sqrt(self.system.equations)
         # of noise-free data s is rounding, and A would be beyond what a solver counts in
@@ -392,10 +390,7 @@ class _ReducedProblem:
 
     @cached_property
     def spread(self) -> Vector:
-        """(p - 10 l,) standard deviations that the prior gives parameters that are no body's, in their sizes.
-
-        It has no information on a parameter that the data determine by itself.
-        """
+        """(p - 10 l,) prior standard deviations, in sizes, of other parameters; wide for those that data determine."""
         enters = np.abs(self.K) > 0
         alone = enters[np.count_nonzero(enters, axis=1) == 1].any(axis=0)
         # a prior this wide is no prior, and keeps the program's Hessian positive definite
@@ -434,10 +429,8 @@ class _ReducedProblem:
 
 
 def _signs(problem: InverseDynamics) -> list[Membership]:
-    """No joint has negative friction or rotor inertia; together, where a motor turns with two joints, neither.
-
-    Rotors store q'^T M q' / 2 and viscous friction takes q'^T B q'; M and B are the diagonal of the joints' own and
-    the cross terms of coupled motors.
+    """No joint has negative friction or rotor inertia; together, where a motor turns with two joints, neither: rotors
+    store q'^T M q' / 2, viscous friction takes q'^T B q', with the joints' own terms and those of coupled motors.
     """
     parameters, train = problem.parameters, problem.robot.train
     p = len(parameters)
@@ -509,10 +502,7 @@ def _answer(
 
 
 def _closest(reduced: _ReducedProblem) -> ConeSolution:
-    """The possible bodies whose base values are closest to least squares; and t.
-
-    min t  subject to  |A x - b| <= t misfit, with the prior's misfit for a unit
-    """
+    """min t subject to |A x - b| <= t misfit: possible bodies closest to least squares, in units of the prior's."""
     start = reduced.coordinates.center
     p, size = len(start), float(np.abs(reduced.A).max())  # of noise-free data, beyond what a solver counts in
     misfit = max(1.0, 1e-3 * size, float(np.linalg.norm(reduced.A @ start - reduced.b)))
@@ -631,10 +621,8 @@ def _fit(reduced: _ReducedProblem, radius: float) -> Membership:
 def _certify(
     reduced: _ReducedProblem, found: _Answer, least_squares: Estimate, estimate: Estimate
 ) -> Certificate:
-    """Primal and dual cost of the last program at an estimate's own values, with the multipliers that were found.
-
-    Args:
-        least_squares: the estimate whose base values are the target; its own certificate reads the rows again.
+    """Primal and dual cost of the last program at an estimate's own values, with the multipliers that were found;
+    the certificate of `least_squares`, the target, reads the rows again.
     """
     full = estimate.extra(FullParameters)
     assert full is not None

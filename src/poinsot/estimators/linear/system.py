@@ -106,12 +106,9 @@ class System:
     def solve(
         self, weights: np.ndarray, factors: np.ndarray | None = None, *, variance: float | None = None
     ) -> LinearSolution:
-        """Least squares with a weight for each degree of freedom (Brunot et al. 2017, Eqs. 5 to 7).
+        """Least squares with a weight (n,) for each degree of freedom (Brunot et al. 2017, Eqs. 5 to 7).
 
-        Args:
-            weights: (n,).
-            factors: of rows that are weighed one by one; None: the system's own.
-            variance: s^2, where it is known; None: from the residuals (Eq. 7).
+        `factors` are those of rows weighed one by one, None: the system's own; `variance` is s^2, None: by Eq. 7.
         """
         k = len(self.columns)
         # the last column is y: below the k-th row it holds what no theta explains
@@ -141,9 +138,7 @@ class System:
         return triangular(np.concatenate([self._stacked(weights), self._prior])[:, :k])
 
     def leverage(self, weights: np.ndarray, R: Matrix) -> np.ndarray:
-        """(n,) how many parameters' worth of each degree of freedom's rows the fit takes up: the trace of its part
-        of the hat matrix. They sum to k without a prior, and to less with one.
-        """
+        """(n,) trace of each degree of freedom's part of the hat matrix; they sum to k, and to less with a prior."""
         # row by row |R^-T W^T|^2 is the diagonal of the hat matrix; a factor has the rows' sum
         n, _, k = (W := self.factors[:, :, self.columns]).shape
         A = linalg.solve_triangular(R, W.reshape(-1, k).T, trans="T", check_finite=False)
@@ -189,11 +184,7 @@ def _residual_variance(data: Matrix, equations: int) -> float:
 
 
 def reduce(problem: InverseDynamics, rtol: float) -> System:
-    """Reduce the rows to triangular factors and decide which base parameters the recording determines.
-
-    Raises:
-        NotIdentifiable: if there are no more equations than parameters, nothing moves, or nothing is left to estimate.
-    """
+    """Reduce the rows to triangular factors and decide which base parameters the recording determines, if any."""
     started = time.perf_counter()
     structural = problem.base
     b = len(structural)

@@ -40,11 +40,8 @@ SAMPLES = 4000
 
 @dataclass(frozen=True, eq=False)
 class Whitened:
-    """Coordinates x (p,) of all parameters theta (p,), bodies first.
-
-    Args:
-        prior: (l, 10) bodies with extent in all directions.
-        sizes: (p - 10 l,) of the other parameters, in their units.
+    """Coordinates x (p,) of all parameters theta (p,): first of bodies, whose prior (l, 10) has extent in all
+    directions, then of the others, (p - 10 l,) sizes in their units.
     """
 
     prior: np.ndarray
@@ -83,11 +80,8 @@ class Whitened:
 
 
 def prior_moments(coordinates: Whitened, std: float, direction_deg: float) -> np.ndarray:
-    """(l, 10, 10) second moments of x about the prior bodies.
-
-    Args:
-        std: of the logarithm of a mass, and of a second moment about its centre.
-        direction_deg: standard deviation of the direction of a centre of mass [deg].
+    """(l, 10, 10) second moments of x about the prior bodies: `std` is that of the logarithm of a mass, and of a second
+    moment about its centre, `direction_deg` that of the direction of a centre of mass [deg].
     """
     L = coordinates.factors
     H = np.tile(np.diag([*4 * [std / 2], *6 * [std / np.sqrt(2)]]), (len(L), 1, 1))

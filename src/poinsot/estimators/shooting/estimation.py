@@ -229,7 +229,8 @@ class OptimalEstimation:
         problem, solution = self._with_delays(problem, problem.guess, progress=progress, stop=stop)
         events: tuple[ContactChange, ...] = ()
         for _ in range(self.max_rounds if self.contact_schedule == "estimated" else 0):
-            if not solution.status.converged:
+            # a schedule that is far off may be why there is no minimum
+            if solution.status is Status.interrupted:
                 break
             report(progress, "contact events")
             searched = [EventSearch().search(log, solution.theta, x, events)

@@ -9,7 +9,7 @@ listed in theta: sweeps compile nothing anew.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...exceptions import InvalidModel, check_known, listing
+from ...exceptions import InvalidModel
 from . import assembly, impulses, lcp, reduced
 from . import step as steps
 from .bodies import State, mean_velocity
@@ -28,23 +28,6 @@ from .values import Values
 
 if TYPE_CHECKING:
     from .mechanism import Mechanism
-
-
-@dataclass(frozen=True, eq=False)
-class Simulation:
-    """What `Model.simulate` gives.
-
-    Args:
-        times: (T,) [s], from 0.
-        states: (T, l, ...).
-        rescued: steps in which Lemke's method did not end and the projected Newton method found the impulses.
-        failed: steps in which neither did.
-    """
-
-    times: Float[np.ndarray, "T"]
-    states: State
-    rescued: int
-    failed: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,10 +134,6 @@ class Model:
         back = (G.T @ jnp.linalg.solve(G @ G.T, off)).T.reshape(2, -1, 6)
         return back[0], back[1]
 
-    def constraint_errors(self, x: State, theta: Theta) -> Float[Array, "j 6"]:
-        """g of each joint's held translations [m] and rotations [-]; 0 in free directions."""
-        return jnp.where(self.structure.held, self.at(x, theta).at.g, 0.0)
-
     def projected_mass(self, x: State, theta: Theta, h: Scalar) -> Float[Array, "n n"]:
         """M_Sigma = M + G^T Sigma^-1 G, n = 6 l, with drags and shafts as they are in a step (3.13)."""
         here = self.at(x, theta)
@@ -202,13 +181,6 @@ class Model:
         structure = self.structure
         return np.asarray(structure.is_hinge[structure.observed] & ~structure.is_rate)
 
-    def energy(self, x: State, theta: Theta) -> Float[Array, ""]:
-        """Kinetic, with that of motors' shafts, and potential, 0 with all centres of mass at the origin [J]."""
-        here, v = self.at(x, theta), jnp.asarray(x.velocity)
-        kinetic = 0.5 * jnp.sum(v * impulses.inertia_times(here, v))
-        shafts = jnp.where(self.structure.free, here.values.shaft[:, None] * here.speeds[1] ** 2, 0.0)
-        return kinetic + 0.5 * jnp.sum(shafts) - jnp.sum(impulses.weights(here.values) * x.position)
-
     def assemble(self, y: Coordinates, rate: Coordinates, theta: Theta) -> State:
         """The state that closes every joint of the tree, from joint coordinates [rad], [m] and their rates.
 
@@ -216,65 +188,6 @@ class Model:
         angular velocities along the parent's axes.
         """
         return assembly.placed(self.structure, self.values(theta), y, rate)[1]
-
-    @double_precision
-    def state(self, *, rates: dict[str, float] | None = None, **coordinates: float) -> State:
-        """The state with these joint coordinates, by name (others 0), in NumPy.
-
-        Args:
-            rates: joint coordinate -> rate [rad/s] or [m/s].
-            coordinates: joint coordinate -> value [rad] or [m].
-
-        Raises:
-            InvalidModel: if there is none of a name, or joints that close loops are left open.
-        """
-        y, rate = self._by_name(coordinates), self._by_name(rates or {})
-        # `assemble` closes a tree; joints that close loops are closed only if the coordinates close them
-        x, gap = self._assembled(y, rate, self.theta)
-        gap = np.abs(np.asarray(gap))
-        if gap.max(initial=0.0) > 1e-6:
-            joint = self.mechanism.joints[int(np.argmax(gap.max(axis=1)))].name
-            raise InvalidModel(
-                f"with these coordinates joint {joint!r} is open by {gap.max():.3g}; give coordinates that close it"
-            )
-        return State(*(np.array(part) for part in x))
-
-    @double_precision
-    def simulate(
-        self,
-        x: State,
-        h: float,
-        steps: int,
-        u: Float[np.ndarray, "T _"] | None = None,
-        theta: Float[np.ndarray, "p"] | None = None,
-        every: int = 1,
-    ) -> Simulation:
-        """Step on from x in steps of h [s], keeping every so many.
-
-        Args:
-            steps: states to come.
-            u: (steps, n) controls, each held from one kept state to the next; None: all 0.
-            theta: (p,); None: as the mechanism has it.
-            every: time steps from one kept state to the next.
-
-        Raises:
-            InvalidModel: if u does not fit, or h or a count is not above 0.
-        """
-        controls = self.structure.controls
-        if not (h > 0 and steps > 0 and every > 0):
-            raise InvalidModel(f"a simulation needs h, steps and every above 0, not {h}, {steps} and {every}")
-        u = np.zeros((steps, controls)) if u is None else u
-        if u.shape != (steps, controls):
-            raise InvalidModel(
-                f"the controls need {steps} rows of {controls} ({listing(self.mechanism.inputs)}), not {u.shape}"
-            )
-        theta = self.theta if theta is None else theta
-        states, methods = self._simulated(x, u, theta, h, every=every)
-        kept = State(
-            *(np.concatenate([np.asarray(a)[None], np.asarray(b)]) for a, b in zip(x, states, strict=True))
-        )
-        counts = np.asarray(methods).sum(axis=0)
-        return Simulation(h * every * np.arange(steps + 1), kept, int(counts[0]), int(counts[1]))
 
     @double_precision
     def joint_motion(
@@ -287,52 +200,9 @@ class Model:
         y[:, angular] = np.unwrap(y[:, angular], axis=0)
         return y, np.array(rate)
 
-    @double_precision
-    def read_coordinates(
-        self, y: Float[np.ndarray, "T n"], rate: Float[np.ndarray, "T n"], theta: Float[np.ndarray, "p"]
-    ) -> Float[np.ndarray, "T s"]:
-        """What sensors read along joint coordinates [rad], [m] and their rates."""
-        return np.asarray(jax.vmap(self.observe_coordinates, in_axes=(0, 0, None))(y, rate, theta))
-
-    @cached_property
-    def _assembled(self) -> Any:
-        def closed(y: Array, rate: Array, theta: Array) -> tuple[State, Array]:
-            x = self.assemble(y, rate, theta)
-            return x, self.constraint_errors(x, theta)
-
-        return jax.jit(closed)
-
     @cached_property
     def _observed(self) -> Any:
         return jax.jit(jax.vmap(self.motion, in_axes=(0, None)))
-
-    @cached_property
-    def _simulated(self) -> Any:
-        @partial(jax.jit, static_argnames="every")
-        def run(x: State, u: Array, theta: Array, h: Scalar, every: int) -> tuple[State, Array]:
-            def once(_: Any, state: tuple[State, Array], u: Array) -> tuple[State, Array]:
-                x, counts = state
-                x, report = self.step_with_report(x, u, theta, h)
-                return x, counts + jnp.stack([report.method == lcp.NEWTON, report.method == lcp.FAILED])
-
-            def keep(x: State, u: Array) -> tuple[State, tuple[State, Array]]:
-                start = (x, jnp.zeros(2, int))
-                if every == 1:  # without a loop, which takes as long to compile as the step itself
-                    x, counts = once(0, start, u)
-                else:
-                    x, counts = jax.lax.fori_loop(0, every, partial(once, u=u), start)
-                return x, (x, counts)
-
-            x = State(*(jnp.asarray(part) for part in x))
-            return jax.lax.scan(keep, x, u)[1]
-
-        return run
-
-    def _by_name(self, given: dict[str, float]) -> np.ndarray:
-        names = [name for name, _ in self.mechanism.coordinates]
-        for name in given:
-            check_known(name, names, "no joint coordinate", "the mechanism has")
-        return np.array([given.get(name, 0.0) for name in names], dtype=float)
 
     def needs_a_tree(self, what: str) -> None:
         """Check that joint coordinates determine the state of all bodies.

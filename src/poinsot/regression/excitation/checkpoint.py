@@ -22,6 +22,8 @@ from .search import SearchState
 
 FORMAT = "poinsot.excitation-search/1"
 LIMITS = ("lower", "upper", "velocity", "acceleration", "torque")
+OF_PROBLEM = ("duration_s", "rate_hz", "clearances", "torque_std", "start")
+OF_METHOD = ("criterion", "seed", "information_weight", "legs")
 ARRAYS = ("coefficients", "times", "multipliers", "best")
 
 
@@ -63,28 +65,15 @@ def read_checkpoint(path: str | Path, problem: ExcitationProblem, method: Optima
 
 def _job(problem: ExcitationProblem, method: OptimalExcitation) -> dict[str, Any]:
     """All that a search depends on, as plain values."""
-    return dict(
-        plain(
-            {
-                "robot": problem.robot.name,
-                "joints": problem.robot.joints,
-                "duration_s": problem.duration_s,
-                "rate_hz": problem.rate_hz,
-                "criterion": method.criterion,
-                "seed": method.seed,
-                "information_weight": method.information_weight,
-                "legs": method.legs,
-                "basis": repr(method.basis),
-                **{name: getattr(problem.limits, name) for name in LIMITS},
-                "parameters": problem.base.names,
-                "model": problem.theta,
-                "watched": problem.collisions.pairs,
-                "clearances": problem.clearances,
-                "torque_std": problem.torque_std,
-                "start": problem.start,
-            }
-        )
-    )
+    robot = {"robot": problem.robot.name, "joints": problem.robot.joints}
+    other = {"basis": repr(method.basis), "parameters": problem.base.names, "model": problem.theta}
+    own = {
+        name: getattr(of, name)
+        for of, names in ((problem, OF_PROBLEM), (method, OF_METHOD))
+        for name in names
+    }
+    limits = {name: getattr(problem.limits, name) for name in LIMITS}
+    return dict(plain({**robot, **own, **limits, **other, "watched": problem.collisions.pairs}))
 
 
 def _short(value: Any) -> str:

@@ -23,12 +23,7 @@ CLEARANCE_SCALE_M = 0.1
 
 @dataclass(frozen=True, eq=False)
 class MotionConstraints:
-    """Of one problem, kept with something to spare.
-
-    Args:
-        problem: whose limits they are.
-        spare: part of each limit that is kept free; 0.1 m times as much for clearances.
-    """
+    """The limits of one problem, with a part of each kept free (`spare`); 0.1 m times as much for clearances."""
 
     problem: ExcitationProblem
     spare: float = 0.0

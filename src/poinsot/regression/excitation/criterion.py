@@ -11,8 +11,7 @@ with p growing; p = infinity is kappa itself. The other criterion is D-optimalit
     M = sum_j W_j^T W_j / sigma_j^2,     -1/2b log det M
 
 is the inverse covariance of the estimate, and the latter the logarithm of the half axes of the uncertainty's ellipsoid,
-in their geometric mean; a change of units shifts it and moves no optimum. It rewards large motions, of which the
-condition number sees nothing: alone, it would let a column shrink to noise.
+in their geometric mean; a change of units shifts it and moves no optimum. It rewards large motions.
 
 Both are functions of eigenvalues, f(C) with df = tr(F dC), and with H = 2 W_s F
 
@@ -39,11 +38,7 @@ Criterion: TypeAlias = tuple[float, Float[np.ndarray, "T n b"]]
 
 
 def log_condition_number(W: Float[np.ndarray, "T n b"], sharpness: float = float("inf")) -> Criterion:
-    """log kappa_p of the regressor with columns at unit norm.
-
-    Args:
-        sharpness: p; infinite: the condition number, with the derivative that it has where no two eigenvalues meet.
-    """
+    """log kappa_p of the regressor with columns at unit norm; `sharpness` is p, infinite for the condition number."""
     W_s, norms = _unit_columns(W)
     lam, V = _spectrum(W_s)
     # relative to the largest and the smallest: lam^32 itself may overflow; infinite p gives 1 and 0
@@ -57,11 +52,7 @@ def log_condition_number(W: Float[np.ndarray, "T n b"], sharpness: float = float
 
 
 def log_mean_deviation(W: Float[np.ndarray, "T n b"], std: Vector) -> Criterion:
-    """-1/2b log det M: log of the mean half axis of the uncertainty's ellipsoid.
-
-    Args:
-        std: (n,) of the noise on each degree of freedom.
-    """
+    """-1/2b log det M: log of the mean half axis of the uncertainty's ellipsoid, for noise of `std` (n,)."""
     W_s, norms = _unit_columns(W / std[:, None])
     lam, V = _spectrum(W_s)
     b = len(lam)

@@ -66,8 +66,7 @@ class OptimalExcitation:
     def objective(self, W: Float[np.ndarray, "T n b"], torque_std: Vector, sharpness: float) -> Criterion:
         """What is minimized, a logarithm, and its gradient by the regressor of all samples.
 
-        Args:
-            torque_std: (n,) of the noise. sharpness: of the condition number, see `log_condition_number`.
+        The noise is `torque_std` (n,); for the sharpness see `log_condition_number`.
         """
         f, df = log_mean_deviation(W, torque_std)
         if self.criterion == "d-optimal":
@@ -123,11 +122,7 @@ class OptimalExcitation:
     def finish(
         self, problem: ExcitationProblem, state: SearchState, *, interrupted: bool = False
     ) -> Excitation:
-        """What a search has found, checked again, with its predictions.
-
-        Args:
-            interrupted: whether it was asked to stop.
-        """
+        """What a search has found, checked again, with its predictions; `interrupted`: it was asked to stop."""
         if state.best is None:
             raise InvalidMethod(
                 f"no motion within all limits was found after {state.iterations} iterations: {state.failure}; "

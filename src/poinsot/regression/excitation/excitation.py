@@ -129,11 +129,7 @@ class Excitation:
         return {"time": self.time, **self.recording.channels}
 
     def write(self, path: str | Path) -> None:
-        """Write `columns` as CSV or Parquet, by the ending of the name.
-
-        Raises:
-            UnwritableOutput: if the name ends otherwise, or cannot be written to.
-        """
+        """Write `columns` as CSV or Parquet, by the ending of the name; `UnwritableOutput` if it ends otherwise."""
         write_columns(self.columns, path)
 
     def as_json(self) -> dict[str, Any]:

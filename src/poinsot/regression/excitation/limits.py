@@ -88,15 +88,12 @@ def limits_of(
     torque: PerJoint | None = None,
     fraction: float = 1.0,
 ) -> Limits:
-    """The limits of a robot's description, with others where they are given.
+    """The limits of a robot's description, with others where they are given; errors are those of `Limits`.
 
     Args:
         robot: with joints of one degree of freedom and no floating base.
         lower, upper, velocity, acceleration, torque: instead of the description's, in SI units.
         fraction: part of every limit that a motion may use, above 0 and at most 1.
-
-    Raises:
-        InvalidMethod: if a joint does not exist, two limits contradict each other, or nothing bounds a speed.
     """
     model, n = robot.model, len(robot.joints)
     low, high = np.full(n, -np.inf), np.full(n, np.inf)

@@ -71,10 +71,8 @@ class Terms:
         by_W: np.ndarray | None,
         by_torque: JointSamples,
     ) -> tuple[JointSamples, JointSamples, JointSamples]:
-        """(T, n) each: the derivatives by q, v, a of a function of the first samples' W and of all torques.
-
-        Args:
-            by_W: (T_W <= T, n, b) its derivative by W of the first T_W samples. by_torque: (T, n) by torques.
+        """(T, n) each: derivatives by q, v, a of a function of the first samples' W and of all torques, of whose
+        derivatives `by_W` is (T_W <= T, n, b) and `by_torque` (T, n).
         """
         rows, _ = self.regressor.structure
         G = by_torque[:, rows] * self._theta
@@ -235,8 +233,7 @@ def excitation_problem(
 
     Args:
         robot: with joints of one degree of freedom each, all driven, and a fixed base.
-        duration_s: of the motion.
-        rate_hz: of the samples that will be recorded.
+        duration_s: of the motion. rate_hz: of the samples that will be recorded.
         limits: as `limits_of` gives them; None: the description's.
         friction: whether the parameters of friction are excited too, by the law of the robot's joints.
         payload: a link, where only the ten parameters of its load are excited and all others are known.

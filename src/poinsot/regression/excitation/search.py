@@ -12,13 +12,10 @@ begins. All derivatives are analytic, and since q, v, a are linear in c the last
 
 A constraint at all times is one at finitely many of them, and at those where the check, which looks much closer, found
 it broken after a leg (the exchange method of semi-infinite programs). Only a motion that passes the check counts; one
-that nearly does may pass when it is made a little smaller. All this is done from several random motions, for there are
-many local optima.
+that nearly does may pass when it is made a little smaller. A leg needs nothing but the `SearchState` of the last one.
 
-A leg needs nothing but the `SearchState` that the last one left.
-
-A motion begins at a random posture within all limits and free of collisions. Where most postures are free a few draws
-are enough. In a narrow workspace hardly any is; then those that break their limits least are improved, by
+A motion begins at a random posture within all limits and free of collisions. In a narrow workspace hardly any is free;
+then those that break their limits least are improved, by
 
     min over q of  sum max(0, d_min - d(q) + s)^2 / (0.1 m)^2 + sum max(0, |tau(q)| / tau_max - 1 + s)^2
 
@@ -172,6 +169,20 @@ class SearchState:
     done: bool = False
 
 
+OF_ONE_START = (
+    "start",
+    "leg",
+    "coefficients",
+    "times",
+    "multipliers",
+    "penalty",
+    "violation",
+    "passed",
+    "settled",
+)
+"""What a state has of its start alone."""
+
+
 @dataclass(frozen=True, eq=False)
 class Search:
     """One problem and one method."""
@@ -196,16 +207,9 @@ class Search:
             return state
         if state.start + 1 >= self.method.starts:
             return replace(state, done=True)
-        kept = (
-            "condition_number",
-            "best",
-            "best_value",
-            "best_condition_number",
-            "failure",
-            "iterations",
-            "seconds",
-        )
-        return replace(self.begin(state.start + 1), **{name: getattr(state, name) for name in kept})
+        begun = self.begin(state.start + 1)
+        own = {name: getattr(begun, name) for name in OF_ONE_START}
+        return replace(state, **own)
 
     def value(self, coefficients: Matrix) -> tuple[float, float]:
         """The criterion and the condition number, on the samples that will be recorded."""
@@ -314,10 +318,8 @@ class Search:
 
 
 class AugmentedCost:
-    """f + rho / 2N sum max(0, g + lambda / rho)^2 during one leg, and its gradient.
-
-    Its variables are the coefficients in units of what each joint can do; a start posture that was asked for is the
-    first coefficient, and no variable.
+    """f + rho / 2N sum max(0, g + lambda / rho)^2 during one leg, by coefficients in units of what each joint can do;
+    a start posture that was asked for is the first coefficient, and no variable.
     """
 
     def __init__(self, search: Search, state: SearchState):

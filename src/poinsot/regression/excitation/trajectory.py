@@ -49,11 +49,7 @@ class Basis(ABC):
 
 @dataclass(frozen=True)
 class FourierSeries(Basis):
-    """Sines and cosines of the motion's own frequency and its multiples.
-
-    Args:
-        harmonics: how many, at least 2.
-    """
+    """Sines and cosines of the motion's own frequency and its multiples (`harmonics`, at least 2)."""
 
     harmonics: int = 5
 
@@ -91,11 +87,7 @@ class FourierSeries(Basis):
 
 @dataclass(frozen=True)
 class QuinticSplines(Basis):
-    """Piecewise polynomials of degree five, four times continuously differentiable.
-
-    Args:
-        intervals: pieces of equal length, at least 2.
-    """
+    """Piecewise polynomials of degree five, four times continuously differentiable, on at least 2 equal intervals."""
 
     intervals: int = 12
 

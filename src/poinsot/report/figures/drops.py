@@ -176,6 +176,7 @@ def _controls(times: np.ndarray) -> dict[str, Any]:
         {"label": "❚❚ stop", "method": "animate", "args": [[None], jump]},
     ]
     look = {"bgcolor": "#ffffff", "bordercolor": "#b9c1c9", "font": {"size": 12, "color": INK}}
+    below = {"x": 0, "xanchor": "left", "y": 0, "yanchor": "top"}
     return {
         "updatemenus": [
             {
@@ -183,12 +184,9 @@ def _controls(times: np.ndarray) -> dict[str, Any]:
                 "direction": "left",
                 "showactive": False,
                 "buttons": buttons,
-                "x": 0,
-                "xanchor": "left",
-                "y": 0,
-                "yanchor": "top",
                 "pad": {"t": 52},
             }
+            | below
             | look
         ],
         "sliders": [
@@ -197,23 +195,14 @@ def _controls(times: np.ndarray) -> dict[str, Any]:
                     {"label": f"{time:.3f}", "method": "animate", "args": [[str(number)], jump]}
                     for number, time in enumerate(times)
                 ],
-                "x": 0.34,
                 "len": 0.66,
-                "y": 0,
-                "yanchor": "top",
                 "pad": {"t": 40, "b": 0, "r": 4},
-                "currentvalue": {
-                    "prefix": "time ",
-                    "suffix": " s",
-                    "xanchor": "left",
-                    "offset": 6,
-                    "font": {"size": 12, "color": INK},
-                },
-                "ticklen": 0,
-                "minorticklen": 0,
-                "tickwidth": 0,
+                "currentvalue": {"prefix": "time ", "suffix": " s", "offset": 6, "font": look["font"]},
             }
+            | below
             | look
-            | {"font": {"size": 12, "color": "rgba(0, 0, 0, 0)"}}  # of the steps, too many to be read
+            | dict.fromkeys(("ticklen", "minorticklen", "tickwidth"), 0)
+            # labels of the steps are too many to be read
+            | {"x": 0.34, "font": {"size": 12, "color": "rgba(0, 0, 0, 0)"}}
         ],
     }

@@ -262,12 +262,8 @@ def _now(now: list[PlacedBody]) -> list[dict[str, Any]]:
 
 def _words(one: PlacedBody, which: str) -> str:
     """What hovering shows."""
-    identified = which == "identified"
-    mass = (
-        plus_minus(float(one.pi[0]), float(spread(one.body)[0]))
-        if identified
-        else significant(float(one.pi[0]))
-    )
+    identified, m = which == "identified", float(one.pi[0])
+    mass = plus_minus(m, float(spread(one.body)[0])) if identified else significant(m)
     center = ", ".join(significant(100 * float(c), 3) for c in one.ellipsoid.center)
     axes = ", ".join(significant(100 * float(a), 3) for a in one.ellipsoid.semi_axes)
     lines = [

@@ -94,16 +94,3 @@ def markers(
     """A Plotly trace of symbols, each with a rim of its own colour, as open ones consist of nothing else."""
     look = {"symbol": symbol, "color": colour, "size": size, "line": {"color": colour, "width": 1.6}}
     return {"type": "scatter", "mode": "markers", "x": rounded(x), "y": rounded(y), "marker": look} | more
-
-
-def label(text: str, x: float, y: float, **more: Any) -> dict[str, Any]:
-    """A heading inside a figure of several panels, at a place of the paper."""
-    return {
-        "text": plain(text),
-        "x": x,
-        "y": y,
-        "xref": "paper",
-        "yref": "paper",
-        "showarrow": False,
-        "font": {"size": 13, "color": INK},
-    } | more

@@ -26,10 +26,7 @@ def longest_trace(panels: int) -> int:
 
 
 def thinned(values: np.ndarray, longest: int = LONGEST) -> np.ndarray:
-    """Indices, increasing, of at most `longest` samples that keep the extremes of every stretch; (T,) -> (k,).
-
-    The first and the last sample are kept. A stretch without a finite sample keeps one that says so.
-    """
+    """Indices, increasing, of at most `longest` samples: first, last and extremes of every stretch; (T,) -> (k,)."""
     length = len(values)
     if length <= longest:
         return np.arange(length)
@@ -66,9 +63,8 @@ def end_to_end(time: np.ndarray) -> np.ndarray:
     steps = np.diff(time)
     if np.all(steps > 0) or not np.any(steps > 0):
         return time
-    usual = float(np.median(steps[steps > 0]))
-    jumps = np.concatenate([[0.0], np.where(steps <= 0, usual - steps, 0.0)])
-    return time + np.cumsum(jumps)
+    jumps = np.where(steps <= 0, np.median(steps[steps > 0]) - steps, 0.0)
+    return time + np.append(0.0, np.cumsum(jumps))
 
 
 def line(time: np.ndarray, values: np.ndarray, longest: int = LONGEST) -> dict[str, Any]:

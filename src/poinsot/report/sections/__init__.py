@@ -29,47 +29,21 @@ from .verdict import trust_section, verdict_section
 
 SectionBuilder = Callable[[Estimate], Section | None]
 
-SECTIONS: MappingProxyType[str, SectionBuilder] = MappingProxyType(
-    {
-        "trust": trust_section,
-        "verdict": verdict_section,
-        "masses": masses_section,
-        "history": history_section,
-        "excitation": excitation_section,
-        "rejections": rejections_section,
-        "payload": payload_section,
-        "parameters": parameters_section,
-        "effort": effort_section,
-        "friction": friction_section,
-        "impacts": impacts_section,
-        "motion": motion_section,
-        "contacts": contacts_section,
-        "residuals": residuals_section,
-        "validation": validation_section,
-        "sensitivity": sensitivity_section,
-        "groupings": groupings_section,
-        "identifiability": identifiability_section,
-        "bodies": bodies_section,
-        "full_parameters": full_parameters_section,
-        "convergence": convergence_section,
-        "provenance": provenance_section,
-    }
-)
+JUDGED = trust_section, verdict_section
+TRACKED = masses_section, history_section, excitation_section, rejections_section, payload_section
+MOVED = effort_section, friction_section, impacts_section, motion_section, contacts_section
+FITTED = residuals_section, validation_section, groupings_section, identifiability_section, bodies_section
+SOLVED = full_parameters_section, sensitivity_section, convergence_section
+
+
+def _by_name(*builders: SectionBuilder) -> MappingProxyType[str, SectionBuilder]:
+    return MappingProxyType({build.__name__.removesuffix("_section"): build for build in builders})
+
+
+SECTIONS = _by_name(*JUDGED, *TRACKED, parameters_section, *MOVED, *FITTED, *SOLVED, provenance_section)
 """Name -> section, in the order of the page."""
 
-OF_EVERY_ESTIMATE = frozenset(
-    (
-        "trust",
-        "verdict",
-        "parameters",
-        "residuals",
-        "validation",
-        "groupings",
-        "identifiability",
-        "bodies",
-        "provenance",
-    )
-)
+OF_EVERY_ESTIMATE = frozenset(_by_name(*JUDGED, parameters_section, *FITTED, provenance_section))
 """Those that say something of the estimate of any method; the others are for those that name them."""
 
 GROUP = "poinsot.sections"
@@ -78,8 +52,7 @@ GROUP = "poinsot.sections"
 def sections(estimate: Estimate, names: Sequence[str] | None = None) -> tuple[Section, ...]:
     """All sections that have something to say, in the order of the page.
 
-    Args:
-        names: of sections besides those of every estimate, `InvalidMethod` if there is none of one; None: all.
+    With names, only these and those of every estimate; `InvalidMethod` if there is none of one.
     """
     builders = _named(names) if names is not None else [*SECTIONS.values(), *_installed().values()]
     # Last of all, also behind the sections of other distributions.
@@ -95,8 +68,7 @@ def _installed() -> dict[str, SectionBuilder]:
 def _named(names: Sequence[str]) -> list[SectionBuilder]:
     own = [name for name in names if ":" in name]
     listed = (
-        # Other distributions are looked up only for a name that is not ours, as that takes its
-        # time.
+        # Other distributions are looked up only for a name that is not ours: that takes its time.
         SECTIONS if OF_EVERY_ESTIMATE.union(names) - {*own} <= SECTIONS.keys() else SECTIONS | _installed()
     )
     for name in names:

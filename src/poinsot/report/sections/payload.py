@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import isfinite, nan
 
-from ...estimate import NORMAL_95, DriveGains, Estimate, FrictionCurves, Payload
+from ...estimate import DriveGains, Estimate, FrictionCurves, Payload
 from ..blocks import Cell, FigureGrid, Section, Table, section_of
-from ..figures.curves import curve_figure
+from ..figures.curves import curve_figure, with_interval
 from ..numbers import interval_text, percent_text, plus_minus, significant
 from ..tables import table, value_cells
 from ..words import number_of
@@ -90,16 +89,14 @@ def _gain_table(gains: DriveGains) -> Table:
     rows: list[dict[str, str | Cell]] = []
     for k, joint in enumerate(gains.joints):
         value, std, poor = float(gains.values[k]), float(gains.std[k]), bool(gains.poorly_known[k])
-        verdict = Cell("○ poorly known" if poor else "● known", tone="fair" if poor else "good")
+        words, tone = ("○ poorly known", "fair") if poor else ("● known", "good")
         if not gains.identified:
-            verdict = Cell("– given", tone="fair" if poor else "none")
+            words, tone = "– given", "fair" if poor else "none"
         elif gains.by_gravity is not None and not gains.by_gravity[k]:
-            verdict = replace(
-                verdict, text=f"{verdict.text}, by inertia alone: gravity never loads this joint"
-            )
+            words += ", by inertia alone: gravity never loads this joint"
         percent = percent_text(100 * std / abs(value) if value else nan)
         cells = value_cells(value, std, gains.units[k])
-        rows.append({"Joint": joint, **cells, "Relative std": percent, "Verdict": verdict})
+        rows.append({"Joint": joint, **cells, "Relative std": percent, "Verdict": Cell(words, tone=tone)})
     return table(
         rows,
         title="Drive gains",
@@ -117,12 +114,7 @@ def friction_section(estimate: Estimate) -> Section | None:
         return None
     panels = []
     for curve in curves:
-        half = NORMAL_95 * curve.std
-        lines = {
-            "friction": curve.effort,
-            "95 %, low": curve.effort - half,
-            "95 %, high": curve.effort + half,
-        }
+        lines = with_interval("friction", curve.effort, curve.std)
         # An effort in N belongs to a joint that slides.
         along = f"speed [{'m/s' if curve.unit == 'N' else 'rad/s'}]"
         panels.append(curve_figure(curve.joint, curve.unit, curve.speed, lines, along=along))

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from ...estimate import NORMAL_95, Estimate
+from ...estimate import Estimate
 from ...estimate.motions import ParameterHistory
 from ..blocks import FigureGrid, Section
-from ..figures.curves import curve_figure
+from ..figures.curves import curve_figure, with_interval
 from ..numbers import plus_minus, seconds_text
 from ..tables import table_of_rows
 from ..words import number_of
@@ -42,22 +42,11 @@ def masses_section(estimate: Estimate) -> Section | None:
     for k, link in enumerate(run.filter.torques.links):
         # A recording that comes twice in a row is one.
         for recording, group in groupby(run.history, key=lambda t: t.recording):
-            history = list(group)
-            mass = np.array([t.bodies[k, 0] for t in history])
-            half = NORMAL_95 * np.array([t.mass_std[k] for t in history])
-            panels.append(
-                curve_figure(
-                    f"{link}: {recording}" if recording else link,
-                    "kg",
-                    np.array([t.time for t in history]),
-                    {
-                        "estimate": mass,
-                        "published": np.array([t.published[k, 0] for t in history]),
-                        "95 % from": mass - half,
-                        "95 % to": mass + half,
-                    },
-                )
-            )
+            rows = [(t.time, t.bodies[k, 0], t.mass_std[k], t.published[k, 0]) for t in group]
+            time, mass, std, published = np.array(rows).T
+            # the published mass is the second line
+            lines = {"estimate": mass, "published": published} | with_interval("estimate", mass, std)
+            panels.append(curve_figure(f"{link}: {recording}" if recording else link, "kg", time, lines))
     return Section(
         "Masses in time",
         f"At the end: {'; '.join(at_the_end)}. The curves are the estimate after each sample, and the mass published "
@@ -71,13 +60,12 @@ def history_section(estimate: Estimate) -> Section | None:
     found = estimate.extra(ParameterHistory)
     if found is None or not found.names:
         return None
-    half, panels = NORMAL_95 * found.std, []
-    for k, (name, unit) in enumerate(zip(found.names, estimate.units, strict=True)):
-        lines = {"estimate": found.values[:, k]}
-        lines |= {
-            f"95 % {end}": found.values[:, k] + side * half[:, k] for end, side in (("from", -1), ("to", 1))
-        }
-        panels.append(curve_figure(name, unit, found.time, lines))
+    panels = [
+        curve_figure(name, unit, found.time, with_interval("estimate", values, std))
+        for name, unit, values, std in zip(
+            found.names, estimate.units, found.values.T, found.std.T, strict=True
+        )
+    ]
     return Section(
         "Parameters in time",
         "Each curve is the estimate after each sample, from the samples until then.",

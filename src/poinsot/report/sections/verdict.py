@@ -109,13 +109,13 @@ def _residuals(estimate: Estimate) -> Card:
         note = f"residuals of {number_of(len(fit.joints), columns)} look like noise"
         return Card("Residuals", "white", note, "good")
     share = f"{len(coloured)} of {len(fit.joints)} " if len(fit.joints) > 1 else ""
-    accounted = (
-        "the standard deviations account for it"
+    verb = (
+        "account for it"
         if estimate.std_kind == "coloured"
-        else "the standard deviations assume white ones, and are usually too small"
+        else "assume white ones, and are usually too small"
     )
     names = f"{series(coloured)}; " if len(coloured) <= FEW else ""
-    return Card("Residuals", f"{share}not white", f"{names}{accounted}", "fair")
+    return Card("Residuals", f"{share}not white", f"{names}the standard deviations {verb}", "fair")
 
 
 def _held_out(estimate: Estimate) -> Card:

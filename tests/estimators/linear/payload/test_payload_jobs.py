@@ -21,7 +21,7 @@ from poinsot.inertia.parameters import from_physical
 from poinsot.io.results import identify_json
 from poinsot.models.articulated import load_robot
 from poinsot.project import Project, identify
-from poinsot.simulation import fourier_motion, model_parameters
+from poinsot_reproductions.simulated_recordings import fourier_motion, model_parameters
 from references.dense_regression import torque
 
 EXAMPLES = Path(__file__).resolve().parents[4] / "examples"

@@ -2,10 +2,9 @@
 
     beta_with - beta_without = K A pi_L + e,      cov(e) = cov(beta_with) + cov(beta_without)
 
-Each recording is identified for itself, on the same base parameters beta = K pi. What the load changes in them is its
-ten parameters, moved from the link's frame to the body that carries it (A) and regrouped as that body's are (K): where
-a body's ten stand alone, the difference of two bodies, else generalized least squares. Friction is left out, so it may
-have changed between the recordings, with temperature or load; gains are taken for exact.
+Each recording is identified for itself, on the same base parameters beta = K pi. A moves the load's ten parameters from
+the link's frame to the body that carries it. Friction is left out, so it may have changed between the recordings, with
+temperature or load; gains are taken for exact.
 """
 
 from __future__ import annotations

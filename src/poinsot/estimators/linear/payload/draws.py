@@ -6,10 +6,7 @@ Blocks of motion are drawn with replacement (`moments`), and with each set
     gains         from their covariance, where they are given and not exact
     theta, c      solved for again, with the weights of the residuals as they are
 
-So what residuals have in common within a block, between joints, and between two recordings of one motion is all
-accounted for; that they come again with the motion is why white residuals' standard deviations are several times too
-small here.
-
+So what residuals have in common within a block, between joints, and between two recordings of one motion counts.
 The certificate is recomputed from the problem's rows. With e = k i - W theta the residuals, u their weights, and
 r = z - P theta those of the priors, at the optimum
 
@@ -155,9 +152,7 @@ def _solved(
     progress: ProgressCallback | None,
     stop: Stop | None,
 ) -> tuple[Matrix, Matrix, int]:
-    """Parameters (d, k) and gains (d, m), over the ones that were found, of the samples that determine them; and how
-    many samples there were.
-    """
+    """Parameters (d, k), gains (d, m) over those found, of samples that determine them; and the number of samples."""
     rng = np.random.default_rng(resampling.seed)
     driven = motors(found.problem.robot)
     theta: list[np.ndarray] = []

@@ -81,11 +81,10 @@ def gains_of(problem: InverseDynamics, covariance: Matrix | None = None) -> Driv
     train, m = robot.train, int(robot.train.driven.sum())
     values = train.gain[train.driven]
     covariance = np.zeros((m, m)) if covariance is None else covariance
-    names = np.array(robot.joints)[train.driven].tolist()
     efforts = np.array(robot.effort_units)[robot.actuated][train.driven]
     per = UNITS[measured_as(problem)]
     return DriveGains(
-        tuple(names),
+        tuple(np.array(robot.joints)[train.driven].tolist()),
         tuple("1" if per == "1" else f"{effort}/{per}" for effort in efforts.tolist()),
         values,
         covariance,

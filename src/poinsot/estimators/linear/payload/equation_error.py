@@ -3,10 +3,8 @@
     kappa_j y_j - W_j theta = h_j            kappa_j: the drive's gain over the one that it is described with
 
 Ordinary least squares takes y for exact, and it is the noisy one: gains come out too small (errors in variables).
-Total least squares takes all columns for equally noisy, once each has norm 1: x = (kappa, theta, 1) is then the
-direction in which the stacked columns [y -W -h] are shortest, their last right singular vector (Gautier and Briot
-2014).
-Both are there to be compared with; `output_error` takes the noise for where it is.
+Total least squares takes all columns for equally noisy, once each has norm 1: x = (kappa, theta, 1) is the last right
+singular vector of [y -W -h] (Gautier and Briot 2014). Both are there to be compared with `output_error`.
 """
 
 from __future__ import annotations
@@ -20,11 +18,8 @@ EXACT = 1e6
 
 
 def ordinary(M: np.ndarray, free: np.ndarray, P: Matrix | None = None, z: Vector | None = None) -> Vector:
-    """(n,) kappa by least squares; 1 where not free.
-
-    Args:
-        M: (n, k + 2, k + 2) cross products of [W h y]. free: (n,) whose gains are unknown.
-        P, z: (r, k), (r,) prior knowledge P theta = z, here taken for all but exact.
+    """(n,) kappa by least squares, 1 where not `free` (n,); M are cross products (n, k + 2, k + 2) of [W h y], and
+    prior knowledge P theta = z, (r, k) and (r,), is taken for all but exact.
     """
     whole = _gram(M, free, np.ones(len(M)))
     G, known = whole[:-1, :-1], whole[:-1, -1]
@@ -40,11 +35,7 @@ def ordinary(M: np.ndarray, free: np.ndarray, P: Matrix | None = None, z: Vector
 
 
 def total(M: np.ndarray, free: np.ndarray, R: Matrix, weights: Vector) -> Vector:
-    """(n,) kappa by total least squares, with the rows of each degree of freedom weighted; 1 where not free.
-
-    Args:
-        R: (k, k) of the whitened columns of M: noise is in the regressor's own ones.
-    """
+    """(n,) kappa by total least squares of weighted rows, 1 where not free; R (k, k) is that of M's white columns."""
     own = np.eye(len(R) + 2)
     own[:-2, :-2] = R
     G = _gram(own.T @ M @ own, free, weights)

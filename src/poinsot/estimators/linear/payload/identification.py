@@ -1,11 +1,6 @@
 """The load of a link, and the drives' gains, from recordings with the load and without it.
 
-    without    k_j i_j = Y_j beta                        beta: base parameters of the robot, friction included
-    with       k_j i_j = Y_j beta + Y^L_j pi_L           pi_L: ten parameters of the load in its link's frame
-
-Where the gains k_j are known, all of this is linear in (beta, pi_L). Where they are not, something else must be known
-in absolute terms, best the mass of the load: then `output_error` finds the gains too. With neither, only ratios are.
-
+The equations are in docs/concepts/payload.md. With known gains they are linear; unknown ones `output_error` finds too.
 What is known of the centre of mass, c_x = mean +- std and so on, is (h_x - mean m) / (std m) = 0 +- 1: linear for the
 mass that the last step found. `possible` keeps the load physically possible, `draws` gives its uncertainty.
 """
@@ -260,11 +255,8 @@ def check_recordings(problem: InverseDynamics) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _ReducedPayload:
-    """The problem without its rows.
-
-    Args:
-        R: (k, k) of the columns that are estimated. M: (n, k + 2, k + 2) cross products of [W R^-1, h, y].
-        free: (n,) whose gains are unknown.
+    """The problem without its rows: R (k, k) of the columns that are estimated, M (n, k + 2, k + 2) cross products of
+    [W R^-1, h, y], and whose gains are unknown, `free` (n,).
     """
 
     problem: InverseDynamics

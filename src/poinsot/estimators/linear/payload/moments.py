@@ -139,14 +139,11 @@ def moments(
 def same_motions(problem: InverseDynamics) -> list[list[int]]:
     """The recordings, those of one motion together."""
     positions = [part.signals.q[part.kept] for part in problem.parts]
-    motions: list[list[int]] = []
+    motions: dict[int, list[int]] = {}
     for part, q in enumerate(positions):
-        known = next((parts for parts in motions if _alike(positions[parts[0]], q)), None)
-        if known is None:
-            motions.append([part])
-        else:
-            known.append(part)
-    return motions
+        first = next((known for known in motions if _alike(positions[known], q)), part)
+        motions.setdefault(first, []).append(part)
+    return list(motions.values())
 
 
 def _alike(a: np.ndarray, b: np.ndarray) -> bool:
@@ -173,8 +170,8 @@ def _folded(
         W = rows.W[:, :, columns]
         white = linalg.solve_triangular(R, W.reshape(-1, len(columns)).T, trans="T", check_finite=False).T
         # `rows.y` is less what held parameters make: y is the whole measured effort again
-        h = np.broadcast_to(rows.held, rows.y.shape)
-        Z = np.concatenate([white.reshape(W.shape), h[:, :, None], (rows.y + h)[:, :, None]], axis=2)
+        known = rows.held[:, :, None]
+        Z = np.concatenate([white.reshape(W.shape), known, rows.y[:, :, None] + known], axis=2)
         edges, first = cuts[rows.part]
         # rows come in stretches that know nothing of blocks: a stretch may end within one
         number = np.searchsorted(edges, rows.first + np.arange(len(Z)), side="right")

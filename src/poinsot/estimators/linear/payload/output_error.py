@@ -7,8 +7,6 @@
 w_j = 1 / sigma_j, P and z are prior knowledge in units of its standard deviation. h, the effort of what is known (the
 mass of a load), sets the scale: without it (c / s, s theta) fits as well as (c, theta), and only ratios can be known.
 
-Written the other way (`equation_error`) the noise sits in the regressor, and gains come out too small.
-
 For given c the best theta is linear least squares, so the search is over c alone (variable projection), by
 Gauss-Newton:
 
@@ -44,10 +42,7 @@ MAX_GROWTH = 1e3
 class Cost:
     """The cost as a function of c, theta eliminated.
 
-    Args:
-        M: (n, k + 2, k + 2) cross products of [W h y].
-        weights: (n,) w.
-        P, z: (r, k), (r,) prior knowledge.
+    M (n, k + 2, k + 2) are cross products of [W h y], weights (n,) w, P (r, k) and z (r,) prior knowledge.
     """
 
     M: np.ndarray
@@ -72,11 +67,7 @@ class Cost:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A value of c, with the best theta and the cost.
-
-    Args:
-        factor: (k, k) lower triangular, of H. squares: (n,) |y - c p|^2 of each degree of freedom.
-    """
+    """A value of c with the best theta: lower triangular factor (k, k) of H, squares (n,) |y - c p|^2, and the cost."""
 
     of: Cost
     c: Vector
@@ -108,12 +99,7 @@ class Point:
 
 @dataclass(frozen=True, eq=False)
 class GainOptimum:
-    """Result of the search for c.
-
-    Args:
-        free: (n,) which c were searched.
-        steps, status: of the search.
-    """
+    """Result of the search for the c that are free (n,)."""
 
     point: Point
     free: np.ndarray
@@ -134,20 +120,17 @@ class GainOptimum:
 
     @property
     def seen(self) -> tuple[Vector, Matrix]:
-        """Ascending eigenvalues (m,) and the eigenvectors of S in units of D: how much of the effect of each direction
-        of c is left when theta adapts, from 0 (theta makes up for it) to 1.
-        """
+        """Ascending eigenvalues (m,), from 0 (theta makes up for a direction of c) to 1, and eigenvectors of S / D."""
         S, D, _ = self.point.curvature(self.free)
-        values, vectors = np.linalg.eigh(S / np.sqrt(np.outer(D, D)))
-        return values, vectors
+        found = np.linalg.eigh(S / np.sqrt(np.outer(D, D)))
+        return found.eigenvalues, found.eigenvectors
 
 
 def output_error(cost: Cost, rows: int, free: np.ndarray, start: Vector, max_iterations: int) -> GainOptimum:
     """c, theta and w together: c for given weights, weights from the residuals, until both stand still.
 
-    Args:
-        cost: its weights do not count. rows: of each degree of freedom.
-        free: (n,) which c are searched; the others stay as they start. start: (n,) of c.
+    c begins at `start` (n,), and stays there where it is not `free` (n,); `rows` counts those of each degree of
+    freedom.
     """
     square = cost.M[:, -1, -1] / rows
     size = np.sqrt(np.where(square > 0, square, square.max()))
@@ -170,9 +153,7 @@ def output_error(cost: Cost, rows: int, free: np.ndarray, start: Vector, max_ite
 def output_error_of_any_sign(
     cost: Cost, rows: int, free: np.ndarray, start: Vector, max_iterations: int
 ) -> GainOptimum:
-    """The likeliest of what is found with the signs of c as they start, with all positive, and with each turned around;
-    `LinAlgError` if every search ends where nothing is determined.
-    """
+    """The likeliest with signs of c as they start, all positive, or one turned; `LinAlgError` if there is none."""
 
     def found(c: Vector) -> list[GainOptimum]:
         try:

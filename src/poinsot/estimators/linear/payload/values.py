@@ -40,9 +40,7 @@ QUANTITIES = (
 
 
 def load_places(problem: InverseDynamics, system: System) -> tuple[Indices, Vector]:
-    """(10,) where each of the load's parameters is among those estimated, -1 where it is not by itself; and (10,) the
-    values of those held, NaN elsewhere.
-    """
+    """(10,) places of the load's parameters in those estimated, -1 if not alone; and (10,) held values, else NaN."""
     assert problem.attachment is not None
     place, known = np.full(10, -1), np.full(10, np.nan)
     names = system.base.names  # `mLr` where more is grouped into mL, which is then not determined by itself
@@ -127,11 +125,7 @@ def _scales(pi: Vector, value: Vector) -> Vector:
 
 
 def with_load(estimate: Estimate, payload: Payload, gains: DriveGains, first: Sequence[str]) -> Estimate:
-    """An estimate with its load and the drives' gains, and what there is to note about them.
-
-    Args:
-        first: further notes, which come first.
-    """
+    """An estimate with its load and the drives' gains, and notes on them; those of `first` come first."""
     missing = [name for name in QUANTITIES if name not in (*payload.identifiable, *payload.known)]
     notes, warnings = [*estimate.notes, *first], list(estimate.warnings)
     shown = gains.identified or "1" not in gains.units  # where torques were measured, gains are plain ones
@@ -183,10 +177,7 @@ def resampling_note(estimate: Estimate, gains: DriveGains, moments: Moments, dra
 
 def _together(names: Sequence[str]) -> list[str]:
     """`inertia_at_com` for all its entries."""
-    together = []
-    for name in names:
-        whole = name.partition(".")[0]
-        # nine names of entries are no easier to read than the name of the whole
-        entries = [other for other in QUANTITIES if other.partition(".")[0] == whole]
-        together.append(whole if set(entries) <= set(names) else name)
-    return list(dict.fromkeys(together))
+    # nine names of entries are no easier to read than the name of the whole
+    split = {other.partition(".")[0] for other in QUANTITIES if other not in names}
+    wholes = ((name, name.partition(".")[0]) for name in names)
+    return list(dict.fromkeys(name if whole in split else whole for name, whole in wholes))

@@ -7,9 +7,14 @@ import pinocchio as pin
 import pytest
 
 import poinsot
-from poinsot.simulation import Sensors, fourier_motion, model_parameters, simulate_recording
+from poinsot_reproductions.simulated_recordings import (
+    Sensors,
+    fourier_motion,
+    model_parameters,
+    simulate_recording,
+)
 
-ARM = Path(__file__).parents[1] / "examples" / "arm" / "arm.urdf"
+ARM = Path(__file__).parents[2] / "examples" / "arm" / "arm.urdf"
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .arrays import JointSamples, Times, Vector
-from .exceptions import InvalidMethod
-from .models.articulated import Articulated
-from .recording import Recording
-from .regression.regressor import Regressor
+from poinsot.arrays import JointSamples, Times, Vector
+from poinsot.exceptions import InvalidMethod
+from poinsot.models.articulated import Articulated
+from poinsot.recording import Recording
+from poinsot.regression.regressor import Regressor
 
 
 @dataclass(frozen=True)
