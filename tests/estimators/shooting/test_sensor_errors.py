@@ -66,6 +66,10 @@ def test_a_delay_is_found(tmp_path, rng):
         recorded, truth = with_errors(rng, LATE_STD)
         estimate = identified(tmp_path, recorded, KEYS + LATE)
         assert estimate.status.converged and estimate.certificate().holds
+        rows = estimate.sensitivity.as_json()
+        assert {row["factor"] for row in rows} == {3.0, 1 / 3} and "delay.imu" in {
+            row["parameter"] for row in rows
+        }
         late, std = truth["delay.imu"], estimate.std[estimate.names.index("delay.imu")]
         assert std < 0.02 * LATE_STD
         assert abs(estimate["delay.imu"] - late) < 3 * std + FASTEST * late**2 / 2
