@@ -151,12 +151,9 @@ def condition_numbers(normal: Matrix) -> tuple[float, float]:
 def unobservable_directions(
     names: Sequence[str], values: Vector, null_space: Matrix, unknown: Sequence[str]
 ) -> tuple[Direction, ...]:
-    """Combinations along which parameters may move, and single ones whose prior the data do not narrow.
+    """Combinations along which parameters may move, and single `unknown` ones whose prior the data do not narrow.
 
-    Args:
-        names: of the parameters, (b,). values: (b,) scale of their changes.
-        null_space: (b, z) changes of the parameters that change no residual.
-        unknown: names of all parameters that are not known.
+    Values (b,) are the scale of changes; the null space (b, z) are those that change no residual.
     """
     found: list[str] = []
     if null_space.shape[1]:

@@ -50,12 +50,10 @@ class TableColumn:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table.
+    """A cell of a table; the bar beneath its text is a part of its full length, 0 to 1.
 
-    Args:
-        text: what it says. bar: a bar beneath it, as a part of its full length, 0 to 1.
-        tone: `"good"`, `"fair"`, `"bad"`, `"assumed"` for values that were not measured, `"shared"` for a bar of two
-            parts, or ""; never the only carrier of the meaning.
+    The tone is `"good"`, `"fair"`, `"bad"`, `"assumed"` for values that were not measured, `"shared"` for a bar of two
+    parts, or ""; never the only carrier of the meaning.
     """
 
     text: str
@@ -202,7 +200,7 @@ class Verbatim(PageBlock):
 
 @dataclass(frozen=True)
 class Page:
-    """What the base template renders: title, what made the page above it, subtitle beneath it, sections in order."""
+    """What the base template renders: a title, with a kicker above and a subtitle beneath it, and sections in order."""
 
     title: str
     kicker: str = ""

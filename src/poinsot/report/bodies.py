@@ -30,10 +30,8 @@ ROUNDING = 1e-12
 class BodyChange(NamedTuple):
     """Change of a body from the prior to the estimate; NaN where the prior was no possible body.
 
-    Args:
-        mass_ratio: mass now over mass before.
-        shift: of the centre of mass [m].
-        distance: the affine-invariant one between the pseudo-inertias; infinite from a body to a flat one.
+    The shift is of the centre of mass [m], the distance the affine-invariant one; it is infinite from a body to a flat
+    one.
     """
 
     mass_ratio: float
@@ -81,7 +79,7 @@ def body_table(bodies: Sequence[Body], title: str = "") -> Table:
     """Mass properties body by body."""
     remarks = ""
     if any(body.covariance is not None for body in bodies):
-        remarks = " Numbers end where their standard deviations do; files have them in full."
+        remarks = " Numbers end where their standard deviations do; exported files have them in full."
     if not all(is_measured(body.prior_share) for body in bodies):
         remarks += " In brackets: no measurement, but what was known before."
     return table(

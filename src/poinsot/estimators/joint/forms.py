@@ -47,7 +47,8 @@ def in_chunks(
 ) -> list[np.ndarray]:
     """What `call(*arrays, *last)` gives for all samples; no length compiles anything anew.
 
-    `call` takes `size` samples, None: `SAMPLES`, and gives a tuple of arrays, a row a sample.
+    `call` takes `size` rows of arrays (count, ...), None: `SAMPLES`, and `last`, and gives a tuple of arrays, a row a
+    sample.
     """
     parts, size = [], size or SAMPLES
     for first in range(0, count, size):

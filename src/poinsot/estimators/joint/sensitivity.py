@@ -121,12 +121,9 @@ class Inverse:
 
 
 def degrees_of_freedom(count: Vector, by_states: Vector, V_V: np.ndarray, inverse: Inverse) -> Vector:
-    """(m,) effective degrees of freedom of each row.
+    """(m,) effective degrees of freedom of rows with `count` residuals (m,), of which states take `by_states` (m,).
 
-    Args:
-        count: (m,) residuals of each row. by_states: (m,) the states' part of the trace of the influence matrix.
-        V_V: (m, q, q) sum over steps of V_i^T V_i, i the row.
-        inverse: of S_bar.
+    `V_V` (m, q, q) are the sums over steps of V_i^T V_i, i the row; `inverse` is that of S_bar.
     """
     by_theta = np.einsum("pq,mqp->m", inverse.matrix, V_V)
     # a difference of nearly equal numbers, which rounding may make negative

@@ -109,11 +109,9 @@ def _stretches(
 
 
 def _earlier_pairs(joined: np.ndarray, Gamma: np.ndarray) -> Matrix:
-    """sum over t and u <= t of W_t^T Gamma(u - t) W_u, with Gamma(-l) = Gamma(l)^T and half of the terms u = t.
+    """Sum over t and u <= t of W_t^T Gamma(u - t) W_u, with Gamma(-l) = Gamma(l)^T and half of the terms u = t.
 
-    Args:
-        joined: (lags + r, n, k) the rows t, and before them as many as the taper is long.
-        Gamma: (n, n, lags + 1).
+    `joined` (lags + r, n, k) are the rows t after as many as the taper is long; Gamma is (n, n, lags + 1).
     """
     lags, k = Gamma.shape[2] - 1, joined.shape[2]
     size = fft.next_fast_len(len(joined), real=True)  # what wraps around ends up in the first `lags` rows

@@ -213,9 +213,10 @@ class SemidefiniteLeastSquares:
         base = reduced.K @ theta
         free, known = reduced.free, _knowledge(reduced, theta)
         full = _full_parameters(reduced, known, theta)
+        C = full.covariance
         stated: dict[str, Any] = {}
         if self.weighing != "data":  # the posterior has one kind of standard deviation
-            stated = {"covariance": reduced.K @ full.covariance @ reduced.K.T, "systematic_std": None}
+            stated = {"covariance": reduced.K @ C @ reduced.K.T, "systematic_std": None}
             stated |= {"white_std": None, "coloured_std": None}
             stated[f"{free.std_kind}_std"] = np.sqrt(np.maximum(np.diag(stated["covariance"]), 0.0))
         return free.updated(
@@ -225,14 +226,7 @@ class SemidefiniteLeastSquares:
             fit=problem.fit(replace(target, theta=base).on_base(system)),
             iterations=target.steps + found.steps,
             bodies=tuple(
-                body_of(
-                    problem.robot,
-                    k,
-                    theta[ten],
-                    full.covariance[ten, ten],
-                    reduced.prior[k],
-                    known.share(ten),
-                )
+                body_of(problem.robot, k, theta[ten], C[ten, ten], reduced.prior[k], known.share(ten))
                 for k, ten in enumerate(reduced.coordinates.bodies)
             ),
             certifier=partial(_certify, reduced, found, reduced.essential or free),
@@ -744,10 +738,8 @@ def _distance_note(reduced: _ReducedProblem, found: _Answer) -> tuple[str, ...]:
             "Least squares is physically possible as it is: the base values are exactly its own, and what the data do "
             "not show comes from the prior.",
         )
-    d = float(np.linalg.norm(reduced.A @ found.closest - reduced.b))
-    return (
-        f"No possible bodies have the base values of least squares: these are {apart}, the closest {d:.3g}.",
-    )
+    closest = f"the closest {float(np.linalg.norm(reduced.A @ found.closest - reduced.b)):.3g}"
+    return (f"No possible bodies have the base values of least squares: these are {apart}, {closest}.",)
 
 
 def _implausible(reduced: _ReducedProblem, found: _Answer) -> tuple[str, ...]:

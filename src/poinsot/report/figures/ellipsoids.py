@@ -50,11 +50,8 @@ LARGE = 2.0
 
 
 class PlacedBody(NamedTuple):
-    """A body's ellipsoid in the world.
-
-    Args:
-        body: it. pi: (10,) its parameters, identified or before. ellipsoid: in the body's frame.
-        center: (3,) [m]. radii: (3, 3) its semi-axes as columns [m].
+    """A body's ellipsoid in the world, of its parameters pi (10,), identified or before: center (3,), radii (3, 3) as
+    columns [m].
     """
 
     body: Body

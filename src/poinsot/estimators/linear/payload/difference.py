@@ -86,13 +86,11 @@ class PayloadDifference:
         # centre of mass and inertia about it are no linear functions of pi: their spread is that of draws
         draws = pi + rng.standard_normal((DRAWS, 10)) @ covariance_root(C).T
         payload = payload_of(problem.attachment.link, pi, draws, np.isfinite(known))
+        seconds = time.perf_counter() - started - without.seconds["regressor"]
         estimate = without.updated(
             method=self.name,
             status=with_.status if without.status.converged else without.status,
-            seconds={
-                **without.seconds,
-                "solve": time.perf_counter() - started - without.seconds["regressor"],
-            },
+            seconds={**without.seconds, "solve": seconds},
         )
         note = (
             "The load is the difference of two identifications; the other one, with the load, is from "

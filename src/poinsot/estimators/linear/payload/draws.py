@@ -225,7 +225,6 @@ def certify(found: Found, estimate: Estimate) -> Certificate:
         # a gain is at its optimum where the residuals of its joint are orthogonal to the predicted effort
         _, measured, predicted = problem.predict(theta)
         along, size = np.sum(predicted * (measured - predicted), axis=0), np.linalg.norm(predicted, axis=0)
-        worst = max(
-            worst, float(np.max((np.abs(along) / (size * np.linalg.norm(measured, axis=0)))[found.free]))
-        )
+        cosines = np.abs(along) / (size * np.linalg.norm(measured, axis=0))
+        worst = max(worst, float(np.max(cosines[found.free])))
     return Certificate(max(worst, slack), feasible, CONIC_TOLERANCE if found.proof else TOLERANCE)

@@ -175,10 +175,9 @@ class PayloadIdentification:
         # efforts have changed their size, so the rows are folded again; the prior's rows have not
         system = replace(reduce(gained, self.rtol), prior=reduced.system.prior)
         weights = np.abs(w / kappa)
-        exact = self.estimator == "output-error"
-        solution = (
-            reduced.solution(system, optimum, weights) if exact else system.solve(weights, variance=1.0)
-        )
+        solution = system.solve(weights, variance=1.0)
+        if self.estimator == "output-error":
+            solution = reduced.solution(system, optimum, weights)
         gains = drive_gains.gains_of(gained)
         white = np.sqrt(np.diag(optimum.white_covariance)) / np.abs(c[free]) * np.abs(gains.values)
         gains = replace(gains, identified=True, white_std=white)
@@ -223,17 +222,13 @@ class PayloadIdentification:
         method = replace(self, gains=estimate.extra(DriveGains), gain_std=None, identify_gains=False)
         load = method.solve(open_, stop=stop).extra(Payload)
         assert load is not None
-        said = (
-            f"by themselves, with these gains, the recordings say {load.mass:.4g} +- {load.mass_std:.2g} kg"
-        )
+        found = f"{load.mass:.4g} +- {load.mass_std:.2g} kg"
+        said = f"by themselves, with these gains, the recordings say {found}"
         if abs(load.mass - known) > CONTRADICTION * load.mass_std:
-            warning = (
-                f"the load's mass is known as {known:.4g} kg, but {said}: one of mass and gains is wrong"
-            )
-            return estimate.updated(warnings=(*estimate.warnings, warning))
-        return estimate.updated(
-            notes=(*estimate.notes, f"The load's mass is held at {known:.4g} kg; {said}.")
-        )
+            wrong = f"the load's mass is known as {known:.4g} kg, but {said}: one of mass and gains is wrong"
+            return estimate.updated(warnings=(*estimate.warnings, wrong))
+        note = f"The load's mass is held at {known:.4g} kg; {said}."
+        return estimate.updated(notes=(*estimate.notes, note))
 
 
 def check_recordings(problem: InverseDynamics) -> None:

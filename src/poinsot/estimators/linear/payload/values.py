@@ -133,15 +133,11 @@ def with_load(estimate: Estimate, payload: Payload, gains: DriveGains, first: Se
         by_gravity = np.ones(len(gains.values), dtype=bool) if gains.by_gravity is None else gains.by_gravity
         for k in np.flatnonzero(gains.poorly_known & gains.identified):
             why = "" if by_gravity[k] else ": gravity never loads this joint, only inertia does"
-            percent = 100 * NORMAL_95 * gains.std[k] / abs(gains.values[k])
-            notes.append(
-                f"The drive gain of {gains.joints[k]} is poorly known, to +- {percent:.0f} % (95 %){why}."
-            )
+            to = f"{100 * NORMAL_95 * gains.std[k] / abs(gains.values[k]):.0f} % (95 %)"
+            notes.append(f"The drive gain of {gains.joints[k]} is poorly known, to +- {to}{why}.")
         if np.any(gains.values < 0):
             names = np.array(gains.joints)[gains.values < 0].tolist()
-            warnings.append(
-                f"the drive gain of {listing(names)} is negative: the current counts the other way"
-            )
+            warnings.append(f"the drive gain of {listing(names)} is negative: currents count the other way")
     if missing:
         notes.append(
             f"These recordings do not determine {listing(_together(missing), 20)} of the load to a third of its own "
