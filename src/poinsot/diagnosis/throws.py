@@ -24,9 +24,9 @@ from ..estimate import Diagnosis, Estimate, Finding, Severity, Unchecked
 from ..estimate.estimate import unfinished
 from ..estimate.finding import ordered
 from ..exceptions import NotIdentifiable
+from ..models.planar.body import GRAVITY
 from ..models.planar.contact import Wall, contacts_at
 from ..models.planar.shapes import Shape
-from ..models.planar.stepping import GRAVITY
 from .check import Cause
 
 LARGEST_THROWS = 30

@@ -34,7 +34,7 @@ from scipy.optimize import least_squares, minimize
 
 from ...arrays import Indices, Matrix, Vector
 from ...exceptions import InvalidRecording
-from ...models.planar.stepping import GRAVITY
+from ...models.planar.body import GRAVITY
 
 NO_DRAG = 1e-6
 """A drag below this counts as 0 [1/s]: the closed form divides by it, and the difference is below rounding."""

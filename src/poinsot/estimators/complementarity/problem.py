@@ -21,10 +21,10 @@ from ...estimate import Certificate, Diagnosis, Estimate, Finding, motions_of
 from ...estimate.extras import Extra
 from ...estimate.motions import POSE
 from ...exceptions import InvalidMethod, InvalidModel, InvalidRecording, InvalidSignals, listing
+from ...models.planar.body import GRAVITY
 from ...models.planar.contact import Wall, contacts_at, floor
 from ...models.planar.events import ImpactEvents
 from ...models.planar.shapes import Shape
-from ...models.planar.stepping import GRAVITY
 from ...recording import IMPACT_VELOCITIES, Recording
 from .flights import Drop
 from .posterior import MixturePosterior, normalized_jacobian

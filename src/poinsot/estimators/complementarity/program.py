@@ -28,9 +28,9 @@ from jaxtyping import Float
 
 from ...arrays import Vector
 from ...exceptions import MissingExtra
+from ...models.planar.body import GRAVITY
 from ...models.planar.contact import Wall, wall_array
 from ...models.planar.shapes import Shape
-from ...models.planar.stepping import GRAVITY
 from .shooting import MAX_MASS_RATIO, Shooting, lifted_mass
 
 try:

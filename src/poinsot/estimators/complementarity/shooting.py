@@ -37,10 +37,10 @@ from numba import njit
 
 from ...arrays import Matrix, Vector
 from ...estimate import Status
+from ...models.planar.body import GRAVITY, PlanarBody, World
 from ...models.planar.contact import Wall, contacts_at
 from ...models.planar.events import ImpactEvents, follow, moved
 from ...models.planar.shapes import Shape
-from ...models.planar.stepping import GRAVITY, PlanarBody, World
 from ...solve import GainRatio, GaussNewton, Stop, stop_requested
 from ...solve.dense import DenseProblem
 
