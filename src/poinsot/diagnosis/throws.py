@@ -466,11 +466,7 @@ def explain(
 
 
 def diagnose_throws(estimate: Estimate, **about: Any) -> Diagnosis:
-    """Look at an estimate from throws for what may be wrong with it.
-
-    Args:
-        about: the other fields of `ThrownBody`.
-    """
+    """Look at an estimate from throws for what may be wrong with it; about: the other fields of `ThrownBody`."""
     found = list(ThrowChecks().look(ThrownBody(estimate, **about)))
     findings = [*unfinished(estimate), *(each for each in found if isinstance(each, Finding))]
     return Diagnosis(ordered(findings), tuple(each for each in found if isinstance(each, Unchecked)))

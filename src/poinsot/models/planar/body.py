@@ -46,13 +46,11 @@ class PlanarBody:
     """The body that moves.
 
     Args:
-        shape: about the center of mass.
-        mass: [kg]. inertia: about the center of mass [kg m^2].
+        shape: about the center of mass. mass: [kg]. inertia: about the center of mass [kg m^2].
         friction: mu at every wall. restitution: epsilon, from 0 to 1.
         drag: of the velocity and of the spin, an acceleration -k v each [1/s].
 
-    Raises:
-        InvalidModel: if a number has no meaning.
+    Raises InvalidModel if a number has no meaning.
     """
 
     shape: Shape
