@@ -13,9 +13,9 @@ import numpy as np
 from support.report import Agreement, Limit, Ratio, deliver, options
 from support.timing import Program, Seconds, side_by_side
 
-from poinsot.models.planar import Ellipse, PlanarBody, SmoothCurve, Wall, floor, rectangle, simulate
-from poinsot.models.planar.stepping import Law
+from poinsot.models.planar import Ellipse, PlanarBody, SmoothCurve, Wall, floor, rectangle
 from poinsot_reproductions.impacts.step_program import StepProgram
+from poinsot_reproductions.impacts.stepping import Law, simulate
 
 STEPS, STEP = 100_000, 1e-4
 PER_SECOND = 200_000

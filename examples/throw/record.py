@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from poinsot.models.planar import Ellipse, PlanarBody, floor, simulate
+from poinsot.models.planar import Ellipse, PlanarBody, floor
+from poinsot_reproductions.impacts.stepping import simulate
 
 HERE = Path(__file__).parent
 RATE_HZ, SECONDS, STEPS_A_FRAME = 120, 0.5, 5000

@@ -4,7 +4,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from poinsot.models.planar import Motion, PlanarBody, simulate
+from poinsot.models.planar import PlanarBody
+from poinsot_reproductions.impacts.stepping import Motion, simulate
 
 STEP = 2e-6
 """[s]. Implicit Euler is off by g h t / 2, 5 micrometers after half a second, and an impact is late by h at most.

@@ -56,8 +56,7 @@ class Nuisance:
     """A number beside the parameters.
 
     Args:
-        quantity: of `CAUSES`. joint: None: all.
-        number: of the recording, from 0; None: all. recording: its name.
+        quantity: of `CAUSES`. joint: None: all. number: of the recording, from 0; None: all. recording: its name.
         value, std: in `unit`; std is infinite where the motion does not show it.
     """
 
@@ -185,8 +184,7 @@ def correct(
     Args:
         problem: as recorded.
         per_recording: `"delay"`, `"zero"` and `"offset"`, of all joints, or of one, as `"zero.elbow"`.
-        delay: whether all efforts together may be late by one delay.
-        names: of the recordings, for messages.
+        delay: whether all efforts together may be late by one delay. names: of the recordings, for messages.
 
     Raises:
         InvalidMethod: if there is no such quantity or joint.

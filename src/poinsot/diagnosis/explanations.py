@@ -50,8 +50,7 @@ class Candidate:
         largest_step: of an iteration, in the nuisance's unit; one of all, or (k,).
         motion: what the change does to the motion, where others may do the same; None: this one alone does it.
         column: (solved) -> (N, n) derivative by a single nuisance, where it is known.
-        recording: the only one that it changes, from 0; None: all.
-        about: what its explanation wants to know of it.
+        recording: the only one that it changes, from 0; None: all. about: what its explanation wants to know of it.
     """
 
     explanation: Explanation
@@ -96,9 +95,7 @@ class Explained:
     """A recording under one explanation.
 
     Args:
-        candidate: the defect.
-        nuisance: (k,) values; std: of them.
-        solved: the changed problem's solution.
+        candidate: the defect. nuisance: (k,) values; std: of them. solved: the changed problem's solution.
         gain: T(h) - T(as declared).
         shown: the part of it that the recording itself shows: L, or V if that is more, less what nuisances cost. A
             change that only pleases the description is no defect, as the description is the less certain of the two.

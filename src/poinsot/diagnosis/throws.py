@@ -24,9 +24,9 @@ from ..estimate import Diagnosis, Estimate, Finding, Severity, Unchecked
 from ..estimate.estimate import unfinished
 from ..estimate.finding import ordered
 from ..exceptions import NotIdentifiable
+from ..models.planar.body import GRAVITY
 from ..models.planar.contact import Wall, contacts_at
 from ..models.planar.shapes import Shape
-from ..models.planar.stepping import GRAVITY
 from .check import Cause
 
 LARGEST_THROWS = 30
@@ -466,11 +466,7 @@ def explain(
 
 
 def diagnose_throws(estimate: Estimate, **about: Any) -> Diagnosis:
-    """Look at an estimate from throws for what may be wrong with it.
-
-    Args:
-        about: the other fields of `ThrownBody`.
-    """
+    """Look at an estimate from throws for what may be wrong with it; about: the other fields of `ThrownBody`."""
     found = list(ThrowChecks().look(ThrownBody(estimate, **about)))
     findings = [*unfinished(estimate), *(each for each in found if isinstance(each, Finding))]
     return Diagnosis(ordered(findings), tuple(each for each in found if isinstance(each, Unchecked)))

@@ -50,8 +50,7 @@ class RunNuisance:
 
     Args:
         cause: of a finding. column: (N, n). warning, error: sizes.
-        said: its message, of `zero` + `unit` times the value, and of the 95 % half-width.
-        where: joint; "" for all.
+        said: its message, of `zero` + `unit` times the value, and of the 95 % half-width. where: joint; "" for all.
     """
 
     cause: Cause

@@ -111,8 +111,7 @@ def change_frame(
         T_ab: (..., 4, 4) placement of frame b in frame a, [[R, p], [0, 1]] with p in [m].
         pi_b: (..., 10) the body in frame b.
 
-    Raises:
-        InvalidModel: if T_ab is not a rotation and a translation.
+    Raises InvalidModel if T_ab is not a rotation and a translation.
     """
     R = T_ab[..., :3, :3]
     # 1e-6: a placement written with seven digits is still one
@@ -263,8 +262,7 @@ class Ellipsoid:
     """A uniform solid ellipsoid; batches (...). Its second moments about its centre are L_i = m a_i^2 / 5.
 
     Args:
-        mass: (...) [kg].
-        center: (..., 3) in the body frame [m].
+        mass: (...) [kg]. center: (..., 3) in the body frame [m].
         axes: (..., 3, 3) R, the principal axes in the body frame as columns, each named after the closest body axis.
         semi_axes: (..., 3) along them [m].
     """

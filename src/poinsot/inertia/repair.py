@@ -137,8 +137,7 @@ def with_extent(pi: Inertial, density: float = ALUMINIUM) -> tuple[Inertial, Int
     """Bodies (..., 10) with extent everywhere, and (...,) how many principal axes of each had none.
 
     Args:
-        pi: possible bodies with a mass.
-        density: of the ball [kg/m^3].
+        pi: possible bodies with a mass. density: of the ball [kg/m^3].
     """
     m = pi[..., 0]
     r = np.cbrt(3 * m / (4 * np.pi * density))

@@ -25,8 +25,7 @@ class Actuation:
     """tau = A (g * u).
 
     Args:
-        matrix: (n, m) A.
-        inputs: names of u.
+        matrix: (n, m) A. inputs: names of u.
         gains: gain -> the inputs that it multiplies; an input has at most one, and without one its g is 1.
         units: gain -> its unit; "" where not given.
     """
@@ -70,8 +69,7 @@ def joint_efforts(robot: Articulated, gains: Mapping[str, Sequence[str]] | None 
     """Motors at the joints, one input a joint, through the robot's drive; a floating base has none.
 
     Args:
-        robot: with motors at its joints.
-        gains: gain -> joints whose efforts it multiplies.
+        robot: with motors at its joints. gains: gain -> joints whose efforts it multiplies.
     """
     matrix = np.zeros((robot.model.nv, len(robot.joints)))
     matrix[robot.actuated] = robot.train.joint_torques(np.eye(len(robot.joints))).T
@@ -88,8 +86,7 @@ def rotor_thrusts(
     """Rotors on the floating base, and motors at the joints after them if there are joints.
 
     Args:
-        robot: with a floating base.
-        placements: rotor -> (4, 4) T_br in the base's frame; it pushes along its z axis.
+        robot: with a floating base. placements: rotor -> (4, 4) T_br in the base's frame; it pushes along its z axis.
         drag: rotor -> moment about z per thrust [m], positive along z.
         gain: name of the one gain of all rotors (a thrust coefficient, if u is squared speed); "": none.
         gain_unit: its unit.

@@ -55,8 +55,7 @@ class Closure:
     Args:
         robot: with a frame at each end of each loop.
 
-    Raises:
-        InvalidModel: if the loops cannot be closed near the neutral configuration.
+    Raises InvalidModel if the loops cannot be closed near the neutral configuration.
     """
 
     robot: Articulated

@@ -116,9 +116,7 @@ class Collisions:
     """The C pairs that are watched.
 
     Args:
-        robot: whose configurations are asked about.
-        geometry: Pinocchio's.
-        pairs: names of the two, (C,).
+        robot: whose configurations are asked about. geometry: Pinocchio's. pairs: names of the two, (C,).
         usual: (C,) how far apart two links are at the neutral configuration [m]; infinite for floor and walls.
         warnings: what could not be watched.
     """

@@ -390,8 +390,7 @@ class Gait:
     """Which feet are on the ground from a time on, until the next.
 
     Args:
-        times: (K,) increasing [s]; before the first nothing is closed, the last holds to the end.
-        feet: contact frames.
+        times: (K,) increasing [s]; before the first nothing is closed, the last holds to the end. feet: contact frames.
         closed: (K, feet).
     """
 
@@ -400,11 +399,7 @@ class Gait:
     closed: Bool[np.ndarray, "T c"]
 
     def schedule(self, contacts: Sequence[Contact], times: Times) -> ContactSchedule:
-        """The schedule at these sample times [s].
-
-        Raises:
-            InvalidModel: if the gait names an unknown foot.
-        """
+        """The schedule at these sample times [s]. Raises InvalidModel if the gait names an unknown foot."""
         # 1 ns for the rounding of times that were read as text
         row = np.searchsorted(self.times, np.asarray(times) + 1e-9, side="right") - 1
         closed = np.where(row[:, None] >= 0, self.closed[np.maximum(row, 0)], False)

@@ -133,10 +133,8 @@ def frame_motions(
     """The motion of F frames at T states.
 
     Args:
-        tree: the robot.
-        joints: (F,) index in the tree of the joint that carries each frame, -1 for the world.
-        placements: (F, 4, 4) T_jf in that joint's frame.
-        q, v, a: (T, nq), (T, n), (T, n).
+        tree: the robot. joints: (F,) index in the tree of the joint that carries each frame, -1 for the world.
+        placements: (F, 4, 4) T_jf in that joint's frame. q, v, a: (T, nq), (T, n), (T, n).
         slopes: whether slopes are wanted.
         jacobians: if not, whether `jacobian` alone is; the other slopes are NaN then.
     """

@@ -100,11 +100,9 @@ def outward(
     """The motion of all joints at one sample.
 
     Args:
-        tree: `Tree.arrays`. gravity: (3,); zeros for accelerations without -g.
-        q, v, a: (nq,), (n,), (n,).
+        tree: `Tree.arrays`. gravity: (3,); zeros for accelerations without -g. q, v, a: (nq,), (n,), (n,).
         R, p: (joints, 3, 3), (joints, 3) written: orientation, and the way from the parent's origin to this one.
-        V, A: (joints, 6) written.
-        J: (n, 6) written.
+        V, A: (joints, 6) written. J: (n, 6) written.
         V_j, A_j, A_v: (n, 6) written, A_v being A'_j; or (0, 6): they are not wanted.
     """
     parent, kind, rotation, translation, axis, pitch, q_index, v_index, _, subspace = tree

@@ -65,9 +65,7 @@ class LoopConstraint(PointContact):
     Its force [N] is on the first frame in the axes of the world, and the opposite one on the second.
 
     Args:
-        frame: its name, the first of the frames.
-        damping: 2 rate [1/s].
-        ends: the frames that keep together.
+        frame: its name, the first of the frames. damping: 2 rate [1/s]. ends: the frames that keep together.
     """
 
     damping: float = 2 * CLOSING_RATE

@@ -44,11 +44,7 @@ def frames_of(loops: Sequence[Loop]) -> list[tuple[str, ...]]:
 
 
 def add_frames(model: pin.Model, loops: Sequence[Loop]) -> None:
-    """Add a frame to the model at each point of each loop.
-
-    Raises:
-        InvalidModel: if a link does not exist.
-    """
+    """Add a frame to the model at each point of each loop. Raises InvalidModel if a link does not exist."""
     links = _links(model)
     for loop, names in zip(loops, frames_of(loops), strict=True):
         for link, point, name in zip(loop.links, loop.points, names, strict=True):
@@ -65,8 +61,7 @@ def loops_of(model: pin.Model, description: str) -> Iterator[Loop]:
 
     MJCF gives the point in the frame of the first body; that of the second is where it is in the neutral configuration.
 
-    Raises:
-        InvalidModel: if bodies are welded together.
+    Raises InvalidModel if bodies are welded together.
     """
     root, data = ElementTree.fromstring(description), model.createData()
     pin.framesForwardKinematics(model, data, pin.neutral(model))

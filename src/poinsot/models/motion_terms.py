@@ -35,8 +35,7 @@ class MotionTerms:
     """Terms of a robot whose bodies may be others than the description's.
 
     Args:
-        robot: of which.
-        contacts: whose forces act, one after the other.
+        robot: of which. contacts: whose forces act, one after the other.
     """
 
     robot: Articulated
@@ -126,8 +125,7 @@ def carriers(robot: Articulated, names: Sequence[str]) -> tuple[np.ndarray, np.n
 def frame_index(robot: Articulated, name: str) -> int:
     """Pinocchio's index of a frame; where a joint and a link share a name, the link's.
 
-    Raises:
-        InvalidModel: if there is none of this name.
+    Raises InvalidModel if there is none of this name.
     """
     frames = robot.model.frames
     check_known(name, [frame.name for frame in frames], "no frame", "the robot has", limit=20)

@@ -46,8 +46,7 @@ def regressor_entries(
     """The blocks that are not zero by structure.
 
     Args:
-        tree: the robot.
-        q, v, a: (T, nq), (T, n), (T, n) configurations, velocities, accelerations.
+        tree: the robot. q, v, a: (T, nq), (T, n), (T, n) configurations, velocities, accelerations.
         out: (T, at least 10 K) array whose first 10 K columns to write; fresh memory is what takes longest.
 
     Returns:

@@ -32,14 +32,11 @@ class Tree:
     """Primitive joints of a robot.
 
     Args:
-        parent: (J,) index of the parent joint, -1 for the world.
-        kind: (J,) one of the codes above.
+        parent: (J,) index of the parent joint, -1 for the world. kind: (J,) one of the codes above.
         rotation, translation: (J, 3, 3), (J, 3) [m] placement of the joint in its parent's frame.
         axis: (J, 3) unit axis in the joint's own frame; where the kind has one.
-        pitch: (J,) translation per turn of helical joints [m/rad].
-        q_index, v_index: (J,) first component in q and v.
-        body: (J,) index of the body that the joint carries, -1 for none.
-        gravity: (3,) [m/s^2].
+        pitch: (J,) translation per turn of helical joints [m/rad]. q_index, v_index: (J,) first component in q and v.
+        body: (J,) index of the body that the joint carries, -1 for none. gravity: (3,) [m/s^2].
     """
 
     parent: np.ndarray
@@ -173,8 +170,7 @@ def _primitives(joint: Any, placement: Any) -> Iterator[tuple[int, np.ndarray, f
 def tree_of(model: Any) -> Tree:
     """The tree of a Pinocchio model.
 
-    Raises:
-        InvalidModel: if a joint is of a type that no primitive joints make up, or has no axis.
+    Raises InvalidModel if a joint is of a type that no primitive joints make up, or has no axis.
     """
     joints: list[tuple[Any, ...]] = []  # the tree's arrays as rows
     last = {0: -1}  # Pinocchio's joint -> its last primitive joint

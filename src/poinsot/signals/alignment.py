@@ -41,8 +41,7 @@ class Delay:
 
     Args:
         seconds: the delay, positive where the channel is late; the value that `align` takes.
-        std_s: standard deviation [s], correlated residuals accounted for.
-        rate_hz: sampling rate of the recording.
+        std_s: standard deviation [s], correlated residuals accounted for. rate_hz: sampling rate of the recording.
         unexplained: rms of the residual over the rms of the late signal. unexplained_before: the same without
             correcting the delay.
     """
@@ -207,8 +206,7 @@ def jackknife_std(terms: np.ndarray, estimate: Callable[[np.ndarray], np.ndarray
     Valid for terms that are correlated within a stretch, and where few stretches hold most of the information.
 
     Args:
-        terms: (T, ...) what is summed.
-        estimate: (STRETCHES, ...) sums -> (STRETCHES,) estimates.
+        terms: (T, ...) what is summed. estimate: (STRETCHES, ...) sums -> (STRETCHES,) estimates.
     """
     # sums and not means: stretches differ by one in length, and in how much moves in them
     sums = np.array([stretch.sum(axis=0) for stretch in np.array_split(terms, STRETCHES)])

@@ -73,8 +73,7 @@ class FilterProposal:
     """Proposed cutoffs for a recording, with reasons.
 
     Args:
-        joints: the n joints with position channels.
-        rate_hz: sampling rate of the recording.
+        joints: the n joints with position channels. rate_hz: sampling rate of the recording.
         bandwidth_hz: w_dyn of all joints together. noise_hz: w_e, above which the noise dominates.
         cutoff_hz: for `ButterworthDecimation` or `RandomWalkSmoother`. decimate_hz: None: do not decimate.
         decimation_order: of its filter, lower where a sharp one's edges would take most of a short recording.

@@ -53,8 +53,7 @@ class Decimation:
         order: of the Chebyshev filter (each way).
         cut_edges: drop the rows within the transients at both ends (impulse response above 1 %).
 
-    Raises:
-        InvalidMethod: if the factor is not at least 2 or the order not at least 1.
+    Raises InvalidMethod if the factor is not at least 2 or the order not at least 1.
     """
 
     factor: int
@@ -72,8 +71,7 @@ class Decimation:
     def to_passband(cls, passband_hz: float, rate_hz: float, **settings: Any) -> Decimation | None:
         """Return the decimation whose pass-band ends at `passband_hz`; None if its factor would be 1.
 
-        Raises:
-            InvalidMethod: if the pass-band is not below the Nyquist frequency.
+        Raises InvalidMethod if the pass-band is not below the Nyquist frequency.
         """
         check_below_nyquist("decimate_hz", passband_hz, rate_hz)
         # rounded down, so that the pass-band is at least as wide; 1e-9 keeps factors that are whole but rounded
@@ -107,8 +105,7 @@ class Decimation:
     def spans(self, samples: int, chunk: int) -> Iterator[tuple[int, int]]:
         """Split a recording at block boundaries into pieces of about `chunk` samples.
 
-        Raises:
-            InvalidSignals: if the recording is too short for the filter.
+        Raises InvalidSignals if the recording is too short for the filter.
         """
         if self.rows(samples) < 1 or samples <= self.padding:
             needed = max((2 * self.edge_rows + 1) * self.factor, self.padding + 1)

@@ -78,8 +78,7 @@ class NoiseVarianceRatio:
         log10_std: (n,) standard deviation of log10 NVR from the curvature of the likelihood; inf where it has none.
         log_likelihood: (n,) as `SmoothedStates.log_likelihood`, without the prior.
         noise_std: (n,) sigma_e in the unit of y.
-        cutoff: (n,) -3 dB frequency of the smoother as a fraction of the Nyquist frequency.
-        verdict: one a column.
+        cutoff: (n,) -3 dB frequency of the smoother as a fraction of the Nyquist frequency. verdict: one a column.
     """
 
     nvr: np.ndarray
@@ -102,16 +101,13 @@ def maximum_likelihood_nvr(
     """Estimate the NVR by maximum likelihood (Brunot et al. 2017, Sect. 3.3), with a verdict per column.
 
     Args:
-        y: (T, n) measurements, uniformly sampled, any unit.
-        model: the walk.
-        valid: (T,) or (T, n), True where y is measured.
-        prior: added to the likelihood.
+        y: (T, n) measurements, uniformly sampled, any unit. model: the walk.
+        valid: (T,) or (T, n), True where y is measured. prior: added to the likelihood.
         search: lowest and highest cutoff of the smoother, as fractions of the Nyquist frequency.
         max_cutoff: highest credible cutoff. Robots are usually sampled at 100 times the highest mode that matters and
             filtered at 2 to 10 times that mode (Sect. 2.3), which is 0.04 to 0.2; raise it where sampling is slower.
 
-    Raises:
-        InvalidSignals: if valid samples are not finite, or too few.
+    Raises InvalidSignals if valid samples are not finite, or too few.
     """
     y, valid = checked_samples(y, model, valid)
     lower, upper = (math.log10(nvr_for_cutoff(model, cutoff, 2.0)) for cutoff in search)

@@ -89,8 +89,7 @@ class GeneralizedRandomWalk:
 def nvr_for_cutoff(model: GeneralizedRandomWalk, cutoff_hz: float, rate_hz: float) -> float:
     """The noise variance ratio whose smoother passes 1/sqrt(2) (-3 dB) of a motion at `cutoff_hz`.
 
-    Raises:
-        InvalidMethod: if the cutoff is not between 0 and the Nyquist frequency.
+    Raises InvalidMethod if the cutoff is not between 0 and the Nyquist frequency.
     """
     if not 0 < cutoff_hz <= rate_hz / 2:
         raise InvalidMethod(

@@ -58,9 +58,7 @@ def differentiate(y: JointSamples, rate_hz: float, *, order: int, nvr: float | n
     centred on the sample: v = (x_{k+1} - x_{k-1}) / (2 dt) and, for order 3, a = (x_{k+1} - 2 x_k + x_{k-1}) / dt^2.
 
     Args:
-        y: (T, n) positions, uniformly sampled.
-        rate_hz: sampling rate.
-        order: 2 or 3.
+        y: (T, n) positions, uniformly sampled. rate_hz: sampling rate. order: 2 or 3.
         nvr: scalar or (n,), for both passes; 1e-5 at 5 kHz in the paper.
 
     Raises:

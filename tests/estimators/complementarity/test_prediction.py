@@ -6,7 +6,8 @@ import numpy as np
 
 from poinsot.estimators.complementarity.flights import Drop
 from poinsot.estimators.complementarity.prediction import predict_throw
-from poinsot.models.planar import Ellipse, PlanarBody, floor, simulate
+from poinsot.models.planar import Ellipse, PlanarBody, floor
+from poinsot_reproductions.impacts.stepping import simulate
 
 SHAPE, NOISE = Ellipse(0.05, 0.025), np.array([3e-4, 3e-4, 5e-3])
 VALUES = {"J/m": (7e-4, 7e-6), "friction": (0.3, 0.01), "restitution": (0.4, 0.01)}

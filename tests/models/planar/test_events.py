@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from poinsot.models.planar import Circle, Ellipse, PlanarBody, Wall, floor, rectangle, simulate
+from poinsot.models.planar import Circle, Ellipse, PlanarBody, Wall, floor, rectangle
+from poinsot.models.planar.body import GRAVITY
 from poinsot.models.planar.events import moved
-from poinsot.models.planar.stepping import GRAVITY
+from poinsot_reproductions.impacts.stepping import simulate
 
 LEFT = Wall(0.0, 0.0, -np.pi / 2)
 ELLIPSE, SMALL = Ellipse(1.5, 1.0), Ellipse(0.05, 0.025)

@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from poinsot.models.planar import Circle, Ellipse, PlanarBody, Wall, floor, rectangle, simulate
-from poinsot.models.planar.stepping import GRAVITY, Law
+from poinsot.models.planar import Circle, Ellipse, PlanarBody, Wall, floor, rectangle
+from poinsot.models.planar.body import GRAVITY
+from poinsot_reproductions.impacts.stepping import Law, simulate
 from references.planar import works as works_of
 
 THROW = (np.array([0.0, 5.0, 0.0]), np.array([10.0, -3.0, -8.0]))

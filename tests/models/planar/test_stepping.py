@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from poinsot.exceptions import InvalidModel
-from poinsot.models.planar import Circle, Ellipse, PlanarBody, SmoothCurve, Wall, floor, rectangle, simulate
-from poinsot.models.planar.stepping import GRAVITY, Law
+from poinsot.models.planar import Circle, Ellipse, PlanarBody, SmoothCurve, Wall, floor, rectangle
+from poinsot.models.planar.body import GRAVITY
+from poinsot_reproductions.impacts.stepping import Law, simulate
 
 each_law = pytest.mark.parametrize("law", list(Law))
 LEFT = Wall(0.0, 0.0, -np.pi / 2)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from poinsot.models.planar.stepping import GRAVITY
+from poinsot.models.planar.body import GRAVITY
 from poinsot_reproductions.impacts import IMPACTS, impulse
 
 

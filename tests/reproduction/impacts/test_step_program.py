@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from poinsot.exceptions import InvalidModel
-from poinsot.models.planar import Ellipse, PlanarBody, floor, simulate
+from poinsot.models.planar import Ellipse, PlanarBody, floor
+from poinsot_reproductions.impacts.stepping import simulate
 
 pytest.importorskip("casadi")
 from poinsot_reproductions.impacts.step_program import StepProgram

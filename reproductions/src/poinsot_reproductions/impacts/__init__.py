@@ -1,5 +1,6 @@
 """Gabiccini and Fusco (2019): planar bodies that strike walls, simulated, and identified from their motion.
 
+stepping       motion in steps, with its energies: the paper's simulation
 paper_ellipse  the paper's ellipse of 10 kg
 impulse        Figs. 6 to 10: impulses by time step and formulation
 sliding        Figs. 11 and 12: friction that makes it take off

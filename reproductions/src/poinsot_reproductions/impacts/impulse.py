@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from poinsot.models.planar.body import GRAVITY
 from poinsot.models.planar.events import moved
-from poinsot.models.planar.stepping import GRAVITY
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say

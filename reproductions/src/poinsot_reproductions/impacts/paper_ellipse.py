@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from poinsot.models.planar import Ellipse, Motion, PlanarBody, floor, simulate
-from poinsot.models.planar.stepping import GRAVITY, Law
+from poinsot.models.planar import Ellipse, PlanarBody, floor
+from poinsot.models.planar.body import GRAVITY
+
+from .stepping import Law, Motion, simulate
 
 SHAPE, MASS, INERTIA = Ellipse(1.5, 1.0), 10.0, 2.0
 FLOOR = (floor(),)

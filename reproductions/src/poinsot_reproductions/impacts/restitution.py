@@ -24,12 +24,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from poinsot.models.planar import Motion
 from poinsot.models.planar.contact import contacts, wall_array
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
 from .paper_ellipse import FLOOR, SHAPE, THROW, drift_of, ellipse, height_along, moves
+from .stepping import Motion
 
 RESTITUTIONS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 SHOWN = (0.0, 0.4, 0.8, 1.0)

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from poinsot.models.planar import Motion
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
 from .paper_ellipse import SLIDE, drift_of, ellipse, height_along, moves
+from .stepping import Motion
 
 FRICTIONS = tuple(np.round(np.arange(0.0, 1.01, 0.1), 1).tolist())
 SHOWN = (0.0, 0.3, 0.4, 0.8)

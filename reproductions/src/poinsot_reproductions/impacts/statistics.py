@@ -26,14 +26,15 @@ from poinsot.estimators.complementarity.flights import Drop
 from poinsot.estimators.complementarity.problem import DropFit
 from poinsot.estimators.complementarity.shooting import FRICTION, INERTIA, MASS, RESTITUTION
 from poinsot.exceptions import PoinsotError
-from poinsot.models.planar import PlanarBody, floor, simulate
-from poinsot.models.planar.stepping import GRAVITY
+from poinsot.models.planar import PlanarBody, floor
+from poinsot.models.planar.body import GRAVITY
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
 from ..normalized_errors import BAND, covered_band, held, share_of
 from ..presentation import coverage_curves
 from ..workers import Checkpoint, solve_all
+from .stepping import simulate
 from .table import MASS as WEIGHED
 from .table import NOISE, SECONDS, SHAPE, STEPS_PER_SECOND
 

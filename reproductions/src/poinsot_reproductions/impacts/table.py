@@ -26,12 +26,13 @@ from jaxtyping import Float
 from poinsot.estimators.complementarity.drop import DropIdentification
 from poinsot.estimators.complementarity.flights import Drop
 from poinsot.exceptions import PoinsotError
-from poinsot.models.planar import Ellipse, PlanarBody, floor, simulate
+from poinsot.models.planar import Ellipse, PlanarBody, floor
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
 from ..presentation import percent
 from ..workers import Checkpoint, solve_all
+from .stepping import simulate
 
 SHAPE, MASS, INERTIA, RESTITUTION = Ellipse(0.05, 0.025), 0.064, 4.84e-5, 0.2
 POSE, VELOCITY = (0.0, 0.1, -0.785), (3.0, -5.0, 0.0)

@@ -65,8 +65,7 @@ class HeldOut:
 def halves(fit: PooledFit, splits: int = 2000, seed: int = 0) -> Vector:
     """(splits,) |difference| of J/m of two random halves of the drops, by that of all.
 
-    Raises:
-        InvalidMethod: if there are fewer than four drops.
+    Raises InvalidMethod if there are fewer than four drops.
     """
     rng, D = np.random.default_rng(seed), fit.problem.chain.drops
     if D < FEWEST:

@@ -54,9 +54,7 @@ class Chain:
         innovations_normal: (D, s, s), and innovations_gradient: (D, s), of each drop at `reference`.
         reference: (s,) theta at which flights were filtered.
         before: (I,) the flight before each impact; the flight after it is the next one.
-        last, first: (I,) times of the frames on both sides [s].
-        drops: D.
-        geometry: of contact.
+        last, first: (I,) times of the frames on both sides [s]. drops: D. geometry: of contact.
         resting: contacts of drops that came to rest; None: none did, or they are left out.
     """
 

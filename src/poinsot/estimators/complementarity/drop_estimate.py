@@ -37,9 +37,9 @@ from ...estimate import (
 )
 from ...estimate.fit import fit_of
 from ...estimate.motions import POSE, EstimatedMotion, EstimatedMotions, Impact, Impacts, Scene, SensorFit
+from ...models.planar.body import GRAVITY
 from ...models.planar.contact import contacts_at, wall_array
 from ...models.planar.events import SLOW, ImpactEvents
-from ...models.planar.stepping import GRAVITY
 from ...recording import Recording
 from .flights import integrals
 from .problem import WITHOUT_MASS, DropFit, DropSimulation, ImpactsProblem, impulse_unit

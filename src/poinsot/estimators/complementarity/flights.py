@@ -34,7 +34,7 @@ from scipy.optimize import least_squares, minimize
 
 from ...arrays import Indices, Matrix, Vector
 from ...exceptions import InvalidRecording
-from ...models.planar.stepping import GRAVITY
+from ...models.planar.body import GRAVITY
 
 NO_DRAG = 1e-6
 """A drag below this counts as 0 [1/s]: the closed form divides by it, and the difference is below rounding."""
@@ -113,8 +113,7 @@ class FlightModel:
 
     Args:
         offset: (2,) of the tracked point from the center of mass, in the body's frame [m].
-        drag: (2,) linear and angular [1/s].
-        noise: (3,) standard deviations of x, y [m] and the angle [rad] in a frame.
+        drag: (2,) linear and angular [1/s]. noise: (3,) standard deviations of x, y [m] and the angle [rad] in a frame.
         wander: (3,) spectral densities of the random acceleration [m^2/s^3], [m^2/s^3], [rad^2/s^3].
     """
 
@@ -129,12 +128,9 @@ class Flight:
     """The states at both ends of a flight, given its frames.
 
     Args:
-        frames: (n,) their indices in the drop.
-        first, last: times of the first and the last [s].
-        mean: (12,) x, y, theta and their rates at the first frame, the same at the last.
-        covariance: (12, 12).
-        by_shared: (12, 4) derivatives of the mean by offset and drag.
-        innovations: (3 n - 6,) whitened.
+        frames: (n,) their indices in the drop. first, last: times of the first and the last [s].
+        mean: (12,) x, y, theta and their rates at the first frame, the same at the last. covariance: (12, 12).
+        by_shared: (12, 4) derivatives of the mean by offset and drag. innovations: (3 n - 6,) whitened.
         innovations_by_shared: (3 n - 6, 4).
     """
 

@@ -22,9 +22,9 @@ from threadpoolctl import threadpool_limits
 from ...diagnosis.throws import explain
 from ...estimate import Estimate, Status
 from ...exceptions import InvalidMethod, NotIdentifiable, check_known
+from ...models.planar.body import GRAVITY
 from ...models.planar.contact import Wall
 from ...models.planar.shapes import Shape
-from ...models.planar.stepping import GRAVITY
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
 from .admission import ADMITTED, LYING, ON_THE_FLOOR, first_guess, impact_verdicts

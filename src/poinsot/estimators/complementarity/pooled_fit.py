@@ -135,8 +135,7 @@ class PooledFit:
     Without a known mass only J/m and impulses by mass are identifiable.
 
     Args:
-        segmented: drops and flights.
-        problem: with its tolerances. at: its unknowns. system, by: linearized there.
+        segmented: drops and flights. problem: with its tolerances. at: its unknowns. system, by: linearized there.
         status: how the updates of tolerances ended. rounds: number of updates.
         verdicts: (I,) which impacts were admitted, or why not. mass: [kg], of the certificate alone; None: not known.
     """

@@ -50,10 +50,8 @@ class Tolerances:
 
     Args:
         instant: difference of the centers of normal, tangential and turning impulse [s].
-        gap: outline and floor, from impact to impact [m].
-        lever: place of the contact along the wall [m].
-        spin: jump of omega, whatever the impulse [rad/s].
-        floor: of the floor's height, from drop to drop [m].
+        gap: outline and floor, from impact to impact [m]. lever: place of the contact along the wall [m].
+        spin: jump of omega, whatever the impulse [rad/s]. floor: of the floor's height, from drop to drop [m].
         rest: of the height of a corner that a body at rest lies on [m].
         uneven: of second differences of the wall's unevenness, from knot to knot [m].
     """
@@ -74,8 +72,7 @@ class PooledProblem:
     Args:
         chain: flights and impacts. model: of the flights.
         part: (I,) struck part of the outline. use: (I,) whether an impact counts for the floor.
-        turning: (I,) whether it counts for J/m as well.
-        free: (s,) components of theta that are estimated.
+        turning: (I,) whether it counts for J/m as well. free: (s,) components of theta that are estimated.
         tolerances: of the residuals.
     """
 

@@ -16,10 +16,10 @@ from jaxtyping import Float
 
 from ...arrays import Matrix, Vector
 from ...models.planar import PlanarBody
+from ...models.planar.body import GRAVITY
 from ...models.planar.contact import Wall
 from ...models.planar.events import moved
 from ...models.planar.shapes import Shape
-from ...models.planar.stepping import GRAVITY
 from .flights import Drop
 
 FLIGHT_FRAMES = 4

@@ -21,10 +21,10 @@ from ...estimate import Certificate, Diagnosis, Estimate, Finding, motions_of
 from ...estimate.extras import Extra
 from ...estimate.motions import POSE
 from ...exceptions import InvalidMethod, InvalidModel, InvalidRecording, InvalidSignals, listing
+from ...models.planar.body import GRAVITY
 from ...models.planar.contact import Wall, contacts_at, floor
 from ...models.planar.events import ImpactEvents
 from ...models.planar.shapes import Shape
-from ...models.planar.stepping import GRAVITY
 from ...recording import IMPACT_VELOCITIES, Recording
 from .flights import Drop
 from .posterior import MixturePosterior, normalized_jacobian
@@ -43,8 +43,7 @@ class DropFit(ShootingFit):
     Args:
         drop: what was measured, until it came to rest.
         posterior: of theta. noise_given: whether the tracker's noise was given.
-        findings: why not to believe it; empty if there is no reason.
-        velocities: (N, 3) at its frames.
+        findings: why not to believe it; empty if there is no reason. velocities: (N, 3) at its frames.
         impacts: in their order, impulses by mass [m/s].
         friction_bound: mu is at least that, where it is not identifiable; None where it is.
         mass_identifiable: whether the mass was estimated and a known force shows it.
@@ -111,8 +110,7 @@ class DropSimulation(Extra):
     """Settings of a drop's simulation beside the estimate's values and its first state.
 
     Args:
-        noise: (3,) standard deviations of the tracker [m], [m], [rad].
-        drag: linear and angular [1/s].
+        noise: (3,) standard deviations of the tracker [m], [m], [rad]. drag: linear and angular [1/s].
         friction: of the simulation, also where its value is not identifiable.
         mass: of the simulation [kg]; None where no force acts and none is given.
     """

@@ -28,9 +28,9 @@ from jaxtyping import Float
 
 from ...arrays import Vector
 from ...exceptions import MissingExtra
+from ...models.planar.body import GRAVITY
 from ...models.planar.contact import Wall, wall_array
 from ...models.planar.shapes import Shape
-from ...models.planar.stepping import GRAVITY
 from .shooting import MAX_MASS_RATIO, Shooting, lifted_mass
 
 try:
@@ -54,8 +54,7 @@ class ProgramFit:
 
     Args:
         times: (K,) of the nodes [s]. frames: (N,) which of them are frames.
-        poses, velocities: (K, 3), velocities after the node's impulse.
-        before: (K, 3) velocities before it.
+        poses, velocities: (K, 3), velocities after the node's impulse. before: (K, 3) velocities before it.
         impulses: (K, C, 2) normal and tangential, by mass [m/s].
         inertia_to_mass: [m^2]. friction: mu. mass: that a known force shows, or that was known [kg]; else None.
         chi_square: of the frames. gamma: violation of the complementarity, in units of the program.

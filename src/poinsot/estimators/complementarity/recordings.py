@@ -22,7 +22,7 @@ from jaxtyping import Float
 from ...arrays import Indices, Vector
 from ...estimate.motions import POSE
 from ...exceptions import InvalidRecording, listing
-from ...models.planar.stepping import GRAVITY
+from ...models.planar.body import GRAVITY
 from ...recording import IMPACT_VELOCITIES, Recording
 from .flights import FEWEST, Drop, integrals
 

@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 
 from ...arrays import Indices, Matrix, Vector
-from ...models.planar.stepping import GRAVITY
+from ...models.planar.body import GRAVITY
 from ...solve import Stop, stop_requested
 from .flights import (
     GIVEN,

@@ -37,10 +37,10 @@ from numba import njit
 
 from ...arrays import Matrix, Vector
 from ...estimate import Status
+from ...models.planar.body import GRAVITY, PlanarBody, World
 from ...models.planar.contact import Wall, contacts_at
 from ...models.planar.events import ImpactEvents, follow, moved
 from ...models.planar.shapes import Shape
-from ...models.planar.stepping import GRAVITY, PlanarBody, World
 from ...solve import GainRatio, GaussNewton, Stop, stop_requested
 from ...solve.dense import DenseProblem
 
@@ -95,8 +95,7 @@ class ShootingFit:
     """A local minimum.
 
     Args:
-        theta: (p,) see `NAMES`.
-        chi_square: of the frames. predicted: (frames, 3) poses.
+        theta: (p,) see `NAMES`. chi_square: of the frames. predicted: (frames, 3) poses.
         status: `solved` at a stationary point, smooth or at a kink; `stalled`, `step_limit` otherwise.
         iterations: accepted steps.
     """
@@ -114,8 +113,7 @@ class Shooting:
 
     Args:
         times: (N,) [s]. poses: (N, 3) measured. noise: (3,) standard deviations.
-        shape, walls: outline of the body, and walls that it may strike.
-        drag: linear and angular [1/s].
+        shape, walls: outline of the body, and walls that it may strike. drag: linear and angular [1/s].
         forces: (N - 1, 3) known forces beside gravity, held from one frame to the next [N], [N], [N m].
         mass: [kg]; None: estimated if there are forces, else it acts in no way.
     """

@@ -79,8 +79,7 @@ def calibrate_at_start(
     Args:
         seconds: of the calibration; 0: there is none, and the filter gets all samples.
 
-    Raises:
-        NotIdentifiable: if there are fewer seconds than that, or too few samples in them.
+    Raises NotIdentifiable if there are fewer seconds than that, or too few samples in them.
     """
     if seconds == 0:
         return None, samples

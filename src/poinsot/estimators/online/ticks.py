@@ -73,8 +73,7 @@ def recording_ticks(robot: Articulated, recording: Recording, name: str = "") ->
 def stream_ticks(robot: Articulated, lines: Iterable[SampleLine]) -> Iterator[Tick]:
     """Ticks of the lines of a stream.
 
-    Raises:
-        InvalidSignals: if the robot has a floating base and a line no velocities.
+    Raises InvalidSignals if the robot has a floating base and a line no velocities.
     """
     train, driven = robot.train, np.flatnonzero(robot.train.driven)
     for line in lines:

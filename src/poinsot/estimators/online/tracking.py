@@ -55,10 +55,8 @@ class Tracked:
     """The state of a run after a sample.
 
     Args:
-        time: of the sample [s]. recording: name of its recording.
-        innovation: the sample's innovation and verdict.
-        bodies: (k, 10) pi as estimated. published: (k, 10) with the rate limit.
-        mass_std: (k,) [kg].
+        time: of the sample [s]. recording: name of its recording. innovation: the sample's innovation and verdict.
+        bodies: (k, 10) pi as estimated. published: (k, 10) with the rate limit. mass_std: (k,) [kg].
         sample: the sample itself. predicted_from: (k, 10) the bodies before it, which predict its efforts.
     """
 
@@ -114,8 +112,7 @@ class TrackingRun(Extra):
     Args:
         filter: that processed the samples. start, belief: its first and its last belief.
         samples: number of samples processed. verdicts: number of samples by verdict.
-        rejections: stretches of samples that were not used.
-        history: states on the way, evenly spaced.
+        rejections: stretches of samples that were not used. history: states on the way, evenly spaced.
         calibration: of the time before; None: there was none.
         changes: of the open bodies, from what they were known as.
     """

@@ -53,8 +53,7 @@ class State(NamedTuple):
     """State of l bodies at one time; leading axes are those of a batch.
 
     Args:
-        position: (..., l, 3) centres of mass [m].
-        quaternion: (..., l, 4) x, y, z, w.
+        position: (..., l, 3) centres of mass [m]. quaternion: (..., l, 4) x, y, z, w.
         velocity: (..., l, 6) linear [m/s], angular [rad/s].
     """
 
@@ -129,14 +128,9 @@ class PlaneContact:
     the normal one (Eqs. 2.20 to 2.25). `along` is the first of the two directions.
 
     Args:
-        body: that it is a point of.
-        point: (3,) in the body's frame [m].
-        normal: (3,) of the plane, in the world.
-        height: of the plane along its normal [m].
-        friction: coefficient mu.
-        along: (3,) a direction in the plane; None: any.
-        compliance: normal [m/N].
-        relaxation: [s].
+        body: that it is a point of. point: (3,) in the body's frame [m]. normal: (3,) of the plane, in the world.
+        height: of the plane along its normal [m]. friction: coefficient mu.
+        along: (3,) a direction in the plane; None: any. compliance: normal [m/N]. relaxation: [s].
         stick_drag: [N s/m] of a contact that sticks; None: it creeps at 1e-3 m/s where friction is all used up under
             the weight of all bodies.
     """

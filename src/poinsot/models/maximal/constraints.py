@@ -38,14 +38,9 @@ class Geometry(NamedTuple):
     """Where everything is at one configuration, in the world's axes.
 
     Args:
-        rotation: (l + 1, 3, 3) of bodies and world.
-        axes: (j, 3, 3) R_a.
-        normals: (j, 3, 3) rows n of the held rotations.
-        parent_arm: (j, 3) s_a + d [m].
-        child_arm: (j, 3) s_b [m].
-        g: (j, 6) [m], [-].
-        contact_arm: (c, 3) [m].
-        gap: (c,) [m].
+        rotation: (l + 1, 3, 3) of bodies and world. axes: (j, 3, 3) R_a.
+        normals: (j, 3, 3) rows n of the held rotations. parent_arm: (j, 3) s_a + d [m]. child_arm: (j, 3) s_b [m].
+        g: (j, 6) [m], [-]. contact_arm: (c, 3) [m]. gap: (c,) [m].
     """
 
     rotation: Float[Array, "_ 3 3"]

@@ -52,10 +52,8 @@ class Multipliers(NamedTuple):
     """Impulses of joints and contacts in one step.
 
     Args:
-        held: (j, 6) lambda [N s], [N m s]; 0 in free directions.
-        free: (j, 6) phi; 0 in held directions.
-        dry: (j, 6) the part of it that is dry friction.
-        contact: (c, 3) two along the plane, one normal [N s].
+        held: (j, 6) lambda [N s], [N m s]; 0 in free directions. free: (j, 6) phi; 0 in held directions.
+        dry: (j, 6) the part of it that is dry friction. contact: (c, 3) two along the plane, one normal [N s].
     """
 
     held: Float[Array, "j 6"]

@@ -186,8 +186,7 @@ class Joint:
     Args:
         parent, child: the bodies that it joins; the parent may be "world".
         point: (3,) where its frames are in the world in the reference configuration [m].
-        compliance: of the held translations [m/N], > 0.
-        rotation_compliance: of the held rotations [rad/(N m)], > 0.
+        compliance: of the held translations [m/N], > 0. rotation_compliance: of the held rotations [rad/(N m)], > 0.
         relaxation: time in which a violated constraint recovers [s].
         child_point: (3,) where the child's frame is, if that was measured apart from the parent's; it must be the same
             point.
@@ -255,9 +254,7 @@ class _Moving(Joint):
     """A joint that moves.
 
     Args:
-        drag: viscous [N m s/rad] or [N s/m].
-        friction: dry, or None.
-        offset: constant effort [N m] or [N].
+        drag: viscous [N m s/rad] or [N s/m]. friction: dry, or None. offset: constant effort [N m] or [N].
     """
 
     drag: float = 0.0
@@ -287,8 +284,7 @@ class _OneAxis(_Moving):
     """A joint with one free direction.
 
     Args:
-        axis: (3,) its direction in the world in the reference configuration, of any length.
-        motor: or None.
+        axis: (3,) its direction in the world in the reference configuration, of any length. motor: or None.
     """
 
     axis: Sequence[float] = (0.0, 0.0, 1.0)

@@ -67,8 +67,7 @@ class Solution(NamedTuple):
     """Solution of a linear complementarity problem.
 
     Args:
-        z: (n,).
-        active: (n,) which of them are basic: w is 0 there, z elsewhere.
+        z: (n,). active: (n,) which of them are basic: w is 0 there, z elsewhere.
         method: `TRIVIAL`, `LEMKE`, `NEWTON` (Lemke's method cycled or ended on a ray) or `FAILED`.
         residual: largest |min(z, w)| against the largest |q|, in equilibrated units.
         pivots: exchanges that Lemke's method made.
@@ -262,10 +261,8 @@ def solve_mixed(
     """lambda, and what the complementarity problem inside had to say.
 
     Args:
-        S: symmetric but for its last block, positive definite in the others.
-        b: right-hand side.
-        blocks: sizes of the blocks of A.
-        unilateral: size of the block B; 0 for none.
+        S: symmetric but for its last block, positive definite in the others. b: right-hand side.
+        blocks: sizes of the blocks of A. unilateral: size of the block B; 0 for none.
     """
     L, D, last = block_ldl(S, blocks)
     x, rest = [], -b

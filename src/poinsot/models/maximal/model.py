@@ -116,8 +116,7 @@ class Model:
     ) -> Float[Array, "2 n"]:
         """Two moments of what else acts in a step, constraints infinitely stiff [N m s] or [N s].
 
-        Raises:
-            InvalidModel: if joints close loops, are balls, or bodies are not joined to the world.
+        Raises InvalidModel if joints close loops, are balls, or bodies are not joined to the world.
         """
         self.needs_a_tree("the balance in joint coordinates")
         return reduced.reduced_errors(self.structure, self.values(theta), before, after, u, h)
@@ -207,8 +206,7 @@ class Model:
     def needs_a_tree(self, what: str) -> None:
         """Check that joint coordinates determine the state of all bodies.
 
-        Raises:
-            InvalidModel: if `what` cannot be: joints close loops, are balls, or leave a body loose.
+        Raises InvalidModel if `what` cannot be: joints close loops, are balls, or leave a body loose.
         """
         structure, reached = self.structure, len(assembly.tree(self.structure))
         for lacking, words in (

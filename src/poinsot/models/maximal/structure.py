@@ -19,19 +19,15 @@ class Structure:
     """The constants of a mechanism of l bodies, j joints, c contacts.
 
     Args:
-        bodies: l.
-        placement: (l, 4, 4) T_wb of the bodies' frames in the reference configuration.
+        bodies: l. placement: (l, 4, 4) T_wb of the bodies' frames in the reference configuration.
         parent, child: (j,) bodies of joints, l for the world.
         parent_point, child_point: (j, 3) the joint's frames in those of its bodies [m].
-        parent_frame, child_frame: (j, 3, 3) their axes.
-        held: (j, 6) which translations and rotations are held.
+        parent_frame, child_frame: (j, 3, 3) their axes. held: (j, 6) which translations and rotations are held.
         driven: (j,) place in u of its motor's signal; -1 for none.
         dry, load: (j,) whether it has dry friction, and whether of the law that depends on its load.
-        weight: (j, 6) lengths with which held impulses enter that law [m] or [1/m] or 1.
-        contact_body: (c,).
+        weight: (j, 6) lengths with which held impulses enter that law [m] or [1/m] or 1. contact_body: (c,).
         contact_point: (c, 3) in the body's frame [m].
-        contact_frame: (c, 3, 3) columns: two directions along the plane, its normal.
-        contact_height: (c,) [m].
+        contact_frame: (c, 3, 3) columns: two directions along the plane, its normal. contact_height: (c,) [m].
         observed: (s,) joint of each sensor; `is_rate`: (s,) whether it reads the speed.
         curvature: whether steps follow held directions to second order.
     """

@@ -26,12 +26,10 @@ class Values(NamedTuple):
     Args:
         mass, center, inertia: (l,), (l, 3), (l, 6) xx, xy, yy, xz, yz, zz about the centre of mass, body axes.
         gravity, tilt: (3,) [m/s^2], and the rotation vector by which the world's floor turns it [rad].
-        compliance: (j, 2) of held translations [m/N] and rotations [rad/(N m)].
-        relaxation: (j,) [s].
+        compliance: (j, 2) of held translations [m/N] and rotations [rad/(N m)]. relaxation: (j,) [s].
         drag, offset: (j,) of the free directions.
         level, excess, decay, stick: (j,) dry friction: an effort, or a coefficient where it depends on the load.
-        gain, shaft: (j,) motors.
-        contact_compliance, contact_relaxation, contact_friction, contact_stick: (c,).
+        gain, shaft: (j,) motors. contact_compliance, contact_relaxation, contact_friction, contact_stick: (c,).
         zero, sine, cosine: (s,) of sensors [rad] or [m].
     """
 
@@ -93,12 +91,8 @@ class Entry:
     """A number that may be estimated.
 
     Args:
-        owner: body, joint, contact or sensor that has it, or "world".
-        symbol: what it is.
-        unit: SI.
-        kind: the field of `Values` that it is in.
-        index: its place there.
-        value: as described.
+        owner: body, joint, contact or sensor that has it, or "world". symbol: what it is. unit: SI.
+        kind: the field of `Values` that it is in. index: its place there. value: as described.
         lower: bound below which it has no meaning.
     """
 

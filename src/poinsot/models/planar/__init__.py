@@ -4,12 +4,13 @@ shapes       outlines of bodies: ellipse, circle, polygon, smooth convex curve
 walls        what a body may strike
 contact      gaps, contact points and the directions in which impulses act, with exact derivatives
 impulses     impulses at closed contacts: restitution and Coulomb friction
-stepping     motion in steps, with its energies: impulse-restitution and impulse-gap complementarity
+body         what moves: mass, inertia, friction, restitution, drag
 events       motion from impact to impact, with exact flights
 
 A pose is q = (x, y, theta) of the center of mass [m], [m], [rad], a velocity v = (v_x, v_y, omega), y is up.
 """
 
+from .body import PlanarBody as PlanarBody
 from .contact import Wall as Wall
 from .contact import floor as floor
 from .shapes import Circle as Circle
@@ -18,6 +19,3 @@ from .shapes import Polygon as Polygon
 from .shapes import Shape as Shape
 from .shapes import SmoothCurve as SmoothCurve
 from .shapes import rectangle as rectangle
-from .stepping import Motion as Motion
-from .stepping import PlanarBody as PlanarBody
-from .stepping import simulate as simulate

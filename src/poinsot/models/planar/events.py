@@ -1,4 +1,4 @@
-"""Motion from event to event: flights are exact, impacts happen when they happen (beside `stepping`'s fixed steps).
+"""Motion from event to event: flights are exact, impacts happen when they happen.
 
 A flight under gravity, constant forces and linear drag k has a closed form. With a the acceleration without drag,
 
@@ -25,9 +25,9 @@ from jaxtyping import Float, Int
 from numba import njit
 
 from ...arrays import Vector
+from .body import GRAVITY, PlanarBody, World
 from .contact import Wall, contacts
 from .impulses import apply_impulses
-from .stepping import GRAVITY, PlanarBody, World
 
 SLOW = 0.02
 """Normal velocity below which an impact is not followed by a flight [m/s]."""

@@ -2,7 +2,7 @@
 
     M (v_{k+1} - v_k) = G(q_k) c_{k+1} + h f_k,      q_{k+1} = q_k + h v_{k+1}
 
-with the impulses c of `impulses`, and one of two laws for the normal velocities of contacts:
+with the impulses c of `poinsot.models.planar.impulses`, and one of two laws for the normal velocities of contacts:
 
     RESTITUTION   impulse-restitution complementarity (IRC): a contact with g(q_k) <= 0 leaves at least as fast as
                   restitution says, N^T v_{k+1} >= -epsilon min(N^T v_k, 0)
@@ -17,21 +17,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 from numba import njit
 
-from ...arrays import Vector
-from ...exceptions import InvalidModel
-from ..gravity import STANDARD_GRAVITY
-from .contact import Wall, contacts, contacts_at, wall_array
-from .impulses import apply_impulses
-from .shapes import Shape
+from poinsot.arrays import Vector
+from poinsot.exceptions import InvalidModel
+from poinsot.models.planar.body import GRAVITY, PlanarBody, World
+from poinsot.models.planar.contact import Wall, contacts, contacts_at
+from poinsot.models.planar.impulses import apply_impulses
 
-GRAVITY = -STANDARD_GRAVITY[2]
-"""Downwards [m/s^2]."""
 INSIDE = 1e-6
 """Largest depth inside a wall at the start, relative to the size."""
 TOUCHES = 1e-12
@@ -43,75 +39,6 @@ class Law(IntEnum):
 
     RESTITUTION = 0
     GAP = 1
-
-
-class World(NamedTuple):
-    """A body, its walls and the forces on it, for compiled simulations.
-
-    Args:
-        parts, harmonics, walls: as in `contact`.
-        W: (3,) inverse masses, the diagonal of M^-1. drag: (3,) of each coordinate [1/s].
-        friction, restitution: mu and epsilon.
-        pushes: (K, 3) accelerations beside gravity, each constant over an interval; the last one continues.
-    """
-
-    parts: np.ndarray
-    harmonics: np.ndarray
-    walls: np.ndarray
-    W: np.ndarray
-    drag: np.ndarray
-    friction: float
-    restitution: float
-    pushes: np.ndarray
-
-
-@dataclass(frozen=True)
-class PlanarBody:
-    """The body that moves.
-
-    Args:
-        shape: about the center of mass.
-        mass: [kg]. inertia: about the center of mass [kg m^2].
-        friction: mu at every wall. restitution: epsilon, from 0 to 1.
-        drag: of the velocity and of the spin, an acceleration -k v each [1/s].
-
-    Raises:
-        InvalidModel: if a number has no meaning.
-    """
-
-    shape: Shape
-    mass: float
-    inertia: float
-    friction: float
-    restitution: float = 0.0
-    drag: tuple[float, float] = (0.0, 0.0)
-
-    def __post_init__(self) -> None:
-        for what, value in (("mass", self.mass), ("inertia", self.inertia)):
-            if not 0 < value < np.inf:
-                raise InvalidModel(f"the {what} of a body must be above 0, not {value:g}")
-        if not all(0 <= value < np.inf for value in (self.friction, *self.drag)):
-            raise InvalidModel("friction and drag of a body must be at least 0")
-        if not 0 <= self.restitution <= 1:
-            raise InvalidModel(f"restitution must be from 0 to 1, not {self.restitution:g}")
-
-    @property
-    def inertias(self) -> Float[np.ndarray, "3"]:
-        """The diagonal of M [kg], [kg], [kg m^2]."""
-        return np.array([self.mass, self.mass, self.inertia], dtype=float)
-
-    def world(self, walls: Sequence[Wall], forces: Float[np.ndarray, "K 3"]) -> World:
-        """The body among walls, with forces (K, 3) beside gravity [N], [N], [N m]."""
-        return World(
-            self.shape.parts,
-            self.shape.harmonics,
-            wall_array(walls),
-            1 / self.inertias,
-            np.array([self.drag[0], *self.drag], dtype=float),
-            float(self.friction),
-            float(self.restitution),
-            np.ascontiguousarray(forces / self.inertias),
-        )
 
 
 @dataclass(frozen=True, eq=False)
