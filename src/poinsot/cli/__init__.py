@@ -54,10 +54,8 @@ GARBAGE_THRESHOLD = 200_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command `poinsot` and return its exit code.
-
-    Args:
-        arguments: of the command line; None: those of this process, which then ends with the command.
+    """Run the command `poinsot` and return its exit code. `arguments`: of the command line; None: those of this
+    process, which then ends with the command.
     """
     if arguments is not None:
         return _run(list(arguments))

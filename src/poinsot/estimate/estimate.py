@@ -171,10 +171,8 @@ class Estimate:
         """The same estimate with other fields and extras, each by its own name wherever it is kept.
 
         `estimate.updated(values=theta).certificate()` asks for the certificate at other values;
-        `estimate.updated(payload, notes=(...))` adds an extra and replaces the notes.
-
-        Raises:
-            TypeError: if an estimate has nothing of this name.
+        `estimate.updated(payload, notes=(...))` adds an extra and replaces the notes. Raises `TypeError` if an estimate
+        has nothing of this name.
         """
         columns = {key: changes.pop(key) for key in COLUMNS & changes.keys()}
         entries = {key: changes.pop(key) for key in ENTRIES & changes.keys()}

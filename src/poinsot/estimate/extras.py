@@ -41,14 +41,10 @@ def extras_of(*values: Extra | None) -> Mapping[str, Extra]:
 
 @dataclass(frozen=True, eq=False)
 class DriveGains(Extra):
-    """Effort per unit of current or voltage, motor by motor.
-
-    Args:
-        joints, units: (m,) of each motor.
-        values: (m,) in `units`. covariance: (m, m); zero where values were taken for exact.
-        white_std: (m,) what white residuals would make of the standard deviations; None where nothing was estimated.
-        identified: whether they were estimated here.
-        by_gravity: (m,) whether gravity loads the joint; a gain that only inertia shows is hard to know.
+    """Effort per unit of current or voltage, motor by motor. `joints`, `units`: (m,) of each motor. `values`: (m,) in
+    `units`. `covariance`: (m, m); zero where values were taken for exact. `white_std`: (m,) what white residuals would
+    make of the standard deviations; None where nothing was estimated. `identified`: whether they were estimated here.
+    `by_gravity`: (m,) whether gravity loads the joint; a gain that only inertia shows is hard to know.
     """
 
     key = "drive_gains"
@@ -102,11 +98,8 @@ class DriveGains(Extra):
 
 @dataclass(frozen=True, eq=False)
 class FrictionCurve:
-    """What friction does at each speed of a joint, against the motion.
-
-    Args:
-        unit: SI unit of the effort.
-        speed: (k,) [rad/s] or [m/s]. effort, std: (k,) in `unit`.
+    """What friction does at each speed of a joint, against the motion. `unit`: SI unit of the effort. `speed`: (k,)
+    [rad/s] or [m/s]. `effort`, `std`: (k,) in `unit`.
     """
 
     joint: str
@@ -125,11 +118,9 @@ class FrictionCurves(tuple[FrictionCurve, ...], Extra):
 @dataclass(frozen=True, eq=False)
 class FullParameters(ParameterColumns, Extra):
     """Every single parameter of the model: what the data say of it, and prior knowledge where they leave it open.
-
-    Args:
-        prior: (p,) values before the data; NaN where nothing was known.
-        prior_share: (p,) which part of the prior's variance the data leave: 0 all from the data, 1 all from the prior.
-        interval: (p, 2) lowest and highest of 95 %, inside what is physically possible.
+    `prior`: (p,) values before the data; NaN where nothing was known. `prior_share`: (p,) which part of the prior's
+    variance the data leave: 0 all from the data, 1 all from the prior. `interval`: (p, 2) lowest and highest of 95 %,
+    inside what is physically possible.
     """
 
     key = "full_parameters"

@@ -66,11 +66,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Unchecked:
-    """What could not be checked, and why.
-
-    Args:
-        what: e.g. `"the zero of joint waist"`. reason: a sentence.
-        failed: whether a check broke off, so that nobody knows what it would have found.
+    """What could not be checked, and why. `what`: e.g. `"the zero of joint waist"`. `reason`: a sentence. `failed`:
+    whether a check broke off, so that nobody knows what it would have found.
     """
 
     what: str
@@ -80,13 +77,9 @@ class Unchecked:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """All findings about one result.
-
-    Args:
-        findings: gravest first, of one severity causes before symptoms, and of these the most evident first.
-        unchecked: what could not be checked.
-        complete: whether there are checks for this family of methods, and none broke off; a result that nobody looked
-            at is not trusted.
+    """All findings about one result. `findings`: gravest first, of one severity causes before symptoms, and of these
+    the most evident first. `unchecked`: what could not be checked. `complete`: whether there are checks for this family
+    of methods, and none broke off; a result that nobody looked at is not trusted.
     """
 
     findings: tuple[Finding, ...] = ()

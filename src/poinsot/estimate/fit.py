@@ -25,13 +25,8 @@ MOVING = 0.05
 
 @dataclass(frozen=True)
 class Whiteness:
-    """Ljung-Box verdict on the residuals of one column.
-
-    Args:
-        lag1: autocorrelation at lag 1.
-        lags: number of lags in the test.
-        p_value: probability of so much correlation in white noise.
-        white: the verdict at 1 %.
+    """Ljung-Box verdict on the residuals of one column. `lag1`: autocorrelation at lag 1. `lags`: number of lags in the
+    test. `p_value`: probability of so much correlation in white noise. `white`: the verdict at 1 %.
     """
 
     lag1: float
@@ -134,15 +129,11 @@ def fit_of(
     ordered: bool = True,
     noise: np.ndarray | None = None,
 ) -> Fit:
-    """The fit of efforts or of readings.
-
-    Args:
-        time: (N,) [s]. names, units: (n,) of the columns.
-        measured: (N, n), NaN where nothing was measured. predicted: (N, n).
-        speeds: (N, n) of the joints [rad/s] or [m/s]; None where the columns are not joints'.
-        counts: number of rows of each recording, in the order of the rows; none: all are of one.
-        noise: (n,) or (N, n) standard deviations of the measurements, in `units`.
-        ordered: whether the rows are a time series; if not, there are no autocorrelations and no test of whiteness.
+    """The fit of efforts or of readings. `time`: (N,) [s]. `names`, `units`: (n,) of the columns. `measured`: (N, n),
+    NaN where nothing was measured. `predicted`: (N, n). `speeds`: (N, n) of the joints [rad/s] or [m/s]; None where the
+    columns are not joints'. `counts`: number of rows of each recording, in the order of the rows; none: all are of one.
+    `noise`: (n,) or (N, n) standard deviations of the measurements, in `units`. `ordered`: whether the rows are a time
+    series; if not, there are no autocorrelations and no test of whiteness.
     """
     residuals, counts = measured - predicted, counts or [len(time)]
     read = np.isfinite(residuals)

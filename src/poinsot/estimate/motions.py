@@ -26,13 +26,10 @@ STD = "std."
 
 @dataclass(frozen=True, eq=False)
 class SensorFit:
-    """Measured against predicted readings of one sensor along the estimated motion.
-
-    Args:
-        channels, units: (width,) of its readings.
-        measured: (S, width); NaN where nothing was read. predicted: (S, width).
-        components: (m,) names of the components of a residual; an orientation has three.
-        normalized: (S, m) residuals in standard deviations of the sensor; NaN where nothing was read.
+    """Measured against predicted readings of one sensor along the estimated motion. `channels`, `units`: (width,) of
+    its readings. `measured`: (S, width); NaN where nothing was read. `predicted`: (S, width). `components`: (m,) names
+    of the components of a residual; an orientation has three. `normalized`: (S, m) residuals in standard deviations of
+    the sensor; NaN where nothing was read.
     """
 
     name: str
@@ -114,12 +111,9 @@ def motions_of(estimate: Estimate) -> EstimatedMotions:
 
 @dataclass(frozen=True, eq=False)
 class Convergence(Extra):
-    """Cost and parameters at each iteration, the initial guess first.
-
-    Args:
-        names: (b,) of the parameters.
-        cost: (I + 1,) half of chi-square. infeasibility: (I + 1,) sum of the gaps in the dynamics.
-        values: (I + 1, b) of the parameters.
+    """Cost and parameters at each iteration, the initial guess first. `names`: (b,) of the parameters. `cost`: (I + 1,)
+    half of chi-square. `infeasibility`: (I + 1,) sum of the gaps in the dynamics. `values`: (I + 1, b) of the
+    parameters.
     """
 
     key = "convergence"
@@ -166,10 +160,8 @@ class NoiseSensitivity(Extra):
 
 @dataclass(frozen=True, eq=False)
 class ParameterHistory(Extra):
-    """Parameters after each sample, as they were known from the samples until then.
-
-    Args:
-        names: (b,). time: (K,) [s]. values, std: (K, b).
+    """Parameters after each sample, as they were known from the samples until then. `names`: (b,). `time`: (K,) [s].
+    `values`, `std`: (K, b).
     """
 
     key = "history"
@@ -186,13 +178,9 @@ class ParameterHistory(Extra):
 
 @dataclass(frozen=True)
 class ContactChange:
-    """A contact closes or opens.
-
-    Args:
-        recording: of which. frame: of the contact. closes: or it opens.
-        given: time by its channel [s]; None: the channel does not have it.
-        time: by the readings [s], between samples. sample: from which on it is closed, or open.
-        gain: logarithm of how many times as likely it makes the readings.
+    """A contact closes or opens. `recording`: of which. `frame`: of the contact. `closes`: or it opens. `given`: time
+    by its channel [s]; None: the channel does not have it. `time`: by the readings [s], between samples. `sample`: from
+    which on it is closed, or open. `gain`: logarithm of how many times as likely it makes the readings.
     """
 
     recording: str
@@ -255,13 +243,10 @@ class Impacts(tuple[Impact, ...], Extra):
 
 @dataclass(frozen=True, eq=False)
 class Scene(Extra):
-    """What a planar body looks like, and what it strikes.
-
-    Args:
-        outline: (k, 2) of the body, about its center of mass, counterclockwise [m].
-        walls: (w, 3) a point and the slope of each [m], [m], [rad]; the body is on the left.
-        friction: mu, of the cone; NaN where only a bound is known, then `least_friction` is that.
-        energy: name of the recording -> (times [s], energy [J] or [J/kg]).
+    """What a planar body looks like, and what it strikes. `outline`: (k, 2) of the body, about its center of mass,
+    counterclockwise [m]. `walls`: (w, 3) a point and the slope of each [m], [m], [rad]; the body is on the left.
+    `friction`: mu, of the cone; NaN where only a bound is known, then `least_friction` is that. `energy`: name of the
+    recording -> (times [s], energy [J] or [J/kg]).
     """
 
     key = "scene"

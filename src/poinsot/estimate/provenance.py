@@ -27,14 +27,10 @@ def software_versions() -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class Provenance:
-    """How an estimate was made.
-
-    Args:
-        settings: of the method and of the project file. steps: what was done to the data, in order.
-        warnings: sentences that limit how far the values can be trusted. notes: other sentences for the reader.
-        seconds: time of each stage [s]. versions: software, by package.
-        citations: keys of the methods used, see `citations.bib`.
-        corrected: defects of the data that were taken away before they were used.
+    """How an estimate was made. `settings`: of the method and of the project file. `steps`: what was done to the data,
+    in order. `warnings`: sentences that limit how far the values can be trusted. `notes`: other sentences for the
+    reader. `seconds`: time of each stage [s]. `versions`: software, by package. `citations`: keys of the methods used,
+    see `citations.bib`. `corrected`: defects of the data that were taken away before they were used.
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)

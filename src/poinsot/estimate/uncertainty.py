@@ -33,12 +33,9 @@ MAX_TERMS = 6
 
 @dataclass(frozen=True)
 class Direction:
-    """A combination of parameters that the data do not determine.
-
-    Args:
-        combination: in words, e.g. `"m4 + 0.8 mz5"`.
-        reason: `"structural"` (no motion of this robot excites it), `"unexcited"` (this recording does not), or
-            `"removed"` (set to zero as not essential).
+    """A combination of parameters that the data do not determine. `combination`: in words, e.g. `"m4 + 0.8 mz5"`.
+    `reason`: `"structural"` (no motion of this robot excites it), `"unexcited"` (this recording does not), or
+    `"removed"` (set to zero as not essential).
     """
 
     combination: str
@@ -62,11 +59,8 @@ def rows_of(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParameterColumns(Brief):
-    """Values of b parameters with their covariance, column by column.
-
-    Args:
-        names, units, owners, kinds: per parameter, (b,).
-        values: (b,) in `units`. covariance: (b, b).
+    """Values of b parameters with their covariance, column by column. `names`, `units`, `owners`, `kinds`: per
+    parameter, (b,). `values`: (b,) in `units`. `covariance`: (b, b).
     """
 
     names: tuple[str, ...]
@@ -89,10 +83,8 @@ class ParameterColumns(Brief):
             return 100.0 * self.std / np.abs(self.values)
 
     def rows(self, **more: Any) -> list[dict[str, Any]]:
-        """One dict a parameter, as JSON has them.
-
-        Args:
-            more: further columns, (b,); None for a column that was not computed.
+        """One dict a parameter, as JSON has them. `more`: further columns, (b,); None for a column that was not
+        computed.
         """
         columns: dict[str, Any] = {"name": self.names, "value": self.values, "std": self.std}
         columns |= {"unit": self.units, "kind": self.kinds, "owner": self.owners} | more

@@ -115,14 +115,9 @@ class Description(ABC):
     def edited(
         self, inertials: Mapping[str, Vector | None], terms: Mapping[Freedom, JointDynamics] | None = None
     ) -> Self:
-        """Return the description with new inertia and joint terms.
-
-        Args:
-            inertials: link -> (10,) pi in its own frame; None removes the inertia.
-            terms: degree of freedom -> its new terms; None is kept.
-
-        Raises:
-            InvalidModel: if the format does not support them.
+        """Return the description with new inertia and joint terms. `inertials`: link -> (10,) pi in its own frame; None
+        removes the inertia. `terms`: degree of freedom -> its new terms; None is kept. Raises `InvalidModel` if the
+        format does not support them.
         """
         of_links = (self._inertial_edits(link, pi) for link, pi in inertials.items())
         of_joints = (self._terms_edits(freedom, asked) for freedom, asked in (terms or {}).items())

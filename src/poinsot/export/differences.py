@@ -21,16 +21,11 @@ UNITS = {"damping": ("N m s/rad", "N s/m"), "friction": ("N m", "N"), "armature"
 
 
 class Change(NamedTuple):
-    """One number of a link or a joint, before and after; None where the description does not give it.
-
-    Args:
-        owner: name of the link or joint.
-        quantity: e.g. `"mass"`, `"center of mass x"`, `"inertia xx"` (about the centre of mass, axes of the link),
-            `"damping"`, `"friction"`, `"armature"`.
-        unit: SI.
-        old, new: in `unit`.
-        change_percent: relative to the old value; of a centre of mass relative to its distance from the origin, of
-            a product of inertia Ixy to sqrt(Ixx Iyy). None where that is zero or unknown.
+    """One number of a link or a joint, before and after; None where the description does not give it. `owner`: name of
+    the link or joint. `quantity`: e.g. `"mass"`, `"center of mass x"`, `"inertia xx"` (about the centre of mass, axes
+    of the link), `"damping"`, `"friction"`, `"armature"`. `unit`: SI. `old`, `new`: in `unit`. `change_percent`:
+    relative to the old value; of a centre of mass relative to its distance from the origin, of a product of inertia Ixy
+    to sqrt(Ixx Iyy). None where that is zero or unknown.
     """
 
     owner: str

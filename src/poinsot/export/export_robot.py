@@ -79,10 +79,7 @@ def place(
     """New terms by degree of freedom (None is kept), parameters that the format cannot hold, and sentences about both.
 
     Where the description gives a joint's rotor inertia and the estimate has none, the estimate's bodies include it, so
-    the armature is set to zero.
-
-    Args:
-        negative: whether values below zero are written.
+    the armature is set to zero. `negative`: whether values below zero are written.
     """
     freedom_of = dict(zip(robot.joints, robot.freedoms, strict=True))
     terms: dict[Freedom, JointDynamics] = defaultdict(JointDynamics)
@@ -130,11 +127,8 @@ def share(
     body: str, pi: Vector, placements: Mapping[str, np.ndarray], source: Description
 ) -> tuple[dict[str, Vector | None], list[str]]:
     """New (10,) pi of the links of a body that change, each in its own frame (None: removed); and sentences about it.
-
-    Args:
-        body: its name. pi: (10,) about the frame of its joint.
-        placements: link -> (4, 4) T_bl, the body's own link first.
-        source: the description with the present parameters.
+    `body`: its name. `pi`: (10,) about the frame of its joint. `placements`: link -> (4, 4) T_bl, the body's own link
+    first. `source`: the description with the present parameters.
     """
     missing = [link for link in placements if link not in source.links]
     if missing:
@@ -236,14 +230,10 @@ ABSOLUTE = ("/", "package://", "file://", "model://")
 
 @dataclass(frozen=True, eq=False)
 class Export:
-    """An edited description, checked to have the estimate's torques.
-
-    Args:
-        source: the file that was edited. description: after it.
-        changes: old and new values, number by number.
-        torque_error: largest relative difference of the bodies' torques, at random states.
-        notes: sentences to read before using it.
-        elsewhere: bodies with their covariance and all other parameters, for the JSON file.
+    """An edited description, checked to have the estimate's torques. `source`: the file that was edited. `description`:
+    after it. `changes`: old and new values, number by number. `torque_error`: largest relative difference of the
+    bodies' torques, at random states. `notes`: sentences to read before using it. `elsewhere`: bodies with their
+    covariance and all other parameters, for the JSON file.
     """
 
     source: Path
@@ -254,10 +244,8 @@ class Export:
     elsewhere: Mapping[str, Any]
 
     def write(self, path: str | Path) -> None:
-        """Write the description, and beside it, with the suffix `.json`, what the format cannot hold.
-
-        Raises:
-            UnwritableOutput: if one of them cannot be written there, or would overwrite the source.
+        """Write the description, and beside it, with the suffix `.json`, what the format cannot hold. Raises
+        `UnwritableOutput` if one of them cannot be written there, or would overwrite the source.
         """
         path = Path(path)
         beside = path.with_suffix(".json")

@@ -17,13 +17,9 @@ REPAIR_SCHEMA = "poinsot.repair/1"
 
 @dataclass(frozen=True, eq=False)
 class LinkVerdict:
-    """A link of a description.
-
-    Args:
-        old: (10,) pi in the link's own frame, from the description; None: not given.
-        new: (10,) the nearest possible body; `old` where that is possible.
-        reasons: why it is impossible, in sentences.
-        distance: between the two, relative to the size of the old one; 0 where nothing changed.
+    """A link of a description. `old`: (10,) pi in the link's own frame, from the description; None: not given. `new`:
+    (10,) the nearest possible body; `old` where that is possible. `reasons`: why it is impossible, in sentences.
+    `distance`: between the two, relative to the size of the old one; 0 where nothing changed.
     """
 
     name: str

@@ -28,12 +28,8 @@ class Edit(NamedTuple):
 
 
 class Attribute(NamedTuple):
-    """An attribute as the parser reads it, and where it stands.
-
-    Args:
-        value: unescaped.
-        inside: first byte of what is between the quotes, and the one after its last. whole: of name, value and the
-            white space before.
+    """An attribute as the parser reads it, and where it stands. `value`: unescaped. `inside`: first byte of what is
+    between the quotes, and the one after its last. `whole`: of name, value and the white space before.
     """
 
     value: str

@@ -32,10 +32,8 @@ INSPECT_SCHEMA = "poinsot.inspect/1"
 
 @dataclass(frozen=True, eq=False)
 class Inspection:
-    """Facts and findings of one recording, the worst finding first.
-
-    Args:
-        filters: proposed by the spectrum of its motion; None: not computed.
+    """Facts and findings of one recording, the worst finding first. `filters`: proposed by the spectrum of its motion;
+    None: not computed.
     """
 
     name: str

@@ -205,10 +205,8 @@ def stale_percent(
 def channel_findings(
     channel: ChannelFacts, samples: int, rate_hz: float, *, rests: bool = False, passive: bool = False
 ) -> list[Finding]:
-    """Findings of one channel.
-
-    Args:
-        rests: whether it is the position of a joint that does not move. passive: whether its joint has no motor.
+    """Findings of one channel. `rests`: whether it is the position of a joint that does not move. `passive`: whether
+    its joint has no motor.
     """
     found: list[Finding] = []
     name, unit = channel.name, channel.unit

@@ -51,11 +51,8 @@ SLOWEST_HZ = 5.0
 
 @dataclass(frozen=True)
 class ColumnGuess:
-    """A column of a log, and what it is taken for.
-
-    Args:
-        channel: `quantity.joint`, or `quantity.frame.end`.
-        reason: why: by name, number or order. unit: that its header names; None: it names none.
+    """A column of a log, and what it is taken for. `channel`: `quantity.joint`, or `quantity.frame.end`. `reason`: why:
+    by name, number or order. `unit`: that its header names; None: it names none.
     """
 
     column: str
@@ -81,9 +78,7 @@ class ColumnGuess:
 
 def match_columns(columns: Sequence[str], joints: Sequence[str], frames: Sequence[str]) -> list[ColumnGuess]:
     """Guess what columns are, as far as their headers say it; one column a channel, in the order of the file.
-
-    Args:
-        columns: headers of a log. joints: of the robot, in its order. frames: links, at which sensors may be.
+    `columns`: headers of a log. `joints`: of the robot, in its order. `frames`: links, at which sensors may be.
     """
     found: dict[str, ColumnGuess] = {}
     # a name is a label too
@@ -219,10 +214,8 @@ def find_clock(columns: Sequence[str]) -> list[str]:
 
 
 def clock_unit(column: str, ticks: np.ndarray) -> tuple[str, str]:
-    """The unit of a clock and the reason: its header, the date that it would count, or its interval.
-
-    Raises:
-        InvalidRecording: if it does not increase from row to row.
+    """The unit of a clock and the reason: its header, the date that it would count, or its interval. Raises
+    `InvalidRecording` if it does not increase from row to row.
     """
     steps = np.diff(ticks)
     if not (len(steps) and np.isfinite(ticks).all() and (steps > 0).all()):

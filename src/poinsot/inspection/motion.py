@@ -23,12 +23,8 @@ RESAMPLED_JITTER = 0.1
 
 @dataclass(frozen=True)
 class ClockFacts:
-    """Facts of the clock.
-
-    Args:
-        start_s: the time of the first sample.
-        interval_s: the median one. rms_jitter_s, largest_jitter_s: of the intervals that are no gaps, about it.
-        gaps_s: (start, stop) of each gap.
+    """Facts of the clock. `start_s`: the time of the first sample. `interval_s`: the median one. `rms_jitter_s`,
+    `largest_jitter_s`: of the intervals that are no gaps, about it. `gaps_s`: (start, stop) of each gap.
     """
 
     samples: int
@@ -140,14 +136,10 @@ WORTH_CUTTING = 0.01
 
 @dataclass(frozen=True, eq=False)
 class MotionFacts:
-    """Speeds and standstills.
-
-    Args:
-        joints: those with a position channel. resting: those of them whose positions are noise only.
-        peak_speeds: (n,) at the joints' side [rad/s] or [m/s].
-        joint_moving: (T, n) True where a joint moves.
-        still_s: (start, stop) of each standstill of all joints, 0.1 s or longer.
-        window_s: proposed window without standstills at the beginning and end; None: nothing to cut.
+    """Speeds and standstills. `joints`: those with a position channel. `resting`: those of them whose positions are
+    noise only. `peak_speeds`: (n,) at the joints' side [rad/s] or [m/s]. `joint_moving`: (T, n) True where a joint
+    moves. `still_s`: (start, stop) of each standstill of all joints, 0.1 s or longer. `window_s`: proposed window
+    without standstills at the beginning and end; None: nothing to cut.
     """
 
     joints: tuple[str, ...]

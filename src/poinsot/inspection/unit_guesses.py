@@ -44,11 +44,8 @@ def guess_units(
     robot: Articulated, channels: Mapping[str, np.ndarray], named: Mapping[str, str], interval_s: float
 ) -> dict[str, tuple[str, str]]:
     """Channel -> unit and the reason for it; channels of one quantity have the same, but for joints that slide.
-
-    Args:
-        channels: name -> (T,) readings as the log has them, NaN where there is none, positions first.
-        named: units that headers name.
-        interval_s: between two samples [s].
+    `channels`: name -> (T,) readings as the log has them, NaN where there is none, positions first. `named`: units that
+    headers name. `interval_s`: between two samples [s].
     """
     kinds = {joint: robot.position_units[k] for joint, k in zip(robot.joints, robot.actuated, strict=True)}
     groups: dict[tuple[str, str], dict[str, np.ndarray]] = {}

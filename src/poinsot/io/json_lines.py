@@ -33,11 +33,8 @@ POLL_S = 0.05
 
 @dataclass(frozen=True, eq=False)
 class SampleLine:
-    """The numbers of one line, NaN for null.
-
-    Args:
-        time: [s]. position, effort: (n,), (m,). velocity: (n,) or None.
-        wrenches: body -> (6,). base: of `base_position` and the like, those that are given.
+    """The numbers of one line, NaN for null. `time`: [s]. `position`, `effort`: (n,), (m,). `velocity`: (n,) or None.
+    `wrenches`: body -> (6,). `base`: of `base_position` and the like, those that are given.
     """
 
     time: float

@@ -64,10 +64,8 @@ def find_listing(path: Path) -> Callable[[Path], tuple[Mapping[str, Any], str]] 
 
 
 def list_columns(path: Path) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Names of a file's columns, and what its `Source` needs besides them to be read.
-
-    Raises:
-        UnreadableFile: if it is no table, its columns have no names, or nothing lists them.
+    """Names of a file's columns, and what its `Source` needs besides them to be read. Raises `UnreadableFile` if it is
+    no table, its columns have no names, or nothing lists them.
     """
     ending = existing_file(path).suffix.lower().removeprefix(".")
     if ending in HEADERS:

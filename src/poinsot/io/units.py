@@ -23,11 +23,8 @@ STANDARD_GRAVITY = 9.80665
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit as files write it.
-
-    Args:
-        si: the SI unit that it is converted to.
-        factor, offset: value_SI = factor * value + offset.
+    """A unit as files write it. `si`: the SI unit that it is converted to. `factor`, `offset`: value_SI = factor *
+    value + offset.
     """
 
     si: str
@@ -88,14 +85,8 @@ _JOINED = {name.replace(" ", ""): name for name in UNITS if " " in name}
 
 
 def find_unit(unit: str, where: str = "") -> Unit:
-    """Look up a unit as a file writes it.
-
-    Args:
-        unit: e.g. `"deg/s"`, `"Nm"`, `"°"`.
-        where: for the message, e.g. `" of channel 'torque.elbow'"`.
-
-    Raises:
-        UnknownUnit: with the nearest unit that exists.
+    """Look up a unit as a file writes it. `unit`: e.g. `"deg/s"`, `"Nm"`, `"°"`. `where`: for the message, e.g. `" of
+    channel 'torque.elbow'"`. Raises `UnknownUnit` with the nearest unit that exists.
 
     >>> find_unit("Nm").si
     'N m'

@@ -46,10 +46,8 @@ def uninterrupted() -> Iterator[None]:
 @contextmanager
 def stoppable(*, at_once_until_asked: bool = False) -> Iterator[Callable[[], bool]]:
     """Gives a function that says whether Ctrl-C was pressed; pressed once more, it interrupts at once.
-
-    Args:
-        at_once_until_asked: whether Ctrl-C interrupts at once until that function is first called, which shows that
-            the work polls it.
+    `at_once_until_asked`: whether Ctrl-C interrupts at once until that function is first called, which shows that the
+    work polls it.
     """
     pressed: list[bool] = []
     polled = not at_once_until_asked
@@ -114,11 +112,8 @@ class Project:
 
     @classmethod
     def load(cls, path: str | Path) -> Project:
-        """Read a project file.
-
-        Raises:
-            UnreadableFile: if there is no such file.
-            InvalidProject: with the line, and the nearest key or unit where one is unknown.
+        """Read a project file. Raises `UnreadableFile` if there is no such file. Raises `InvalidProject` with the line,
+        and the nearest key or unit where one is unknown.
         """
         path = Path(path)
         if path.suffix.lower() != ".toml" and path.is_file():
@@ -172,10 +167,8 @@ class Project:
         return build_robot(self.settings, self.find_description(self.settings.robot.path, data_dir))
 
     def mechanism(self, data_dir: str | Path | None = None) -> Mechanism:
-        """Bodies and joints of [mechanism], without sensors.
-
-        Raises:
-            InvalidProject: if there is a [robot] in its place.
+        """Bodies and joints of [mechanism], without sensors. Raises `InvalidProject` if there is a [robot] in its
+        place.
         """
         if self.settings.mechanism is None:
             raise InvalidProject(f"{self.path}: there is no [mechanism]; this takes a project with one")

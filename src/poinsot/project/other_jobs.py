@@ -24,10 +24,8 @@ MAX_RESULT_BYTES = 64 * 2**20
 
 def gains_from(job: Job, name: str) -> DriveGains:
     """The gains of another job, whose recordings are in the same folder; `name`: of its project file, or its result.
-
-    Raises:
-        UnreadableFile: if there is no such file, or it is neither a project nor a result.
-        InvalidProject: if it identifies no gains, or takes them from another one itself.
+    Raises `UnreadableFile` if there is no such file, or it is neither a project nor a result. Raises `InvalidProject`
+    if it identifies no gains, or takes them from another one itself.
     """
     path = _path(job.project, "gains_from", name)
     job.say(f"identifying the drive gains: {path.name}")
@@ -63,10 +61,8 @@ def torques_from(job: Job, name: str | None, links: Sequence[str]) -> tuple[Link
 
 
 def identified(robot: Articulated, result: Mapping[str, Any], path: Path, key: str) -> IdentifiedDynamics:
-    """What a result says of a robot, with the drive gains that it found; without the load of its recordings.
-
-    Args:
-        path: of the result. key: that names it, for messages.
+    """What a result says of a robot, with the drive gains that it found; without the load of its recordings. `path`: of
+    the result. `key`: that names it, for messages.
     """
     from ..regression.dynamics import IdentifiedDynamics
 

@@ -41,12 +41,8 @@ CLOCK = "time"
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What a method predicts.
-
-    Args:
-        columns: name -> (T,), the clock first. units: name -> unit.
-        rows: a table for people and for JSON, one mapping a line.
-        notes: sentences to read with it.
+    """What a method predicts. `columns`: name -> (T,), the clock first. `units`: name -> unit. `rows`: a table for
+    people and for JSON, one mapping a line. `notes`: sentences to read with it.
     """
 
     columns: Mapping[str, np.ndarray]
@@ -57,15 +53,10 @@ class Prediction:
 
 @dataclass(frozen=True, eq=False)
 class PredictionJob:
-    """A result that is asked what a motion takes, or what comes next.
-
-    Args:
-        path: of the result. motion: file of what is given.
-        data_dir: folder of the robot's description; None: that of the project file or of the result.
-        wanted: `"torque"`, or `"mass-matrix"`, `"gravity"` or both.
-
-    Raises:
-        PoinsotError: one sentence that says what to correct, by all methods.
+    """A result that is asked what a motion takes, or what comes next. `path`: of the result. `motion`: file of what is
+    given. `data_dir`: folder of the robot's description; None: that of the project file or of the result. `wanted`:
+    `"torque"`, or `"mass-matrix"`, `"gravity"` or both. Raises `PoinsotError`: one sentence that says what to correct,
+    by all methods.
     """
 
     path: Path
@@ -195,9 +186,7 @@ def read_motion(
     invalid: Literal["raise", "mask"] = "raise",
 ) -> Recording:
     """A table whose columns are named as channels (`position.joint_1`, SI units), or as in the project's recordings.
-
-    Args:
-        units: channel -> SI unit. joints, driven: that have positions, and efforts. invalid: see `read_recording`.
+    `units`: channel -> SI unit. `joints`, `driven`: that have positions, and efforts. `invalid`: see `read_recording`.
     """
     path = existing_file(job.motion)
     header: tuple[str, ...] = ()

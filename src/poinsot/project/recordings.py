@@ -27,12 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A recording of a project, with what the project says about it.
-
-    Args:
-        held: channels that keep their value between samples, like commands.
-        loaded: whether the robot carries the load that is to be identified.
-        gait: file that says which feet touch the ground when.
+    """A recording of a project, with what the project says about it. `held`: channels that keep their value between
+    samples, like commands. `loaded`: whether the robot carries the load that is to be identified. `gait`: file that
+    says which feet touch the ground when.
     """
 
     name: str

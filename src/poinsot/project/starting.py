@@ -38,11 +38,8 @@ from .settings.preprocessing import SMOOTHED
 
 @dataclass(frozen=True)
 class Start:
-    """A project file that can be identified at once.
-
-    Args:
-        text: of the file. method: its name.
-        guesses: what, value and reason of each. unused: columns that it does not read.
+    """A project file that can be identified at once. `text`: of the file. `method`: its name. `guesses`: what, value
+    and reason of each. `unused`: columns that it does not read.
     """
 
     text: str
@@ -52,15 +49,10 @@ class Start:
 
 
 def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = None) -> Start:
-    """The beginning of a project file; nothing is written to disk.
-
-    Args:
-        robot: description, URDF or MJCF. log: a table with named columns.
-        job: where the file will be: paths in it are relative to its folder.
-        rate_hz: sampling rate of a log without a clock, or in place of its clock [Hz].
-
-    Raises:
-        PoinsotError: one sentence that says what the log lacks.
+    """The beginning of a project file; nothing is written to disk. `robot`: description, URDF or MJCF. `log`: a table
+    with named columns. `job`: where the file will be: paths in it are relative to its folder. `rate_hz`: sampling rate
+    of a log without a clock, or in place of its clock [Hz]. Raises `PoinsotError`: one sentence that says what the log
+    lacks.
     """
     columns, reading = list_columns(log)
     for floating in (False, True):
@@ -195,12 +187,9 @@ def _contents(
 
 @dataclass(frozen=True, eq=False)
 class _Draft:
-    """A project file that is being written.
-
-    Args:
-        job: its path. used: columns that it reads. units: of channels, and why.
-        initial: of columns that have no value in some rows.
-        content: values of its template. template: of the method's sections.
+    """A project file that is being written. `job`: its path. `used`: columns that it reads. `units`: of channels, and
+    why. `initial`: of columns that have no value in some rows. `content`: values of its template. `template`: of the
+    method's sections.
     """
 
     job: Path

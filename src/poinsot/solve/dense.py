@@ -26,10 +26,8 @@ from .gauss_newton import DampedStep
 
 
 def step_in_box(S: Matrix, g: Vector, lower: Vector, upper: Vector) -> Vector:
-    """(p,) argmin d^T S d / 2 + g^T d subject to lower <= d <= upper; S (p, p) positive definite.
-
-    Raises:
-        numpy.linalg.LinAlgError: if S is not positive definite.
+    """(p,) argmin d^T S d / 2 + g^T d subject to lower <= d <= upper; S (p, p) positive definite. Raises
+    `numpy.linalg.LinAlgError` if S is not positive definite.
     """
     open_ = upper > lower
     if not open_.all():  # BVLS goes astray where a box is closed
@@ -58,13 +56,9 @@ def step_in_box(S: Matrix, g: Vector, lower: Vector, upper: Vector) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class DenseProblem:
-    """Residuals with their Jacobian in a box.
-
-    Args:
-        residuals: x (p,) -> whitened residuals (N,).
-        jacobian: (x, residuals there) -> (N, p).
-        lower, upper: (p,).
-        curvature_floor: (x, cost) -> (p,) least diagonal of the Hessian in the damping.
+    """Residuals with their Jacobian in a box. `residuals`: x (p,) -> whitened residuals (N,). `jacobian`: (x, residuals
+    there) -> (N, p). `lower`, `upper`: (p,). `curvature_floor`: (x, cost) -> (p,) least diagonal of the Hessian in the
+    damping.
     """
 
     residuals: Callable[[Vector], Vector]

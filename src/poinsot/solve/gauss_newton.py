@@ -162,13 +162,10 @@ class GainRatio:
 
 @dataclass(frozen=True)
 class StepLength:
-    """Damping from the step length that a line search accepted: none where full steps succeed.
-
-    Args:
-        first: damping of the first step; 0: none. raised: the least damping once there is some. least, most: its
-            limits. factor: by which it is raised and lowered.
-        long, short: step lengths from which it is lowered, and up to which it is raised.
-        little: damping up to which a short predicted decrease means a minimum.
+    """Damping from the step length that a line search accepted: none where full steps succeed. `first`: damping of the
+    first step; 0: none. `raised`: the least damping once there is some. `least`, `most`: its limits. `factor`: by which
+    it is raised and lowered. `long`, `short`: step lengths from which it is lowered, and up to which it is raised.
+    `little`: damping up to which a short predicted decrease means a minimum.
     """
 
     first: float = 0.0
@@ -191,17 +188,10 @@ class StepLength:
 
 @dataclass(frozen=True, eq=False)
 class Iteration:
-    """What one iteration did.
-
-    Args:
-        number: from 1.
-        cost, infeasibility: after it.
-        predicted: decrease of the cost that its full step predicted.
-        length: of the full step, in standard deviations.
-        step_length: alpha; 0 where no step was accepted.
-        trials: step lengths and dampings that were tried.
-        damping: of its step, relative to the diagonal of the Hessian. penalty: nu.
-        theta: (p,) after it.
+    """What one iteration did. `number`: from 1. `cost`, `infeasibility`: after it. `predicted`: decrease of the cost
+    that its full step predicted. `length`: of the full step, in standard deviations. `step_length`: alpha; 0 where no
+    step was accepted. `trials`: step lengths and dampings that were tried. `damping`: of its step, relative to the
+    diagonal of the Hessian. `penalty`: nu. `theta`: (p,) after it.
     """
 
     number: int
@@ -222,12 +212,8 @@ class Iteration:
 
 @dataclass(frozen=True, eq=False)
 class Minimum(Generic[I]):
-    """Where the iteration ended.
-
-    Args:
-        at: the last accepted iterate.
-        status: how it ended; `solved` only if the stopping test was passed.
-        history: of the iterations.
+    """Where the iteration ended. `at`: the last accepted iterate. `status`: how it ended; `solved` only if the stopping
+    test was passed. `history`: of the iterations.
     """
 
     at: I
@@ -283,11 +269,7 @@ class GaussNewton:
     def minimize(
         self, start: I, *, progress: ProgressCallback | None = None, stop: Stop | None = None
     ) -> Minimum[I]:
-        """Iterate from `start`.
-
-        Args:
-            progress: called after each iteration. stop: asked before each.
-        """
+        """Iterate from `start`. `progress`: called after each iteration. `stop`: asked before each."""
         search: Search[I] = _Search(self, start, progress, stop).run()
         answer: Any = None
         while True:

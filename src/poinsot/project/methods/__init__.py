@@ -55,11 +55,8 @@ def method_names() -> tuple[str, ...]:
 
 
 def find_method(name: str) -> type[MethodSettings]:
-    """The method of this name.
-
-    Raises:
-        KeyError: if there is none.
-        InvalidProject: if another distribution has it, and it cannot be loaded.
+    """The method of this name. Raises `KeyError` if there is none. Raises `InvalidProject` if another distribution has
+    it, and it cannot be loaded.
     """
     # Ours first: looking for entry points reads the metadata of every distribution, which takes its
     # time.
@@ -79,11 +76,7 @@ def find_method(name: str) -> type[MethodSettings]:
 
 
 def find_beginning(log: LogContents) -> tuple[str, type[MethodSettings], Beginning]:
-    """The first method that can begin with this log, its name, and how it begins.
-
-    Raises:
-        InvalidProject: if none can.
-    """
+    """The first method that can begin with this log, its name, and how it begins; `InvalidProject` if none can."""
     for name in method_names():
         method = find_method(name)
         if (beginning := method.begin(log)) is not None:

@@ -28,11 +28,9 @@ OnSample = Callable[[Mapping[str, Any]], None]
 
 @dataclass(frozen=True, eq=False)
 class Tracking:
-    """The run of a project's filter over its recordings, or over a stream.
-
-    Args:
-        estimate: after the last sample. tracker: the state of a run that follows masses, and its history.
-        calibration: of the first seconds; None: there was none.
+    """The run of a project's filter over its recordings, or over a stream. `estimate`: after the last sample.
+    `tracker`: the state of a run that follows masses, and its history. `calibration`: of the first seconds; None: there
+    was none.
     """
 
     estimate: Estimate
@@ -42,12 +40,9 @@ class Tracking:
 
 @dataclass(frozen=True, eq=False)
 class LogContents:
-    """What a log has of a robot: from this a method begins a project.
-
-    Args:
-        robot: joints without a position are locked.
-        owners: quantity -> joints, or frames, that have a channel of it.
-        noise: quantity -> standard deviation of its readings, from differences of samples [SI].
+    """What a log has of a robot: from this a method begins a project. `robot`: joints without a position are locked.
+    `owners`: quantity -> joints, or frames, that have a channel of it. `noise`: quantity -> standard deviation of its
+    readings, from differences of samples [SI].
     """
 
     robot: Articulated
@@ -67,11 +62,8 @@ class LogContents:
 
 @dataclass(frozen=True)
 class Beginning:
-    """The beginning of a project by one method.
-
-    Args:
-        reason: why this method. quantities: of the log that it reads.
-        template: of its sections of the project file, TOML with Jinja's marks. values: of the template.
+    """The beginning of a project by one method. `reason`: why this method. `quantities`: of the log that it reads.
+    `template`: of its sections of the project file, TOML with Jinja's marks. `values`: of the template.
     """
 
     reason: str
@@ -121,10 +113,8 @@ class MethodSettings(SettingsTable):
         yield from ()
 
     def check(self, settings: Settings) -> None:
-        """Refuse combinations with other tables that have no use.
-
-        Raises:
-            PydanticCustomError: by `refuse`, with the `key` to correct.
+        """Refuse combinations with other tables that have no use. Raises `PydanticCustomError` by `refuse`, with the
+        `key` to correct.
         """
 
     @property
@@ -133,10 +123,8 @@ class MethodSettings(SettingsTable):
         return {}
 
     def prepare(self, job: Job) -> tuple[str, ...]:
-        """Make of the recordings what is to be solved, without solving it: warnings about them.
-
-        Raises:
-            PoinsotError: one sentence that says what the method needs and the recordings lack.
+        """Make of the recordings what is to be solved, without solving it: warnings about them. Raises `PoinsotError`:
+        one sentence that says what the method needs and the recordings lack.
         """
         return ()
 

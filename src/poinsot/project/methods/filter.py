@@ -197,10 +197,8 @@ class FilterSettings(OnlineSettings):
         return self.calibrate_s if self.noise is None or self.calibrate_bias else 0.0
 
     def filter(self, torques: LinkTorques, calibration: Bias | None) -> Filter:
-        """[method] -> the filter.
-
-        Args:
-            calibration: noise and bias of the first seconds; None: there was none, and the settings have the noise.
+        """[method] -> the filter. `calibration`: noise and bias of the first seconds; None: there was none, and the
+        settings have the noise.
         """
         from ...estimators.online.gating import Gate
         from ...estimators.online.kalman import ExtendedKalmanFilter, KalmanFilter

@@ -60,10 +60,8 @@ class SettingsTable(BaseModel):
         return content
 
     def build_as(self, kind: type[T], **more: Any) -> T:
-        """The value that this table stands for: its keys are arguments of the dataclass `kind`, by name.
-
-        Args:
-            more: arguments in place of keys, and those that the table does not have.
+        """The value that this table stands for: its keys are arguments of the dataclass `kind`, by name. `more`:
+        arguments in place of keys, and those that the table does not have.
         """
         names = {each.name for each in fields(kind)}  # type: ignore[arg-type]
         # TOML has no null, so None is a key that was left out: the default of `kind` is the one that counts.

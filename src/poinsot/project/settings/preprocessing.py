@@ -176,11 +176,8 @@ PreprocessingSettings = SmootherSettings | MovingPolynomialSettings | RawSetting
 
 @dataclass(frozen=True)
 class MethodInput:
-    """Which [preprocessing] a method takes.
-
-    Args:
-        names: of it. reason: why, after the method's name. advice: what to write.
-        default: [preprocessing] of a project file that has none; None: it must have one.
+    """Which [preprocessing] a method takes. `names`: of it. `reason`: why, after the method's name. `advice`: what to
+    write. `default`: [preprocessing] of a project file that has none; None: it must have one.
     """
 
     names: tuple[str, ...]
