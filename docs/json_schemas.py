@@ -202,6 +202,14 @@ class Convergence(TypedDict):
     parameters: dict[str, Vector]
 
 
+class NoiseMove(TypedDict):
+    level: str
+    factor: float
+    parameter: str
+    moved: Number
+    moved_in_std: Number
+
+
 class ContactChange(TypedDict):
     recording: str
     frame: str
@@ -276,6 +284,7 @@ class Estimate(TypedDict):
     flights: NotRequired[FlightStates]
     body_motions: NotRequired[list[BodyMotionSize]]
     convergence: NotRequired[Convergence]
+    sensitivity: NotRequired[list[NoiseMove]]
     history: NotRequired[ParameterHistory]
     contact_events: NotRequired[list[ContactChange]]
     corrections: NotRequired[list[Correction]]

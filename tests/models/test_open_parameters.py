@@ -198,3 +198,34 @@ def test_actuation_is_checked(rng):
         rotor_thrusts(random_robot(rng, 1), {}, {})
     with pytest.raises(InvalidModel, match=r"rotor 'a' has no drag \[m\]; give 0"):
         rotor_thrusts(random_robot(rng, 1, floating_base=True), {"a": np.eye(4)}, {})
+
+
+def test_errors_of_sensors_are_parameters_with_names_and_units(robot):
+    names = ("bias.gyro.imu.x", "bias.position.j2", "bias.velocity.j1", "misalignment.imu.z", "delay.imu")
+    parameters = OpenParameters(robot, joints=("fc3",), gains=(), sensors=names, nominal={"delay.gyro": 0.01})
+    assert parameters.physical_names == parameters.names == ("fc3", *names)
+    assert parameters.units[1:] == ("rad/s", "rad", "rad/s", "rad", "s")
+    assert parameters.kinds[1:] == ("bias", "bias", "bias", "misalignment", "delay")
+    assert parameters.owners[1:] == ("gyro.imu", "position", "velocity", "imu", "imu")
+    theta = np.arange(6.0)
+    errors = parameters.sensor_errors(theta)
+    assert errors.values == dict(zip(names, theta[1:].tolist(), strict=True)) | {"delay.gyro": 0.01}
+    np.testing.assert_array_equal(parameters.physical(theta), theta)
+    fixed = parameters.fixed(theta)
+    assert fixed.size == 0 and fixed.sensor_errors(np.zeros(0)).values == errors.values
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "bias.gyro.imu.w",
+        "bias.orientation.imu.x",
+        "bias.position.knee",
+        "misalignment.x",
+        "delay",
+        "drift.imu",
+    ],
+)
+def test_unknown_errors_of_sensors_are_refused(robot, name):
+    with pytest.raises(InvalidModel, match=f"no error of a sensor '{name}': write bias.QUANTITY.FRAME.x"):
+        OpenParameters(robot, sensors=(name,))

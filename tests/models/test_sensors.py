@@ -103,6 +103,55 @@ def test_slopes_of_residuals(talos, rng, name):
 
 
 @pytest.mark.parametrize("name", SENSORS)
+def test_slopes_of_residuals_by_errors_of_sensors(talos, rng, name):
+    """Biases of channels, a misalignment of which one component is held, and two delays that add up."""
+    sensor = SENSORS[name](talos)
+    biases = tuple(f"bias.{channel}" for channel in sensor.channels if sensor.width == sensor.size)
+    biases = tuple(each for each in biases if not each.startswith("bias.foot_velocity"))
+    turns = tuple(f"misalignment.{frame}.{axis}" for frame in sensor.frames for axis in "xyz")
+    delays = ("delay.all", f"delay.{sensor.quantity}")
+    parameters = OpenParameters(
+        talos, talos.bodies[:1], sensors=(*delays, *turns[:2], *biases), nominal=dict.fromkeys(turns[2:], 0.3)
+    )
+    dynamics = ContactDynamics(parameters, CONTACTS, frames_of([sensor]))
+    q, v, _ = talos.random_states(2, rng)
+    u, theta = 50 * rng.standard_normal((2, len(talos.joints))), parameters.nominal_theta
+    theta[10:] = 0.2 * rng.standard_normal(len(theta) - 10)
+    motion = dynamics(q, v, u, theta, True)
+    values = near(sensor, sensor.predicted(motion), rng)
+    rates = rng.standard_normal((2, sensor.size))
+
+    def residual(q, v, theta=theta):
+        moved = dynamics(q, v, np.tile(u, (len(q) // 2, 1)), theta)
+        return residuals(
+            [Readings(sensor, *(np.tile(x, (len(q) // 2, 1)) for x in (values, rates)))], moved
+        ).value
+
+    found = residuals([Readings(sensor, values, rates)], motion, efforts=True)
+    assert_slope(found.by_theta, by_vector(lambda theta: residual(q, v, theta), theta))
+    assert_slope(found.by_x, np.concatenate(by_state(residual, talos, q, v), axis=2))
+    assert found.by_theta[:, :, 10:12].all() and np.isfinite(found.by_tau).all()
+    if turns:  # an origin stays where it is when axes turn about it
+        assert found.by_theta[:, :, 12:14].any() == (not isinstance(sensor, Position))
+
+
+def test_readings_of_a_turned_biased_and_late_unit(talos, rng):
+    """Against what they are by definition: axes turned by a rotation, a bias added, and the time before."""
+    gyro, m, b = Gyro(talos, 0.1, frame="imu_link"), np.array([0.3, -0.2, 0.4]), np.array([0.1, 0.2, 0.3])
+    names = [f"{kind}.imu_link.{axis}" for kind in ("misalignment", "bias.gyro") for axis in "xyz"]
+    values = dict(zip(names, [*m, *b], strict=True)) | {"delay.imu_link": 0.01, "delay.gyro": -0.03}
+    q, v, _ = talos.random_states(3, rng)
+    u, rates = np.zeros((3, len(talos.joints))), rng.standard_normal((3, 3))
+    plain = ContactDynamics(OpenParameters(talos), frames=("imu_link",))(q, v, u, np.zeros(0))
+    turned = ContactDynamics(OpenParameters(talos, nominal=values), frames=("imu_link",))(
+        q, v, u, np.zeros(0)
+    )
+    expected = gyro.predicted(plain) @ pin.exp3(m) + b + 0.02 * rates
+    np.testing.assert_allclose(Readings(gyro, 0 * rates, rates).predicted(turned), expected, atol=1e-12)
+    np.testing.assert_allclose(residuals([Readings(gyro, expected, rates)], turned).value, 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", SENSORS)
 def test_what_is_expected_leaves_no_residual(talos, rng, name):
     sensor = SENSORS[name](talos)
     dynamics = evaluated(talos, [sensor])

@@ -57,13 +57,14 @@ def true_inertial() -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """(S,) or (S, k) of what was read, and (S, 2) positions and speeds as they were."""
+    """(S,) or (S, k) of what was read, and (S, 2) positions and speeds as they were; `clean` is read without noise."""
 
     time: np.ndarray
     q: np.ndarray
     v: np.ndarray
     readings: dict[str, np.ndarray]
     torque: np.ndarray
+    clean: dict[str, np.ndarray]
 
 
 def record(rng: np.random.Generator, samples: int = 121, phase: float = 0.0, noise: float = 1.0) -> Recorded:
@@ -91,7 +92,7 @@ def record(rng: np.random.Generator, samples: int = 121, phase: float = 0.0, noi
         name: values + noise * NOISE[name] * rng.standard_normal(values.shape)
         for name, values in clean.items()
     }
-    return Recorded(time, clean["position"], clean["velocity"], readings, torque)
+    return Recorded(time, clean["position"], clean["velocity"], readings, torque, clean)
 
 
 COLUMNS = ("t", "q1", "q2", "v1", "v2", "gx", "gy", "gz", "ax", "ay", "az", "tau1", "tau2")

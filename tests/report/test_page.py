@@ -22,6 +22,7 @@ from poinsot.report.sections.identifiability import identifiability_section
 from poinsot.report.sections.impacts import impacts_section
 from poinsot.report.sections.motion import contacts_section, convergence_section, motion_section
 from poinsot.report.sections.payload import friction_section
+from poinsot.report.sections.sensitivity import sensitivity_section
 from poinsot.report.sections.tracking import (
     excitation_section,
     history_section,
@@ -165,7 +166,14 @@ def test_what_is_not_determined_by_reason(tx40):
     assert len(nothing.blocks) == 2
 
 
-OF_MOTIONS = (motion_section, contacts_section, convergence_section, friction_section, impacts_section)
+OF_MOTIONS = (
+    motion_section,
+    contacts_section,
+    sensitivity_section,
+    convergence_section,
+    friction_section,
+    impacts_section,
+)
 """Sections of estimates that have motions; this one has none."""
 OF_FILTERS = (masses_section, history_section, excitation_section, rejections_section)
 """Sections of a filter's estimate; this one is of a regression."""

@@ -1,6 +1,7 @@
 """Go1 with a payload: its walk, the readings of its sensors, and that optimal estimation weighs the payload."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from references.robots import described
 pytest.importorskip("mujoco")
 pytest.importorskip("proxsuite")
 
-from poinsot_reproductions.optimal_estimation import go1_payload, payload_statistics
+from poinsot_reproductions.optimal_estimation import go1_payload, payload_statistics, sensor_errors
 from poinsot_reproductions.optimal_estimation.go1_walk import (
     PAYLOAD_MASS,
     height_error,
@@ -135,3 +136,16 @@ def test_wrong_schedules_are_found_again(tmp_path):
     assert rows["schedule, without a stance"]["mass_error_percent_given"] > 5
     assert all(row["named"] == row["walks"] for name, row in rows.items() if name.startswith("schedule"))
     assert rows["clean"]["walks"] == rows["defects"]["walks"] == 2
+
+
+@pytest.mark.slow
+def test_errors_of_sensors_are_found_and_the_payload_is_weighed_without_them():
+    with ThreadPoolExecutor(1) as pool:
+        result = sensor_errors.run(1, draws=1, executor=pool)
+    figures = result.figures
+    assert figures["converged"] and figures["mass_error_percent_with"] < 0.3
+    assert figures["mass_error_percent_without"] > 3 * figures["mass_error_percent_with"]
+    # of 20 quantities one may be outside, and the delay is found a standard deviation and a half too short
+    assert sum(figures["inside_with"].values()) >= len(figures["inside_with"]) - 2
+    assert abs(figures["delay_ms"] - 2) < 1
+    json.dumps(result.content())

@@ -161,6 +161,7 @@ def test_the_case_has_its_parts():
         "parametrizations",
         "rollouts",
         "go1-payload",
+        "sensor-errors",
         "payload-statistics",
         "jump",
         "loops",

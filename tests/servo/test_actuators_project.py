@@ -13,6 +13,7 @@ from poinsot_servo import Actuator, ActuatorProblem, Actuators, OutputError, Sea
 from poinsot_servo.page import actuator_section
 from poinsot_servo.problem import InvalidActuatorProblem
 from poinsot_servo.rollout import JointLoad, Steps, parameter_vector, roll_out
+from poinsot_servo.setpoint import Setpoint
 
 URDF = """<robot name="swing"><link name="base"/><link name="rod"><inertial><origin xyz="0 0 -0.15"/><mass value="0.3"/>
 <inertia ixx="1e-4" ixy="0" ixz="0" iyy="1e-4" iyz="0" izz="1e-4"/></inertial></link>
@@ -50,7 +51,7 @@ def folder(tmp_path_factory):
     for _ in range(12):
         gravity = sag * np.sin(posture)
         load = JointLoad(np.full(K, 0.3 * 0.15**2 + 1e-4), gravity, sag * np.cos(posture), posture, gravity)
-        found = roll_out(parameter_vector(TRUTH, command[0], 0.0), steps, command, load)
+        found = roll_out(parameter_vector(TRUTH, command[0], 0.0), steps, Setpoint(time, command, True), load)
         posture = found.fine_position[:-1] + 0.5 * steps.lengths * found.fine_velocity[:-1]
     measured = found.position + 3e-4 * rng.standard_normal(len(time))
     table = np.stack([time, command, measured], axis=1)

@@ -152,6 +152,24 @@ def test_a_held_parameter_and_a_prior_count(arm, noisy):
     assert (group.mean[k], group.std[k]) == (0.5, 1e-6)
 
 
+def test_a_derivative_gain_on_held_commands_has_a_ramp(arm, noisy):
+    recording, _ = noisy
+
+    def ramp(**settings):
+        return ActuatorProblem(arm, {"noisy": recording}, **settings).held_actuator("gripper").ramp
+
+    # the time between two samples; none where commands are linear, or no rate of theirs counts
+    assert ramp() == pytest.approx(0.02)
+    assert ramp(step_s=0.03) == 0.03
+    assert ramp(hold=False) == 0.0
+    assert ramp(held={"derivative_gain": 0.0}) == 0.0
+    assert ramp(held={"ramp.gripper": 0.005}) == 0.005
+    with pytest.raises(InvalidActuatorProblem, match=r"write held = \{ ramp = 0.02 \}"):
+        ActuatorProblem(arm, {"noisy": recording}, open=("ramp",))
+    with pytest.raises(InvalidActuatorProblem, match="a ramp is between commands that are held"):
+        ActuatorProblem(arm, {"noisy": recording}, hold=False, held={"ramp": 0.02})
+
+
 def test_what_does_not_fit_is_said(arm, noisy):
     recording, _ = noisy
     with pytest.raises(InvalidActuatorProblem, match="open has 'stifness'"):

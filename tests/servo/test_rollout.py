@@ -6,6 +6,7 @@ import pytest
 
 from poinsot_servo import Actuator
 from poinsot_servo.rollout import ROLLOUT_PARAMETERS, JointLoad, Steps, parameter_vector, roll_out
+from poinsot_servo.setpoint import Setpoint
 
 MASS, LENGTH, GRAVITY = 0.3, 0.15, 9.81
 INERTIA = MASS * LENGTH**2
@@ -19,11 +20,12 @@ def pendulum_load(steps, posture):
     return JointLoad(np.full(K, INERTIA), gravity, sag * np.cos(posture), posture, gravity)
 
 
-def along_itself(theta, steps, command, **options):
+def along_itself(theta, steps, command, hold=True, ramp=0.0, **options):
     """A rollout along its own posture: the linearization is then exact."""
     posture = np.full(len(steps.times), command[0])
+    setpoint = Setpoint.of(steps.time, command, hold=hold, ramp=ramp)
     for _ in range(30):
-        found = roll_out(theta, steps, command, pendulum_load(steps, posture), **options)
+        found = roll_out(theta, steps, setpoint, pendulum_load(steps, posture), **options)
         middles = found.fine_position[:-1] + 0.5 * steps.lengths * found.fine_velocity[:-1]
         if np.abs(middles - posture).max() < 1e-12:
             return found
@@ -150,16 +152,17 @@ def test_sensitivities_are_finite_differences(name, hold):
         if name in ROLLOUT_PARAMETERS
         else len(ROLLOUT_PARAMETERS) + int(name[-1])
     )
-    options = {"knots": WHOLE.friction_positions, "hold": hold}
-    found = roll_out(theta, steps, command, load, wanted=(place,), **options).sensitivities[:, 0]
+    options = {"knots": WHOLE.friction_positions}
+    setpoint = Setpoint.of(time, command, hold=hold)
+    found = roll_out(theta, steps, setpoint, load, wanted=(place,), **options).sensitivities[:, 0]
     # steps so small that hardly any sample changes its branch on the way
     change = 1e-7 * max(abs(theta[place]), 0.1)
     plus, minus = theta.copy(), theta.copy()
     plus[place] += change
     minus[place] -= change
     difference = (
-        roll_out(plus, steps, command, load, **options).position
-        - roll_out(minus, steps, command, load, **options).position
+        roll_out(plus, steps, setpoint, load, **options).position
+        - roll_out(minus, steps, setpoint, load, **options).position
     ) / (2 * change)
     scale = np.abs(difference).max()
     assert scale > 0

@@ -34,3 +34,11 @@ from .randomization import Randomization as Randomization
 from .randomization import randomization_of as randomization_of
 from .randomization import read_randomization as read_randomization
 from .randomization import write_randomization as write_randomization
+from .usd_drives import usd_drives as usd_drives
+from .usd_drives import write_usd_drives as write_usd_drives
+from .usd_drives import read_usd_drives as read_usd_drives
+
+# commands for the next recording
+from .command_design import CommandDesign as CommandDesign
+from .command_design import DesignedCommands as DesignedCommands
+from .command_design import PredictedInterval as PredictedInterval

@@ -1,6 +1,7 @@
 """An actuator: the way of a joint from its position command to its torque.
 
-    w'  = (u(t - delay) - w) / lag                       command u, delayed and smoothed (w = u(t - delay) without lag)
+    s   = mean of the commands over the last `ramp`      the controller moves to each within this time (`setpoint`)
+    w'  = (s(t - delay) - w) / lag                       delayed and smoothed (w = s(t - delay) without lag)
     e   = dead_band(w + zero - q)                        what the controller sees of the error
     m   = clip(stiffness e + derivative_gain (w' - v) - velocity_gain v,  +-torque_limit)
     |m| <= torque_limit (1 - v sign(m) / no_load_speed)  speed-torque line of a voltage-driven motor
@@ -68,10 +69,12 @@ DESCRIPTIONS: Mapping[str, ParameterDescription] = {
         "rad", 0.0, "half-width of the errors to which the controller does not respond"
     ),
     "backlash": ParameterDescription("rad", 0.0, "play between motor and joint"),
+    "ramp": ParameterDescription("s", 0.0, "time in which the controller moves to a new command"),
 }
 """Every number of an `Actuator` but the levels of a friction that varies with position, in the order of its fields."""
 
-PARAMETERS: tuple[str, ...] = tuple(DESCRIPTIONS)
+PARAMETERS: tuple[str, ...] = tuple(name for name in DESCRIPTIONS if name != "ramp")
+"""Those that recordings can show. The ramp is known: between it and the delay recordings hardly distinguish."""
 
 PER_TORQUE: tuple[str, ...] = (
     "load_friction", "external_friction", "gear_friction", "load_stiction", "external_stiction", "gear_stiction",
@@ -114,6 +117,8 @@ class Actuator:
         zero: position without load at the command 0 [rad].
         dead_band: half-width of the errors to which the controller does not respond [rad].
         backlash: play between motor and joint [rad].
+        ramp: time in which the controller moves to a command that is held [s]. With a derivative gain and a torque
+            limit it takes the time between two commands: the torque of a sudden command depends on how it is sampled.
         friction_positions: positions between which dry friction is linear [rad], increasing. friction_levels: the
             levels there, added to `coulomb` [N m]; beyond the first and last position they stay constant.
 
@@ -144,6 +149,7 @@ class Actuator:
     zero: float = 0.0
     dead_band: float = 0.0
     backlash: float = 0.0
+    ramp: float = 0.0
     friction_positions: tuple[float, ...] = ()
     friction_levels: tuple[float, ...] = ()
 

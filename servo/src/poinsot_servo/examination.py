@@ -37,6 +37,7 @@ from .channels import (
     extent,
     least_motion,
 )
+from .efforts import unused_efforts
 from .following import Following
 from .problem import SETTLES_S, ActuatorProblem
 from .result import Actuators
@@ -337,7 +338,7 @@ def examine(estimate: Estimate, problem: ActuatorProblem) -> Diagnosis:
     assert found is not None
     looked = look_at(Case(estimate, found, problem), CHECKS)
     findings = [*unfinished(estimate), *(each for each in looked if isinstance(each, Finding))]
-    unchecked = tuple(each for each in looked if isinstance(each, Unchecked))
+    unchecked = (*(each for each in looked if isinstance(each, Unchecked)), *unused_efforts(problem))
     symptoms = {cause.name for check in CHECKS for cause in check.causes if cause.symptom}
     return Diagnosis(
         ordered(findings, symptoms), unchecked, complete=not any(each.failed for each in unchecked)

@@ -247,9 +247,9 @@ def _motion_slopes(S, theta, slots, h, I, slope, ahead, line, branch, ed, respon
 
 @njit(**COMPILED)
 def roll(
-    theta: Vector, knots: Vector, slots: np.ndarray, time: Times, counts: np.ndarray, command: Vector, hold: bool,
-    inertia: Vector, load: Vector, slope: Vector, posture: Vector, static: Vector, position: Vector,
-    sensitivities: Matrix, fine_q: Vector, fine_v: Vector, torque: Vector,
+    theta: Vector, knots: Vector, slots: np.ndarray, time: Times, counts: np.ndarray, commanded: Times, command: Vector,
+    hold: bool, inertia: Vector, load: Vector, slope: Vector, posture: Vector, static: Vector,
+    position: Vector, sensitivities: Matrix, fine_q: Vector, fine_v: Vector, torque: Vector,
 ) -> tuple[int, int]:  # fmt: skip
     """Fill the outputs of `rollout.roll_out`; the numbers of steps at a bound of the motor, and at rest."""
     limit, lag, play, dead, D = theta[LIMIT], theta[LAG], theta[PLAY], theta[DEAD], theta[KD] + theta[KV]
@@ -257,7 +257,7 @@ def roll(
     wanted = sensitivities.shape[1]
     stribeck = max(theta[FS], theta[SL], theta[SE], theta[SG]) > 0
     stribeck |= min(slots[FS], slots[SL], slots[SE], slots[SG]) < wanted
-    ahead, integral = _implicit_share(theta, time, counts, inertia), _integral(time, command, hold)
+    ahead, integral = _implicit_share(theta, time, counts, inertia), _integral(commanded, command, hold)
 
     q, v = theta[START_Q], theta[START_V]
     # sensitivities of q, v, w, r; of w+, r+, r at the middle, the level of dry friction, and what v+ follows from
@@ -265,10 +265,10 @@ def roll(
     S[0, slots[START_Q]] = S[1, slots[START_V]] = 1.0
     h = (time[1] - time[0]) / counts[0]
     s_a = time[0] - 0.5 * h - theta[DELAY]
-    j = _seek(time, s_a, -1)
-    u_a, C_a = _command(time, command, integral, hold, s_a, j)
-    j = _seek(time, s_a + h, j)
-    u_b, C_b = _command(time, command, integral, hold, s_a + h, j)
+    j = _seek(commanded, s_a, -1)
+    u_a, C_a = _command(commanded, command, integral, hold, s_a, j)
+    j = _seek(commanded, s_a + h, j)
+    u_b, C_b = _command(commanded, command, integral, hold, s_a + h, j)
     m_a, d_a = (C_b - C_a) / h, -(u_b - u_a) / h
     w, r = m_a, m_a
     S[2, slots[DELAY]] = S[3, slots[DELAY]] = d_a
@@ -284,8 +284,8 @@ def roll(
         for step in range(counts[i]):
             # the command
             s = time[i] + (step + 1.5) * h - theta[DELAY]
-            j = _seek(time, s, j)
-            u_b, C_b = _command(time, command, integral, hold, s, j)
+            j = _seek(commanded, s, j)
+            u_b, C_b = _command(commanded, command, integral, hold, s, j)
             m_b, d_b = (C_b - C_a) / (s - s_a), -(u_b - u_a) / (s - s_a)
             slope_m = (m_b - m_a) / h
             late = w - m_a + lag * slope_m

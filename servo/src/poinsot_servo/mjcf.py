@@ -3,10 +3,10 @@
 One `<general>` actuator a joint gives
 
     m = clip(k (c + zero - q) - (d + g) v, +-torque_limit)      k stiffness, d derivative gain, g velocity gain
-    c = w + (d / k) w'                                          the control: w the command behind delay, lag and play
+    c = w + (d / k) w'                              the control: w the command behind ramp, delay, lag and play
 
 so the gain on the command error's rate needs the rate of the command in the control. What MJCF has no attribute for
-(delay, lag, that gain, everything that depends on the state) stays in the file as `<numeric>` elements,
+(ramp, delay, lag, that gain, everything that depends on the state) stays in the file as `<numeric>` elements,
 `joint.parameter`; `Simulator` applies it, and `parameters_beyond_mjcf` names each.
 
 Dry friction is a constraint in MuJoCo. With its default impedance (`solimp` .9 to .95) a joint creeps under gravity: a
@@ -38,6 +38,7 @@ IMPEDANCE = 0.9999
 
 BEYOND: Mapping[str, str] = {
     "derivative_gain": "its part on the command's rate is added to the control",
+    "ramp": "the control moves to a command that is held in this time",
     "delay": "the control is delayed",
     "lag": "the control is smoothed",
     "dead_band": "the control is changed at each step",

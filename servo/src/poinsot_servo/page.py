@@ -9,7 +9,7 @@ from poinsot.report import Section, table_of_rows
 from poinsot.report.blocks import section_of
 from poinsot.report.figures.curves import effort_grid
 
-from .actuator import PARAMETERS
+from .actuator import DESCRIPTIONS
 from .result import Actuators
 
 
@@ -19,13 +19,15 @@ def actuator_section(estimate: Estimate) -> Section | None:
     if found is None:
         return None
     used = [
-        name for name in PARAMETERS if any(each.values[name] not in (0.0, np.inf) for each in found.actuators)
+        name
+        for name in DESCRIPTIONS
+        if any(getattr(each, name) not in (0.0, np.inf) for each in found.actuators)
     ]
     several = set(found.friction_laws.values()) != {"M1"}
     rows = [
         {"joint": each.name}
         | ({"law of dry friction": found.friction_laws[each.name]} if several else {})
-        | {name: f"{each.values[name]:.5g}" for name in used}
+        | {name: f"{getattr(each, name):.5g}" for name in used}
         | {"scale of torques": "known" if found.scale_known[each.name] else "not known: ratios only"}
         for each in found.actuators
     ]

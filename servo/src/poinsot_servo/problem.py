@@ -27,6 +27,7 @@ from poinsot.parameters import Normal
 from .actuator import DESCRIPTIONS, FRICTION_LAWS, PARAMETERS, Actuator
 from .mechanics import Mechanics, interpolated, smoothed
 from .rollout import JointLoad, Rollout, Steps, parameter_vector, roll_out
+from .setpoint import Setpoint
 
 OPEN: tuple[str, ...] = (
     "stiffness", "derivative_gain", "damping", "coulomb", "armature", "torque_limit", "delay", "zero",
@@ -95,6 +96,8 @@ class ActuatorProblem:
             actuator; other joints need a position, or are locked.
         open: parameters of every joint that are estimated, of `PARAMETERS` and `friction_levels`.
         held: values of parameters, `"stiffness"` of all joints or `"stiffness.elbow"` of one; they are not estimated.
+            `"ramp"` is never: where commands are held and there is a derivative gain, it is the time between samples
+            unless it is given here. Give it where samples are more frequent than commands.
         start: the same for parameters that are estimated: where the search begins, besides its own starts.
         priors: the same for what is known of a parameter.
         friction_positions: positions between which dry friction is linear [rad], by joint or `""` for all.
@@ -141,6 +144,13 @@ class ActuatorProblem:
                 parameter, _, joint = key.partition(".")
                 self._check_parameter(parameter, what)
                 self._check_joint(joint, f"{what} has {key!r}")
+        if not self.hold and any(
+            key.partition(".")[0] == "ramp" and value for key, value in self.held.items()
+        ):
+            raise InvalidActuatorProblem(
+                "a ramp is between commands that are held, and these are linear between samples; leave ramp out of "
+                '[held], or write command = "held"'
+            )
         for joint in self.friction_positions:
             self._check_joint(joint, "friction_positions")
         for joint in self.joints:
@@ -174,7 +184,12 @@ class ActuatorProblem:
                 seen[joint] = group
 
     def _check_parameter(self, name: str, where: str) -> None:
-        if name not in (*PARAMETERS, "friction_levels"):
+        if name == "ramp" and where != "held":
+            raise InvalidActuatorProblem(
+                f"{where} has 'ramp', which is known and not estimated; write held = {{ ramp = 0.02 }}, the seconds "
+                "between two commands"
+            )
+        if name not in (*DESCRIPTIONS, "friction_levels"):
             raise InvalidActuatorProblem(
                 f"{where} has {name!r}{nearest(name, PARAMETERS)}; an actuator has {listing(PARAMETERS, 20)}"
             )
@@ -277,8 +292,10 @@ class ActuatorProblem:
 
     def held_actuator(self, joint: str) -> Actuator:
         """The joint's actuator with what is held, everything else at its default; stiffness 1 where it is open."""
-        held = {name: self.setting(self.held, name, joint) for name in PARAMETERS}
-        known = {name: value for name, value in held.items() if value is not None}
+        held = {name: self.setting(self.held, name, joint) for name in DESCRIPTIONS}
+        known = {"ramp": self._ramp(joint)} | {
+            name: value for name, value in held.items() if value is not None
+        }
         knots = self.knots_of(joint)
         return Actuator(
             joint,
@@ -286,6 +303,18 @@ class ActuatorProblem:
             friction_positions=knots,
             friction_levels=(0.0,) * len(knots),
         )
+
+    def _ramp(self, joint: str) -> float:
+        """The time in which the joint's setpoint moves to a command, unless `held` says another [s]."""
+        has_rate = "derivative_gain" in self.open_of(joint) or self.setting(
+            self.held, "derivative_gain", joint
+        )
+        return max(self._interval, self.step_s) if self.hold and has_rate else 0.0
+
+    @cached_property
+    def _interval(self) -> float:
+        """Median time between two samples [s]."""
+        return float(np.median(np.concatenate([np.diff(each.time) for each in self.recordings.values()])))
 
     @cached_property
     def motions(self) -> tuple[Motion, ...]:
@@ -387,6 +416,10 @@ class ActuatorProblem:
         """
         q0, v0 = (motion.start_position, motion.start_velocity) if start is None else start
         loads = self.measured_loads(motion) if loads is None else tuple(loads)
+        setpoints = [
+            Setpoint.of(motion.steps.time, column, hold=self.hold, ramp=each.ramp)
+            for each, column in zip(actuators, motion.command.T, strict=True)
+        ]
         before: JointSamples | float = np.inf
         rollouts: tuple[Rollout, ...] = ()
         for _ in range(max(rounds, 1)):
@@ -394,10 +427,9 @@ class ActuatorProblem:
                 roll_out(
                     parameter_vector(actuator, q0[k], v0[k]),
                     motion.steps,
-                    motion.command[:, k],
+                    setpoints[k],
                     loads[k],
                     knots=actuator.friction_positions,
-                    hold=self.hold,
                 )
                 for k, actuator in enumerate(actuators)
             )

@@ -11,7 +11,7 @@ import numpy as np
 from poinsot.arrays import Vector
 from poinsot.estimate.extras import Extra
 
-from .actuator import PARAMETERS, Actuator
+from .actuator import DESCRIPTIONS, Actuator
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class Actuators(Extra):
             "joints": [
                 {"joint": each.name, "scale_known": self.scale_known[each.name]}
                 | {"friction_law": self.friction_laws[each.name]}
-                | {name: value if np.isfinite(value) else None for name, value in each.values.items()}
+                | {name: _or_none(getattr(each, name)) for name in DESCRIPTIONS}
                 | {"friction_positions": each.friction_positions, "friction_levels": each.friction_levels}
                 for each in self.actuators
             ],
@@ -88,12 +88,14 @@ class Actuators(Extra):
     def as_text(self) -> str:
         """One line a joint: what a simulator needs."""
         shown = [
-            name for name in PARAMETERS if any(each.values[name] != _absent(name) for each in self.actuators)
+            name
+            for name in DESCRIPTIONS
+            if any(getattr(each, name) != _absent(name) for each in self.actuators)
         ]
         width = max(len(each.name) for each in self.actuators)
         lines = [f"{'actuator':<{width}}  " + " ".join(f"{name:>15}" for name in shown)]
         for each in self.actuators:
-            values = " ".join(f"{each.values[name]:>15.5g}" for name in shown)
+            values = " ".join(f"{getattr(each, name):>15.5g}" for name in shown)
             scale = "" if self.scale_known[each.name] else "  (only ratios of torques are known)"
             lines.append(f"{each.name:<{width}}  {values}{scale}")
         ratios = [r for r in self.ratios if r.identifiable and not self.scale_known.get(r.joint, True)]
@@ -101,5 +103,9 @@ class Actuators(Extra):
         return "\n".join(lines)
 
 
+def _or_none(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
 def _absent(name: str) -> float:
-    return Actuator("", 1.0).values[name] if name != "stiffness" else np.nan
+    return float(getattr(Actuator("", 1.0), name)) if name != "stiffness" else np.nan

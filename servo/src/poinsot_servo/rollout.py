@@ -1,7 +1,8 @@
 """Exact simulation of one actuator along the load of its mechanism, with sensitivities.
 
 Within a step of length h from t to t + h, everything is taken at its middle, so that what is found does not depend on
-the step (second order). The delayed command u enters by its means m over windows of length h about both ends,
+the step (second order). The delayed setpoint u (`setpoint`) enters by its means m over windows of length h about both
+ends,
 
     m(t) = 1/h integral of u(s - delay) ds from t - h/2 to t + h/2        so that the delay is continuous
     w+   = m+ - lag m' + exp(-h / lag) (w - m + lag m'),  m' = (m+ - m) / h          exact for m linear within the step
@@ -35,6 +36,7 @@ from poinsot.arrays import Times, Vector
 
 from .actuator import PARAMETERS, Actuator
 from .kernel import roll
+from .setpoint import Setpoint
 
 ROLLOUT_PARAMETERS: tuple[str, ...] = (*PARAMETERS, "start_position", "start_velocity")
 """What a rollout depends on, before the levels of a friction that varies with position."""
@@ -125,19 +127,17 @@ def parameter_vector(actuator: Actuator, position: float, velocity: float) -> Ve
 def roll_out(
     theta: Vector,
     steps: Steps,
-    command: Vector,
+    setpoint: Setpoint,
     load: JointLoad,
     *,
     knots: Vector | tuple[float, ...] = (),
     wanted: tuple[int, ...] = (),
-    hold: bool = True,
 ) -> Rollout:
     """Simulate one joint under its recorded command.
 
     Args:
         theta: (p,) see `parameter_vector`.
-        command: (T,) at the samples [rad]. hold: whether it keeps its value until the next one; else it is linear
-            between samples.
+        setpoint: of its recorded commands, on the clock of the samples.
         knots: friction_positions. wanted: places in theta of the parameters whose sensitivities are computed.
     """
     T, K = len(steps.time), int(steps.counts.sum())
@@ -147,7 +147,7 @@ def roll_out(
     sensitivities, torque = np.zeros((T, len(wanted))), np.empty(K)
     saturated, stuck = roll(
         np.ascontiguousarray(theta, dtype=float), np.asarray(knots, dtype=float), slots, steps.time, steps.counts,
-        np.ascontiguousarray(command, dtype=float), hold, load.inertia, load.load, load.slope, load.posture,
-        load.static, position, sensitivities, fine_q, fine_v, torque,
+        setpoint.time, setpoint.position, setpoint.hold, load.inertia, load.load, load.slope, load.posture, load.static,
+        position, sensitivities, fine_q, fine_v, torque,
     )  # fmt: skip
     return Rollout(position, sensitivities, fine_q, fine_v, torque, saturated / K, stuck / K)

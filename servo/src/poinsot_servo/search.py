@@ -32,6 +32,7 @@ from .coordinates import Coordinates, bounds, is_scaled
 from .kernel import START_Q, START_V
 from .problem import ActuatorProblem, Motion
 from .rollout import JointLoad, Rollout, Steps, parameter_vector, roll_out
+from .setpoint import Setpoint
 
 SCALE_PRIOR = np.log(10.0)
 """Standard deviation of log stiffness about the middle of its range before the data: a factor of ten."""
@@ -61,13 +62,15 @@ class Strand:
     """One joint in one recording.
 
     Args:
-        joint: place in the group. steps, command, load: of the simulation. measured: (T,), NaN where nothing was.
+        joint: place in the group. steps, setpoint, load: of the simulation. command: (T,) [rad]. measured: (T,), NaN
+            where nothing was.
         position, velocity: where the simulation may start.
     """
 
     joint: int
     steps: Steps
     command: Vector
+    setpoint: Setpoint
     load: JointLoad
     measured: Vector
     position: float
@@ -93,7 +96,7 @@ class GroupProblem:
         mean, std: (p,) normal priors of the coordinates; infinite: none. knots: positions of friction levels.
         correlation: samples that a residual stays like itself. So many together count as one against priors, which
             else would be nothing against thousands of samples at rest.
-        hold: whether commands are held. longest_delay: [s]. huber: see `ActuatorProblem`.
+        longest_delay: [s]. huber: see `ActuatorProblem`.
     """
 
     coordinates: Coordinates
@@ -103,7 +106,6 @@ class GroupProblem:
     std: Vector
     knots: tuple[float, ...] = ()
     correlation: float = 1.0
-    hold: bool = True
     longest_delay: float = 0.25
     huber: float = np.inf
 
@@ -129,11 +131,10 @@ class GroupProblem:
                 roll_out(
                     numbers,
                     strand.steps,
-                    strand.command,
+                    strand.setpoint,
                     strand.load,
                     knots=self.knots,
                     wanted=wanted,
-                    hold=self.hold,
                 )
             )
         return found
@@ -266,9 +267,12 @@ def group_problem(
     for motion, of_motion in zip(motions, loads, strict=True):
         for n, joint in enumerate(joints):
             k = problem.joints.index(joint)
+            command = np.ascontiguousarray(motion.command[:, k])
+            ramp = problem.held_actuator(joint).ramp
             strands.append(
                 Strand(
-                    n, motion.steps, np.ascontiguousarray(motion.command[:, k]), of_motion[k],
+                    n, motion.steps, command,
+                    Setpoint.of(motion.steps.time, command, hold=problem.hold, ramp=ramp), of_motion[k],
                     np.ascontiguousarray(motion.measured[:, k]), float(motion.start_position[k]),
                     float(motion.start_velocity[k]),
                 )
@@ -276,7 +280,7 @@ def group_problem(
     p = coordinates.size
     found = GroupProblem(
         coordinates, tuple(strands), np.full(len(joints), 1e-3), np.zeros(p), np.full(p, np.inf),
-        problem.knots_of(first), hold=problem.hold, huber=problem.huber,
+        problem.knots_of(first), huber=problem.huber,
     )  # fmt: skip
     mean, std = _priors(problem, found)
     return replace(found, mean=mean, std=std)

@@ -1,8 +1,8 @@
 """Open-loop simulation of a robot's actuators in MuJoCo, from a written file: commands in, positions out.
 
-All joints move together, as the file describes them. What MJCF has no attribute for is applied here. Delay, lag, play
-and the gain on the command's rate depend on the command alone, so the control of a whole motion is computed before it
-starts and MuJoCo runs by itself. Effects that depend on the state (dead band, a speed-torque line, friction that
+All joints move together, as the file describes them. What MJCF has no attribute for is applied here. Ramp, delay, lag,
+play and the gain on the command's rate depend on the command alone, so the control of a whole motion is computed before
+it starts and MuJoCo runs by itself. Effects that depend on the state (dead band, a speed-torque line, friction that
 varies) change the file's numbers before each time step, in compiled code that calls MuJoCo's library.
 """
 
@@ -31,6 +31,7 @@ from poinsot.models.articulated import Articulated
 from .actuator import PER_TORQUE, Actuator
 from .kernel import COMPILED, DEAD, FC, FE, FG, FL, KD, KP, KV, LIMIT, NO_LOAD, VS, ZERO, soft, stiction
 from .mjcf import actuators_of, mjcf_text
+from .setpoint import Setpoint
 
 STATE = mujoco.mjtState.mjSTATE_FULLPHYSICS
 
@@ -61,11 +62,25 @@ class Simulator:
         model: MuJoCo's.
         actuators: of its joints, in the order of the file.
         hold: whether a command keeps its value until the next one; else it is linear between samples.
+
+    Raises:
+        InvalidModel: if the motion would depend on the time step: a derivative gain on the impulses of held commands.
     """
 
     model: mujoco.MjModel
     actuators: tuple[Actuator, ...]
     hold: bool = True
+
+    def __post_init__(self) -> None:
+        h = self.model.opt.timestep
+        for each in self.actuators:
+            cut = math.isfinite(each.torque_limit) or any(each.values[name] for name in PER_TORQUE)
+            if self.hold and each.derivative_gain > 0 and cut and each.ramp < h * (1 - 1e-9):
+                raise InvalidModel(
+                    f"the actuator of {each.name!r} has a derivative gain and ramp = {each.ramp:g}: with commands that "
+                    f"are held its torque depends on the time step of {h:g} s; write ramp = the seconds between two "
+                    "commands, or let commands be linear between samples (hold=False)"
+                )
 
     @staticmethod
     def load(path: str | Path, *, hold: bool = True) -> Simulator:
@@ -174,7 +189,7 @@ class Simulator:
 def shaped_command(
     actuator: Actuator, time: Times, command: np.ndarray, timestep: float, steps: int, *, hold: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The command behind delay, lag and play when each time step begins, and its rate; see `poinsot_servo.rollout`.
+    """The command behind ramp, delay, lag and play when each time step begins, and its rate; see `rollout`.
 
     MuJoCo computes a step's torque from the positions at its beginning, and moves them with the speed at its end. Taken
     for the speed in the middle, that is second order in the step for commands and positions of one time.
@@ -188,7 +203,9 @@ def shaped_command(
         (S,) r [rad], from its means over the steps before and behind, and (S,) its rate between them [rad/s].
     """
     late = time[0] + timestep * np.arange(steps + 1) - actuator.delay
-    if hold:
+    setpoint = Setpoint.of(time, command, hold=hold, ramp=actuator.ramp)
+    time, command = setpoint.time, setpoint.position
+    if setpoint.hold:
         integral = np.concatenate([[0.0], np.cumsum(np.diff(time) * command[:-1])])
         at = np.clip(np.searchsorted(time, late, side="right") - 1, 0, len(time) - 1)
         S = integral[at] + (late - time[at]) * command[at]

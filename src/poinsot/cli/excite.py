@@ -126,7 +126,7 @@ def excite(
         from ..regression.excitation.problem import excitation_problem
         from ..regression.excitation.trajectory import FourierSeries, QuinticSplines
 
-        model, held = _robot(robot, data, _numbers("lock", lock))
+        model, held = robot_and_held(robot, data, numbers_of("lock", lock))
         series = _choice("basis", basis, ("fourier", "b-spline"))
         method = OptimalExcitation(
             criterion=_choice("criterion", criterion, ("condition", "d-optimal")),  # type: ignore[arg-type]
@@ -136,14 +136,14 @@ def excite(
             information_weight=information_weight,
             max_seconds=max_seconds,
         )
-        box = _box(workspace_box, workspace_frame)
+        box = workspace_of(workspace_box, workspace_frame)
         limits = limits_of(
             model,
-            lower=_numbers("lower-limit", lower_limit),
-            upper=_numbers("upper-limit", upper_limit),
-            velocity=_numbers("velocity-limit", velocity_limit),
-            acceleration=_numbers("acceleration-limit", acceleration_limit),
-            torque=_numbers("torque-limit", torque_limit),
+            lower=numbers_of("lower-limit", lower_limit),
+            upper=numbers_of("upper-limit", upper_limit),
+            velocity=numbers_of("velocity-limit", velocity_limit),
+            acceleration=numbers_of("acceleration-limit", acceleration_limit),
+            torque=numbers_of("torque-limit", torque_limit),
             fraction=limit_fraction,
         )
         problem = excitation_problem(
@@ -154,8 +154,8 @@ def excite(
             friction=friction,
             payload=payload,
             held=held,
-            torque_std=_numbers("torque-noise", torque_noise),
-            start=_numbers("start", start),
+            torque_std=numbers_of("torque-noise", torque_noise),
+            start=numbers_of("start", start),
             surroundings=Surroundings(self_collision, floor, box, tuple(package_dir or ())),
             clearance_m=clearance,
         )
@@ -271,7 +271,7 @@ def _print(found: Excitation) -> None:
         typer.echo(f"warning: {warning}")
 
 
-def _robot(path: Path, data: Path | None, locked: Any) -> tuple[Articulated, dict[str, float]]:
+def robot_and_held(path: Path, data: Path | None, locked: Any) -> tuple[Articulated, dict[str, float]]:
     """The robot, and the held parameters of a project file."""
     if locked is not None and not isinstance(locked, dict):
         raise InvalidMethod("--lock needs joint names: JOINT=0,OTHER=0.1")
@@ -292,7 +292,7 @@ def _choice(option: str, value: str, known: tuple[str, ...]) -> str:
     return value
 
 
-def _numbers(option: str, text: str | None) -> Any:
+def numbers_of(option: str, text: str | None) -> Any:
     """One number, a list, or joint -> number."""
     if text is None:
         return None
@@ -307,7 +307,7 @@ def _numbers(option: str, text: str | None) -> Any:
         raise InvalidMethod(f"--{option} {text!r} is not {PER_JOINT}") from None
 
 
-def _box(text: str | None, frames: list[str] | None) -> Any:
+def workspace_of(text: str | None, frames: list[str] | None) -> Any:
     from ..models.collisions import Workspace
 
     if text is None:

@@ -50,7 +50,7 @@ class Assumptions:
         estimate: with the motions. chi_square: of all residuals, per degree of freedom.
         surprises: prior -> distance of its posterior in the prior's standard deviations.
         distance, priors: squared distance of all of them together, and how many they are.
-        moves: noise level -> (b,) change of the values with three times or a third of it.
+        moves: noise level and factor on it -> (b,) change of the values.
         likelier: disturbance -> factor of a step towards the likeliest level, and how many of its values the data show.
         unchecked: what was taken for exact.
         events: of contacts, by the readings. corrected: whether the estimate has them so.
@@ -61,7 +61,7 @@ class Assumptions:
     surprises: Mapping[str, float] = field(default_factory=dict)
     distance: float = 0.0
     priors: int = 0
-    moves: Mapping[str, Vector] = field(default_factory=dict)
+    moves: Mapping[tuple[str, float], Vector] = field(default_factory=dict)
     likelier: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     unchecked: tuple[Unchecked, ...] = ()
     events: tuple[ContactChange, ...] = ()
@@ -196,8 +196,8 @@ class AssumedNoise(Check):
     """Values that an assumed noise level decides, and not the data.
 
     Class variables:
-        warning, error: moves with three times or a third of a level, in half-widths of the 95 % interval: two estimates
-            of the same readings that are both right differ by less than a width (Hausman 1978).
+        warning, error: moves with another level, in half-widths of the 95 % interval: two estimates of the same
+            readings that are both right differ by less than a width (Hausman 1978).
         large: part of the value, or of the body's mass and largest moment, from which a move is an error.
         significant: standard deviations of a chi-square by which process noise must miss its likeliest level.
         too_small: factor on the level from which that is an error.
@@ -228,7 +228,7 @@ class AssumedNoise(Check):
         denied = {sensor for sensor, rms in sizes if not 1 / self.confirmed <= rms <= self.confirmed}
         confirmed = {sensor for sensor, _ in sizes} - denied
         half, scales = 1.96 * estimate.std, _sizes(estimate)
-        for level, move in case.moves.items():
+        for (level, factor), move in case.moves.items():
             if level in confirmed:
                 continue
             wide = np.where(estimate.identifiable & (half > 0), np.abs(move) / np.maximum(half, 1e-300), 0.0)
@@ -240,7 +240,7 @@ class AssumedNoise(Check):
             grave = wide.max() > self.error or part[k] > self.large
             so_do = f"; so do {', '.join(estimate.names[other] for other in others)}" if others else ""
             said = (
-                f"With 3 times or a third of the noise assumed for {level}, {estimate.names[k]} moves from "
+                f"With {factor:.2g} times the noise assumed for {level}, {estimate.names[k]} moves from "
                 f"{estimate.values[k]:.3g} +- {half[k]:.2g} to {estimate.values[k] + move[k]:.3g} {estimate.units[k]}, "
                 f"beyond its interval{so_do}."
             )

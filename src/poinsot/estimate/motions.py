@@ -6,7 +6,7 @@ standard deviations begin with `std.`. So it is stored, plotted and read again l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -135,6 +135,33 @@ class Convergence(Extra):
             "infeasibility": self.infeasibility,
             "parameters": dict(zip(self.names, self.values.T, strict=True)),
         }
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseSensitivity(Extra):
+    """Change of parameters with other noise levels than those assumed, to first order in the change.
+
+    Args:
+        names: (b,). std: (b,) of the parameters; NaN where the data do not determine one.
+        compute: noise level and factor on it -> (b,) change of the values; called when it is asked for.
+    """
+
+    key = "sensitivity"
+
+    names: tuple[str, ...]
+    std: Vector
+    compute: Callable[[], Mapping[tuple[str, float], Vector]] = field(repr=False)
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """A row for each level, factor and parameter that the data determine; `moved` in its unit and in std."""
+        rows = (
+            (level, factor, name, float(move[k]), float(move[k] / self.std[k]))
+            for (level, factor), move in self.compute().items()
+            for k, name in enumerate(self.names)
+            if self.std[k] > 0
+        )
+        keys = "level", "factor", "parameter", "moved", "moved_in_std"
+        return [dict(zip(keys, row, strict=True)) for row in rows]
 
 
 @dataclass(frozen=True, eq=False)

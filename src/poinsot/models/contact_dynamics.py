@@ -44,6 +44,7 @@ from .loop_constraint import LoopConstraint
 from .loops import frames_of
 from .motion_terms import MotionTerms, frame_index
 from .open_parameters import OpenParameters, ParameterValues
+from .sensor_errors import SensorErrors
 from .torque_regressor import regressor_entries
 
 
@@ -105,6 +106,7 @@ class RobotMotion:
         frames: how the frames move that were asked for, and those of the contacts.
         a_by, forces_by: slopes; None: they were not asked for.
         effort_slope: (n, inputs) of tau by u.
+        errors: of the sensors that read it.
     """
 
     q: Configurations
@@ -116,6 +118,7 @@ class RobotMotion:
     frames: Mapping[str, FrameMotion] = field(default_factory=dict)
     a_by: DynamicsJacobians | None = None
     forces_by: DynamicsJacobians | None = None
+    errors: SensorErrors = field(default_factory=SensorErrors)
 
     def __len__(self) -> int:
         return len(self.v)
@@ -186,7 +189,8 @@ class ContactDynamics:
         friction, viscosity = joints.friction(values.joints, v, slopes)
         drive = u @ effort.T - friction - held_up - b
         a, forces = inverse.solve(drive, gamma)
-        motion = RobotMotion(q, v, a, forces, self.constraints, effort)
+        errors = self.parameters.sensor_errors(theta)
+        motion = RobotMotion(q, v, a, forces, self.constraints, effort, errors=errors)
         frames = terms.frames((*self._contact_frames, *self.frames), q, v, a, slopes)
         if not slopes:
             return replace(motion, frames=frames)
@@ -200,6 +204,7 @@ class ContactDynamics:
                 joints.columns(self.parameters.joint_places, q, v, a),
                 # r = M a + b - tau: what drives is on the other side
                 -self.parameters.drive.columns(u)[:, :, self.parameters.gain_places],
+                np.zeros((*v.shape, len(self.parameters.sensors))),
             ],
             axis=2,
         )
@@ -237,7 +242,7 @@ class ContactDynamics:
             [
                 self._body_columns(values, q, zero, jump, gravity=False),
                 joints.rotor_columns(self.parameters.joint_places, jump),
-                np.zeros((*v.shape, len(self.parameters.gains))),
+                np.zeros((*v.shape, len(self.parameters.gains) + len(self.parameters.sensors))),
             ],
             axis=2,
         )

@@ -79,6 +79,25 @@ class FrameMotion:
         _add_turning(self.velocity, by.jacobian, by_v)
         return by_q, by_v, by.jacobian[:, :3]
 
+    def turned(self, R: Float[np.ndarray, "3 3"], columns: bool) -> FrameMotion:
+        """The motion of axes that are turned by R in the frame's own, at the same origin.
+
+        Args:
+            columns: whether slopes have three columns more: those by q by a turn in the new axes, which is [x]x of a
+                vector x there; those by v and a mean nothing.
+        """
+        T, slopes = len(self.rotation), self.slopes
+        V, A = ((x.reshape(T, 2, 3) @ R) for x in (self.velocity, self.acceleration))
+        if slopes is not None:
+            own = [(R.T @ each.reshape(T, 2, 3, -1)).reshape(T, 6, -1) for each in vars(slopes).values()]
+            if columns:
+                turn, none = np.zeros((2, T, 6, 3))
+                turn[:, 3:] = np.eye(3)
+                more = (turn, skew(V).reshape(T, 6, 3), skew(A).reshape(T, 6, 3), none)
+                own = [np.concatenate(pair, axis=2) for pair in zip(own, more, strict=True)]
+            slopes = FrameSlopes(*own)
+        return FrameMotion(self.rotation @ R, self.position, V.reshape(T, 6), A.reshape(T, 6), slopes)
+
     def seen_in_frame(
         self, vector: Float[np.ndarray, "3"]
     ) -> tuple[Float[np.ndarray, "T 3"], Float[np.ndarray, "T 3 n"] | None]:

@@ -1,6 +1,7 @@
 """The open parameters of a robot, and how theta sets them.
 
-    theta = (coordinates of each open body, in a chart of `inertia`; joints' parameters; gains of the actuation)
+    theta = (coordinates of each open body, in a chart of `inertia`; joints' parameters; gains of the actuation;
+             errors of sensors)
 
 All others keep their nominal values. A chart's derivative dpi/dtheta maps derivatives by pi to derivatives by theta.
 
@@ -26,6 +27,7 @@ from ..parameters import INERTIAL_UNITS, columns_of
 from .actuation import Actuation, joint_efforts
 from .articulated import Articulated
 from .joint_terms import JointTerms
+from .sensor_errors import KINDS, SensorErrors, owner_and_unit
 
 
 def body_of(
@@ -88,8 +90,9 @@ class OpenParameters:
         joints: open parameters of joints, by their names in `robot.parameters`: `fv3`, `fc3`, `off3`, `ia3`, ...; and
             of the base's drag, `drag_x`, ...
         gains: open gains of the actuation.
+        sensors: open errors of sensors, by the names of `sensor_errors`.
         actuation: generalized forces of u; None: a motor at each joint.
-        nominal: values of parameters of joints, and of gains; those that are not named are 0, gains 1.
+        nominal: values of parameters of joints, gains and errors of sensors; those that are not named are 0, gains 1.
         inertials: (l, 10) pi of all bodies; None: the description's.
         dry_speed, drag: see `JointTerms`.
     """
@@ -99,6 +102,7 @@ class OpenParameters:
     chart: Parametrization | None = field(default_factory=LogCholesky)
     joints: tuple[str, ...] = ()
     gains: tuple[str, ...] = ()
+    sensors: tuple[str, ...] = ()
     actuation: Actuation | None = None
     nominal: Mapping[str, float] = field(default_factory=dict)
     inertials: np.ndarray | None = None
@@ -108,16 +112,20 @@ class OpenParameters:
     def __post_init__(self) -> None:
         robot = self.robot
         of_joints, of_drive = self.joint_terms.parameters.names, tuple(self.drive.gains)
+        of_dynamics = tuple(name for name in self.nominal if name not in self._held_errors)
         for what, asked, known in (
             ("body", self.bodies, robot.bodies),
             ("parameter of a joint", self.joints, of_joints),
             ("gain", self.gains, of_drive),
-            ("parameter of a joint, or gain,", tuple(self.nominal), (*of_joints, *of_drive)),
+            ("error of a sensor", self.sensors, self.sensors),
+            ("parameter of a joint, or gain,", of_dynamics, (*of_joints, *of_drive)),
         ):
             for name in asked:
                 check_known(name, known, f"no {what}", "there is", limit=20)
             if len(set(asked)) < len(asked):
                 raise InvalidModel(f"name each {what} once, not {listing(asked)}")
+        for name in (*self.sensors, *self._held_errors):
+            owner_and_unit(robot, name)
         if self.inertials is not None and self.inertials.shape != robot.inertials.shape:
             raise InvalidModel(f"inertials need ten numbers for each of {len(robot.bodies)} bodies")
         # an actuation may have been made for another robot, or for one without its base
@@ -125,6 +133,11 @@ class OpenParameters:
             raise InvalidModel(
                 f"the actuation moves {self.drive.matrix.shape[0]} degrees of freedom; the robot has {robot.model.nv}"
             )
+
+    @cached_property
+    def _held_errors(self) -> dict[str, float]:
+        """Nominal errors of sensors."""
+        return {name: float(x) for name, x in self.nominal.items() if name.partition(".")[0] in KINDS}
 
     @cached_property
     def drive(self) -> Actuation:
@@ -138,7 +151,12 @@ class OpenParameters:
     @cached_property
     def size(self) -> int:
         """p."""
-        return 10 * len(self.bodies) + len(self.joints) + len(self.gains)
+        return 10 * len(self.bodies) + len(self.others)
+
+    @cached_property
+    def others(self) -> tuple[str, ...]:
+        """Names of the open parameters of joints, gains and errors of sensors."""
+        return (*self.joints, *self.gains, *self.sensors)
 
     @cached_property
     def places(self) -> np.ndarray:
@@ -159,11 +177,11 @@ class OpenParameters:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Of theta: `alpha.trunk`, ..., or `m.trunk`, ...; then joints' parameters and gains."""
+        """Of theta: `alpha.trunk`, ..., or `m.trunk`, ...; then joints' parameters, gains and errors."""
         if self.chart is None:
             return self.physical_names
         coordinates = (f"{name}.{body}" for body in self.bodies for name in self.chart.theta_names)
-        return (*coordinates, *self.joints, *self.gains)
+        return (*coordinates, *self.others)
 
     @cached_property
     def units(self) -> tuple[str, ...]:
@@ -174,6 +192,7 @@ class OpenParameters:
             *ten * len(self.bodies),
             *(joint_units[place] for place in self.joint_places),
             *(self.drive.units.get(name, "") for name in self.gains),
+            *(owner_and_unit(self.robot, name)[1] for name in self.sensors),
         )
 
     @cached_property
@@ -198,7 +217,8 @@ class OpenParameters:
             ImpossibleBody: if an open body is flat, a point, or impossible, and there is a chart.
         """
         pi, joints = self.all_inertials[self.places].ravel(), self.nominal_joints[self.joint_places]
-        return self.theta_of(np.concatenate([pi, joints, self.nominal_gains[self.gain_places]]))
+        errors = [float(self.nominal.get(name, 0.0)) for name in self.sensors]
+        return self.theta_of(np.concatenate([pi, joints, self.nominal_gains[self.gain_places], errors]))
 
     def values(self, theta: Vector) -> ParameterValues:
         """The values that theta (p,) sets."""
@@ -206,28 +226,25 @@ class OpenParameters:
             raise InvalidModel(f"theta needs {self.size} numbers, not {theta.size}")
         k = len(self.bodies)
         ten = np.ascontiguousarray(theta[: 10 * k], dtype=float).reshape(k, 10)
-        joints, gains = self.nominal_joints.copy(), self._gains(theta)
-        joints[self.joint_places] = theta[10 * k : 10 * k + len(self.joints)]
+        joints, gains = self.nominal_joints.copy(), self.nominal_gains.copy()
+        last = 10 * k + len(self.joints)
+        joints[self.joint_places] = theta[10 * k : last]
+        gains[self.gain_places] = theta[last : last + len(self.gains)]
         slope, inertials = None, self.all_inertials.copy()
         if self.chart is not None and k:
             ten, slope = self.chart.to_inertial(ten), self.chart.jacobian(ten)
         inertials[self.places] = ten
         return ParameterValues(ten, inertials, joints, gains, slope)
 
-    def _gains(self, theta: Vector) -> Vector:
-        """Of the actuation, all."""
-        gains = self.nominal_gains.copy()
-        gains[self.gain_places] = theta[self.size - len(self.gains) :]
-        return gains
-
-    def effort_slope(self, theta: Vector) -> Matrix:
-        """(n, inputs) of generalized forces by commands."""
-        return self.drive.slope(self._gains(theta))
+    def sensor_errors(self, theta: Vector) -> SensorErrors:
+        """Errors of sensors, open ones and those of `nominal`."""
+        places = dict(zip(self.sensors, range(self.size - len(self.sensors), self.size), strict=True))
+        return SensorErrors(self._held_errors | {name: float(theta[k]) for name, k in places.items()}, places)
 
     @cached_property
     def physical_names(self) -> tuple[str, ...]:
-        """(p,) `m.trunk`, `mx.trunk`, ...; then joints' parameters and gains."""
-        return (*columns_of(self.bodies), *self.joints, *self.gains)
+        """(p,) `m.trunk`, `mx.trunk`, ...; then joints' parameters, gains and errors of sensors."""
+        return (*columns_of(self.bodies), *self.others)
 
     @cached_property
     def physical_units(self) -> tuple[str, ...]:
@@ -236,15 +253,19 @@ class OpenParameters:
 
     @cached_property
     def owners(self) -> tuple[str, ...]:
-        """(p,) body, or joint, or "" of each component."""
+        """(p,) body, or joint, or sensor of each component; "" of a gain."""
         of_joints = tuple(self.joint_terms.parameters.owners[place] for place in self.joint_places)
-        return (*(body for body in self.bodies for _ in range(10)), *of_joints, *("",) * len(self.gains))
+        of_bodies = (body for body in self.bodies for _ in range(10))
+        of_sensors = (owner_and_unit(self.robot, name)[0] for name in self.sensors)
+        return (*of_bodies, *of_joints, *("",) * len(self.gains), *of_sensors)
 
     @cached_property
     def kinds(self) -> tuple[str, ...]:
-        """(p,) `inertia`, `viscous`, ..., `gain`."""
+        """(p,) `inertia`, `viscous`, ..., `gain`, `bias`, ..."""
         of_joints = tuple(self.joint_terms.parameters.kinds[place] for place in self.joint_places)
-        return (*("inertia",) * (10 * len(self.bodies)), *of_joints, *("gain",) * len(self.gains))
+        of_sensors = (name.partition(".")[0] for name in self.sensors)
+        of_bodies = ("inertia",) * (10 * len(self.bodies))
+        return (*of_bodies, *of_joints, *("gain",) * len(self.gains), *of_sensors)
 
     def physical(self, theta: Vector) -> Vector:
         """(p,) pi of the open bodies, then joints' parameters and gains as they are in theta."""
@@ -286,4 +307,6 @@ class OpenParameters:
         values = self.values(theta)
         nominal = dict(zip(self.joint_terms.parameters.names, values.joints.tolist(), strict=True))
         nominal |= dict(zip(self.drive.gains, values.gains.tolist(), strict=True))
-        return replace(self, bodies=(), joints=(), gains=(), inertials=values.inertials, nominal=nominal)
+        nominal |= self.sensor_errors(theta).values
+        closed = replace(self, bodies=(), joints=(), gains=(), sensors=())
+        return replace(closed, inertials=values.inertials, nominal=nominal)

@@ -9,6 +9,7 @@ from poinsot.estimators.shooting.ddp import DDP
 from poinsot.estimators.shooting.estimation import OptimalEstimationProblem
 from poinsot.estimators.shooting.known_parameters import KnownParameters
 from poinsot.estimators.shooting.noise_levels import NoiseLevels
+from poinsot.estimators.shooting.posterior import posterior
 from poinsot.estimators.shooting.robot_log import RobotLog
 from poinsot.models.articulated import load_robot
 from poinsot.models.contacts import ContactSchedule
@@ -65,6 +66,28 @@ def test_moves_are_those_of_another_solution(parameters):
         np.testing.assert_allclose(
             levels.moved(factors)[seen], expected[seen], rtol=0.1, atol=0.02 * np.abs(expected).max()
         )
+
+
+def test_moves_with_three_times_and_a_third_of_a_level_are_those_of_other_solutions(parameters):
+    """Of all that the data determine, in its standard deviations."""
+    problem = problem_of(parameters)
+    solution = solved(problem)
+    levels = NoiseLevels(problem.logs, problem.shooting, solution.at)
+    sure, slope = posterior(problem.shooting, solution.at), parameters.physical_slope(solution.theta)
+    observable = np.linalg.norm(slope @ sure.unobservable, axis=1) < 1e-6 * np.linalg.norm(slope, axis=1)
+    in_std = (slope / np.sqrt(np.diag(slope @ sure.theta @ slope.T))[:, None])[observable]
+    assert observable.sum() == 8
+    for name in ("gyro", "speeds"):
+        for s in (3.0, 1 / 3):
+            factors = {name: s} if name == "gyro" else dict.fromkeys(levels.disturbances, s)
+            again = problem_of(parameters, **{name: s})
+            expected = DDP(step_tolerance=1e-6).solve(again.shooting, solution.at).theta - solution.theta
+            assert np.abs(in_std @ expected).max() > 0.3  # standard deviations
+            # a Gauss-Newton step leaves out second derivatives of the residuals, as above
+            found, expected = in_std @ levels.moved(factors), in_std @ expected
+            np.testing.assert_allclose(found, expected, rtol=0.1, atol=0.02 * np.abs(expected).max())
+    assert {level for level, _ in levels.moves} == {*levels.sensors, *levels.disturbances}
+    np.testing.assert_allclose(levels.moves["gyro", 3.0], levels.moved({"gyro": 3.0}))
 
 
 def test_the_likeliest_process_noise_is_the_true_one(parameters):

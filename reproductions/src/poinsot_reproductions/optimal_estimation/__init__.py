@@ -11,6 +11,7 @@ jump                a quadruped jumps and is localized, beside a Kalman filter; 
 loops               mechanisms with closed loops: a five-bar, a leg whose tarsus is turned by a rod
 moving_horizon      the payload is put on in mid-walk, and weighed sample by sample; horizon
 go1_payload         Figs. 4 and 5: a quadruped walks with an unknown payload; go1_walk, robot_sensors, weighing
+sensor_errors       the same walk with a biased, misaligned and late inertial unit, whose errors are estimated
 payload_statistics  many such walks: coverage of intervals, and schedules of contacts that are wrong
 brachiation         a humanoid swings along monkey bars with an unknown payload; maneuvers
 backflip            a humanoid turns over backward with an unknown backpack
@@ -39,6 +40,7 @@ OPTIMAL_ESTIMATION = PartedCase(
         "backflip": simulated_in(__name__, "backflip"),
         "statistics": simulated_in(__name__, "statistics"),
         "go1-payload": simulated_in(__name__, "go1_payload"),
+        "sensor-errors": simulated_in(__name__, "sensor_errors"),
         "payload-statistics": simulated_in(__name__, "payload_statistics"),
         "jump": simulated_in(__name__, "jump"),
         "loops": simulated_in(__name__, "loops"),

@@ -163,7 +163,7 @@ def at_nodes(
     joints: Sequence[str],
     feet: Sequence[str],
     closes_above: float,
-    standing: tuple[float, float],
+    standing: tuple[float, float] | None,
     *,
     node: int = NODE,
     edge: int = EDGE,
@@ -176,20 +176,23 @@ def at_nodes(
         readings: every millisecond.
         joints, feet: their names.
         closes_above: normal force above which a foot is taken to stand; it is in the air again below half of it [N].
-        standing: from when to when the robot stands still, when a gyro reads its bias [s].
+        standing: from when to when the robot stands still, when a gyro reads its bias [s]; None: it is left in.
         node: samples from one node to the next, an odd number.
         edge: samples at both ends of a stance in which a foot does not count as standing; 0 where a gripper closes.
         unsteady: samples after a foot begins to stand, and before it ceases to, that are doubtful too.
         unit: frame of the inertial unit.
     """
     nodes = np.arange(node, len(readings.time) - node, node)
-    still = (readings.time >= standing[0]) & (readings.time < standing[1])
+    bias = np.zeros(3)
+    if standing is not None:
+        still = (readings.time >= standing[0]) & (readings.time < standing[1])
+        bias = np.nanmean(readings.gyro[still], axis=0)
     q, before = readings.joints[nodes], readings.joints[nodes - node]
     dt = node * float(readings.time[1] - readings.time[0])
     triangle = 1.0 - np.abs(np.arange(-node + 1, node)) / node
     orientation = readings.orientation[nodes]
     # the mean over the interval before a node; a sample is that of its own millisecond
-    gyro = _about(readings.gyro - np.nanmean(readings.gyro[still], axis=0), nodes - node // 2, np.ones(node))
+    gyro = _about(readings.gyro - bias, nodes - node // 2, np.ones(node))
     # an effort or acceleration is that from its sample to the next, half a sample later
     torque = _about(readings.torque, nodes, triangle)
     acceleration = _about(readings.acceleration, nodes, triangle)

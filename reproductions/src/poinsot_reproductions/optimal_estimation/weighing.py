@@ -36,6 +36,7 @@ from poinsot.inertia.parameters import from_pseudo_inertia
 from poinsot.models.articulated import Articulated
 from poinsot.models.contacts import Contact, ContactDetection
 from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.sensor_errors import sensor_error_priors
 
 from ..normalized_errors import PHYSICAL, physical, physical_slopes
 from ..presentation import with_std
@@ -177,14 +178,14 @@ class Carrier:
     Args:
         robot: as it is described. body: that carries the payload.
         contacts: that the robot may have, in the order of the motion's forces.
-        standing: from when to when the robot is still, when a gyro reads its bias [s].
+        standing: from when to when the robot is still, when a gyro reads its bias [s]; None: it is not taken off.
         begins: what is before is left out [s].
     """
 
     robot: Articulated
     body: str
     contacts: tuple[Contact, ...]
-    standing: tuple[float, float]
+    standing: tuple[float, float] | None
     begins: float
 
 
@@ -225,22 +226,31 @@ def weigh(
 
 
 def problem(
-    carrier: Carrier, readings: Moved, quality: SensorQuality, stated: Stated
+    carrier: Carrier,
+    readings: Moved,
+    quality: SensorQuality,
+    stated: Stated,
+    errors: Mapping[str, Mapping[str, float]] | None = None,
 ) -> OptimalEstimationProblem:
-    """The body's parameters and the motion, from readings; arguments as those of `weigh`."""
+    """The body's parameters and the motion, from readings; arguments as those of `weigh`.
+
+    Args:
+        errors: of sensors that are estimated too, as `sensor_error_priors` takes them.
+    """
     recording, doubtful = at_nodes(
         readings, carrier.robot.joints, [contact.frame for contact in carrier.contacts], stated.closes_above,
         carrier.standing, node=stated.node, edge=stated.edge, unsteady=stated.unsteady, unit=stated.unit,
     )  # fmt: skip
     kept = recording.time >= carrier.begins
     recording, doubtful = recording.between(carrier.begins, np.inf), doubtful[kept]
-    parameters = OpenParameters(carrier.robot, (carrier.body,))
+    priors = sensor_error_priors([recording], **(errors or {}))
+    parameters = OpenParameters(carrier.robot, (carrier.body,), sensors=tuple(priors))
     stated_alike = OptimalEstimationProblem.from_recordings(
         parameters,
         {"motion": recording},
         stated.noise(quality, len(recording)),
         contacts=ContactDetection(carrier.contacts),
-        known=KnownParameters(parameters, chart_std=CHART_STD),
+        known=KnownParameters(parameters, priors, CHART_STD),
     )
     given = {field.name: getattr(stated_alike.logs[0], field.name) for field in fields(RobotLog)}
     log = DoubtfulLog(**given, doubtful=doubtful, doubt=stated.doubt)

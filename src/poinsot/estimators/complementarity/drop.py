@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import stats
+from threadpoolctl import threadpool_limits
 
 from ...arrays import Vector
 from ...estimate import Estimate, Finding, Severity, Status
@@ -82,6 +83,7 @@ class DropIdentification:
         if self.noise is not None and not (len(self.noise) == 3 and min(self.noise) > 0):
             raise InvalidMethod("the noise of a tracker is three numbers above 0: of x, y and the angle")
 
+    @threadpool_limits.wrap(limits=1, user_api="blas")
     def solve(
         self, problem: ImpactsProblem, *, progress: ProgressCallback | None = None, stop: Stop | None = None
     ) -> Estimate:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Bool
+from threadpoolctl import threadpool_limits
 
 from ...diagnosis.throws import explain
 from ...estimate import Estimate, Status
@@ -69,6 +70,7 @@ class PooledImpacts:
         for name in self.held:
             check_known(name, SHARED, "cannot hold", "what may be held is", InvalidMethod, len(SHARED))
 
+    @threadpool_limits.wrap(limits=1, user_api="blas")  # matrices are small: threads only cost
     def solve(
         self, problem: ImpactsProblem, *, progress: ProgressCallback | None = None, stop: Stop | None = None
     ) -> Estimate:

@@ -25,7 +25,7 @@ from scipy.ndimage import binary_closing, uniform_filter1d
 from ...arrays import NodeStates, Vector
 from ...estimate.motions import ContactChange
 from ...models.motion_terms import MotionTerms
-from ...models.sensors import ContactVelocity, Gyro, JointVelocity, Readings
+from ...models.sensors import ContactVelocity, Gyro, JointVelocity
 from ...models.stages import Stages
 from .ddp import DDP
 from .first_guess import first_guess
@@ -177,7 +177,7 @@ class _Hypotheses:
             values = some.without_last_effort().values.copy()
             if isinstance(some.sensor, JointVelocity | Gyro):
                 values[landings] = np.nan
-            readings.append(Readings(some.sensor, values))
+            readings.append(replace(some, values=values))
         stages = replace(stages, readings=tuple(readings))
         model, x = RobotTrajectoryModel(stages, self.log.noise, self.log.command_noise), self.x[first:last]
         nothing = GaussianPrior.flat(np.zeros(0))

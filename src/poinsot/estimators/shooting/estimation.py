@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ...arrays import Vector
 from ...estimate import Certificate, Estimate, Fit, Status, motions_of
-from ...estimate.motions import ContactChange, ContactChanges
+from ...estimate.motions import ContactChange, ContactChanges, NoiseSensitivity
 from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable
 from ...models.contacts import ContactDetection
 from ...models.open_parameters import OpenParameters
@@ -34,7 +34,7 @@ from .known_parameters import KnownParameters
 from .motion_report import RobotMotionEstimate, estimated_motion, fit_of_motions
 from .noise_levels import NoiseLevels
 from .posterior import posterior
-from .problem import GaussianPrior, ShootingProblem, Trajectories
+from .problem import ShootingProblem, Trajectories
 from .robot_log import MotionNoise, RobotLog, check_names_of_noise
 from .summary import EstimateSummary
 
@@ -110,12 +110,16 @@ class OptimalEstimationProblem:
     @cached_property
     def shooting(self) -> ShootingProblem:
         """The problem as the solver takes it."""
-        return _shooting(self.logs, self.known.known())
+        prior, logs = self.known.known(), self.logs
+        models, arrivals = tuple(log.model for log in logs), tuple(log.first_state for log in logs)
+        return ShootingProblem(models, arrivals, prior, self.parameters.natural_scale(prior.mean))
 
     @property
     def guess(self) -> Trajectories:
         """Initial guess."""
-        return _guess(self.logs, self.shooting.prior.mean if self.start is None else self.start)
+        noise = tuple(np.zeros(log.model.noise_std.shape) for log in self.logs)
+        theta = self.shooting.prior.mean if self.start is None else self.start
+        return Trajectories(tuple(log.initial_states for log in self.logs), noise, theta)
 
     def certify(self, estimate: Estimate) -> Certificate:
         """Stationarity and gaps of the dynamics at an estimate's values and motions.
@@ -158,7 +162,8 @@ class OptimalEstimation:
         process_noise: `"given"`, or `"auto"`: its levels are the most likely ones (`noise_levels`), and those that
             were given are where their search begins.
         contact_schedule: `"given"`, or `"estimated"`: contacts close and open where the readings ask for it.
-        settled, max_rounds: relative change of all levels at which the search ends, and how often it solves again.
+        settled, max_rounds: relative change of all levels, or change of chi-square by new rates of late readings, at
+            which a search ends, and how often it solves again.
         seed: of the random signs by which it finds how much the data determine.
     """
 
@@ -200,12 +205,14 @@ class OptimalEstimation:
         watch.lap("posterior")
         summary = EstimateSummary(problem.logs, problem.known, solution, covariance)
         estimate = summary.estimate()
+        sensitivity = NoiseSensitivity(estimate.names, estimate.std, summary.noise_moves)
         fits = () if solution.status is Status.interrupted else self._validate(problem, solution.theta, stop)
         watch.lap("summary")
         said = ", ".join(f"{name} {factor:.3g}" for name, factor in factors.items())
         levels = f"Process noise is the most likely one; times what was given it is: {said}."
         return estimate.updated(
             ContactChanges(events) if events else None,
+            sensitivity if solution.status.converged else None,
             method=self.name,
             problem=problem,
             citations=self.citations,
@@ -219,7 +226,7 @@ class OptimalEstimation:
         self, problem: OptimalEstimationProblem, progress: ProgressCallback | None, stop: Stop | None
     ) -> tuple[OptimalEstimationProblem, ShootingSolution, dict[str, float], tuple[ContactChange, ...]]:
         """The problem with its schedule and levels of process noise, its solution, factors on levels, events."""
-        solution = self.ddp.solve(problem.shooting, problem.guess, progress=progress, stop=stop)
+        problem, solution = self._with_delays(problem, problem.guess, progress=progress, stop=stop)
         events: tuple[ContactChange, ...] = ()
         for _ in range(self.max_rounds if self.contact_schedule == "estimated" else 0):
             # a schedule that is far off may be why there is no minimum
@@ -233,7 +240,7 @@ class OptimalEstimation:
                    for (new, _), old in zip(searched, problem.logs, strict=True)):  # fmt: skip
                 break
             problem = replace(problem, logs=tuple(log for log, _ in searched))
-            solution = self.ddp.solve(problem.shooting, problem.guess, progress=progress, stop=stop)
+            problem, solution = self._with_delays(problem, problem.guess, progress=progress, stop=stop)
         factors: dict[str, float] = {}
         rng = np.random.default_rng(self.seed)
         for _ in range(self.max_rounds if self.process_noise == "auto" else 0):
@@ -246,10 +253,27 @@ class OptimalEstimation:
                 [log.with_levels(step) for log in some] for some in (problem.logs, problem.held_out)
             )
             problem = replace(problem, logs=tuple(logs), held_out=tuple(held_out))
-            solution = self.ddp.solve(problem.shooting, solution.at, progress=progress, stop=stop)
+            problem, solution = self._with_delays(problem, solution.at, progress=progress, stop=stop)
             if max(abs(np.log(factor)) for factor in step.values()) < self.settled:
                 break
         return problem, solution, factors, events
+
+    def _with_delays(
+        self, problem: OptimalEstimationProblem, guess: Trajectories, **more: Any
+    ) -> tuple[OptimalEstimationProblem, ShootingSolution]:
+        """A solution, with rates of late readings along it: it is solved again until delays are settled."""
+        solution = self.ddp.solve(problem.shooting, guess, **more)
+        for _ in range(self.max_rounds):
+            at, before, logs = solution.at, solution, problem.logs
+            rated = [log.with_rates(x, w, at.theta) for log, x, w in zip(logs, at.x, at.w, strict=True)]
+            if not any(rated) or not solution.status.converged:
+                break
+            problem = replace(problem, logs=tuple(new or old for new, old in zip(rated, logs, strict=True)))
+            solution = self.ddp.solve(problem.shooting, at, **more)
+            solution = replace(solution, start=before.start, history=before.history + solution.history)
+            if 2 * abs(solution.cost - before.cost) < self.settled:
+                break
+        return problem, solution
 
     def _validate(
         self, problem: OptimalEstimationProblem, theta: Vector, stop: Stop | None
@@ -258,23 +282,12 @@ class OptimalEstimation:
         fits = []
         for log in problem.held_out:
             # its residuals judge theta; a theta fitted to it would hide what they show
-            fixed = log.with_parameters(problem.parameters.fixed(theta))
-            shooting = _shooting((fixed,), GaussianPrior.flat(np.zeros(0)))
-            solution = self.ddp.solve(shooting, _guess((fixed,), np.zeros(0)), stop=stop)
+            parameters = problem.parameters.fixed(theta)
+            alone = OptimalEstimationProblem((log.with_parameters(parameters),), KnownParameters(parameters))
+            alone, solution = self._with_delays(alone, alone.guess, stop=stop)
             if solution.status is Status.interrupted:
                 break
+            (fixed,) = alone.logs
             motion = estimated_motion(fixed, np.zeros(0), solution.at.x[0], solution.at.w[0])
             fits.append(replace(fit_of_motions([(motion, fixed.stages)]), recording=log.name))
         return tuple(fits)
-
-
-def _shooting(logs: tuple[RobotLog, ...], prior: GaussianPrior) -> ShootingProblem:
-    scale = logs[0].stages.parameters.natural_scale(prior.mean)
-    return ShootingProblem(
-        tuple(log.model for log in logs), tuple(log.first_state for log in logs), prior, scale
-    )
-
-
-def _guess(logs: tuple[RobotLog, ...], theta: Vector) -> Trajectories:
-    noise = tuple(np.zeros(log.model.noise_std.shape) for log in logs)
-    return Trajectories(tuple(log.initial_states for log in logs), noise, theta)

@@ -93,7 +93,7 @@ def estimated_motion(
     # mode by mode, not in the order of time
     for samples, moved in stages.along(x, theta, model.command_noise(w)):
         for some, predicted, normalized in sensors:
-            predicted[samples] = some.sensor.predicted(moved)
+            predicted[samples] = some.some(samples).predicted(moved)
             normalized[samples] = some.some(samples).normalized(moved)
         for frame, found in forces.items():
             rows = moved.rows(frame)

@@ -37,6 +37,8 @@ from .rollout import evaluate
 
 PROBES = 2
 """Random signs of several thousand components make tr(C) exact to a few percent."""
+FACTOR = 3.0
+"""By which assumed levels are changed: as far off as a level from a data sheet may be."""
 
 
 class Reweighted(TrajectoryModel):
@@ -98,17 +100,12 @@ class NoiseLevels:
         """Commands (`torque`, `thrust`, ...) and speeds (`base_linear`, joints) that have process noise."""
         return tuple(dict.fromkeys(name for log in self.logs for name in log.disturbances))
 
-    def moves(self, factor: float = 3.0) -> Mapping[str, Vector]:
-        """Change (p,) of theta with each level times a factor or over it, whichever changes it more."""
-        found = {}
-        for name in (*self.sensors, *self.disturbances):
-            steps = [self.moved({name: s}) for s in (factor, 1 / factor)]
-            known = [step for step in steps if step is not None]
-            if known:
-                found[name] = max(
-                    known, key=lambda step: float(np.linalg.norm(step / self.problem.natural_scale))
-                )
-        return found
+    @cached_property
+    def moves(self) -> dict[tuple[str, float], Vector]:
+        """Change (p,) of theta with each level times `FACTOR` and over it, where a step is found."""
+        levels = [(name, s) for name in (*self.sensors, *self.disturbances) for s in (FACTOR, 1 / FACTOR)]
+        steps = ((level, self.moved(dict([level]))) for level in levels)
+        return {level: step for level, step in steps if step is not None}
 
     def moved(self, factors: Mapping[str, float]) -> Vector | None:
         """Change of theta with these levels times their factors; None where no step is found."""

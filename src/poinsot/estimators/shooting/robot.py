@@ -74,7 +74,8 @@ class RobotTrajectoryModel(TrajectoryModel):
         by_w, r_w = np.ascontiguousarray(by_w[:, :, self.noisy_freedoms]), None
         if has_command_noise:
             assert step.by_tau is not None and residual.by_tau is not None
-            by_u = self.stages_of_robot.parameters.effort_slope(theta)[:, self.noisy_commands]
+            parameters = self.stages_of_robot.parameters
+            by_u = parameters.drive.slope(parameters.values(theta).gains)[:, self.noisy_commands]
             by_w = np.concatenate([step.by_tau @ by_u, by_w], axis=2)
             # by_tau of a reset is by an impulse, which commands do not give
             by_w[~self.noisy[first : first + len(x)]] = 0.0

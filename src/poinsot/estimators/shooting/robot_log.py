@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import NodeStates, Vector
+from ...arrays import Columns, NodeStates, Vector
 from ...exceptions import InvalidMethod, InvalidSignals, check_known, listing, nearest
 from ...models.articulated import Articulated
 from ...models.contacts import ContactDetection, ContactSchedule, SurfaceContact
@@ -162,6 +162,34 @@ class RobotLog:
             of_commands = np.array([x * factors.get(next(names), 1.0) if x > 0 else x for x in of_commands])
         noise = np.array([x * factors.get(next(names), 1.0) if x > 0 else x for x in self.noise])
         return replace(self, noise=noise, command_noise=of_commands, guess=self.initial_states)
+
+    def with_rates(self, x: NodeStates, w: Columns, theta: Vector) -> RobotLog | None:
+        """The same log, with rates of predicted readings where they may be late; None: no sensor has a delay.
+
+        They are differences between neighbouring samples with the same contacts, along the motion x, w.
+        """
+        stages, errors = self.stages, self.stages.parameters.sensor_errors(theta)
+        sensors = [some.sensor for some in stages.readings if some.sensor.quantity != FOOT_VELOCITY]
+        late = [sensor for sensor in sensors if errors.delays(sensor.quantity, sensor.frames)]
+        if not late:
+            return None
+        alike, k = np.diff(stages.schedule.mode_of) == 0, np.arange(len(stages.times))
+        before, after = k - np.append(False, alike), k + np.append(alike, False)
+        span = np.maximum(stages.times[after] - stages.times[before], 1e-12)[:, None]
+        motions, readings = list(stages.along(x, theta, self.model.command_noise(w))), []
+        for some in stages.readings:
+            if some.sensor in late:
+                predicted, rates = np.empty_like(some.values), np.empty((len(k), some.sensor.size))
+                for samples, moved in motions:
+                    predicted[samples] = some.sensor.predicted(moved)
+                for samples, moved in motions:
+                    ahead, behind = (
+                        some.sensor.difference(predicted[at[samples]], moved) for at in (after, before)
+                    )
+                    rates[samples] = (ahead - behind) / span[samples]
+                some = replace(some, rates=rates)
+            readings.append(some)
+        return replace(self, stages=replace(stages, readings=tuple(readings)), guess=self.initial_states)
 
     def with_parameters(self, parameters: OpenParameters) -> RobotLog:
         """The same log of a robot with other open parameters."""

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...arrays import Matrix
+from ...arrays import Matrix, Vector
 from ...diagnosis import examined
 from ...diagnosis.check import look_at
 from ...diagnosis.estimated_motion import ASSUMPTION_CHECKS, Assumptions
@@ -212,6 +212,15 @@ class EstimateSummary:
             )
         return tuple(found)
 
+    @cached_property
+    def levels(self) -> NoiseLevels:
+        """The noise levels that were assumed."""
+        return NoiseLevels(self.logs, self.solution.problem, self.solution.at)
+
+    def noise_moves(self) -> dict[tuple[str, float], Vector]:
+        """Change (b,) of the physical parameters with each level times and over a factor."""
+        return {level: self.slope @ step for level, step in self.levels.moves.items()}
+
     def _convergence(self) -> Convergence:
         history, start = self.solution.history, self.solution.start
         thetas = [start.at.theta, *(each.theta for each in history)]
@@ -231,7 +240,6 @@ class EstimateSummary:
             return examined(estimate, look_at(case, ASSUMPTION_CHECKS))
         solution, prior, quantities = self.solution, self.solution.problem.prior, self.known.quantities
         values, _ = self.known.of(solution.theta)
-        levels = NoiseLevels(self.logs, solution.problem, solution.at)
         events = estimate.extra(ContactChanges)
         searched = [EventSearch(rounds=1).search(log, solution.theta, x)[1]
                     for log, x in zip(self.logs, solution.at.x, strict=True) if events is None]  # fmt: skip
@@ -245,8 +253,8 @@ class EstimateSummary:
             },
             float(away @ prior.information @ away),
             prior.rank,
-            {name: self.slope @ move for name, move in levels.moves().items()},
-            levels.likelier(np.random.default_rng(0)),
+            self.noise_moves(),
+            self.levels.likelier(np.random.default_rng(0)),
             self._exact_gains(),
             events or tuple(event for found in searched for event in found),
             events is not None,

@@ -6,7 +6,7 @@ Readings are NaN where there is none: any mix of sensors at any rate, with gaps.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from ...arrays import Columns, ReadingRows
 from ...exceptions import InvalidSignals
 from ..contact_dynamics import Linearized, RobotMotion
+from ..sensor_errors import BIAS
 from .sensor import Sensor
 
 
@@ -24,6 +25,8 @@ class Readings:
     Args:
         sensor: that was read.
         values: (T, width), NaN where it was not.
+        rates: (T, m) derivative by time of the predicted reading along a motion, for readings that are late; None:
+            they are taken to be of their time.
 
     Raises:
         InvalidSignals: if readings are of another width, or infinite.
@@ -31,6 +34,7 @@ class Readings:
 
     sensor: Sensor
     values: ReadingRows
+    rates: Columns | None = None
 
     def __post_init__(self) -> None:
         if self.values.shape[1] != self.sensor.width:
@@ -49,18 +53,33 @@ class Readings:
             return self
         values = self.values.copy()
         values[-1] = np.nan
-        return Readings(self.sensor, values)
+        return replace(self, values=values)
 
     def __len__(self) -> int:
         return len(self.values)
 
     def some(self, samples: slice | np.ndarray) -> Readings:
         """Those at some of the samples."""
-        return Readings(self.sensor, self.values[samples])
+        rates = None if self.rates is None else self.rates[samples]
+        return Readings(self.sensor, self.values[samples], rates)
+
+    def error(self, motion: RobotMotion) -> Columns:
+        """(T, m) by which bias and delay make readings larger than predicted ones."""
+        sensor, errors, found = self.sensor, motion.errors, np.zeros((len(motion), self.sensor.size))
+        if sensor.width == sensor.size:
+            found += errors.of([f"{BIAS}.{channel}" for channel in sensor.channels])
+        if self.rates is not None:
+            found -= errors.of(errors.delays(sensor.quantity, sensor.frames)).sum() * self.rates
+        return found
+
+    def predicted(self, motion: RobotMotion) -> ReadingRows:
+        """(T, width) predicted readings, of sensors without quaternions with bias and delay."""
+        predicted = self.sensor.predicted(motion)
+        return predicted + self.error(motion) if self.sensor.width == self.sensor.size else predicted
 
     def normalized(self, motion: RobotMotion) -> Columns:
         """(T, m) W (z [-] h), NaN where nothing was read; correlated components count only where all were."""
-        sensor, difference = self.sensor, self.sensor.difference(self.values, motion)
+        sensor, difference = self.sensor, self.sensor.difference(self.values, motion) - self.error(motion)
         read = np.isfinite(difference)
         if not sensor.independent:
             read[:] = read.all(axis=1, keepdims=True)
@@ -111,11 +130,12 @@ def _write_slopes(
     by_tau = None if found.by_tau is None else found.by_tau[:, rows]
     for slope, out in ((slopes.q, by_x[:, :, :n]), (slopes.v, by_x[:, :, n:])):
         if slope is not None:
-            out += whitened(slope)
+            out += whitened(slope[..., :n])
+    _write_slopes_by_errors(by_theta, motion, some, slopes.q)
     for part, through in zip((slopes.a, slopes.forces), motion.slopes, strict=True):
         if part is None or not part.shape[-1]:
             continue
-        part = whitened(part)
+        part = whitened(part[..., : through.q.shape[1]])
         by_x[:, :, :n] += part @ through.q
         by_x[:, :, n:] += part @ through.v
         by_theta += part @ through.theta
@@ -125,3 +145,20 @@ def _write_slopes(
         for written in (by_x, by_theta, by_tau):
             if written is not None:
                 written[missing] = 0.0
+
+
+def _write_slopes_by_errors(
+    by_theta: np.ndarray, motion: RobotMotion, some: Readings, by_q: np.ndarray | None
+) -> None:
+    """Slopes by the open errors of a sensor, whose slopes by q have those by turns of its frame as last columns."""
+    sensor, n, places = some.sensor, motion.v.shape[1], motion.errors.places
+    for k, name in enumerate(f"{BIAS}.{channel}" for channel in sensor.channels):
+        if name in places:
+            by_theta[:, :, places[name]] -= sensor.whitening[:, k]
+    if by_q is not None and by_q.shape[-1] > n:
+        for place, turn in motion.errors.open_alignment(sensor.frames[0]).items():
+            by_theta[:, :, place] += sensor.whitened(by_q[..., n:]) @ turn
+    delays = motion.errors.delays(sensor.quantity, sensor.frames)
+    for name in delays if some.rates is not None else ():
+        if name in places:
+            by_theta[:, :, places[name]] += some.rates @ sensor.whitening.T

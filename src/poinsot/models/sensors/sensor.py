@@ -214,9 +214,14 @@ class FrameSensor(Sensor):
         return (self.frame,)
 
     def motion_of_frame(self, motion: RobotMotion) -> FrameMotion:
-        """How the frame moves."""
+        """How the frame moves, with the axes of its sensors; see `FrameMotion.turned` where their alignment is open."""
         assert self.frame in motion.frames, f"the motion was evaluated without the frame {self.frame!r}"
-        return motion.frames[self.frame]
+        alignment, found = motion.errors.alignment(self.frame), motion.frames[self.frame]
+        return (
+            found
+            if alignment is None
+            else found.turned(alignment, bool(motion.errors.open_alignment(self.frame)))
+        )
 
 
 def is_covariance(C: np.ndarray) -> bool:

@@ -26,8 +26,8 @@ class MovingHorizonSettings(SensedMotionSettings):
     """`poinsot.MovingHorizon`: parameters that change and the motion, from encoders, IMU, contacts and commands.
 
     `walk`: standard deviation by which open parameters change in the square root of a second, one number or by body,
-    parameter of a joint, or gain; of a body in coordinates of its chart. `nodes`: of the horizon. `iterations`:
-    Gauss-Newton steps a node. `closing`: of speeds that a closing contact leaves open [m/s], [rad/s].
+    parameter of a joint, gain, or error of a sensor; of a body in coordinates of its chart. `nodes`: of the horizon.
+    `iterations`: Gauss-Newton steps a node. `closing`: of speeds that a closing contact leaves open [m/s], [rad/s].
     """
 
     sections = ("history", "motion", "contacts")
@@ -42,7 +42,7 @@ class MovingHorizonSettings(SensedMotionSettings):
     def solver(self, settings: Settings, problem: OptimalEstimationProblem) -> MovingHorizon:
         from ...estimators.shooting.moving_horizon import MovingHorizon
 
-        open_ = (*self.bodies, *self.joints, *self.gains)
+        open_ = (*self.bodies, *problem.parameters.others)
         walk = per_joint("method.walk", self.walk, open_, np.zeros(len(open_)))
         sizes = [10 if name in self.bodies else 1 for name in open_]
         return self.build_as(MovingHorizon, walk=np.repeat(walk, sizes))

@@ -43,8 +43,10 @@ class SensedMotionSettings(MotionSettings):
     of its commands; `foot_velocity`: how fast a closed contact may slip. `speed_noise`: what the model lacks, as a
     standard deviation of the change of each speed in a step, by joint, or as `base_linear` and `base_angular`.
     `prior_std`: how far bodies may be from the description, in coordinates of the chart; without it only [priors] are
-    known. `start_std`: how well the first state is known, `[positions, speeds]`. `dry_speed`: where dry friction has
-    76 % of its size [rad/s] or [m/s]. `longest`: radius of the trust region of theta.
+    known. `bias_std`, `misalignment_std`: errors that sensors may have and that are estimated, as standard deviations
+    about 0, by quantity or channel group, and by frame [rad]. `start_std`: how well the first state is known,
+    `[positions, speeds]`. `dry_speed`: where dry friction has 76 % of its size [rad/s] or [m/s]. `longest`: radius of
+    the trust region of theta.
     """
 
     tables = ("contacts", "rotors")
@@ -58,6 +60,8 @@ class SensedMotionSettings(MotionSettings):
     noise: dict[str, NoiseLevel]
     speed_noise: PerJoint | None = None
     prior_std: Positive | None = None
+    bias_std: dict[str, Positive] = {}
+    misalignment_std: dict[str, Positive] = {}
     start_std: Window | None = None
     dry_speed: Positive = 0.05
     longest: Positive = 0.3
@@ -75,10 +79,13 @@ class SensedMotionSettings(MotionSettings):
             raise refuse("start", "start_std needs two numbers above 0: positions, speeds", key="start_std")
         return self
 
-    def problem(self, job: Job, watch: Stopwatch) -> OptimalEstimationProblem:
+    def problem(
+        self, job: Job, watch: Stopwatch, delay_std_s: Mapping[str, float] | None = None
+    ) -> OptimalEstimationProblem:
         from ...estimators.shooting.estimation import OptimalEstimationProblem
         from ...estimators.shooting.known_parameters import KnownParameters
         from ...estimators.shooting.robot_log import MotionNoise, RobotLog, check_names_of_noise
+        from ...models.sensor_errors import sensor_error_priors
         from ...parameters import Normal
 
         settings = job.settings
@@ -88,7 +95,9 @@ class SensedMotionSettings(MotionSettings):
         job.say("reading the recordings")
         runs = job.project.runs(robot, job.data_dir)
         watch.lap("read")
-        parameters = self._open(settings, robot)
+        recordings = [run.recording for run in runs]
+        errors = sensor_error_priors(recordings, self.bias_std, self.misalignment_std, delay_std_s)
+        parameters = self._open(settings, robot, tuple(errors))
         noise = MotionNoise(self.noise, self.speed_noise or 0.0, self.start_std)
         logs: dict[str, list[RobotLog]] = {"identification": [], "validation": []}
         for run in runs:
@@ -97,14 +106,14 @@ class SensedMotionSettings(MotionSettings):
             logs[run.role].append(log)
         # After all recordings: a sensor may be in one of them only.
         check_names_of_noise(noise, logs["identification"] + logs["validation"])
-        priors = {name: prior.build_as(Normal) for name, prior in settings.priors.items()}
+        priors = errors | {name: prior.build_as(Normal) for name, prior in settings.priors.items()}
         return OptimalEstimationProblem(
             tuple(logs["identification"]),
             KnownParameters(parameters, priors, self.prior_std),
             tuple(logs["validation"]),
         )
 
-    def _open(self, settings: Settings, robot: Articulated) -> OpenParameters:
+    def _open(self, settings: Settings, robot: Articulated, errors: tuple[str, ...]) -> OpenParameters:
         from ...inertia import find_chart
         from ...models.open_parameters import OpenParameters
 
@@ -115,6 +124,7 @@ class SensedMotionSettings(MotionSettings):
             chart=find_chart(self.chart),
             joints=tuple(self.joints),
             gains=tuple(self.gains),
+            sensors=errors,
             actuation=_actuation(robot, settings.rotors),
             nominal=settings.held,
         )
@@ -124,15 +134,17 @@ class OptimalEstimationSettings(SensedMotionSettings):
     """`poinsot.OptimalEstimation`: parameters and motion together, from encoders, IMU, contacts and commands.
 
     `process_noise = "auto"`: the levels of commands and speeds are the most likely ones; those given are where the
-    search begins. `contact_schedule = "estimated"`: contacts close and open where readings ask for it. `start_from`: a
-    result to begin at.
+    search begins. `contact_schedule = "estimated"`: contacts close and open where readings ask for it. `delay_std_s`:
+    by how much readings may be late, as a standard deviation about 0, by quantity, channel group, frame, or `all`.
+    `start_from`: a result to begin at.
     """
 
-    sections = ("motion", "contacts", "convergence")
+    sections = ("motion", "contacts", "sensitivity", "convergence")
 
     name: Literal["optimal-estimation"]
     process_noise: Literal["given", "auto"] = "given"
     contact_schedule: Literal["given", "estimated"] = "given"
+    delay_std_s: dict[str, Positive] = {}
     start_from: str | None = None
     rollout: Literal["multiple", "feasible", "single"] = "multiple"
     max_iterations: int = Field(200, ge=1)
@@ -144,8 +156,10 @@ class OptimalEstimationSettings(SensedMotionSettings):
 
     aliases: ClassVar[dict[str, str]] = {"max_steps": "max_iterations"}
 
-    def problem(self, job: Job, watch: Stopwatch) -> OptimalEstimationProblem:
-        problem = super().problem(job, watch)
+    def problem(
+        self, job: Job, watch: Stopwatch, delay_std_s: Mapping[str, float] | None = None
+    ) -> OptimalEstimationProblem:
+        problem = super().problem(job, watch, delay_std_s or self.delay_std_s)
         if self.start_from is None:
             return problem
         return replace(problem, start=_start(problem.parameters, values_from(job.project, self.start_from)))
@@ -193,7 +207,7 @@ def _start(parameters: OpenParameters, values: Mapping[str, float]) -> Vector:
         # All ten or none: some of them with the rest of the described body need not be possible.
         if all(value is not None for value in ten):
             inertials[place] = ten
-    of_others = {name: values[name] for name in (*parameters.joints, *parameters.gains) if name in values}
+    of_others = {name: values[name] for name in parameters.others if name in values}
     begun = replace(parameters, inertials=inertials, nominal={**parameters.nominal, **of_others})
     return begun.nominal_theta
 

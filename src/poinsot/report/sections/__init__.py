@@ -23,6 +23,7 @@ from .motion import contacts_section, convergence_section, motion_section
 from .parameters import full_parameters_section, groupings_section, parameters_section
 from .payload import friction_section, payload_section
 from .provenance import provenance_section
+from .sensitivity import sensitivity_section
 from .tracking import excitation_section, history_section, masses_section, rejections_section
 from .verdict import trust_section, verdict_section
 
@@ -32,7 +33,7 @@ JUDGED = trust_section, verdict_section
 TRACKED = masses_section, history_section, excitation_section, rejections_section, payload_section
 MOVED = effort_section, friction_section, impacts_section, motion_section, contacts_section
 FITTED = residuals_section, validation_section, groupings_section, identifiability_section, bodies_section
-SOLVED = full_parameters_section, convergence_section
+SOLVED = full_parameters_section, sensitivity_section, convergence_section
 
 
 def _by_name(*builders: SectionBuilder) -> MappingProxyType[str, SectionBuilder]:

@@ -1,0 +1,131 @@
+"""Errors of sensors, estimated with the parameters of an arm that Pinocchio simulates, against the truth."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.interpolate import CubicSpline
+from scipy.spatial.transform import Rotation
+
+import poinsot
+from poinsot.exceptions import PoinsotError
+from poinsot.models.sensor_errors import sensor_error_priors
+from references.recorded_arm import JOB, PERIOD, RECORDING, ROD, TRUE_ROD, record, urdf, write
+
+TIME = PERIOD * np.arange(121)
+FASTEST = 20.0
+"""Of the arm under its feedback, the root of stiffness over inertia [rad/s]."""
+BIAS_STD, TURN_STD, LATE_STD = {"gyro": 0.05, "accelerometer": 0.3}, 0.05, 0.002
+KEYS = """bias_std = { gyro = 0.05, accelerometer = 0.3 }
+misalignment_std = { imu = 0.05 }
+"""
+LATE = "delay_std_s = { imu = 0.002 }\n"
+
+
+def with_errors(rng, late_std=0.0):
+    """An arm whose inertial unit is turned, biased and late; and these errors by name."""
+    recorded = record(rng, len(TIME), phase=float(rng.uniform(0, 6)))
+    late, turn = late_std * rng.standard_normal(), TURN_STD * rng.standard_normal(3)
+    readings, truth = dict(recorded.readings), {"delay.imu": late}
+    truth |= {f"misalignment.imu.{axis}": turn[k] for k, axis in enumerate("xyz")}
+    for name, std in BIAS_STD.items():
+        bias, h = std * rng.standard_normal(3), recorded.clean[name]
+        noise = readings[name] - h
+        at = CubicSpline(TIME, h)(TIME - late)
+        readings[name] = Rotation.from_rotvec(turn).inv().apply(at) + bias + noise
+        truth |= {f"bias.{name}.imu.{axis}": bias[k] for k, axis in enumerate("xyz")}
+    return replace(recorded, readings=readings), truth
+
+
+def identified(tmp_path, recorded, keys, more=""):
+    (tmp_path / "arm.urdf").write_text(urdf(**ROD))
+    write(tmp_path / "run.csv", recorded)
+    (tmp_path / "job.toml").write_text(JOB.replace("speed_noise", f"{keys}speed_noise") + more)
+    return poinsot.identify(poinsot.Project.load(tmp_path / "job.toml"))
+
+
+def test_intervals_of_errors_hold_the_truth(tmp_path, rng):
+    """Squared errors of six recordings, in standard deviations."""
+    squares = []
+    for _ in range(6):
+        recorded, truth = with_errors(rng)
+        estimate = identified(tmp_path, recorded, KEYS)
+        names = [name for name in truth if name != "delay.imu"]
+        assert estimate.status.converged and estimate.certificate().holds
+        places = [estimate.names.index(name) for name in names]
+        e = estimate.values[places] - np.array([truth[name] for name in names])
+        squares.append(e @ np.linalg.solve(estimate.covariance[np.ix_(places, places)], e))
+        assert estimate.units[places[-1]] == "m/s^2" and estimate.kinds[places[0]] == "misalignment"
+    # 54 degrees of freedom: 1 within 4 standard deviations of a chi-square mean
+    assert abs(np.mean(squares) / 9 - 1) < 4 * np.sqrt(2 / 54)
+
+
+def test_a_delay_is_found(tmp_path, rng):
+    """First order in the delay leaves d^2 h'' / 2, which is omega d / 2 of d h' at a frequency omega."""
+    for _ in range(3):
+        recorded, truth = with_errors(rng, LATE_STD)
+        estimate = identified(tmp_path, recorded, KEYS + LATE)
+        assert estimate.status.converged and estimate.certificate().holds
+        rows = estimate.sensitivity.as_json()
+        assert {row["factor"] for row in rows} == {3.0, 1 / 3} and "delay.imu" in {
+            row["parameter"] for row in rows
+        }
+        late, std = truth["delay.imu"], estimate.std[estimate.names.index("delay.imu")]
+        assert std < 0.02 * LATE_STD
+        assert abs(estimate["delay.imu"] - late) < 3 * std + FASTEST * late**2 / 2
+
+
+def test_a_delay_that_is_held_counts_in_validation(tmp_path, rng):
+    """Residuals of a recording that was held out, with the delay that was found and without it."""
+    recorded = record(rng, len(TIME))
+    late = {**recorded.clean, "velocity": CubicSpline(TIME, recorded.clean["velocity"])(TIME - 0.004)}
+    late = {name: values + recorded.readings[name] - recorded.clean[name] for name, values in late.items()}
+    rms = []
+    for keys in ("", "delay_std_s = { velocity = 0.01 }\n"):
+        held_out = RECORDING.replace('name = "run"', 'name = "held"\nrole = "validation"')
+        estimate = identified(tmp_path, replace(recorded, readings=late), keys, held_out)
+        (held,) = estimate.validation
+        rms.append(np.sqrt(np.mean(((held.measured - held.predicted) / held.noise)[:, 2:4] ** 2)))
+    # 240 readings: 1 within 3 standard deviations
+    assert abs(rms[1] - 1) < 3 / np.sqrt(2 * 240) and rms[0] > 1.3 * rms[1]
+
+
+def test_a_bias_that_changes_is_followed_sample_by_sample(tmp_path, rng):
+    """A moving horizon, in which a bias is constant: a jump is known some horizons later, to what the walk allows."""
+    recorded, walk = record(rng, len(TIME)), 0.1
+    bias = np.where(TIME[:, None] < 0.3, 0.0, [0.1, -0.2, 0.15])
+    recorded = replace(recorded, readings={**recorded.readings, "gyro": recorded.readings["gyro"] + bias})
+    (tmp_path / "arm.urdf").write_text(urdf(**TRUE_ROD))
+    write(tmp_path / "run.csv", recorded)
+    walks = "".join(f'"bias.gyro.imu.{axis}" = {walk}\n' for axis in "xyz")
+    job = JOB.replace("optimal-estimation", "moving-horizon")
+    job = job.replace('bodies = ["fore"]', "start_std = [1, 1]\nnodes = 10\nbias_std = { gyro = 0.1 }")
+    (tmp_path / "job.toml").write_text(job.replace("[held]", f"[method.walk]\n{walks}[held]"))
+    history = poinsot.identify(poinsot.Project.load(tmp_path / "job.toml")).history
+    assert history.names == tuple(f"bias.gyro.imu.{axis}" for axis in "xyz")
+    assert np.all(np.abs(history.values[28]) < 4 * history.std[28])
+    assert np.all(np.abs(history.values[-1] - bias[-1]) < 4 * history.std[-1])
+    assert np.all(history.std[-1] < 0.01)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("bias_std = { gryo = 0.1 }", "bias_std names 'gryo'; did you mean 'gyro'"),
+        ('bias_std = { "gyro.hand" = 0.1 }', "bias_std names 'gyro.hand'.*the recordings have position"),
+        ("misalignment_std = { gyro = 0.1 }", "misalignment_std names 'gyro'; the recordings have imu"),
+        ("delay_std_s = { fore = 0.1 }", "delay_std_s names 'fore'; the recordings have all, position"),
+        ("delay_std_s = { imu = -0.1 }", "delay_std_s"),
+    ],
+)
+def test_sensors_that_are_not_there_are_refused(tmp_path, rng, keys, message):
+    with pytest.raises(PoinsotError, match=message):
+        identified(tmp_path, record(rng, 12), keys + "\n")
+
+
+def test_an_orientation_is_turned_and_not_biased():
+    imu = {f"orientation.imu.{end}": np.ones(2) for end in "xyzw"}
+    recording = poinsot.Recording(np.arange(2.0), imu, dict.fromkeys(imu, "1"))
+    with pytest.raises(PoinsotError, match="bias_std names 'orientation'"):
+        sensor_error_priors([recording], {"orientation": 0.1})
+    assert next(iter(sensor_error_priors([recording], None, {"imu": 0.1}))) == "misalignment.imu.x"
