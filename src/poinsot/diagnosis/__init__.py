@@ -100,11 +100,7 @@ def diagnose(estimate: Estimate) -> Diagnosis:
 def diagnose_tracking(
     estimate: Estimate, run: FilterRun, recorded: Callable[[], InverseDynamics] | None
 ) -> Diagnosis:
-    """Look at an estimate of a filter.
-
-    Args:
-        run: what it made of its samples. recorded: the recordings as they were read; None: a stream is not kept.
-    """
+    """Look at a filter's estimate and run; `recorded`: the recordings as they were read; None: a stream is not kept."""
     what, found = "single torque readings and lost samples", look_at(run, RUN_CHECKS)
     try:
         if recorded is None:

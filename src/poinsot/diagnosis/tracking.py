@@ -100,11 +100,7 @@ class FilterRun:
     def fit(
         self, motion: TrackedMotion, steps: tuple[int, ...], extra: tuple[JointSamples, ...] = ()
     ) -> Regression:
-        """The regression.
-
-        Args:
-            steps: samples at which the open bodies change. extra: (N, n) further columns.
-        """
+        """The regression; `steps`: samples at which the open bodies change; `extra`: (N, n) further columns."""
         read = np.isfinite(motion.tau)
         Y, known = self.known if motion.q is self.thin.q and motion.v is self.thin.v else self.rows(motion)
         tau, v = np.where(read, motion.tau, 0.0), np.where(read, motion.v, 0.0)

@@ -10,8 +10,7 @@ wrench of all bodies beyond a joint (`inverse_dynamics`),
 whose effort on freedom j is J_j . F. An open body costs its own path to the world only, so this is faster than a whole
 regressor by a factor of the number of bodies.
 
-The known parameters may come from base parameters, which give the right torques but no bodies. An open body then starts
-from the description, and the torque of the difference stays known. Rotors, couplings and friction are known as well.
+Rotors, couplings and friction are known as well; docs/concepts/online.md says where known parameters come from.
 """
 
 from __future__ import annotations
@@ -109,11 +108,7 @@ class LinkTorques:
         return Y, tau
 
     def outside(self, wrenches: Mapping[str, Vector] | None) -> Matrix:
-        """(l, 6) of wrenches by name.
-
-        Raises:
-            InvalidModel: if one acts on a body that the robot does not have.
-        """
+        """(l, 6) of wrenches by name. Raises InvalidModel if one acts on a body that the robot does not have."""
         if not wrenches:
             return self._none
         outside = np.zeros(self._none.shape)  # zeros_like takes four times as long, every tick

@@ -160,11 +160,7 @@ class Agreement:
 def agreement(
     fit: PooledFit, seed: int = 0, progress: ProgressCallback | None = None, stop: Stop | None = None
 ) -> Agreement:
-    """Halves, held-out impacts, and J/m under each assumption.
-
-    Args:
-        seed: of the random draws. stop: ends the assumptions with those computed until then.
-    """
+    """Random halves (`seed`), held-out impacts, J/m under each assumption; `stop` keeps those computed until then."""
     moves: dict[str, float] = {}
     for k, (name, held) in enumerate(ASSUMPTIONS.items(), 1):
         if stop_requested(stop):

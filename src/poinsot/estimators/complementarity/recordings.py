@@ -1,15 +1,8 @@
 """Conversion of a recording of a tracked body to a drop.
 
-Its channels are `position.x`, `position.y` and `position.angle` of the body's frame, whose origin is the center of
-mass, y up and angles counterclockwise; or `position.left.x`, `position.left.y`, ... of markers, points of the body that
-a tracker follows. A frame of which a reading is missing is left out.
-
-A recording with `velocity_before.x`, ..., `velocity_after.angle` has impacts, not frames: each row is the pose at an
-impact and the velocities on both sides of it. Each becomes a drop of six frames, three of the flight that ends with
-this pose and velocity and three of the one that begins with them, so that all that pools drops pools impacts.
-
-`torque.x`, `torque.y` and `torque.angle`, or some of them, are a known force at the center of mass and its moment [N],
-[N], [N m], each row's held to the next.
+docs/concepts/impacts.md and docs/project_file.md say which channels it has. A frame of which a reading is missing is
+left out; forces [N], [N], [N m] of a row are held to the next. Each row of a table of impacts becomes a drop of six
+frames, three of the flight that ends with its pose and velocity and three of the one that begins with them.
 """
 
 from __future__ import annotations

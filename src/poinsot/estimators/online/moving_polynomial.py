@@ -9,9 +9,9 @@ width r about t, V = [1 s s^2 ...] and y the positions,
 
     min over c of |y - V c|^2       q(t) = c_0,   v(t) = c_1 / r,   a(t) = 2 c_2 / r^2
 
-Clocks may jitter. All of a sample is equally old: a late acceleration beside the newest torque costs more than the
-delay (Foster et al. 2024, Sect. III-D). So efforts and wrenches pass the same filter, c_0 of theirs. Where velocities
-are measured, they give v = c_0 and a = c_1 / r, and a floating base keeps the configuration nearest to t.
+Efforts and wrenches pass the same filter, c_0 of theirs, so that all of a sample is equally old (Foster et al. 2024,
+Sect. III-D; docs/concepts/online.md). Where velocities are measured, they give v = c_0 and a = c_1 / r, and a floating
+base keeps the configuration nearest to t. Clocks may jitter.
 
 Missing readings: a tick without positions is left out, and so is one without velocities where others in the window have
 them. An effort comes from those ticks of the window in which it was read, if they suffice by the same rules as the

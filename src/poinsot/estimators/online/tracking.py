@@ -208,11 +208,7 @@ class Tracker:
         self._stride, self._rejected_at = 1, -2
 
     def update(self, sample: Sample, recording: str = "", time: float | None = None) -> Tracked:
-        """Process one sample.
-
-        Args:
-            recording: name of its recording. time: on the recording's clock [s]; None: the sample's.
-        """
+        """Process one sample of a recording, by name; `time`: on the recording's clock [s]; None: the sample's."""
         filter_, before = self.filter, self.belief
         self.belief, innovation = filter_.step(before, sample)
         bodies = filter_.inertial(self.belief.x)

@@ -12,11 +12,7 @@ from .terms import CoulombTerm, FrictionTerm, ViscousTerm
 
 @dataclass(frozen=True)
 class ListedLaw:
-    """A law that project files may name.
-
-    Args:
-        law: its class. fixed: fields of it that this name decides.
-    """
+    """A law, by its class, that project files may name; `fixed` are fields of it that this name decides."""
 
     law: type[FrictionLaw]
     fixed: Mapping[str, Any] = field(default_factory=dict)

@@ -1,12 +1,4 @@
-"""Mechanisms: bodies, joints, contacts and sensors, in a few lines.
-
-    furuta = Mechanism(
-        bodies=[RigidBody("arm", 0.238, (1e-4, 3e-3, 3e-3), center=(0.128, 0, 0)),
-                RigidBody("pendulum", 0.428, (4e-3, 4e-3, 1e-4), center=(0.248, 0, -0.092))],
-        joints=[Hinge("shoulder", "world", "arm", axis=(0, 0, 1), drag=1e-3),
-                Hinge("elbow", "arm", "pendulum", point=(0.248, 0, 0), axis=(1, 0, 0), drag=1e-4)],
-        sensors=[Encoder("shoulder"), Encoder("elbow")],
-    )
+"""Mechanisms: bodies, joints, contacts and sensors, in a few lines (docs/concepts/joint_smoothing.md has one).
 
 Everything is said in one *reference configuration*, in which every joint's coordinate is zero: points and axes of
 joints in the world, and bodies in their own frames, which there are the world's unless a body's `frame` says otherwise.
@@ -176,11 +168,7 @@ class Mechanism:
         return {entry.name: entry for entry in found}
 
     def entry(self, name: str) -> Entry:
-        """A number by its name.
-
-        Raises:
-            InvalidModel: if there is none of this name.
-        """
+        """A number by its name. Raises InvalidModel if there is none of this name."""
         check_known(name, self.entries, "no parameter", f"{self.name} has", limit=40)
         return self.entries[name]
 
@@ -190,11 +178,7 @@ class Mechanism:
         return self.values.place(entry.kind, *entry.index)
 
     def starting(self, numbers: Mapping[str, float]) -> Mechanism:
-        """The same with other numbers, by the names of `entries`.
-
-        Raises:
-            InvalidModel: if there is none of a name.
-        """
+        """The same with other numbers, by the names of `entries`. Raises InvalidModel if there is none of a name."""
         return replace(self, numbers={**self.numbers, **numbers}) if numbers else self
 
     def model(self, free: Sequence[str] = (), *, curvature: bool = False) -> Model:
