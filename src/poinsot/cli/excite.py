@@ -192,8 +192,7 @@ def _search(
     def save(state: SearchState) -> None:
         nonlocal written, saved
         if checkpoint is not None:
-            # The only folder that is made before the end: a long search must survive an
-            # interruption.
+            # the only folder that is made before the end: a long search must survive an interruption
             checkpoint.parent.mkdir(parents=True, exist_ok=True)
             write_checkpoint(checkpoint, state, problem, method)
             written, saved = True, time.monotonic()

@@ -158,8 +158,7 @@ def grid_step(values: np.ndarray) -> float | None:
     places = np.round((levels - levels[0]) / step)
     step = float(span / places[-1])
     off_grid = np.abs((levels - levels[0]) / step - np.round((levels - levels[0]) / step))
-    # Rounding in the file moves values off the grid a little; with ten million steps anything is near
-    # one.
+    # rounding in the file moves values off the grid a little; of ten million steps anything is near one
     return step if off_grid.max() < 0.05 and places[-1] < 1e7 else None
 
 

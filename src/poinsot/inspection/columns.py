@@ -108,9 +108,8 @@ def match_columns(columns: Sequence[str], joints: Sequence[str], frames: Sequenc
             new = [label for label in new if len(label) == 1 and min(label).isdigit()] or new
         # a command without a quantity may be of anything: then only with one for each joint
         if quantity or len(new) == len({each for each in found if each.startswith("position.")}):
-            owners |= _owners(
-                new, joints, {owners[each][0] for each in own.values() if each in owners}, first
-            )
+            taken = {owners[each][0] for each in own.values() if each in owners}
+            owners |= _owners(new, joints, taken, first)
         if commanded and quantity not in EFFORTS:
             quantity = "position_command"
         for column in (column for column, label in own.items() if label in owners):
@@ -146,14 +145,8 @@ def _at_frame(column: str, quantity: str, label: Label, frames: Sequence[str]) -
         fitting = [frame for frame, words in of_frames.items() if label - {"foot"} <= words]
         feet = [frame for frame in fitting if "foot" in of_frames[frame]] or fitting
         return ColumnGuess(column, f"{CONTACT}.{feet[0]}", BY_NAME) if feet else None
-    axis = next(
-        (
-            each[-1]
-            for each in words_of(column)[::-1]
-            if each.removeprefix("q") in FRAME_QUANTITIES[quantity].ends
-        ),
-        "",
-    )
+    ends = FRAME_QUANTITIES[quantity].ends
+    axis = next((each[-1] for each in words_of(column)[::-1] if each.removeprefix("q") in ends), "")
     named = [frame for frame, words in of_frames.items() if words <= label]
     imus = [frame for frame, words in of_frames.items() if "imu" in words]
     frame = next(iter([*named, *imus, *frames]), "")
@@ -184,11 +177,9 @@ def _owners(
                 found[label] = near[0], BY_NAME
                 del free[near[0]]
     left = [label for label in left if label not in found]
-    return (
-        found
-        if len(left) > len(free)
-        else found | {a: (b, BY_ORDER) for a, b in zip(left, free, strict=False)}
-    )
+    if len(left) > len(free):
+        return found
+    return found | {a: (b, BY_ORDER) for a, b in zip(left, free, strict=False)}
 
 
 def unit_in_name(column: str, quantity: str) -> tuple[str | None, frozenset[str]]:

@@ -55,12 +55,11 @@ def guess_units(
     found: dict[str, tuple[str, str]] = {}
     positions: dict[str, str] = {}
     for (quantity, kind), group in groups.items():
-        sizes = group
+        sizes, of_group = group, [f"{quantity}.{each}" for each in group]
         if quantity in FRAME_QUANTITIES:  # of the vector, as one axis may read nothing
             sizes = {next(iter(group)): np.sqrt(sum(x**2 for x in group.values()))}
-        as_positions = (
-            positions.get(kind, "") + {"velocity": "/s", "acceleration": "/s^2"}.get(quantity, ""),
-        )
+        per_time = {"velocity": "/s", "acceleration": "/s^2"}.get(quantity, "")
+        as_positions = (positions.get(kind, "") + per_time,)
         candidates = CANDIDATES.get(quantity, CANDIDATES.get(f"{quantity} {kind}", as_positions))
         implausible = partial(_implausible, robot, quantity, interval_s)
         worst = [
@@ -68,23 +67,17 @@ def guess_units(
             for unit in candidates
         ]
         best = next((k for k, each in enumerate(worst) if each[0] <= PLAUSIBLE), worst.index(min(worst)))
-        unit, reason = (
-            candidates[best],
-            "as positions" if candidates == as_positions else "the numbers are plausible",
-        )
-        if worst[best][0] > PLAUSIBLE:
-            reason = (
-                f"and yet {worst[best][1]} goes to {worst[best][0]:.3g} times what is plausible: check it"
-            )
+        unit, (size, owner) = candidates[best], worst[best]
+        reason = "as positions" if candidates == as_positions else "the numbers are plausible"
+        if size > PLAUSIBLE:
+            reason = f"and yet {owner} goes to {size:.3g} times what is plausible: check it"
         elif best:
             reason = f"in {candidates[0]} {worst[0][1]} would go to {worst[0][0]:.3g} times what is plausible"
         elif len(candidates) > 1:
             reason += f"; it may be {' or '.join(candidates[1:])}"
         if quantity == "position":
-            positions[kind] = next(
-                (named[f"{quantity}.{each}"] for each in group if f"{quantity}.{each}" in named), unit
-            )
-        for channel in (f"{quantity}.{owner}" for owner in group):
+            positions[kind] = next((named[each] for each in of_group if each in named), unit)
+        for channel in of_group:
             found[channel] = (named[channel], "its header names it") if channel in named else (unit, reason)
     return found
 
@@ -95,9 +88,8 @@ def _implausible(robot: Articulated, quantity: str, interval_s: float, owner: st
     k = robot.joints.index(owner) if owner in robot.joints else 0
     if quantity == "position":
         low, high = (float(each[k]) for each in robot.position_limits)
-        reach = (
-            float(np.nanmax(np.abs(2 * x - low - high))) / (high - low) if np.isfinite(high - low) else 0.0
-        )
+        half, bounded = 0.5 * (high - low), np.isfinite(high - low)
+        reach = float(np.nanmax(np.abs(x - 0.5 * (low + high)))) / half if bounded else 0.0
         h = max(1, round(SPEED_OVER_S / interval_s))
         speed = float(np.nanmax(np.abs(x[h:] - x[:-h]), initial=0.0)) / (h * interval_s)
         return max(reach, speed / (5 * robot.velocity_limits.get(owner, np.inf)))

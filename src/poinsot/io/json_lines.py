@@ -128,8 +128,7 @@ class SampleStream:
             except InvalidRecording as error:
                 where = "standard input" if self.name == "-" else self.name
                 said = f"line {number} of {where} is no sample: {error}"
-                # A first line that is wrong means another layout of all of them, a later
-                # one an accident.
+                # a first line that is wrong means another layout of all, a later one an accident
                 if not right:
                     raise InvalidRecording(said) from None
                 self.bad += 1

@@ -162,8 +162,7 @@ def _not_csv(source: Source, delimiter: str, width: int, error: BaseException) -
 
 def _first_line(path: Path, skip_lines: int) -> str:
     try:
-        # Excel writes a byte order mark. A binary file may have no line break: no line is read
-        # further than this.
+        # Excel writes a byte order mark; a binary file may have no line break, hence the longest line
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = iter(lambda: file.readline(LONGEST_LINE), "")
             line = next(islice(lines, skip_lines, None), "")

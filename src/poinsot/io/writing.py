@@ -33,8 +33,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     # A link stays a link: what it points to is replaced.
     target = Path(os.path.realpath(path))
     folder = Path(gettempdir()) if _is_device(path) else target.parent
-    # Beside the target, as `os.replace` is atomic within one file system only. The stem is cut: names
-    # end at 255 bytes.
+    # beside the target: `os.replace` is atomic within one file system; names end at 255 bytes
     temporary = folder / f".{path.stem[:100]}.{secrets.token_hex(4)}.partial{path.suffix}"
     try:
         yield temporary

@@ -138,8 +138,7 @@ def propose_in(
     for run, seen in inspections:
         if run.role == "identification":
             try:
-                # On an even clock whatever the file asks for: here a proposal is wanted,
-                # not an error.
+                # on an even clock whatever the file asks for: a proposal is wanted, no error
                 proposal = propose(condition(preprocessing, run, even=True))
             except (InvalidSignals, InvalidRecording) as error:
                 seen = seen.found(_note(f"No filter can be proposed: {error}."))

@@ -11,6 +11,7 @@ import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from json import dumps
 from pathlib import Path
 from typing import Any
@@ -76,13 +77,10 @@ def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = Non
     located = [each.owner for each in matched if each.quantity == "position"]
     used = [each for each in matched if _is_of_use(each, values[each.column], located)]
     for quantity, listed in FRAME_QUANTITIES.items():  # all axes of one frame, or none
-        frame = next((each.owner[:-1] for each in used if each.quantity == quantity), "")
-        axes = [each for each in used if each.quantity == quantity and each.owner[:-1] == frame]
-        used = [
-            each
-            for each in used
-            if each.quantity != quantity or (each in axes and len(axes) in listed.counts)
-        ]
+        sensed = [each for each in used if each.quantity == quantity]
+        axes = [each for each in sensed if each.owner[:-1] == sensed[0].owner[:-1]]
+        kept = axes if len(axes) in listed.counts else []
+        used = [each for each in used if each not in sensed or each in kept]
     (low, high), locked = described.position_limits, {}
     for k, joint in enumerate(described.joints):
         if joint not in located:
@@ -90,10 +88,8 @@ def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = Non
     held = load_robot(robot, floating_base=described.floating_base, locked=locked)
     factor = find_unit(unit).factor
     step_s = 1 / rate_hz if rate_hz else factor * float(np.median(np.diff(values[clock])))
-    readings = {
-        each.channel: values[each.column]
-        for each in sorted(used, key=lambda each: each.quantity != "position")
-    }
+    positions_first = sorted(used, key=lambda each: each.quantity != "position")
+    readings = {each.channel: values[each.column] for each in positions_first}
     named = {each.channel: each.unit for each in used if each.unit is not None}
     units = guess_units(held, readings, named, step_s)
     name, method, beginning = find_beginning(_contents(held, readings, units))
@@ -235,11 +231,8 @@ class _Draft:
         (run,) = project.runs(robot) if robot else project.recordings(joints, ())
         recording, clock = run.recording, clock_facts(run.recording)
         if clock.gaps_s:
-            ends = [
-                clock.start_s,
-                *(end for gap in clock.gaps_s for end in gap),
-                clock.start_s + clock.duration_s,
-            ]
+            first, last = clock.start_s, clock.start_s + clock.duration_s
+            ends = [first, *chain.from_iterable(clock.gaps_s), last]
             start, stop = max(zip(ends[::2], ends[1::2], strict=True), key=lambda part: part[1] - part[0])
             content["between_s"] = [float(clock_text(each, clock.interval_s)) for each in (start, stop)]
             recording = recording.between(start, stop)
@@ -261,14 +254,8 @@ class _Draft:
         folders = [TEMPLATES, self.template.parent]
         environment = Environment(loader=FileSystemLoader(folders), trim_blocks=True, lstrip_blocks=True)
         environment.filters |= {"toml": dumps, "unit": lambda channel: self.units[channel][0]}
-        values = {
-            "tables": tables,
-            "units": self.units,
-            "initial": self.initial,
-            "held": HELD,
-            **self.content,
-            **more,
-        }
+        own = {"tables": tables, "units": self.units, "initial": self.initial, "held": HELD}
+        values = own | dict(self.content) | more
         return "\n".join(
             environment.get_template(name).render(values) for name in ("job.toml", self.template.name)
         )

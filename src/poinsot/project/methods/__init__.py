@@ -58,8 +58,7 @@ def find_method(name: str) -> type[MethodSettings]:
     """The method of this name. Raises `KeyError` if there is none. Raises `InvalidProject` if another distribution has
     it, and it cannot be loaded.
     """
-    # Ours first: looking for entry points reads the metadata of every distribution, which takes its
-    # time.
+    # ours first: looking for entry points reads the metadata of every distribution, which takes time
     if name in METHODS:
         module, _, attribute = METHODS[name].partition(":")
         listed: type[MethodSettings] = getattr(import_module(f".{module}", __name__), attribute)

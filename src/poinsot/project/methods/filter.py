@@ -147,8 +147,7 @@ class FilterSettings(OnlineSettings):
 
             if not tracker.run(samples, progress=job.progress, stop=job.stop, process=process):
                 status = Status.interrupted
-        # Between two samples, or while waiting for a line: what was processed until then is the
-        # result.
+        # between two samples, or while waiting for a line: what was processed until then is the result
         except KeyboardInterrupt:
             status = Status.interrupted
         if tracker is None:
@@ -207,8 +206,7 @@ class FilterSettings(OnlineSettings):
         robot = torques.robot
         if self.noise is not None:
             given: Any = by_joint("method.noise", self.noise, robot.joints)
-            # Efforts of the base are never measured, but the filter wants a positive noise for
-            # each.
+            # efforts of the base are never measured, but the filter wants a positive noise for each
             noise = np.full(robot.model.nv, float(np.min(given)))
             noise[robot.actuated] = given
         else:

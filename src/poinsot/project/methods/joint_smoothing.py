@@ -96,8 +96,7 @@ class JointSmoothingSettings(MotionSettings):
         for run in runs:
             used[run.role][run.name] = prepared(settings, run)
         return JointSmoothingProblem.from_recordings(
-            # Held parameters are values of the mechanism like any other; only that they are not
-            # open makes them held.
+            # held parameters are values of the mechanism like any other, but not open
             mechanism.starting({**settings.held, **self.start}),
             used["identification"],
             self.parameters,

@@ -107,8 +107,7 @@ class PayloadSettings(InverseDynamicsSettings):
         from ...parameters import Normal
 
         if self.approach == "difference":
-            # A difference needs two recordings and no gains; `check` has refused all other
-            # keys.
+            # a difference needs two recordings and no gains; all other keys have been refused
             return PayloadDifference(seed=self.seed)
         more: dict[str, Any] = {}
         if self.center_of_mass is not None:

@@ -33,8 +33,7 @@ def refuse(kind: str, message: str, **context: Any) -> PydanticCustomError:
 class SettingsTable(BaseModel):
     """A table of the project file: frozen, and with no key that it does not know."""
 
-    # Strict, as "7" in quotes or a 1 for true are mistakes in a file written by hand; TOML can write
-    # nan and inf.
+    # strict, as "7" in quotes or a 1 for true are mistakes of a hand; TOML can write nan and inf
     model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False, extra="forbid")
 
     elsewhere: ClassVar[dict[str, str]] = {}
