@@ -8,12 +8,6 @@ from pathlib import Path
 import numpy as np
 
 import poinsot
-from poinsot_reproductions.simulated_recordings import (
-    Sensors,
-    fourier_motion,
-    model_parameters,
-    simulate_recording,
-)
 
 HERE = Path(__file__).parent
 RATE_HZ = 250.0
@@ -22,7 +16,8 @@ ROTORS = {"ia1": 0.12, "ia2": 0.15, "ia3": 0.06}
 LOAD = {"m3": 1.5, "mx3": 0.48, "mz3": 0.06, "xx3": 0.0064, "xz3": -0.0192, "yy3": 0.162, "zz3": 0.1576}
 """Load of the forearm: 1.5 kg at (0.32, 0, 0.04) m, a ball of 5 cm; added to the forearm's parameters."""
 PICKED_UP_S = 6.0
-SENSORS = Sensors(torque_std=0.3, position_step=2 * np.pi / 2**14)
+TORQUE_STD, POSITION_STEP = 0.3, 2 * np.pi / 2**14
+"""[N m], [rad]"""
 
 
 def robot():
@@ -32,7 +27,9 @@ def robot():
 
 def truth():
     """True parameters, in the order of `robot().parameters`."""
-    return model_parameters(robot(), **FRICTION, **ROTORS)
+    arm = robot()
+    known = dict(zip(arm.parameters.names, arm.inertials.ravel(), strict=False)) | FRICTION | ROTORS
+    return np.array([known.get(name, 0.0) for name in arm.parameters.names])
 
 
 def loaded():
@@ -50,13 +47,17 @@ def write(name, *recordings):
 
 
 def main():
+    # only to simulate: the true parameters are to be had without the reproductions
+    from poinsot_reproductions.simulated_recordings import Sensors, fourier_motion, simulate_recording
+
+    sensors = Sensors(torque_std=TORQUE_STD, position_step=POSITION_STEP)
     rng = np.random.default_rng(7)
     arm = robot()
     for name in ("identification.csv", "validation.csv"):
         motion = fourier_motion(3, 10.0, RATE_HZ, rng, amplitude=0.8)
-        write(name, simulate_recording(arm, truth(), motion, SENSORS, rng))
+        write(name, simulate_recording(arm, truth(), motion, sensors, rng))
     motion = fourier_motion(3, 12.0, RATE_HZ / 2, rng, amplitude=0.8)
-    before, after = (simulate_recording(arm, theta, motion, SENSORS, rng) for theta in (truth(), loaded()))
+    before, after = (simulate_recording(arm, theta, motion, sensors, rng) for theta in (truth(), loaded()))
     write("picking_up.csv", before.between(0.0, PICKED_UP_S), after.between(PICKED_UP_S, 12.0))
 
 
