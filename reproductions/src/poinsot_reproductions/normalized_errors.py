@@ -127,6 +127,11 @@ def covered_band(count: int, quantities: int = 1) -> list[float]:
     return [float(edge) / count for edge in stats.binom.ppf((tail, 1.0 - tail), count, INTERVAL)]
 
 
+def rms(errors: Sequence[float] | Vector) -> float:
+    """Root mean square."""
+    return float(np.sqrt(np.mean(np.square(errors))))
+
+
 def errors_by_name(solved: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
     """Errors in standard deviations, by name, of quantities that are identifiable in every recording."""
     off = {name: [each["off"][name] for each in solved] for name in solved[0]["off"]}

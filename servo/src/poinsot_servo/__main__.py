@@ -9,7 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from poinsot.cli.excite import PER_JOINT, numbers_of, robot_and_held, workspace_of
+from poinsot.cli.excite import (
+    PER_JOINT,
+    Clearance,
+    Floor,
+    LimitFraction,
+    LowerLimit,
+    PackageDir,
+    SelfCollision,
+    UpperLimit,
+    WorkspaceBox,
+    numbers_of,
+    robot_and_held,
+    workspace_of,
+)  # fmt: skip
 from poinsot.cli.shell import Json, deliver, running, sentences, table
 from poinsot.exceptions import InvalidMethod
 
@@ -70,23 +83,18 @@ def excite(
     posture: Annotated[
         str | None, typer.Option(help=f"Where motions begin and end [rad]: {PER_JOINT}. Default: the middle.")
     ] = None,
-    lower_limit: Annotated[str | None, typer.Option(help=f"Of positions [rad]: {PER_JOINT}.")] = None,
-    upper_limit: Annotated[str | None, typer.Option(help=f"Of positions [rad]: {PER_JOINT}.")] = None,
+    lower_limit: LowerLimit = None,
+    upper_limit: UpperLimit = None,
     velocity_limit: Annotated[
         str | None,
         typer.Option(help=f"Of commands [rad/s]: {PER_JOINT}. Default: the description's, at most 2 rad/s."),
     ] = None,
-    limit_fraction: Annotated[float, typer.Option(help="Fraction of every limit that may be used.")] = 0.9,
-    self_collision: Annotated[bool, typer.Option(help="Avoid collisions between the robot's links.")] = True,
-    floor: Annotated[float | None, typer.Option(help="Height of a floor to keep above [m].")] = None,
-    clearance: Annotated[float, typer.Option(help="Minimum distance to collisions [m].")] = 0.02,
-    workspace_box: Annotated[
-        str | None,
-        typer.Option(help="Corners x,y,z,x,y,z [m] of a box that frames stay in; inf where it is open."),
-    ] = None,
-    package_dir: Annotated[
-        list[Path] | None, typer.Option(help="A folder in which package:// names of meshes begin.")
-    ] = None,
+    limit_fraction: LimitFraction = 0.9,
+    self_collision: SelfCollision = True,
+    floor: Floor = None,
+    clearance: Clearance = 0.02,
+    workspace_box: WorkspaceBox = None,
+    package_dir: PackageDir = None,
 ) -> None:
     """Design position commands that show the actuators, within limits, and say the intervals that they will give."""
     with running(None, out, json) as say:

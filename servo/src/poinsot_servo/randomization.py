@@ -31,11 +31,11 @@ from poinsot import Estimate
 from poinsot.arrays import Matrix, Vector
 from poinsot.estimate import Trust
 from poinsot.exceptions import InvalidMethod, UnreadableFile, UntrustedResult
-from poinsot.io.sources import existing_file
 from poinsot.io.writing import write_text
 
-from .actuator import DESCRIPTIONS, Actuator, InvalidActuator
+from .actuator import DESCRIPTIONS, Actuator
 from .coordinates import is_scaled
+from .json_files import content_of
 from .problem import ActuatorProblem
 from .result import Actuators
 
@@ -45,7 +45,6 @@ NORMAL_QUANTILE = 1.959963984540054
 FEWEST_ESTIMATES = 4
 """With fewer recordings the spread between them is not known: Student's quantile is beyond 4."""
 
-MAX_BYTES = 1 << 26
 _LEVEL = "friction_level_"
 
 
@@ -175,15 +174,7 @@ def read_randomization(path: str | Path) -> Randomization:
     Raises:
         UnreadableFile: if the file is damaged, or another one.
     """
-    path = existing_file(Path(path))
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise UnreadableFile(f"{path} is larger than ranges of actuators can be")
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content.get("schema") != SCHEMA:
-            raise UnreadableFile(
-                f"{path} has the schema {str(content.get('schema'))[:40]!r}; this version reads {SCHEMA!r}"
-            )
+    with content_of(path, SCHEMA, "ranges of actuators") as (path, content):
         std, correlation = (
             np.array(content["std"], dtype=float),
             np.array(content["correlation"], dtype=float),
@@ -211,16 +202,6 @@ def read_randomization(path: str | Path) -> Randomization:
             int(content["recordings"]),
             bool(content["contains_spread_between_recordings"]),
         )
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-        InvalidActuator,
-    ) as error:
-        raise UnreadableFile(f"{path} is damaged, or no ranges of actuators: {error}") from None
 
 
 def _with_tuples(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,11 +22,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from poinsot.exceptions import InvalidMethod, UnreadableFile
-from poinsot.io.sources import existing_file
+from poinsot.exceptions import InvalidMethod
 from poinsot.io.writing import write_text
 
-from .actuator import DESCRIPTIONS, PER_TORQUE, Actuator, InvalidActuator
+from .actuator import DESCRIPTIONS, PER_TORQUE, Actuator
+from .json_files import content_of
 
 SCHEMA = "poinsot.drives/1"
 IMPLICIT, DELAYED = "ImplicitActuatorCfg", "DelayedPDActuatorCfg"
@@ -147,13 +147,7 @@ def read_usd_drives(path: str | Path) -> tuple[Actuator, ...]:
     Raises:
         UnreadableFile: if the file is damaged, or another one.
     """
-    path = existing_file(Path(path))
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content.get("schema") != SCHEMA:
-            raise UnreadableFile(
-                f"{path} has the schema {str(content.get('schema'))[:40]!r}; this version reads {SCHEMA!r}"
-            )
+    with content_of(path, SCHEMA, "joint drives") as (_, content):
         step = float(content["physics_step_s"])
         return tuple(
             Actuator(
@@ -169,13 +163,3 @@ def read_usd_drives(path: str | Path) -> tuple[Actuator, ...]:
             )
             for joint, row in content[DELAYED].items()
         )
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-        InvalidActuator,
-    ) as error:
-        raise UnreadableFile(f"{path} is damaged, or no file of joint drives: {error}") from None

@@ -25,6 +25,20 @@ TRAJECTORY, PAGE, RESULT = "trajectory.csv", "excite.html", "excite.json"
 
 PER_JOINT = "one number, one a joint as 1,2,3, or JOINT=1,OTHER=2"
 
+LowerLimit = Annotated[str | None, typer.Option(help=f"Of positions [rad]: {PER_JOINT}.")]
+UpperLimit = Annotated[str | None, typer.Option(help=f"Of positions [rad]: {PER_JOINT}.")]
+LimitFraction = Annotated[float, typer.Option(help="Fraction of every limit that may be used.")]
+SelfCollision = Annotated[bool, typer.Option(help="Avoid collisions between the robot's links.")]
+Floor = Annotated[float | None, typer.Option(help="Height of a floor to keep above [m].")]
+Clearance = Annotated[float, typer.Option(help="Minimum distance to collisions [m].")]
+WorkspaceBox = Annotated[
+    str | None,
+    typer.Option(help="Corners x,y,z,x,y,z [m] of a box that frames stay in; inf where it is open."),
+]
+PackageDir = Annotated[
+    list[Path] | None, typer.Option(help="A folder in which package:// names of meshes begin.")
+]
+
 
 def excite(
     robot: Annotated[
@@ -81,27 +95,22 @@ def excite(
         typer.Option(help="Joints that are held still, at JOINT=position [rad], e.g. of a gripper."),
     ] = None,
     start: Annotated[str | None, typer.Option(help=f"Posture to start from [rad]: {PER_JOINT}.")] = None,
-    limit_fraction: Annotated[float, typer.Option(help="Fraction of every limit that may be used.")] = 1.0,
-    lower_limit: Annotated[str | None, typer.Option(help=f"Of positions [rad]: {PER_JOINT}.")] = None,
-    upper_limit: Annotated[str | None, typer.Option(help=f"Of positions [rad]: {PER_JOINT}.")] = None,
+    limit_fraction: LimitFraction = 1.0,
+    lower_limit: LowerLimit = None,
+    upper_limit: UpperLimit = None,
     velocity_limit: Annotated[str | None, typer.Option(help=f"[rad/s]: {PER_JOINT}.")] = None,
     acceleration_limit: Annotated[
         str | None, typer.Option(help=f"[rad/s^2]: {PER_JOINT}. Default: none.")
     ] = None,
     torque_limit: Annotated[str | None, typer.Option(help=f"[N m]: {PER_JOINT}.")] = None,
-    self_collision: Annotated[bool, typer.Option(help="Avoid collisions between the robot's links.")] = True,
-    floor: Annotated[float | None, typer.Option(help="Height of a floor to keep above [m].")] = None,
-    clearance: Annotated[float, typer.Option(help="Minimum distance to collisions [m].")] = 0.02,
-    workspace_box: Annotated[
-        str | None,
-        typer.Option(help="Corners x,y,z,x,y,z [m] of a box that frames stay in; inf where it is open."),
-    ] = None,
+    self_collision: SelfCollision = True,
+    floor: Floor = None,
+    clearance: Clearance = 0.02,
+    workspace_box: WorkspaceBox = None,
     workspace_frame: Annotated[
         list[str] | None, typer.Option(help="A frame to keep in the box; default: the last links.")
     ] = None,
-    package_dir: Annotated[
-        list[Path] | None, typer.Option(help="A folder in which package:// names of meshes begin.")
-    ] = None,
+    package_dir: PackageDir = None,
     resume: Annotated[
         Path | None, typer.Option(help="Checkpoint of an interrupted search to resume.")
     ] = None,

@@ -25,7 +25,7 @@ from ..case import Curves, Reproduction, Say
 from ..online.simulation.legged_robot import GO1_FOOT, GO1_LEGS
 from ..presentation import with_std
 from .go1_walk import DURATION, PAYLOAD_MASS, TRUNK, Walk, height_error, payload, swing_error, walk
-from .robot_sensors import CLEAN, DEFECTS, IMU, NODE, SensorQuality, moved
+from .robot_sensors import CLEAN, DEFECTS, IMU, NODE, Moved, SensorQuality, moved
 from .weighing import Carrier, Stated, Weighing, quantity_lines, weigh
 
 PAPER_KG, PAPER_ITERATIONS = 7.364, 27
@@ -46,10 +46,13 @@ def weighed(walked: Walk, load: Vector, quality: SensorQuality, rng: np.random.G
         walked: what the robot did. load: (10,) its payload, to compare with.
         quality: of the sensors. rng: of their noise.
     """
-    robot = walked.robot.robot
-    frame = robot.model.frames[robot.model.getFrameId(IMU)]
-    motion = moved(walked, frame.placement.translation)
-    return weigh(carrier(robot), load, motion, quality, STATED, rng)
+    return weigh(carrier(walked.robot.robot), load, seen(walked), quality, STATED, rng)
+
+
+def seen(walked: Walk) -> Moved:
+    """What sensors have to read of a walk."""
+    model = walked.robot.robot.model
+    return moved(walked, model.frames[model.getFrameId(IMU)].placement.translation)
 
 
 def carrier(robot: Articulated) -> Carrier:

@@ -13,23 +13,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool
 
-from poinsot.estimate import Estimate
+from poinsot.estimate import NORMAL_95, Estimate
 from poinsot.estimate.motions import ContactChanges
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Reproduction, Say
-from ..normalized_errors import PHYSICAL, covered_band, mean_in_band, physical, physical_slopes, squared_error
+from ..normalized_errors import (
+    PHYSICAL,
+    covered_band,
+    mean_in_band,
+    physical,
+    physical_slopes,
+    rms,
+    squared_error,
+)
 from ..workers import Checkpoint, solve_all
-from .go1_payload import FEET, QUICK_DURATION, STATED, carrier, weighed
+from .go1_payload import FEET, QUICK_DURATION, STATED, carrier, seen, weighed
 from .go1_walk import payload, walk
-from .robot_sensors import CLEAN, DEFECTS, IMU, Moved, moved, read, touching
+from .robot_sensors import CLEAN, DEFECTS, Moved, read, touching
 from .weighing import METHOD, Weighing, problem
 
 WALKS, FEW = 40, 2
@@ -54,14 +62,12 @@ def attempt(job: tuple[int, int, bool]) -> dict[str, Any]:
     for k, (name, quality) in enumerate(QUALITIES.items()):
         found[name] = _errors(weighed(walked, load, quality, np.random.default_rng([seed, number, 2, k])))
     if scheduled:
-        robot = walked.robot.robot
-        motion = moved(walked, robot.model.frames[robot.model.getFrameId(IMU)].placement.translation)
+        told, motion = carrier(walked.robot.robot), seen(walked)
         readings = read(motion, CLEAN, np.random.default_rng([seed, number, 2, 0]))
-        own = carrier(robot).robot.inertials[robot.bodies.index(carrier(robot).body)]
         for name, shift in SCHEDULES.items():
-            wrong = problem(carrier(robot), _scheduled(readings, shift), CLEAN, replace(STATED, edge=0))
+            wrong = problem(told, _scheduled(readings, shift), CLEAN, replace(STATED, edge=0))
             estimates = [replace(METHOD, contact_schedule=how).solve(wrong) for how in ("given", "estimated")]
-            given, estimated = (Weighing(each, own, load).mass_error_percent for each in estimates)
+            given, estimated = (Weighing(each, told.own, load).mass_error_percent for each in estimates)
             found[name] = {
                 "given": given,
                 "estimated": estimated,
@@ -132,7 +138,9 @@ def run(
     watch = Stopwatch()
     count, scheduled = (FEW, FEW_SCHEDULED) if quick else (WALKS, SCHEDULED)
     jobs = {f"{seed}-{number}": (seed, number, number < scheduled) for number in range(count)}
-    settings = {"seed": seed, "walks": count, "scheduled": scheduled}
+    sensors_told = {name: asdict(quality) for name, quality in QUALITIES.items()}
+    settings = {"seed": seed, "walks": count, "scheduled": scheduled, "sensors": sensors_told}
+    settings |= {"stated": asdict(STATED), "schedules": SCHEDULES, "seconds": QUICK_DURATION}
     solved = list(
         solve_all(
             attempt, jobs, say, executor=executor,
@@ -170,16 +178,14 @@ def run(
 
 def _sensors_row(name: str, found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     off = np.abs([each["off"] for each in found])
-    inside = (off <= 1.959964).sum(axis=0)
+    inside = (off <= NORMAL_95).sum(axis=0)
     band = mean_in_band([tuple(each["square"]) for each in found])
     return {
         "name": name,
         "paper": None,
         "walks": len(found),
         "covered": {what: int(each) for what, each in zip(PHYSICAL, inside, strict=True)},
-        "mass_error_percent": float(
-            np.sqrt(np.mean(np.square([each["mass_error_percent"] for each in found])))
-        ),
+        "mass_error_percent": rms([each["mass_error_percent"] for each in found]),
         "iterations": max(each["iterations"] for each in found),
         **band,
         "inside": bool(band["band"][0] <= band["nees_mean"] <= band["band"][1]),
@@ -193,7 +199,7 @@ def _schedule_row(name: str, found: Sequence[Mapping[str, Any]]) -> dict[str, An
         "paper": None,
         "walks": len(found),
         "events": len(late),
-        "event_error_ms": float(np.sqrt(np.mean(late**2))),
+        "event_error_ms": rms(late),
         "named": sum(each["named"] > 0 for each in found),
         **{
             f"mass_error_percent_{how}": float(max(abs(each[how]) for each in found))

@@ -18,11 +18,12 @@ from poinsot.estimate import NORMAL_95, Estimate
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Reproduction, Say
+from ..normalized_errors import rms
 from ..presentation import with_std
 from ..workers import solve_all
-from .go1_payload import STATED, carrier
+from .go1_payload import QUICK_DURATION, STATED, carrier, seen
 from .go1_walk import payload, walk
-from .robot_sensors import CLEAN, IMU, Moved, SensorQuality, moved, read
+from .robot_sensors import CLEAN, IMU, Moved, SensorQuality, read
 from .weighing import METHOD, Weighing, problem
 
 QUALITY = SensorQuality(gyro_bias=0.02, accelerometer_bias=0.1, misalignment=float(np.radians(1.0)), delay=2)
@@ -33,8 +34,6 @@ PRIORS = {
     "delay_std_s": {"all": 0.005},
 }
 DRAWS, FEW = 20, 2
-DURATION = 7.0
-"""[s]"""
 
 
 @dataclass(frozen=True)
@@ -52,16 +51,15 @@ class Draw:
 def attempt(draw: Draw) -> dict[str, Any]:
     """Walk, read, and estimate twice."""
     load = payload(np.random.default_rng([draw.seed, draw.number, 0]))
-    walked = walk(load, None, np.random.default_rng([draw.seed, draw.number, 1]), DURATION)
-    robot = walked.robot.robot
-    motion = moved(walked, robot.model.frames[robot.model.getFrameId(IMU)].placement.translation)
+    walked = walk(load, None, np.random.default_rng([draw.seed, draw.number, 1]), QUICK_DURATION)
+    motion = seen(walked)
     noise = [draw.seed, draw.number, 2]
     readings, truth = read(motion, QUALITY, np.random.default_rng(noise)), errors_of(motion, noise)
-    told = replace(carrier(robot), standing=None)
+    told = replace(carrier(walked.robot.robot), standing=None)
     found: dict[str, Any] = {"payload": float(load[0])}
     for name, errors in (("without", None), ("with", PRIORS)):
         estimate = METHOD.solve(problem(told, readings, CLEAN, STATED, errors))
-        weighing = Weighing(estimate, robot.inertials[robot.bodies.index(told.body)], load)
+        weighing = Weighing(estimate, told.own, load)
         found[name] = {
             "converged": estimate.status.converged,
             "iterations": estimate.iterations,
@@ -132,7 +130,7 @@ def run(
         for how in ("without", "with")
     ]
     by = {how: [row for row in rows if row["errors"] == how] for how in ("without", "with")}
-    rms = {how: _rms([row["error_percent"] for row in own]) for how, own in by.items()}
+    off = {how: rms([row["error_percent"] for row in own]) for how, own in by.items()}
     inside = {
         how: {name: sum(row["quantities"][name]["inside"] for row in own) for name in own[0]["quantities"]}
         for how, own in by.items()
@@ -140,8 +138,8 @@ def run(
     delays = [1e3 * row["quantities"]["delay.all"]["ours"] for row in by["with"]]
     figures = {
         "draws": draws,
-        "mass_error_percent_without": rms["without"],
-        "mass_error_percent_with": rms["with"],
+        "mass_error_percent_without": off["without"],
+        "mass_error_percent_with": off["with"],
         "inside_without": inside["without"],
         "inside_with": inside["with"],
         "delay_ms": float(np.mean(delays)),
@@ -152,8 +150,8 @@ def run(
         "optimal-estimation",
         "001",
         "Go1 weighs its payload with a biased, misaligned and late inertial unit",
-        f"The payload is {rms['without']:.2f} % off (rms of {draws} recordings) where errors of sensors are not "
-        f"estimated, and {rms['with']:.2f} % where they are; the interval of the trunk's mass holds the truth "
+        f"The payload is {off['without']:.2f} % off (rms of {draws} recordings) where errors of sensors are not "
+        f"estimated, and {off['with']:.2f} % where they are; the interval of the trunk's mass holds the truth "
         f"{inside['without']['mass']} and {inside['with']['mass']} times.",
         tuple(rows),
         {
@@ -171,10 +169,6 @@ def run(
         notes=NOTES,
         seconds=watch.seconds,
     )
-
-
-def _rms(values: Sequence[float]) -> float:
-    return float(np.sqrt(np.mean(np.square(values))))
 
 
 NOTES = (

@@ -188,6 +188,11 @@ class Carrier:
     standing: tuple[float, float] | None
     begins: float
 
+    @property
+    def own(self) -> Vector:
+        """(10,) of the body without payload, as it is described."""
+        return np.asarray(self.robot.inertials[self.robot.bodies.index(self.body)])
+
 
 def weigh(
     carrier: Carrier,
@@ -210,7 +215,6 @@ def weigh(
         coarser: the same with nodes further apart, to compare with; None: nothing is.
     """
     readings = read(motion, quality, rng)
-    own = carrier.robot.inertials[carrier.robot.bodies.index(carrier.body)]
 
     def estimated(readings: Moved, stated: Stated) -> Estimate:
         return METHOD.solve(problem(carrier, readings, quality, stated))
@@ -222,7 +226,7 @@ def weigh(
         others.append(estimated(replace(readings, torque=commands), stated))
     if coarser is not None:
         others.append(estimated(readings, coarser))
-    return Weighing(estimated(readings, stated), own, load, tuple(others))
+    return Weighing(estimated(readings, stated), carrier.own, load, tuple(others))
 
 
 def problem(
