@@ -81,7 +81,7 @@ $(VENV)/.installed-base: pyproject.toml constraints.txt | $(VENV)/.created
 	$(PIP) --constraint constraints.txt --editable .
 	@touch $@
 
-$(VENV)/.installed-all: pyproject.toml reproductions/pyproject.toml servo/pyproject.toml constraints.txt | $(VENV)/.created
-	$(PIP) --constraint constraints.txt --editable '.[all]' --editable ./servo --editable ./reproductions
+$(VENV)/.installed-all: pyproject.toml reproductions/pyproject.toml constraints.txt | $(VENV)/.created
+	$(PIP) --constraint constraints.txt --editable '.[all]' --editable ./reproductions
 	@$(BIN)/poinsot identify examples/arm/job.toml >/dev/null # compiles the kernels, so that no one waits for it later
 	@touch $(VENV)/.installed-base $@

@@ -321,17 +321,12 @@ def test_a_semicolon_and_a_decimal_comma(tmp_path, table):
 REFUSED = {
     "no matching column": ({"foo": [1.0, 2.0], "time": [0.0, 1.0]}, "no column is called like the position"),
     "a clock that stands": ({"time": [0.0] * 9, "q1": range(9), "tau1": range(9)}, "does not increase.*--rate-hz"),
-    "commands without the distribution": (
-        {"time": np.arange(9) / 9, "q1": np.arange(9) / 9, "q1_cmd": np.arange(9) / 8},
-        "poinsot-servo.*pip install ./servo",
-    ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_refusals(case, begin, monkeypatch):
+def test_refusals(case, begin):
     columns, said = REFUSED[case]
-    monkeypatch.setattr("poinsot.project.methods.installed_methods", dict)
     with pytest.raises(PoinsotError, match=said):
         begin(columns)
 

@@ -81,11 +81,6 @@ def find_beginning(log: LogContents) -> tuple[str, type[MethodSettings], Beginni
         if (beginning := method.begin(log)) is not None:
             return name, method, beginning
     lacks = "neither a torque, a current or a voltage of a joint nor anything else that a method begins with"
-    if "position_command" in log.owners:
-        lacks = (
-            "position commands and no torque, which the distribution poinsot-servo identifies: install it with "
-            "`pip install ./servo` in a checkout of poinsot"
-        )
     raise InvalidProject(f"the log has {lacks}")
 
 

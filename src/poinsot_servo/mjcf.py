@@ -24,7 +24,6 @@ from dataclasses import fields
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-import mujoco
 import numpy as np
 
 from poinsot.exceptions import InvalidModel, UnwritableOutput, listing
@@ -32,6 +31,7 @@ from poinsot.models import tree as kinds
 from poinsot.models.articulated import Articulated
 
 from .actuator import DESCRIPTIONS, PER_TORQUE, Actuator
+from .mujoco_library import mujoco
 
 IMPEDANCE = 0.9999
 """Impedance of dry friction: a joint that it holds creeps at 1e-4 of the speed without friction."""

@@ -19,8 +19,6 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-import mujoco
-import mujoco.rollout
 import numpy as np
 from numba import njit
 
@@ -31,6 +29,7 @@ from poinsot.models.articulated import Articulated
 from .actuator import PER_TORQUE, Actuator
 from .kernel import COMPILED, DEAD, FC, FE, FG, FL, KD, KP, KV, LIMIT, NO_LOAD, VS, ZERO, soft, stiction
 from .mjcf import actuators_of, mjcf_text
+from .mujoco_library import mujoco
 from .setpoint import Setpoint
 
 STATE = mujoco.mjtState.mjSTATE_FULLPHYSICS
