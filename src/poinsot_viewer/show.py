@@ -1,0 +1,258 @@
+"""What is drawn, in a browser: served by viser on this machine alone, or as one file that needs no server.
+
+The tree of the scene is /estimated/BODY and /recorded/BODY, a frame each, that carries the ellipsoids of the body;
+moving the robot moves these frames. Forces at contacts are lines in the world.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+from scipy.spatial.transform import Rotation
+
+from poinsot.exceptions import MissingExtra, UnwritableOutput
+from poinsot.io.writing import write_text
+
+from .scene import Motion, Scene, Surface
+
+try:
+    import viser
+except ImportError:
+    raise MissingExtra("viewer", "viser") from None
+
+HOST = "127.0.0.1"
+"""Loopback: no other machine sees the page."""
+FRAME_S = 1 / 30
+"""Interval of the pictures while the motion plays [s]."""
+MOST_FRAMES = 200
+"""Of a recorded file."""
+IDENTIFIED, BEFORE, FORCE, LINE = (31, 95, 168), (224, 108, 0), (190, 30, 45), (60, 60, 60)
+NEWTON = 2e-3
+"""Length of a line for each newton [m]."""
+
+
+class Viewer:
+    """The scene on a server. `port`: on which it listens; a free one is taken if it is in use."""
+
+    def __init__(self, scene: Scene, port: int = 8080):
+        self.scene = scene
+        self.server = viser.ViserServer(host=HOST, port=port, label="poinsot", verbose=False)
+        # A shared page would pass through another machine.
+        self.server.gui.configure_theme(show_share_button=False, show_logo=False)
+        self.server.scene.set_up_direction("+z")
+        self.moved: dict[str, list[viser.FrameHandle]] = {}
+        for kind, motions in (("recorded", scene.recorded), ("estimated", scene.estimated)):
+            if motions:
+                self.moved[kind] = self._robot(kind)
+        self.forces: list[viser.LineSegmentsHandle] = []
+        low, high = self._extent()
+        size = float(np.linalg.norm(high - low))
+        self.server.scene.add_grid(
+            "/ground", width=4 * size, height=4 * size, cell_size=0.1, section_size=1.0
+        )
+        self.server.initial_camera.position = (low + high) / 2 + np.array([0.7, -1.0, 0.45]) * size
+        self.server.initial_camera.look_at = (low + high) / 2
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.server.get_port()}"
+
+    def _extent(self) -> tuple[np.ndarray, np.ndarray]:
+        """Corners of the box in which the frames of the bodies are, at least 30 cm wide."""
+        (motion, *_) = (*self.scene.estimated, *self.scene.recorded)
+        points = motion.placements[..., :3, 3].reshape(-1, 3)
+        low, high = points.min(axis=0), points.max(axis=0)
+        return np.minimum(low, (low + high) / 2 - 0.15), np.maximum(high, (low + high) / 2 + 0.15)
+
+    def _robot(self, kind: str) -> list[viser.FrameHandle]:
+        """A frame for each body, and what it carries: ellipsoids, and a line to each child."""
+        add, robot = self.server.scene, self.scene.robot
+        frames = [add.add_frame(f"/{kind}/{body}", show_axes=False) for body in robot.bodies]
+        for body, parent, placement in zip(
+            robot.bodies, robot.parents, robot.model.jointPlacements[1:], strict=True
+        ):
+            if parent:
+                ends = np.stack([np.zeros(3), placement.translation])[None]
+                add.add_line_segments(f"/{kind}/{parent}/to {body}", ends, LINE, thickness=0.006)
+        # Only the motion of the data carries the two ellipsoids; the other is a pale shadow of it.
+        pale = kind == "recorded" and bool(self.scene.estimated)
+        for name, surfaces, color in (
+            ("identified", self.scene.identified, IDENTIFIED),
+            ("before", self.scene.before, BEFORE),
+        ):
+            for each in surfaces:
+                self._ellipsoid(f"/{kind}/{each.body}/{name}", each, color, name == "before", pale)
+        return frames
+
+    def _ellipsoid(
+        self, path: str, each: Surface, color: tuple[int, int, int], wire: bool, pale: bool
+    ) -> None:
+        opacity = 0.15 if pale else (0.35 if wire else 0.9 - 0.55 * each.share)
+        self.server.scene.add_mesh_simple(
+            path, each.vertices, each.faces, color=color, wireframe=wire, opacity=opacity, flat_shading=False
+        )
+
+    def draw(self, kind: str, motion: Motion, sample: int) -> None:
+        """The robot of one tree at a sample, with its forces."""
+        T_wb: Float[np.ndarray, "l 4 4"] = motion.placements[sample]
+        wxyz = np.roll(Rotation.from_matrix(T_wb[:, :3, :3]).as_quat(), 1, axis=1)
+        with self.server.atomic():
+            for frame, placement, quaternion in zip(self.moved[kind], T_wb, wxyz, strict=True):
+                frame.position, frame.wxyz = placement[:3, 3], quaternion
+            if kind == "estimated" or not self.scene.estimated:
+                self._draw_forces(motion, sample)
+
+    def _draw_forces(self, motion: Motion, sample: int) -> None:
+        for handle in self.forces:
+            handle.remove()
+        self.forces = []
+        for name, values in motion.forces.items():
+            place, force = values[sample]
+            if np.isfinite(force).all():
+                ends = np.stack([place, place + NEWTON * force])[None]
+                self.forces.append(
+                    self.server.scene.add_line_segments(f"/forces/{name}", ends, FORCE, thickness=0.01)
+                )
+
+
+def serve(
+    scene: Scene, say: Callable[[str], None], port: int = 8080, stop: Callable[[], bool] | None = None
+) -> None:
+    """Serve the scene until the program is interrupted, or `stop` says so.
+
+    Args:
+        say: called with the address. port: on which to listen, on this machine alone.
+    """
+    viewer = Viewer(scene, port)
+    names = [motion.name for motion in (scene.estimated or scene.recorded)]
+    gui = viewer.server.gui
+    which = gui.add_dropdown("recording", names)
+    play = gui.add_checkbox("play", True)
+    now = gui.add_slider("time [s]", 0.0, 1.0, 0.001, 0.0)
+    for kind in viewer.moved:
+        box = gui.add_checkbox(f"show {kind}", True)
+        box.on_update(partial(_show, viewer.moved[kind]))
+    curves = _Curves(viewer, scene, names)
+    shown: list[Motion] = []
+
+    def choose() -> None:
+        k = names.index(which.value)
+        shown[:] = [motions[k] for motions in (scene.recorded, scene.estimated) if motions]
+        begin, end = shown[-1].time[0], shown[-1].time[-1]
+        now.min, now.max = float(begin), float(end)
+        now.value = float(begin)  # type: ignore[misc] # viser's property is written through
+        curves.choose(k)
+
+    def move() -> None:
+        for kind, motion in zip(viewer.moved, shown, strict=True):
+            sample = int(np.clip(np.searchsorted(motion.time, now.value), 0, len(motion.time) - 1))
+            viewer.draw(kind, motion, sample)
+        curves.mark(now.value)
+
+    which.on_update(lambda _: choose())
+    now.on_update(lambda _: move())
+    choose()
+    move()
+    say(viewer.url)
+    try:
+        while stop is None or not stop():
+            time.sleep(FRAME_S)
+            if play.value:
+                ahead = now.value + FRAME_S
+                now.value = now.min if ahead > now.max else ahead  # type: ignore[misc]
+    finally:
+        viewer.server.stop()
+
+
+def _show(frames: Sequence[viser.FrameHandle], event: viser.GuiEvent[viser.GuiCheckboxHandle]) -> None:
+    for frame in frames:
+        frame.visible = event.target.value
+
+
+class _Curves:
+    """A channel of the recording, measured and estimated, with a mark at the time that is shown."""
+
+    POINTS = 600
+
+    def __init__(self, viewer: Viewer, scene: Scene, names: Sequence[str]):
+        self.scene, self.number = scene, 0
+        (motion, *_) = scene.estimated or scene.recorded
+        gui = viewer.server.gui
+        self.last = float(motion.time[0])
+        self.channel = gui.add_dropdown("channel", list(motion.channels))
+        self.plot = gui.add_uplot(
+            self._data(self.last),
+            ({}, {"label": "recorded", "stroke": "#e06c00"}, {"label": "estimated", "stroke": "#1f5fa8"},
+             {"label": "now", "stroke": "#888888", "points": {"show": True, "size": 8}}),
+            scales=self._scales(),
+            aspect=1.2,
+        )  # fmt: skip
+        self.channel.on_update(lambda _: self.mark(None))
+
+    def choose(self, number: int) -> None:
+        self.number = number
+        self.mark(None)
+
+    def mark(self, at: float | None) -> None:
+        """Draw the mark at another time; None: another channel or recording."""
+        if at is None:
+            self.plot.scales = self._scales()
+        else:
+            self.last = at
+        self.plot.data = self._data(self.last)
+
+    def _scales(self) -> dict[str, viser.uplot.Scale]:
+        """Axes by the finite values: a curve that is absent has none."""
+        x, *y = self._data(self.last)
+        values = np.concatenate(y)
+        low, high = float(np.nanmin(values)), float(np.nanmax(values))
+        room = 0.05 * (high - low) or 1.0
+        return {
+            "x": {"time": False, "auto": False, "range": (float(x[0]), float(x[-1]))},
+            "y": {"auto": False, "range": (low - room, high + room)},
+        }
+
+    def _data(self, at: float) -> tuple[np.ndarray, ...]:
+        scene, k = self.scene, self.number
+        (motion, *_) = [motions[k] for motions in (scene.estimated, scene.recorded) if motions]
+        x = np.linspace(motion.time[0], motion.time[-1], min(self.POINTS, len(motion.time)))
+        y = []
+        for motions in (scene.recorded, scene.estimated):
+            values = motions[k].channels.get(self.channel.value) if motions else None
+            y.append(np.full(len(x), np.nan) if values is None else np.interp(x, motions[k].time, values))
+        marked = np.full(len(x), np.nan)
+        marked[np.abs(x - at).argmin()] = (y[1] if np.isfinite(y[1]).any() else y[0])[np.abs(x - at).argmin()]
+        return (x, *y, marked)
+
+
+def record(scene: Scene, path: Path, motion: int = 0) -> None:
+    """Write one HTML file in which the motion plays, without a server and without a network.
+
+    Args:
+        path: of the file. motion: number of the recording.
+
+    Raises:
+        UnwritableOutput: if the file cannot be written.
+    """
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise UnwritableOutput(f"{path}: the animation is an HTML file: --record {path.with_suffix('.html')}")
+    viewer = Viewer(scene, 0)
+    try:
+        serializer = viewer.server.get_scene_serializer()
+        shown = [motions[motion] for motions in (scene.recorded, scene.estimated) if motions]
+        clock = shown[-1].time
+        count = min(MOST_FRAMES, len(clock))
+        step = float(clock[-1] - clock[0]) / max(count - 1, 1)
+        for at in np.linspace(clock[0], clock[-1], count):
+            for kind, each in zip(viewer.moved, shown, strict=True):
+                viewer.draw(kind, each, int(np.clip(np.searchsorted(each.time, at), 0, len(each.time) - 1)))
+            serializer.insert_sleep(step)
+        text = serializer.as_html()
+    finally:
+        viewer.server.stop()
+    write_text(path, text)

@@ -1,0 +1,49 @@
+"""`poinsot view`: the robot of a result in the browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from poinsot.cli.shell import Data, running
+
+
+def view(
+    result: Annotated[
+        Path,
+        typer.Argument(
+            help="The result in the folder that `poinsot identify --out` wrote.",
+            metavar="RESULT.json",
+            show_default=False,
+        ),
+    ],
+    data: Data = None,
+    record: Annotated[
+        Path | None, typer.Option(help="Write one HTML file in which the motion plays, and serve nothing.")
+    ] = None,
+    port: Annotated[
+        int, typer.Option(help="Port of this machine; a free one is taken if it is in use.")
+    ] = 8080,
+) -> None:
+    """Show the robot of a result in the browser: recorded and estimated motion, ellipsoids, forces at contacts."""
+    with running(data, None, None if record is None else str(record)) as say:
+        say("reading the result")
+        from poinsot.io.writing import check_apart
+        from poinsot.project.prediction import PredictionJob
+
+        from .scene import read_scene
+
+        check_apart([record], [result, *PredictionJob(result, result, data).project.inputs(data)])
+        scene = read_scene(result, data)
+        from .show import record as write
+        from .show import serve
+
+        if record is not None:
+            say("recording the motion")
+            write(scene, record)
+            typer.echo(f"written: {record}")
+            return
+        say("serving the robot; Ctrl-C ends it")
+        serve(scene, lambda url: typer.echo(f"{url} (on this machine alone; Ctrl-C ends it)"), port)
