@@ -1,4 +1,4 @@
-"""What the tests of the servo distribution share."""
+"""What the tests of servo robots share."""
 
 import importlib
 import tomllib
@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-PROJECT = Path(__file__).parents[2] / "servo/pyproject.toml"
+PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 
 @pytest.fixture
 def servo_installed(tmp_path, monkeypatch):
-    """The entry points of the distribution as its pyproject.toml has them, also in a checkout without installation."""
+    """The entry points of pyproject.toml as it is, also where an older one is installed."""
     project = tomllib.loads(PROJECT.read_text())["project"]
-    information = tmp_path / "site" / f"poinsot_servo-{project['version']}.dist-info"
+    information = tmp_path / "site" / f"poinsot-{project['version']}.dist-info"
     information.mkdir(parents=True)
     (information / "METADATA").write_text(
         f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"

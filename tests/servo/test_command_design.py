@@ -6,14 +6,12 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 from poinsot import Recording, load_robot
 from poinsot.exceptions import PoinsotError
 from poinsot.models.collisions import Surroundings, Workspace
 from poinsot.regression.excitation.limits import limits_of
 from poinsot_servo import Actuator, ActuatorProblem, OutputError, Search
-from poinsot_servo.__main__ import app
 from poinsot_servo.command_design import CommandDesign
 from poinsot_servo.command_files import lerobot_actions, write_joint_trajectory, write_lerobot
 from poinsot_servo.command_shapes import SHAPES
@@ -170,14 +168,13 @@ name = "actuators"
 START = "start = { stiffness = 20.0, damping = 0.5, coulomb = 0.1, armature = 0.02, delay = 0.02 }\n"
 
 
-def test_the_command_writes_commands_and_intervals(servo_installed, tmp_path):
+def test_the_command_writes_commands_and_intervals(poinsot, servo_installed, tmp_path):
     (tmp_path / "arm.urdf").write_text(URDF)
     (tmp_path / "job.toml").write_text(JOB + START)
-    run = CliRunner().invoke
     out = tmp_path / "out"
-    found = run(app, ["excite", str(tmp_path / "job.toml"), "--duration", "12", "--out", str(out)])
-    assert found.exit_code == 0, found.output
-    assert "all limits are kept" in found.output
+    code, shown, _ = poinsot("excite", tmp_path / "job.toml", "--commands", "--duration", "12", "--out", out)
+    assert code == 0
+    assert "all limits are kept" in shown
     assert {each.name for each in out.iterdir()} == {
         "commands.csv", "lerobot.parquet", "lerobot.npy", "joint_trajectory.json", "excite.json",
     }  # fmt: skip
@@ -186,12 +183,23 @@ def test_the_command_writes_commands_and_intervals(servo_installed, tmp_path):
     assert {row["parameter"] for row in content["parameters"]} >= {"stiffness", "delay"}
     assert len(pl.read_csv(out / "commands.csv")) == 600
     (tmp_path / "job.toml").write_text(JOB)
-    found = run(app, ["excite", str(tmp_path / "job.toml")])
-    assert found.exit_code == 2
-    assert "write in [method]" in found.output
-    found = run(app, ["excite", str(tmp_path / "arm.urdf"), "--actuators", str(out / "excite.json")])
-    assert found.exit_code == 2
-    assert "is no result of" in found.output
+    code, _, error = poinsot("excite", "--commands", tmp_path / "job.toml")
+    assert code == 2
+    assert "write in [method]" in error
+    code, _, error = poinsot(
+        "excite", "--commands", tmp_path / "arm.urdf", "--actuators", out / "excite.json"
+    )
+    assert code == 2
+    assert "is no result of" in error
+
+
+def test_help_lists_verbs_of_other_packages(poinsot, servo_installed):
+    code, shown, _ = poinsot("--help")
+    assert code == 0
+    assert "drives" in shown
+    assert "excite --commands" not in shown
+    assert "--lerobot-unit" in poinsot("excite", "--commands", "--help")[1]
+    assert "--commands" in poinsot("excite", "--help")[1]
 
 
 def test_actuators_of_a_result_are_read_back(tmp_path):

@@ -658,7 +658,7 @@ def test_the_example_is_inspected_without_a_word_about_torques(tmp_path, capsys,
     assert "missing-effort" not in shown
 
 
-PROJECT = tomllib.loads((Path(__file__).parents[2] / "servo/pyproject.toml").read_text())["project"]
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 
 
 @pytest.mark.parametrize("ending", PROJECT["entry-points"]["poinsot.readers"])

@@ -5,12 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from poinsot import PoinsotError
 from poinsot.models.articulated import load_robot
 from poinsot_servo import Actuator
-from poinsot_servo.__main__ import app
 from poinsot_servo.actuator import DESCRIPTIONS
 from poinsot_servo.simulate import Motion, Simulator
 from poinsot_servo.usd_drives import BEYOND, read_usd_drives, usd_drives, write_usd_drives
@@ -80,14 +78,13 @@ def test_bad_files_and_steps_are_refused(tmp_path):
         read_usd_drives(tmp_path / "a.json")
 
 
-def test_the_command_writes_the_drives_of_a_result(tmp_path):
+def test_the_command_writes_the_drives_of_a_result(poinsot, servo_installed, tmp_path):
     row = {name: getattr(HELD, name) for name in DESCRIPTIONS} | {"no_load_speed": None}
     row |= {"joint": "hinge", "friction_law": "M1", "friction_positions": [], "friction_levels": []}
     (tmp_path / "result.json").write_text(json.dumps({"actuators": {"joints": [row]}}))
     out = tmp_path / "drives.json"
-    found = CliRunner().invoke(app, ["drives", str(tmp_path / "result.json"), "--out", str(out)])
-    assert found.exit_code == 0, found.output
-    assert "no field for delay" in found.output
+    code, shown, _ = poinsot("drives", tmp_path / "result.json", "--out", out)
+    assert code == 0
+    assert "no field for delay" in shown
     assert read_usd_drives(out)[0].stiffness == HELD.stiffness
-    found = CliRunner().invoke(app, ["drives", str(out), "--out", str(out)])
-    assert found.exit_code == 2
+    assert poinsot("drives", out, "--out", out)[0] == 2

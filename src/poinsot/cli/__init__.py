@@ -2,6 +2,9 @@
 
     shell     what they share: errors as sentences, progress, outputs
 
+Other packages bring verbs, functions with Typer's options, as entry points of the group `poinsot.verbs`. The one named
+`excite --commands` takes the place of `excite` where that option is given.
+
 Nothing heavy is imported before a verb runs, and nothing is written before everything is computed.
 """
 
@@ -9,6 +12,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import warnings
 from collections.abc import Sequence
 from typing import Annotated
@@ -36,7 +40,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-for verb in (new, inspect, identify, predict, track, reproduce, repair, excite):
+VERBS = (new, inspect, identify, predict, track, reproduce, repair, excite)
+for verb in VERBS:
     app.command()(verb)
 
 
@@ -65,13 +70,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.set_threshold(GARBAGE_THRESHOLD)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        return _run(None)
+        return _run(sys.argv[1:])
     finally:
         gc.freeze()  # the collections at exit pass over everything that is frozen
 
 
-def _run(arguments: list[str] | None) -> int:
+def _run(arguments: list[str]) -> int:
     try:
+        if arguments[:1] == ["excite"] and "--commands" in arguments:
+            arguments = ["excite --commands", *(each for each in arguments[1:] if each != "--commands")]
+        if not arguments or arguments[0] not in [verb.__name__ for verb in VERBS]:
+            from importlib.metadata import entry_points
+
+            for brought in entry_points(group="poinsot.verbs"):
+                app.command(brought.name, hidden=" " in brought.name)(brought.load())
         app(args=arguments)
     except KeyboardInterrupt:
         return stop("interrupted", INTERRUPTED)

@@ -3,8 +3,10 @@
 Two robots are simulated in MuJoCo, by its own dynamics, all joints coupled, in steps of 0.05 ms: an arm of six joints
 (SO-101) at 50 Hz, whose servos interpolate between commands and have a derivative gain on the command error; and a
 quadruped of twelve (Go2) with its base fixed in the air at 200 Hz, whose commands are held and whose proportional and
-derivative gains are known. Each draw has other parameters, motions and noise. Commands reach the controllers 1.6
-samples late. Positions have noise and are rounded to the encoder's steps, as on the real ones.
+derivative gains are known. Each draw has other parameters, motions and noise. Motions are made of the shapes of
+`poinsot excite --commands`, at its speed: slow sines do not tell a delay from damping where a joint is light. Commands
+reach the controllers 1.6 samples late. Positions have noise and are rounded to the encoder's steps, as on the real
+ones.
 
 The estimator gets commands, positions and the links. Every parameter that it calls identifiable counts; where it says
 that a joint's recordings do not show the scale of its torques, their ratios to the stiffness count in their place.
@@ -29,12 +31,17 @@ from poinsot import Recording, load_robot
 from poinsot.models.articulated import Articulated
 from poinsot.stopwatch import Stopwatch
 from poinsot_servo import OPEN, Actuator, ActuatorProblem, Actuators, OutputError, Search
+from poinsot_servo.command_shapes import SHAPES
+from poinsot_servo.verbs import FASTEST
 
 from ..case import Reproduction, Say
 from ..workers import Checkpoint, solve_all
 
 DRAWS = 100
 SECONDS = 24.0
+AMPLITUDE = (0.2, 0.35)
+"""Of each shape of commands, drawn between these [rad]."""
+
 STEP = 5e-5
 DELAY_SAMPLES = 1.6
 COVERED = 1.959963984540054
@@ -190,17 +197,16 @@ def draw_actuator(about: Robot, joint: str, rng: np.random.Generator) -> Actuato
 
 
 def draw_commands(about: Robot, joints: tuple[str, ...], rng: np.random.Generator) -> np.ndarray:
-    """(T, n) sums of sines, swelling and fading twice, rounded to the encoder's steps [rad]."""
-    time = np.arange(0.0, SECONDS, 1 / about.rate_hz)
-    # at rest at both ends and in the middle: fast and slow motion, and standstill
-    envelope = np.abs(np.sin(2 * np.pi * time / SECONDS))
+    """(T, n) the shapes of `poinsot excite --commands`, each once, in random order; in the encoder's steps [rad]."""
+    time = np.arange(round(SECONDS / len(SHAPES) * about.rate_hz)) / about.rate_hz
     commands = []
     for joint in joints:
         center = next((value for ending, value in about.center.items() if joint.endswith(ending)), 0.0)
-        frequencies, phases = rng.uniform((0.15, 0.5, 2.0), (0.4, 1.5, 4.5)), rng.uniform(0, 2 * np.pi, 3)
-        amplitudes = rng.uniform((0.2, 0.08, 0.03), (0.35, 0.15, 0.08))
-        waves = np.sin(2 * np.pi * frequencies * time[:, None] + phases) @ amplitudes
-        commands.append(center + envelope * waves)
+        waves = [
+            SHAPES[name](time, rng.uniform(*AMPLITUDE), FASTEST["rad"])
+            for name in rng.permutation(list(SHAPES))
+        ]
+        commands.append(center + np.concatenate(waves))
     return np.round(np.stack(commands, axis=1) / about.quantum) * about.quantum
 
 

@@ -1,4 +1,4 @@
-"""The command line of servo robots: `poinsot-servo excite` and `drives`, or `python -m poinsot_servo excite`."""
+"""The verbs of servo robots: `poinsot excite --commands` and `poinsot drives`, entry points of `poinsot.verbs`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
 from poinsot.cli.excite import (
@@ -35,22 +34,7 @@ FASTEST = {"rad": 2.0, "m": 0.3}
 CSV, PARQUET, NPY, TRAJECTORY = "commands.csv", "lerobot.parquet", "lerobot.npy", "joint_trajectory.json"
 RESULT = "excite.json"
 
-app = typer.Typer(
-    name="poinsot-servo",
-    help="Robots that take position commands.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
 
-
-@app.callback()
-def _servo() -> None:
-    """Robots that take position commands."""
-
-
-@app.command()
 def excite(
     robot: Annotated[
         Path,
@@ -99,6 +83,8 @@ def excite(
     """Design position commands that show the actuators, within limits, and say the intervals that they will give."""
     with running(None, out, json) as say:
         say("reading the robot")
+        import numpy as np
+
         from poinsot.models.collisions import Surroundings
         from poinsot.parameters import per_joint
         from poinsot.regression.excitation.limits import limits_of
@@ -174,7 +160,6 @@ def excite(
         deliver(found.as_json(), RESULT, files, out, json, lambda: _print(found), reads=reads)
 
 
-@app.command()
 def drives(
     result: Annotated[
         Path,
@@ -231,12 +216,3 @@ def _print(found: DesignedCommands) -> None:
     )
     for warning in found.design.collisions.warnings if found.design.collisions is not None else ():
         typer.echo(f"warning: {warning}")
-
-
-def main() -> None:
-    """The entry point of `poinsot-servo`."""
-    app()
-
-
-if __name__ == "__main__":
-    main()
