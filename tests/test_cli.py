@@ -506,3 +506,14 @@ def test_many_files_of_a_kind_are_told_in_short():
     told = _few(Path("out"), ["report.html", *motions, "result.json"])
     assert told == ["out/report.html", "out/drop_0-motion.npz and 59 more .npz files", "out/result.json"]
     assert _few(Path("out"), motions[:2]) == [f"out/{name}" for name in motions[:2]]
+
+
+def test_the_help_of_every_verb_is_whole(poinsot):
+    lines = poinsot("--help")[1].split("Commands:")[1].strip().splitlines()
+    assert len(lines) >= 10
+    assert all(line.endswith(".") and not line.endswith("...") for line in lines)
+
+
+def test_a_result_that_is_missing_is_one_sentence(poinsot, tmp_path):
+    code, _, err = poinsot("predict", tmp_path / "resul.json", tmp_path / "motion.csv")
+    assert code == 2 and err.startswith("poinsot: no file") and err.count("\n") == 1

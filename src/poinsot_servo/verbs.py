@@ -170,7 +170,7 @@ def drives(
         float, typer.Option(help="Time step of the simulator, in which delays are counted [s].")
     ] = 0.005,
 ) -> None:
-    """Write joint drives for Isaac Lab: keyword arguments of its actuator configurations, by joint."""
+    """Write joint drives for Isaac Lab. They are keyword arguments of its actuator configurations, by joint."""
     with sentences():
         from poinsot.io.writing import check_apart
 

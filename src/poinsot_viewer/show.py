@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from functools import partial
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +43,8 @@ class Viewer:
 
     def __init__(self, scene: Scene, port: int = 8080):
         self.scene = scene
-        self.server = viser.ViserServer(host=HOST, port=port, label="poinsot", verbose=False)
+        with redirect_stdout(StringIO()):  # viser's own words
+            self.server = viser.ViserServer(host=HOST, port=port, label="poinsot", verbose=False)
         # A shared page would pass through another machine.
         self.server.gui.configure_theme(show_share_button=False, show_logo=False)
         self.server.scene.set_up_direction("+z")
@@ -57,6 +60,11 @@ class Viewer:
         )
         self.server.initial_camera.position = (low + high) / 2 + np.array([0.7, -1.0, 0.45]) * size
         self.server.initial_camera.look_at = (low + high) / 2
+
+    def close(self) -> None:
+        """Stop the server."""
+        with redirect_stdout(StringIO()):
+            self.server.stop()
 
     @property
     def url(self) -> str:
@@ -166,7 +174,7 @@ def serve(
                 ahead = now.value + FRAME_S
                 now.value = now.min if ahead > now.max else ahead  # type: ignore[misc]
     finally:
-        viewer.server.stop()
+        viewer.close()
 
 
 def _show(frames: Sequence[viser.FrameHandle], event: viser.GuiEvent[viser.GuiCheckboxHandle]) -> None:
@@ -254,5 +262,5 @@ def record(scene: Scene, path: Path, motion: int = 0) -> None:
             serializer.insert_sleep(step)
         text = serializer.as_html()
     finally:
-        viewer.server.stop()
+        viewer.close()
     write_text(path, text)

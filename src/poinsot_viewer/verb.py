@@ -27,7 +27,7 @@ def view(
         int, typer.Option(help="Port of this machine; a free one is taken if it is in use.")
     ] = 8080,
 ) -> None:
-    """Show the robot of a result in the browser: recorded and estimated motion, ellipsoids, forces at contacts."""
+    """Show the robot of a result in the browser. It moves as recorded and estimated, with ellipsoids and forces."""
     with running(data, None, None if record is None else str(record)) as say:
         say("reading the result")
         from poinsot.io.writing import check_apart

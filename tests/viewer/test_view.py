@@ -73,7 +73,7 @@ def test_the_server_is_on_this_machine_alone(arm):
     try:
         assert viewer.server.get_host() == "127.0.0.1" and viewer.url.startswith("http://127.0.0.1:")
     finally:
-        viewer.server.stop()
+        viewer.close()
 
 
 def test_a_result_without_motion_is_refused(quadruped, tmp_path):
@@ -185,3 +185,13 @@ def test_the_slider_moves_the_robot(quadruped, browser):
     finally:
         over.set()
         thread.join(timeout=10)
+
+
+def test_the_verb_writes_a_file_and_says_what_is_wrong(arm, tmp_path, capsys):
+    assert main(["view", str(arm), "--record", str(tmp_path / "arm.html")]) == 0
+    assert capsys.readouterr().out.strip() == f"written: {tmp_path / 'arm.html'}"
+    assert "<html" in (tmp_path / "arm.html").read_text(encoding="utf-8")[:400]
+    assert main(["view", str(arm.parent / "resul.json")]) == 2
+    assert "did you mean 'result.json'" in capsys.readouterr().err
+    assert main(["view", str(arm), "--record", str(arm)]) == 2
+    assert "would be lost" in capsys.readouterr().err

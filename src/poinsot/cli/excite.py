@@ -115,7 +115,7 @@ def excite(
         Path | None, typer.Option(help="Checkpoint of an interrupted search to resume.")
     ] = None,
 ) -> None:
-    """Design the most informative motion of a robot, within its limits and free of collisions.
+    """Design the most informative motion of a robot. It keeps within limits, and free of collisions.
 
     With --commands: position commands of servos, see `poinsot excite --commands --help`.
     """

@@ -30,7 +30,7 @@ def identify(
     strict: Strict = False,
     force: Force = False,
 ) -> None:
-    """Identify the robot of a project file; with --out, write the page to read and the files to use."""
+    """Identify the robot of a project file. With --out, write the page to read and the files to use."""
     with shell.running(data, out, json) as say:
         from ..estimate import Trust, motions_of
         from ..io.npz import write_recording

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None) -> None:
-    """Say what the recordings are like, and what to do about it; or list the topics of a log (MCAP, ROS bag)."""
+    """Check recordings, or list the topics of a log. Logs are MCAP files and ROS bags."""
     with running(data, out, json) as say:
         from ..io.readers import find_listing
         from ..project import Project

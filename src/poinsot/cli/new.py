@@ -32,7 +32,7 @@ def new(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
     json: Json = None,
 ) -> None:
-    """Begin a project file from a robot description and a log, with the reason of each guess."""
+    """Begin a project file from a robot and a log. Each guess has its reason beside it."""
     with shell.running(None, None, json) as say:
         from ..io.writing import check_apart, write_text
 

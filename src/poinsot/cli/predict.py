@@ -32,7 +32,7 @@ def predict(
     ] = None,
     json: Json = None,
 ) -> None:
-    """Predict the torque of a motion, its mass matrix and gravity, or how a throw goes on, with 95 % intervals."""
+    """Predict torque, mass matrix, gravity, or how a throw goes on. Intervals are those of 95 %."""
     with running(data, None, json) as say:
         from ..io.writing import check_apart, check_suffix
 

@@ -27,7 +27,7 @@ def repair(
     out: Out = None,
     json: Json = None,
 ) -> None:
-    """Find links of a robot description with physically impossible inertia; with --out, write it repaired."""
+    """Find links with physically impossible inertia. With --out, write the description repaired."""
     with running(None, out, json) as say:
         say("reading the description")
         from ..export.repair_description import repair, repair_json

@@ -72,7 +72,7 @@ def reproduce(
     out: Out = None,
     json: Json = None,
 ) -> None:
-    """Compute the tables and figures of a paper again, the paper's numbers beside ours."""
+    """Compute the tables and figures of a paper again. The paper's numbers stand beside ours."""
     with running(data, out, json) as say:
         say(f"reproducing {case}")
         result = load_case(case)(part, seed, data, say)

@@ -44,7 +44,7 @@ def track(
     json: Json = None,
     strict: Strict = False,
 ) -> None:
-    """Follow a robot sample by sample with the filter of a project file: masses of its links, or where it goes."""
+    """Follow a robot sample by sample with a filter. It estimates masses of links, or where the robot goes."""
     # The stack closes the files of published lines after an error too: the lines until then are valid.
     with shell.running(data, out, json) as say, ExitStack() as closing:
         if follow and stream in (None, "-"):

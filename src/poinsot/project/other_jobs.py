@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..exceptions import InvalidMethod, InvalidProject, UnreadableFile, listing
+from ..io.sources import existing_file
 
 if TYPE_CHECKING:
     from ..estimate import DriveGains
@@ -141,7 +142,7 @@ def _result(job: Job, path: Path, key: str) -> Mapping[str, Any]:
 
 def read_result(path: Path, key: str) -> Mapping[str, Any]:
     """The JSON of a result; `key` names it, for messages."""
-    if path.stat().st_size > MAX_RESULT_BYTES:
+    if existing_file(path).stat().st_size > MAX_RESULT_BYTES:
         raise UnreadableFile(f"{key}: {path} is larger than {MAX_RESULT_BYTES >> 20} MiB; that is no result")
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
