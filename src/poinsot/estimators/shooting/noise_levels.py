@@ -163,8 +163,10 @@ class NoiseLevels:
         models, ones = [log.model for log in self.logs], np.ones
         problem = replace(
             self.problem,
-            models=tuple(Reweighted(model, ones(log.stages.rows), ones(len(own)), w, kept, probed=True)
-                         for model, log, own, w, kept in zip(models, self.logs, names, self.at.w, self._kept, strict=True)),
+            models=tuple(
+                Reweighted(model, ones(log.stages.rows), ones(len(own)), w, kept, probed=True)
+                for model, log, own, w, kept in zip(models, self.logs, names, self.at.w, self._kept, strict=True)
+            ),
             arrivals=tuple(GaussianPrior(x[0], arrival.information)
                            for x, arrival in zip(self.at.x, self.problem.arrivals, strict=True)),
             prior=replace(self.problem.prior, mean=self.at.theta),
