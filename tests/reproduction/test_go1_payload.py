@@ -126,6 +126,8 @@ def test_the_payload_is_weighed(seed):
     assert figures["iterations"] <= 27
     assert figures["swing_error_ratio"] <= 0.5 and figures["height_error_ratio"] <= 0.5
     assert all(len(values) == len(c.time) for c in result.curves.values() for values in c.lines.values())
+    (animation,) = result.animations
+    assert animation.frames and "trunk with payload" in animation.title
 
 
 @pytest.mark.slow
