@@ -101,13 +101,13 @@ def test_all_levels_share_one_linearization(parameters, monkeypatch):
         return linearize(first, *more)
 
     monkeypatch.setattr(model, "linearize", counted)
-    expected = levels.moved({"gyro": 3.0})
-    levels.likelier(np.random.default_rng(0))
     assert len(levels.moves) == 2 * len(levels.sensors + levels.disturbances)
-    assert len(calls) == len(set(calls))
+    assert len(calls) == len(set(calls)) > 0
+    # nothing is kept of a recording that is too long
     monkeypatch.setattr("poinsot.estimators.shooting.noise_levels.KEPT_STAGES", 0)
     again = NoiseLevels(problem.logs, problem.shooting, levels.at)
-    np.testing.assert_array_equal(again.moved({"gyro": 3.0}), expected)
+    for level, step in levels.moves.items():
+        np.testing.assert_array_equal(again.moves[level], step)
 
 
 def test_the_likeliest_process_noise_is_the_true_one(parameters):

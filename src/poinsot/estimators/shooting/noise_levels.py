@@ -40,6 +40,9 @@ PROBES = 2
 FACTOR = 3.0
 """By which assumed levels are changed: as far off as a level from a data sheet may be."""
 
+Kept = list[dict[int, StageLinearization]]
+"""Of each recording, by the first stage of a stretch."""
+
 
 class Reweighted(TrajectoryModel):
     """A recording with other noise levels.
@@ -47,7 +50,7 @@ class Reweighted(TrajectoryModel):
     Args:
         model: of the recording. rows: (rows,) factors of the residuals. noise: (m,) factors of `noise_std`.
         along: (N, m) process noise at which the model is linearized whatever its own is.
-        kept: first stage of a stretch -> its linearization there, which others with the same `along` share.
+        kept: first stage of a stretch -> its linearization there, which others of the same recording share.
         probed: whether residuals are zero.
     """
 
@@ -117,32 +120,29 @@ class NoiseLevels:
     def moves(self) -> dict[tuple[str, float], Vector]:
         """Change (p,) of theta with each level times `FACTOR` and over it, where a step is found."""
         levels = [(name, s) for name in (*self.sensors, *self.disturbances) for s in (FACTOR, 1 / FACTOR)]
-        steps = ((level, self.moved(dict([level]))) for level in levels)
+        kept: Kept = [{} for _ in self.logs]
+        steps = ((level, self.moved(dict([level]), kept)) for level in levels)
         return {level: step for level, step in steps if step is not None}
 
-    def moved(self, factors: Mapping[str, float]) -> Vector | None:
+    def moved(self, factors: Mapping[str, float], kept: Kept | None = None) -> Vector | None:
         """Change of theta with these levels times their factors; None where no step is found."""
         models = []
-        for log, w, kept in zip(self.logs, self.at.w, self._kept, strict=True):
+        for log, w, own in zip(self.logs, self.at.w, kept or [{} for _ in self.logs], strict=True):
             readings = [
                 np.full(some.sensor.size, 1 / factors.get(some.sensor.quantity, 1.0))
                 for some in log.stages.readings
             ]
             noise = np.array([factors.get(name, 1.0) for name in log.disturbances])
-            models.append(Reweighted(log.model, np.concatenate(readings), noise, w, kept))
+            models.append(Reweighted(log.model, np.concatenate(readings), noise, w, own))
         problem = replace(self.problem, models=tuple(models))
         direction = LinearizedProblem(problem, Evaluation(self.at, (), 0.0)).direction()
         return None if direction is None else direction.step.theta
 
-    @cached_property
-    def _kept(self) -> list[dict[int, StageLinearization]]:
-        """Linearizations of each recording, of as many stages as `LinearizedProblem` keeps."""
-        return [{} for _ in self.logs]
-
     def likelier(self, rng: np.random.Generator) -> dict[str, tuple[float, float]]:
         """Factor on each disturbance's level, a step towards the largest marginal likelihood; and gamma."""
         names = [np.array(log.disturbances) for log in self.logs]
-        traces = np.mean([self._traces(names, rng) for _ in range(PROBES)], axis=0)
+        kept: Kept = [{} for _ in self.logs]
+        traces = np.mean([self._traces(names, rng, kept) for _ in range(PROBES)], axis=0)
         found = {}
         for name, trace in zip(self.disturbances, traces, strict=True):
             squares, count = 0.0, 0
@@ -154,7 +154,7 @@ class NoiseLevels:
             found[name] = float(np.sqrt(squares / gamma)), gamma
         return found
 
-    def _traces(self, names: list[np.ndarray], rng: np.random.Generator) -> Vector:
+    def _traces(self, names: list[np.ndarray], rng: np.random.Generator, kept: Kept) -> Vector:
         """tr(C) / sigma^2 of each disturbance, by random signs."""
         signs = [
             rng.choice([-1.0, 1.0], w.shape) * log.model.noisy[:, None]
@@ -164,8 +164,8 @@ class NoiseLevels:
         problem = replace(
             self.problem,
             models=tuple(
-                Reweighted(model, ones(log.stages.rows), ones(len(own)), w, kept, probed=True)
-                for model, log, own, w, kept in zip(models, self.logs, names, self.at.w, self._kept, strict=True)
+                Reweighted(model, ones(log.stages.rows), ones(len(own)), w, some, probed=True)
+                for model, log, own, w, some in zip(models, self.logs, names, self.at.w, kept, strict=True)
             ),
             arrivals=tuple(GaussianPrior(x[0], arrival.information)
                            for x, arrival in zip(self.at.x, self.problem.arrivals, strict=True)),
