@@ -79,12 +79,20 @@ def test_too_little_noise_is_found(tmp_path):
         ([("prior_std = 0.3 ", "# ")], "prior of every open parameter"),
         ([("walk = 0.02 ", "walk = { trnk = 0.02 } # ")], "trnk"),
         ([("nodes = 30 ", "nodes = 2 ")], "nodes"),
+        ([("[held] ", '[held]\n"delay.all" = 0.002 ')], r"leave delay\.all out, and write .* delays = \{ position = "),
         ([('path = "four_steps.csv"', 'role = "validation"\npath = "four_steps.csv"')], "validation"),
     ],
 )  # fmt: skip
 def test_what_it_needs(tmp_path, pairs, says):
     with pytest.raises(PoinsotError, match=says):
         track(job(tmp_path, *pairs), FOLDER)
+
+
+def test_a_delay_is_corrected_before(tmp_path):
+    """What the refusal of a held delay says to write moves the readings of a gyro to their time."""
+    late = ("[method]\n", '[preprocessing]\nmethod = "none"\ndelays = { gyro = 0.002 }\n\n[method]\n')
+    found, given = (track(job(tmp_path, SHORT, *more), FOLDER).estimate for more in ([late], []))
+    assert found.status is Status.solved and not np.array_equal(found.values, given.values)
 
 
 def test_two_recordings_are_refused(tmp_path):

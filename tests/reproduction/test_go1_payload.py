@@ -1,7 +1,9 @@
 """Go1 with a payload: its walk, the readings of its sensors, and that optimal estimation weighs the payload."""
 
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -124,6 +126,8 @@ def test_the_payload_is_weighed(seed):
     assert figures["iterations"] <= 27
     assert figures["swing_error_ratio"] <= 0.5 and figures["height_error_ratio"] <= 0.5
     assert all(len(values) == len(c.time) for c in result.curves.values() for values in c.lines.values())
+    (animation,) = result.animations
+    assert animation.frames and "trunk with payload" in animation.title
 
 
 @pytest.mark.slow
@@ -138,10 +142,34 @@ def test_wrong_schedules_are_found_again(tmp_path):
     assert rows["clean"]["walks"] == rows["defects"]["walks"] == 2
 
 
+def test_recordings_with_errors_of_sensors_are_kept_until_all_are_done(tmp_path, monkeypatch):
+    """After an interruption only those that are missing are estimated."""
+    quantities = {
+        name: {"truth": 0.0, "ours": 0.0, "std": 1.0, "inside": True} for name in ("mass", "delay.all")
+    }
+    each = {"mass": 7.2, "error_percent": 0.0, "iterations": 1, "converged": True, "quantities": quantities}
+    attempted = []
+
+    def attempt(draw):
+        attempted.append(draw.number)
+        if attempted == [0, 1]:
+            while not list(tmp_path.iterdir()):  # until the first is on disk
+                time.sleep(0.01)
+            raise KeyboardInterrupt
+        return {"payload": 7.2, "without": each, "with": each}
+
+    monkeypatch.setattr(sensor_errors, "attempt", attempt)
+    for _ in range(2):
+        with ThreadPoolExecutor(1) as pool, suppress(KeyboardInterrupt):
+            result = sensor_errors.run(1, draws=3, executor=pool, folder=tmp_path)
+    assert attempted.count(0) == 1 and attempted.count(1) == 2
+    assert result.figures["draws"] == 3 and not list(tmp_path.iterdir())
+
+
 @pytest.mark.slow
-def test_errors_of_sensors_are_found_and_the_payload_is_weighed_without_them():
+def test_errors_of_sensors_are_found_and_the_payload_is_weighed_without_them(tmp_path):
     with ThreadPoolExecutor(1) as pool:
-        result = sensor_errors.run(1, draws=1, executor=pool)
+        result = sensor_errors.run(1, draws=1, executor=pool, folder=tmp_path)
     figures = result.figures
     assert figures["converged"] and figures["mass_error_percent_with"] < 0.3
     assert figures["mass_error_percent_without"] > 3 * figures["mass_error_percent_with"]

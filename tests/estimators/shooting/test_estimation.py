@@ -446,3 +446,14 @@ def dense_jacobian(shooting, x, w, theta):
     row = last.r_x @ by
     row[:, :p] += 0.0 if last.r_theta is None else last.r_theta
     return np.concatenate([*rows, row])
+
+
+def test_the_level_of_commands_alone_is_estimated(parameters):
+    """Torques of the recording are exact and speeds are not: the level of torques falls, that of speeds is kept."""
+    log = log_of(parameters, record(np.random.default_rng(1), 121, phase=0.3), command_noise=np.full(2, 0.05))
+    problem = OptimalEstimationProblem((log,), KnownParameters(parameters))
+    estimate = OptimalEstimation(process_noise="commands").solve(problem)
+    (found,) = estimate.problem.logs
+    np.testing.assert_array_equal(found.noise, log.noise)
+    assert found.command_noise.max() < log.command_noise.min() / 2
+    assert estimate.notes[-1].count(",") == 0 and "torque 0." in estimate.notes[-1]

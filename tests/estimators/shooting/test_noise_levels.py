@@ -90,6 +90,26 @@ def test_moves_with_three_times_and_a_third_of_a_level_are_those_of_other_soluti
     np.testing.assert_allclose(levels.moves["gyro", 3.0], levels.moved({"gyro": 3.0}))
 
 
+def test_all_levels_share_one_linearization(parameters, monkeypatch):
+    problem = problem_of(parameters)
+    levels = NoiseLevels(problem.logs, problem.shooting, solved(problem).at)
+    model, calls = levels.logs[0].model, []
+    linearize = model.linearize
+
+    def counted(first, *more):
+        calls.append(first)
+        return linearize(first, *more)
+
+    monkeypatch.setattr(model, "linearize", counted)
+    assert len(levels.moves) == 2 * len(levels.sensors + levels.disturbances)
+    assert len(calls) == len(set(calls)) > 0
+    # nothing is kept of a recording that is too long
+    monkeypatch.setattr("poinsot.estimators.shooting.noise_levels.KEPT_STAGES", 0)
+    again = NoiseLevels(problem.logs, problem.shooting, levels.at)
+    for level, step in levels.moves.items():
+        np.testing.assert_array_equal(again.moves[level], step)
+
+
 def test_the_likeliest_process_noise_is_the_true_one(parameters):
     """Of ten recordings: a step from the truth is a factor of 1 within the chi-square noise of gamma values."""
     z = []

@@ -26,7 +26,7 @@ from ..online.simulation.legged_robot import GO1_FOOT, GO1_LEGS
 from ..presentation import with_std
 from .go1_walk import DURATION, PAYLOAD_MASS, TRUNK, Walk, height_error, payload, swing_error, walk
 from .robot_sensors import CLEAN, DEFECTS, IMU, NODE, Moved, SensorQuality, moved
-from .weighing import Carrier, Stated, Weighing, quantity_lines, weigh
+from .weighing import Carrier, Stated, Weighing, quantity_lines, weigh, weighing_animation
 
 PAPER_KG, PAPER_ITERATIONS = 7.364, 27
 FEET = tuple(f"{leg}_foot" for leg in GO1_LEGS)
@@ -131,6 +131,7 @@ def run(seed: int, quick: bool = False, say: Say = lambda _: None) -> Reproducti
             "nodes": f"every {NODE} ms",
         },
         curves=_pictures(without, corrected),
+        animations=(weighing_animation(without.robot.robot, TRUNK, "trunk", found["clean"]),),
         notes=NOTES,
         seconds=watch.seconds,
     )

@@ -21,12 +21,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from poinsot.arrays import Vector
-from poinsot.estimate import motions_of
-from poinsot.estimators.shooting.motion_report import RobotMotionEstimate
 from poinsot.models.contacts import Contact
 from poinsot.stopwatch import Stopwatch
 
-from ..animation import ESTIMATED, TRUE, DrawnBodies, robot_animation
 from ..case import Curves, Reproduction, Say
 from ..normalized_errors import PHYSICAL_UNITS
 from ..online.simulation.legged_robot import LeggedRobot
@@ -34,7 +31,7 @@ from ..online.simulation.plant import Grip, Plant
 from ..online.simulation.tasks import Task
 from ..online.simulation.whole_body import ContactLimits, WholeBodyController
 from .robot_sensors import CLEAN, DEFECTS, TrueMotion, moved
-from .weighing import Carrier, Stated, Weighing, quantity_lines, random_box, weigh
+from .weighing import Carrier, Stated, Weighing, quantity_lines, random_box, weigh, weighing_animation
 
 PERIOD, STEPS, CONTROL_STEPS = 1e-3, 4, 2
 """Of the recording [s], and time steps of the plant in it and in a step of the controller."""
@@ -258,7 +255,7 @@ def weighed(maneuver: Maneuver, seed: int, quick: bool = False, say: Say = lambd
             **{f"iterations, {name}": each.estimate.iterations for name, each in found.items()},
         },
         curves=_pictures(maneuver, did),
-        animations=(_animation(maneuver, found["clean"]),),
+        animations=(weighing_animation(maneuver.legged.robot, BACKPACK, "torso", found["clean"]),),
         notes=(*maneuver.notes, *NOTES),
         seconds=watch.seconds,
     )
@@ -305,24 +302,6 @@ def _pictures(maneuver: Maneuver, did: Performed) -> dict[str, Curves]:
             did.time, "rad", {name: did.q[:, at] for name, at in zip(joints, places, strict=True)}
         ),
     }
-
-
-def _animation(maneuver: Maneuver, weighing: Weighing) -> Any:
-    robot = maneuver.legged.robot
-    motion = next(each for each in motions_of(weighing.estimate) if isinstance(each, RobotMotionEstimate))
-    time = motion.path.time
-    place = (robot.bodies.index(BACKPACK),)
-    return robot_animation(
-        "The estimated motion, torso with payload",
-        robot,
-        motion.nodes[:, : robot.model.nq],
-        np.linspace(time[0], time[-1], len(motion.nodes)),
-        (
-            DrawnBodies.known(robot),
-            DrawnBodies("true torso", place, (weighing.own + weighing.load)[None], TRUE, 0.35),
-            DrawnBodies("estimated torso", place, weighing.pi[None], ESTIMATED, 0.8),
-        ),
-    )
 
 
 NOTES = (

@@ -1,8 +1,12 @@
 """Many walks of `go1_payload`, of 7 s: how often intervals hold the payload, and what a wrong schedule costs.
 
 Each walk has a payload of another place, size and orientation, and other noise. A payload's error is that of its mass,
-centre of mass and inertia, whose covariance counts what other assumptions change (`Weighing.others`) as one more
-independent error each.
+centre of mass and inertia.
+
+The level of torques, which makes up 73 to 97 % of the variance of each of them, is the most likely one of each walk;
+speeds and sensors have the levels that are stated for one walk, as what they are stated for, feet that creep, lasts and
+does not show in the size of residuals. Biases, a misalignment and a delay are estimated, with priors of the standard
+deviations that they have.
 
 Schedules are made wrong in the channels of contacts: every event later or earlier by `SHIFT`, or without one stance. A
 foot then counts as standing from the first to the last sample of its contact, since nobody knows where to cut. Times
@@ -35,9 +39,9 @@ from ..normalized_errors import (
     squared_error,
 )
 from ..workers import Checkpoint, solve_all
-from .go1_payload import FEET, QUICK_DURATION, STATED, carrier, seen, weighed
+from .go1_payload import FEET, QUICK_DURATION, STATED, carrier, seen
 from .go1_walk import payload, walk
-from .robot_sensors import CLEAN, DEFECTS, Moved, read, touching
+from .robot_sensors import CLEAN, DEFECTS, IMU, Moved, SensorQuality, read, touching
 from .weighing import METHOD, Weighing, problem
 
 WALKS, FEW = 40, 2
@@ -46,6 +50,9 @@ SCHEDULED, FEW_SCHEDULED = 5, 1
 QUALITIES = {"clean": CLEAN, "defects": DEFECTS}
 SHIFT = 20
 """[ms]"""
+DELAY_STD = 5e-3
+"""Of the prior of a delay [s]."""
+LIKELIEST = replace(METHOD, process_noise="commands")
 SCHEDULES = {"late": SHIFT, "early": -SHIFT, "without a stance": None}
 
 
@@ -58,16 +65,21 @@ def attempt(job: tuple[int, int, bool]) -> dict[str, Any]:
     seed, number, scheduled = job
     load = payload(np.random.default_rng([seed, number, 0]))
     walked = walk(load, None, np.random.default_rng([seed, number, 1]), QUICK_DURATION)
-    found: dict[str, Any] = {}
+    own, motion, found = carrier(walked.robot.robot), seen(walked), dict[str, Any]()
     for k, (name, quality) in enumerate(QUALITIES.items()):
-        found[name] = _errors(weighed(walked, load, quality, np.random.default_rng([seed, number, 2, k])))
+        readings = read(motion, quality, np.random.default_rng([seed, number, 2, k]))
+        errors, told = errors_of(quality), own
+        if errors:  # the gyro's bias is one of them
+            told = replace(own, standing=None)
+            quality = replace(quality, gyro_bias=0.0, accelerometer_bias=0.0, misalignment=0.0)
+        estimate = LIKELIEST.solve(problem(told, readings, quality, STATED, errors))
+        found[name] = _errors(Weighing(estimate, told.own, load))
     if scheduled:
-        told, motion = carrier(walked.robot.robot), seen(walked)
         readings = read(motion, CLEAN, np.random.default_rng([seed, number, 2, 0]))
         for name, shift in SCHEDULES.items():
-            wrong = problem(told, _scheduled(readings, shift), CLEAN, replace(STATED, edge=0))
+            wrong = problem(own, _scheduled(readings, shift), CLEAN, replace(STATED, edge=0))
             estimates = [replace(METHOD, contact_schedule=how).solve(wrong) for how in ("given", "estimated")]
-            given, estimated = (Weighing(each, told.own, load).mass_error_percent for each in estimates)
+            given, estimated = (Weighing(each, own.own, load).mass_error_percent for each in estimates)
             found[name] = {
                 "given": given,
                 "estimated": estimated,
@@ -77,20 +89,27 @@ def attempt(job: tuple[int, int, bool]) -> dict[str, Any]:
     return found
 
 
+def errors_of(quality: SensorQuality) -> dict[str, dict[str, float]]:
+    """Priors of the errors that sensors of a quality have, as `sensor_error_priors` takes them."""
+    given = {
+        "bias_std": {"gyro": quality.gyro_bias, "accelerometer": quality.accelerometer_bias},
+        "misalignment_std": {IMU: quality.misalignment},
+        "delay_std_s": {"all": DELAY_STD if quality.delay else 0.0},
+    }
+    some = {key: {name: std for name, std in stds.items() if std} for key, stds in given.items()}
+    return {key: stds for key, stds in some.items() if stds}
+
+
 def _errors(weighing: Weighing) -> dict[str, Any]:
     """Of the payload, as numbers of JSON."""
     ours, true = weighing.pi - weighing.own, weighing.load
     slopes = physical_slopes(ours)
     P = slopes @ np.asarray(weighing.estimate.covariance)[:10, :10] @ slopes.T
-    for other in weighing.others:
-        away = physical(np.array(other.values[:10]) - weighing.own) - physical(ours)
-        P += np.outer(away, away)
     e = physical(ours) - physical(true)
     return {
         "off": (e / np.sqrt(np.diag(P))).tolist(),
         "square": squared_error(e, P),
         "mass_error_percent": weighing.mass_error_percent,
-        "iterations": weighing.estimate.iterations,
     }
 
 
@@ -141,6 +160,7 @@ def run(
     sensors_told = {name: asdict(quality) for name, quality in QUALITIES.items()}
     settings = {"seed": seed, "walks": count, "scheduled": scheduled, "sensors": sensors_told}
     settings |= {"stated": asdict(STATED), "schedules": SCHEDULES, "seconds": QUICK_DURATION}
+    settings |= {"method": str(asdict(LIKELIEST)), "errors": errors_of(DEFECTS)}
     solved = list(
         solve_all(
             attempt, jobs, say, executor=executor,
@@ -186,7 +206,6 @@ def _sensors_row(name: str, found: Sequence[Mapping[str, Any]]) -> dict[str, Any
         "walks": len(found),
         "covered": {what: int(each) for what, each in zip(PHYSICAL, inside, strict=True)},
         "mass_error_percent": rms([each["mass_error_percent"] for each in found]),
-        "iterations": max(each["iterations"] for each in found),
         **band,
         "inside": bool(band["band"][0] <= band["nees_mean"] <= band["band"][1]),
     }

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from poinsot.stopwatch import Stopwatch
 from ..case import Reproduction, Say
 from ..normalized_errors import rms
 from ..presentation import with_std
-from ..workers import solve_all
+from ..workers import Checkpoint, solve_all
 from .go1_payload import QUICK_DURATION, STATED, carrier, seen
 from .go1_walk import payload, walk
 from .robot_sensors import CLEAN, IMU, Moved, SensorQuality, read
@@ -108,6 +109,8 @@ def run(
     executor: Executor | None = None,
     quick: bool = False,
     say: Say = lambda _: None,
+    *,
+    folder: Path | None = None,
 ) -> Reproduction:
     """Estimate many recordings without and with errors of sensors.
 
@@ -117,10 +120,15 @@ def run(
         executor: of the solves; None: processes of its own.
         quick: few recordings.
         say: takes sentences about the progress.
+        folder: where to keep what is done; None: the user's cache.
     """
     watch = Stopwatch()
     draws = draws or (FEW if quick else DRAWS)
-    found = solve_all(attempt, {str(k): Draw(seed, k) for k in range(draws)}, say, executor=executor)
+    settings = {"seed": seed, "sensors": asdict(QUALITY), "priors": PRIORS, "seconds": QUICK_DURATION}
+    settings |= {"stated": asdict(STATED), "method": str(asdict(METHOD))}
+    jobs = {str(k): Draw(seed, k) for k in range(draws)}
+    checkpoint = Checkpoint("sensor-errors", settings, folder)
+    found = solve_all(attempt, jobs, say, executor=executor, checkpoint=checkpoint, unit="recordings")
     watch.lap("draws")
     rows = [
         {"name": f"recording {k}, {how} errors", "errors": how, "truth": each["payload"], "unit": "kg"}

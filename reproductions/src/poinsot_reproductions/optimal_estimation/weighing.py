@@ -26,10 +26,11 @@ from jaxtyping import Bool
 from scipy.spatial.transform import Rotation
 
 from poinsot.arrays import Vector
-from poinsot.estimate import NORMAL_95, Estimate
+from poinsot.estimate import NORMAL_95, Estimate, motions_of
 from poinsot.estimators.shooting.ddp import DDP
 from poinsot.estimators.shooting.estimation import OptimalEstimation, OptimalEstimationProblem
 from poinsot.estimators.shooting.known_parameters import KnownParameters
+from poinsot.estimators.shooting.motion_report import RobotMotionEstimate
 from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.estimators.shooting.robot_log import MotionNoise, RobotLog
 from poinsot.inertia.parameters import from_pseudo_inertia
@@ -37,7 +38,9 @@ from poinsot.models.articulated import Articulated
 from poinsot.models.contacts import Contact, ContactDetection
 from poinsot.models.open_parameters import OpenParameters
 from poinsot.models.sensor_errors import sensor_error_priors
+from poinsot.report.blocks import Figure
 
+from ..animation import ESTIMATED, TRUE, DrawnBodies, robot_animation
 from ..normalized_errors import PHYSICAL, physical, physical_slopes
 from ..presentation import with_std
 from .robot_sensors import EDGE, IMU, NODE, Moved, SensorQuality, at_nodes, read
@@ -297,3 +300,25 @@ def quantity_lines(quantities: Mapping[str, Mapping[str, Any]]) -> list[dict[str
         }
         for name, each in quantities.items()
     ]
+
+
+def weighing_animation(robot: Articulated, body: str, called: str, weighing: Weighing) -> Figure:
+    """The estimated motion, with the body that carries the payload as it is and as it was estimated.
+
+    Args:
+        robot: whose motion it is. body: of it that carries the payload, in the legend `called`.
+        weighing: of the payload.
+    """
+    motion = next(each for each in motions_of(weighing.estimate) if isinstance(each, RobotMotionEstimate))
+    time, place = motion.path.time, (robot.bodies.index(body),)
+    return robot_animation(
+        f"The estimated motion, {called} with payload",
+        robot,
+        motion.nodes[:, : robot.model.nq],
+        np.linspace(time[0], time[-1], len(motion.nodes)),
+        (
+            DrawnBodies.known(robot),
+            DrawnBodies(f"true {called}", place, (weighing.own + weighing.load)[None], TRUE, 0.35),
+            DrawnBodies(f"estimated {called}", place, weighing.pi[None], ESTIMATED, 0.8),
+        ),
+    )

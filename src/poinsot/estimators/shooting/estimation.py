@@ -25,7 +25,7 @@ from ...estimate.motions import ContactChange, ContactChanges, NoiseSensitivity
 from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable
 from ...models.contacts import ContactDetection
 from ...models.open_parameters import OpenParameters
-from ...recording import Recording
+from ...recording import EFFORTS, THRUST, Recording
 from ...solve import ProgressCallback, Stop, report
 from ...stopwatch import Stopwatch
 from .contact_events import EventSearch
@@ -160,7 +160,7 @@ class OptimalEstimation:
     Args:
         ddp: the solver and its settings.
         process_noise: `"given"`, or `"auto"`: its levels are the most likely ones (`noise_levels`), and those that
-            were given are where their search begins.
+            were given are where their search begins; `"commands"`: those of commands are, speeds keep what was given.
         contact_schedule: `"given"`, or `"estimated"`: contacts close and open where the readings ask for it.
         settled, max_rounds: relative change of all levels, or change of chi-square by new rates of late readings, at
             which a search ends, and how often it solves again.
@@ -168,7 +168,7 @@ class OptimalEstimation:
     """
 
     ddp: DDP = field(default_factory=DDP)
-    process_noise: Literal["given", "auto"] = "given"
+    process_noise: Literal["given", "auto", "commands"] = "given"
     contact_schedule: Literal["given", "estimated"] = "given"
     settled: float = 0.02
     max_rounds: int = 20
@@ -243,18 +243,22 @@ class OptimalEstimation:
             problem, solution = self._with_delays(problem, problem.guess, progress=progress, stop=stop)
         factors: dict[str, float] = {}
         rng = np.random.default_rng(self.seed)
-        for _ in range(self.max_rounds if self.process_noise == "auto" else 0):
+        for _ in range(self.max_rounds if self.process_noise != "given" else 0):
             if not solution.status.converged:
                 break
             likelier = NoiseLevels(problem.logs, problem.shooting, solution.at).likelier(rng)
-            step = {name: float(np.clip(factor, 0.2, 5.0)) for name, (factor, _) in likelier.items()}
+            step = {
+                name: float(np.clip(factor, 0.2, 5.0))
+                for name, (factor, _) in likelier.items()
+                if self.process_noise == "auto" or name in (*EFFORTS, THRUST)
+            }
             factors = {name: factors.get(name, 1.0) * factor for name, factor in step.items()}
             logs, held_out = (
                 [log.with_levels(step) for log in some] for some in (problem.logs, problem.held_out)
             )
             problem = replace(problem, logs=tuple(logs), held_out=tuple(held_out))
             problem, solution = self._with_delays(problem, solution.at, progress=progress, stop=stop)
-            if max(abs(np.log(factor)) for factor in step.values()) < self.settled:
+            if max((abs(np.log(factor)) for factor in step.values()), default=0.0) < self.settled:
                 break
         return problem, solution, factors, events
 

@@ -192,6 +192,13 @@ class MovingHorizon:
                 "a moving horizon needs a prior of every open parameter: prior_std, and [priors] of those of joints"
             )
         parameters, names, stages = problem.parameters, problem.parameters.physical_names, log.stages
+        errors = parameters.sensor_errors(shooting.prior.mean)
+        for sensor in (some.sensor for some in stages.readings):
+            for late in errors.delays(sensor.quantity, sensor.frames):
+                raise InvalidMethod(
+                    f'a moving horizon takes readings to be of their time: leave {late} out, and write method = "none" '
+                    f"and delays = {{ {sensor.quantity} = 0.002 }}, of each late quantity, in [preprocessing]"
+                )
         times, closes = stages.times[stages.samples], np.append(stages.resets, False)
         # of the nodes that have left: state, covariance, noise and theta
         left: list[tuple[np.ndarray, ...]] = []

@@ -1,7 +1,8 @@
 """How far theta depends on each assumed noise level, and process noise by its marginal likelihood.
 
 **Sensitivity.** With one level times s, a Gauss-Newton step from the optimum goes to that of the changed problem, to
-first order in the step and exactly in s; it costs one linearization.
+first order in the step and exactly in s. All levels share one linearization, whose rows are weighed anew; each costs a
+backward pass.
 
 **Marginal likelihood** (MacKay 1992). With w its smoothed values and C their posterior covariance, the standard
 deviation sigma of N components of process noise is most likely where
@@ -22,7 +23,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ...arrays import Columns, States, Vector
-from .direction import LinearizedProblem
+from .direction import KEPT_STAGES, LinearizedProblem
 from .local import Evaluation
 from .problem import (
     GaussianPrior,
@@ -33,12 +34,14 @@ from .problem import (
     TrajectoryModel,
 )
 from .robot_log import RobotLog
-from .rollout import evaluate
 
 PROBES = 2
 """Random signs of several thousand components make tr(C) exact to a few percent."""
 FACTOR = 3.0
 """By which assumed levels are changed: as far off as a level from a data sheet may be."""
+
+Kept = list[dict[int, StageLinearization]]
+"""Of each recording, by the first stage of a stretch."""
 
 
 class Reweighted(TrajectoryModel):
@@ -46,12 +49,21 @@ class Reweighted(TrajectoryModel):
 
     Args:
         model: of the recording. rows: (rows,) factors of the residuals. noise: (m,) factors of `noise_std`.
-        probed: (N, m) process noise at which the model is linearized whatever its own is, with residuals of zero; None:
-            its own.
+        along: (N, m) process noise at which the model is linearized whatever its own is.
+        kept: first stage of a stretch -> its linearization there, which others of the same recording share.
+        probed: whether residuals are zero.
     """
 
-    def __init__(self, model: TrajectoryModel, rows: Vector, noise: Vector, probed: Columns | None = None):
-        self.model, self.rows, self.probed = model, rows, probed
+    def __init__(
+        self,
+        model: TrajectoryModel,
+        rows: Vector,
+        noise: Vector,
+        along: Columns,
+        kept: dict[int, StageLinearization],
+        probed: bool = False,
+    ):
+        self.model, self.rows, self.along, self.kept, self.probed = model, rows, along, kept, probed
         self.manifold, self.noisy, self.parameters = model.manifold, model.noisy, model.parameters
         self.noise_std = model.noise_std * noise
 
@@ -65,8 +77,12 @@ class Reweighted(TrajectoryModel):
         return self.model.evaluate_last(x, theta) * self.rows
 
     def linearize(self, first: int, x: States, w: Columns, theta: Vector) -> StageLinearization:
-        w = w if self.probed is None else self.probed[first : first + len(w)]
-        return self._reweighted(self.model.linearize(first, x, w, theta), "r_x", "r_w", "r_theta")
+        at = self.kept.get(first)
+        if at is None:
+            at = self.model.linearize(first, x, self.along[first : first + len(w)], theta)
+            if self.stages - first <= KEPT_STAGES:
+                self.kept[first] = at
+        return self._reweighted(at, "r_x", "r_w", "r_theta")
 
     def linearize_last(self, x: Vector, theta: Vector) -> LastNodeLinearization:
         return self._reweighted(self.model.linearize_last(x, theta), "r_x", "r_theta")
@@ -75,7 +91,7 @@ class Reweighted(TrajectoryModel):
         changed = {
             name: getattr(at, name) * self.rows[:, None] for name in slopes if getattr(at, name) is not None
         }
-        return replace(at, r=at.r * self.rows * (self.probed is None), **changed)
+        return replace(at, r=at.r * self.rows * (not self.probed), **changed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,27 +120,29 @@ class NoiseLevels:
     def moves(self) -> dict[tuple[str, float], Vector]:
         """Change (p,) of theta with each level times `FACTOR` and over it, where a step is found."""
         levels = [(name, s) for name in (*self.sensors, *self.disturbances) for s in (FACTOR, 1 / FACTOR)]
-        steps = ((level, self.moved(dict([level]))) for level in levels)
+        kept: Kept = [{} for _ in self.logs]
+        steps = ((level, self.moved(dict([level]), kept)) for level in levels)
         return {level: step for level, step in steps if step is not None}
 
-    def moved(self, factors: Mapping[str, float]) -> Vector | None:
+    def moved(self, factors: Mapping[str, float], kept: Kept | None = None) -> Vector | None:
         """Change of theta with these levels times their factors; None where no step is found."""
         models = []
-        for log in self.logs:
+        for log, w, own in zip(self.logs, self.at.w, kept or [{} for _ in self.logs], strict=True):
             readings = [
                 np.full(some.sensor.size, 1 / factors.get(some.sensor.quantity, 1.0))
                 for some in log.stages.readings
             ]
             noise = np.array([factors.get(name, 1.0) for name in log.disturbances])
-            models.append(Reweighted(log.model, np.concatenate(readings), noise))
+            models.append(Reweighted(log.model, np.concatenate(readings), noise, w, own))
         problem = replace(self.problem, models=tuple(models))
-        direction = LinearizedProblem(problem, evaluate(problem, self.at)).direction()
+        direction = LinearizedProblem(problem, Evaluation(self.at, (), 0.0)).direction()
         return None if direction is None else direction.step.theta
 
     def likelier(self, rng: np.random.Generator) -> dict[str, tuple[float, float]]:
         """Factor on each disturbance's level, a step towards the largest marginal likelihood; and gamma."""
         names = [np.array(log.disturbances) for log in self.logs]
-        traces = np.mean([self._traces(names, rng) for _ in range(PROBES)], axis=0)
+        kept: Kept = [{} for _ in self.logs]
+        traces = np.mean([self._traces(names, rng, kept) for _ in range(PROBES)], axis=0)
         found = {}
         for name, trace in zip(self.disturbances, traces, strict=True):
             squares, count = 0.0, 0
@@ -136,7 +154,7 @@ class NoiseLevels:
             found[name] = float(np.sqrt(squares / gamma)), gamma
         return found
 
-    def _traces(self, names: list[np.ndarray], rng: np.random.Generator) -> Vector:
+    def _traces(self, names: list[np.ndarray], rng: np.random.Generator, kept: Kept) -> Vector:
         """tr(C) / sigma^2 of each disturbance, by random signs."""
         signs = [
             rng.choice([-1.0, 1.0], w.shape) * log.model.noisy[:, None]
@@ -145,15 +163,16 @@ class NoiseLevels:
         models, ones = [log.model for log in self.logs], np.ones
         problem = replace(
             self.problem,
-            models=tuple(Reweighted(model, ones(log.stages.rows), ones(len(own)), w)
-                         for model, log, own, w in zip(models, self.logs, names, self.at.w, strict=True)),
+            models=tuple(
+                Reweighted(model, ones(log.stages.rows), ones(len(own)), w, some, probed=True)
+                for model, log, own, w, some in zip(models, self.logs, names, self.at.w, kept, strict=True)
+            ),
             arrivals=tuple(GaussianPrior(x[0], arrival.information)
                            for x, arrival in zip(self.at.x, self.problem.arrivals, strict=True)),
             prior=replace(self.problem.prior, mean=self.at.theta),
         )  # fmt: skip
         at = replace(self.at, w=tuple(z * model.noise_std for z, model in zip(signs, models, strict=True)))
-        gaps = tuple(np.zeros((model.stages, model.manifold.degrees)) for model in models)
-        direction = LinearizedProblem(problem, Evaluation(at, gaps, 0.0)).direction()
+        direction = LinearizedProblem(problem, Evaluation(at, (), 0.0)).direction()
         if direction is None:
             return np.zeros(len(self.disturbances))
         products = [

@@ -136,16 +136,16 @@ class SensedMotionSettings(MotionSettings):
 class OptimalEstimationSettings(SensedMotionSettings):
     """`poinsot.OptimalEstimation`: parameters and motion together, from encoders, IMU, contacts and commands.
 
-    `process_noise = "auto"`: the levels of commands and speeds are the most likely ones; those given are where the
-    search begins. `contact_schedule = "estimated"`: contacts close and open where readings ask for it. `delay_std_s`:
-    by how much readings may be late, as a standard deviation about 0, by quantity, channel group, frame, or `all`.
-    `start_from`: a result to begin at.
+    `process_noise = "auto"`: the levels of commands and speeds are the most likely ones, `"commands"`: those of
+    commands alone; those given are where the search begins. `contact_schedule = "estimated"`: contacts close and open
+    where readings ask for it. `delay_std_s`: by how much readings may be late, as a standard deviation about 0, by
+    quantity, channel group, frame, or `all`. `start_from`: a result to begin at.
     """
 
     sections = ("motion", "contacts", "sensitivity", "convergence")
 
     name: Literal["optimal-estimation"]
-    process_noise: Literal["given", "auto"] = "given"
+    process_noise: Literal["given", "auto", "commands"] = "given"
     contact_schedule: Literal["given", "estimated"] = "given"
     delay_std_s: dict[str, Positive] = {}
     start_from: str | None = None
