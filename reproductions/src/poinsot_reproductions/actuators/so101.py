@@ -335,7 +335,7 @@ def _with_median(by_joint: Mapping[str, float]) -> dict[str, float]:
 
 
 def _ratios(ours: Actuators, others: Actuators) -> tuple[tuple[Mapping[str, Any], ...], float, str]:
-    """Rows of ratios from both pairs of motions, the median of their relative standard deviation [%], and a note on it."""
+    """Rows of ratios from both pairs of motions, the median of their relative standard deviation [%], a note on it."""
     second = {(each.joint, each.name): each for each in others.ratios}
     rows: list[Mapping[str, Any]] = []
     spreads: dict[str, list[float]] = {}
@@ -363,8 +363,8 @@ def _ratios(ours: Actuators, others: Actuators) -> tuple[tuple[Mapping[str, Any]
     by_name = ", ".join(f"{np.median(each):.0f} % of {name}" for name, each in spreads.items())
     note = (
         f"relative standard deviation between the two pairs of motions, median over the joints: {by_name}; "
-        f"{np.median(late):.0f} % of delay + damping / stiffness, the time by which a slow motion is late. Each pair shows "
-        "this time, and hardly how delay, damping and derivative gain share in it"
+        f"{np.median(late):.0f} % of delay + damping / stiffness, the time by which a slow motion is late. Each pair "
+        "shows this time, and hardly how delay, damping and derivative gain share in it"
     )
     return (
         tuple(rows),
