@@ -44,7 +44,8 @@ def choose_friction_law(
 ) -> tuple[str, tuple[GroupProblem, Minimum[DenseIterate]]]:
     """The law of one group of joints, and the group with it at its minimum.
 
-    A law that explains more near the minimum of the first one is searched from several starts, and then compared.
+    Every law contains the first one, whose minimum was searched from several starts: one that explains more near there
+    is searched by perturbed restarts from there, and then compared.
 
     Args:
         found: the group with the first law, at its minimum. laws: names, of `FRICTION_LAWS`.
@@ -64,7 +65,7 @@ def choose_friction_law(
         _, near = search.refine(_at_level(trial, first), np.concatenate([begin, starts]), stop=stop)
         if excess(first, minimum.at.x, trial, near.at.x) <= 0:
             continue
-        trial, best = search.best(
+        trial, best = replace(search, draws=0, refined=1, finished=1).best(
             trial,
             [near.at.x[: trial.coordinates.size]],
             label=f"{label}, {law}",

@@ -150,15 +150,22 @@ def _command_slopes(S, slots, h, alpha, beta, lag, play_moves, middle_moves, lat
     slope = (d_b - d_a) / h
     d_late = -d_a + lag * slope
     for a in range(S.shape[1]):
-        S[4, a], S[6, a] = alpha * S[2, a], beta * S[2, a]
-    S[4, slots[DELAY]] += d_b - lag * slope + alpha * d_late
-    S[6, slots[DELAY]] += 0.5 * (d_a + d_b) - lag * slope + beta * d_late
+        S[4, a] = alpha * S[2, a]
+        S[5, a] = alpha * S[2, a] if play_moves != 0 else S[3, a]
+        S[6, a] = beta * S[2, a] if middle_moves != 0 else S[3, a]
+    by_delay, by_lag = d_b - lag * slope + alpha * d_late, 0.0
+    middle_by_delay, middle_by_lag = 0.5 * (d_a + d_b) - lag * slope + beta * d_late, 0.0
     if lag > 0:
-        S[4, slots[LAG]] += (alpha - 1.0) * slope_m + alpha * h / lag**2 * late
-        S[6, slots[LAG]] += (beta - 1.0) * slope_m + ((1.0 - alpha) / h - alpha / lag) * late
-    for a in range(S.shape[1]):
-        S[5, a] = S[4, a] if play_moves != 0 else S[3, a]
-        S[6, a] = S[6, a] if middle_moves != 0 else S[3, a]
+        by_lag = (alpha - 1.0) * slope_m + alpha * h / lag**2 * late
+        middle_by_lag = (beta - 1.0) * slope_m + ((1.0 - alpha) / h - alpha / lag) * late
+    S[4, slots[DELAY]] += by_delay
+    S[4, slots[LAG]] += by_lag
+    if play_moves != 0:
+        S[5, slots[DELAY]] += by_delay
+        S[5, slots[LAG]] += by_lag
+    if middle_moves != 0:
+        S[6, slots[DELAY]] += middle_by_delay
+        S[6, slots[LAG]] += middle_by_lag
     S[5, slots[PLAY]] += 0.5 * play_moves if abs(play_moves) == 1 else 0.0
     S[6, slots[PLAY]] += 0.5 * middle_moves if abs(middle_moves) == 1 else 0.0
 
@@ -174,15 +181,17 @@ def _level_slopes(
     # of the level by the torque of the motor and by that of the mechanism
     D, sign = theta[KD] + theta[KV], moving * theta[FL] + resting * theta[SL] + of_both
     position_slope += (moving * theta[FE] + resting * theta[SE] + of_both) * l_slope
-    falling = stiction(theta, m0, l) * bump * 2.0 * v / theta[VS] ** 2
+    # by the speed, the middle of the position, that of the setpoint, and the change of the setpoint
+    falling, by_r, by_rate = stiction(theta, m0, l) * bump * 2.0 * v / theta[VS] ** 2, 0.0, 0.0
+    by_v, by_q = -falling, position_slope
+    if side == 0:
+        by_r, by_rate = sign * responds**2 * theta[KP], sign * theta[KD] / h
+        by_v, by_q = by_v - sign * D, by_q - by_r
+    elif line > 0 and v * side > 0:
+        by_v -= sign * line
+    by_v += 0.5 * h * by_q
     for a in range(S.shape[1]):
-        middle = S[0, a] + 0.5 * h * S[1, a]
-        S[7, a] = position_slope * middle - falling * S[1, a]
-        if side == 0:
-            error = responds**2 * theta[KP] * (S[6, a] - middle)
-            S[7, a] += sign * (error - D * S[1, a] + theta[KD] * (S[5, a] - S[3, a]) / h)
-        elif line > 0 and v * side > 0:
-            S[7, a] -= sign * line * S[1, a]
+        S[7, a] = by_v * S[1, a] + by_q * S[0, a] + by_r * S[6, a] + by_rate * (S[5, a] - S[3, a])
     if sign != 0.0:
         if side == 0:
             S[7, slots[KP]] += sign * ed
@@ -196,14 +205,15 @@ def _level_slopes(
         else:
             S[7, slots[LIMIT]] += sign * side
     S[7, slots[FC]] += 1.0
-    S[7, slots[FS]] += bump
     S[7, slots[FL]] += moving * m0
     S[7, slots[FE]] += moving * l
     S[7, slots[FG]] += abs(m0 + l)
-    S[7, slots[SL]] += resting * m0
-    S[7, slots[SE]] += resting * l
-    S[7, slots[SG]] += bump * abs(m0 + l)
-    S[7, slots[VS]] += falling * v / theta[VS]
+    if bump > 0.0:
+        S[7, slots[FS]] += bump
+        S[7, slots[SL]] += resting * m0
+        S[7, slots[SE]] += resting * l
+        S[7, slots[SG]] += bump * abs(m0 + l)
+        S[7, slots[VS]] += falling * v / theta[VS]
     if len(knots) > 0:
         S[7, slots[LEVELS + left]] += 1.0 - weight
     if len(knots) > 1:
@@ -212,37 +222,48 @@ def _level_slopes(
 
 @njit(**COMPILED)
 def _motion_slopes(S, theta, slots, h, I, slope, ahead, line, branch, ed, responds, rate, v, v1, den):
-    """Sensitivities of position and speed, rows 0 and 1 of S, after the step."""
+    """Sensitivities of position and speed, rows 0 and 1 of S, after the step; those of the setpoint move on."""
     kp, kd, b, D, behind = theta[KP], theta[KD], theta[B], theta[KD] + theta[KV], 1.0 - ahead
     vm = behind * v + ahead * v1
-    # row 8: of numerator - v+ denominator, everything by its own parameter
-    for a in range(S.shape[1]):
-        middle = S[0, a] + 0.5 * h * S[1, a]
-        S[8, a] = (I - behind * h * b) * S[1, a] - h * slope * middle
-        if branch == 0:
-            S[8, a] += kd * (S[5, a] - S[3, a]) - behind * h * D * S[1, a]
-            S[8, a] += responds**2 * h * kp * (S[6, a] - middle)
-        elif abs(branch) == 2:
-            S[8, a] -= behind * h * line * S[1, a]
-    S[8, slots[ARMATURE]] += v - v1
-    S[8, slots[B]] -= h * vm
+    if v1 == 0.0:  # the joint rests
+        for a in range(S.shape[1]):
+            S[0, a] += 0.5 * h * S[1, a]
+            S[1, a], S[2, a], S[3, a] = 0.0, S[4, a], S[5, a]
+        return
+    # by the speed, the middle of the position, that of the setpoint, and the change of the setpoint
+    by_v, by_q, by_r, by_rate = I - behind * h * b, -h * slope, 0.0, 0.0
     if branch == 0:
-        S[8, slots[KP]] += h * ed
-        S[8, slots[KD]] += h * (rate - vm)
-        S[8, slots[KV]] -= h * vm
-        S[8, slots[ZERO]] += h * kp * responds**2
-        S[8, slots[DEAD]] -= h * kp * responds
-    else:
-        S[8, slots[LIMIT]] += h if branch > 0 else -h
-        if abs(branch) == 2:
-            S[8, slots[LIMIT]] -= h * vm / theta[NO_LOAD]
-            S[8, slots[NO_LOAD]] += h * vm * line / theta[NO_LOAD]
-    against = h if v1 > 0 else -h
+        by_r = responds**2 * h * kp
+        by_v, by_q, by_rate = by_v - behind * h * D, by_q - by_r, kd
+    elif abs(branch) == 2:
+        by_v -= behind * h * line
+    by_v += 0.5 * h * by_q
+    against, half, inverse = (h if v1 > 0 else -h), 0.5 * h, 1.0 / den
     for a in range(S.shape[1]):
-        before = S[1, a]
-        S[1, a] = 0.0 if v1 == 0.0 else (S[8, a] - against * S[7, a]) / den
-        S[0, a] += 0.5 * h * (before + S[1, a])
-        S[2, a], S[3, a] = S[4, a], S[5, a]
+        q, v_, r1 = S[0, a], S[1, a], S[5, a]
+        new = inverse * (by_v * v_ + by_q * q + by_r * S[6, a] + by_rate * (r1 - S[3, a]) - against * S[7, a])
+        S[0, a], S[1, a], S[2, a], S[3, a] = q + half * (v_ + new), new, S[4, a], r1
+    # numerator - v+ denominator by each parameter itself
+    _add(S, slots[ARMATURE], half, inverse * (v - v1))
+    _add(S, slots[B], half, -inverse * h * vm)
+    if branch == 0:
+        _add(S, slots[KP], half, inverse * h * ed)
+        _add(S, slots[KD], half, inverse * h * (rate - vm))
+        _add(S, slots[KV], half, -inverse * h * vm)
+        _add(S, slots[ZERO], half, inverse * by_r)
+        _add(S, slots[DEAD], half, -inverse * h * kp * responds)
+    else:
+        _add(S, slots[LIMIT], half, inverse * (h if branch > 0 else -h))
+        if abs(branch) == 2:
+            _add(S, slots[LIMIT], half, -inverse * h * vm / theta[NO_LOAD])
+            _add(S, slots[NO_LOAD], half, inverse * h * vm * line / theta[NO_LOAD])
+
+
+@njit(**COMPILED)
+def _add(S, slot, half, change):
+    """A change of the new speed, and with it of the position."""
+    S[0, slot] += half * change
+    S[1, slot] += change
 
 
 @njit(**COMPILED)
@@ -260,9 +281,13 @@ def roll(
     ahead, integral = _implicit_share(theta, time, counts, inertia), _integral(commanded, command, hold)
 
     q, v = theta[START_Q], theta[START_V]
-    # sensitivities of q, v, w, r; of w+, r+, r at the middle, the level of dry friction, and what v+ follows from
-    S = np.zeros((9, wanted + 1))
-    S[0, slots[START_Q]] = S[1, slots[START_V]] = 1.0
+    # sensitivities of q, v, w, r; of w+, r+, r at the middle, and the level of dry friction
+    S = np.zeros((8, wanted + 1))
+    S[0, slots[START_Q]] = S[1, slots[START_V]] = S[7, slots[FC]] = 1.0
+    # else it is `coulomb`
+    level_varies = len(knots) > 0 or stribeck or slots[VS] < wanted
+    for place in (FL, FE, FG):
+        level_varies |= theta[place] != 0.0 or slots[place] < wanted
     h = (time[1] - time[0]) / counts[0]
     s_a = time[0] - 0.5 * h - theta[DELAY]
     j = _seek(commanded, s_a, -1)
@@ -312,10 +337,11 @@ def roll(
             stuck += v1 == 0.0
             if wanted > 0:
                 _command_slopes(S, slots, h, alpha, beta, lag, moves, middle_moves, late, slope_m, d_a, d_b)
-                _level_slopes(
-                    S, theta, slots, h, v, m0, l, slope[k], side, line, ed, responds, rate, bump, position_slope, left,
-                    weight, knots,
-                )  # fmt: skip
+                if level_varies:
+                    _level_slopes(
+                        S, theta, slots, h, v, m0, l, slope[k], side, line, ed, responds, rate, bump, position_slope,
+                        left, weight, knots,
+                    )  # fmt: skip
                 _motion_slopes(
                     S, theta, slots, h, I, slope[k], ahead, line, branch, ed, responds, rate, v, v1, den
                 )

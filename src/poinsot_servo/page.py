@@ -6,11 +6,14 @@ import numpy as np
 
 from poinsot.estimate import Estimate
 from poinsot.report import Section, table_of_rows
-from poinsot.report.blocks import section_of
-from poinsot.report.figures.curves import effort_grid
+from poinsot.report.blocks import Figure, FigureGrid, section_of
+from poinsot.report.figures.curves import curve_figure, effort_grid
 
-from .actuator import DESCRIPTIONS
+from .actuator import DESCRIPTIONS, Actuator
 from .result import Actuators
+
+FASTEST = 5.0
+"""Speed up to which friction and torque are drawn [rad/s], [m/s]."""
 
 
 def actuator_section(estimate: Estimate) -> Section | None:
@@ -46,5 +49,23 @@ def actuator_section(estimate: Estimate) -> Section | None:
         table_of_rows(rows, title="For a simulator", caption="In SI units; inf: no limit was reached."),
         table_of_rows(ratios, title="Ratios to the stiffness") if ratios else None,
         table_of_rows(errors, title="Root mean square error of the simulated position [mrad]"),
+        FigureGrid(
+            panels=tuple(
+                _by_speed(each, unit) for each, unit in zip(found.actuators, estimate.fit.units, strict=True)
+            ),
+            title="Friction and largest torque by speed",
+            caption="Friction with damping, without load; where it varies with position, its mean.",
+        ),
         effort_grid(estimate.fit),
     )
+
+
+def _by_speed(actuator: Actuator, unit: str) -> Figure:
+    """Friction, and the largest torque where it was reached, of a joint with positions of this unit."""
+    v = np.linspace(0.0, FASTEST, 201)
+    falling = actuator.stiction * np.exp(-((v / actuator.stribeck_speed) ** 2))
+    level = actuator.coulomb + float(np.mean(actuator.friction_levels or 0.0))
+    lines = {"friction": level + falling + actuator.damping * v}
+    if np.isfinite(actuator.torque_limit):
+        lines["largest torque"] = np.maximum(actuator.torque_limit * (1 - v / actuator.no_load_speed), 0.0)
+    return curve_figure(actuator.name, "N m" if unit == "rad" else "N", v, lines, along=f"speed [{unit}/s]")

@@ -120,24 +120,26 @@ class GroupProblem:
 
     def rollouts(self, z: Vector, *, slopes: bool = False) -> list[Rollout]:
         """The simulation of every strand."""
-        coordinates = self.coordinates
-        theta = coordinates.natural(z[: coordinates.size])
-        found = []
+        return [self._rollout(k, z, slopes) for k in range(len(self.strands))]
+
+    def _rollout(self, k: int, z: Vector, slopes: bool = False) -> Rollout:
+        coordinates, strand = self.coordinates, self.strands[k]
+        numbers = coordinates.of_joint(coordinates.natural(z[: coordinates.size]), strand.joint)
+        numbers[[START_Q, START_V]] = z[coordinates.size + 2 * k : coordinates.size + 2 * k + 2]
+        wanted = (*coordinates.wanted, START_Q, START_V) if slopes else ()
+        return roll_out(numbers, strand.steps, strand.setpoint, strand.load, knots=self.knots, wanted=wanted)
+
+    def cost_up_to(self, most: float, z: Vector) -> float:
+        """Sum of squared residuals; infinite where that of priors and the first strands is beyond `most` already."""
+        prior = self._prior_residuals(z)
+        cost = float(prior @ prior)
         for k, strand in enumerate(self.strands):
-            numbers = coordinates.of_joint(theta, strand.joint)
-            numbers[[START_Q, START_V]] = z[coordinates.size + 2 * k : coordinates.size + 2 * k + 2]
-            wanted = (*coordinates.wanted, START_Q, START_V) if slopes else ()
-            found.append(
-                roll_out(
-                    numbers,
-                    strand.steps,
-                    strand.setpoint,
-                    strand.load,
-                    knots=self.knots,
-                    wanted=wanted,
-                )
-            )
-        return found
+            e = (strand.measured - self._rollout(k, z).position)[strand.mask] / self.sigma[strand.joint]
+            r = softened(e, self.huber)[0]
+            cost += float(r @ r)
+            if not cost <= most:
+                return np.inf
+        return cost
 
     def residuals(self, z: Vector) -> Vector:
         """Whitened: of samples, of priors, of starts."""
@@ -430,11 +432,10 @@ class Search:
         dense = coarse.dense()
         p = group.coordinates.size
         points = [np.clip(x, dense.lower[:p], dense.upper[:p]) for x in points]
-        costs = []
-        for x in points:
-            r = coarse.residuals(coarse.begin(x))
-            cost = float(r @ r)
-            costs.append(cost if np.isfinite(cost) else np.inf)
+        costs: list[float] = []
+        for x in points:  # one that is worse than those that will be refined needs no whole simulation
+            most = sorted(costs)[self.refined - 1] if len(costs) >= self.refined else np.inf
+            costs.append(coarse.cost_up_to(most, coarse.begin(x)))
         ranked = [points[k] for k in np.argsort(costs, kind="stable")[: self.refined]]
         coarse = coarse.at_level_of(coarse.begin(ranked[0]))
         found = []

@@ -84,6 +84,12 @@ def test_page_and_json_have_the_actuators(estimate, folder, tmp_path):
     assert "simulated open loop" in section.lead
     write_report(estimate, tmp_path / "report.html", sections=["poinsot_servo.page:actuator_section"])
     assert "Actuators" in (tmp_path / "report.html").read_text()
+    (grid,) = [each for each in section.blocks if each.title == "Friction and largest torque by speed"]
+    (friction,) = grid.panels[0].data  # no torque limit was reached
+    actuator = estimate.extra(Actuators)["pivot"]
+    assert friction["y"][0] == pytest.approx(actuator.coulomb, rel=1e-4)
+    slope = (friction["y"][-1] - friction["y"][0]) / (friction["x"][-1] - friction["x"][0])
+    assert slope == pytest.approx(actuator.damping, rel=1e-3)
 
 
 def test_stopping_keeps_what_was_found(folder):

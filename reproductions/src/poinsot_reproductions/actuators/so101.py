@@ -273,7 +273,7 @@ def _reproduction(
         }
         for name in names
     )
-    ratios, percent = _ratios(fitted.found, others)
+    ratios, percent, spread = _ratios(fitted.found, others)
     figures: dict[str, Any] = {
         "heldout_rms_mrad": _with_median(medians["ours"]),
         "heldout_p90_mrad": float(max(p90.values())),
@@ -320,6 +320,7 @@ def _reproduction(
         },
         curves=curves,
         notes=(
+            spread,
             *(f"not determined: {each}" for each in fitted.undetermined),
             *fitted.beyond,
         ),
@@ -333,20 +334,17 @@ def _with_median(by_joint: Mapping[str, float]) -> dict[str, float]:
     return values | {"median": float(np.median(list(values.values())))}
 
 
-def _ratios(ours: Actuators, others: Actuators) -> tuple[tuple[Mapping[str, Any], ...], float]:
-    """Rows of ratios from both pairs of motions, and the median of their relative standard deviation [%]."""
+def _ratios(ours: Actuators, others: Actuators) -> tuple[tuple[Mapping[str, Any], ...], float, str]:
+    """Rows of ratios from both pairs of motions, the median of their relative standard deviation [%], a note on it."""
     second = {(each.joint, each.name): each for each in others.ratios}
-    rows, spreads = [], []
+    rows: list[Mapping[str, Any]] = []
+    spreads: dict[str, list[float]] = {}
     for each in ours.ratios:
         other = second.get((each.joint, each.name))
         if other is None:  # a limit that the other motions never reach
             continue
-        mean = 0.5 * (abs(each.value) + abs(other.value))
-        known = each.std < abs(each.value)
-        # of two values, the standard deviation is their difference over sqrt 2
-        spread = 100 * abs(each.value - other.value) / np.sqrt(2) / mean if mean > 0 else 0.0
-        if known:
-            spreads.append(spread)
+        if each.std < abs(each.value):
+            spreads.setdefault(each.name, []).append(_spread(each.value, other.value))
         rows.append(
             {
                 "joint": JOINTS[each.joint],
@@ -358,4 +356,24 @@ def _ratios(ours: Actuators, others: Actuators) -> tuple[tuple[Mapping[str, Any]
                 "its std": f"{other.std:.2g}",
             }
         )
-    return tuple(rows), float(np.median(spreads)) if spreads else float("nan")
+    late = [
+        _spread(*(each.delay + each.damping / each.stiffness for each in pair))
+        for pair in zip(ours.actuators, others.actuators, strict=True)
+    ]
+    by_name = ", ".join(f"{np.median(each):.0f} % of {name}" for name, each in spreads.items())
+    note = (
+        f"relative standard deviation between the two pairs of motions, median over the joints: {by_name}; "
+        f"{np.median(late):.0f} % of delay + damping / stiffness, the time by which a slow motion is late. Each pair "
+        "shows this time, and hardly how delay, damping and derivative gain share in it"
+    )
+    return (
+        tuple(rows),
+        float(np.median(np.concatenate(list(spreads.values())))) if spreads else float("nan"),
+        note,
+    )
+
+
+def _spread(one: float, other: float) -> float:
+    """Relative standard deviation of two values [%], which is their difference over sqrt 2."""
+    mean = 0.5 * (abs(one) + abs(other))
+    return 100 * abs(one - other) / np.sqrt(2) / mean if mean > 0 else 0.0
