@@ -11,6 +11,8 @@ PIP  := $(BIN)/python -m pip install --disable-pip-version-check --no-input --no
 # Matrices are small here: BLAS threads slow them down, and the tests already use every core.
 export OPENBLAS_NUM_THREADS = 1
 export OMP_NUM_THREADS = 1
+# The theme's note on the future of MkDocs.
+export NO_MKDOCS_2_WARNING = 1
 
 .PHONY: demo test test-all coverage install check gate lint types layers docs dist schemas format bench clean
 

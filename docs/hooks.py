@@ -1,8 +1,32 @@
-"""MkDocs hooks: the page API lists every public name of poinsot, and the page on trust every cause of a finding."""
+"""MkDocs hooks: what the build makes of running code, and how pages show it.
 
+- pictures and the pages of the gallery, drawn by docs/pictures
+- the list of public names on the page API, and the causes of findings on the page on trust
+- a picture alone in its paragraph becomes a figure whose caption is its alt text; formulas become MathML
+"""
+
+import html
 import itertools
+import re
+import sys
+from pathlib import Path
+
+from latex2mathml.converter import convert
+from mkdocs.structure.files import File
 
 import poinsot
+
+sys.path.insert(0, str(Path(__file__).parent / "pictures"))
+from build import build
+
+FORMULA = re.compile(r'<(div|span) class="arithmatex">\\[\[(](.*?)\\[\])]</\1>', re.DOTALL)
+PICTURE = re.compile(r'<p><img alt="([^"]*)" src="([^"]*pictures/[^"]*)" ?/?></p>')
+
+
+def on_files(files, config):
+    for path in build():
+        files.append(File.generated(config, f"pictures/{path.name}", abs_src_path=str(path)))
+    return files
 
 
 def on_page_markdown(markdown: str, page, **_) -> str:
@@ -15,6 +39,18 @@ def on_page_markdown(markdown: str, page, **_) -> str:
     for stage, group in itertools.groupby(entries, key=lambda entry: entry[0]):
         markdown += "\n\n".join([f"\n## {stage}\n", *(directive for _, directive in group)]) + "\n"
     return markdown
+
+
+def on_page_content(content: str, **_) -> str:
+    content = PICTURE.sub(
+        r'<figure><img alt="\1" src="\2" loading="lazy"><figcaption>\1</figcaption></figure>', content
+    )
+    return FORMULA.sub(_mathml, content)
+
+
+def _mathml(match: re.Match) -> str:
+    """A formula as MathML, which browsers set without a script."""
+    return convert(html.unescape(match[2]), display="block" if match[1] == "div" else "inline")
 
 
 def _causes() -> str:

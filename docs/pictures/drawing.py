@@ -1,0 +1,97 @@
+"""How pictures of the documentation look, and how they are found: `@picture` on a function that returns a figure.
+
+The background is transparent and colours are of middle lightness, so that a picture is legible on light and dark pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+
+matplotlib.use("svg")
+
+from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+
+BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#3f86c6", "#d9782d", "#3d9a62", "#cc5252", "#8d6cbb", "#838b96"
+COLOURS = (BLUE, ORANGE, GREEN, PURPLE, RED, GREY)
+
+PICTURES: dict[str, Callable[[], Figure]] = {}
+"""Name of the file without its ending -> what draws it."""
+
+FILES: dict[str, Callable[[Path], object]] = {}
+"""Name of another file, a page to which the gallery leads -> what writes it."""
+
+plt.rcParams.update(
+    {
+        "axes.axisbelow": True,
+        "axes.edgecolor": GREY,
+        "axes.grid": True,
+        "axes.labelcolor": GREY,
+        "axes.prop_cycle": matplotlib.cycler(color=COLOURS),
+        "axes.spines.right": False,
+        "axes.spines.top": False,
+        "axes.titlecolor": GREY,
+        "axes.titlesize": 9,
+        "figure.constrained_layout.use": True,
+        "figure.dpi": 100,
+        "figure.facecolor": "none",
+        "axes.facecolor": "none",
+        "savefig.facecolor": "none",
+        "font.family": "sans-serif",
+        "font.size": 9,
+        "grid.alpha": 0.25,
+        "grid.color": GREY,
+        "legend.frameon": False,
+        "legend.labelcolor": GREY,
+        "lines.linewidth": 1.3,
+        "svg.fonttype": "none",  # text stays text
+        "svg.hashsalt": "poinsot",  # the same file from the same numbers
+        "text.color": GREY,
+        "xtick.color": GREY,
+        "ytick.color": GREY,
+    }
+)
+
+
+def picture(draw: Callable[[], Figure]) -> Callable[[], Figure]:
+    """Register a function that draws `pictures/NAME.svg`, NAME being its own name."""
+    PICTURES[draw.__name__] = draw
+    return draw
+
+
+def axes(rows: int = 1, columns: int = 1, height: float = 3.0, width: float = 7.2, **options):
+    """A figure of the page's width, and its axes."""
+    return plt.subplots(rows, columns, figsize=(width, height), **options)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure as SVG."""
+    figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+    plt.close(figure)
+
+
+def thinned(*arrays: np.ndarray, points: int = 400) -> list[np.ndarray]:
+    """Every so many-th sample of arrays of one length, for display."""
+    step = max(1, len(arrays[0]) // points)
+    return [each[::step] for each in arrays]
+
+
+def say(ax, text: str, where: str = "upper left", **options) -> None:
+    """A line of text in a corner of the axes."""
+    x, y = 0.02 if "left" in where else 0.98, 0.96 if "upper" in where else 0.04
+    ax.text(
+        x,
+        y,
+        text,
+        transform=ax.transAxes,
+        ha="left" if "left" in where else "right",
+        va="top" if "upper" in where else "bottom",
+        **options,
+    )
