@@ -409,7 +409,7 @@ def _estimate(
         certifier=_certifier(results),
         examiner=lambda each: examine(each, problem),
     )  # fmt: skip
-    return estimate.updated(extra)
+    return estimate.updated(extra, described=problem.robot.described)
 
 
 def _group_name(problem: ActuatorProblem, result: GroupResult) -> str:

@@ -140,7 +140,7 @@ def test_the_bodies_section_gives_reasons(tx40):
     assert "Where they come from:" in section.lead
     good = bodies_section(replace(tx40, bodies=tx40.bodies[:2]))
     assert good.lead.startswith("All of the 2 bodies could be real.")
-    assert [type(block).__name__ for block in good.blocks] == ["FigureGrid", "Table", "Table"]
+    assert [type(block).__name__ for block in good.blocks] == ["Table", "Table"]
 
 
 def test_mass_properties_end_where_their_standard_deviations_do(tx40):

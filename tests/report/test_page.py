@@ -1,7 +1,9 @@
 """One file, well formed, complete, that asks the network for nothing, and is there in full or not at all."""
 
+import gzip
 import json
 import re
+from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -16,6 +18,7 @@ from poinsot.inspection import inspect
 from poinsot.recording import Recording
 from poinsot.report import write_inspection_page, write_report
 from poinsot.report.blocks import Page, Section
+from poinsot.report.figures.intervals import interval_grid
 from poinsot.report.page import render
 from poinsot.report.sections import SECTIONS, sections
 from poinsot.report.sections.identifiability import identifiability_section
@@ -32,6 +35,8 @@ from poinsot.report.sections.tracking import (
 from poinsot.report.sections.verdict import trust_section
 from references.thrown_square import thrown_square
 
+LARGEST_PAGE = 1.5e6
+"""Of the pages of any estimate. [bytes]"""
 VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 LOADING = {"src", "href", "srcset", "data", "action", "poster", "background", "formaction", "xlink:href"}
 
@@ -60,15 +65,15 @@ class Reader(HTMLParser):
         self.loads += [value for key, value in attributes if key in LOADING and value]
         self.styles += [named["style"]] if "style" in named else []
         if tag not in VOID:
-            self.open.append(f"{tag} json" if named.get("type") == "application/json" else tag)
+            self.open.append(f"{tag} figures" if named.get("id") == "figures" else tag)
 
     def handle_endtag(self, tag):
         assert self.open and self.open.pop().split()[0] == tag
 
     def handle_data(self, data):
         inside = self.open[-1] if self.open else ""
-        if inside == "script json":
-            self.figures.append(data)
+        if inside == "script figures":
+            self.figures += map(json.dumps, json.loads(gzip.decompress(b64decode(data))))
         elif inside == "style":
             self.styles.append(data)
         elif inside != "script":
@@ -100,7 +105,9 @@ def test_the_page_is_one_file_with_plotly_inlined_once(tx40, tmp_path):
     path = write_report(tx40, tmp_path / "page.html")
     text = path.read_text(encoding="utf-8")
     assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
-    assert text.count("* plotly.js v") == 1
+    (library,) = re.findall(r'<script type="application/gzip" id="plotly">([^<]*)</script>', text)
+    assert b"* plotly.js (gl3d - minified) v" in gzip.decompress(b64decode(library))[:200]
+    assert path.stat().st_size < LARGEST_PAGE
     assert "default-src 'none'" in text
     assert path.stat().st_mode & 0o044, "others may read it"
 
@@ -193,8 +200,8 @@ def test_the_page_can_be_read_without_eyes_or_colour(page):
 
 def test_sections_without_anything_to_say_are_left_out(emps):
     titles = [section.title for section in sections(emps)]
-    assert titles[:3] == ["Verdict", "Parameters", "Measured and predicted effort"]
-    assert titles[3:] == ["Residuals", "Identifiability", "How it was found"]
+    assert titles[:4] == ["Verdict", "Main numbers", "Parameters", "Measured and predicted effort"]
+    assert titles[4:] == ["Residuals", "Identifiability", "How it was found"]
 
 
 def test_what_the_data_do_not_determine_is_never_a_number(tx40, tmp_path):
@@ -214,8 +221,8 @@ def test_one_joint_and_thirty(emps, humanoid, tmp_path):
     single = read(write_report(emps, tmp_path / "emps.html"))
     assert len(single.figures) == 4 + 1 + 1
     many = read(write_report(humanoid, tmp_path / "humanoid.html"))
-    assert len(many.figures) == len(sections(humanoid)[1].blocks[1].panels) + 3 * 30
-    assert (tmp_path / "humanoid.html").stat().st_size < 12e6
+    assert len(many.figures) == len(interval_grid(humanoid).panels) + 3 * 30
+    assert (tmp_path / "humanoid.html").stat().st_size < LARGEST_PAGE
 
 
 def test_what_comes_from_the_prior_is_marked_without_colour(tx40, page):
@@ -238,10 +245,9 @@ def test_drops_on_a_page_move(emps, rng, tmp_path):
     moving = [figure for figure in map(json.loads, thrown.figures) if "frames" in figure]
     assert len(moving) == 2 and "Impact by impact" in thrown.text
     for figure in moving:
-        (slider,) = figure["layout"]["sliders"]
-        assert [step["args"][0][0] for step in slider["steps"]] == [one["name"] for one in figure["frames"]]
+        names = [one["name"] for one in figure["frames"]]
+        assert len(set(names)) == len(names) and sorted(names, key=float) == names
     assert sum(map(len, thrown.figures)) < 1_000_000
-    assert "{ ...figure, config" in (tmp_path / "thrown.html").read_text(), "frames must reach Plotly"
 
 
 def test_names_cannot_break_out_of_the_page(tx40, tmp_path):

@@ -21,8 +21,8 @@ from poinsot.report.blocks import Figure
 from poinsot.report.figures.ellipsoids import packed, unit_sphere
 from poinsot.report.figures.style import INK, layout, rounded
 
-FRAMES, FRAME_MS = 60, 50
-"""Number of frames of an animation, and how long each is shown [ms]."""
+FRAMES = 60
+"""Number of frames of an animation."""
 MERIDIANS, PARALLELS = 10, 6
 KNOWN, TRUE, ESTIMATED = "#c9d1d9", "#e06c00", "#1f5fa8"
 """Colours of known bodies, of true and of estimated unknown ones."""
@@ -100,8 +100,8 @@ def robot_animation(
         note=f"{len(kept)} frames of {len(q)} samples",
         data=tuple(trace | points for trace, points in zip(traces, moving[0], strict=True)),
         frames=tuple(
-            {"name": str(number), "data": data, "traces": list(range(len(traces)))}
-            for number, data in enumerate(moving)
+            {"name": f"{time:.4f}", "data": data, "traces": list(range(len(traces)))}
+            for time, data in zip(times[kept], moving, strict=True)
         ),
         layout=layout(
             560,
@@ -110,7 +110,6 @@ def robot_animation(
             showlegend=True,
             legend={"x": 0, "y": 1, "itemsizing": "constant"},
             scene=_scene(np.nanmin(everything, axis=0), np.nanmax(everything, axis=0)),
-            **_controls(times[kept]),
         ),
         alt=f"{title}: {robot.name} along {times[-1] - times[0]:.2f} s, its bodies drawn as ellipsoids: "
         + "; ".join(f"{each.name} ({len(each.places)})" for each in bodies),
@@ -159,33 +158,3 @@ def _scene(low: np.ndarray, high: np.ndarray) -> dict[str, Any]:
         for name, a, b in zip("xyz", low, high, strict=True)
     }
     return ranges | {"aspectmode": "data", "camera": {"eye": {"x": 1.2, "y": -1.5, "z": 0.6}}}
-
-
-def _controls(times: Times) -> dict[str, Any]:
-    """Plotly's play button and slider."""
-    still = {"mode": "immediate", "transition": {"duration": 0}}
-    # pictures in three dimensions change only where they are drawn anew
-    play = still | {"fromcurrent": True, "frame": {"duration": FRAME_MS, "redraw": True}}
-    jump = still | {"frame": {"duration": 0, "redraw": True}}
-    buttons = [
-        {"label": "▶ play", "method": "animate", "args": [None, play]},
-        {"label": "❚❚ stop", "method": "animate", "args": [[None], jump]},
-    ]
-    steps = [
-        {"label": f"{time:.2f}", "method": "animate", "args": [[str(number)], jump]}
-        for number, time in enumerate(times)
-    ]
-    below = {"y": 0, "yanchor": "top"}
-    return {
-        "updatemenus": [
-            {"type": "buttons", "direction": "left", "showactive": False, "buttons": buttons}
-            | {"x": 0, "xanchor": "left", "pad": {"t": 40}}
-            | below
-        ],
-        "sliders": [
-            {"steps": steps, "x": 0.3, "len": 0.7, "pad": {"t": 30}, "ticklen": 0, "minorticklen": 0}
-            | {"currentvalue": {"prefix": "time ", "suffix": " s", "xanchor": "left"}}
-            | {"font": {"color": "rgba(0, 0, 0, 0)"}}  # of the steps, too many to be read
-            | below
-        ],
-    }

@@ -103,6 +103,7 @@ class Estimate:
         scaled_condition_number: the same with columns of unit norm.
         iterations: accepted steps of an iterative method; 1 for a direct one.
         bodies: mass properties body by body.
+        described: all bodies of the robot as its description has them, in `Body.prior`, at their places.
         undetermined: combinations that the data do not determine.
         extras: what this family alone has, by key.
         problem: what was solved; `certificate()` goes back to it.
@@ -122,6 +123,7 @@ class Estimate:
     scaled_condition_number: float = float("nan")
     iterations: int = 1
     bodies: tuple[Body, ...] = ()
+    described: tuple[Body, ...] = ()
     undetermined: tuple[Direction, ...] = ()
     validation: tuple[Fit, ...] = ()
     extras: Mapping[str, Extra] = field(default_factory=dict)

@@ -21,6 +21,7 @@ import numpy as np
 import pinocchio as pin
 
 from ..arrays import Configurations, JointSamples, Vector
+from ..estimate import Body
 from ..exceptions import InvalidModel, InvalidSignals, UnreadableFile, check_known, listing
 from ..parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block, Parameters
 from . import tree as kinds
@@ -156,6 +157,12 @@ class Articulated:
         data = self.model.createData()
         pin.forwardKinematics(self.model, data, self.neutral)
         return np.array([placement.homogeneous for placement in list(data.oMi)[1:]])
+
+    @cached_property
+    def described(self) -> tuple[Body, ...]:
+        """The moving bodies as the description gives them, in `Body.prior`, at their places."""
+        each = zip(self.bodies, self.inertials, self.placements, self.parents, strict=True)
+        return tuple(Body(name, prior=pi, placement=T_wb, parent=by) for name, pi, T_wb, by in each)
 
     @cached_property
     def parents(self) -> tuple[str, ...]:

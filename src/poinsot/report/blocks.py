@@ -13,20 +13,23 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True, kw_only=True)
 class PageBlock:
-    """One block of a section, with a heading above it, where a section has several, and an explanation beneath it."""
+    """A block of a section, with a heading above it where there are several; a folded one shows only that."""
 
     template: ClassVar[str]
     title: str = ""
     caption: str = ""
+    folded: bool = False
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, a sentence that says the result, and the blocks that show it."""
+    """A heading with a tone of `Cell`, a sentence that says the result, and the blocks, which may be folded."""
 
     title: str
     lead: str
     blocks: tuple[PageBlock, ...] = ()
+    tone: str = ""
+    folded: bool = False
 
     @property
     def anchor(self) -> str:
@@ -90,7 +93,7 @@ class Figure:
         alt: text alternative of the picture.
         title, note: above the picture, left and right.
         wide: whether it takes the whole width of the page, and scrolls sideways where that is too small.
-        frames: Plotly's frames of an animation; its layout has the buttons.
+        frames: Plotly's frames of an animation, each named by its time [s], as the slider shows it.
     """
 
     data: tuple[dict[str, Any], ...]
@@ -200,13 +203,20 @@ class Verbatim(PageBlock):
 
 @dataclass(frozen=True)
 class Page:
-    """What the base template renders: a title, with a kicker above and a subtitle beneath it, and sections in order."""
+    """What the base template renders: a title, a kicker above and a subtitle beneath it, and sections in order.
+
+    The picture stands beside the first `opening` sections.
+    """
 
     title: str
     kicker: str = ""
     subtitle: str = ""
     sections: Sequence[Section] = field(default_factory=tuple)
+    picture: FigureGrid | None = None
+    opening: int = 0
 
     @property
-    def has_figures(self) -> bool:
-        return any(isinstance(block, FigureGrid) for section in self.sections for block in section.blocks)
+    def figures(self) -> list[dict[str, Any]]:
+        """What Plotly draws, in the order of the page."""
+        blocks = [self.picture, *(block for section in self.sections for block in section.blocks)]
+        return [panel.plotly for block in blocks if isinstance(block, FigureGrid) for panel in block.panels]

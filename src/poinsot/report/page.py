@@ -1,4 +1,4 @@
-"""Page -> one HTML file: the templates filled in, Plotly's code inlined once, and written whole or not at all.
+"""Page -> one HTML file: the templates filled in, Plotly and the figures compressed, written whole or not at all.
 
 Nothing in the file refers to the network, and its content security policy forbids it to: what a browser shows is in
 the file.
@@ -6,10 +6,11 @@ the file.
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+from base64 import b64encode
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from ..io.writing import check_writable, write_text
 from .blocks import Page
 
 TEMPLATES = Path(__file__).parent / "templates"
+PLOTLY = Path(__file__).parent / "plotly" / "plotly-gl3d-4.1.1.min.js.gz"
 
 
 def render(page: Page) -> str:
@@ -28,7 +30,7 @@ def render(page: Page) -> str:
         page=page,
         style=Markup((TEMPLATES / "style.css").read_text(encoding="utf-8")),
         script=Markup((TEMPLATES / "figures.js").read_text(encoding="utf-8")),
-        plotly_script=Markup(plotly_script()) if page.has_figures else "",
+        plotly_script=Markup(b64encode(PLOTLY.read_bytes()).decode()) if page.figures else "",
     )  # fmt: skip
 
 
@@ -40,21 +42,11 @@ def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
     return path
 
 
-@cache
-def plotly_script() -> str:
-    """Plotly's code, from the package's data; the package itself is slow to import and is not needed."""
-    spec = find_spec("plotly")
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError("plotly is a dependency of poinsot: run `pip install plotly`")
-    return (Path(spec.origin).parent / "package_data" / "plotly.min.js").read_text(encoding="utf-8")
-
-
-def script_json(value: Any) -> Markup:
-    """JSON that no text inside can break out of its script element with."""
-    # NaN is no JSON: a browser would refuse the whole figure.
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
-    # `</script>` in a name would end the element; the other two end lines in older JavaScript.
-    return Markup(text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
+def compressed(value: Any) -> Markup:
+    """JSON, compressed with gzip, as base64: no text inside can break out of its script element."""
+    # NaN is no JSON: a browser would refuse all figures.
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return Markup(b64encode(gzip.compress(text.encode(), mtime=0)).decode())
 
 
 @cache
@@ -68,5 +60,5 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         auto_reload=False,
     )
-    environment.filters["script_json"] = script_json
+    environment.filters["compressed"] = compressed
     return environment

@@ -10,10 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from ..estimate import Estimate, motions_of
+from ..estimate.motions import Scene
 from ..inspection import Inspection
 from ..recording import Recording
 from .blocks import SEVERITIES, Facts, Findings, Page, section_of
 from .figures.curves import channel_grid
+from .figures.drops import drop_grid
+from .figures.ellipsoids import ellipsoid_grid
 from .numbers import count_text
 from .page import write_page
 from .sections import sections
@@ -45,6 +48,8 @@ def identify_page(estimate: Estimate, names: Sequence[str] | None = None) -> Pag
     sensors = {fit.name for motion in motions_of(estimate) for fit in motion.sensors}
     joints = number_of(len(estimate.fit.joints), "joint")
     measured = number_of(len(sensors), "sensor") if sensors else joints
+    shown, scene, motions = sections(estimate, names), estimate.extra(Scene), motions_of(estimate)
+    picture = drop_grid(motions[:1], scene) if scene and motions else ellipsoid_grid(estimate)
     return Page(
         title=estimate.robot or "Identified dynamics",
         kicker="poinsot · identified dynamics",
@@ -52,7 +57,9 @@ def identify_page(estimate: Estimate, names: Sequence[str] | None = None) -> Pag
             f"{estimate.method}, {number_of(len(estimate.names), 'parameter')}, "
             f"{count_text(estimate.rows)} rows, {measured}"
         ),
-        sections=sections(estimate, names),
+        sections=shown,
+        picture=picture,
+        opening=1 + [section.title for section in shown].index("Verdict"),
     )
 
 

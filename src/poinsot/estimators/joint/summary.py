@@ -70,6 +70,7 @@ class Summary:
         return Estimate(
             method="",
             robot=model.mechanism.name,
+            described=model.mechanism.described,
             parameters=EstimatedParameters(
                 names=names,
                 units=model.units,

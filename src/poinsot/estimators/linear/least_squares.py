@@ -227,6 +227,7 @@ def finish(
     return Estimate(
         method=method.name,
         robot=problem.robot.name,
+        described=problem.robot.described,
         parameters=EstimatedParameters(
             names=named.names,
             units=named.units,

@@ -369,6 +369,7 @@ class LegOdometry:
             float(np.sqrt(np.linalg.cond(P / np.outer(std, std)))), int(rows.sum()), fit,
             undetermined=tuple(Direction(labels[k], "unexcited") for k in np.flatnonzero(~known)),
             problem=replace(problem, filter=self),
+            described=problem.robot.described,
             examiner=partial(diagnose_innovations, squares=squares, rejected_part=float(gated), gate=chance),
             provenance=Provenance(citations=self.citations),
         )  # fmt: skip

@@ -343,6 +343,7 @@ class Tracker:
         return Estimate(
             method=filter_.name,
             robot=torques.robot.name,
+            described=torques.robot.described,
             parameters=EstimatedParameters(
                 names=names,
                 units=INERTIAL_UNITS * len(links),

@@ -126,6 +126,7 @@ class EstimateSummary:
         return Estimate(
             method="",
             robot=parameters.robot.name,
+            described=parameters.robot.described,
             parameters=EstimatedParameters(
                 names=names,
                 units=parameters.physical_units,

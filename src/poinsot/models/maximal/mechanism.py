@@ -13,7 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ...estimate import Body
 from ...exceptions import InvalidModel, check_known
+from ...inertia.parameters import from_physical
 from .bodies import PlaneContact, RigidBody
 from .joints import WORLD, AnyJoint
 from .model import Model
@@ -71,6 +73,16 @@ class Mechanism:
             self.entry(number)
         if np.shape(self.gravity) != (3,) or not np.isfinite(self.gravity).all():
             raise InvalidModel("gravity needs three finite numbers [m/s^2], e.g. (0, 0, -9.81)")
+
+    @cached_property
+    def described(self) -> tuple[Body, ...]:
+        """The bodies with the values that were given, in `Body.prior`, at their places."""
+        parents = {joint.child: joint.parent for joint in self.joints}
+        return tuple(
+            Body(each.name, prior=from_physical(each.mass, np.asarray(each.center), each.inertia_matrix),
+                 placement=each.placement, parent=parents.get(each.name, ""))
+            for each in self.bodies
+        )  # fmt: skip
 
     @cached_property
     def readable_joints(self) -> tuple[str, ...]:

@@ -34,7 +34,7 @@ from .style import (
 from .thinning import end_to_end, line, longest_trace, zoom_note
 
 MOST_STEMS = 150
-"""Lags that are drawn one by one; more become a line."""
+"""Lags that are drawn as broad stems; more are thin."""
 
 STEMS_LEGEND = (("stem", "autocorrelation"), ("band", "95 % band of white noise"))
 
@@ -47,11 +47,13 @@ def white_band(fit: Fit) -> float:
 def stems(fit: Fit, joint: int) -> dict[str, Any]:
     """The trace of one joint's autocorrelation, lag by lag."""
     values = fit.autocorrelation[joint]
-    points, hover = {"x": list(range(len(values))), "y": rounded(values)}, "lag %{x}: %{y:.3f}<extra></extra>"
-    if len(values) > MOST_STEMS:
-        return curve("autocorrelation", {"color": ACCENT, "width": 1.4}, hover, **points)
-    look = {"width": 0.45, "marker": {"color": ACCENT, "line": {"width": 0}}, "hovertemplate": hover}
-    return {"type": "bar", "name": "autocorrelation"} | points | look
+    lags = range(len(values))
+    # Each stem is a line from its value to zero, and a gap.
+    x = [at for lag in lags for at in (lag, lag, None)]
+    y = [at for value in rounded(values) for at in (value, 0, None)]
+    said = [f"lag {lag}: {value:.3f}" for lag, value in enumerate(values) for _ in range(3)]
+    look = {"color": ACCENT, "width": 3.5 if len(values) < MOST_STEMS else 1.0}
+    return curve("autocorrelation", look, "%{text}<extra></extra>", x=x, y=y, text=said)
 
 
 def band_shape(fit: Fit, **references: str) -> dict[str, Any]:
@@ -182,20 +184,17 @@ def curve_figure(
 ) -> Figure:
     """Lines with one unit: name -> (T,), NaN leaves a gap, over time (T,) [s] or what `along` says."""
     shown = unit_text(unit)
+    # A sensor may have many lines, and an estimate many sensors.
+    longest = longest_trace(2 * len(lines))
     data = tuple(
-        curve(name, INKS[k % len(INKS)], **line(time, values))
+        curve(name, INKS[k % len(INKS)], **line(time, values, longest))
         for k, (name, values) in enumerate(lines.items())
     )
-    said = extent(lines.values(), unit)
+    said, vertical = extent(lines.values(), unit), axis(f"[{shown or '1'}]", nticks=7)
     return Figure(
         title=title,
         data=data,
-        layout=layout(
-            HEIGHT,
-            xaxis=axis(along, zeroline=False),
-            yaxis=axis(f"[{shown or '1'}]", nticks=7),
-            legend_above=True,
-        ),
+        layout=layout(HEIGHT, xaxis=axis(along, zeroline=False), yaxis=vertical, legend_above=True),
         alt=f"{title}: {series(list(lines))} over time{f', {said}' if said else ''}",
         # Legends with many entries need the whole width.
         wide=True,
@@ -220,17 +219,10 @@ def extent(values: Iterable[np.ndarray], unit: str) -> str:
 def channel_figure(name: str, unit: str, time: np.ndarray, values: np.ndarray, longest: int = 4000) -> Figure:
     """One channel; (T,) times [s] and values."""
     shown, said = unit_text(unit), extent([values], unit) or "no finite value"
-    return Figure(
-        title=name,
-        note=said,
-        data=(curve("value", CHANNEL, "%{y:.5g}<extra></extra>", **line(time, values, longest)),),
-        layout=layout(
-            190,
-            xaxis=axis("time [s]", zeroline=False),
-            yaxis=axis(f"[{shown or '1'}]", nticks=6),
-        ),
-        alt=f"{name} over time, {said}",
-    )
+    trace = curve("value", CHANNEL, "%{y:.5g}<extra></extra>", **line(time, values, longest))
+    axes = {"xaxis": axis("time [s]", zeroline=False), "yaxis": axis(f"[{shown or '1'}]", nticks=6)}
+    alt = f"{name} over time, {said}"
+    return Figure(title=name, note=said, data=(trace,), layout=layout(190, **axes), alt=alt)
 
 
 def channel_grid(channels: Sequence[tuple[str, str, np.ndarray, np.ndarray]]) -> FigureGrid:

@@ -27,8 +27,6 @@ MOST_CORNERS = 48
 """Maximum number of points of an outline in a frame."""
 GHOSTS = 12
 """Number of outlines along the whole motion, also visible in print."""
-FRAME_MS = 50
-"""How long a frame is shown [ms]."""
 WALL = {"color": INK, "width": 2}
 
 
@@ -36,7 +34,7 @@ def drop_grid(motions: Sequence[EstimatedMotion], scene: Scene) -> FigureGrid:
     """The first few recordings."""
     shown = motions[:MOST_DROPS]
     caption = (
-        f"Press play, or drag the slider, which shows the time; each frame stays for {FRAME_MS} ms. The spoke is fixed "
+        f"Press play, or drag the slider, which shows the time; each frame stays for 50 ms. The spoke is fixed "
         f"to the body. {recordings_note(len(motions), len(shown))}"
     )
     return FigureGrid(
@@ -58,8 +56,8 @@ def drop_figure(motion: EstimatedMotion, scene: Scene) -> Figure:
     traces = _still(scene, float(np.linalg.norm(high - low)), pose, tracked, corners)
     body = _body(pose[0], corners)
     frames = tuple(
-        {"name": str(number), "data": [_body(pose[k], corners)], "traces": [len(traces)]}
-        for number, k in enumerate(kept)
+        {"name": f"{path.time[k]:.4f}", "data": [_body(pose[k], corners)], "traces": [len(traces)]}
+        for k in kept
     )
     filled = {"showlegend": False, "fill": "toself", "fillcolor": BAND}
     look = curve("the body", {"color": ACCENT, "width": 2}, "", **filled)
@@ -77,7 +75,6 @@ def drop_figure(motion: EstimatedMotion, scene: Scene) -> Figure:
             yaxis=axis("y [m]", zeroline=False, range=rounded([low[1], high[1]]), scaleanchor="x"),
             legend_above=True,
             below=100,
-            **_controls(path.time[kept]),
         ),
         alt=f"{motion.name}: the body along the estimated motion of {significant(path.duration_s, 3)} s, with "
         f"{number_of(len(scene.walls), 'wall')} and {number_of(read, 'tracked pose')}; it moves from "
@@ -163,46 +160,3 @@ def _still(
         *traces,
         {"type": "scatter", "name": "tracked", "hovertemplate": hover} | look | _points_of(shown),
     ]
-
-
-def _controls(times: np.ndarray) -> dict[str, Any]:
-    """Plotly's play button and slider; frames follow each other without being blended."""
-    still = {"mode": "immediate", "transition": {"duration": 0}}
-    # Not drawn anew: only a trace of lines moves, and that is fast enough for 50 ms.
-    play = still | {"fromcurrent": True, "frame": {"duration": FRAME_MS, "redraw": False}}
-    jump = still | {"frame": {"duration": 0, "redraw": False}}
-    buttons = [
-        {"label": "▶ play", "method": "animate", "args": [None, play]},
-        {"label": "❚❚ stop", "method": "animate", "args": [[None], jump]},
-    ]
-    look = {"bgcolor": "#ffffff", "bordercolor": "#b9c1c9", "font": {"size": 12, "color": INK}}
-    below = {"x": 0, "xanchor": "left", "y": 0, "yanchor": "top"}
-    return {
-        "updatemenus": [
-            {
-                "type": "buttons",
-                "direction": "left",
-                "showactive": False,
-                "buttons": buttons,
-                "pad": {"t": 52},
-            }
-            | below
-            | look
-        ],
-        "sliders": [
-            {
-                "steps": [
-                    {"label": f"{time:.3f}", "method": "animate", "args": [[str(number)], jump]}
-                    for number, time in enumerate(times)
-                ],
-                "len": 0.66,
-                "pad": {"t": 40, "b": 0, "r": 4},
-                "currentvalue": {"prefix": "time ", "suffix": " s", "offset": 6, "font": look["font"]},
-            }
-            | below
-            | look
-            | dict.fromkeys(("ticklen", "minorticklen", "tickwidth"), 0)
-            # labels of the steps are too many to be read
-            | {"x": 0.34, "font": {"size": 12, "color": "rgba(0, 0, 0, 0)"}}
-        ],
-    }

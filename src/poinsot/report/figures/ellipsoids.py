@@ -8,6 +8,7 @@ travel as base64, which Plotly reads: little more than half of what decimals wou
 from __future__ import annotations
 
 from base64 import b64encode
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +42,7 @@ SHADES = {
 """The paler, the smaller the share of the data; they differ in lightness, not only in hue."""
 
 BEFORE = PREDICTED["color"]
-HEIGHT = 560  # [px]
+HEIGHT = 490  # [px]
 BOX = 1.55
 """Diagonal of the scene in the unit of Plotly's camera: the largest that stays visible when rotated."""
 
@@ -69,36 +70,55 @@ class PlacedBody(NamedTuple):
 
 def ellipsoid_grid(estimate: Estimate) -> FigureGrid | None:
     """The robot with its bodies; None where no body has a place."""
-    bodies = [body for body in estimate.bodies if body.placement is not None]
-    now = [placed for body in bodies if (placed := _placed(body, body.inertial))]
-    before = [placed for body in bodies if (placed := _placed(body, prior_of(body)))]
-    if not now and not before:
+    described = {body.name: body for body in estimate.described}
+    own = [_in_its_place(body, described.get(body.name)) for body in estimate.bodies]
+    # Of a body that is only named, the description says more.
+    named = described | {
+        body.name: body for body in own if body.inertial is not None or body.prior is not None
+    }
+    bodies = [body for body in named.values() if body.placement is not None]
+    identified = [body for body in bodies if body not in estimate.described]
+    now = [placed for body in identified if (placed := _placed(body, body.inertial))]
+    before = [placed for body in identified if (placed := _placed(body, prior_of(body)))]
+    others = [
+        placed for body in bodies if body in estimate.described and (placed := _placed(body, body.prior))
+    ]
+    if not now and not before and not others:
         return None
-    low, high, cut = _view(bodies, [*now, *before])
-    note = f"{number_of(len(now), 'body', 'bodies')} identified, {len(before)} before the data"
-    described = [
+    low, high, cut = _view(bodies, [*now, *before, *others])
+    counts = {"identified": len(now), "before the data": len(before), "as described": len(others)}
+    note = ", ".join(f"{number_of(n, 'body', 'bodies')} {which}" for which, n in counts.items() if n)
+    said = [
         f"; {one.body.name} {significant(float(one.pi[0]), 3)} kg, semi-axes "
         f"{', '.join(significant(100 * float(a), 2) for a in one.ellipsoid.semi_axes)} cm"
         for one in now[:FEW]
     ]
-    more = len(now) - len(described)
+    more = len(now) - len(said)
     robot = estimate.robot or "The robot"
     figure = Figure(
         title=f"{robot}, neutral configuration",
         note=note,
-        data=(*_now(now), *_before(before), *_frames(bodies)),
+        data=(*_now(now), *_before(before), *_others(others), *_frames(bodies)),
         layout=layout(
             HEIGHT,
             hovermode="closest",
-            margin={"l": 0, "r": 0, "t": 0, "b": 0},
+            margin={"l": 0, "r": 0, "t": 0, "b": 50},
             showlegend=True,
-            legend={"x": 0, "y": 1, "itemsizing": "constant", "tracegroupgap": 4},
+            legend={"orientation": "h", "x": 0, "y": 0, "yanchor": "top", "itemsizing": "constant"},
             scene=_scene(low, high),
         ),
-        alt=f"{robot} at its neutral configuration, each body an ellipsoid: {note}{''.join(described)}"
+        alt=f"{robot} at its neutral configuration, each body an ellipsoid: {note}{''.join(said)}"
         + (f"; and {more} more" if more else ""),
     )
-    return FigureGrid(panels=(figure,), caption=_caption(bodies, now, before, cut))
+    return FigureGrid(panels=(figure,), caption=_caption(identified, now, before, cut))
+
+
+def _in_its_place(body: Body, described: Body | None) -> Body:
+    """With the place, and where it has none the prior, of the description."""
+    if described is None or body.placement is not None:
+        return body
+    prior = described.prior if body.prior is None and body.inertial is not None else body.prior
+    return replace(body, prior=prior, placement=described.placement, parent=described.parent)
 
 
 def unit_sphere(meridians: int, parallels: int) -> tuple[np.ndarray, np.ndarray]:
@@ -228,14 +248,21 @@ def _before(before: list[PlacedBody]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+def _others(others: list[PlacedBody]) -> list[dict[str, Any]]:
+    """Bodies that only the description knows, as pale surfaces."""
+    grey = SHADES[Origin.from_prior]
+    key = _key(
+        "as described", "others", mode="markers", marker={"size": 10, "symbol": "circle", "color": grey}
+    )
+    surfaces = [_surface(one, "as described", COARSE, "others", color=grey, opacity=0.45) for one in others]
+    return [key, *surfaces] if others else []
+
+
 LIGHTING = {"ambient": 0.75, "diffuse": 0.4, "specular": 0.1, "roughness": 0.9}
 LIGHT = {"x": 1000, "y": -2000, "z": 3000}
 
 
 def _now(now: list[PlacedBody]) -> list[dict[str, Any]]:
-    sphere, facets = unit_sphere(*(FINE if len(now) <= FEW else COARSE))
-    # One byte an index: a sphere has fewer than 256 vertices.
-    i, j, k = (packed(column, "u1") for column in facets.T)
     found = [origin(one.body.prior_share) for one in now]
     names = {word: f"identified, {word.value}" for word in Origin} | {None: "identified"}
     dot = {"size": 10, "symbol": "circle"}
@@ -247,14 +274,23 @@ def _now(now: list[PlacedBody]) -> list[dict[str, Any]]:
     return [
         *keys,
         *(
-            _trace(
-                "mesh3d", one.center + sphere @ one.radii.T, i=i, j=j, k=k, legendgroup="now",
-                color=SHADES[word] if word else ACCENT, hovertext=_words(one, "identified"),
-                lighting=LIGHTING, lightposition=LIGHT, hoverinfo="text",
+            _surface(
+                one, "identified", FINE if len(now) <= FEW else COARSE, "now",
+                color=SHADES[word] if word else ACCENT, opacity=1 - 0.6 * (one.body.prior_share or 0.0),
             )
             for one, word in zip(now, found, strict=True)
         ),
     ]  # fmt: skip
+
+
+def _surface(one: PlacedBody, which: str, parts: tuple[int, int], group: str, **look: Any) -> dict[str, Any]:
+    sphere, facets = unit_sphere(*parts)
+    # One byte an index: a sphere has fewer than 256 vertices.
+    i, j, k = (packed(column, "u1") for column in facets.T)
+    return _trace(
+        "mesh3d", one.center + sphere @ one.radii.T, i=i, j=j, k=k, legendgroup=group, hoverinfo="text",
+        hovertext=_words(one, which), lighting=LIGHTING, lightposition=LIGHT, **look,
+    )  # fmt: skip
 
 
 def _words(one: PlacedBody, which: str) -> str:
@@ -285,12 +321,13 @@ def _caption(
     bodies: list[Body], now: list[PlacedBody], before: list[PlacedBody], cut: list[PlacedBody]
 ) -> str:
     sentences = [
-        "Each body is drawn as the uniform ellipsoid that has its mass, centre of mass and inertia; lines join the "
-        "frames of the bodies. Drag to turn it; click the legend to hide or show the identified bodies, those before "
-        "the data, or the frames."
+        "Each body is the uniform ellipsoid that has its mass, centre of mass and inertia; lines join the frames. "
+        "Drag to turn it; click the legend to hide or show."
     ]
+    if not now:
+        sentences.append("Drawn as described: no body by itself was identified.")
     if len({origin(one.body.prior_share) for one in now}) > 1:
-        sentences.append("The paler a body, the more of it comes from the prior.")
+        sentences.append("The paler and clearer a body, the more of it comes from the prior.")
     wanted = [(body, "identified", now) for body in bodies if body.inertial is not None]
     wanted += [(body, "before the data", before) for body in bodies if prior_of(body) is not None]
     missing = [

@@ -62,12 +62,7 @@ def interval_figure(estimate: Estimate, title: str, unit: str, indices: list[int
         layout=layout(
             62 + 22 * max(len(indices), 2),
             hovermode="closest",
-            xaxis=axis(
-                f"value [{shown or '1'}]",
-                zerolinecolor=MUTED,
-                zerolinewidth=1.2,
-                rangemode="tozero",
-            ),
+            xaxis=axis(f"value [{shown or '1'}]", zerolinecolor=MUTED, zerolinewidth=1.2, rangemode="tozero"),
             yaxis=axis(
                 tickvals=list(range(len(indices))),
                 ticktext=[plain(name) for name in names],

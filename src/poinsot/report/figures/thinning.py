@@ -16,13 +16,14 @@ from .style import rounded
 LONGEST = 4000
 """Points of a trace that are drawn one by one; longer ones are thinned."""
 
-ALL_PANELS = 36000
-"""Maximum number of points of all panels of a grid, so that a browser can show the page of a humanoid."""
+ALL_PANELS, FEWEST = 9000, 250
+"""Points of a trace in all panels of a grid together, and the fewest of one: the page of a humanoid has less than
+1.5 MB, and a stretch of two points is no wider than four pixels of a panel."""
 
 
 def longest_trace(panels: int) -> int:
     """Points that each of so many panels may draw."""
-    return int(np.clip(ALL_PANELS // max(panels, 1), 1000, LONGEST))
+    return int(np.clip(ALL_PANELS // max(panels, 1), FEWEST, LONGEST))
 
 
 def thinned(values: np.ndarray, longest: int = LONGEST) -> np.ndarray:

@@ -2,13 +2,14 @@
 
 A section is a function from the estimate to a `Section`, or to None where it has nothing to say. To add one, write it
 in a file of its own and list it in `SECTIONS` where a reader should meet it. A section of another distribution is
-listed under the entry point group `poinsot.sections`, or named by a method as `"module:function"`; it comes before the
-last one.
+listed under the entry point group `poinsot.sections`, where it comes before the last one, or named by a method as
+`"module:function"`, where it comes after the verdict. All but the verdict and what a method is for are folded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 
@@ -20,7 +21,7 @@ from .fit import effort_section, residuals_section, validation_section
 from .identifiability import identifiability_section
 from .impacts import impacts_section
 from .motion import contacts_section, convergence_section, motion_section
-from .parameters import full_parameters_section, groupings_section, parameters_section
+from .parameters import full_parameters_section, groupings_section, numbers_section, parameters_section
 from .payload import friction_section, payload_section
 from .provenance import provenance_section
 from .sensitivity import sensitivity_section
@@ -40,11 +41,17 @@ def _by_name(*builders: SectionBuilder) -> MappingProxyType[str, SectionBuilder]
     return MappingProxyType({build.__name__.removesuffix("_section"): build for build in builders})
 
 
-SECTIONS = _by_name(*JUDGED, *TRACKED, parameters_section, *MOVED, *FITTED, *SOLVED, provenance_section)
+HEADLINES = numbers_section, *TRACKED
+SECTIONS = _by_name(*JUDGED, *HEADLINES, parameters_section, *MOVED, *FITTED, *SOLVED, provenance_section)
 """Name -> section, in the order of the page."""
 
-OF_EVERY_ESTIMATE = frozenset(_by_name(*JUDGED, parameters_section, *FITTED, provenance_section))
+OF_EVERY_ESTIMATE = frozenset(
+    _by_name(*JUDGED, numbers_section, parameters_section, *FITTED, provenance_section)
+)
 """Those that say something of the estimate of any method; the others are for those that name them."""
+
+OPEN = frozenset({*JUDGED, numbers_section, masses_section, payload_section, impacts_section})
+"""Those that are shown unfolded."""
 
 GROUP = "poinsot.sections"
 
@@ -54,10 +61,13 @@ def sections(estimate: Estimate, names: Sequence[str] | None = None) -> tuple[Se
 
     With names, only these and those of every estimate; `InvalidMethod` if there is none of one.
     """
-    builders = _named(names) if names is not None else [*SECTIONS.values(), *_installed().values()]
+    own = [EntryPoint(name, name, GROUP).load() for name in names or () if ":" in name]
+    listed = _named(names) if names is not None else [*SECTIONS.values(), *_installed().values()]
+    rest = [build for build in listed if build not in (*JUDGED, provenance_section)]
     # Last of all, also behind the sections of other distributions.
-    ordered = [*(build for build in builders if build is not provenance_section), provenance_section]
-    return tuple(section for build in ordered if (section := build(estimate)) is not None)
+    ordered = [*JUDGED, *own, *rest, provenance_section]
+    built = ((build(estimate), build not in OPEN and build not in own) for build in ordered)
+    return tuple(replace(section, folded=folded) for section, folded in built if section is not None)
 
 
 def _installed() -> dict[str, SectionBuilder]:
@@ -75,5 +85,4 @@ def _named(names: Sequence[str]) -> list[SectionBuilder]:
         if name not in own:
             check_known(name, listed, "the page has no section", "it has", InvalidMethod, 40)
     wanted = OF_EVERY_ESTIMATE.union(names)
-    found: list[SectionBuilder] = [build for name, build in listed.items() if name in wanted]
-    return [*found, *(EntryPoint(name, name, GROUP).load() for name in own)]
+    return [build for name, build in listed.items() if name in wanted]

@@ -6,7 +6,6 @@ from ...estimate import Body, Estimate
 from ...inertia.parameters import inconsistencies
 from ..blocks import Findings, Section, section_of
 from ..bodies import body_table, change_table, prior_of
-from ..figures.ellipsoids import ellipsoid_grid
 from ..verdicts import counted_origins
 from ..words import number_of, series
 
@@ -18,15 +17,14 @@ def bodies_section(estimate: Estimate) -> Section | None:
     if not known:
         return None
     findings = Findings.of(finding for body in estimate.bodies for finding in _findings(body))
-    grid = ellipsoid_grid(estimate)
     changes = change_table(estimate.bodies, title="What the data made of each body")
     # a single block needs no heading of its own
-    properties = body_table(estimate.bodies, title="Mass properties" if findings or grid or changes else "")
+    properties = body_table(estimate.bodies, title="Mass properties" if findings or changes else "")
     lead = verdict_on_bodies(known) or f"Mass properties of {number_of(len(known), 'body', 'bodies')}."
     origins = counted_origins(body.prior_share for body in known if body.prior_share is not None)
     if origins:
         lead += f" Where they come from: {series(origins)}."
-    return section_of("Bodies", lead, findings, grid, changes, properties)
+    return section_of("Bodies", lead, findings, changes, properties)
 
 
 def verdict_on_bodies(bodies: list[Body]) -> str:

@@ -28,7 +28,7 @@ def impacts_section(estimate: Estimate) -> Section | None:
     return section_of(
         "Impacts",
         _lead(impacts, scene),
-        drop_grid(motions, scene) if motions else None,
+        drop_grid(motions[1:], scene) if len(motions) > 1 else None,  # the first is the picture of the page
         impulse_grid(impacts, motions) if impacts else None,
         cone_grid(impacts, scene) if impacts else None,
         energy_grid(scene, impacts),

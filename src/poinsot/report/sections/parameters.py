@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...estimate import Estimate, FullParameters
 from ..blocks import Section, section_of
 from ..figures.intervals import interval_grid
 from ..tables import full_parameter_table, parameter_table, table, with_others
-from ..verdicts import counted, counted_origins
-from ..words import number_of, series
+from ..verdicts import counted, counted_origins, verdicts
+from ..words import family, number_of, series
+
+MOST_NUMBERS = 10
+"""Parameters beneath the verdict."""
 
 SAME = 1.05
 """Standard deviations that differ by less than this factor in the median are said to be the same."""
@@ -21,6 +26,18 @@ def parameters_section(estimate: Estimate) -> Section | None:
         return None
     lead = f"{series(counted(estimate))}. {which_std(estimate)}"
     return section_of("Parameters", lead, parameter_table(estimate), interval_grid(estimate))
+
+
+def numbers_section(estimate: Estimate) -> Section | None:
+    """The parameters that are known best, masses first; None where the data determine none."""
+    is_mass = [family(*each) == "Masses" for each in zip(estimate.names, estimate.kinds, strict=True)]
+    ranked = sorted(range(len(is_mass)), key=lambda k: (not is_mass[k], estimate.relative_std_percent[k]))
+    table, judged = parameter_table(estimate), verdicts(estimate)
+    best = [table.rows[k] for k in ranked if judged[k].determined][:MOST_NUMBERS]
+    lead = (
+        f"{number_of(len(best), 'parameter')} of {len(judged)}, masses first, then those that are known best."
+    )
+    return Section("Main numbers", lead, (replace(table, rows=tuple(best), caption=""),)) if best else None
 
 
 def which_std(estimate: Estimate) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...estimate import Estimate, Fit, Status, Trust
@@ -24,18 +26,23 @@ LEADS = {
 }
 
 
+TONES = {Trust.trusted: "good", Trust.with_care: "fair", Trust.corrected: "good", Trust.not_to_be_used: "bad"}
+
+
 def trust_section(estimate: Estimate) -> Section | None:
     """What the checks found, and what they could not look at; None where nobody has written checks for the method."""
     diagnosis = estimate.diagnosis
     if not diagnosis.complete and not diagnosis.findings:
         return None
     rows = [{"not checked": each.what, "why": each.reason} for each in diagnosis.unchecked]
-    return section_of(
+    title = f"{number_of(len(rows), 'thing')} that could not be checked"
+    section = section_of(
         capitalized(diagnosis.trust.words),
         LEADS[diagnosis.trust],
         Findings.of((each.severity.name, str(each)) for each in diagnosis.findings),
-        table_of_rows(rows) if rows else None,
+        replace(table_of_rows(rows, title=title), folded=True) if rows else None,
     )
+    return replace(section, tone=TONES[diagnosis.trust])
 
 
 def verdict_section(estimate: Estimate) -> Section:
@@ -56,20 +63,18 @@ def verdict_section(estimate: Estimate) -> Section:
 def _lead(estimate: Estimate) -> str:
     of = f" of {estimate.robot}" if estimate.robot else ""
     error = percent_text(estimate.fit.relative_error_percent)
-    explained = f"With them the model explains the measured effort to {error}."
+    explained = f"The model explains the measured effort to {error}."
     if motions_of(estimate):
         all_rms, each = _rms(estimate)
         explained = (
-            f"With them one motion explains what {number_of(len(each), 'sensor')} read to {significant(all_rms, 2)} of "
+            f"One motion explains what {number_of(len(each), 'sensor')} read to {significant(all_rms, 2)} of "
             "their standard deviations (root mean square)."
         )
     # Whether bodies could be real, where every one of them is known.
     judged = [body for body in estimate.bodies if body.physically_consistent is not None]
     bodies = f" {verdict_on_bodies(judged)}" if judged and len(judged) == len(estimate.bodies) else ""
-    return (
-        f"The recording determines {known(estimate)} of the {number_of(len(estimate.names), 'parameter')}{of} "
-        f"to better than 30 %. {explained}{bodies}"
-    )
+    share = f"{known(estimate)} of the {number_of(len(estimate.names), 'parameter')}{of}"
+    return f"{explained} {share} are known to better than 30 %.{bodies}"
 
 
 def _rms(estimate: Estimate) -> tuple[float, dict[str, float]]:
@@ -109,18 +114,20 @@ def _residuals(estimate: Estimate) -> Card:
         note = f"residuals of {number_of(len(fit.joints), columns)} look like noise"
         return Card("Residuals", "white", note, "good")
     share = f"{len(coloured)} of {len(fit.joints)} " if len(fit.joints) > 1 else ""
-    verb = (
-        "account for it"
-        if estimate.std_kind == "coloured"
-        else "assume white ones, and are usually too small"
+    names = (
+        series(coloured)
+        if len(coloured) <= FEW
+        else f"{len(coloured)} of {number_of(len(fit.joints), columns)}"
     )
-    names = f"{series(coloured)}; " if len(coloured) <= FEW else ""
-    return Card("Residuals", f"{share}not white", f"{names}the standard deviations {verb}", "fair")
+    if estimate.std_kind == "coloured":
+        return Card("Residuals", "correlated", f"{names}; the standard deviations account for it")
+    note = f"{names}; the standard deviations assume white ones, and are usually too small"
+    return Card("Residuals", f"{share}not white", note, "fair")
 
 
 def _held_out(estimate: Estimate) -> Card:
     if not estimate.validation:
-        return Card("Held-out error", "not checked", "no recording was held out for validation", "fair")
+        return Card("Held-out error", "not checked", "no recording was held out for validation")
     worst: Fit = max(estimate.validation, key=lambda fit: fit.relative_error_percent)
     names = [fit.recording or f"recording {k}" for k, fit in enumerate(estimate.validation, start=1)]
     rows = count_text(sum(len(fit.time) for fit in estimate.validation))
