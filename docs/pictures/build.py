@@ -19,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 FOLDER = ROOT / "build" / "pictures"
-SOURCES = ("src", "reproductions/src", "servo/src", "examples")
+SOURCES = ("src", "reproductions/src", "examples")
 ENDINGS = (".py", ".csv", ".parquet", ".toml", ".urdf")
 
 
