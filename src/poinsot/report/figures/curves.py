@@ -181,8 +181,7 @@ def curve_figure(
 ) -> Figure:
     """Lines with one unit: name -> (T,), NaN leaves a gap, over time (T,) [s] or what `along` says."""
     shown = unit_text(unit)
-    # A sensor may have many lines, and an estimate many sensors.
-    longest = longest_trace(2 * len(lines))
+    longest = longest_trace(2 * len(lines))  # there may be many sensors with many lines
     data = tuple(
         curve(name, INKS[k % len(INKS)], **line(time, values, longest))
         for k, (name, values) in enumerate(lines.items())

@@ -111,11 +111,7 @@ def _residuals(estimate: Estimate) -> Card:
         note = f"residuals of {number_of(len(fit.joints), columns)} look like noise"
         return Card("Residuals", "white", note, "good")
     share = f"{len(coloured)} of {len(fit.joints)} " if len(fit.joints) > 1 else ""
-    names = (
-        series(coloured)
-        if len(coloured) <= FEW
-        else f"{len(coloured)} of {number_of(len(fit.joints), columns)}"
-    )
+    names = series(coloured, FEW)
     if estimate.std_kind == "coloured":
         return Card("Residuals", "correlated", f"{names}; the standard deviations account for it")
     note = f"{names}; the standard deviations assume white ones, and are usually too small"
