@@ -174,3 +174,23 @@ def test_plotly_knows_every_word_of_it(tx40):
     graph_objects = pytest.importorskip("plotly.graph_objects")
     (panel,) = ellipsoid_grid(tx40).panels
     graph_objects.Figure(list(panel.data), panel.layout)  # it refuses what it does not know
+
+
+def test_bodies_that_were_not_estimated_are_drawn_as_described(solid):
+    """The description has both bodies; the second was not estimated, and the first came without a place."""
+    first, second = solid.bodies
+    described = tuple(replace(body, inertial=None, covariance=None) for body in solid.bodies)
+    loose = replace(first, placement=None, parent="", prior=None)
+    partly = replace(solid, bodies=(loose, Body(second.name)), described=described)
+    (now,) = traces(partly, "mesh3d", "now")
+    (other,) = traces(partly, "mesh3d", "others")
+    (before,) = traces(partly, "scatter3d", "before")
+    # six digits of single precision, squared and summed
+    assert np.allclose(on_surface(points(now), first, first.inertial), 1, atol=1e-4)
+    assert np.allclose(on_surface(points(other), second, second.prior), 1, atol=1e-4)
+    drawn = points(before)
+    assert np.allclose(on_surface(drawn[np.isfinite(drawn).all(axis=1)], first, first.prior), 1, atol=1e-4)
+    grid = ellipsoid_grid(replace(partly, bodies=()))
+    assert (
+        grid.panels[0].note == "2 bodies as described" and "no body by itself was identified" in grid.caption
+    )

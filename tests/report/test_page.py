@@ -24,6 +24,7 @@ from poinsot.report.sections import SECTIONS, sections
 from poinsot.report.sections.identifiability import identifiability_section
 from poinsot.report.sections.impacts import impacts_section
 from poinsot.report.sections.motion import contacts_section, convergence_section, motion_section
+from poinsot.report.sections.parameters import numbers_section
 from poinsot.report.sections.payload import friction_section
 from poinsot.report.sections.sensitivity import sensitivity_section
 from poinsot.report.sections.tracking import (
@@ -65,7 +66,7 @@ class Reader(HTMLParser):
         self.loads += [value for key, value in attributes if key in LOADING and value]
         self.styles += [named["style"]] if "style" in named else []
         if tag not in VOID:
-            self.open.append(f"{tag} figures" if named.get("id") == "figures" else tag)
+            self.open.append(f"{tag} figures" if named.get("id") == "page_figures" else tag)
 
     def handle_endtag(self, tag):
         assert self.open and self.open.pop().split()[0] == tag
@@ -105,7 +106,7 @@ def test_the_page_is_one_file_with_plotly_inlined_once(tx40, tmp_path):
     path = write_report(tx40, tmp_path / "page.html")
     text = path.read_text(encoding="utf-8")
     assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
-    (library,) = re.findall(r'<script type="application/gzip" id="plotly">([^<]*)</script>', text)
+    (library,) = re.findall(r'<script type="application/gzip" id="page_plotly">([^<]*)</script>', text)
     assert b"* plotly.js (gl3d - minified) v" in gzip.decompress(b64decode(library))[:200]
     assert path.stat().st_size < LARGEST_PAGE
     assert "default-src 'none'" in text
@@ -263,6 +264,31 @@ def test_names_cannot_break_out_of_the_page(tx40, tmp_path):
     reader = read(write_report(bad, tmp_path / "page.html"))
     assert "img" not in reader.tags
     assert evil in reader.text
+
+
+def test_the_project_file_is_shown_as_the_file(tx40, tmp_path):
+    job = '[robot]\npath = "<arm>.urdf" # mine\n'
+    found = tx40.updated(settings={"project": {"robot": {}}, "project_file": "job.toml", "project_text": job})
+    reader = read(write_report(found, tmp_path / "page.html"))
+    assert job in reader.words and "Project file job.toml" in reader.text
+
+
+def test_the_main_numbers_are_masses_then_those_known_best(emps, humanoid):
+    (table,) = numbers_section(emps).blocks
+    assert [row[0].text for row in table.rows] == ["m1", "fv1", "fc1", "off1"]
+    (table,) = numbers_section(humanoid).blocks
+    determined = [name for name, yes in zip(humanoid.names, humanoid.identifiable, strict=True) if yes]
+    shown = [row[0].text for row in table.rows]
+    percent = dict(zip(humanoid.names, humanoid.relative_std_percent, strict=True))
+    assert len(shown) == 10 and shown == sorted(determined, key=percent.__getitem__)[:10]
+    nothing = np.full(len(emps.values), np.nan)
+    assert numbers_section(emps.updated(values=nothing, identifiable=np.isfinite(nothing))) is None
+
+
+def test_all_but_the_verdict_and_what_a_method_is_for_is_folded(tx40):
+    assert [section.title for section in sections(tx40) if not section.folded] == [
+        "Verdict", "Main numbers", "Payload",
+    ]  # fmt: skip
 
 
 def test_references_are_for_copying(tx40):

@@ -130,7 +130,8 @@ class Project:
     def record(self) -> dict[str, Any]:
         """What a result keeps of the project, so that it can be asked again."""
         settings = self.settings.model_dump(mode="json", exclude_unset=True)
-        return {"project": settings, "project_file": str(self.path)}
+        text = self.path.read_text(encoding="utf-8")
+        return {"project": settings, "project_file": str(self.path), "project_text": text}
 
     def inputs(self, data_dir: str | Path | None = None) -> tuple[Path, ...]:
         """The project file, and all files that its keys name beside it or among the recordings."""

@@ -105,11 +105,6 @@ class Figure:
     frames: tuple[dict[str, Any], ...] = ()
 
     @property
-    def height(self) -> int:
-        """[px], which the page reserves before Plotly draws."""
-        return int(self.layout["height"])
-
-    @property
     def plotly(self) -> dict[str, Any]:
         """What `Plotly.newPlot` takes."""
         moving = {"frames": list(self.frames)} if self.frames else {}
@@ -195,18 +190,16 @@ class Items(PageBlock):
 
 @dataclass(frozen=True, kw_only=True)
 class Verbatim(PageBlock):
-    """Text to be copied as it is."""
+    """Text to be copied as it is; that of language `"toml"` is highlighted."""
 
     template: ClassVar[str] = "verbatim.html"
     text: str
+    language: str = ""
 
 
 @dataclass(frozen=True)
 class Page:
-    """What the base template renders: a title, a kicker above and a subtitle beneath it, and sections in order.
-
-    The picture stands beside the first `opening` sections.
-    """
+    """Title, kicker above and subtitle beneath it, sections in order, the first `opening` beside the picture."""
 
     title: str
     kicker: str = ""

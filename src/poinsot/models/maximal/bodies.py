@@ -103,6 +103,11 @@ class RigidBody:
         J = np.asarray(self.inertia, dtype=float)
         return np.diag(J) if J.ndim == 1 else J
 
+    @property
+    def inertial(self) -> np.ndarray:
+        """(10,) pi."""
+        return from_physical(self.mass, np.asarray(self.center, dtype=float), self.inertia_matrix)
+
     def entries(self, i: int) -> list[Entry]:
         """Its numbers, as body i of a mechanism."""
         J = self.inertia_matrix

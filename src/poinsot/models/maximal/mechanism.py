@@ -15,7 +15,6 @@ import numpy as np
 
 from ...estimate import Body
 from ...exceptions import InvalidModel, check_known
-from ...inertia.parameters import from_physical
 from .bodies import PlaneContact, RigidBody
 from .joints import WORLD, AnyJoint
 from .model import Model
@@ -79,10 +78,9 @@ class Mechanism:
         """The bodies with the values that were given, in `Body.prior`, at their places."""
         parents = {joint.child: joint.parent for joint in self.joints}
         return tuple(
-            Body(each.name, prior=from_physical(each.mass, np.asarray(each.center), each.inertia_matrix),
-                 placement=each.placement, parent=parents.get(each.name, ""))
+            Body(each.name, prior=each.inertial, placement=each.placement, parent=parents.get(each.name, ""))
             for each in self.bodies
-        )  # fmt: skip
+        )
 
     @cached_property
     def readable_joints(self) -> tuple[str, ...]:

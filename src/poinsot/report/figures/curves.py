@@ -33,9 +33,6 @@ from .style import (
 )
 from .thinning import end_to_end, line, longest_trace, zoom_note
 
-MOST_STEMS = 150
-"""Lags that are drawn as broad stems; more are thin."""
-
 STEMS_LEGEND = (("stem", "autocorrelation"), ("band", "95 % band of white noise"))
 
 
@@ -52,7 +49,7 @@ def stems(fit: Fit, joint: int) -> dict[str, Any]:
     x = [at for lag in lags for at in (lag, lag, None)]
     y = [at for value in rounded(values) for at in (value, 0, None)]
     said = [f"lag {lag}: {value:.3f}" for lag, value in enumerate(values) for _ in range(3)]
-    look = {"color": ACCENT, "width": 3.5 if len(values) < MOST_STEMS else 1.0}
+    look = {"color": ACCENT, "width": 3.5 if len(values) < 150 else 1.0}
     return curve("autocorrelation", look, "%{text}<extra></extra>", x=x, y=y, text=said)
 
 
@@ -184,8 +181,7 @@ def curve_figure(
 ) -> Figure:
     """Lines with one unit: name -> (T,), NaN leaves a gap, over time (T,) [s] or what `along` says."""
     shown = unit_text(unit)
-    # A sensor may have many lines, and an estimate many sensors.
-    longest = longest_trace(2 * len(lines))
+    longest = longest_trace(2 * len(lines))  # there may be many sensors with many lines
     data = tuple(
         curve(name, INKS[k % len(INKS)], **line(time, values, longest))
         for k, (name, values) in enumerate(lines.items())
@@ -220,9 +216,9 @@ def channel_figure(name: str, unit: str, time: np.ndarray, values: np.ndarray, l
     """One channel; (T,) times [s] and values."""
     shown, said = unit_text(unit), extent([values], unit) or "no finite value"
     trace = curve("value", CHANNEL, "%{y:.5g}<extra></extra>", **line(time, values, longest))
-    axes = {"xaxis": axis("time [s]", zeroline=False), "yaxis": axis(f"[{shown or '1'}]", nticks=6)}
-    alt = f"{name} over time, {said}"
-    return Figure(title=name, note=said, data=(trace,), layout=layout(190, **axes), alt=alt)
+    x, y = axis("time [s]", zeroline=False), axis(f"[{shown or '1'}]", nticks=6)
+    look, alt = layout(190, xaxis=x, yaxis=y), f"{name} over time, {said}"
+    return Figure(title=name, note=said, data=(trace,), layout=look, alt=alt)
 
 
 def channel_grid(channels: Sequence[tuple[str, str, np.ndarray, np.ndarray]]) -> FigureGrid:

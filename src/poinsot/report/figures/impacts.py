@@ -108,31 +108,17 @@ def cone_figure(impacts: Sequence[Impact], scene: Scene) -> Figure:
     slope, said, _ = _edge(scene)
     bound = not np.isfinite(scene.friction)
     if np.isfinite(slope):
-        data.append(
-            curve(
-                "least friction times normal impulse" if bound else "friction times normal impulse",
-                {"color": PREDICTED["color"], "width": 1.8, "dash": "6px,3px" if bound else "solid"},
-                "",
-                x=rounded([reach, 0.0, reach]),
-                y=rounded([slope * reach, 0.0, -slope * reach]),
-            )
-        )
+        name = "least friction times normal impulse" if bound else "friction times normal impulse"
+        look = {"color": PREDICTED["color"], "width": 1.8, "dash": "6px,3px" if bound else "solid"}
+        ends = {"x": rounded([reach, 0.0, reach]), "y": rounded([slope * reach, 0.0, -slope * reach])}
+        data.append(curve(name, look, "", **ends))
+    hover = f"%{{text}}<br>normal %{{x:.4g}} {unit}<br>tangential %{{y:.4g}} {unit}<extra></extra>"
     for mode, (label, symbol, colour, _) in MODES.items():
         mine = [impact for impact in impacts if impact.mode == mode]
         if mine:
-            data.append(
-                markers(
-                    [impact.normal for impact in mine],
-                    [impact.tangential for impact in mine],
-                    symbol,
-                    colour,
-                    9,
-                    name=label,
-                    text=[f"{plain(impact.recording)}, {impact.time:.4g} s" for impact in mine],
-                    hovertemplate=f"%{{text}}<br>normal %{{x:.4g}} {unit}<br>tangential %{{y:.4g}} {unit}"
-                    "<extra></extra>",
-                )
-            )
+            x, y = [one.normal for one in mine], [one.tangential for one in mine]
+            text = [f"{plain(one.recording)}, {one.time:.4g} s" for one in mine]
+            data.append(markers(x, y, symbol, colour, 9, name=label, text=text, hovertemplate=hover))
     return Figure(
         title="All impacts",
         note=said,
@@ -191,20 +177,13 @@ def energy_figure(
     kept = thinned(energy, LONGEST)
     first, last = float(energy[0]), float(energy[-1])
     lost = f"from {significant(first, 3)} to {significant(last, 3)} {unit_text(unit)}"
+    points = {"x": rounded(time[kept]), "y": rounded(energy[kept])}
     dotted = {"type": "line", "y0": 0, "y1": 1, "yref": "paper", "layer": "below"}
     dotted |= {"line": {"color": MUTED, "width": 1, "dash": "dot"}}
     return Figure(
         title=name,
         note=lost,
-        data=(
-            curve(
-                "energy",
-                {"color": INK, "width": 1.8},
-                f"%{{y:.4g}} {unit_text(unit)}",
-                x=rounded(time[kept]),
-                y=rounded(energy[kept]),
-            ),
-        ),
+        data=(curve("energy", {"color": INK, "width": 1.8}, f"%{{y:.4g}} {unit_text(unit)}", **points),),
         layout=layout(
             240,
             xaxis=axis("time [s]", zeroline=False),

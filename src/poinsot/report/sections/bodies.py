@@ -34,7 +34,8 @@ def verdict_on_bodies(bodies: list[Body]) -> str:
         return f"No real body can have the mass properties of {series(impossible)}: a simulator will refuse them."
     # None, for undecided, is false here too.
     if bodies and all(body.physically_consistent for body in bodies):
-        return "It could be real." if len(bodies) == 1 else f"All of the {len(bodies)} bodies could be real."
+        who = bodies[0].name if len(bodies) == 1 else f"All of the {len(bodies)} bodies"
+        return f"{who} could be real."
     return ""
 
 

@@ -27,6 +27,8 @@ def provenance_section(estimate: Estimate) -> Section:
         ("Iterations", str(estimate.iterations)),
         ("Standard deviations", f"for {estimate.std_kind} residuals"),
     ]
+    settings = {key: value for key, value in estimate.settings.items() if not key.startswith("project")}
+    file, text = (str(estimate.settings.get(f"project_{key}", "")) for key in ("file", "text"))
     longest = max(estimate.seconds.values(), default=0.0) or inf
     stages: list[dict[str, str | Cell]] = [
         {"Stage": stage, "Time": Cell(seconds_text(each), bar=each / longest)}
@@ -39,7 +41,8 @@ def provenance_section(estimate: Estimate) -> Section:
         f"By {estimate.method}{took}.",
         steps if estimate.steps else None,
         Facts(title="Method", facts=tuple(facts)),
-        _facts("Settings", estimate.settings),
+        Verbatim(title=f"Project file {file}", text=text, language="toml", folded=True) if text else None,
+        _facts("Settings", settings),
         table(stages, title="Timings") if stages else None,
         _facts("Versions", estimate.versions),
         Verbatim(title="How to cite", text=estimate.references().strip()) if estimate.citations else None,

@@ -19,14 +19,12 @@ FEW = 6
 """Joints that a card lists by name."""
 
 LEADS = {
-    Trust.trusted: "No check found anything wrong: the numbers hold within their intervals.",
-    Trust.with_care: "Some numbers are less certain than their intervals say.",
-    Trust.corrected: "A defect of the data was found, and its effect removed.",
-    Trust.not_to_be_used: "Do not use these numbers before the errors below are mended.",
+    Trust.trusted: ("good", "No check found anything wrong: the numbers hold within their intervals."),
+    Trust.with_care: ("fair", "Some numbers are less certain than their intervals say."),
+    Trust.corrected: ("good", "A defect of the data was found, and its effect removed."),
+    Trust.not_to_be_used: ("bad", "Do not use these numbers before the errors below are mended."),
 }
-
-
-TONES = {Trust.trusted: "good", Trust.with_care: "fair", Trust.corrected: "good", Trust.not_to_be_used: "bad"}
+"""Tone, and what it means."""
 
 
 def trust_section(estimate: Estimate) -> Section | None:
@@ -36,13 +34,12 @@ def trust_section(estimate: Estimate) -> Section | None:
         return None
     rows = [{"not checked": each.what, "why": each.reason} for each in diagnosis.unchecked]
     title = f"{number_of(len(rows), 'thing')} that could not be checked"
-    section = section_of(
-        capitalized(diagnosis.trust.words),
-        LEADS[diagnosis.trust],
+    blocks = (
         Findings.of((each.severity.name, str(each)) for each in diagnosis.findings),
         replace(table_of_rows(rows, title=title), folded=True) if rows else None,
     )
-    return replace(section, tone=TONES[diagnosis.trust])
+    tone, lead = LEADS[diagnosis.trust]
+    return replace(section_of(capitalized(diagnosis.trust.words), lead, *blocks), tone=tone)
 
 
 def verdict_section(estimate: Estimate) -> Section:
@@ -114,11 +111,7 @@ def _residuals(estimate: Estimate) -> Card:
         note = f"residuals of {number_of(len(fit.joints), columns)} look like noise"
         return Card("Residuals", "white", note, "good")
     share = f"{len(coloured)} of {len(fit.joints)} " if len(fit.joints) > 1 else ""
-    names = (
-        series(coloured)
-        if len(coloured) <= FEW
-        else f"{len(coloured)} of {number_of(len(fit.joints), columns)}"
-    )
+    names = series(coloured, FEW)
     if estimate.std_kind == "coloured":
         return Card("Residuals", "correlated", f"{names}; the standard deviations account for it")
     note = f"{names}; the standard deviations assume white ones, and are usually too small"

@@ -2,6 +2,20 @@
 // zooms the panels of a grid together, and draws and unfolds all for print.
 (async () => {
   "use strict";
+  // Tables, keys, strings and comments of a project file.
+  const TOML = /(?<comment>#.*)|(?<table>^\s*\[.*?\]+(?=\s*(?:#.*)?$))|(?<key>^\s*[\w."-]+(?=\s*=))|(?<string>"(?:[^"\\]|\\.)*"|'[^']*')/gm;
+  for (const block of document.querySelectorAll("pre.toml")) {
+    const text = block.textContent;
+    let end = 0;
+    block.textContent = "";
+    for (const found of text.matchAll(TOML)) {
+      const kind = Object.keys(found.groups).find((name) => found.groups[name] !== undefined);
+      block.append(text.slice(end, found.index), Object.assign(document.createElement("span"), { className: kind, textContent: found[0] }));
+      end = found.index + found[0].length;
+    }
+    block.append(text.slice(end));
+  }
+
   const unpacked = (id) => {
     const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
@@ -11,7 +25,7 @@
   HTMLCanvasElement.prototype.getContext = function (kind, options) {
     return getContext.call(this, kind, kind === "2d" ? { willReadFrequently: true, ...options } : options);
   };
-  const [library, packed] = await Promise.all(["plotly", "figures"].map(unpacked));
+  const [library, packed] = await Promise.all(["page_plotly", "page_figures"].map(unpacked));
   document.head.append(Object.assign(document.createElement("script"), { textContent: library }));
   const figures = JSON.parse(packed);
 
@@ -88,7 +102,7 @@
     layout = { ...layout, uirevision: "kept", ...(frames && controls(frames, "scene" in layout)) };
     if (plot.clientWidth < 500 && layout.scene) {
       const { eye, ...camera } = layout.scene.camera;
-      const away = Object.fromEntries(Object.entries(eye).map(([axis, each]) => [axis, 1.3 * each]));
+      const away = Object.fromEntries(Object.entries(eye).map(([axis, each]) => [axis, 1.12 * each]));
       const height = Math.min(layout.height, 340 + (layout.margin.b ?? 0));
       plot.style.height = `${height}px`;
       layout = { ...layout, height, scene: { ...layout.scene, camera: { ...camera, eye: away } }, legend: { ...layout.legend, font: { size: 10 } } };
