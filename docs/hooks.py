@@ -2,6 +2,7 @@
 
 - pictures and the pages of the gallery, drawn by docs/pictures
 - the list of public names on the page API, and the causes of findings on the page on trust
+- tables from runs of the papers' cases, where a page has `<!-- from a run: NAME -->`
 - a picture alone in its paragraph becomes a figure whose caption is its alt text; formulas become MathML
 """
 
@@ -22,14 +23,22 @@ from build import build
 FORMULA = re.compile(r'<(div|span) class="arithmatex">\\[\[(](.*?)\\[\])]</\1>', re.DOTALL)
 PICTURE = re.compile(r'<p><img alt="([^"]*)" src="([^"]*pictures/[^"]*)" ?/?></p>')
 
+TABLE = re.compile(r"<!-- from a run: (\w+) -->")
+TABLES: dict[str, str] = {}
+"""What runs say in Markdown, by the name under which a page asks for it."""
+
 
 def on_files(files, config):
     for path in build():
-        files.append(File.generated(config, f"pictures/{path.name}", abs_src_path=str(path)))
+        if path.suffix == ".md":
+            TABLES[path.stem] = path.read_text()
+        else:
+            files.append(File.generated(config, f"pictures/{path.name}", abs_src_path=str(path)))
     return files
 
 
 def on_page_markdown(markdown: str, page, **_) -> str:
+    markdown = TABLE.sub(lambda match: TABLES[match[1]], markdown)
     if page.file.src_uri == "concepts/trust.md":
         return markdown + _causes()
     if page.file.src_uri != "api.md":
