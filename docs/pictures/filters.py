@@ -85,8 +85,8 @@ def _loop():
 
 @picture
 def chart_and_ten_numbers():
-    """The smallest eigenvalue of the pseudo-inertia along both filters, with a load of 3 kg: a slow motion shows its mass
-    and first moment, and hardly its inertia.
+    """The smallest eigenvalue of the pseudo-inertia along both filters, with a load of 3 kg: a slow motion shows
+    its mass and first moment, and hardly its inertia.
     """
     _, torques, _ = _loop()
     load = 3.0 * np.array([1, 0.32, 0, 0, 0, 0, 0.1024, 0, 0, 0.1024])
