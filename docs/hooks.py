@@ -1,12 +1,12 @@
 """MkDocs hooks: what the build makes of running code, and how pages show it.
 
 - pictures and the pages of the gallery, drawn by docs/pictures
-- the list of public names on the page API, and the causes of findings on the page on trust
+- the public names, a page for each section of `__init__.pyi`, and the causes of findings on the page on trust
+- tables from runs of the papers' cases, where a page has `<!-- from a run: NAME -->`
 - a picture alone in its paragraph becomes a figure whose caption is its alt text; formulas become MathML
 """
 
 import html
-import itertools
 import re
 import sys
 from pathlib import Path
@@ -22,22 +22,32 @@ from build import build
 FORMULA = re.compile(r'<(div|span) class="arithmatex">\\[\[(](.*?)\\[\])]</\1>', re.DOTALL)
 PICTURE = re.compile(r'<p><img alt="([^"]*)" src="([^"]*pictures/[^"]*)" ?/?></p>')
 
+TABLE = re.compile(r"<!-- from a run: (\w+) -->")
+TABLES: dict[str, str] = {}
+"""What runs say in Markdown, by the name under which a page asks for it."""
+
 
 def on_files(files, config):
     for path in build():
-        files.append(File.generated(config, f"pictures/{path.name}", abs_src_path=str(path)))
+        if path.suffix == ".md":
+            TABLES[path.stem] = path.read_text()
+        else:
+            files.append(File.generated(config, f"pictures/{path.name}", abs_src_path=str(path)))
+    for title, slug, names in _sections():
+        files.append(File.generated(config, f"api/{slug}.md", content=_reference(title, names)))
     return files
 
 
 def on_page_markdown(markdown: str, page, **_) -> str:
+    markdown = TABLE.sub(lambda match: TABLES[match[1]], markdown)
     if page.file.src_uri == "concepts/trust.md":
         return markdown + _causes()
-    if page.file.src_uri != "api.md":
-        return markdown
-    objects = [getattr(poinsot, name) for name in poinsot.__all__]
-    entries = [(_stage(it), f"::: {it.__module__}.{it.__qualname__}") for it in objects if callable(it)]
-    for stage, group in itertools.groupby(entries, key=lambda entry: entry[0]):
-        markdown += "\n\n".join([f"\n## {stage}\n", *(directive for _, directive in group)]) + "\n"
+    if page.file.src_uri == "api.md":
+        lines = [
+            f"- [{title}](api/{slug}.md): {', '.join(f'`{name}`' for name in names)}"
+            for title, slug, names in _sections()
+        ]
+        return "\n".join([markdown, *lines])
     return markdown
 
 
@@ -62,6 +72,23 @@ def _causes() -> str:
     return "\n".join(["", "| cause | what it means | what to do |", "|---|---|---|", *rows, ""])
 
 
-def _stage(value) -> str:
-    """`signals` for `poinsot.signals.butterworth`."""
-    return value.__module__.split(".")[1].replace("_", " ").capitalize()
+def _sections() -> list[tuple[str, str, list[str]]]:
+    """Title, file name and public names of each section of the package's contents page, `__init__.pyi`."""
+    text = Path(poinsot.__file__).with_suffix(".pyi").read_text()
+    sections = []
+    for part in re.split(r"^# (?!ruff)", text, flags=re.MULTILINE)[1:]:
+        title, _, imports = part.partition("\n")
+        names = [
+            name
+            for name in re.findall(r" as (\w+)$", imports, re.MULTILINE)
+            if callable(getattr(poinsot, name))
+        ]
+        if names:
+            sections.append((title.capitalize(), title.replace(" ", "_"), names))
+    return sections
+
+
+def _reference(title: str, names: list[str]) -> str:
+    """A page of the API."""
+    objects = (getattr(poinsot, name) for name in names)
+    return "\n\n".join([f"# {title}", *(f"::: {it.__module__}.{it.__qualname__}" for it in objects)])

@@ -134,7 +134,7 @@ def pendulum_fit():
     for k, ax in enumerate(axs):
         time, measured, predicted = thinned(fit.time, fit.measured[:, k], fit.predicted[:, k])
         ax.plot(time, measured, ".", ms=3, color=BLUE, label="measured")
-        ax.plot(time, predicted, color=ORANGE, label="predicted from a second before")
+        ax.plot(time, predicted, color=ORANGE, label="predicted from states that did not see it")
         ax.set_ylabel(f"{fit.joints[k].removeprefix('position.')} [rad]")
     axs[0].legend(fontsize=7)
     axs[1].set_xlabel("time [s]")
