@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..exceptions import PoinsotError
+from ..exceptions import PoinsotError, listing
 from . import shell
 from .shell import Data, Job, Json, Out, Strict
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 Force = Annotated[
-    bool, typer.Option("--force", help="Write a robot description even from a result that is not to be used.")
+    bool,
+    typer.Option("--force", help="Write files for other programs even from a result that is not to be used."),
 ]
 
 
@@ -49,8 +50,8 @@ def identify(
         )
         from ..io.results import identify_json
 
-        # Only with --out, as checking the description takes as long as a small identification.
-        description, refusal = _description(estimate, force) if out is not None else ({}, "")
+        # Only with --out, as checking a description takes as long as a small identification.
+        files, refusal, notes = _files(estimate, force) if out is not None else ({}, "", ())
         page = partial(shell.report_page, project, estimate, say)
         # How the mechanism moved: a recording for each.
         paths = [partial(write_recording, motion.path) for motion in motions_of(estimate)]
@@ -58,15 +59,31 @@ def identify(
         shell.deliver(
             identify_json(estimate),
             output.result,
-            {output.report: page, **dict(zip(names, paths, strict=False)), **description},
+            {output.report: page, **dict(zip(names, paths, strict=False)), **files},
             out,
             json,
-            lambda: _print_estimate(estimate, bool(out or json), refusal),
+            lambda: _print_estimate(estimate, bool(out or json), *filter(None, (refusal, *notes))),
             reads=reads,
         )
     shell.finish(estimate, strict)
     if refusal and estimate.trust is Trust.not_to_be_used:
         raise typer.Exit(shell.stop(refusal, shell.CORRECTABLE))
+
+
+def _files(estimate: Estimate, force: bool) -> tuple[dict[str, Callable[[Path], Any]], str, tuple[str, ...]]:
+    """Files for other programs; why there are none; and notes on them."""
+    from ..estimate import Trust
+
+    described, refusal = _description(estimate, force)
+    each = [extra.files(estimate) for extra in estimate.extras.values()]
+    files = {name: write for written, _ in each for name, write in written.items()}
+    if files and not force and estimate.trust is Trust.not_to_be_used:
+        return (
+            {},
+            f"the result is not to be used, and {listing(list(files))} not written; --force writes them",
+            (),
+        )
+    return described | files, refusal, tuple(note for _, notes in each for note in notes)
 
 
 def _description(estimate: Estimate, force: bool = False) -> tuple[dict[str, Callable[[Path], None]], str]:
@@ -91,7 +108,7 @@ def _description(estimate: Estimate, force: bool = False) -> tuple[dict[str, Cal
     return {f"{source.stem}_identified{source.suffix}": export.write}, ""
 
 
-def _print_estimate(estimate: Estimate, written: bool, refusal: str = "") -> None:
+def _print_estimate(estimate: Estimate, written: bool, *notes: str) -> None:
     """The table, then what else one should know, a line each."""
     typer.echo(str(estimate))
     if estimate.validation:
@@ -100,6 +117,6 @@ def _print_estimate(estimate: Estimate, written: bool, refusal: str = "") -> Non
             for k, fit in enumerate(estimate.validation, start=1)
         )
         typer.echo(f"held out: relative error {', '.join(errors)}")
-    shell.print_remarks(estimate, *([refusal] if refusal else []))
+    shell.print_remarks(estimate, *notes)
     if not written:
         typer.echo("nothing was written; --out FOLDER writes the page and the result for scripts")
