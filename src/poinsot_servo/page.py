@@ -13,6 +13,7 @@ from poinsot.report.blocks import Figure, FigureGrid, Verbatim, section_of
 from poinsot.report.figures.curves import curve_figure, effort_grid
 from poinsot.report.figures.style import ACCENT, curve
 from poinsot.report.figures.thinning import line, longest_trace
+from poinsot_viewer.animation import DrawnBodies, robot_animation
 
 from .actuator import DESCRIPTIONS, Actuator
 from .mjcf import beyond_mjcf, mjcf_elements
@@ -65,6 +66,7 @@ def actuator_section(estimate: Estimate) -> Section | None:
             caption="Friction with damping, without load; where it varies with position, its mean.",
         ),
         _motions(estimate, found),
+        _moving_robot(estimate, found),
         _mjcf(found),
     )
 
@@ -79,6 +81,18 @@ def _motions(estimate: Estimate, found: Actuators) -> FigureGrid:
     )
     legend = (*grid.legend, ("commanded", "commanded"))
     return replace(grid, panels=tuple(panels), legend=legend, title="Motions")
+
+
+def _moving_robot(estimate: Estimate, found: Actuators) -> FigureGrid | None:
+    """The robot along the first simulated motion; None where some of its joints were not simulated."""
+    if found.robot.joints != tuple(each.name for each in found.actuators):
+        return None
+    fit = estimate.fit
+    restarts = np.flatnonzero(np.diff(fit.time) <= 0)
+    rows = slice(0, restarts[0] + 1 if len(restarts) else None)
+    q, bodies = found.robot.configurations(fit.predicted[rows]), [DrawnBodies.known(found.robot)]
+    title = f"Simulated from the commands: {fit.recording or next(iter(found.starts))}"
+    return FigureGrid(panels=(robot_animation(title, found.robot, q, fit.time[rows], bodies),))
 
 
 def _mjcf(found: Actuators) -> Verbatim:
@@ -102,4 +116,5 @@ def _by_speed(actuator: Actuator, unit: str) -> Figure:
     lines = {"friction": level + falling + actuator.damping * v}
     if np.isfinite(actuator.torque_limit):
         lines["largest torque"] = np.maximum(actuator.torque_limit * (1 - v / actuator.no_load_speed), 0.0)
-    return curve_figure(actuator.name, "N m" if unit == "rad" else "N", v, lines, along=f"speed [{unit}/s]")
+    figure = curve_figure(actuator.name, "N m" if unit == "rad" else "N", v, lines, along=f"speed [{unit}/s]")
+    return replace(figure, wide=False)
