@@ -18,6 +18,7 @@ from ...exceptions import InvalidMethod, InvalidSignals, check_known, listing, n
 from ...models.articulated import Articulated
 from ...models.contacts import ContactDetection, ContactSchedule, SurfaceContact
 from ...models.open_parameters import OpenParameters
+from ...models.sensor_errors import knots_of
 from ...models.sensors import ContactVelocity, JointPosition, JointVelocity, Readings, frame_sensor
 from ...models.stages import Stages
 from ...parameters import per_joint
@@ -239,7 +240,10 @@ class _Reader:
         # the last node has no step, so no noise of commands that could explain its accelerations
         if command_noise.any():
             readings = tuple(some.without_last_effort() for some in readings)
-        stages = Stages(self.parameters, schedule, self.recording.time, self._commands(inputs), readings)
+        time = self.recording.time
+        knots = knots_of((*self.parameters.sensors, *self.parameters.nominal), name)
+        readings = tuple(some.with_knots(time, knots) for some in readings)
+        stages = Stages(self.parameters, schedule, time, self._commands(inputs), readings)
         guess, n = first_guess(stages), int(self.robot.model.nv)
         # about its own initial guess, which comes from the readings: a weak prior, not a second measurement
         arrival, first = None, self.noise.first_state

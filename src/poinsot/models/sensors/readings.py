@@ -5,16 +5,16 @@ Readings are NaN where there is none: any mix of sensors at any rate, with gaps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from jaxtyping import Float
 
-from ...arrays import Columns, ReadingRows
+from ...arrays import Columns, ReadingRows, Vector
 from ...exceptions import InvalidSignals
 from ..contact_dynamics import Linearized, RobotMotion
-from ..sensor_errors import BIAS
 from .sensor import Sensor
 
 
@@ -27,6 +27,8 @@ class Readings:
         values: (T, width), NaN where it was not.
         rates: (T, m) derivative by time of the predicted reading along a motion, for readings that are late; None:
             they are taken to be of their time.
+        knots: what the knots of a bias that walks add to its name. weights: (T, k) of the biases at knots; None: they
+            are 1 for the only one.
 
     Raises:
         InvalidSignals: if readings are of another width, or infinite.
@@ -35,6 +37,8 @@ class Readings:
     sensor: Sensor
     values: ReadingRows
     rates: Columns | None = None
+    knots: tuple[str, ...] = ("",)
+    weights: Float[np.ndarray, "T k"] | None = None
 
     def __post_init__(self) -> None:
         if self.values.shape[1] != self.sensor.width:
@@ -61,13 +65,29 @@ class Readings:
     def some(self, samples: slice | np.ndarray) -> Readings:
         """Those at some of the samples."""
         rates = None if self.rates is None else self.rates[samples]
-        return Readings(self.sensor, self.values[samples], rates)
+        weights = None if self.weights is None else self.weights[samples]
+        return Readings(self.sensor, self.values[samples], rates, self.knots, weights)
+
+    def with_knots(self, times: Vector, knots: tuple[str, ...]) -> Readings:
+        """The same readings at (T,) times, with a bias that is linear between knots at equal distances."""
+        if len(knots) == 1:
+            return self
+        at = np.linspace(times[0], times[-1], len(knots))
+        weights = np.stack([np.interp(times, at, one) for one in np.eye(len(at))], axis=1)
+        return replace(self, knots=knots, weights=weights)
+
+    @property
+    def weighted_knots(self) -> Iterable[tuple[str, Columns]]:
+        """Each knot with the weight (T, 1) of its bias."""
+        weights = np.ones((len(self), 1)) if self.weights is None else self.weights
+        return zip(self.knots, weights.T[..., None], strict=True)
 
     def error(self, motion: RobotMotion) -> Columns:
         """(T, m) by which bias and delay make readings larger than predicted ones."""
         sensor, errors, found = self.sensor, motion.errors, np.zeros((len(motion), self.sensor.size))
         if sensor.width == sensor.size:
-            found += errors.of([f"{BIAS}.{channel}" for channel in sensor.channels])
+            for knot, weight in self.weighted_knots:
+                found += weight * errors.of(errors.at_knot(sensor.channels, knot))
         if self.rates is not None:
             found -= errors.of(errors.delays(sensor.quantity, sensor.frames)).sum() * self.rates
         return found
@@ -152,9 +172,10 @@ def _write_slopes_by_errors(
 ) -> None:
     """Slopes by the open errors of a sensor, whose slopes by q have those by turns of its frame as last columns."""
     sensor, n, places = some.sensor, motion.v.shape[1], motion.errors.places
-    for k, name in enumerate(f"{BIAS}.{channel}" for channel in sensor.channels):
-        if name in places:
-            by_theta[:, :, places[name]] -= sensor.whitening[:, k]
+    for knot, weight in some.weighted_knots:
+        for k, name in enumerate(motion.errors.at_knot(sensor.channels, knot)):
+            if name in places:
+                by_theta[:, :, places[name]] -= weight * sensor.whitening[:, k]
     if by_q is not None and by_q.shape[-1] > n:
         for place, turn in motion.errors.open_alignment(sensor.frames[0]).items():
             by_theta[:, :, place] += sensor.whitened(by_q[..., n:]) @ turn
