@@ -52,8 +52,8 @@ TURNED = 0.3
 NAME = "motion"
 """Of the recording."""
 KNOTS_S = 0.5
-"""Largest time between knots of a bias that walks [s]. The bridge between them, walk sqrt(KNOTS_S / 6) rms, is a tenth of
-the noise of `robot_sensors` for a walk of 1e-3 rad/s and 1e-2 m/s^2 in the root of a second."""
+"""Largest time between knots of a bias that walks [s]. The bridge between them, walk sqrt(KNOTS_S / 6) rms, is a tenth
+of the noise of `robot_sensors` for a walk of 1e-3 rad/s and 1e-2 m/s^2 in the root of a second."""
 METHOD = OptimalEstimation(DDP(step_tolerance=0.1, gap_tolerance=1e-4, max_iterations=60))
 
 
