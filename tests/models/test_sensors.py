@@ -121,11 +121,10 @@ def test_slopes_of_residuals_by_errors_of_sensors(talos, rng, name):
     motion = dynamics(q, v, u, theta, True)
     values = near(sensor, sensor.predicted(motion), rng)
     rates, weights = rng.standard_normal((2, sensor.size)), np.array([[0.7, 0.3], [0.2, 0.8]])
-    knots = ("", "@run:1")
 
     def readings(copies):
         values_, rates_, weights_ = (np.tile(x, (copies, 1)) for x in (values, rates, weights))
-        return [Readings(sensor, values_, rates_, knots, weights_)]
+        return [Readings(sensor, values_, rates_, dict(zip(("", "@run:1"), weights_.T, strict=True)))]
 
     def residual(q, v, theta=theta):
         copies = len(q) // 2

@@ -176,17 +176,18 @@ def bias_walk_priors(
         for name, recording in recordings.items():
             length = float(recording.time[-1] - recording.time[0])
             count = max(1, int(np.ceil(length / knots_s - 1e-9)))
-            prior = Normal(0.0, level * np.sqrt(length / count))
+            prior, times = (
+                Normal(0.0, level * np.sqrt(length / count)),
+                length * np.arange(1, count + 1) / count,
+            )
             found = [bias for bias in walking if bias.partition(".")[2] in recording.channels]
-            priors |= {
-                f"{bias}{KNOT}{name}:{length * k / count:g}": prior
-                for bias in found
-                for k in range(1, count + 1)
-            }
+            priors |= {f"{bias}{KNOT}{name}:{t:g}": prior for bias in found for t in times}
     return priors
 
 
-def knots_of(errors: Iterable[str], name: str) -> tuple[str, ...]:
-    """What the knots of a recording add to names of biases, the first sample, which adds nothing, before them."""
+def knots_of(errors: Iterable[str], name: str, times: Vector) -> dict[str, Vector]:
+    """What the knots of a recording add to names of biases -> (T,) weights; its first sample adds nothing."""
     knots = (error.partition(KNOT) for error in errors)
-    return "", *dict.fromkeys(at + knot for _, at, knot in knots if knot.rpartition(":")[0] == name)
+    own = dict.fromkeys(at + knot for _, at, knot in knots if knot.rpartition(":")[0] == name)
+    at = np.linspace(times[0], times[-1], 1 + len(own))
+    return {knot: np.interp(times, at, one) for knot, one in zip(("", *own), np.eye(len(at)), strict=True)}

@@ -5,12 +5,11 @@ Readings are NaN where there is none: any mix of sensors at any rate, with gaps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float
 
 from ...arrays import Columns, ReadingRows, Vector
 from ...exceptions import InvalidSignals
@@ -27,8 +26,7 @@ class Readings:
         values: (T, width), NaN where it was not.
         rates: (T, m) derivative by time of the predicted reading along a motion, for readings that are late; None:
             they are taken to be of their time.
-        knots: what the knots of a bias that walks add to its name. weights: (T, k) of the biases at knots; None: they
-            are 1 for the only one.
+        knots: what each knot of a bias that walks adds to its name -> (T,) weight of the bias there.
 
     Raises:
         InvalidSignals: if readings are of another width, or infinite.
@@ -37,8 +35,7 @@ class Readings:
     sensor: Sensor
     values: ReadingRows
     rates: Columns | None = None
-    knots: tuple[str, ...] = ("",)
-    weights: Float[np.ndarray, "T k"] | None = None
+    knots: Mapping[str, Vector | float] = field(default_factory=lambda: {"": 1.0})
 
     def __post_init__(self) -> None:
         if self.values.shape[1] != self.sensor.width:
@@ -65,29 +62,15 @@ class Readings:
     def some(self, samples: slice | np.ndarray) -> Readings:
         """Those at some of the samples."""
         rates = None if self.rates is None else self.rates[samples]
-        weights = None if self.weights is None else self.weights[samples]
-        return Readings(self.sensor, self.values[samples], rates, self.knots, weights)
-
-    def with_knots(self, times: Vector, knots: tuple[str, ...]) -> Readings:
-        """The same readings at (T,) times, with a bias that is linear between knots at equal distances."""
-        if len(knots) == 1:
-            return self
-        at = np.linspace(times[0], times[-1], len(knots))
-        weights = np.stack([np.interp(times, at, one) for one in np.eye(len(at))], axis=1)
-        return replace(self, knots=knots, weights=weights)
-
-    @property
-    def weighted_knots(self) -> Iterable[tuple[str, Columns]]:
-        """Each knot with the weight (T, 1) of its bias."""
-        weights = np.ones((len(self), 1)) if self.weights is None else self.weights
-        return zip(self.knots, weights.T[..., None], strict=True)
+        knots = {knot: np.broadcast_to(weight, len(self))[samples] for knot, weight in self.knots.items()}
+        return Readings(self.sensor, self.values[samples], rates, knots)
 
     def error(self, motion: RobotMotion) -> Columns:
         """(T, m) by which bias and delay make readings larger than predicted ones."""
         sensor, errors, found = self.sensor, motion.errors, np.zeros((len(motion), self.sensor.size))
         if sensor.width == sensor.size:
-            for knot, weight in self.weighted_knots:
-                found += weight * errors.of(errors.at_knot(sensor.channels, knot))
+            for knot, weight in self.knots.items():
+                found += np.multiply.outer(weight, errors.of(errors.at_knot(sensor.channels, knot)))
         if self.rates is not None:
             found -= errors.of(errors.delays(sensor.quantity, sensor.frames)).sum() * self.rates
         return found
@@ -172,10 +155,10 @@ def _write_slopes_by_errors(
 ) -> None:
     """Slopes by the open errors of a sensor, whose slopes by q have those by turns of its frame as last columns."""
     sensor, n, places = some.sensor, motion.v.shape[1], motion.errors.places
-    for knot, weight in some.weighted_knots:
+    for knot, weight in some.knots.items():
         for k, name in enumerate(motion.errors.at_knot(sensor.channels, knot)):
             if name in places:
-                by_theta[:, :, places[name]] -= weight * sensor.whitening[:, k]
+                by_theta[:, :, places[name]] -= np.multiply.outer(weight, sensor.whitening[:, k])
     if by_q is not None and by_q.shape[-1] > n:
         for place, turn in motion.errors.open_alignment(sensor.frames[0]).items():
             by_theta[:, :, place] += sensor.whitened(by_q[..., n:]) @ turn

@@ -144,10 +144,10 @@ class OptimalEstimationSettings(SensedMotionSettings):
 
     `process_noise = "auto"`: the levels of commands and speeds are the most likely ones, `"commands"`: those of
     commands alone; those given are where the search begins. `contact_schedule = "estimated"`: contacts close and open
-    where readings ask for it. `delay_std_s`: by how much readings may be late, as a standard deviation about 0, by
-    quantity, channel group, frame, or `all`. `bias_walk`: standard deviation by which biases change in the square
-    root of a second, by quantity or channel group, `bias_knots_s`: largest time between knots of their walk [s].
-    `start_from`: a result to begin at.
+    where readings ask for it. `contact_slip = "estimated"`: noise of speeds grows where a foot slips.
+    `delay_std_s`: by how much readings may be late, as a standard deviation about 0, by quantity, channel group,
+    frame, or `all`. `bias_walk`: standard deviation by which biases change in the square root of a second, by quantity
+    or channel group, `bias_knots_s`: largest time between knots of their walk [s]. `start_from`: a result to begin at.
     """
 
     sections = ("motion", "contacts", "sensitivity", "convergence")
@@ -155,6 +155,7 @@ class OptimalEstimationSettings(SensedMotionSettings):
     name: Literal["optimal-estimation"]
     process_noise: Literal["given", "auto", "commands"] = "given"
     contact_schedule: Literal["given", "estimated"] = "given"
+    contact_slip: Literal["given", "estimated"] = "given"
     delay_std_s: dict[str, Positive] = {}
     bias_walk: dict[str, Positive] = {}
     bias_knots_s: Positive = 1.0
