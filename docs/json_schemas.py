@@ -298,6 +298,7 @@ class Estimate(TypedDict):
     settings: dict[str, Any]
     versions: dict[str, str]
     citations: list[str]
+    text: str
 
 
 class Correction(TypedDict):
