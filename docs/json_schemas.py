@@ -352,6 +352,7 @@ class Estimate(TypedDict):
     settings: dict[str, Any]
     versions: dict[str, str]
     citations: list[str]
+    text: str
 
 
 class Correction(TypedDict):
@@ -480,9 +481,19 @@ class InspectedRecording(TypedDict):
     steps: list[str]
 
 
+class Proposal(TypedDict):
+    section: str
+    key: str
+    value: str
+    recording: int | None
+    cause: str
+
+
 class Inspect(TypedDict):
     schema: Literal["poinsot.inspect/1"]
     recordings: list[InspectedRecording]
+    proposals: list[Proposal]
+    applied: bool
 
 
 # ----------------------------------------------------------------------------------------- excite, repair, export, ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -46,7 +47,9 @@ def identify(
         estimate = identify(
             project,
             data,
-            progress=lambda now: say(f"{now} (Ctrl-C ends with this)" if now.iteration else now),
+            progress=lambda now: say(
+                replace(now, detail=f"{now.detail} (Ctrl-C ends with this)") if now.iteration else now
+            ),
         )
         from ..io.results import identify_json
 
@@ -56,13 +59,20 @@ def identify(
         # How the mechanism moved: a recording for each.
         paths = [partial(write_recording, motion.path) for motion in motions_of(estimate)]
         names = [f"motion_{k}.npz" for k in range(1, len(paths) + 1)] if len(paths) > 1 else ["motion.npz"]
+        content = identify_json(estimate)
+
+        def show() -> None:
+            shell.print_result("\nnote: ".join([content["text"], *filter(None, (refusal, *notes))]))
+            if not (out or json):
+                typer.echo("nothing was written; --out FOLDER writes the page and the result for scripts")
+
         shell.deliver(
-            identify_json(estimate),
+            content,
             output.result,
             {output.report: page, **dict(zip(names, paths, strict=False)), **files},
             out,
             json,
-            lambda: _print_estimate(estimate, bool(out or json), *filter(None, (refusal, *notes))),
+            show,
             reads=reads,
         )
     shell.finish(estimate, strict)
@@ -106,17 +116,3 @@ def _description(estimate: Estimate, force: bool = False) -> tuple[dict[str, Cal
         return {}, f"no description was written: {error}"
     source = problem.robot.source
     return {f"{source.stem}_identified{source.suffix}": export.write}, ""
-
-
-def _print_estimate(estimate: Estimate, written: bool, *notes: str) -> None:
-    """The table, then what else one should know, a line each."""
-    typer.echo(str(estimate))
-    if estimate.validation:
-        errors = (
-            f"{fit.error_text} on {fit.recording or f'recording {k}'}"
-            for k, fit in enumerate(estimate.validation, start=1)
-        )
-        typer.echo(f"held out: relative error {', '.join(errors)}")
-    shell.print_remarks(estimate, *notes)
-    if not written:
-        typer.echo("nothing was written; --out FOLDER writes the page and the result for scripts")
