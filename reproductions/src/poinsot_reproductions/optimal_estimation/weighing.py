@@ -39,8 +39,8 @@ from poinsot.models.contacts import Contact, ContactDetection
 from poinsot.models.open_parameters import OpenParameters
 from poinsot.models.sensor_errors import sensor_error_priors
 from poinsot.report.blocks import Figure
+from poinsot_viewer.animation import ESTIMATED, TRUE, DrawnBodies, robot_animation
 
-from ..animation import ESTIMATED, TRUE, DrawnBodies, robot_animation
 from ..normalized_errors import PHYSICAL, physical, physical_slopes
 from ..presentation import with_std
 from .robot_sensors import EDGE, IMU, NODE, Moved, SensorQuality, at_nodes, read
