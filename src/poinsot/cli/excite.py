@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..exceptions import InvalidMethod, check_known, listing
+from ..arrays import is_plausible
+from ..exceptions import InvalidMethod, PoinsotError, check_known, listing
 from .shell import INTERRUPTED, Data, Json, check_output, deliver, running, stop, table
 
 if TYPE_CHECKING:
@@ -131,7 +133,7 @@ def excite(
             check_output(file, None)
         if report is not None:
             check_output(report, folder)
-        check_apart([file, report, json], [robot])
+        check_apart([file, report, json], [robot, *([resume] if resume else [])])
         say("reading the robot")
         from ..models.collisions import Surroundings
         from ..regression.excitation.checkpoint import read_checkpoint
@@ -235,11 +237,22 @@ def _search(
     # A search yields once at least.
     assert state is not None
     found = method.finish(problem, state)
-    if written and checkpoint is not None:
+    if checkpoint is not None and (written or _is_of(checkpoint, problem, method)):
         # The search has ended: there is nothing to resume.
         with suppress(OSError):
             checkpoint.unlink()
     return found
+
+
+def _is_of(checkpoint: Path, problem: ExcitationProblem, method: OptimalExcitation) -> bool:
+    """Whether a killed run of the same search left this checkpoint."""
+    from ..regression.excitation.checkpoint import read_checkpoint
+
+    try:
+        read_checkpoint(checkpoint, problem, method)
+    except PoinsotError:
+        return False
+    return True
 
 
 def _progress(state: SearchState, starts: int | None = None) -> str:
@@ -318,12 +331,18 @@ def numbers_of(option: str, text: str | None) -> Any:
     if text is None:
         return None
     parts = [part.strip() for part in text.split(",")]
+
+    def number(part: str) -> float:
+        if abs(value := float(part)) < math.inf and not is_plausible(value):
+            raise ValueError
+        return value
+
     try:
         # One name makes all of them pairs: a mixture is refused below.
         if any("=" in part for part in parts):
             pairs = [part.split("=", 1) for part in parts]
-            return {joint.strip(): float(number) for joint, number in pairs}
-        return float(parts[0]) if len(parts) == 1 else [float(part) for part in parts]
+            return {joint.strip(): number(part) for joint, part in pairs}
+        return number(parts[0]) if len(parts) == 1 else [number(part) for part in parts]
     except ValueError:
         raise InvalidMethod(f"--{option} {text!r} is not {PER_JOINT}") from None
 

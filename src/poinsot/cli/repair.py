@@ -40,6 +40,7 @@ def repair(
             out,
             json,
             lambda: _print_repair(result, bool(out or json)),
+            reads=[robot],
         )
 
 

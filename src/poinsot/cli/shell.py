@@ -1,8 +1,8 @@
 """What all verbs share: options, errors as one sentence, progress, and the output of results.
 
 An error that the user can correct is one sentence on standard error and exit code 2; a result that is not to be used
-makes it 3 where the caller asks for it; an interruption is 130. Tables go
-to standard output, progress to standard error, JSON to `--json`.
+makes it 3 where the caller asks for it; an interruption, by Ctrl-C or SIGTERM, is 130; a defect of poinsot is 70, and
+its full trace is in a file. Tables go to standard output, progress to standard error, JSON to `--json`.
 """
 
 from __future__ import annotations
@@ -11,22 +11,27 @@ import os
 import re
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
+from tempfile import mkstemp
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..exceptions import PoinsotError
+from ..exceptions import PoinsotError, one_line
 
 if TYPE_CHECKING:
     from ..estimate import Estimate
     from ..project import Project
 
-CORRECTABLE, UNTRUSTED, INTERRUPTED = 2, 3, 130
+CORRECTABLE, UNTRUSTED, DEFECT, INTERRUPTED = 2, 3, 70, 130
 PACKAGE = Path(__file__).parents[1]
+MANIFEST = "poinsot.manifest.json"
+"""Names of the files that a run wrote to its folder, each with its SHA-256."""
 MANY = 4
 """Maximum number of files of one kind that are listed one by one."""
 
@@ -66,7 +71,9 @@ def running(data: Path | None, out: Path | None, json: str | None) -> Iterator[C
 
 
 def stop(sentence: str, code: int) -> int:
-    typer.echo(f"poinsot: {' '.join(sentence.split())}", err=True)
+    # nobody may be listening any more
+    with suppress(OSError):
+        typer.echo(one_line(f"poinsot: {sentence}"), err=True)
     return code
 
 
@@ -87,6 +94,23 @@ def time_left(what: object, spent_s: float) -> str:
     left_s = spent_s * (1 / fraction - 1)
     percent = "" if "%" in str(what) else f", {100 * fraction:.0f} %"
     return percent + (f", {left_s:.0f} s left" if left_s < 100 else f", {left_s / 60:.0f} min left")
+
+
+def stop_at_defect(error: BaseException) -> int:
+    """One sentence on an exception that nobody expected, with the place of its full trace."""
+    trace = "".join(traceback.format_exception(error))
+    try:
+        number, where = mkstemp(prefix="poinsot-trace-", suffix=".txt")
+        with open(number, "w", encoding="utf-8", errors="replace") as file:
+            file.write(trace)
+    except OSError:
+        where = "what is printed above"
+        typer.echo(trace, err=True)
+    return stop(
+        f"this is a defect of poinsot, not of your files: {type(error).__name__}: {error!s:.100}; please report it, "
+        f"with {where}",
+        DEFECT,
+    )
 
 
 @contextmanager
@@ -127,9 +151,10 @@ def check_outputs(data: Path | None, out: Path | None, json: str | None) -> None
     from ..exceptions import UnreadableFile
     from ..io.writing import check_folder
 
-    if data is not None and not data.is_dir():
+    if data is not None and not os.path.isdir(data):
+        found = os.path.exists(data)
         raise UnreadableFile(
-            f"--data {data} is not a folder" if data.exists() else f"--data: there is no folder {data}"
+            f"--data {data} is not a folder" if found else f"--data: there is no folder {data}"
         )
     if out is not None:
         check_folder(out)
@@ -162,8 +187,10 @@ def deliver(
 ) -> None:
     """Write pages and result to the folder and the JSON file, `files` by their own names, and print the table.
 
-    None of these may be one of the files that the verb `reads`.
+    None of these may be one of the files that the verb `reads`. The folder's `MANIFEST` comes last.
     """
+    from hashlib import file_digest
+
     from ..io.results import to_text, write_json
     from ..io.writing import check_apart, output_folder
 
@@ -175,10 +202,14 @@ def deliver(
     for path, write in (files or {}).items():
         write(path)
     if out is not None:
-        # The result comes last: where it is, everything else is.
-        for name, page in pages.items():
+        # Files replace those of an earlier run one by one: only where the manifest fits is the set complete.
+        manifest: dict[str, Any] = {"schema": "poinsot.manifest/1", "files": {}}
+        writers: dict[str, Callable[[Path], None]] = {**pages, file: partial(write_json, content)}
+        for name, page in writers.items():
             page(folder / name)
-        write_json(content, folder / file)
+            with (folder / name).open("rb") as written_file:
+                manifest["files"][name] = file_digest(written_file, "sha256").hexdigest()
+        write_json(manifest, folder / MANIFEST)
     if json == "-":
         # Nothing else: a script reads this.
         sys.stdout.write(to_text(content))

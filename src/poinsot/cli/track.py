@@ -53,25 +53,25 @@ def track(
         if publish == "-" and json == "-":
             raise InvalidMethod("--publish and --json cannot both go to standard output")
         from ..io.results import identify_json
-        from ..io.writing import check_apart, output_folder
+        from ..io.writing import check_apart
         from ..project import Project
         from ..project import track as run
 
         project = Project.load(job)
-        # the folder first: --publish may name a file in it
-        names = [
-            *([str(output_folder(out) / PUBLISHED)] if out is not None else []),
-            *([publish] if publish else []),
-        ]
+        names = [*([str(out / PUBLISHED)] if out is not None else []), *([publish] if publish else [])]
         reads = (*project.inputs(data), *([Path(stream)] if stream else []))
         check_apart([*names, json], reads)
-        writers = [closing.enter_context(_lines(name)) for name in names]
+        for name in names:
+            shell.check_output(name, out)
+        writers: list[Callable[[Mapping[str, Any]], None]] = []
 
         def publish_sample(line: Mapping[str, Any]) -> None:
+            if not writers:  # an earlier run's lines are lost only now
+                writers.extend(closing.enter_context(_lines(name, out)) for name in names)
             for write in writers:
                 write(line)
 
-        on_sample = publish_sample if writers else None
+        on_sample = publish_sample if names else None
         tracking = run(project, data, stream=stream, follow=follow, on_sample=on_sample, progress=say)
         output, content = project.settings.output, identify_json(tracking.estimate)
         # of schema `poinsot.track/1` the run's keys stand at the top
@@ -89,15 +89,15 @@ def track(
 
 
 @contextmanager
-def _lines(name: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """Writes objects, each on a line of its own and at once."""
+def _lines(name: str, out: Path | None) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """Writes objects, each on a line of its own and at once; the folder of the outputs is made before."""
     import json
 
     from ..io.results import plain
-    from ..io.writing import check_writable
+    from ..io.writing import output_folder
 
-    if name != "-":
-        check_writable(name)
+    if out is not None:
+        output_folder(out)
     try:
         with nullcontext(sys.stdout) if name == "-" else open(name, "w", encoding="utf-8") as file:
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -65,8 +66,6 @@ def identified(robot: Articulated, result: Mapping[str, Any], path: Path, key: s
     """What a result says of a robot, with the drive gains that it found; without the load of its recordings. `path`: of
     the result. `key`: that names it, for messages.
     """
-    from ..regression.dynamics import IdentifiedDynamics
-
     gains = _gains(path, key, result)
     if gains is not None:
         driven = [joint for joint, yes in zip(robot.joints, robot.train.driven, strict=True) if yes]
@@ -75,6 +74,22 @@ def identified(robot: Articulated, result: Mapping[str, Any], path: Path, key: s
                 f"{path} has gains of {listing(gains.joints)}, this robot motors of {listing(driven)}"
             )
         robot = replace(robot, drive=replace(robot.drive, gain=tuple(gains.values.tolist())))
+    with _taken_apart(path, key):
+        return _identified(robot, result, path, key)
+
+
+@contextmanager
+def _taken_apart(path: Path, key: str, what: str = "") -> Iterator[None]:
+    """Turn whatever a file lacks, or has of another kind, into the sentence that it is no result."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
+        raise UnreadableFile(f"{key}: {path} is no result of `poinsot identify`{what}") from None
+
+
+def _identified(robot: Articulated, result: Mapping[str, Any], path: Path, key: str) -> IdentifiedDynamics:
+    from ..regression.dynamics import IdentifiedDynamics
+
     all_rows = result.get("full_parameters") or result["parameters"]
     # Base parameters were found with these values held, and are wrong without them; full ones contain them.
     held = (
@@ -109,11 +124,9 @@ def identified(robot: Articulated, result: Mapping[str, Any], path: Path, key: s
 def values_from(project: Project, name: str) -> dict[str, float]:
     """Parameter -> value of a result that `identify` wrote before."""
     path = _path(project, "start_from", name)
-    try:
+    with _taken_apart(path, "start_from"):
         rows = read_result(path, "start_from")["parameters"]
         return {str(row["name"]): float(row["value"]) for row in rows if row["value"] is not None}
-    except (KeyError, TypeError, ValueError):
-        raise UnreadableFile(f"start_from: {path} is no result of `poinsot identify`") from None
 
 
 def _path(project: Project, key: str, name: str) -> Path:
@@ -146,7 +159,7 @@ def read_result(path: Path, key: str) -> Mapping[str, Any]:
         raise UnreadableFile(f"{key}: {path} is larger than {MAX_RESULT_BYTES >> 20} MiB; that is no result")
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         result = None
     if not isinstance(result, dict) or not isinstance(result.get("parameters", []), list):
         raise UnreadableFile(f"{key}: {path} is no result of `poinsot identify`")
@@ -159,7 +172,7 @@ def _gains(path: Path, key: str, result: Mapping[str, Any]) -> DriveGains | None
 
     if "drive_gains" not in result:
         return None
-    try:
+    with _taken_apart(path, key, " with drive gains"):
         rows: list[dict[str, Any]] = result["drive_gains"]
         gains = DriveGains(
             tuple(str(row["joint"]) for row in rows),
@@ -168,8 +181,6 @@ def _gains(path: Path, key: str, result: Mapping[str, Any]) -> DriveGains | None
             np.array([[float(each) for each in row["covariance"]] for row in rows]),
             identified=any(row.get("identified", False) for row in rows),
         )
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise UnreadableFile(f"{key}: {path} is no result of `poinsot identify` with drive gains") from None
     finite = np.isfinite(gains.values).all() and np.isfinite(gains.covariance).all()
     if gains.covariance.shape != (len(rows), len(rows)) or not finite:
         raise UnreadableFile(f"{key}: the drive gains in {path} are not complete")

@@ -79,7 +79,7 @@ class PredictionJob:
         settings = self.result.get("settings", {})
         try:
             checked = Settings.model_validate(settings["project"])
-        except (KeyError, TypeError, ValidationError):
+        except (KeyError, TypeError, AttributeError, ValidationError):
             raise UnreadableFile(f"{self.path} is no result of `poinsot identify` of this version") from None
         path = Path(settings.get("project_file", ""))
         return Project(path if path.is_file() else self.path, checked)

@@ -101,8 +101,8 @@ def read_method(value: Any) -> Any:
     if not isinstance(value, dict):
         return value if isinstance(value, MethodSettings) else find_method(DEFAULT).model_validate(value)
     name = value.get("name", DEFAULT)
-    names = method_names() if name not in METHODS else METHODS
-    if name not in names:
+    names = METHODS if name in tuple(METHODS) else method_names()
+    if not isinstance(name, str) or name not in names:
         *others, last = (f"'{each}'" for each in names)
         close = nearest(name, tuple(names)) if isinstance(name, str) else ""
         raise refuse(
