@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from poinsot import __version__
+from poinsot.processes import end_with_parent
 
 from .case import Say
 
@@ -110,7 +111,7 @@ def _pool(jobs: int, given: Executor | None) -> Iterator[Executor]:
         return
     workers = max(1, min(os.cpu_count() or 1, jobs))
     others = set(active_children())
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), _ignore_interruptions)
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), _leave_ending_to_parent)
     try:
         yield pool
     except BaseException:
@@ -121,7 +122,8 @@ def _pool(jobs: int, given: Executor | None) -> Iterator[Executor]:
     pool.shutdown()
 
 
-def _ignore_interruptions() -> None:
+def _leave_ending_to_parent() -> None:
+    end_with_parent()
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
     )  # Ctrl-C reaches all processes: the parent alone ends the pool

@@ -29,7 +29,16 @@ SCHEMA = "poinsot.recording/1"
 _HEADER = "header.json"
 DAMAGED = (
     *(zipfile.BadZipFile, OSError, EOFError, ValueError, LookupError, TypeError, RuntimeError),
-    *(SyntaxError, TokenError, AttributeError, OverflowError, struct.error, zlib.error),
+    *(
+        SyntaxError,
+        TokenError,
+        AttributeError,
+        OverflowError,
+        struct.error,
+        zlib.error,
+        MemoryError,
+        SystemError,
+    ),
 )
 """Errors of the standard library and NumPy on damaged archives, with RecursionError and NotImplementedError."""
 
