@@ -358,12 +358,9 @@ def read_stream(path: Path) -> None:
 
 
 def read_result(path: Path) -> None:
-    from poinsot.project import other_jobs
-    from poinsot.project.prediction import PredictionJob
+    from poinsot.project.prediction import load_dynamics
 
-    job = PredictionJob(path, path, ARM)
-    other_jobs.identified(robot(), job.result, path, "predict")
-    assert job.project.settings.robot is not None
+    assert len(load_dynamics(path, ARM).theta) > 0
 
 
 def read_project(path: Path) -> None:

@@ -490,9 +490,7 @@ class _Elements(ElementTree.TreeBuilder):
     depth = 0
 
     def doctype(self, *declared: object) -> None:
-        raise UnreadableFile(
-            "it declares a document type or entities, which a robot description does not need; remove them"
-        )
+        raise UnreadableFile("it declares a document type or entities, which no robot needs; remove them")
 
     def start(self, *element: Any) -> Any:
         self.depth += 1
