@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -502,6 +503,56 @@ def test_progress_is_shown_to_people_only(monkeypatch, capsys):
     with cli.shell.progress() as say:
         say("solving")
     assert capsys.readouterr().out == ""
+
+
+def test_quiet_and_verbose(poinsot, tmp_path):
+    job = write_job(tmp_path)
+    assert poinsot("identify", job, "-q", "--json", tmp_path / "r.json") == (0, "", "")
+    assert (tmp_path / "r.json").exists()
+    assert poinsot("-q", "identify", job)[1] == ""
+    code, out, err = poinsot("identify", job, "--verbose")
+    assert code == 0 and "Trusted" in out
+    assert re.fullmatch(r"( +[\d.]+ s  [^\n]+\n)+", err) and "smoothing" in err and "solving" in err
+    assert poinsot("identify", job)[2] == ""  # asked for once, and not for good
+
+
+def test_time_left():
+    from poinsot.cli.shell import time_left
+    from poinsot.solve import Progress
+
+    assert time_left(Progress("moving horizon", fraction=0.25), 10.0) == ", 30 s left"
+    assert time_left("12 of 40 throws", 60.0) == ", 30 %, 140 s left".replace("140 s", "2 min")
+    assert time_left("elbow, with, 12 of 30 s", 20.0) == ", 40 %, 30 s left"
+    assert time_left(Progress("iterating", iteration=3), 60.0) == ""
+    assert time_left(Progress("reading", fraction=0.5), 0.1) == "" == time_left("40 of 40", 3.0)
+
+
+def test_colours_at_a_terminal_alone(poinsot, tmp_path, monkeypatch):
+    from poinsot.cli.shell import print_result
+
+    said = []
+    monkeypatch.setattr("typer.secho", lambda line, **look: said.append((line, look["fg"])))
+    print_result("Not to be used (scale)\nname  value\nm1  4\nwarning: beware\nnote: so it is")
+    assert [fg for _, fg in said] == ["red", None, None, "yellow", "bright_black"]
+    monkeypatch.undo()
+    assert "\x1b" not in poinsot("identify", write_job(tmp_path))[1]
+
+
+def test_warmup_compiles_what_the_first_runs_need(poinsot, tmp_path):
+    """In a process of its own, as kernels of this one are compiled already."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    root = Path(__file__).resolve().parents[1]
+
+    def run(*arguments):
+        command = [sys.executable, "-m", "poinsot", *map(str, arguments)]
+        subprocess.run(command, env=environment, check=True, capture_output=True, cwd=root)
+        return {path.name for path in (tmp_path / "cache").rglob("*.nbi")}
+
+    compiled = run("warmup")
+    assert compiled
+    for verb, job in (("identify", "job"), ("track", "track")):
+        assert run(verb, f"examples/arm/{job}.toml") == compiled
+    assert poinsot("warmup", "--quiet") == (0, "", "")
 
 
 def test_many_files_of_a_kind_are_told_in_short():

@@ -1,4 +1,5 @@
-"""The verbs, one a file: `poinsot new`, `inspect`, `identify`, `predict`, `track`, `reproduce`, `repair`, `excite`.
+"""The verbs, one a file: `poinsot new`, `inspect`, `identify`, `predict`, `track`, `reproduce`, `repair`, `excite`,
+`warmup`.
 
     shell     what they share: errors as sentences, progress, outputs
 
@@ -28,8 +29,12 @@ from .new import new
 from .predict import predict
 from .repair import repair
 from .reproduce import reproduce
-from .shell import CORRECTABLE, INTERRUPTED, stop, stop_at_defect
+from .shell import CORRECTABLE, INTERRUPTED, VERBOSITY, stop, stop_at_defect
 from .track import track
+from .warmup import warmup
+
+VERBOSITIES = {"-v": "verbose", "--verbose": "verbose", "-q": "quiet", "--quiet": "quiet"}
+"""Options that may stand anywhere, and are taken out before a verb sees them."""
 
 app = typer.Typer(
     name="poinsot",
@@ -40,14 +45,20 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-VERBS = (new, inspect, identify, predict, track, reproduce, repair, excite)
+VERBS = (new, inspect, identify, predict, track, reproduce, repair, excite, warmup)
 for verb in VERBS:
-    app.command()(verb)
+    app.command(epilog="-v, --verbose and -q, --quiet: see `poinsot --help`.")(verb)
 
 
 @app.callback(invoke_without_command=True)
 def _options(
     version: Annotated[bool, typer.Option("--version", "-V", help="Print the version.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="With each verb: print each step with its time.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="With each verb: print errors alone, and --json -.")
+    ] = False,
 ) -> None:
     if version:
         typer.echo(f"poinsot {__version__}")
@@ -85,9 +96,11 @@ def _run(arguments: list[str]) -> int:
 
             for brought in entry_points(group="poinsot.verbs"):
                 app.command(brought.name, hidden=" " in brought.name)(brought.load())
+        asked = [VERBOSITIES[each] for each in arguments if each in VERBOSITIES]
+        VERBOSITY.set(asked[-1] if asked else "")
         # Typer ends by exceptions; `main` returns their code.
         try:
-            app(args=arguments)
+            app(args=[each for each in arguments if each not in VERBOSITIES])
         except SystemExit as leaving:
             return leaving.code if isinstance(leaving.code, int) else 0
         finally:

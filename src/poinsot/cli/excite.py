@@ -195,10 +195,11 @@ def _search(
     problem: ExcitationProblem,
     resume: SearchState | None,
     checkpoint: Path | None,
-    say: Callable[[str], None],
+    say: Callable[[object], None],
 ) -> Excitation:
     """Run the search; write a checkpoint every ten seconds and on interruption."""
     from ..regression.excitation.checkpoint import write_checkpoint
+    from ..solve import Progress
 
     state, written, saved = resume, False, time.monotonic()
 
@@ -212,7 +213,9 @@ def _search(
 
     try:
         for state in method.search(problem, resume):
-            say(_progress(state, method.starts))
+            say(
+                Progress("searching", fraction=method.fraction(state), detail=_progress(state, method.starts))
+            )
             # Not by the clock on the wall, which may be set back.
             if time.monotonic() - saved > SAVED_EVERY_S:
                 save(state)

@@ -8,10 +8,13 @@ its full trace is in a file. Tables go to standard output, progress to standard 
 from __future__ import annotations
 
 import os
+import re
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from tempfile import mkstemp
@@ -74,6 +77,25 @@ def stop(sentence: str, code: int) -> int:
     return code
 
 
+VERBOSITY: ContextVar[str] = ContextVar("verbosity", default="")
+"""`"verbose"` or `"quiet"`, as the command line asks for."""
+
+
+def time_left(what: object, spent_s: float) -> str:
+    """What a report says of the rest of its stage, after so many seconds of it: by the part that is done, or by the
+    numbers of a text like "3 of 40"; empty where it says nothing.
+    """
+    fraction = getattr(what, "fraction", None)
+    if counted := re.search(r"([\d.]+) of ([\d.]*\d)", str(what)):
+        done, count = map(float, counted.groups())
+        fraction = fraction or (done / count if done < count else None)
+    if not fraction or spent_s < 1:
+        return ""
+    left_s = spent_s * (1 / fraction - 1)
+    percent = "" if "%" in str(what) else f", {100 * fraction:.0f} %"
+    return percent + (f", {left_s:.0f} s left" if left_s < 100 else f", {left_s / 60:.0f} min left")
+
+
 def stop_at_defect(error: BaseException) -> int:
     """One sentence on an exception that nobody expected, with the place of its full trace."""
     trace = "".join(traceback.format_exception(error))
@@ -93,18 +115,35 @@ def stop_at_defect(error: BaseException) -> int:
 
 @contextmanager
 def progress() -> Iterator[Callable[[object], None]]:
-    """Show the current step (text, or a `poinsot.solve.Progress`) on standard error, if that is a terminal."""
+    """Show the current step (text, or a `poinsot.solve.Progress`) and the time on standard error, if that is a terminal
+    or the command is verbose.
+    """
+    began = since = time.monotonic()
+    last = ""
     # A log file would hold thousands of moving lines.
-    if not sys.stderr.isatty():
+    if VERBOSITY.get() == "verbose":
+        yield lambda what: typer.echo(f"{time.monotonic() - began:7.2f} s  {what}", err=True)
+        return
+    if VERBOSITY.get() == "quiet" or not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     # Numba keeps compiled loops beside the modules, where it can write.
     if os.access(PACKAGE, os.W_OK) and next(PACKAGE.rglob("__pycache__/*.nbi"), None) is None:
         typer.echo("the first run after installation compiles inner loops, for about ten seconds", err=True)
-    with Console(stderr=True).status("starting") as status:
-        yield lambda what: status.update(str(what))
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("starting", total=None)
+
+        def say(what: object) -> None:
+            nonlocal last, since
+            now, stage = time.monotonic(), getattr(what, "stage", re.sub(r"[\d.]+", "", str(what)))
+            last, since = stage, since if stage == last else now
+            shown.update(task, description=f"{what}{time_left(what, now - since)}")
+
+        yield say
 
 
 def check_outputs(data: Path | None, out: Path | None, json: str | None) -> None:
@@ -177,20 +216,24 @@ def deliver(
         return
     if json is not None:
         write_json(content, json)
+    if VERBOSITY.get() == "quiet":
+        return
     show()
     if written := [*map(str, files or ()), *(_few(out, [*pages, file]) if out is not None else ())]:
         typer.echo("\nwritten: " + ", ".join(written))
 
 
-def print_remarks(estimate: Estimate, *notes: str) -> None:
-    """Findings, what was not checked, warnings, and notes with further ones, a line each."""
-    for finding in estimate.findings:
-        typer.echo(f"{finding.severity.name} {finding}")
-    for each in estimate.unchecked:
-        typer.echo(f"unchecked: {each.what}: {each.reason}")
-    for severity, said in (("warning", estimate.warnings), ("note", (*estimate.notes, *notes))):
-        for sentence in said:
-            typer.echo(f"{severity}: {sentence}")
+COLOURS = {"trusted": "green", "with care": "yellow", "corrected": "yellow", "not to be used": "red"}
+COLOURS |= {"error": "red", "warning": "yellow", "note": "bright_black", "unchecked": "bright_black"}
+"""How a line begins -> its colour at a terminal."""
+
+
+def print_result(text: str) -> None:
+    """The text of a result; at a terminal its verdict and its findings have colours, and headings are bold."""
+    for line in text.splitlines():
+        beginning = next((word for word in COLOURS if line.lower().startswith(word)), "")
+        heading = line.startswith(("name ", "body ", "drive gain of "))
+        typer.secho(line, fg=COLOURS.get(beginning), bold=heading or None)
 
 
 def report_page(project: Project, estimate: Estimate, say: Callable[[object], None], path: Path) -> None:

@@ -75,14 +75,14 @@ def track(
         tracking = run(project, data, stream=stream, follow=follow, on_sample=on_sample, progress=say)
         output, content = project.settings.output, identify_json(tracking.estimate)
         # of schema `poinsot.track/1` the run's keys stand at the top
-        content |= content.pop("tracking", {}) | {"schema": "poinsot.track/1"}
+        content |= content.pop("tracking", {}) | {"schema": "poinsot.track/1", "text": _text(tracking)}
         shell.deliver(
             content,
             output.result,
             {output.report: partial(shell.report_page, project, tracking.estimate, say)},
             out,
             json,
-            lambda: None if publish == "-" else _print(tracking),
+            lambda: None if publish == "-" else shell.print_result(content["text"]),
             reads=reads,
         )
     shell.finish(tracking.estimate, strict, "the samples processed until then are written")
@@ -111,16 +111,16 @@ def _lines(name: str, out: Path | None) -> Iterator[Callable[[Mapping[str, Any]]
         raise UnwritableOutput(f"cannot write {name}: {error.strerror or error}") from None
 
 
-def _print(tracking: Tracking) -> None:
+def _text(tracking: Tracking) -> str:
     from ..estimators.online.tracking import TrackingRun
 
     estimate, run = tracking.estimate, tracking.estimate.extra(TrackingRun)
-    if run is None:
-        typer.echo(str(estimate))
-    else:
-        typer.echo(estimate.diagnosis.headline)
-        typer.echo(f"{estimate.robot}: {estimate.method}, {run.samples} samples. {estimate.status.value}")
-        for body in estimate.bodies:
-            typer.echo(f"{body.name}: {body.mass:.4g} kg")
-        typer.echo(run.as_text())
-    shell.print_remarks(estimate)
+    lines = [str(estimate)]
+    if run is not None:
+        lines = [
+            estimate.diagnosis.headline,
+            f"{estimate.robot}: {estimate.method}, {run.samples} samples. {estimate.status.value}",
+            *(f"{body.name}: {body.mass:.4g} kg" for body in estimate.bodies),
+            run.as_text(),
+        ]
+    return "\n".join([*lines, *estimate.remarks])

@@ -295,6 +295,21 @@ class Estimate:
         lines += [extra.as_text() for extra in self.extras.values() if extra.as_text()]
         return "\n".join(lines)
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Lines to read with the values: held-out errors, findings, what was not checked, warnings, notes."""
+        errors = (
+            f"{fit.error_text} on {fit.recording or f'recording {k}'}"
+            for k, fit in enumerate(self.validation, start=1)
+        )
+        return (
+            *([f"held out: relative error {', '.join(errors)}"] if self.validation else []),
+            *(f"{finding.severity.name} {finding}" for finding in self.findings),
+            *(f"unchecked: {each.what}: {each.reason}" for each in self.unchecked),
+            *(f"warning: {sentence}" for sentence in self.warnings),
+            *(f"note: {sentence}" for sentence in self.notes),
+        )
+
     def __repr__(self) -> str:
         """The first lines of the text, so that a notebook shows no pages."""
         lines = str(self).splitlines()

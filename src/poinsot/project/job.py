@@ -218,14 +218,12 @@ class Project:
         from .preparation import propose_in
 
         method = self.settings.method
-        needs: dict[str, Any] = {
-            "any_turn": method.estimates_motion,
-            "standstills": method.takes is SMOOTHED,
-        }
-        inspections = [
-            (run, inspect(run.recording, name=run.name, **needs, **known))
-            for run, known in self._described_runs(data_dir)
-        ]
+        smoothed, any_turn = method.takes is SMOOTHED, method.estimates_motion
+        inspections = []
+        for run, known in self._described_runs(data_dir):
+            # a window is set: what it leaves out need not be said
+            known |= {"any_turn": any_turn, "standstills": smoothed and run.window_s is None}
+            inspections.append((run, inspect(run.recording, name=run.name, **known)))
         if method.takes is SMOOTHED:
             preprocessing: Any = self.settings.preprocessing
             inspections = list(propose_in(inspections, preprocessing))

@@ -26,8 +26,8 @@ from poinsot.inertia.parameters import change_frame
 from poinsot.inertia.parametrization import Parametrization
 from poinsot.models.articulated import Articulated
 from poinsot.report import Figure
+from poinsot_viewer.animation import ESTIMATED, TRUE, DrawnBodies, robot_animation
 
-from ..animation import ESTIMATED, TRUE, DrawnBodies, robot_animation
 from ..normalized_errors import PHYSICAL, UNMOVED, physical, physical_slopes
 from .systems import Flown
 

@@ -23,8 +23,8 @@ from poinsot.models.contacts import BallContact, ContactDetection
 from poinsot.recording import Recording
 from poinsot.report import Figure
 from poinsot.stopwatch import Stopwatch
+from poinsot_viewer.animation import DrawnBodies, robot_animation
 
-from ..animation import DrawnBodies, robot_animation
 from ..case import Curves, Reproduction, Say
 from ..normalized_errors import mean_in_band, squared_error
 from ..online.simulation.legged_robot import GO1_FOOT, GO1_LEGS, go1

@@ -95,11 +95,15 @@ class OptimalExcitation:
             InvalidMethod: if no motion was found that keeps within all limits.
         """
         for state in self.search(problem, resume):
-            done = min((state.start + state.leg / self.legs) / self.starts, 1.0)
-            report(progress, "searching motions", iteration=state.iterations, fraction=done)
+            report(progress, "searching motions", iteration=state.iterations, fraction=self.fraction(state))
             if not state.done and stop_requested(stop):
                 return self.finish(problem, state, interrupted=True)
         return self.finish(problem, state)
+
+    def fraction(self, state: SearchState) -> float:
+        """Which part of the search is done: of its starts, or of its time if that is more."""
+        by_time = 0.0 if self.max_seconds is None else state.seconds / self.max_seconds
+        return min(max((state.start + state.leg / self.legs) / self.starts, by_time), 1.0)
 
     def search(self, problem: ExcitationProblem, resume: SearchState | None = None) -> Iterator[SearchState]:
         """The state after each leg, until all starts are done or the time is up; arguments as `solve`."""
