@@ -100,12 +100,11 @@ def test_impossible_numbers_of_a_description(poinsot, tmp_path, pattern, number)
 def test_csv_files(poinsot, tmp_path):
     job = write_job(tmp_path)
     good = (tmp_path / "run.csv").read_text().splitlines()
-    (tmp_path / "longest").write_text("")
     bad = {
         "more than one column": [good[0].replace("phi", "x"), *good[1:]],
-        "has no column": [good[0].replace("t,", "t" * 140_000 + ","), *good[1:]],
+        "is no table": [good[0].replace("t,", "t" * 140_000 + ","), *good[1:]],
         "instead of a number": [*good[:5], "1" * 140_000 + "x,1,1,1,1", *good[5:]],
-        "no table of numbers": ["root:x:0:0:secret", "nobody:secret"],
+        "is no table of numbers": ["root:x:0:0:secret", "nobody:secret"],
     }
     for sentence, lines in bad.items():
         (tmp_path / "run.csv").write_text("\n".join(lines) + "\n")

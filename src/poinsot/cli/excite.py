@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..arrays import is_plausible
 from ..exceptions import InvalidMethod, PoinsotError, check_known, listing
 from .shell import INTERRUPTED, Data, Json, check_output, deliver, running, stop, table
 
@@ -320,6 +319,8 @@ def numbers_of(option: str, text: str | None) -> Any:
     """One number, a list, or joint -> number."""
     if text is None:
         return None
+    from ..arrays import is_plausible
+
     parts = [part.strip() for part in text.split(",")]
 
     def number(part: str) -> float:
