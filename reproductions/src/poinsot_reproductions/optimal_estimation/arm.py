@@ -362,6 +362,7 @@ NOTES = (
     "nothing is known of its mass and place.",
     "MuJoCo's contacts are soft, and its feet are balls that roll; the estimator's are rigid points. Of sensors with "
     "defects it estimates biases, misalignment and delay; steps of encoders and lost readings it does not know. "
+    "The delay of 2 ms is found as 0.5 +- 0.1 ms (seed 7), so its interval does not hold; those of mass and centre do. "
     "Intervals are the posterior's, widened by the root of chi-square per reading where that is "
     "above 1; errors that stay the same all along are larger than that.",
 )
