@@ -131,7 +131,7 @@ def test_interrupted_solves_go_on_where_they_were(tmp_path):
             checkpoint=checkpoint,
         )
     assert done == {"1": 1, "2": 4, "3": 9, "4": 16} and asked == [3, 4]
-    assert said[-1] == "4 of 4 solved, 2 from before" and not checkpoint.path.exists()
+    assert str(said[-1]) == "solved, 100 %, 4 of 4, 2 from before" and not checkpoint.path.exists()
     assert Checkpoint("squares", {"seed": 2}, tmp_path).path != checkpoint.path
 
 

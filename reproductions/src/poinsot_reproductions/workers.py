@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from poinsot import __version__
+from poinsot.solve import Progress
 
 from .case import Say
 
@@ -96,7 +97,8 @@ def solve_all(
             if checkpoint is not None:
                 checkpoint.add(name, done[name])
             resumed = f", {before} from before" if before else ""
-            say(f"{len(done)} of {len(jobs)} {unit}{resumed}")
+            detail = f"{len(done)} of {len(jobs)}{resumed}"
+            say(Progress(unit, fraction=(len(done) - before) / (len(jobs) - before), detail=detail))
     if checkpoint is not None:
         checkpoint.clear()
     return {name: done[name] for name in jobs}

@@ -56,19 +56,14 @@ def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None, app
         names = ["inspect.html", *(f"inspect_{k}.html" for k in range(2, len(seen) + 1))]
         pages = {name: partial(write, page) for name, page in zip(names, seen, strict=True)}
         after = f"to write these lines into the file: poinsot inspect {job} --apply"
-        if apply and proposed:
-            after = f"written: {job}; as it was before: {_apply(job, before, proposed)}"
+        if apply:
+            after = _apply(job, before, proposed) if proposed else f"there is nothing to write into {job}"
 
         def show() -> None:
             _print_inspections(inspections)
-            numbers = [f" number {each.recording}" if each.recording else "" for each in proposed]
-            rows = [
-                {"in": each.section + number, "line": each.line, "why": each.cause}
-                for each, number in zip(proposed, numbers, strict=True)
-            ]
-            nothing = f"there is nothing to write into {job}" if apply else ""
-            if said := f"\nproposed for {job}\n{table(rows)}\n\n{after}" if rows else nothing:
-                typer.echo(said)
+            rows = [{"in": each.place, "line": each.line, "why": each.cause} for each in proposed]
+            if rows or apply:
+                typer.echo(f"\nproposed for {job}\n{table(rows)}\n\n{after}" if rows else after)
 
         deliver(content, "inspect.json", pages, out, json, show, reads=project.inputs(data))
 
@@ -77,8 +72,8 @@ def _content(path: Path) -> bytes:
     return path.read_bytes() if path.is_file() else b""  # what is wrong with it is said when it is read
 
 
-def _apply(job: Path, before: bytes, proposed: Sequence[Setting]) -> Path:
-    """Write the proposed lines into the project file; where the file as it was is kept."""
+def _apply(job: Path, before: bytes, proposed: Sequence[Setting]) -> str:
+    """Write the proposed lines into the project file, and say where it is kept as it was."""
     from ..io.writing import atomic_path
     from ..project import Project
     from ..project.proposals import applied
@@ -91,7 +86,7 @@ def _apply(job: Path, before: bytes, proposed: Sequence[Setting]) -> Path:
         if _content(job) != before:
             raise UnwritableOutput(f"{job} was changed meanwhile, and nothing was written into it")
         kept.write_bytes(before)
-    return kept
+    return f"written: {job}; as it was before: {kept}"
 
 
 def _print_inspections(inspections: Sequence[Inspection]) -> None:
