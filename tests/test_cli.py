@@ -31,7 +31,10 @@ def test_identify_prints_and_writes(poinsot, tmp_path):
     )
     assert (code, err) == (0, "")
     assert all(name in out for name in TRUTH)
-    assert files(tmp_path / "out") == {"deep", "deep/report.html", "deep/result.json"}
+    assert files(tmp_path / "out") == {
+        "deep",
+        *(f"deep/{name}" for name in ("poinsot.manifest.json", "report.html", "result.json")),
+    }
     content = json.loads((tmp_path / "result.json").read_text())
     assert content == json.loads((tmp_path / "out" / "deep" / "result.json").read_text())
     assert content["schema"] == "poinsot.identify/1"
@@ -99,7 +102,7 @@ def test_without_validation_there_is_null(poinsot, tmp_path):
 def test_names_of_outputs(poinsot, tmp_path):
     job = write_job(tmp_path, JOB + '\n[output]\nreport = "page.html"\nresult = "numbers.json"\n')
     poinsot("identify", job, "--out", tmp_path / "out")
-    assert files(tmp_path / "out") == {"page.html", "numbers.json"}
+    assert files(tmp_path / "out") == {"page.html", "numbers.json", "poinsot.manifest.json"}
 
 
 def test_inspect_prints_and_writes(poinsot, tmp_path):
@@ -108,7 +111,9 @@ def test_inspect_prints_and_writes(poinsot, tmp_path):
     )
     assert (code, err) == (0, "")
     assert "500 Hz" in out
-    assert files(tmp_path / "out") == {"inspect.html", "inspect_2.html", "inspect.json"}
+    assert files(tmp_path / "out") == {
+        *("inspect.html", "inspect_2.html", "inspect.json", "poinsot.manifest.json")
+    }
     content = json.loads((tmp_path / "i.json").read_text())
     assert content["schema"] == "poinsot.inspect/1"
     assert [run["name"] for run in content["recordings"]] == ["run", "held out"]
@@ -157,7 +162,7 @@ def test_reproduce(poinsot, tmp_path, shared_data):
     assert content["schema"] == "poinsot.reproduce/1"
     assert {"name", "seed", "rows", "figures", "seconds"} <= content.keys()
     assert {row["name"] for row in content["rows"]} == {"M", "Fv", "Fc", "offset"}
-    assert files(tmp_path / "out") == {"emps.html", "emps.json"}
+    assert files(tmp_path / "out") == {"emps.html", "emps.json", "poinsot.manifest.json"}
 
 
 # ----------------------------------------------------------------------------------------------------------- bad input

@@ -20,8 +20,8 @@ SMALLEST, LARGEST = 1e-30, 1e30
 
 
 def is_plausible(value: float) -> bool:
-    """Whether a number, of any type and size, is one that a quantity in SI units can have."""
-    return value == 0 or SMALLEST <= abs(value) <= LARGEST
+    """Whether a number, of any type and size, is one that a quantity in SI units can have, or infinite."""
+    return value == 0 or SMALLEST <= abs(value) <= LARGEST or abs(value) == np.inf
 
 
 Times: TypeAlias = Float[np.ndarray, "T"]

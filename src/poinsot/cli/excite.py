@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..arrays import is_plausible
 from ..exceptions import InvalidMethod, PoinsotError, check_known, listing
 from .shell import INTERRUPTED, Data, Json, check_output, deliver, running, stop, table
 
@@ -248,11 +246,9 @@ def _is_of(checkpoint: Path, problem: ExcitationProblem, method: OptimalExcitati
     """Whether a killed run of the same search left this checkpoint."""
     from ..regression.excitation.checkpoint import read_checkpoint
 
-    try:
-        read_checkpoint(checkpoint, problem, method)
-    except PoinsotError:
-        return False
-    return True
+    with suppress(PoinsotError):
+        return bool(read_checkpoint(checkpoint, problem, method))
+    return False
 
 
 def _progress(state: SearchState, starts: int | None = None) -> str:
@@ -330,10 +326,12 @@ def numbers_of(option: str, text: str | None) -> Any:
     """One number, a list, or joint -> number."""
     if text is None:
         return None
+    from ..arrays import is_plausible
+
     parts = [part.strip() for part in text.split(",")]
 
     def number(part: str) -> float:
-        if abs(value := float(part)) < math.inf and not is_plausible(value):
+        if not is_plausible(value := float(part)):
             raise ValueError
         return value
 

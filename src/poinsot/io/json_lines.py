@@ -48,13 +48,13 @@ class SampleLine:
 @dataclass(frozen=True)
 class Layout:
     """Required content of every line: numbers of positions and of efforts, whether the base state is required, and
-    bodies that wrenches may act on.
+    bodies that wrenches may act on; None: any.
     """
 
     joints: int
     motors: int
     floating_base: bool = False
-    bodies: tuple[str, ...] = ()
+    bodies: tuple[str, ...] | None = None
 
     def parse(self, line: str) -> SampleLine:
         """Parse one line; an `InvalidRecording` says what is wrong with it."""
@@ -77,7 +77,7 @@ class Layout:
         wrenches = content.get("wrenches", {})
         if not isinstance(wrenches, dict):
             raise InvalidRecording('wrenches must be an object like {"foot": [fx, fy, fz, mx, my, mz]}')
-        for body in wrenches:
+        for body in wrenches if self.bodies is not None else ():
             check_known(body, self.bodies, "a wrench acts on", "the robot has", InvalidRecording)
         base = {
             key: _numbers(content, key, BASE[key]) for key in BASE if self.floating_base or key in content

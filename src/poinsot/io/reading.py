@@ -169,7 +169,8 @@ def _read_part(source: Source, invalid: str) -> _Part:
         if not good.all():
             if invalid != "mask":
                 k, bad = int(np.argmin(good)), int((~good).sum())
-                what = "empty or not a number" if np.isnan(values[k]) else f"infinite, or above {LARGEST:g},"
+                large = "infinite" if np.isinf(values[k]) else f"above {LARGEST:g}"
+                what = "empty or not a number" if np.isnan(values[k]) else large
                 raise InvalidRecording(
                     f"{source.path}: column {column.name!r} (channel {name!r}) is {what} in {rows.where(k)}"
                     f"{f', and in {bad} rows in all' if bad > 1 else ''}; drop such rows, or set "

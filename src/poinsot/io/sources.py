@@ -80,7 +80,7 @@ class Source:
         object.__setattr__(self, "channels", MappingProxyType(dict(self.channels)))
         if self.delimiter is not None and not (len(self.delimiter) == 1 and self.delimiter in DELIMITERS):
             raise InvalidRecording(
-                f"a delimiter is one ASCII character, no quote, letter or digit, not {self.delimiter!r}"
+                f"a delimiter is one character of ASCII, no quote, letter or digit, not {self.delimiter!r}"
             )
         if self.skip_lines < 0:
             raise InvalidRecording(f"skip_lines must be at least 0, not {self.skip_lines}")

@@ -68,9 +68,18 @@ def csv_columns(path: Path) -> tuple[tuple[str, ...], dict[str, Any]]:
             f"{path} has no header, its first line is all numbers: name its columns in a first line"
         )
     _refuse_repeated(path, cells)
-    if delimiter != "," and any("," in cell for cell in _split(second, delimiter)):
+    values = _split(second, delimiter)
+    if delimiter != "," and any("," in cell for cell in values):
         keys["decimal_comma"] = True
+        values = [cell.replace(",", ".") for cell in values]
+    _refuse_other_files(path, cells, values)
     return tuple(cells), keys
+
+
+def _refuse_other_files(path: str | Path, names: Sequence[str], cells: Sequence[str]) -> None:
+    """Refuse a file whose second line has no numbers for the names: its first line may be anything, and is not told."""
+    if len(names) != len(cells) or not any(map(_is_number, cells)):
+        raise UnreadableFile(f"{path} is no table of numbers below a line with the names of their columns")
 
 
 def _refuse_repeated(path: Path, cells: Sequence[str]) -> None:
@@ -220,12 +229,8 @@ def _column_index(source: Source, name: str | int, cells: Sequence[str], line: s
             f"{source.path} is read without a header, so column {name!r} cannot be found: "
             f"give its index, 0 to {len(cells) - 1}, or set header = true"
         )
-    # the first line of a file that is no table may be anything, and is not told
-    second = _split(_first_line(Path(source.path), source.skip_lines + 1, empty=True), delimiter)
-    if len(cells) != len(second) or not any(map(_is_number, second)):
-        raise UnreadableFile(
-            f"{source.path} has no column {name!r}: it is no table of numbers below a line of names"
-        )
+    second = _first_line(Path(source.path), source.skip_lines + 1, empty=True)
+    _refuse_other_files(source.path, cells, _split(second, delimiter))
     raise column_not_found(Path(source.path), name, cells)
 
 

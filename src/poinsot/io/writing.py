@@ -71,7 +71,7 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 def _locked(path: Path, flags: int = 0) -> int | None:
     """An open file whose lock this process holds until it is closed; None if another process holds it."""
-    opened = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | flags, 0o666)
+    opened = os.open(path, os.O_RDWR | flags, 0o666)
     try:
         if fcntl is not None:
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -83,16 +83,11 @@ def _locked(path: Path, flags: int = 0) -> int | None:
 
 def _remove_abandoned(folder: Path) -> None:
     """Remove temporary files whose process is dead."""
-    if fcntl is None:
-        return
     with suppress(OSError):
-        left = [entry.path for entry in os.scandir(folder) if TEMPORARY.fullmatch(entry.name)]
-        for path in map(Path, left):
-            with suppress(OSError):
-                lock = _locked(path)
-                if lock is not None:
-                    path.unlink()
-                    os.close(lock)
+        for path in (folder / name for name in os.listdir(folder) if TEMPORARY.fullmatch(name) and fcntl):
+            if (lock := _locked(path)) is not None:
+                path.unlink()
+                os.close(lock)
 
 
 def write_text(path: str | Path, text: str) -> None:

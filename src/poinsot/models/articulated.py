@@ -427,10 +427,10 @@ def load_robot(
             else:
                 model = pin.buildModelFromXML(text, *base)
     except Exception as error:
-        said = said or str(error).strip().splitlines()[-1:] or [type(error).__name__]
-    # an inertia that cannot be read is an error to the parser, which goes on with zeros
-    if said:
-        raise UnreadableFile(f"{path} is not a valid robot description: {'; '.join(said)}")
+        why = said or str(error).strip().splitlines()[-1:]
+        raise UnreadableFile(f"{path} is not a valid robot description: {'; '.join(why)}") from None
+    if zeros := [each for each in said if "inertial" in each]:  # with which the parser goes on
+        raise UnreadableFile(f"{path} is not a valid robot description: {'; '.join(zeros)}")
     if root == "mujoco":
         loops = (*(each for each in loops_of(model, text) if each not in loops), *loops)
     add_frames(model, loops)
@@ -490,9 +490,7 @@ class _Elements(ElementTree.TreeBuilder):
     depth = 0
 
     def doctype(self, *declared: object) -> None:
-        raise UnreadableFile(
-            "it declares a document type or entities, which a robot description does not need; remove them"
-        )
+        raise UnreadableFile("it declares a document type or entities, which no robot needs; remove them")
 
     def start(self, *element: Any) -> Any:
         self.depth += 1
@@ -513,7 +511,7 @@ def read_description(path: Path) -> tuple[str, str]:
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise UnreadableFile(f"{path} is not a regular file")
+            raise UnreadableFile(f"cannot read the robot description {path}: it is not a regular file")
         if path.stat().st_size > MAX_DESCRIPTION_BYTES:
             raise UnreadableFile(
                 f"{path} is larger than {MAX_DESCRIPTION_BYTES >> 20} MiB; that is no robot description"
@@ -522,7 +520,7 @@ def read_description(path: Path) -> tuple[str, str]:
     except FileNotFoundError:
         raise UnreadableFile(f"there is no robot description at {path}") from None
     except UnicodeDecodeError:
-        raise UnreadableFile(f"the robot description {path} is not text in UTF-8; save it in UTF-8") from None
+        raise UnreadableFile(f"cannot read the robot description {path}: it is not text in UTF-8") from None
     except OSError as error:
         raise UnreadableFile(f"cannot read the robot description {path}: {error.strerror or error}") from None
     # UTF-8 whatever the file declares: all who read it shall read the same

@@ -55,7 +55,9 @@ def torques_from(job: Job, name: str | None, links: Sequence[str]) -> tuple[Link
         )
     path = _path(job.project, "robot_from", name)
     job.say(f"identifying the robot: {path.name}")
-    found = identified(robot, _result(job, path, "robot_from"), path, "robot_from")
+    result = _result(job, path, "robot_from")
+    with of_result(path, "robot_from"):
+        found = identified(robot, result, path, "robot_from")
     l = len(robot.bodies)
     nominal, added = found.theta[: 10 * l].reshape(l, 10), found.theta[10 * l :]
     steps = (f"gains, friction and mass properties of other bodies from {path.name}",)
@@ -66,6 +68,8 @@ def identified(robot: Articulated, result: Mapping[str, Any], path: Path, key: s
     """What a result says of a robot, with the drive gains that it found; without the load of its recordings. `path`: of
     the result. `key`: that names it, for messages.
     """
+    from ..regression.dynamics import IdentifiedDynamics
+
     gains = _gains(path, key, result)
     if gains is not None:
         driven = [joint for joint, yes in zip(robot.joints, robot.train.driven, strict=True) if yes]
@@ -74,22 +78,6 @@ def identified(robot: Articulated, result: Mapping[str, Any], path: Path, key: s
                 f"{path} has gains of {listing(gains.joints)}, this robot motors of {listing(driven)}"
             )
         robot = replace(robot, drive=replace(robot.drive, gain=tuple(gains.values.tolist())))
-    with _taken_apart(path, key):
-        return _identified(robot, result, path, key)
-
-
-@contextmanager
-def _taken_apart(path: Path, key: str, what: str = "") -> Iterator[None]:
-    """Turn whatever a file lacks, or has of another kind, into the sentence that it is no result."""
-    try:
-        yield
-    except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
-        raise UnreadableFile(f"{key}: {path} is no result of `poinsot identify`{what}") from None
-
-
-def _identified(robot: Articulated, result: Mapping[str, Any], path: Path, key: str) -> IdentifiedDynamics:
-    from ..regression.dynamics import IdentifiedDynamics
-
     all_rows = result.get("full_parameters") or result["parameters"]
     # Base parameters were found with these values held, and are wrong without them; full ones contain them.
     held = (
@@ -124,9 +112,18 @@ def _identified(robot: Articulated, result: Mapping[str, Any], path: Path, key: 
 def values_from(project: Project, name: str) -> dict[str, float]:
     """Parameter -> value of a result that `identify` wrote before."""
     path = _path(project, "start_from", name)
-    with _taken_apart(path, "start_from"):
+    with of_result(path, "start_from"):
         rows = read_result(path, "start_from")["parameters"]
         return {str(row["name"]): float(row["value"]) for row in rows if row["value"] is not None}
+
+
+@contextmanager
+def of_result(path: Path, key: str, what: str = "") -> Iterator[None]:
+    """Turn whatever a file lacks, or has of another kind, into the sentence that it is no result."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
+        raise UnreadableFile(f"{key}: {path} is no result of `poinsot identify`{what}") from None
 
 
 def _path(project: Project, key: str, name: str) -> Path:
@@ -172,7 +169,7 @@ def _gains(path: Path, key: str, result: Mapping[str, Any]) -> DriveGains | None
 
     if "drive_gains" not in result:
         return None
-    with _taken_apart(path, key, " with drive gains"):
+    with of_result(path, key, " with drive gains"):
         rows: list[dict[str, Any]] = result["drive_gains"]
         gains = DriveGains(
             tuple(str(row["joint"]) for row in rows),

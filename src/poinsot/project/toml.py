@@ -98,7 +98,7 @@ def _check_values(content: dict[str, Any], text: str, path: Path) -> None:
         if isinstance(value, dict | list):
             each = value.items() if isinstance(value, dict) else enumerate(value)
             waiting += (([*keys, key], inside) for key, inside in each)
-        elif isinstance(value, int | float) and abs(value) < float("inf") and not is_plausible(value):
+        elif isinstance(value, int | float) and value == value and not is_plausible(value):
             raise InvalidProject(
                 f"{path}, line {line_of(text, keys)}: {_place(keys)}must be 0 or of a size from {SMALLEST:g} to "
                 f"{LARGEST:g}, not {f'{value!r:.20}'}"
