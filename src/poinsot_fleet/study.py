@@ -26,6 +26,7 @@ from typing import Any, Generic, TypeVar
 from poinsot import PoinsotError
 from poinsot.solve import Stop, stop_requested
 
+from .processes import end_with_parent
 from .store import Store
 
 Task = TypeVar("Task")
@@ -212,8 +213,6 @@ def _executor(tasks: int, given: Executor | None) -> Iterator[Executor]:
 def _begin() -> None:
     """Ctrl-C reaches all processes: the parent alone ends the pool. Where it is killed, its workers end too."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    from poinsot.processes import end_with_parent
-
     end_with_parent()
 
 

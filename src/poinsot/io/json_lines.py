@@ -78,7 +78,7 @@ class Layout:
         if not isinstance(wrenches, dict):
             raise InvalidRecording('wrenches must be an object like {"foot": [fx, fy, fz, mx, my, mz]}')
         for body in wrenches if self.bodies is not None else ():
-            check_known(body, self.bodies, "a wrench acts on", "the robot has", InvalidRecording)
+            check_known(body, self.bodies or (), "a wrench acts on", "the robot has", InvalidRecording)
         base = {
             key: _numbers(content, key, BASE[key]) for key in BASE if self.floating_base or key in content
         }
