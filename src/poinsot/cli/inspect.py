@@ -36,7 +36,8 @@ def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None, app
             content, text = list_topics(job)
             deliver(content, "inspect.json", {}, out, json, lambda: typer.echo(text), reads=[job])
             return
-        before, project = _content(job), Project.load(job)
+        project = Project.load(job)
+        before = job.read_bytes()
         say("reading the recordings")
         seen = project.inspect(data)
         from ..inspection import inspect_json
@@ -68,10 +69,6 @@ def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None, app
         deliver(content, "inspect.json", pages, out, json, show, reads=project.inputs(data))
 
 
-def _content(path: Path) -> bytes:
-    return path.read_bytes() if path.is_file() else b""  # what is wrong with it is said when it is read
-
-
 def _apply(job: Path, before: bytes, proposed: Sequence[Setting]) -> str:
     """Write the proposed lines into the project file, and say where it is kept as it was."""
     from ..io.writing import atomic_path
@@ -83,7 +80,7 @@ def _apply(job: Path, before: bytes, proposed: Sequence[Setting]) -> str:
     with atomic_path(job) as temporary:
         temporary.write_bytes((text.replace("\n", "\r\n") if b"\r\n" in before else text).encode())
         Project.load(temporary)  # refused here, it is not written
-        if _content(job) != before:
+        if job.read_bytes() != before:
             raise UnwritableOutput(f"{job} was changed meanwhile, and nothing was written into it")
         kept.write_bytes(before)
     return f"written: {job}; as it was before: {kept}"
