@@ -18,12 +18,7 @@ if TYPE_CHECKING:
     from ..inspection import Inspection
     from ..project import Run
 
-Apply = Annotated[
-    bool,
-    typer.Option(
-        "--apply", help="Write what is proposed into the project file, and keep the old one beside it."
-    ),
-]
+Apply = Annotated[bool, typer.Option("--apply", help="Write what is proposed into the project file.")]
 
 
 def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None, apply: Apply = False) -> None:
