@@ -520,8 +520,8 @@ def test_time_left():
     from poinsot.cli.shell import time_left
     from poinsot.solve import Progress
 
-    assert time_left(Progress("moving horizon", fraction=0.25), 10.0) == ", 30 s left"
-    assert time_left(Progress("trials", fraction=0.3), 60.0) == ", 2 min left"
+    assert time_left(Progress("moving horizon", fraction=0.25), 10.0) == "30 s left: "
+    assert time_left(Progress("trials", fraction=0.3), 60.0) == "2 min left: "
     assert time_left(Progress("iterating", iteration=3), 60.0) == ""
     assert time_left(Progress("reading", fraction=0.5), 0.1) == "" == time_left("reading", 3.0)
 

@@ -86,7 +86,7 @@ def time_left(what: object, spent_s: float) -> str:
     if not fraction or spent_s < 1:
         return ""
     left_s = spent_s * (1 / fraction - 1)
-    return f", {left_s:.0f} s left" if left_s < 100 else f", {left_s / 60:.0f} min left"
+    return f"{left_s:.0f} s left: " if left_s < 100 else f"{left_s / 60:.0f} min left: "
 
 
 def stop_at_defect(error: BaseException) -> int:
@@ -125,13 +125,14 @@ def progress() -> Iterator[Callable[[object], None]]:
     # Numba keeps compiled loops beside the modules, where it can write.
     if os.access(PACKAGE, os.W_OK) and next(PACKAGE.rglob("__pycache__/*.nbi"), None) is None:
         typer.echo("the first run after installation compiles inner loops, for about ten seconds", err=True)
-    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    columns = SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False)
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task, begun = shown.add_task("starting", total=None), dict[str, float]()
 
         def say(what: object) -> None:
             since = begun.setdefault(getattr(what, "stage", ""), time.monotonic())
-            shown.update(task, description=f"{what}{time_left(what, time.monotonic() - since)}")
+            # in front, as a terminal cuts long lines
+            shown.update(task, description=f"{time_left(what, time.monotonic() - since)}{what}")
 
         yield say
 
