@@ -520,11 +520,10 @@ def test_time_left():
     from poinsot.cli.shell import time_left
     from poinsot.solve import Progress
 
-    assert time_left(Progress("moving horizon", fraction=0.25), 10.0) == ", 30 s left"
-    assert time_left("12 of 40 throws", 60.0) == ", 30 %, 140 s left".replace("140 s", "2 min")
-    assert time_left("elbow, with, 12 of 30 s", 20.0) == ", 40 %, 30 s left"
+    assert time_left(Progress("moving horizon", fraction=0.25), 10.0) == "30 s left: "
+    assert time_left(Progress("trials", fraction=0.3), 60.0) == "2 min left: "
     assert time_left(Progress("iterating", iteration=3), 60.0) == ""
-    assert time_left(Progress("reading", fraction=0.5), 0.1) == "" == time_left("40 of 40", 3.0)
+    assert time_left(Progress("reading", fraction=0.5), 0.1) == "" == time_left("reading", 3.0)
 
 
 def test_colours_at_a_terminal_alone(poinsot, tmp_path, monkeypatch):

@@ -1,7 +1,10 @@
-"""Robots that move: `poinsot view RESULT.json` in the browser, as recorded and as estimated, and on pages.
+"""What one looks at beside the pages: robots that move, figures in a notebook, a result in the terminal again.
 
-animation a figure of a page: a robot along a motion
-scene     a result, its project and its recordings -> what is drawn
-show      what is drawn -> a page that viser serves on this machine, or one file that needs no server
-verb      the command
+animation       a figure of a page: a robot along a motion
+scene           a result, its project and its recordings -> what is drawn
+show            what is drawn -> a page that viser serves on this machine, or one file that needs no server
+verb            `poinsot view`
+result_verbs    `poinsot show`, `poinsot open`
+notebook        tables and Plotly figures of an estimate
+warmup          `poinsot warmup`, which compiles inner loops before anybody waits for them
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from poinsot.estimate import Fit
 from poinsot.exceptions import InvalidMethod, UnreadableFile, listing, nearest
+from poinsot.solve import Progress
 
 if TYPE_CHECKING:
     from poinsot.report import Figure
@@ -105,8 +106,20 @@ class Reproduction:
         )
 
 
-Say = Callable[[str], None]
-"""Takes sentences about the progress of a computation."""
+Say = Callable[[str | Progress], None]
+"""Takes sentences about the progress of a computation, or reports that know which part of it is done."""
+
+
+def _under(name: str, say: Say) -> Say:
+    """For a part of a case: its name before what is said."""
+
+    def say_with_name(what: str | Progress) -> None:
+        if isinstance(what, Progress):
+            say(replace(what, stage=f"{name}: {what.stage}"))
+        else:
+            say(f"{name}: {what}")
+
+    return say_with_name
 
 
 @dataclass(frozen=True)
@@ -222,13 +235,13 @@ class PartedCase:
     def _one(self, name: str, seed: int | None, data: Path | None, say: Say) -> Reproduction:
         part = self.parts[name]
         if isinstance(part, Simulation):
-            return part.run(seed or 0, lambda what: say(f"{name}: {what}"))
+            return part.run(seed or 0, _under(name, say))
         if data is None:
             raise InvalidMethod(
                 f"{name} is computed from {', '.join(part.files)}: say where they are with --data"
             )
         check_files(name, data, part.files)
-        return part.run(data, lambda what: say(f"{name}: {what}"))
+        return part.run(data, _under(name, say))
 
 
 def check_files(name: str, data: Path, files: Sequence[str]) -> None:

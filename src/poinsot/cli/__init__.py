@@ -1,5 +1,4 @@
-"""The verbs, one a file: `poinsot new`, `inspect`, `identify`, `predict`, `track`, `reproduce`, `repair`, `excite`,
-`warmup`.
+"""The verbs, one a file: `poinsot new`, `inspect`, `identify`, `predict`, `track`, `reproduce`, `repair`, `excite`.
 
     shell     what they share: errors as sentences, progress, outputs
 
@@ -31,7 +30,6 @@ from .repair import repair
 from .reproduce import reproduce
 from .shell import CORRECTABLE, INTERRUPTED, VERBOSITY, stop, stop_at_defect
 from .track import track
-from .warmup import warmup
 
 VERBOSITIES = {"-v": "verbose", "--verbose": "verbose", "-q": "quiet", "--quiet": "quiet"}
 """Options that may stand anywhere, and are taken out before a verb sees them."""
@@ -45,7 +43,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-VERBS = (new, inspect, identify, predict, track, reproduce, repair, excite, warmup)
+VERBS = (new, inspect, identify, predict, track, reproduce, repair, excite)
 for verb in VERBS:
     app.command(epilog="-v, --verbose and -q, --quiet: see `poinsot --help`.")(verb)
 

@@ -18,12 +18,7 @@ if TYPE_CHECKING:
     from ..inspection import Inspection
     from ..project import Run
 
-Apply = Annotated[
-    bool,
-    typer.Option(
-        "--apply", help="Write what is proposed into the project file, and keep the old one beside it."
-    ),
-]
+Apply = Annotated[bool, typer.Option("--apply", help="Write what is proposed into the project file.")]
 
 
 def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None, apply: Apply = False) -> None:
@@ -36,7 +31,8 @@ def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None, app
             content, text = list_topics(job)
             deliver(content, "inspect.json", {}, out, json, lambda: typer.echo(text), reads=[job])
             return
-        before, project = _content(job), Project.load(job)
+        project = Project.load(job)
+        before = job.read_bytes()
         say("reading the recordings")
         seen = project.inspect(data)
         from ..inspection import inspect_json
@@ -56,29 +52,20 @@ def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None, app
         names = ["inspect.html", *(f"inspect_{k}.html" for k in range(2, len(seen) + 1))]
         pages = {name: partial(write, page) for name, page in zip(names, seen, strict=True)}
         after = f"to write these lines into the file: poinsot inspect {job} --apply"
-        if apply and proposed:
-            after = f"written: {job}; as it was before: {_apply(job, before, proposed)}"
+        if apply:
+            after = _apply(job, before, proposed) if proposed else f"there is nothing to write into {job}"
 
         def show() -> None:
             _print_inspections(inspections)
-            numbers = [f" number {each.recording}" if each.recording else "" for each in proposed]
-            rows = [
-                {"in": each.section + number, "line": each.line, "why": each.cause}
-                for each, number in zip(proposed, numbers, strict=True)
-            ]
-            nothing = f"there is nothing to write into {job}" if apply else ""
-            if said := f"\nproposed for {job}\n{table(rows)}\n\n{after}" if rows else nothing:
-                typer.echo(said)
+            rows = [{"in": each.place, "line": each.line, "why": each.cause} for each in proposed]
+            if rows or apply:
+                typer.echo(f"\nproposed for {job}\n{table(rows)}\n\n{after}" if rows else after)
 
         deliver(content, "inspect.json", pages, out, json, show, reads=project.inputs(data))
 
 
-def _content(path: Path) -> bytes:
-    return path.read_bytes() if path.is_file() else b""  # what is wrong with it is said when it is read
-
-
-def _apply(job: Path, before: bytes, proposed: Sequence[Setting]) -> Path:
-    """Write the proposed lines into the project file; where the file as it was is kept."""
+def _apply(job: Path, before: bytes, proposed: Sequence[Setting]) -> str:
+    """Write the proposed lines into the project file, and say where it is kept as it was."""
     from ..io.writing import atomic_path
     from ..project import Project
     from ..project.proposals import applied
@@ -88,10 +75,10 @@ def _apply(job: Path, before: bytes, proposed: Sequence[Setting]) -> Path:
     with atomic_path(job) as temporary:
         temporary.write_bytes((text.replace("\n", "\r\n") if b"\r\n" in before else text).encode())
         Project.load(temporary)  # refused here, it is not written
-        if _content(job) != before:
+        if job.read_bytes() != before:
             raise UnwritableOutput(f"{job} was changed meanwhile, and nothing was written into it")
         kept.write_bytes(before)
-    return kept
+    return f"written: {job}; as it was before: {kept}"
 
 
 def _print_inspections(inspections: Sequence[Inspection]) -> None:

@@ -8,7 +8,6 @@ its full trace is in a file. Tables go to standard output, progress to standard 
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
 import traceback
@@ -82,18 +81,12 @@ VERBOSITY: ContextVar[str] = ContextVar("verbosity", default="")
 
 
 def time_left(what: object, spent_s: float) -> str:
-    """What a report says of the rest of its stage, after so many seconds of it: by the part that is done, or by the
-    numbers of a text like "3 of 40"; empty where it says nothing.
-    """
+    """What a report with a `fraction` says of the rest of its stage, after so many seconds of it; empty without one."""
     fraction = getattr(what, "fraction", None)
-    if counted := re.search(r"([\d.]+) of ([\d.]*\d)", str(what)):
-        done, count = map(float, counted.groups())
-        fraction = fraction or (done / count if done < count else None)
     if not fraction or spent_s < 1:
         return ""
     left_s = spent_s * (1 / fraction - 1)
-    percent = "" if "%" in str(what) else f", {100 * fraction:.0f} %"
-    return percent + (f", {left_s:.0f} s left" if left_s < 100 else f", {left_s / 60:.0f} min left")
+    return f"{left_s:.0f} s left: " if left_s < 100 else f"{left_s / 60:.0f} min left: "
 
 
 def stop_at_defect(error: BaseException) -> int:
@@ -118,10 +111,9 @@ def progress() -> Iterator[Callable[[object], None]]:
     """Show the current step (text, or a `poinsot.solve.Progress`) and the time on standard error, if that is a terminal
     or the command is verbose.
     """
-    began = since = time.monotonic()
-    last = ""
     # A log file would hold thousands of moving lines.
     if VERBOSITY.get() == "verbose":
+        began = time.monotonic()
         yield lambda what: typer.echo(f"{time.monotonic() - began:7.2f} s  {what}", err=True)
         return
     if VERBOSITY.get() == "quiet" or not sys.stderr.isatty():
@@ -133,15 +125,14 @@ def progress() -> Iterator[Callable[[object], None]]:
     # Numba keeps compiled loops beside the modules, where it can write.
     if os.access(PACKAGE, os.W_OK) and next(PACKAGE.rglob("__pycache__/*.nbi"), None) is None:
         typer.echo("the first run after installation compiles inner loops, for about ten seconds", err=True)
-    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    columns = SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False)
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task("starting", total=None)
+        task, begun = shown.add_task("starting", total=None), dict[str, float]()
 
         def say(what: object) -> None:
-            nonlocal last, since
-            now, stage = time.monotonic(), getattr(what, "stage", re.sub(r"[\d.]+", "", str(what)))
-            last, since = stage, since if stage == last else now
-            shown.update(task, description=f"{what}{time_left(what, now - since)}")
+            since = begun.setdefault(getattr(what, "stage", ""), time.monotonic())
+            # in front, as a terminal cuts long lines
+            shown.update(task, description=f"{time_left(what, time.monotonic() - since)}{what}")
 
         yield say
 

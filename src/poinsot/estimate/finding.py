@@ -49,6 +49,10 @@ class Setting(NamedTuple):
     def line(self) -> str:
         return f"{self.key} = {self.value}"
 
+    @property
+    def place(self) -> str:
+        return self.section + (f" number {self.recording}" if self.recording else "")
+
     def __str__(self) -> str:
         return f"{self.line} in {self.section}"
 

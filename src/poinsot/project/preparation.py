@@ -146,10 +146,8 @@ def propose_in(
             else:
                 proposals.append(proposal)
                 asked = f'The motion asks for {in_words(widest([proposal]))}, which "{AUTO}" takes in [preprocessing].'
-                note = _note(
-                    " ".join([asked, *proposal.reasons]),
-                    () if several else _lines(widest([proposal]), preprocessing),
-                )
+                lines = () if several else _lines(widest([proposal]), preprocessing)
+                note = _note(" ".join([asked, *proposal.reasons]), lines)
                 seen = replace(seen, filters=proposal).found(note)
         found.append((run, seen))
     if len(proposals) > 1:
@@ -163,14 +161,14 @@ def propose_in(
 
 def _lines(filters: Mapping[str, float | None], preprocessing: SmootherSettings) -> tuple[Setting, ...]:
     """Of filters that differ from the numbers in the file; `"auto"` takes them anyway."""
-    lines = []
-    for key, value in filters.items():
-        now = getattr(preprocessing, key)
-        adds = key == "decimate_hz" and now is None
-        follows = key == "decimation_order" and preprocessing.decimate_hz == AUTO
-        if value is not None and (adds or isinstance(now, int | float)) and not follows and now != value:
-            lines.append(Setting("[preprocessing]", key, f"{value:g}"))
-    return tuple(lines)
+    now = {key: getattr(preprocessing, key) for key in filters}
+    if now["decimate_hz"] == AUTO:
+        now.pop("decimation_order", None)
+    return tuple(
+        Setting("[preprocessing]", key, f"{filters[key]:g}")
+        for key, value in now.items()
+        if filters[key] is not None and isinstance(value, int | float) and value != filters[key]
+    )
 
 
 def _note(sentence: str, settings: tuple[Setting, ...] = ()) -> Finding:

@@ -34,6 +34,7 @@ from poinsot.estimators.online.calibration import calibrate_bias
 from poinsot.estimators.online.filter import Filter
 from poinsot.estimators.online.kalman import ExtendedKalmanFilter
 from poinsot.models.link_torques import LinkTorques
+from poinsot.solve import Progress
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say
@@ -138,7 +139,7 @@ def drift(torques: LinkTorques, noise: Vector, at: Sample, rate_hz: float) -> fl
     return PRECISION**2 * float(np.sqrt(rate_hz)) / r
 
 
-def quiet(what: str) -> None:
+def quiet(what: str | Progress) -> None:
     """Drop the progress."""
 
 
@@ -150,8 +151,12 @@ def simulate_each(
     def simulated(name: str, way: ControllerModel) -> Trace:
         # a generator of its own for each: the sensors' noise must not depend on the runs before
         rng = np.random.default_rng(seed)
+        whole = scenario.duration
         return simulate(
-            scenario, way, rng, lambda time: say(f"{name}, {time:.0f} of {scenario.duration:g} s")
+            scenario,
+            way,
+            rng,
+            lambda time: say(Progress(name, fraction=time / whole, detail=f"{time:.0f} of {whole:g} s")),
         )
 
     return {name: simulated(name, way) for name, way in ways.items()}

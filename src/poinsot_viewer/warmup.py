@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import typer
 
-from .shell import deliver, running
+from poinsot.cli.shell import deliver, running
 
 ROBOT = """<robot name="warmup"><link name="base"/><link name="arm"><inertial><origin xyz="0.1 0 0"/><mass value="1"/>
 <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link><joint name="joint" type="revolute">
