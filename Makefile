@@ -85,5 +85,5 @@ $(VENV)/.installed-base: pyproject.toml constraints.txt | $(VENV)/.created
 
 $(VENV)/.installed-all: pyproject.toml reproductions/pyproject.toml constraints.txt | $(VENV)/.created
 	$(PIP) --constraint constraints.txt --editable '.[all]' --editable ./reproductions
-	@$(BIN)/poinsot identify examples/arm/job.toml >/dev/null # compiles the kernels, so that no one waits for it later
+	@$(BIN)/poinsot warmup # compiles the inner loops, so that no one waits for it later
 	@touch $(VENV)/.installed-base $@

@@ -140,6 +140,59 @@ class FrictionCurve(TypedDict):
     std: Vector
 
 
+class JointActuator(TypedDict):
+    joint: str
+    scale_known: bool
+    friction_law: str
+    stiffness: Number
+    derivative_gain: Number
+    velocity_gain: Number
+    damping: Number
+    coulomb: Number
+    stiction: Number
+    stribeck_speed: Number
+    load_friction: Number
+    external_friction: Number
+    gear_friction: Number
+    load_stiction: Number
+    external_stiction: Number
+    gear_stiction: Number
+    armature: Number
+    torque_limit: Number
+    no_load_speed: Number
+    delay: Number
+    lag: Number
+    zero: Number
+    dead_band: Number
+    backlash: Number
+    ramp: Number
+    friction_positions: Vector
+    friction_levels: Vector
+
+
+class StiffnessRatio(TypedDict):
+    joint: str
+    name: str
+    unit: str
+    value: Number
+    std: Number
+    identifiable: bool
+
+
+class Start(TypedDict):
+    position: Vector
+    velocity: Vector
+
+
+class Actuators(TypedDict):
+    hold: bool
+    step_s: Number
+    joints: list[JointActuator]
+    ratios: list[StiffnessRatio]
+    rms_mrad: dict[str, ByName]
+    starts: dict[str, Start]
+
+
 class SensorFit(TypedDict):
     name: str
     channels: list[str]
@@ -288,6 +341,7 @@ class Estimate(TypedDict):
     history: NotRequired[ParameterHistory]
     contact_events: NotRequired[list[ContactChange]]
     corrections: NotRequired[list[Correction]]
+    actuators: NotRequired[Actuators]
     fit: Fit
     validation: Validation | None
     seconds: ByName
@@ -298,6 +352,7 @@ class Estimate(TypedDict):
     settings: dict[str, Any]
     versions: dict[str, str]
     citations: list[str]
+    text: str
 
 
 class Correction(TypedDict):
@@ -426,9 +481,19 @@ class InspectedRecording(TypedDict):
     steps: list[str]
 
 
+class Proposal(TypedDict):
+    section: str
+    key: str
+    value: str
+    recording: int | None
+    cause: str
+
+
 class Inspect(TypedDict):
     schema: Literal["poinsot.inspect/1"]
     recordings: list[InspectedRecording]
+    proposals: list[Proposal]
+    applied: bool
 
 
 # ----------------------------------------------------------------------------------------- excite, repair, export, ...
@@ -446,6 +511,8 @@ class Excite(TypedDict):
     condition_number: Number
     log_determinant: Number
     limits_respected: bool
+    checked: list[str]
+    unchecked: list[str]
     least_distance_m: Number
     predicted_relative_std_percent: ByName
     predicted_std: ByName

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -30,7 +31,10 @@ def test_identify_prints_and_writes(poinsot, tmp_path):
     )
     assert (code, err) == (0, "")
     assert all(name in out for name in TRUTH)
-    assert files(tmp_path / "out") == {"deep", "deep/report.html", "deep/result.json"}
+    assert files(tmp_path / "out") == {
+        "deep",
+        *(f"deep/{name}" for name in ("poinsot.manifest.json", "report.html", "result.json")),
+    }
     content = json.loads((tmp_path / "result.json").read_text())
     assert content == json.loads((tmp_path / "out" / "deep" / "result.json").read_text())
     assert content["schema"] == "poinsot.identify/1"
@@ -98,7 +102,7 @@ def test_without_validation_there_is_null(poinsot, tmp_path):
 def test_names_of_outputs(poinsot, tmp_path):
     job = write_job(tmp_path, JOB + '\n[output]\nreport = "page.html"\nresult = "numbers.json"\n')
     poinsot("identify", job, "--out", tmp_path / "out")
-    assert files(tmp_path / "out") == {"page.html", "numbers.json"}
+    assert files(tmp_path / "out") == {"page.html", "numbers.json", "poinsot.manifest.json"}
 
 
 def test_inspect_prints_and_writes(poinsot, tmp_path):
@@ -107,7 +111,9 @@ def test_inspect_prints_and_writes(poinsot, tmp_path):
     )
     assert (code, err) == (0, "")
     assert "500 Hz" in out
-    assert files(tmp_path / "out") == {"inspect.html", "inspect_2.html", "inspect.json"}
+    assert files(tmp_path / "out") == {
+        *("inspect.html", "inspect_2.html", "inspect.json", "poinsot.manifest.json")
+    }
     content = json.loads((tmp_path / "i.json").read_text())
     assert content["schema"] == "poinsot.inspect/1"
     assert [run["name"] for run in content["recordings"]] == ["run", "held out"]
@@ -156,7 +162,7 @@ def test_reproduce(poinsot, tmp_path, shared_data):
     assert content["schema"] == "poinsot.reproduce/1"
     assert {"name", "seed", "rows", "figures", "seconds"} <= content.keys()
     assert {row["name"] for row in content["rows"]} == {"M", "Fv", "Fc", "offset"}
-    assert files(tmp_path / "out") == {"emps.html", "emps.json"}
+    assert files(tmp_path / "out") == {"emps.html", "emps.json", "poinsot.manifest.json"}
 
 
 # ----------------------------------------------------------------------------------------------------------- bad input
@@ -497,6 +503,56 @@ def test_progress_is_shown_to_people_only(monkeypatch, capsys):
     with cli.shell.progress() as say:
         say("solving")
     assert capsys.readouterr().out == ""
+
+
+def test_quiet_and_verbose(poinsot, tmp_path):
+    job = write_job(tmp_path)
+    assert poinsot("identify", job, "-q", "--json", tmp_path / "r.json") == (0, "", "")
+    assert (tmp_path / "r.json").exists()
+    assert poinsot("-q", "identify", job)[1] == ""
+    code, out, err = poinsot("identify", job, "--verbose")
+    assert code == 0 and "Trusted" in out
+    assert re.fullmatch(r"( +[\d.]+ s  [^\n]+\n)+", err) and "smoothing" in err and "solving" in err
+    assert poinsot("identify", job)[2] == ""  # asked for once, and not for good
+
+
+def test_time_left():
+    from poinsot.cli.shell import time_left
+    from poinsot.solve import Progress
+
+    assert time_left(Progress("moving horizon", fraction=0.25), 10.0) == ", 30 s left"
+    assert time_left("12 of 40 throws", 60.0) == ", 30 %, 140 s left".replace("140 s", "2 min")
+    assert time_left("elbow, with, 12 of 30 s", 20.0) == ", 40 %, 30 s left"
+    assert time_left(Progress("iterating", iteration=3), 60.0) == ""
+    assert time_left(Progress("reading", fraction=0.5), 0.1) == "" == time_left("40 of 40", 3.0)
+
+
+def test_colours_at_a_terminal_alone(poinsot, tmp_path, monkeypatch):
+    from poinsot.cli.shell import print_result
+
+    said = []
+    monkeypatch.setattr("typer.secho", lambda line, **look: said.append((line, look["fg"])))
+    print_result("Not to be used (scale)\nname  value\nm1  4\nwarning: beware\nnote: so it is")
+    assert [fg for _, fg in said] == ["red", None, None, "yellow", "bright_black"]
+    monkeypatch.undo()
+    assert "\x1b" not in poinsot("identify", write_job(tmp_path))[1]
+
+
+def test_warmup_compiles_what_the_first_runs_need(poinsot, tmp_path):
+    """In a process of its own, as kernels of this one are compiled already."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    root = Path(__file__).resolve().parents[1]
+
+    def run(*arguments):
+        command = [sys.executable, "-m", "poinsot", *map(str, arguments)]
+        subprocess.run(command, env=environment, check=True, capture_output=True, cwd=root)
+        return {path.name for path in (tmp_path / "cache").rglob("*.nbi")}
+
+    compiled = run("warmup")
+    assert compiled
+    for verb, job in (("identify", "job"), ("track", "track")):
+        assert run(verb, f"examples/arm/{job}.toml") == compiled
+    assert poinsot("warmup", "--quiet") == (0, "", "")
 
 
 def test_many_files_of_a_kind_are_told_in_short():

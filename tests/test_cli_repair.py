@@ -51,7 +51,11 @@ def test_a_possible_robot_is_told_so(poinsot, tmp_path):
 def test_it_writes_the_description_and_the_json(poinsot, broken, tmp_path):
     code, out, _ = poinsot(broken, "--out", tmp_path / "mended", "--json", tmp_path / "result.json")
     assert code == 0 and "nothing was written" not in out
-    assert {path.name for path in (tmp_path / "mended").iterdir()} == {"arm.urdf", "repair.json"}
+    assert {path.name for path in (tmp_path / "mended").iterdir()} == {
+        "arm.urdf",
+        "poinsot.manifest.json",
+        "repair.json",
+    }
     content = json.loads((tmp_path / "result.json").read_text())
     assert content == json.loads((tmp_path / "mended" / "repair.json").read_text())
     assert content["schema"] == "poinsot.repair/1"

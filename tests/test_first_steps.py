@@ -1,9 +1,12 @@
 """What a new user gets wrong first, and what is said then: in one sentence, with the line to write and its section."""
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -53,8 +56,87 @@ def test_an_unknown_key_says_in_which_section_it_lives(poinsot, tmp_path, before
 def test_a_proposal_names_its_section(poinsot, tmp_path):
     _, out, _ = poinsot("inspect", ARM / "job.toml")
     assert "Set window_s = [0.35, 9.64] in [[recordings]]." in out and "takes in [preprocessing]" in out
-    remedies = re.findall(r"((?:window_s|between_s|resample_hz|cutoff_hz|locked|passive) = \S.*)", out)
+    remedies = re.findall(
+        r"((?:window_s|between_s|resample_hz|cutoff_hz|locked|passive) = \S.*)",
+        out.partition("\nproposed for")[0],
+    )
     assert remedies and all("[" in each.partition("=")[2] for each in remedies)
+
+
+@pytest.fixture
+def job(tmp_path):
+    """The arm's job with a comment behind a number, in a folder of its own."""
+    for name in ("arm.urdf", "identification.csv", "validation.csv"):
+        shutil.copy(ARM / name, tmp_path)
+    text = (ARM / "job.toml").read_text().replace("cutoff_hz = 20", "cutoff_hz = 20  # by hand")
+    (tmp_path / "job.toml").write_text(text)
+    return tmp_path / "job.toml"
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_proposals_are_written_into_the_project_file(poinsot, job, ending):
+    job.write_bytes(job.read_text().replace("\n", ending).encode())
+    before = job.read_text()
+    code, out, _ = poinsot("inspect", job)
+    assert code == 0 and out.endswith("--apply\n") and job.read_text() == before
+    code, out, _ = poinsot("inspect", job, "--apply", "--json", job.parent / "inspect.json")
+    assert code == 0 and "[[recordings]] number 2  window_s = [0.30, 9.69]  standstill" in out
+    content = json.loads((job.parent / "inspect.json").read_text())
+    assert content["applied"] and {"section": "[preprocessing]", "key": "cutoff_hz", "value": "3.4",
+        "recording": None, "cause": "filter"} in content["proposals"]  # fmt: skip
+    assert (job.parent / "job.toml.before").read_text() == before
+    now = job.read_text()
+    assert job.read_bytes().count(b"\r\n") == (ending == "\r\n") * now.count("\n")
+    assert "cutoff_hz = 3.4  # by hand\n" in now and "decimate_hz = 2.3\n" in now
+    # what was there before is there still, line by line, but for both filters
+    assert [line for line in before.splitlines() if line not in now.splitlines()] == [
+        "cutoff_hz = 20  # by hand",
+        "decimate_hz = 10",
+    ]
+    runs = tomllib.loads(now)["recordings"]
+    assert [run["window_s"] for run in runs] == [[0.35, 9.64], [0.3, 9.69]]
+    _, out, _ = poinsot("inspect", job, "--apply")
+    assert f"there is nothing to write into {job}" in out and job.read_text() == now
+    assert not (job.parent / "job.toml.before1").exists()
+
+
+def test_a_file_that_changed_meanwhile_is_not_written_to(poinsot, job, monkeypatch):
+    seen = package.Project.inspect
+
+    def change(project, data_dir=None):
+        job.write_text(job.read_text() + "\n# from an editor\n")
+        return seen(project, data_dir)
+
+    monkeypatch.setattr(package.Project, "inspect", change)
+    code, _, err = poinsot("inspect", job, "--apply")
+    assert code == 2 and "was changed meanwhile" in err and "window_s" not in job.read_text()
+    assert {path.name for path in job.parent.glob("job.toml*")} == {"job.toml"}
+
+
+def test_a_file_that_lines_cannot_be_put_into_is_left_alone(poinsot, job):
+    inline = (
+        job.read_text()
+        .replace("[preprocessing]\n", "")
+        .replace('method = "butter', 'preprocessing.method = "butter')
+    )
+    head, _, rest = inline.partition("preprocessing.method")
+    body, _, method = rest.partition("[method]")
+    body = body.replace("cutoff_hz", "preprocessing.cutoff_hz").replace(
+        "decimate_hz", "preprocessing.decimate_hz"
+    )
+    job.write_text(f"preprocessing.method{body}{head}[method]{method}")
+    before = job.read_text()
+    code, _, err = poinsot("inspect", job, "--apply")
+    assert code == 2 and "write them yourself" in err and job.read_text() == before
+
+
+def test_a_table_that_is_missing_is_added():
+    from poinsot.estimate import Setting
+    from poinsot.project.proposals import applied
+
+    clock = Setting("[preprocessing]", "resample_hz", "100", None, "uneven-clock")
+    text = applied('[method]\nname = "impacts"\n', [clock])
+    assert tomllib.loads(text)["preprocessing"] == {"method": "none", "resample_hz": 100}
 
 
 @pytest.mark.parametrize("arguments", [("-h",), ("identify", "-h"), ("new", "-h")])

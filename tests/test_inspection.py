@@ -54,7 +54,7 @@ def test_jitter_and_its_size(rng):
     inspection = inspect(recording(rng, time))
     finding = only(inspection)
     assert finding.severity is Severity.warning
-    assert f"Set resample_hz = {inspection.clock.even_rate_hz:g} under [preprocessing]" in str(finding)
+    assert f"Set resample_hz = {inspection.clock.even_rate_hz:g} in [preprocessing]" in str(finding)
     # The difference of two uniform stamps has standard deviation 1.5e-4 sqrt(2/3).
     assert inspection.clock.rms_jitter_s == pytest.approx(1.5e-4 * np.sqrt(2 / 3), rel=0.05)
     # below a tenth of an interval smoothers resample on their own
@@ -67,7 +67,7 @@ def test_a_gap_has_a_place(rng):
     inspection = inspect(recording(rng, time))
     finding = only(inspection)
     assert "one gap, from 3.999 s to 4.05 s (51.0 intervals)" in str(finding)
-    assert "resample_hz = 1000 under [preprocessing] and bridge_intervals = 52" in str(finding)
+    assert "resample_hz = 1000 in [preprocessing] and bridge_intervals = 52" in str(finding)
     assert "list the recording twice, with between_s = [0, 4.05] and [4.05, 10.049]" in str(finding)
     assert inspection.clock.gaps_s == ((time[3999], time[4000]),)
 
@@ -83,7 +83,7 @@ def test_the_advice_about_a_gap_works(rng):
 
 def test_a_short_gap_needs_only_a_new_clock(rng):
     inspection = inspect(recording(rng, np.concatenate([TIME[:4000], TIME[4000:] + 0.002])))
-    assert "Set resample_hz = 1000 under [preprocessing], which bridges it." in str(only(inspection))
+    assert "Set resample_hz = 1000 in [preprocessing], which bridges it." in str(only(inspection))
     assert "between_s" not in str(only(inspection))
 
 

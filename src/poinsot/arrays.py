@@ -15,6 +15,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+SMALLEST, LARGEST = 1e-30, 1e30
+"""Sizes of numbers other than 0 that a quantity in SI units can have: beyond, squares and products overflow."""
+
+
+def is_plausible(value: float) -> bool:
+    """Whether a number, of any type and size, is one that a quantity in SI units can have, or infinite."""
+    return value == 0 or SMALLEST <= abs(value) <= LARGEST or abs(value) == np.inf
+
+
 Times: TypeAlias = Float[np.ndarray, "T"]
 """Sample times, strictly increasing. [s]"""
 

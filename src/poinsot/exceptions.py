@@ -25,8 +25,21 @@ def nearest(word: str, candidates: Iterable[str]) -> str:
     return f"; did you mean {found[0]!r}?" if found else ""
 
 
+MAX_MESSAGE = 400
+"""Maximum length of a message. [characters]"""
+
+
+def one_line(text: str) -> str:
+    """The text on one line that a terminal can show; of a long one, most of the beginning and some of the end."""
+    text = "".join(each if each.isprintable() else "?" for each in " ".join(text.split()))
+    return text if len(text) <= MAX_MESSAGE else f"{text[:250]} ... {text[255 - MAX_MESSAGE :]}"
+
+
 class PoinsotError(Exception):
-    """Root of all errors that a user can correct."""
+    """Root of all errors that a user can correct. The message is one line, whatever a file has in its names."""
+
+    def __init__(self, message: object = ""):
+        super().__init__(one_line(str(message)))
 
 
 class MissingExtra(PoinsotError, ImportError):

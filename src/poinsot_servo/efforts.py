@@ -1,9 +1,10 @@
-"""Channels of load, current and torque beside commands and positions: why they are not used, with the evidence.
+"""Channels of load, current and torque beside commands and positions: those that are not used, with the evidence.
 
-Servos report an unsigned load. Of a Feetech STS3215 (SO-101) it is the share of the supply that its own controller puts
-on the motor: over ten motions of a real arm |command - position| explains 85 % of its variance at the shoulder and 87 %
-at the elbow, where it is large, and is not later than it; the torque of gravity explains 0 to 1 %. It repeats what the
-error shows, in a unit of its own at each joint, and gives torques no scale. Each result says so of its own recordings.
+A torque in [N m] that the simulated one explains is used (`torque_scale`). Servos report an unsigned load. Of a Feetech
+STS3215 (SO-101) it is the share of the supply that its own controller puts on the motor: over ten motions of a real arm
+|command - position| explains 85 % of its variance at the shoulder and 87 % at the elbow, where it is large, and is not
+later than it; the torque of gravity explains 0 to 1 %. It repeats what the error shows, in a unit of its own at each
+joint, and gives torques no scale. Each result says so of its own recordings.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from poinsot.arrays import Vector
 from poinsot.estimate import Unchecked
 
 from .problem import ActuatorProblem
+from .torque_scale import CHANNEL
 
 QUANTITIES = ("load", "current", "torque")
 """Prefixes of channels of effort, before the joint's name."""
@@ -26,6 +28,10 @@ def unused_efforts(problem: ActuatorProblem) -> tuple[Unchecked, ...]:
         shares: dict[str, float] = {}
         for k, joint in enumerate(problem.joints):
             name, parts = f"{quantity}.{joint}", []
+            if quantity == CHANNEL and any(
+                joint in j and g in problem.torque_scales for g, j in problem.groups
+            ):
+                continue
             for motion in problem.motions:
                 recording = problem.recordings[motion.name]
                 if name in recording.channels:
@@ -42,7 +48,8 @@ def unused_efforts(problem: ActuatorProblem) -> tuple[Unchecked, ...]:
                     f"the {quantity} of {', '.join(shares)}",
                     "it is not used. The part of the variance of its magnitude that |command - position| explains is "
                     f"{shown}; where that is much, it is the output of the position controller, and shows no scale of "
-                    "torques. A torque that was measured gives one: write the stiffness that follows from it in [held]",
+                    "torques. A torque of the motor in N m, as torque = ..., gives one; of a current, with scale = "
+                    "torque constant times gear ratio",
                 )
             )
     return tuple(found)

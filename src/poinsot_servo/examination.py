@@ -5,6 +5,8 @@ unmodelled-motion  the simulation leaves much of the motion, of what "position =
                    leaves, or more than a delay and a lag                            warning or error
 joint-zero         commands and positions have different zeros                       warning or error
 command-delay      the delay is long, or as long as a delay can be                   warning or error
+torque-unit        measured torques are not those that move the robot               warning
+scale-from-torque  the scale of torques is that of measured ones                    note
 improbable-size    a servo that is slower than a second, or stops far from commands  warning
 short-motion       a few seconds                                                     warning
 missing-commands   a recording has no command for a while                            warning
@@ -206,6 +208,49 @@ class Zero(Check):
                 )
 
 
+class TorqueUnit(Check):
+    """Measured torques against those that gravity, inertia or what is held ask for.
+
+    Class variables:
+        off: from 1 of their ratio, beyond three standard deviations; torque constants are hardly known better.
+    """
+
+    off = 0.2
+
+    causes = (
+        Cause(
+            "torque-unit",
+            "Measured torques are larger or smaller than those that move the robot.",
+            "Correct their unit, torque constant or gear ratio with scale = ...; or the masses of the description.",
+        ),
+        Cause(
+            "scale-from-torque",
+            "The scale of torques comes from measured torques.",
+            "It is as right as their unit, torque constant and gear ratio are.",
+        ),
+    )
+
+    def look(self, case: Case) -> Iterator[Finding]:
+        wrong, used = self.causes
+        for name, scale in case.problem.torque_scales.items():
+            said = (
+                f"the simulated torque of {name} explains {100 * scale.explained:.0f} % of the measured one"
+            )
+            if f"stiffness.{dict(case.problem.groups)[name][0]}" in case.problem.priors:
+                yield used.finding(
+                    Severity.note,
+                    f"The scale of the torques of {name} is that of the measured torque; {said}.",
+                    where=name,
+                )
+            elif abs(scale.factor - 1) > self.off + 3 * scale.std:
+                yield wrong.finding(
+                    Severity.warning,
+                    f"The measured torque of {name} is {scale.factor:.3g} times the one that moves it; {said}.",
+                    where=name,
+                    evidence=abs(np.log(abs(scale.factor))),
+                )
+
+
 class Size(Check):
     """Servos that no one builds.
 
@@ -326,6 +371,7 @@ CHECKS: tuple[Check, ...] = (
     Zero(),
     Delay(),
     OpenLoop(),
+    TorqueUnit(),
     Size(),
     Length(),
     Notes(),

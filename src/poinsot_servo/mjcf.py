@@ -6,8 +6,9 @@ One `<general>` actuator a joint gives
     c = w + (d / k) w'                              the control: w the command behind ramp, delay, lag and play
 
 so the gain on the command error's rate needs the rate of the command in the control. What MJCF has no attribute for
-(ramp, delay, lag, that gain, everything that depends on the state) stays in the file as `<numeric>` elements,
-`joint.parameter`; `Simulator` applies it, and `parameters_beyond_mjcf` names each.
+(ramp, lag, that gain, everything that depends on the state) stays in the file as `<numeric>` elements,
+`joint.parameter`; `Simulator` applies it, and `parameters_beyond_mjcf` names each. The delay is an attribute, from
+MuJoCo 3.5 on: MuJoCo delays the control by itself, from 0 before the first one.
 
 Dry friction is a constraint in MuJoCo. With its default impedance (`solimp` .9 to .95) a joint creeps under gravity: a
 servo arm sinks by 17 mrad/s where the real one holds. So the impedance written here is 0.9999, and the constraint's
@@ -22,16 +23,20 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
+import pinocchio as pin
 
 from poinsot.exceptions import InvalidModel, UnwritableOutput, listing
 from poinsot.models import tree as kinds
 from poinsot.models.articulated import Articulated
 
 from .actuator import DESCRIPTIONS, PER_TORQUE, Actuator
-from .mujoco_library import mujoco
+
+if TYPE_CHECKING:
+    import mujoco
 
 IMPEDANCE = 0.9999
 """Impedance of dry friction: a joint that it holds creeps at 1e-4 of the speed without friction."""
@@ -39,7 +44,6 @@ IMPEDANCE = 0.9999
 BEYOND: Mapping[str, str] = {
     "derivative_gain": "its part on the command's rate is added to the control",
     "ramp": "the control moves to a command that is held in this time",
-    "delay": "the control is delayed",
     "lag": "the control is smoothed",
     "dead_band": "the control is changed at each step",
     "backlash": "the control follows the command with this play",
@@ -83,17 +87,25 @@ def mjcf_text(robot: Articulated, actuators: Sequence[Actuator], *, timestep: fl
         *_bodies(robot, named, -1, "    "),
         "  </worldbody>",
         "  <actuator>",
-        *(f"    {_general(actuator)}" for actuator in actuators),
+        *(f"    {_general(actuator, timestep)}" for actuator in actuators),
         "  </actuator>",
     ]
     beyond = [
         f'    <numeric name={quoteattr(f"{actuator.name}.{name}")} data="{_numbers(getattr(actuator, name))}"/>'
         for actuator in actuators
-        for name in _present(actuator)
+        for name in beyond_mjcf(actuator)
     ]
     if beyond:
         lines += ["  <custom>", *beyond, "  </custom>"]
     return "\n".join([*lines, "</mujoco>", ""])
+
+
+def mjcf_elements(actuators: Sequence[Actuator], *, timestep: float = 0.002) -> str:
+    """Attributes of joints and elements of `<actuator>`, to be copied into a MuJoCo file of the robot."""
+    joints = (f"<joint name={quoteattr(each.name)} {_attributes(_passive(each))}/>" for each in actuators)
+    return "\n".join(
+        [*joints, "", "<actuator>", *(f"  {_general(a, timestep)}" for a in actuators), "</actuator>"]
+    )
 
 
 def write_mjcf(
@@ -122,7 +134,7 @@ def parameters_beyond_mjcf(actuators: Sequence[Actuator]) -> tuple[str, ...]:
         f"{actuator.name}: MJCF has no attribute for {name} = {_short(getattr(actuator, name))}"
         f"{unit and ' ' + unit}; the file keeps it as <numeric>, and in the simulation {BEYOND[name]}"
         for actuator in actuators
-        for name in _present(actuator)
+        for name in beyond_mjcf(actuator)
         for unit in [DESCRIPTIONS[name].unit if name in DESCRIPTIONS else ""]
     )
 
@@ -137,6 +149,8 @@ def actuators_of(model: mujoco.MjModel) -> tuple[Actuator, ...]:
 
 
 def _actuator(model: mujoco.MjModel, number: int) -> Actuator:
+    from .mujoco_library import mujoco
+
     kind, joint = model.actuator_trntype[number], int(model.actuator_trnid[number, 0])
     stiffness, bias = float(model.actuator_gainprm[number, 0]), model.actuator_biasprm[number]
     if kind != mujoco.mjtTrn.mjTRN_JOINT or not math.isclose(bias[1], -stiffness) or stiffness <= 0:
@@ -165,6 +179,7 @@ def _actuator(model: mujoco.MjModel, number: int) -> Actuator:
         velocity_gain=velocity_gain if velocity_gain > 1e-12 * derivative_gain else 0.0,
         damping=float(model.dof_damping[dof]),
         coulomb=float(model.dof_frictionloss[dof]),
+        delay=float(model.actuator_delay[number]),
         armature=float(model.dof_armature[dof]),
         torque_limit=float(model.actuator_forcerange[number, 1]) if limited else math.inf,
         zero=float(bias[0]) / stiffness,
@@ -172,8 +187,8 @@ def _actuator(model: mujoco.MjModel, number: int) -> Actuator:
     )
 
 
-def _present(actuator: Actuator) -> list[str]:
-    """Names of the parameters beyond MJCF that have an effect in this actuator."""
+def beyond_mjcf(actuator: Actuator) -> list[str]:
+    """Names of the parameters that have an effect in this actuator and no attribute in MJCF."""
     return [
         name
         for name in BEYOND
@@ -200,19 +215,16 @@ def _bodies(robot: Articulated, actuators: Mapping[str, Actuator], parent: int, 
             raise InvalidModel(
                 f"link {robot.bodies[tree.body[i]]!r} moves and has no mass; MuJoCo cannot simulate it"
             )
-        q = np.empty(4)
-        mujoco.mju_mat2Quat(q, np.ascontiguousarray(tree.rotation[i]).ravel())  # (w, x, y, z)
+        x, y, z, w = pin.Quaternion(tree.rotation[i]).coeffs()
         I = inertia.inertia
         full = _numbers([I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]])
         body = quoteattr(robot.bodies[tree.body[i]])
-        yield f'{indent}<body name={body} pos="{_numbers(tree.translation[i])}" quat="{_numbers(q)}">'
+        yield f'{indent}<body name={body} pos="{_numbers(tree.translation[i])}" quat="{_numbers([w, x, y, z])}">'
         yield (
             f'{indent}  <inertial pos="{_numbers(inertia.lever)}" mass="{float(inertia.mass)!r}" fullinertia="{full}"/>'
         )
         kind = "slide" if tree.kind[i] == kinds.PRISMATIC else "hinge"
-        terms = " ".join(
-            f'{name}="{value!r}"' for name, value in _joint_terms(robot, actuators, int(i)).items()
-        )
+        terms = _attributes(_joint_terms(robot, actuators, int(i)))
         yield f'{indent}  <joint name={quoteattr(joint)} type="{kind}" axis="{_numbers(tree.axis[i])}" {terms}/>'
         yield from _bodies(robot, actuators, int(i), f"{indent}  ")
         yield f"{indent}</body>"
@@ -224,17 +236,28 @@ def _joint_terms(robot: Articulated, actuators: Mapping[str, Actuator], joint: i
         described = robot.described_terms
         names = {"damping": "damping", "frictionloss": "friction", "armature": "armature"}
         return {name: float(described[term][joint]) for name, term in names.items()}
+    return _passive(actuator)
+
+
+def _passive(actuator: Actuator) -> dict[str, float]:
     return {"damping": actuator.damping, "frictionloss": actuator.coulomb, "armature": actuator.armature}
 
 
-def _general(actuator: Actuator) -> str:
+def _attributes(values: Mapping[str, float]) -> str:
+    return " ".join(f'{name}="{value!r}"' for name, value in values.items())
+
+
+def _general(actuator: Actuator, timestep: float) -> str:
     k, rate = actuator.stiffness, actuator.derivative_gain + actuator.velocity_gain
     limit = actuator.torque_limit
     limits = f' forcelimited="true" forcerange="{-limit!r} {limit!r}"' if math.isfinite(limit) else ""
+    # the buffer reaches over the delay to a sample on its other side
+    samples = math.ceil(actuator.delay / timestep) + 2
+    delay = f' delay="{actuator.delay!r}" nsample="{samples}" interp="linear"' if actuator.delay > 0 else ""
     name = quoteattr(actuator.name)
     return (
         f'<general name={name} joint={name} gaintype="fixed" gainprm="{k!r}" biastype="affine" '
-        f'biasprm="{k * actuator.zero!r} {-k!r} {-rate!r}"{limits}/>'
+        f'biasprm="{k * actuator.zero!r} {-k!r} {-rate!r}"{limits}{delay}/>'
     )
 
 

@@ -37,6 +37,7 @@ from .problem import ActuatorProblem, Motion, unit_of
 from .result import Actuators, Ratio
 from .rollout import JointLoad, Rollout
 from .search import SETTLED, GroupProblem, Search, group_problem
+from .torque_scale import rescaled, torque_scales
 from .uncertainty import coloured_covariance, rounding_products, rounding_step
 
 R = TypeVar("R")
@@ -125,11 +126,27 @@ class OutputError:
     def solve(
         self, problem: ActuatorProblem, *, progress: ProgressCallback | None = None, stop: Stop | None = None
     ) -> Estimate:
-        """The actuators of a robot.
+        """The actuators of a robot; twice, where measured torques show a scale that positions do not.
 
         Args:
             progress: called before each stage. stop: asked between iterations.
         """
+        estimate = self._solve(problem, progress, stop)
+        found = estimate.extra(Actuators)
+        assert found is not None
+        if stop_requested(stop) or not (scales := torque_scales(problem, found)):
+            return estimate
+        scaled = rescaled(problem, found, scales)
+        if scaled.priors == problem.priors:
+            return estimate.updated(examiner=lambda each: examine(each, scaled))
+        report(progress, "with the scale of the measured torques")
+        nearby = replace(self, search=replace(self.search, draws=0, refined=1, finished=1, hops=0), rounds=1)
+        again = nearby._solve(scaled, progress, stop)
+        return again.updated(seconds={name: s + estimate.seconds[name] for name, s in again.seconds.items()})
+
+    def _solve(
+        self, problem: ActuatorProblem, progress: ProgressCallback | None, stop: Stop | None
+    ) -> Estimate:
         begun = perf_counter()
         report(progress, "computing loads along the measured posture")
         motions = problem.motions
@@ -401,6 +418,7 @@ def _estimate(
         tuple(ratio for each in results for ratio in _ratios(problem, each)), rms,
         {motion.name: start for motion, start in zip(motions, starts, strict=True)},
         {joint: law for (_, joints), law in zip(problem.groups, laws, strict=True) for joint in joints},
+        np.concatenate([motion.command for motion in motions]), problem.robot,
     )  # fmt: skip
     estimate = Estimate(
         "actuators", problem.robot.name, parameters, status, worst, sum(int(m.measured.size) for m in motions),

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from poinsot.estimate import Estimate
+from poinsot.exceptions import listing
 from poinsot.report import Section, table_of_rows
-from poinsot.report.blocks import Figure, FigureGrid, section_of
+from poinsot.report.blocks import Figure, FigureGrid, Verbatim, section_of
 from poinsot.report.figures.curves import curve_figure, effort_grid
+from poinsot.report.figures.style import ACCENT, curve
+from poinsot.report.figures.thinning import line, longest_trace
+from poinsot_viewer.animation import DrawnBodies, robot_animation
 
 from .actuator import DESCRIPTIONS, Actuator
+from .mjcf import beyond_mjcf, mjcf_elements
 from .result import Actuators
+
+COMMANDED = {"color": ACCENT, "width": 1.2, "dash": "1px,3px"}
 
 FASTEST = 5.0
 """Speed up to which friction and torque are drawn [rad/s], [m/s]."""
@@ -56,8 +65,47 @@ def actuator_section(estimate: Estimate) -> Section | None:
             title="Friction and largest torque by speed",
             caption="Friction with damping, without load; where it varies with position, its mean.",
         ),
-        effort_grid(estimate.fit),
+        _motions(estimate, found),
+        _moving_robot(estimate, found),
+        _mjcf(found),
     )
+
+
+def _motions(estimate: Estimate, found: Actuators) -> FigureGrid:
+    """Commanded, measured and simulated positions of each joint."""
+    fit = estimate.fit
+    grid, longest = effort_grid(fit), longest_trace(len(fit.joints))
+    panels = (
+        replace(panel, data=(*panel.data, curve("commanded", COMMANDED, **line(fit.time, command, longest))))
+        for panel, command in zip(grid.panels, found.commanded.T, strict=True)
+    )
+    legend = (*grid.legend, ("commanded", "commanded"))
+    return replace(grid, panels=tuple(panels), legend=legend, title="Motions")
+
+
+def _moving_robot(estimate: Estimate, found: Actuators) -> FigureGrid | None:
+    """The robot along the first simulated motion; None where some of its joints were not simulated."""
+    if found.robot.joints != tuple(each.name for each in found.actuators):
+        return None
+    fit = estimate.fit
+    restarts = np.flatnonzero(np.diff(fit.time) <= 0)
+    rows = slice(0, restarts[0] + 1 if len(restarts) else None)
+    q, bodies = found.robot.configurations(fit.predicted[rows]), [DrawnBodies.known(found.robot)]
+    title = f"Simulated from the commands: {fit.recording or next(iter(found.starts))}"
+    return FigureGrid(panels=(robot_animation(title, found.robot, q, fit.time[rows], bodies),))
+
+
+def _mjcf(found: Actuators) -> Verbatim:
+    """What a MuJoCo file has of the actuators, and what it lacks."""
+    lost = [f"{each.name}.{name}" for each in found.actuators for name in beyond_mjcf(each)]
+    caption = (
+        f"MJCF has no attribute for {listing(lost)}: a simulation in MuJoCo alone lacks them, and "
+        "poinsot_servo.simulate.Simulator has them. A model that MJCF holds whole is estimated with "
+        'friction_laws = ["M1"] in [method] and derivative_gain = 0 in [held], and with no other law.'
+        if lost
+        else "MJCF holds all that was estimated."
+    )
+    return Verbatim(text=mjcf_elements(found.actuators), title="For a MuJoCo file", caption=caption)
 
 
 def _by_speed(actuator: Actuator, unit: str) -> Figure:
@@ -68,4 +116,5 @@ def _by_speed(actuator: Actuator, unit: str) -> Figure:
     lines = {"friction": level + falling + actuator.damping * v}
     if np.isfinite(actuator.torque_limit):
         lines["largest torque"] = np.maximum(actuator.torque_limit * (1 - v / actuator.no_load_speed), 0.0)
-    return curve_figure(actuator.name, "N m" if unit == "rad" else "N", v, lines, along=f"speed [{unit}/s]")
+    figure = curve_figure(actuator.name, "N m" if unit == "rad" else "N", v, lines, along=f"speed [{unit}/s]")
+    return replace(figure, wide=False)

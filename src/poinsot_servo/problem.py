@@ -15,6 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,6 +29,9 @@ from .actuator import DESCRIPTIONS, FRICTION_LAWS, PARAMETERS, Actuator
 from .mechanics import Mechanics, interpolated, smoothed
 from .rollout import JointLoad, Rollout, Steps, parameter_vector, roll_out
 from .setpoint import Setpoint
+
+if TYPE_CHECKING:
+    from .torque_scale import TorqueScale
 
 OPEN: tuple[str, ...] = (
     "stiffness", "derivative_gain", "damping", "coulomb", "armature", "torque_limit", "delay", "zero",
@@ -109,6 +113,7 @@ class ActuatorProblem:
         held_out: recordings that are predicted and not fitted.
         huber: residuals beyond so many of their levels count by their size, not its square (1.345: Huber 1964; 95 %
             efficient for normal residuals); for recordings of which the model cannot follow a part. Infinite: never.
+        torque_scales: what measured torques said of the groups' stiffnesses; the method writes it here.
 
     Raises:
         InvalidActuatorProblem: if a name is unknown, or a recording lacks a channel.
@@ -127,6 +132,7 @@ class ActuatorProblem:
     cutoff_hz: float | None = None
     held_out: Mapping[str, Recording] = field(default_factory=dict)
     huber: float = math.inf
+    torque_scales: Mapping[str, TorqueScale] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.robot.floating_base:

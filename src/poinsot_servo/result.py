@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from poinsot.arrays import Vector
+from poinsot.arrays import JointSamples, Vector
+from poinsot.estimate import Estimate
 from poinsot.estimate.extras import Extra
+from poinsot.models.articulated import Articulated
 
 from .actuator import DESCRIPTIONS, Actuator
 
@@ -42,6 +45,8 @@ class Actuators(Extra):
         rms: joint -> root mean square error of the simulated position [rad], by recording.
         starts: recording -> (n,) positions and (n,) velocities where its simulation starts.
         friction_laws: joint -> law of its dry friction, of `FRICTION_LAWS`.
+        commanded: (N, n) commands at the rows of the estimate's fit [rad].
+        robot: that has them.
     """
 
     key = "actuators"
@@ -54,6 +59,8 @@ class Actuators(Extra):
     rms: Mapping[str, Mapping[str, float]]
     starts: Mapping[str, tuple[Vector, Vector]]
     friction_laws: Mapping[str, str]
+    commanded: JointSamples
+    robot: Articulated
 
     def __getitem__(self, joint: str) -> Actuator:
         """The actuator of a joint."""
@@ -84,6 +91,11 @@ class Actuators(Extra):
                 for recording, (position, velocity) in self.starts.items()
             },
         }
+
+    def files(self, estimate: Estimate) -> tuple[Mapping[str, Callable[[Path], Any]], tuple[str, ...]]:
+        from .files import simulator_files
+
+        return simulator_files(estimate, self, self.robot)
 
     def as_text(self) -> str:
         """One line a joint: what a simulator needs."""

@@ -2,8 +2,9 @@
 
 All joints move together, as the file describes them. What MJCF has no attribute for is applied here. Ramp, delay, lag,
 play and the gain on the command's rate depend on the command alone, so the control of a whole motion is computed before
-it starts and MuJoCo runs by itself. Effects that depend on the state (dead band, a speed-torque line, friction that
-varies) change the file's numbers before each time step, in compiled code that calls MuJoCo's library.
+it starts and MuJoCo runs by itself; so is the delay, which MuJoCo would interpolate between its time steps. Effects
+that depend on the state (dead band, a speed-torque line, friction that varies) change the file's numbers before each
+time step, in compiled code that calls MuJoCo's library.
 """
 
 from __future__ import annotations
@@ -90,10 +91,11 @@ class Simulator:
             InvalidModel: if it has an actuator that is no position servo of a joint.
         """
         try:
-            model = mujoco.MjModel.from_xml_path(str(path))
+            spec = mujoco.MjSpec.from_file(str(path))
+            actuators = actuators_of(spec.compile())
+            return Simulator(_without_delays(spec), actuators, hold)
         except ValueError as error:
             raise UnreadableFile(f"MuJoCo cannot read {path}: {error}") from error
-        return Simulator(model, actuators_of(model), hold)
 
     @staticmethod
     def of(
@@ -106,7 +108,7 @@ class Simulator:
         """
         text = mjcf_text(robot, actuators, timestep=timestep)
         try:
-            model = mujoco.MjModel.from_xml_string(text)
+            model = _without_delays(mujoco.MjSpec.from_string(text))
         except ValueError as error:
             raise InvalidModel(f"MuJoCo cannot simulate robot {robot.name!r}: {error}") from error
         return Simulator(model, tuple(actuators), hold)
@@ -183,6 +185,12 @@ class Simulator:
         if len(broken):
             q[broken[0] :] = np.nan
         return q
+
+
+def _without_delays(spec: mujoco.MjSpec) -> mujoco.MjModel:
+    for each in spec.actuators:
+        each.delay, each.nsample = 0.0, 0
+    return spec.compile()
 
 
 def shaped_command(

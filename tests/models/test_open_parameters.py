@@ -221,6 +221,7 @@ def test_errors_of_sensors_are_parameters_with_names_and_units(robot):
         "bias.gyro.imu.w",
         "bias.orientation.imu.x",
         "bias.position.knee",
+        "bias.position.knee@run:1",
         "misalignment.x",
         "delay",
         "drift.imu",

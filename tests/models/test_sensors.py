@@ -104,12 +104,13 @@ def test_slopes_of_residuals(talos, rng, name):
 
 @pytest.mark.parametrize("name", SENSORS)
 def test_slopes_of_residuals_by_errors_of_sensors(talos, rng, name):
-    """Biases of channels, a misalignment of which one component is held, and two delays that add up."""
+    """Biases of channels that walk between two knots, a misalignment with one component held, and two delays."""
     sensor = SENSORS[name](talos)
     biases = tuple(f"bias.{channel}" for channel in sensor.channels if sensor.width == sensor.size)
     biases = tuple(each for each in biases if not each.startswith("bias.foot_velocity"))
     turns = tuple(f"misalignment.{frame}.{axis}" for frame in sensor.frames for axis in "xyz")
     delays = ("delay.all", f"delay.{sensor.quantity}")
+    biases += tuple(f"{each}@run:1" for each in biases)
     parameters = OpenParameters(
         talos, talos.bodies[:1], sensors=(*delays, *turns[:2], *biases), nominal=dict.fromkeys(turns[2:], 0.3)
     )
@@ -119,15 +120,17 @@ def test_slopes_of_residuals_by_errors_of_sensors(talos, rng, name):
     theta[10:] = 0.2 * rng.standard_normal(len(theta) - 10)
     motion = dynamics(q, v, u, theta, True)
     values = near(sensor, sensor.predicted(motion), rng)
-    rates = rng.standard_normal((2, sensor.size))
+    rates, weights = rng.standard_normal((2, sensor.size)), np.array([[0.7, 0.3], [0.2, 0.8]])
+
+    def readings(copies):
+        values_, rates_, weights_ = (np.tile(x, (copies, 1)) for x in (values, rates, weights))
+        return [Readings(sensor, values_, rates_, dict(zip(("", "@run:1"), weights_.T, strict=True)))]
 
     def residual(q, v, theta=theta):
-        moved = dynamics(q, v, np.tile(u, (len(q) // 2, 1)), theta)
-        return residuals(
-            [Readings(sensor, *(np.tile(x, (len(q) // 2, 1)) for x in (values, rates)))], moved
-        ).value
+        copies = len(q) // 2
+        return residuals(readings(copies), dynamics(q, v, np.tile(u, (copies, 1)), theta)).value
 
-    found = residuals([Readings(sensor, values, rates)], motion, efforts=True)
+    found = residuals(readings(1), motion, efforts=True)
     assert_slope(found.by_theta, by_vector(lambda theta: residual(q, v, theta), theta))
     assert_slope(found.by_x, np.concatenate(by_state(residual, talos, q, v), axis=2))
     assert found.by_theta[:, :, 10:12].all() and np.isfinite(found.by_tau).all()

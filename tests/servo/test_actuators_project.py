@@ -2,18 +2,21 @@
 
 import json
 
+import mujoco
 import numpy as np
 import pytest
 
 from poinsot.estimate import Status
 from poinsot.exceptions import InvalidProject
+from poinsot.models.articulated import load_robot
 from poinsot.project import Project
 from poinsot.report import write_report
-from poinsot_servo import Actuator, ActuatorProblem, Actuators, OutputError, Search
+from poinsot_servo import Actuator, ActuatorProblem, Actuators, OutputError, Search, read_randomization
 from poinsot_servo.page import actuator_section
 from poinsot_servo.problem import InvalidActuatorProblem
 from poinsot_servo.rollout import JointLoad, Steps, parameter_vector, roll_out
 from poinsot_servo.setpoint import Setpoint
+from poinsot_servo.simulate import Motion, Simulator
 
 URDF = """<robot name="swing"><link name="base"/><link name="rod"><inertial><origin xyz="0 0 -0.15"/><mass value="0.3"/>
 <inertia ixx="1e-4" ixy="0" ixz="0" iyy="1e-4" iyz="0" izz="1e-4"/></inertial></link>
@@ -90,6 +93,64 @@ def test_page_and_json_have_the_actuators(estimate, folder, tmp_path):
     assert friction["y"][0] == pytest.approx(actuator.coulomb, rel=1e-4)
     slope = (friction["y"][-1] - friction["y"][0]) / (friction["x"][-1] - friction["x"][0])
     assert slope == pytest.approx(actuator.damping, rel=1e-3)
+
+
+def test_the_page_shows_commands_and_elements_for_a_mujoco_file(estimate, folder):
+    section = actuator_section(estimate)
+    (motions,) = [each for each in section.blocks if each.title == "Motions"]
+    (panel,) = motions.panels
+    table = np.loadtxt(folder / "swing.csv", delimiter=",", skiprows=1)
+    commanded = next(each for each in panel.data if each["name"] == "commanded")
+    np.testing.assert_allclose(commanded["y"], table[:, 1], atol=1e-5)
+    (elements,) = [each for each in section.blocks if each.title == "For a MuJoCo file"]
+    joint, _, actuator = elements.text.partition("\n\n")
+    body = f'<worldbody><body>{joint}<geom size="0.05" mass="1"/></body></worldbody>'
+    model = mujoco.MjModel.from_xml_string(f"<mujoco>{body}{actuator}</mujoco>")
+    found = estimate.extra(Actuators)["pivot"]
+    assert model.dof_frictionloss[0] == found.coulomb
+    assert model.actuator_gainprm[0, 0] == found.stiffness
+    assert model.actuator_delay[0] == found.delay
+
+
+def test_the_files_for_simulators_move_as_the_estimate_predicts(poinsot, folder, tmp_path):
+    out = tmp_path / "out"
+    code, said, _ = poinsot("identify", folder / "job.toml", "--out", out)
+    assert code == 0
+    assert {"swing_actuators.xml", "swing_actuators.urdf", "randomization.json"} <= {
+        f.name for f in out.iterdir()
+    }
+    assert "swing_actuators.urdf: URDF holds damping" in " ".join(said.split())
+    estimate = Project.load(folder / "job.toml").identify()
+    found = estimate.extra(Actuators)
+    robot = load_robot(out / "swing_actuators.urdf")
+    assert robot.described_terms["damping"][0] == pytest.approx(found["pivot"].damping, rel=1e-6)
+    assert robot.described_terms["friction"][0] == pytest.approx(found["pivot"].coulomb, rel=1e-6)
+    (start,) = found.starts.values()
+    time, command = estimate.fit.time, found.commanded
+    motion = Motion("swing", time, command, *start)
+    rolled = Simulator.load(out / "swing_actuators.xml").roll_out(motion)
+    of_estimate = Simulator.of(Project.load(folder / "job.toml").robot(), found.actuators)
+    np.testing.assert_allclose(rolled, of_estimate.roll_out(motion), atol=1e-6)
+    # MuJoCo's step is of first order, the estimator's of second: what is left goes down with MuJoCo's step.
+    finer = Simulator.of(Project.load(folder / "job.toml").robot(), found.actuators, timestep=0.0005)
+    apart = [np.abs(each - estimate.fit.predicted).max() for each in (rolled, finer.roll_out(motion))]
+    assert apart[0] < 2e-3
+    assert apart[1] < 0.3 * apart[0]
+    read = read_randomization(out / "randomization.json")
+    assert read.actuators[0].stiffness == pytest.approx(found["pivot"].stiffness)
+
+
+def test_a_result_that_is_not_to_be_used_gives_no_files(poinsot, folder, tmp_path):
+    table = np.loadtxt(folder / "swing.csv", delimiter=",", skiprows=1)
+    table[:, 2] *= -1  # it moves against its command
+    np.savetxt(tmp_path / "swing.csv", table, delimiter=",", header="t,command,measured", comments="")
+    for name in ("swing.urdf", "job.toml"):
+        (tmp_path / name).write_text((folder / name).read_text())
+    out = tmp_path / "out"
+    code, _, error = poinsot("identify", tmp_path / "job.toml", "--out", out)
+    assert code == 2
+    assert "not to be used" in error
+    assert {f.name for f in out.iterdir()} == {"report.html", "result.json"}
 
 
 def test_stopping_keeps_what_was_found(folder):

@@ -95,11 +95,35 @@ def test_a_written_file_reads_back_as_the_same_actuators(tmp_path):
         assert again.friction_positions == written.friction_positions
         assert again.friction_levels == written.friction_levels
         np.testing.assert_allclose(list(again.values.values()), list(written.values.values()), rtol=1e-12)
-    beyond = {"derivative_gain", "ramp", "delay", "lag", "dead_band", "backlash", "no_load_speed", "stiction",
+    beyond = {"derivative_gain", "ramp", "lag", "dead_band", "backlash", "no_load_speed", "stiction",
               "stribeck_speed", *PER_TORQUE, "friction_positions", "friction_levels"}  # fmt: skip
     assert len(lines) == len(beyond)
     assert all(any(f"attribute for {name} =" in line for line in lines) for name in beyond)
     assert parameters_beyond_mjcf([other]) == ()
+
+
+def test_mujoco_alone_delays_the_control_of_the_file_as_the_simulator_does(tmp_path):
+    robot, h = robot_of(tmp_path, PENDULUM), 0.002
+    servo = Actuator(
+        "hinge", 6.0, velocity_gain=0.1, damping=0.2, armature=0.01, torque_limit=2.0, delay=0.013
+    )
+    path = tmp_path / "pendulum.xml"
+    assert write_mjcf(robot, [servo], path, timestep=h) == ()
+    time = h * np.arange(1500)
+    command = 0.5 * np.sin(2.0 * time) ** 2  # from 0, as MuJoCo's buffer of controls has 0 before the first
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data, alone = mujoco.MjData(model), []
+    for each in command:
+        data.ctrl[0] = each
+        alone.append(data.qpos[0])
+        mujoco.mj_step(model, data)
+    motion = Motion("test", time, command[:, None], np.zeros(1), np.zeros(1))
+    simulated = Simulator.load(path, hold=False).roll_out(motion)[:, 0]
+    # Both interpolate the command over parts of a step, with errors below h^2 / 8 of its second derivative, 4 rad/s^2;
+    # the servo is damped and has no gain above 2.
+    np.testing.assert_allclose(alone, simulated, atol=2 * 2 * h**2 / 8 * 4.0)
+    without = np.interp(time + servo.delay, time, alone)
+    assert np.abs(without - simulated)[:-10].max() > 100 * h**2  # the delay is no small matter
 
 
 def test_the_file_has_the_robots_inertia(tmp_path):

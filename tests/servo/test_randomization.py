@@ -45,6 +45,8 @@ def estimate(rng, values, std, correlation=0.0, scale_known=True, joint="elbow")
         {},
         {"log": (np.zeros(1), np.zeros(1))},
         {joint: "M1"},
+        np.zeros((1, 1)),
+        None,
     )
     fit = Fit.__new__(Fit)
     one = poinsot.Estimate("actuators", "arm", parameters, poinsot.Status.solved, 1.0, 100, fit)

@@ -1,4 +1,5 @@
-"""The verbs, one a file: `poinsot new`, `inspect`, `identify`, `predict`, `track`, `reproduce`, `repair`, `excite`.
+"""The verbs, one a file: `poinsot new`, `inspect`, `identify`, `predict`, `track`, `reproduce`, `repair`, `excite`,
+`warmup`.
 
     shell     what they share: errors as sentences, progress, outputs
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -27,27 +29,36 @@ from .new import new
 from .predict import predict
 from .repair import repair
 from .reproduce import reproduce
-from .shell import INTERRUPTED, stop
+from .shell import CORRECTABLE, INTERRUPTED, VERBOSITY, stop, stop_at_defect
 from .track import track
+from .warmup import warmup
+
+VERBOSITIES = {"-v": "verbose", "--verbose": "verbose", "-q": "quiet", "--quiet": "quiet"}
+"""Options that may stand anywhere, and are taken out before a verb sees them."""
 
 app = typer.Typer(
     name="poinsot",
     help="Identify mechanisms from recordings: mass properties, friction, drives, contact and motion.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    # A defect shows Python's own trace, which can be pasted into a report.
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 
-VERBS = (new, inspect, identify, predict, track, reproduce, repair, excite)
+VERBS = (new, inspect, identify, predict, track, reproduce, repair, excite, warmup)
 for verb in VERBS:
-    app.command()(verb)
+    app.command(epilog="-v, --verbose and -q, --quiet: see `poinsot --help`.")(verb)
 
 
 @app.callback(invoke_without_command=True)
 def _options(
     version: Annotated[bool, typer.Option("--version", "-V", help="Print the version.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="With each verb: print each step with its time.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="With each verb: print errors alone, and --json -.")
+    ] = False,
 ) -> None:
     if version:
         typer.echo(f"poinsot {__version__}")
@@ -69,6 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # processor time of a short job, and so does the default of one BLAS thread a core, for matrices this small.
     gc.set_threshold(GARBAGE_THRESHOLD)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         return _run(sys.argv[1:])
     finally:
@@ -84,10 +96,22 @@ def _run(arguments: list[str]) -> int:
 
             for brought in entry_points(group="poinsot.verbs"):
                 app.command(brought.name, hidden=" " in brought.name)(brought.load())
-        app(args=arguments)
+        asked = [VERBOSITIES[each] for each in arguments if each in VERBOSITIES]
+        VERBOSITY.set(asked[-1] if asked else "")
+        # Typer ends by exceptions; `main` returns their code.
+        try:
+            app(args=[each for each in arguments if each not in VERBOSITIES])
+        except SystemExit as leaving:
+            return leaving.code if isinstance(leaving.code, int) else 0
+        finally:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         return stop("interrupted", INTERRUPTED)
-    # Typer ends by exceptions; `main` returns their code.
-    except SystemExit as leaving:
-        return leaving.code if isinstance(leaving.code, int) else 0
+    # A folder that vanished, a full disk behind standard output, a name that is too long.
+    except OSError as error:
+        where = "" if error.filename is None else f": {error.filename}"
+        return stop(f"{error.strerror or error}{where}", CORRECTABLE)
+    # The last resort: not only `Exception`, as a panic of Polars is none.
+    except BaseException as error:
+        return stop_at_defect(error)
     return 0

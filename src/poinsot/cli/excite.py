@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..exceptions import InvalidMethod, check_known, listing
+from ..exceptions import InvalidMethod, PoinsotError, check_known, listing
 from .shell import INTERRUPTED, Data, Json, check_output, deliver, running, stop, table
 
 if TYPE_CHECKING:
@@ -95,7 +97,7 @@ def excite(
         typer.Option(help="Joints that are held still, at JOINT=position [rad], e.g. of a gripper."),
     ] = None,
     start: Annotated[str | None, typer.Option(help=f"Posture to start from [rad]: {PER_JOINT}.")] = None,
-    limit_fraction: LimitFraction = 1.0,
+    limit_fraction: LimitFraction = 0.9,
     lower_limit: LowerLimit = None,
     upper_limit: UpperLimit = None,
     velocity_limit: Annotated[str | None, typer.Option(help=f"[rad/s]: {PER_JOINT}.")] = None,
@@ -129,7 +131,7 @@ def excite(
             check_output(file, None)
         if report is not None:
             check_output(report, folder)
-        check_apart([file, report, json], [robot])
+        check_apart([file, report, json], [robot, *([resume] if resume else [])])
         say("reading the robot")
         from ..models.collisions import Surroundings
         from ..regression.excitation.checkpoint import read_checkpoint
@@ -186,6 +188,9 @@ def excite(
 
         files = {path: write for path, write in ((file, found.write), (report, page)) if path is not None}
         contents = {TRAJECTORY: found.write, PAGE: page}
+        # how other software takes a motion, as other packages write it
+        for each in entry_points(group="poinsot.motion_files"):
+            contents[each.name] = partial(each.load(), found)
         deliver(found.as_json(), RESULT, contents, folder, json, lambda: _print(found), files)
 
 
@@ -194,10 +199,11 @@ def _search(
     problem: ExcitationProblem,
     resume: SearchState | None,
     checkpoint: Path | None,
-    say: Callable[[str], None],
+    say: Callable[[object], None],
 ) -> Excitation:
     """Run the search; write a checkpoint every ten seconds and on interruption."""
     from ..regression.excitation.checkpoint import write_checkpoint
+    from ..solve import Progress
 
     state, written, saved = resume, False, time.monotonic()
 
@@ -211,7 +217,9 @@ def _search(
 
     try:
         for state in method.search(problem, resume):
-            say(_progress(state, method.starts))
+            say(
+                Progress("searching", fraction=method.fraction(state), detail=_progress(state, method.starts))
+            )
             # Not by the clock on the wall, which may be set back.
             if time.monotonic() - saved > SAVED_EVERY_S:
                 save(state)
@@ -227,11 +235,20 @@ def _search(
     # A search yields once at least.
     assert state is not None
     found = method.finish(problem, state)
-    if written and checkpoint is not None:
+    if checkpoint is not None and (written or _is_of(checkpoint, problem, method)):
         # The search has ended: there is nothing to resume.
         with suppress(OSError):
             checkpoint.unlink()
     return found
+
+
+def _is_of(checkpoint: Path, problem: ExcitationProblem, method: OptimalExcitation) -> bool:
+    """Whether a killed run of the same search left this checkpoint."""
+    from ..regression.excitation.checkpoint import read_checkpoint
+
+    with suppress(PoinsotError):
+        return bool(read_checkpoint(checkpoint, problem, method))
+    return False
 
 
 def _progress(state: SearchState, starts: int | None = None) -> str:
@@ -248,7 +265,9 @@ def _print(found: Excitation) -> None:
     from ..report.excite_page import expectations, hopeless
 
     problem, base = found.problem, found.problem.base
-    kept = "all limits are kept" if found.limits_respected else "A LIMIT IS BROKEN"
+    kept = f"limits of {listing(found.checked)} are kept" if found.limits_respected else "A LIMIT IS BROKEN"
+    if found.unchecked:
+        typer.secho(f"NOT CHECKED: {'; '.join(found.unchecked)}", fg="red")
     near = "" if found.least_distance is None else f", minimum distance {100 * found.least_distance:.2g} cm"
     typer.echo(
         f"{problem.robot.name}: {problem.duration_s:g} s from rest to rest, {len(found.time)} samples\n"
@@ -307,13 +326,21 @@ def numbers_of(option: str, text: str | None) -> Any:
     """One number, a list, or joint -> number."""
     if text is None:
         return None
+    from ..arrays import is_plausible
+
     parts = [part.strip() for part in text.split(",")]
+
+    def number(part: str) -> float:
+        if not is_plausible(value := float(part)):
+            raise ValueError
+        return value
+
     try:
         # One name makes all of them pairs: a mixture is refused below.
         if any("=" in part for part in parts):
             pairs = [part.split("=", 1) for part in parts]
-            return {joint.strip(): float(number) for joint, number in pairs}
-        return float(parts[0]) if len(parts) == 1 else [float(part) for part in parts]
+            return {joint.strip(): number(part) for joint, part in pairs}
+        return number(parts[0]) if len(parts) == 1 else [number(part) for part in parts]
     except ValueError:
         raise InvalidMethod(f"--{option} {text!r} is not {PER_JOINT}") from None
 

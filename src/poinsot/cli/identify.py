@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..exceptions import PoinsotError
+from ..exceptions import PoinsotError, listing
 from . import shell
 from .shell import Data, Job, Json, Out, Strict
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 
 Force = Annotated[
-    bool, typer.Option("--force", help="Write a robot description even from a result that is not to be used.")
+    bool,
+    typer.Option("--force", help="Write files for other programs even from a result that is not to be used."),
 ]
 
 
@@ -45,28 +47,53 @@ def identify(
         estimate = identify(
             project,
             data,
-            progress=lambda now: say(f"{now} (Ctrl-C ends with this)" if now.iteration else now),
+            progress=lambda now: say(
+                replace(now, detail=f"{now.detail} (Ctrl-C ends with this)") if now.iteration else now
+            ),
         )
         from ..io.results import identify_json
 
-        # Only with --out, as checking the description takes as long as a small identification.
-        description, refusal = _description(estimate, force) if out is not None else ({}, "")
+        # Only with --out, as checking a description takes as long as a small identification.
+        files, refusal, notes = _files(estimate, force) if out is not None else ({}, "", ())
         page = partial(shell.report_page, project, estimate, say)
         # How the mechanism moved: a recording for each.
         paths = [partial(write_recording, motion.path) for motion in motions_of(estimate)]
         names = [f"motion_{k}.npz" for k in range(1, len(paths) + 1)] if len(paths) > 1 else ["motion.npz"]
+        content = identify_json(estimate)
+
+        def show() -> None:
+            shell.print_result("\nnote: ".join([content["text"], *filter(None, (refusal, *notes))]))
+            if not (out or json):
+                typer.echo("nothing was written; --out FOLDER writes the page and the result for scripts")
+
         shell.deliver(
-            identify_json(estimate),
+            content,
             output.result,
-            {output.report: page, **dict(zip(names, paths, strict=False)), **description},
+            {output.report: page, **dict(zip(names, paths, strict=False)), **files},
             out,
             json,
-            lambda: _print_estimate(estimate, bool(out or json), refusal),
+            show,
             reads=reads,
         )
     shell.finish(estimate, strict)
     if refusal and estimate.trust is Trust.not_to_be_used:
         raise typer.Exit(shell.stop(refusal, shell.CORRECTABLE))
+
+
+def _files(estimate: Estimate, force: bool) -> tuple[dict[str, Callable[[Path], Any]], str, tuple[str, ...]]:
+    """Files for other programs; why there are none; and notes on them."""
+    from ..estimate import Trust
+
+    described, refusal = _description(estimate, force)
+    each = [extra.files(estimate) for extra in estimate.extras.values()]
+    files = {name: write for written, _ in each for name, write in written.items()}
+    if files and not force and estimate.trust is Trust.not_to_be_used:
+        return (
+            {},
+            f"the result is not to be used, and {listing(list(files))} not written; --force writes them",
+            (),
+        )
+    return described | files, refusal, tuple(note for _, notes in each for note in notes)
 
 
 def _description(estimate: Estimate, force: bool = False) -> tuple[dict[str, Callable[[Path], None]], str]:
@@ -89,17 +116,3 @@ def _description(estimate: Estimate, force: bool = False) -> tuple[dict[str, Cal
         return {}, f"no description was written: {error}"
     source = problem.robot.source
     return {f"{source.stem}_identified{source.suffix}": export.write}, ""
-
-
-def _print_estimate(estimate: Estimate, written: bool, refusal: str = "") -> None:
-    """The table, then what else one should know, a line each."""
-    typer.echo(str(estimate))
-    if estimate.validation:
-        errors = (
-            f"{fit.error_text} on {fit.recording or f'recording {k}'}"
-            for k, fit in enumerate(estimate.validation, start=1)
-        )
-        typer.echo(f"held out: relative error {', '.join(errors)}")
-    shell.print_remarks(estimate, *([refusal] if refusal else []))
-    if not written:
-        typer.echo("nothing was written; --out FOLDER writes the page and the result for scripts")

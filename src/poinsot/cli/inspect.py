@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..exceptions import UnwritableOutput
 from .shell import Data, Job, Json, Out, deliver, running, table
 
 if TYPE_CHECKING:
+    from ..estimate import Setting
     from ..inspection import Inspection
     from ..project import Run
 
+Apply = Annotated[
+    bool,
+    typer.Option(
+        "--apply", help="Write what is proposed into the project file, and keep the old one beside it."
+    ),
+]
 
-def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None) -> None:
+
+def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None, apply: Apply = False) -> None:
     """Check recordings, or list the topics of a log. Logs are MCAP files and ROS bags."""
     with running(data, out, json) as say:
         from ..io.readers import find_listing
@@ -26,12 +36,16 @@ def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None) -> 
             content, text = list_topics(job)
             deliver(content, "inspect.json", {}, out, json, lambda: typer.echo(text), reads=[job])
             return
-        project = Project.load(job)
+        before, project = _content(job), Project.load(job)
         say("reading the recordings")
         seen = project.inspect(data)
         from ..inspection import inspect_json
+        from ..project.proposals import proposals
 
-        content = inspect_json([inspection for _, inspection in seen])
+        inspections = [inspection for _, inspection in seen]
+        proposed = proposals(project.settings, inspections)
+        content = inspect_json(inspections)
+        content |= {"proposals": [each._asdict() for each in proposed], "applied": apply and bool(proposed)}
 
         def write(page: tuple[Run, Inspection], path: Path) -> None:
             say("writing the page")
@@ -41,15 +55,43 @@ def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None) -> 
 
         names = ["inspect.html", *(f"inspect_{k}.html" for k in range(2, len(seen) + 1))]
         pages = {name: partial(write, page) for name, page in zip(names, seen, strict=True)}
-        deliver(
-            content,
-            "inspect.json",
-            pages,
-            out,
-            json,
-            lambda: _print_inspections([i for _, i in seen]),
-            reads=project.inputs(data),
-        )
+        after = f"to write these lines into the file: poinsot inspect {job} --apply"
+        if apply and proposed:
+            after = f"written: {job}; as it was before: {_apply(job, before, proposed)}"
+
+        def show() -> None:
+            _print_inspections(inspections)
+            numbers = [f" number {each.recording}" if each.recording else "" for each in proposed]
+            rows = [
+                {"in": each.section + number, "line": each.line, "why": each.cause}
+                for each, number in zip(proposed, numbers, strict=True)
+            ]
+            nothing = f"there is nothing to write into {job}" if apply else ""
+            if said := f"\nproposed for {job}\n{table(rows)}\n\n{after}" if rows else nothing:
+                typer.echo(said)
+
+        deliver(content, "inspect.json", pages, out, json, show, reads=project.inputs(data))
+
+
+def _content(path: Path) -> bytes:
+    return path.read_bytes() if path.is_file() else b""  # what is wrong with it is said when it is read
+
+
+def _apply(job: Path, before: bytes, proposed: Sequence[Setting]) -> Path:
+    """Write the proposed lines into the project file; where the file as it was is kept."""
+    from ..io.writing import atomic_path
+    from ..project import Project
+    from ..project.proposals import applied
+
+    text = applied(before.decode("utf-8-sig").replace("\r\n", "\n"), proposed)
+    kept = next(path for k in count() if not (path := Path(f"{job}.before{k or ''}")).exists())
+    with atomic_path(job) as temporary:
+        temporary.write_bytes((text.replace("\n", "\r\n") if b"\r\n" in before else text).encode())
+        Project.load(temporary)  # refused here, it is not written
+        if _content(job) != before:
+            raise UnwritableOutput(f"{job} was changed meanwhile, and nothing was written into it")
+        kept.write_bytes(before)
+    return kept
 
 
 def _print_inspections(inspections: Sequence[Inspection]) -> None:

@@ -26,7 +26,7 @@ def new(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The project file to write.")] = Path("job.toml"),
     rate_hz: Annotated[
-        float | None, typer.Option(min=1e-3, help="Sampling rate [Hz] of a log without a clock.")
+        float | None, typer.Option(min=1e-3, max=1e9, help="Sampling rate [Hz] of a log without a clock.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a project file that exists.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,

@@ -29,6 +29,9 @@ def repair(
 ) -> None:
     """Find links with physically impossible inertia. With --out, write the description repaired."""
     with running(None, out, json) as say:
+        from ..io.writing import check_apart
+
+        check_apart([json], [robot])
         say("reading the description")
         from ..export.repair_description import repair, repair_json
 

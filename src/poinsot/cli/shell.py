@@ -1,29 +1,37 @@
 """What all verbs share: options, errors as one sentence, progress, and the output of results.
 
 An error that the user can correct is one sentence on standard error and exit code 2; a result that is not to be used
-makes it 3 where the caller asks for it; an interruption is 130. Tables go
-to standard output, progress to standard error, JSON to `--json`.
+makes it 3 where the caller asks for it; an interruption, by Ctrl-C or SIGTERM, is 130; a defect of poinsot is 70, and
+its full trace is in a file. Tables go to standard output, progress to standard error, JSON to `--json`.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
+import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
+from tempfile import mkstemp
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..exceptions import PoinsotError
+from ..exceptions import PoinsotError, one_line
 
 if TYPE_CHECKING:
     from ..estimate import Estimate
     from ..project import Project
 
-CORRECTABLE, UNTRUSTED, INTERRUPTED = 2, 3, 130
+CORRECTABLE, UNTRUSTED, DEFECT, INTERRUPTED = 2, 3, 70, 130
 PACKAGE = Path(__file__).parents[1]
+MANIFEST = "poinsot.manifest.json"
+"""Names of the files that a run wrote to its folder, each with its SHA-256."""
 MANY = 4
 """Maximum number of files of one kind that are listed one by one."""
 
@@ -63,24 +71,79 @@ def running(data: Path | None, out: Path | None, json: str | None) -> Iterator[C
 
 
 def stop(sentence: str, code: int) -> int:
-    typer.echo(f"poinsot: {' '.join(sentence.split())}", err=True)
+    # nobody may be listening any more
+    with suppress(OSError):
+        typer.echo(one_line(f"poinsot: {sentence}"), err=True)
     return code
+
+
+VERBOSITY: ContextVar[str] = ContextVar("verbosity", default="")
+"""`"verbose"` or `"quiet"`, as the command line asks for."""
+
+
+def time_left(what: object, spent_s: float) -> str:
+    """What a report says of the rest of its stage, after so many seconds of it: by the part that is done, or by the
+    numbers of a text like "3 of 40"; empty where it says nothing.
+    """
+    fraction = getattr(what, "fraction", None)
+    if counted := re.search(r"([\d.]+) of ([\d.]*\d)", str(what)):
+        done, count = map(float, counted.groups())
+        fraction = fraction or (done / count if done < count else None)
+    if not fraction or spent_s < 1:
+        return ""
+    left_s = spent_s * (1 / fraction - 1)
+    percent = "" if "%" in str(what) else f", {100 * fraction:.0f} %"
+    return percent + (f", {left_s:.0f} s left" if left_s < 100 else f", {left_s / 60:.0f} min left")
+
+
+def stop_at_defect(error: BaseException) -> int:
+    """One sentence on an exception that nobody expected, with the place of its full trace."""
+    trace = "".join(traceback.format_exception(error))
+    try:
+        number, where = mkstemp(prefix="poinsot-trace-", suffix=".txt")
+        with open(number, "w", encoding="utf-8", errors="replace") as file:
+            file.write(trace)
+    except OSError:
+        where = "what is printed above"
+        typer.echo(trace, err=True)
+    return stop(
+        f"this is a defect of poinsot, not of your files: {type(error).__name__}: {error!s:.100}; please report it, "
+        f"with {where}",
+        DEFECT,
+    )
 
 
 @contextmanager
 def progress() -> Iterator[Callable[[object], None]]:
-    """Show the current step (text, or a `poinsot.solve.Progress`) on standard error, if that is a terminal."""
+    """Show the current step (text, or a `poinsot.solve.Progress`) and the time on standard error, if that is a terminal
+    or the command is verbose.
+    """
+    began = since = time.monotonic()
+    last = ""
     # A log file would hold thousands of moving lines.
-    if not sys.stderr.isatty():
+    if VERBOSITY.get() == "verbose":
+        yield lambda what: typer.echo(f"{time.monotonic() - began:7.2f} s  {what}", err=True)
+        return
+    if VERBOSITY.get() == "quiet" or not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     # Numba keeps compiled loops beside the modules, where it can write.
     if os.access(PACKAGE, os.W_OK) and next(PACKAGE.rglob("__pycache__/*.nbi"), None) is None:
         typer.echo("the first run after installation compiles inner loops, for about ten seconds", err=True)
-    with Console(stderr=True).status("starting") as status:
-        yield lambda what: status.update(str(what))
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("starting", total=None)
+
+        def say(what: object) -> None:
+            nonlocal last, since
+            now, stage = time.monotonic(), getattr(what, "stage", re.sub(r"[\d.]+", "", str(what)))
+            last, since = stage, since if stage == last else now
+            shown.update(task, description=f"{what}{time_left(what, now - since)}")
+
+        yield say
 
 
 def check_outputs(data: Path | None, out: Path | None, json: str | None) -> None:
@@ -88,9 +151,10 @@ def check_outputs(data: Path | None, out: Path | None, json: str | None) -> None
     from ..exceptions import UnreadableFile
     from ..io.writing import check_folder
 
-    if data is not None and not data.is_dir():
+    if data is not None and not os.path.isdir(data):
+        found = os.path.exists(data)
         raise UnreadableFile(
-            f"--data {data} is not a folder" if data.exists() else f"--data: there is no folder {data}"
+            f"--data {data} is not a folder" if found else f"--data: there is no folder {data}"
         )
     if out is not None:
         check_folder(out)
@@ -123,8 +187,10 @@ def deliver(
 ) -> None:
     """Write pages and result to the folder and the JSON file, `files` by their own names, and print the table.
 
-    None of these may be one of the files that the verb `reads`.
+    None of these may be one of the files that the verb `reads`. The folder's `MANIFEST` comes last.
     """
+    from hashlib import file_digest
+
     from ..io.results import to_text, write_json
     from ..io.writing import check_apart, output_folder
 
@@ -136,30 +202,38 @@ def deliver(
     for path, write in (files or {}).items():
         write(path)
     if out is not None:
-        # The result comes last: where it is, everything else is.
-        for name, page in pages.items():
+        # Files replace those of an earlier run one by one: only where the manifest fits is the set complete.
+        manifest: dict[str, Any] = {"schema": "poinsot.manifest/1", "files": {}}
+        writers: dict[str, Callable[[Path], None]] = {**pages, file: partial(write_json, content)}
+        for name, page in writers.items():
             page(folder / name)
-        write_json(content, folder / file)
+            with (folder / name).open("rb") as written_file:
+                manifest["files"][name] = file_digest(written_file, "sha256").hexdigest()
+        write_json(manifest, folder / MANIFEST)
     if json == "-":
         # Nothing else: a script reads this.
         sys.stdout.write(to_text(content))
         return
     if json is not None:
         write_json(content, json)
+    if VERBOSITY.get() == "quiet":
+        return
     show()
     if written := [*map(str, files or ()), *(_few(out, [*pages, file]) if out is not None else ())]:
         typer.echo("\nwritten: " + ", ".join(written))
 
 
-def print_remarks(estimate: Estimate, *notes: str) -> None:
-    """Findings, what was not checked, warnings, and notes with further ones, a line each."""
-    for finding in estimate.findings:
-        typer.echo(f"{finding.severity.name} {finding}")
-    for each in estimate.unchecked:
-        typer.echo(f"unchecked: {each.what}: {each.reason}")
-    for severity, said in (("warning", estimate.warnings), ("note", (*estimate.notes, *notes))):
-        for sentence in said:
-            typer.echo(f"{severity}: {sentence}")
+COLOURS = {"trusted": "green", "with care": "yellow", "corrected": "yellow", "not to be used": "red"}
+COLOURS |= {"error": "red", "warning": "yellow", "note": "bright_black", "unchecked": "bright_black"}
+"""How a line begins -> its colour at a terminal."""
+
+
+def print_result(text: str) -> None:
+    """The text of a result; at a terminal its verdict and its findings have colours, and headings are bold."""
+    for line in text.splitlines():
+        beginning = next((word for word in COLOURS if line.lower().startswith(word)), "")
+        heading = line.startswith(("name ", "body ", "drive gain of "))
+        typer.secho(line, fg=COLOURS.get(beginning), bold=heading or None)
 
 
 def report_page(project: Project, estimate: Estimate, say: Callable[[object], None], path: Path) -> None:

@@ -53,51 +53,51 @@ def track(
         if publish == "-" and json == "-":
             raise InvalidMethod("--publish and --json cannot both go to standard output")
         from ..io.results import identify_json
-        from ..io.writing import check_apart, output_folder
+        from ..io.writing import check_apart
         from ..project import Project
         from ..project import track as run
 
         project = Project.load(job)
-        # the folder first: --publish may name a file in it
-        names = [
-            *([str(output_folder(out) / PUBLISHED)] if out is not None else []),
-            *([publish] if publish else []),
-        ]
+        names = [*([str(out / PUBLISHED)] if out is not None else []), *([publish] if publish else [])]
         reads = (*project.inputs(data), *([Path(stream)] if stream else []))
         check_apart([*names, json], reads)
-        writers = [closing.enter_context(_lines(name)) for name in names]
+        for name in names:
+            shell.check_output(name, out)
+        writers: list[Callable[[Mapping[str, Any]], None]] = []
 
         def publish_sample(line: Mapping[str, Any]) -> None:
+            if not writers:  # an earlier run's lines are lost only now
+                writers.extend(closing.enter_context(_lines(name, out)) for name in names)
             for write in writers:
                 write(line)
 
-        on_sample = publish_sample if writers else None
+        on_sample = publish_sample if names else None
         tracking = run(project, data, stream=stream, follow=follow, on_sample=on_sample, progress=say)
         output, content = project.settings.output, identify_json(tracking.estimate)
         # of schema `poinsot.track/1` the run's keys stand at the top
-        content |= content.pop("tracking", {}) | {"schema": "poinsot.track/1"}
+        content |= content.pop("tracking", {}) | {"schema": "poinsot.track/1", "text": _text(tracking)}
         shell.deliver(
             content,
             output.result,
             {output.report: partial(shell.report_page, project, tracking.estimate, say)},
             out,
             json,
-            lambda: None if publish == "-" else _print(tracking),
+            lambda: None if publish == "-" else shell.print_result(content["text"]),
             reads=reads,
         )
     shell.finish(tracking.estimate, strict, "the samples processed until then are written")
 
 
 @contextmanager
-def _lines(name: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """Writes objects, each on a line of its own and at once."""
+def _lines(name: str, out: Path | None) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """Writes objects, each on a line of its own and at once; the folder of the outputs is made before."""
     import json
 
     from ..io.results import plain
-    from ..io.writing import check_writable
+    from ..io.writing import output_folder
 
-    if name != "-":
-        check_writable(name)
+    if out is not None:
+        output_folder(out)
     try:
         with nullcontext(sys.stdout) if name == "-" else open(name, "w", encoding="utf-8") as file:
 
@@ -111,16 +111,16 @@ def _lines(name: str) -> Iterator[Callable[[Mapping[str, Any]], None]]:
         raise UnwritableOutput(f"cannot write {name}: {error.strerror or error}") from None
 
 
-def _print(tracking: Tracking) -> None:
+def _text(tracking: Tracking) -> str:
     from ..estimators.online.tracking import TrackingRun
 
     estimate, run = tracking.estimate, tracking.estimate.extra(TrackingRun)
-    if run is None:
-        typer.echo(str(estimate))
-    else:
-        typer.echo(estimate.diagnosis.headline)
-        typer.echo(f"{estimate.robot}: {estimate.method}, {run.samples} samples. {estimate.status.value}")
-        for body in estimate.bodies:
-            typer.echo(f"{body.name}: {body.mass:.4g} kg")
-        typer.echo(run.as_text())
-    shell.print_remarks(estimate)
+    lines = [str(estimate)]
+    if run is not None:
+        lines = [
+            estimate.diagnosis.headline,
+            f"{estimate.robot}: {estimate.method}, {run.samples} samples. {estimate.status.value}",
+            *(f"{body.name}: {body.mass:.4g} kg" for body in estimate.bodies),
+            run.as_text(),
+        ]
+    return "\n".join([*lines, *estimate.remarks])

@@ -20,6 +20,7 @@ from .extras import FullParameters as FullParameters
 from .extras import extras_of as extras_of
 from .finding import Diagnosis as Diagnosis
 from .finding import Finding as Finding
+from .finding import Setting as Setting
 from .finding import Severity as Severity
 from .finding import Trust as Trust
 from .finding import Unchecked as Unchecked

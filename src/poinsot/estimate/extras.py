@@ -7,8 +7,9 @@ of joints are here: drive gains, friction curves, and every single parameter of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,6 +33,10 @@ class Extra:
     def as_text(self) -> str:
         """Lines for `print(estimate)`; empty: nothing is printed."""
         return ""
+
+    def files(self, estimate: Any) -> tuple[Mapping[str, Callable[[Path], Any]], tuple[str, ...]]:
+        """Name -> what writes a file for other programs from its estimate, and what they cannot hold, in sentences."""
+        return {}, ()
 
 
 def extras_of(*values: Extra | None) -> Mapping[str, Extra]:

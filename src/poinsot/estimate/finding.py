@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class Severity(IntEnum):
@@ -34,6 +34,25 @@ class Trust(Enum):
         return self.value.replace("-", " ")
 
 
+class Setting(NamedTuple):
+    """A line of a project file. `section`: the header above it, e.g. `"[preprocessing]"`. `value`: as TOML.
+    `recording`: number of the `[[recordings]]`, from 1; None: of all. `cause`: of the finding that proposes it.
+    """
+
+    section: str
+    key: str
+    value: str
+    recording: int | None = None
+    cause: str = ""
+
+    @property
+    def line(self) -> str:
+        return f"{self.key} = {self.value}"
+
+    def __str__(self) -> str:
+        return f"{self.line} in {self.section}"
+
+
 @dataclass(frozen=True)
 class Finding:
     """One thing that is wrong, or less certain than it looks.
@@ -46,6 +65,7 @@ class Finding:
         where: joint, channel, link or recording; "" for all.
         evidence: by how much it is more likely than not, in log-likelihood; orders findings of one severity.
         corrected: whether the values have been freed of its effect.
+        settings: lines of the project file that do what the remedy says, where nothing else is to be decided.
     """
 
     cause: str
@@ -55,6 +75,7 @@ class Finding:
     where: str = ""
     evidence: float = 0.0
     corrected: bool = False
+    settings: tuple[Setting, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         shown = {key: getattr(self, key) for key in ("cause", "severity", "message", "remedy", "where")}

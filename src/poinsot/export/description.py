@@ -20,7 +20,7 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from ..arrays import Matrix, Vector
+from ..arrays import LARGEST, SMALLEST, Matrix, Vector
 from ..exceptions import InvalidModel, UnreadableFile, UnwritableOutput
 from ..inertia.parameters import center_of_mass, inertia_at_com, is_consistent
 from ..io.writing import write_text
@@ -160,10 +160,11 @@ def numbers(text: str, count: int, where: str) -> Vector:
         values = np.array([float(word) for word in text.split()])
     except ValueError:
         values = np.empty(0)
-    if len(values) != count or not np.isfinite(values).all():
+    if len(values) != count or not (np.abs(values) <= LARGEST).all():
         many = "a finite number" if count == 1 else f"{count} finite numbers"
         raise UnreadableFile(f"{where} needs {many}, not {text!r}")
-    return values
+    # divided by a mass, or squared, less than this is no number any more
+    return np.where(np.abs(values) < SMALLEST, 0.0, values)
 
 
 def symmetric(entries: Iterable[float], places: Iterable[tuple[int, int]]) -> Matrix:

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..arrays import Mask, Samples, Times
-from ..estimate import Finding, Severity
+from ..estimate import Finding, Setting, Severity
 from ..recording import EFFORTS, UNIFORM_TOLERANCE, Recording, clock_text, window_indices
 from ..signals.resampling import BRIDGED_INTERVALS
 
@@ -70,7 +70,7 @@ def clock_facts(recording: Recording) -> ClockFacts:
 
 def clock_findings(clock: ClockFacts, even: bool = True) -> Iterator[Finding]:
     """`even`: whether the method needs equal intervals."""
-    propose = f"resample_hz = {clock.even_rate_hz:g} under [preprocessing]"
+    propose = Setting("[preprocessing]", "resample_hz", f"{clock.even_rate_hz:g}")
     if clock.gaps_s:
         yield _gaps(clock, propose)
     if clock.largest_jitter_s > UNIFORM_TOLERANCE * clock.interval_s:
@@ -83,7 +83,8 @@ def clock_findings(clock: ClockFacts, even: bool = True) -> Iterator[Finding]:
         remedy = (
             f"Set {propose}." if uneven else f"It is resampled to {clock.even_rate_hz:g} Hz." if even else ""
         )
-        yield Finding("uneven-clock", severity, message, remedy)
+        settings = (propose,) if uneven else ()
+        yield Finding("uneven-clock", severity, message, remedy, settings=settings)
     if clock.start_s > LATE_START_S:
         origin = clock_text(clock.start_s, clock.interval_s)
         message = f"The clock starts at {origin} s, so it counts from a date."
@@ -91,7 +92,7 @@ def clock_findings(clock: ClockFacts, even: bool = True) -> Iterator[Finding]:
         yield Finding("clock-origin", Severity.note, message, remedy)
 
 
-def _gaps(clock: ClockFacts, propose: str) -> Finding:
+def _gaps(clock: ClockFacts, propose: Setting) -> Finding:
     """What to do about gaps: bridge short ones by resampling, split the recording at long ones."""
     gaps, interval = clock.gaps_s, clock.interval_s
     one = len(gaps) == 1
@@ -103,15 +104,17 @@ def _gaps(clock: ClockFacts, propose: str) -> Finding:
         f"from {a} s to {b} s ({intervals:.1f} intervals)."
     )
     remedy = f"Set {propose}, which bridges {'it' if one else 'them'}."
+    settings: tuple[Setting, ...] = (propose,)
     if intervals > BRIDGED_INTERVALS:
         ends = [clock.start_s, *(after for _, after in gaps), clock.start_s + clock.duration_s]
         parts = [f"[{clock_text(x, interval)}, {clock_text(y, interval)}]" for x, y in pairwise(ends)]
+        settings = ()
         remedy = (
             f"If nothing happened meanwhile, set {propose} and bridge_intervals = {math.ceil(intervals) + 1}; "
             f"else list the recording {'twice' if one else f'{len(parts)} times'}, with between_s = {parts[0]} and "
             f"{parts[1]}{'' if one else ' and so on'}."
         )
-    return Finding("lost-samples", Severity.warning, place, remedy)
+    return Finding("lost-samples", Severity.warning, place, remedy, settings=settings)
 
 
 SPEED_OVER_S = 0.02
@@ -256,8 +259,8 @@ def motion_findings(motion: MotionFacts, recording: Recording, standstills: bool
             f"No joint moves before {start:.2f} s or after {stop:.2f} s ({share:.0f} % of the recording), where dry "
             "friction is indeterminate."
         )
-        remedy = f"Set window_s = [{start:.2f}, {stop:.2f}] in [[recordings]]."
-        yield Finding("standstill", Severity.warning, message, remedy)
+        window = Setting("[[recordings]]", "window_s", f"[{start:.2f}, {stop:.2f}]")
+        yield Finding("standstill", Severity.warning, message, f"Set {window}.", settings=(window,))
     ends = (recording.time[0], recording.time[-1])
     inside = [(start, stop) for start, stop in motion.still_s if start != ends[0] and stop != ends[1]]
     if inside and standstills:

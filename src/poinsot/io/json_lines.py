@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Vector
+from ..arrays import LARGEST, Vector
 from ..exceptions import InvalidRecording, UnreadableFile, check_known, listing
 from ..recording import EFFORTS
 from .sources import existing_file
@@ -47,18 +47,22 @@ class SampleLine:
 
 @dataclass(frozen=True)
 class Layout:
-    """Required content of every line: numbers of positions and of efforts, and whether the base state is required."""
+    """Required content of every line: numbers of positions and of efforts, whether the base state is required, and
+    bodies that wrenches may act on; None: any.
+    """
 
     joints: int
     motors: int
     floating_base: bool = False
+    bodies: tuple[str, ...] | None = None
 
     def parse(self, line: str) -> SampleLine:
         """Parse one line; an `InvalidRecording` says what is wrong with it."""
         try:
             content = json.loads(line)
-        except ValueError:
-            raise InvalidRecording(f"it is not JSON: {line.strip()[:60]!r}") from None
+        # what it is instead is not told: it may be a line of any file
+        except (ValueError, RecursionError):
+            raise InvalidRecording("it is not JSON") from None
         if not isinstance(content, dict):
             raise InvalidRecording(
                 'it is not an object like {"time": 0.0, "position": [...], "torque": [...]}'
@@ -73,6 +77,8 @@ class Layout:
         wrenches = content.get("wrenches", {})
         if not isinstance(wrenches, dict):
             raise InvalidRecording('wrenches must be an object like {"foot": [fx, fy, fz, mx, my, mz]}')
+        for body in wrenches if self.bodies is not None else ():
+            check_known(body, self.bodies or (), "a wrench acts on", "the robot has", InvalidRecording)
         base = {
             key: _numbers(content, key, BASE[key]) for key in BASE if self.floating_base or key in content
         }
@@ -99,6 +105,8 @@ def _numbers(content: dict[str, Any], key: str, count: int | None) -> Vector:
     if not all(isinstance(item, (int, float)) and not isinstance(item, bool) for item in numbers):
         must = "be a number" if count is None else "hold numbers, or null where there is none"
         raise InvalidRecording(f"{key!r} must {must}")
+    if any(abs(item) > LARGEST for item in numbers):
+        raise InvalidRecording(f"{key!r} has a number beyond {LARGEST:g}")
     return np.array(numbers, dtype=float)
 
 

@@ -31,7 +31,9 @@ try:
     import resource
     resource.setrlimit(resource.RLIMIT_AS, ({MEMORY}, resource.getrlimit(resource.RLIMIT_AS)[1]))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-except (ImportError, ValueError, OSError):
+    import ctypes, signal
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # when the process that waits for it dies
+except (ImportError, ValueError, OSError, AttributeError):
     pass
 import scipy.io
 try:

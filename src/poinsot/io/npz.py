@@ -11,9 +11,12 @@
 from __future__ import annotations
 
 import json
+import struct
 import zipfile
+import zlib
 from io import BytesIO
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -24,7 +27,10 @@ from .writing import atomic_path
 
 SCHEMA = "poinsot.recording/1"
 _HEADER = "header.json"
-_DAMAGED = (zipfile.BadZipFile, OSError, EOFError, ValueError, LookupError, TypeError, RuntimeError)
+DAMAGED = (
+    *(zipfile.BadZipFile, OSError, EOFError, ValueError, LookupError, TypeError, RuntimeError),
+    *(SyntaxError, TokenError, AttributeError, ArithmeticError, struct.error, zlib.error, MemoryError, SystemError),
+)  # fmt: skip
 """Errors of the standard library and NumPy on damaged archives, with RecursionError and NotImplementedError."""
 
 
@@ -77,7 +83,7 @@ def read_npz(path: Path) -> Recording:
             return Recording(time, channels, units, valid, header["metadata"])
     except UnreadableFile:
         raise
-    except _DAMAGED as error:
+    except DAMAGED as error:
         raise UnreadableFile(f"{path} is damaged, or not a recording that poinsot wrote: {error}") from error
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..arrays import carried_on
+from ..arrays import LARGEST, carried_on
 from ..exceptions import InvalidRecording
 from ..recording import Recording
 from .npz import read_npz
@@ -165,11 +165,12 @@ def _read_part(source: Source, invalid: str) -> _Part:
             # file has them; the initial value is given after scaling.
             cells = carried_on(cells, np.nan if column.initial is None else column.initial / column.scale)
         values = rows.of(cells)
-        good = np.isfinite(values)
+        good = np.abs(values) <= LARGEST
         if not good.all():
             if invalid != "mask":
                 k, bad = int(np.argmin(good)), int((~good).sum())
-                what = "infinite" if np.isinf(values[k]) else "empty or not a number"
+                large = "infinite" if np.isinf(values[k]) else f"above {LARGEST:g}"
+                what = "empty or not a number" if np.isnan(values[k]) else large
                 raise InvalidRecording(
                     f"{source.path}: column {column.name!r} (channel {name!r}) is {what} in {rows.where(k)}"
                     f"{f', and in {bad} rows in all' if bad > 1 else ''}; drop such rows, or set "

@@ -62,6 +62,7 @@ def identify_json(estimate: Estimate) -> dict[str, Any]:
             "fit": _fit(estimate.fit),
             "validation": _validation(estimate.validation),
             **{key: getattr(estimate, key) for key in MADE},
+            "text": "\n".join([str(estimate), *estimate.remarks]),
         }
     )
 

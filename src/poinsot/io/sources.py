@@ -13,6 +13,9 @@ import numpy as np
 
 from ..exceptions import InvalidRecording, PoinsotError, UnreadableFile, listing, nearest
 
+DELIMITERS = "\t !#$%&'()*+,-/:;<=>?@[\\]^_`{|}~"
+"""What can separate the cells of a CSV file."""
+
 COLUMN_LISTING = 16
 """Maximum number of a file's columns that an error message lists."""
 
@@ -75,8 +78,10 @@ class Source:
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", Path(self.path))
         object.__setattr__(self, "channels", MappingProxyType(dict(self.channels)))
-        if self.delimiter is not None and len(self.delimiter) != 1:
-            raise InvalidRecording(f"a delimiter is one character, not {self.delimiter!r}")
+        if self.delimiter is not None and not (len(self.delimiter) == 1 and self.delimiter in DELIMITERS):
+            raise InvalidRecording(
+                f"a delimiter is one character of ASCII, no quote, letter or digit, not {self.delimiter!r}"
+            )
         if self.skip_lines < 0:
             raise InvalidRecording(f"skip_lines must be at least 0, not {self.skip_lines}")
         if self.rows is not None:
@@ -117,14 +122,15 @@ class NotedColumns(dict[str | int, np.ndarray]):
 
 def existing_file(path: Path) -> Path:
     """The path, if a regular file is there."""
-    if path.is_file():
+    # of `os`, for which a name that is too long is no error
+    if os.path.isfile(path):
         return path
-    if path.is_dir():
+    if os.path.isdir(path):
         raise UnreadableFile(f"{path} is a folder, not a file")
-    if path.exists():
+    if os.path.exists(path):
         raise UnreadableFile(f"{path} is not a regular file")
     folder = path.parent
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise UnreadableFile(f"no file {path}: there is no folder {folder}")
     # Sorted: the order of a folder differs between file systems, and messages are tested.
     names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..exceptions import InvalidRecording, UnreadableFile
+from ..exceptions import InvalidRecording, UnreadableFile, listing
 from .sources import Columns, Source, column_not_found
 
 DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar", " ": "a blank"}
@@ -35,6 +36,8 @@ def read_csv(source: Source) -> Columns:
     delimiter = source.delimiter or ("\t" if path.suffix.lower() == ".tsv" else ",")
     first_line = _first_line(path, source.skip_lines)
     cells = _split(first_line, delimiter)
+    if source.header:
+        _refuse_repeated(path, cells)
     indices = {name: _column_index(source, name, cells, first_line, delimiter) for name in source.wanted}
     wanted = {str(index): name for name, index in indices.items()}
     try:
@@ -64,9 +67,28 @@ def csv_columns(path: Path) -> tuple[tuple[str, ...], dict[str, Any]]:
         raise UnreadableFile(
             f"{path} has no header, its first line is all numbers: name its columns in a first line"
         )
-    if delimiter != "," and any("," in cell for cell in _split(second, delimiter)):
+    _refuse_repeated(path, cells)
+    values = _split(second, delimiter)
+    if delimiter != "," and any("," in cell for cell in values):
         keys["decimal_comma"] = True
+        values = [cell.replace(",", ".") for cell in values]
+    _refuse_other_files(path, cells, values)
     return tuple(cells), keys
+
+
+def _refuse_other_files(path: str | Path, names: Sequence[str], cells: Sequence[str]) -> None:
+    """Refuse a file whose second line has no numbers for the names: its first line may be anything, and is not told."""
+    if len(names) != len(cells) or not any(map(_is_number, cells)):
+        raise UnreadableFile(f"{path} is no table of numbers below a line with the names of their columns")
+
+
+def _refuse_repeated(path: Path, cells: Sequence[str]) -> None:
+    repeated = [cell for cell, count in Counter(cells).items() if cell and count > 1]
+    if repeated:
+        raise UnreadableFile(
+            f"{path} has more than one column {listing(map(repr, repeated))}: rename them, or set header = false and "
+            "skip_lines, and name columns by their index from 0"
+        )
 
 
 def parquet_columns(path: Path) -> tuple[tuple[str, ...], dict[str, Any]]:
@@ -107,7 +129,7 @@ def read_parquet(source: Source) -> Columns:
 def _read(
     source: Source, delimiter: str, width: int, wanted: Collection[str], dtype: type[pl.DataType]
 ) -> pl.DataFrame:
-    # The header is skipped: columns are named by their index here, since headers may repeat.
+    # The header is skipped: columns are named by their index here, since empty headers may repeat.
     # All columns are read, since Polars counts the cells of a line only then.
     return pl.read_csv(
         source.path,
@@ -160,7 +182,8 @@ def _not_csv(source: Source, delimiter: str, width: int, error: BaseException) -
     return UnreadableFile(f"{source.path} cannot be read as CSV: {_reason(error)}")
 
 
-def _first_line(path: Path, skip_lines: int) -> str:
+def _first_line(path: Path, skip_lines: int, empty: bool = False) -> str:
+    """The first line after those that are skipped; `empty`: whether there may be none."""
     try:
         # Excel writes a byte order mark; a binary file may have no line break, hence the longest line
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -170,7 +193,7 @@ def _first_line(path: Path, skip_lines: int) -> str:
         raise UnreadableFile(f"{path} is not a text file in UTF-8; if it is CSV, save it in UTF-8") from None
     except OSError as error:
         raise UnreadableFile(f"cannot read {path}: {error.strerror or error}") from error
-    if not line.strip():
+    if not (line.strip() or empty):
         raise UnreadableFile(f"{path} is empty")
     if "\0" in line:
         raise UnreadableFile(f"{path} is not a text file")
@@ -178,7 +201,10 @@ def _first_line(path: Path, skip_lines: int) -> str:
 
 
 def _split(line: str, delimiter: str) -> list[str]:
-    return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])]
+    try:
+        return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter), [])]
+    except csv.Error:  # a cell of more than 131 072 characters, or a line break of another kind in it
+        return [line]
 
 
 def _column_index(source: Source, name: str | int, cells: Sequence[str], line: str, delimiter: str) -> int:
@@ -203,6 +229,8 @@ def _column_index(source: Source, name: str | int, cells: Sequence[str], line: s
             f"{source.path} is read without a header, so column {name!r} cannot be found: "
             f"give its index, 0 to {len(cells) - 1}, or set header = true"
         )
+    second = _first_line(Path(source.path), source.skip_lines + 1, empty=True)
+    _refuse_other_files(source.path, cells, _split(second, delimiter))
     raise column_not_found(Path(source.path), name, cells)
 
 

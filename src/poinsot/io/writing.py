@@ -1,15 +1,20 @@
 """Write files atomically: a file appears under its name when it is complete, or not at all.
 
-Whatever cannot be written is an `UnwritableOutput`: a folder is missing, is none or is closed to writing, or a name is
-that of a folder.
+Whatever cannot be written is an `UnwritableOutput`: a folder is missing, is none or is closed to writing, the disk is
+full, or a name is too long or that of a folder.
+
+A temporary file is locked while it is being written. The system unlocks it when its process ends in any way, so the
+next run finds what a killed one left in the folder, and removes it.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from os.path import isfile, samefile
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import gettempdir
@@ -18,7 +23,16 @@ import numpy as np
 
 from ..exceptions import UnwritableOutput
 
+try:
+    import fcntl
+except ImportError:  # Windows: what a killed process left stays
+    fcntl = None  # type: ignore[assignment]
+
 TABLE_SUFFIXES = (".csv", ".parquet")
+MAX_NAME, MAX_PATH = 255, 4000
+"""Of a file and of its path with all folders; systems have 255 and 4095. [bytes]"""
+
+TEMPORARY = re.compile(r"\..*\.[0-9a-f]{8}\.partial(\.\w*)?", re.DOTALL)
 
 
 @contextmanager
@@ -34,8 +48,11 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     target = Path(os.path.realpath(path))
     folder = Path(gettempdir()) if _is_device(path) else target.parent
     # beside the target: `os.replace` is atomic within one file system; names end at 255 bytes
-    temporary = folder / f".{path.stem[:100]}.{secrets.token_hex(4)}.partial{path.suffix}"
+    temporary = folder / f".{path.stem[:50]}.{secrets.token_hex(4)}.partial{path.suffix}"
+    _remove_abandoned(folder)
+    lock: int | None = None
     try:
+        lock = _locked(temporary, os.O_CREAT | os.O_EXCL)
         yield temporary
         if _is_device(path):
             with temporary.open("rb") as complete, path.open("wb") as device:
@@ -48,6 +65,29 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         # After Ctrl-C too, so that nothing half-written is left behind.
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+        if lock is not None:
+            os.close(lock)
+
+
+def _locked(path: Path, flags: int = 0) -> int | None:
+    """An open file whose lock this process holds until it is closed; None if another process holds it."""
+    opened = os.open(path, os.O_RDWR | flags, 0o666)
+    try:
+        if fcntl is not None:
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(opened)
+        return None
+    return opened
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove temporary files whose process is dead."""
+    with suppress(OSError):
+        for path in (folder / name for name in os.listdir(folder) if TEMPORARY.fullmatch(name) and fcntl):
+            if (lock := _locked(path)) is not None:
+                path.unlink()
+                os.close(lock)
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -81,6 +121,7 @@ def check_suffix(path: Path) -> None:
 def check_writable(path: str | Path) -> None:
     """Check that a file can be written under this name."""
     path = Path(path)
+    _check_length(path)
     if _is_device(path):
         if not os.access(path, os.W_OK):
             raise UnwritableOutput(f"cannot write {path}: no permission to write to it")
@@ -93,6 +134,13 @@ def check_writable(path: str | Path) -> None:
     _check_open(folder, f"cannot write {path}")
 
 
+def _check_length(path: Path) -> None:
+    """Check that the system takes names of this length, with room for that of a temporary file beside it."""
+    path = Path(os.path.abspath(path))
+    if len(os.fsencode(path)) > MAX_PATH or max(len(os.fsencode(name)) for name in path.parts) > MAX_NAME:
+        raise UnwritableOutput(f"cannot write {path}: the name is too long")
+
+
 def _check_open(folder: Path, refusal: str) -> None:
     if not folder.is_dir():
         raise UnwritableOutput(f"{refusal}: {folder} is not a folder")
@@ -101,10 +149,13 @@ def _check_open(folder: Path, refusal: str) -> None:
 
 
 def check_apart(outputs: Iterable[str | Path | None], inputs: Iterable[str | Path]) -> None:
-    """Refuse an output that is one of the files that are read, by whatever name or link; None is no output."""
-    read = [Path(path) for path in inputs if Path(path).is_file()]
-    for output in (Path(output) for output in outputs if output is not None):
-        if output.is_file() and any(output.samefile(path) for path in read):
+    """Refuse an output that is one of the files that are read, by whatever name or link; None is no output, and - is
+    standard output, or standard input.
+    """
+    read = [path for path in ("/dev/stdin" if str(path) == "-" else path for path in inputs) if isfile(path)]
+    for output in (each for each in outputs if each is not None):
+        opened = "/dev/stdout" if str(output) == "-" else output
+        if isfile(opened) and any(samefile(opened, path) for path in read):
             raise UnwritableOutput(
                 f"cannot write {output}: it is read here, and would be lost; name another file"
             )
@@ -118,6 +169,7 @@ def _is_device(path: Path) -> bool:
 def check_folder(folder: str | Path) -> None:
     """Check that a folder exists or can be created, and is writable. Creates nothing."""
     folder = Path(folder)
+    _check_length(folder / ("x" * 100))  # of the files in it
     # The nearest folder above that exists is the one in which all others will be made.
     existing = next((parent for parent in (folder, *folder.absolute().parents) if parent.exists()), folder)
     _check_open(existing, f"cannot write to the folder {folder}")
@@ -128,7 +180,8 @@ def output_folder(folder: str | Path) -> Path:
     folder = Path(folder)
     check_folder(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        for each in reversed((folder, *folder.parents)):  # not `parents=True`, which calls itself
+            each.mkdir(exist_ok=True)
     except OSError as error:
         raise UnwritableOutput(f"cannot create the folder {folder}: {error.strerror or error}") from error
     return folder

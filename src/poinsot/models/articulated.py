@@ -8,6 +8,7 @@ the group, and its ten parameters are about that joint's frame.
 from __future__ import annotations
 
 import os
+import stat
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,12 +16,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pinocchio as pin
 
-from ..arrays import Configurations, JointSamples, Vector
+from ..arrays import LARGEST, SMALLEST, Configurations, JointSamples, Vector
 from ..estimate import Body
 from ..exceptions import InvalidModel, InvalidSignals, UnreadableFile, check_known, listing
 from ..parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block, Parameters
@@ -41,6 +42,9 @@ UNLIMITED = 1e6
 """Limits of this size and above mean that there is none."""
 
 MAX_DESCRIPTION_BYTES = 64 * 2**20
+MAX_LINKS, MAX_NESTING = 1000, 300
+"""Chains of links are followed by recursion, in C++ until its stack ends: at 20 000 links. Elements are nested as
+bodies are in MJCF."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -425,6 +429,8 @@ def load_robot(
     except Exception as error:
         why = said or str(error).strip().splitlines()[-1:]
         raise UnreadableFile(f"{path} is not a valid robot description: {'; '.join(why)}") from None
+    if zeros := [each for each in said if "inertial" in each]:  # with which the parser goes on
+        raise UnreadableFile(f"{path} is not a valid robot description: {'; '.join(zeros)}")
     if root == "mujoco":
         loops = (*(each for each in loops_of(model, text) if each not in loops), *loops)
     add_frames(model, loops)
@@ -449,6 +455,10 @@ def load_robot(
         tuple(efforts),
         tuple(loops),
     )
+    sizes = np.concatenate([robot.inertials.ravel(), *(M.translation for M in model.jointPlacements)])
+    masses = np.abs(robot.inertials[:, 0])
+    if not (np.abs(sizes) <= LARGEST).all() or ((masses > 0) & (masses < SMALLEST)).any():
+        raise InvalidModel(f"{path} has inertia or lengths that no robot has, above {LARGEST:g} in SI units")
     # joints and drives that do not work are refused here, not at the first use
     _ = robot.tree, robot.train, robot.placed_efforts, robot.equations
     return robot
@@ -474,6 +484,25 @@ def _kept_to_ourselves(said: list[str]) -> Iterator[None]:
             said += [line.removeprefix("Error:").strip() for line in lines if line.startswith("Error:")]
 
 
+class _Elements(ElementTree.TreeBuilder):
+    """The elements of a description. What the recursion of native parsers, or ours, could not take is refused."""
+
+    depth = 0
+
+    def doctype(self, *declared: object) -> None:
+        raise UnreadableFile("it declares a document type or entities, which no robot needs; remove them")
+
+    def start(self, *element: Any) -> Any:
+        self.depth += 1
+        if self.depth > MAX_NESTING:
+            raise UnreadableFile(f"its elements are nested more than {MAX_NESTING} deep")
+        return super().start(*element)
+
+    def end(self, tag: str) -> ElementTree.Element:
+        self.depth -= 1
+        return super().end(tag)
+
+
 def read_description(path: Path) -> tuple[str, str]:
     """The text of a description and its root element, `robot` or `mujoco`; data only, nothing is expanded.
 
@@ -481,6 +510,8 @@ def read_description(path: Path) -> tuple[str, str]:
         UnreadableFile: if there is no such file, or it is not a robot description.
     """
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise UnreadableFile(f"cannot read the robot description {path}: it is not a regular file")
         if path.stat().st_size > MAX_DESCRIPTION_BYTES:
             raise UnreadableFile(
                 f"{path} is larger than {MAX_DESCRIPTION_BYTES >> 20} MiB; that is no robot description"
@@ -488,16 +519,20 @@ def read_description(path: Path) -> tuple[str, str]:
         text = path.read_bytes().decode()
     except FileNotFoundError:
         raise UnreadableFile(f"there is no robot description at {path}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableFile(f"cannot read the robot description {path}: {error}") from None
-    if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise UnreadableFile(
-            f"{path} declares a document type or entities, which a robot description does not need; remove them"
-        )
+    except UnicodeDecodeError:
+        raise UnreadableFile(f"cannot read the robot description {path}: it is not text in UTF-8") from None
+    except OSError as error:
+        raise UnreadableFile(f"cannot read the robot description {path}: {error.strerror or error}") from None
+    # UTF-8 whatever the file declares: all who read it shall read the same
+    parser = ElementTree.XMLParser(target=_Elements(), encoding="utf-8")
     try:
-        root = ElementTree.fromstring(text.encode())
+        root = ElementTree.fromstring(text.encode(), parser)
     except ElementTree.ParseError as error:
         raise UnreadableFile(f"{path} is not well-formed XML: {error}") from None
+    except UnreadableFile as error:
+        raise UnreadableFile(f"{path}: {error}") from None
+    if sum(element.tag in ("link", "body") for element in root.iter()) > MAX_LINKS:
+        raise UnreadableFile(f"{path} has more than {MAX_LINKS} links; that is no robot")
     if any("/xacro}" in element.tag for element in root.iter()):  # expanded files still declare the namespace
         raise UnreadableFile(f"{path} is a xacro file; expand it first (`xacro {path.name} > robot.urdf`)")
     if root.tag not in ("robot", "mujoco"):

@@ -28,7 +28,10 @@ from jaxtyping import Float
 
 from ..arrays import Configurations, JointSamples, Vector
 from ..exceptions import InvalidModel, check_known, listing
-from .articulated import Articulated
+from .articulated import Articulated, read_description
+
+AROUND = "the floor", "the lower wall", "the upper wall"
+"""How the names of what is not the robot's begin."""
 
 POINT_M = 1e-6
 """Radius of what stands for a point. [m]"""
@@ -216,8 +219,7 @@ class _Scene:
         if robot.source is None:
             why = f"robot {robot.name!r} has no description to read shapes from"
             return cls(robot, pin.GeometryModel(), unchecked + why)
-        # bytes: a declared encoding other than that of the text is refused in a string
-        root = ElementTree.fromstring(robot.source.read_bytes())
+        root = ElementTree.fromstring(read_description(robot.source)[0])
         is_urdf, kind = root.tag == "robot", pin.GeometryType.COLLISION
         missing = _resolve_meshes(root, robot.source, packages) if is_urdf else {}
         try:

@@ -102,5 +102,6 @@ def _numbers(text: str) -> tuple[float, ...]:
 
 
 def _links(model: pin.Model) -> dict[str, pin.Frame]:
-    """Link -> its frame, the world's among them."""
-    return {f.name: f for f in model.frames if f.type == pin.FrameType.BODY} | {WORLD: model.frames[0]}
+    """Link -> a copy of its frame, the world's among them: further frames move those of the model in memory."""
+    bodies = {f.name: pin.Frame(f) for f in model.frames if f.type == pin.FrameType.BODY}
+    return bodies | {WORLD: pin.Frame(model.frames[0])}

@@ -1,6 +1,7 @@
 """Errors of sensors as parameters of a robot: biases, misalignments and delays, each with a name.
 
     bias.gyro.imu.x       b of a channel, in its unit
+    bias.gyro.imu.x@run:2 b at a knot, 2 s after the first sample of the recording `run`: a bias that walks
     misalignment.imu.x    m of a frame [rad]: a rotation vector, in the frame's axes, of all sensors at it
     delay.imu             d [s] of all sensors at a frame, of a quantity (`delay.position`), or of all (`delay.all`);
                           they add up, and are negative where commands act late
@@ -12,6 +13,11 @@ A reading is z(t) = h(x(t - d); R_wf Exp(m)) + b. With the axes turned exactly a
 where a turn phi of the frame in its own axes changes h by h_turn phi, and Exp(m + dm) = Exp(m) Exp(Jr(m) dm). h' is the
 rate of the predicted reading along a motion that is known before (`Readings.rates`). What is left out is d^2 h'' / 2,
 omega d / 2 of the delay at a frequency omega. A parabola is no better: the noise of the motion is in h''.
+
+A bias that walks is a Brownian motion from `bias.gyro.imu.x` at the first sample. Its values at knots are parameters
+with independent increments N(0, walk^2 D), D the time between knots. Between two knots it is its mean given both, a
+straight line. What is left out is a bridge, whose mean over D has the variance walk^2 D / 12. That of readings with
+noise sigma at f samples a second has sigma^2 / (D f), twelve times as much for D = sigma / (walk sqrt(f)).
 """
 
 from __future__ import annotations
@@ -33,6 +39,8 @@ from .configuration_space import left_slopes
 BIAS, MISALIGNMENT, DELAY = KINDS = "bias", "misalignment", "delay"
 """First parts of the names of errors."""
 OF_JOINTS = "position", "velocity"
+KNOT = "@"
+"""Begins what follows the name of a bias at a knot."""
 
 
 def owner_and_unit(robot: Articulated, name: str) -> tuple[str, str]:
@@ -41,7 +49,7 @@ def owner_and_unit(robot: Articulated, name: str) -> tuple[str, str]:
     Raises:
         InvalidModel: if there is no such error.
     """
-    kind, _, of = name.partition(".")
+    kind, _, of = name.partition(KNOT)[0].partition(".")
     (frame, _, end), (quantity, _, joint) = of.rpartition("."), of.partition(".")
     if kind == DELAY and of:
         return of, "s"
@@ -75,6 +83,11 @@ class SensorErrors:
     def of(self, names: Sequence[str]) -> Vector:
         """(k,) values of errors."""
         return np.array([self.values.get(name, 0.0) for name in names])
+
+    def at_knot(self, channels: Sequence[str], knot: str) -> list[str]:
+        """Names of the biases of channels at a knot; of those that do not walk, at the first sample."""
+        biases = [f"{BIAS}.{channel}" for channel in channels]
+        return [f"{bias}{knot}" if f"{bias}{knot}" in self.values else bias for bias in biases]
 
     def delays(self, quantity: str, frames: Sequence[str]) -> tuple[str, ...]:
         """Names of the delays of a sensor of a quantity at frames."""
@@ -138,3 +151,43 @@ def sensor_error_priors(
             check_known(key, sensors_of, f"{setting} names", "the recordings have", InvalidMethod, 20)
             priors |= {name: Normal(0.0, std) for name in sensors_of[key]}
     return priors
+
+
+def bias_walk_priors(
+    recordings: Mapping[str, Recording], biases: Iterable[str], walk: Mapping[str, float], knots_s: float
+) -> dict[str, Normal]:
+    """Name of each bias at a knot -> prior of its difference from the knot before.
+
+    Args:
+        recordings: by name; each has knots of its own, at equal distances from its first to its last sample.
+        biases: names of errors that are open, of which some walk.
+        walk: quantity, or quantity and frame or joint -> standard deviation by which the bias of each of its channels
+            changes in the square root of a second, in its unit over root s.
+        knots_s: largest time between knots [s].
+
+    Raises:
+        InvalidMethod: if no bias of a key is open.
+    """
+    priors, known = dict[str, Normal](), tuple(biases)
+    for key, level in walk.items():
+        walking = [name for name in known if f"{name}.".startswith(f"{BIAS}.{key}.")]
+        if not walking:
+            raise InvalidMethod(f"bias_walk names {key!r}, whose bias is not open: add it to bias_std")
+        for name, recording in recordings.items():
+            length = float(recording.time[-1] - recording.time[0])
+            count = max(1, int(np.ceil(length / knots_s - 1e-9)))
+            prior, times = (
+                Normal(0.0, level * np.sqrt(length / count)),
+                length * np.arange(1, count + 1) / count,
+            )
+            found = [bias for bias in walking if bias.partition(".")[2] in recording.channels]
+            priors |= {f"{bias}{KNOT}{name}:{t:g}": prior for bias in found for t in times}
+    return priors
+
+
+def knots_of(errors: Iterable[str], name: str, times: Vector) -> dict[str, Vector]:
+    """What the knots of a recording add to names of biases -> (T,) weights; its first sample adds nothing."""
+    knots = (error.partition(KNOT) for error in errors)
+    own = dict.fromkeys(at + knot for _, at, knot in knots if knot.rpartition(":")[0] == name)
+    at = np.linspace(times[0], times[-1], 1 + len(own))
+    return {knot: np.interp(times, at, one) for knot, one in zip(("", *own), np.eye(len(at)), strict=True)}

@@ -16,10 +16,11 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from ..arrays import NodeStates, States, Times, Vector
+from ..arrays import Columns, NodeStates, States, Times, Vector
 from ..exceptions import InvalidModel, InvalidSignals
 from .contact_dynamics import ContactDynamics, Linearized, RobotMotion
 from .contacts import ContactSchedule
+from .motion_terms import MotionTerms
 from .open_parameters import OpenParameters
 from .robot_states import RobotStates
 from .sensors import Readings, frames_of, residuals
@@ -208,6 +209,13 @@ class Stages:
                 some = of_mode[begin : begin + per_call]
                 own = theta if theta.ndim == 1 else theta[some[0]]
                 yield self.samples[some], self._motion(some, x[some], u[some], own, slopes=False)
+
+    def contact_velocities(self, x: NodeStates) -> list[Columns]:
+        """(S, 3) of each contact, closed or not, at states of the samples [m/s]."""
+        (q, v), contacts = self.states.split(x), self.schedule.contacts
+        frames = [frame for contact in contacts for frame in contact.frames]
+        motions = MotionTerms(self.parameters.robot).frames(frames, q, v, 0 * v)
+        return [contact.velocity(contact.motion(motions))[:, :3] for contact in contacts]
 
     def part(self, first: int, last: int) -> Stages:
         """The stages of the samples from `first` to before `last`."""

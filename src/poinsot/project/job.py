@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,8 +134,10 @@ class Project:
         text = self.path.read_text(encoding="utf-8")
         return {"project": settings, "project_file": str(self.path), "project_text": text}
 
-    def inputs(self, data_dir: str | Path | None = None) -> tuple[Path, ...]:
-        """The project file, and all files that its keys name beside it or among the recordings."""
+    def inputs(self, data_dir: str | Path | None = None, of_jobs: bool = True) -> tuple[Path, ...]:
+        """The project file, and all files that its keys name beside it or among the recordings; also those of jobs
+        whose results it takes.
+        """
         folders = (self.path.parent, *([Path(data_dir)] if data_dir is not None else []))
 
         def texts(value: Any) -> Iterator[str]:
@@ -145,8 +148,12 @@ class Project:
                 yield value
 
         named = texts(self.settings.model_dump(exclude={"output"}, exclude_unset=True))
-        found = (folder / name for name in named if len(name) < 256 for folder in folders)
-        return (self.path, *(path for path in found if path.is_file()))
+        found = (folder / name for name in named for folder in folders)
+        others = (self.path.parent / name for name in self.settings.method.other_jobs.values())
+        # a job whose result is taken takes none of another
+        jobs = [self.load(path) for path in others if of_jobs and path.suffix == ".toml" and isfile(path)]
+        inside = (path for job in jobs for path in job.inputs(data_dir, of_jobs=False))
+        return (self.path, *(path for path in found if isfile(path)), *inside)
 
     def find_description(
         self, name: str, data_dir: str | Path | None = None, key: str = "robot.path"
@@ -211,14 +218,12 @@ class Project:
         from .preparation import propose_in
 
         method = self.settings.method
-        needs: dict[str, Any] = {
-            "any_turn": method.estimates_motion,
-            "standstills": method.takes is SMOOTHED,
-        }
-        inspections = [
-            (run, inspect(run.recording, name=run.name, **needs, **known))
-            for run, known in self._described_runs(data_dir)
-        ]
+        smoothed, any_turn = method.takes is SMOOTHED, method.estimates_motion
+        inspections = []
+        for run, known in self._described_runs(data_dir):
+            # a window is set: what it leaves out need not be said
+            known |= {"any_turn": any_turn, "standstills": smoothed and run.window_s is None}
+            inspections.append((run, inspect(run.recording, name=run.name, **known)))
         if method.takes is SMOOTHED:
             preprocessing: Any = self.settings.preprocessing
             inspections = list(propose_in(inspections, preprocessing))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,7 +55,9 @@ def torques_from(job: Job, name: str | None, links: Sequence[str]) -> tuple[Link
         )
     path = _path(job.project, "robot_from", name)
     job.say(f"identifying the robot: {path.name}")
-    found = identified(robot, _result(job, path, "robot_from"), path, "robot_from")
+    result = _result(job, path, "robot_from")
+    with of_result(path, "robot_from"):
+        found = identified(robot, result, path, "robot_from")
     l = len(robot.bodies)
     nominal, added = found.theta[: 10 * l].reshape(l, 10), found.theta[10 * l :]
     steps = (f"gains, friction and mass properties of other bodies from {path.name}",)
@@ -109,11 +112,18 @@ def identified(robot: Articulated, result: Mapping[str, Any], path: Path, key: s
 def values_from(project: Project, name: str) -> dict[str, float]:
     """Parameter -> value of a result that `identify` wrote before."""
     path = _path(project, "start_from", name)
-    try:
+    with of_result(path, "start_from"):
         rows = read_result(path, "start_from")["parameters"]
         return {str(row["name"]): float(row["value"]) for row in rows if row["value"] is not None}
-    except (KeyError, TypeError, ValueError):
-        raise UnreadableFile(f"start_from: {path} is no result of `poinsot identify`") from None
+
+
+@contextmanager
+def of_result(path: Path, key: str, what: str = "") -> Iterator[None]:
+    """Turn whatever a file lacks, or has of another kind, into the sentence that it is no result."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
+        raise UnreadableFile(f"{key}: {path} is no result of `poinsot identify`{what}") from None
 
 
 def _path(project: Project, key: str, name: str) -> Path:
@@ -146,7 +156,7 @@ def read_result(path: Path, key: str) -> Mapping[str, Any]:
         raise UnreadableFile(f"{key}: {path} is larger than {MAX_RESULT_BYTES >> 20} MiB; that is no result")
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         result = None
     if not isinstance(result, dict) or not isinstance(result.get("parameters", []), list):
         raise UnreadableFile(f"{key}: {path} is no result of `poinsot identify`")
@@ -159,7 +169,7 @@ def _gains(path: Path, key: str, result: Mapping[str, Any]) -> DriveGains | None
 
     if "drive_gains" not in result:
         return None
-    try:
+    with of_result(path, key, " with drive gains"):
         rows: list[dict[str, Any]] = result["drive_gains"]
         gains = DriveGains(
             tuple(str(row["joint"]) for row in rows),
@@ -168,8 +178,6 @@ def _gains(path: Path, key: str, result: Mapping[str, Any]) -> DriveGains | None
             np.array([[float(each) for each in row["covariance"]] for row in rows]),
             identified=any(row.get("identified", False) for row in rows),
         )
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise UnreadableFile(f"{key}: {path} is no result of `poinsot identify` with drive gains") from None
     finite = np.isfinite(gains.values).all() and np.isfinite(gains.covariance).all()
     if gains.covariance.shape != (len(rows), len(rows)) or not finite:
         raise UnreadableFile(f"{key}: the drive gains in {path} are not complete")

@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import polars as pl
 from pydantic import ValidationError
 
 from ..estimate import NORMAL_95
 from ..exceptions import UnreadableFile
-from ..io.readers import RECORDING_ENDING
+from ..io.readers import RECORDING_ENDING, list_columns
 from ..io.reading import read_recording
 from ..io.sources import Column, existing_file
 from ..parameters import rescaled
@@ -27,7 +26,7 @@ from ..regression.dynamics import IdentifiedDynamics
 from ..regression.inverse_dynamics import InverseDynamics, Part
 from ..signals.signals import Signals
 from .job import Project
-from .other_jobs import identified, read_result
+from .other_jobs import identified, of_result, read_result
 from .preparation import condition, smooth, with_filters
 from .recordings import Run, build_source, channel_units
 from .settings import Settings
@@ -79,7 +78,7 @@ class PredictionJob:
         settings = self.result.get("settings", {})
         try:
             checked = Settings.model_validate(settings["project"])
-        except (KeyError, TypeError, ValidationError):
+        except (KeyError, TypeError, AttributeError, ValidationError):
             raise UnreadableFile(f"{self.path} is no result of `poinsot identify` of this version") from None
         path = Path(settings.get("project_file", ""))
         return Project(path if path.is_file() else self.path, checked)
@@ -88,7 +87,8 @@ class PredictionJob:
     def dynamics(self) -> IdentifiedDynamics:
         """Of a result whose method is a regression."""
         robot = self.project.robot(self.data_dir or self.path.parent)
-        return identified(robot, self.result, self.path, "predict")
+        with of_result(self.path, "predict"):
+            return identified(robot, self.result, self.path, "predict")
 
 
 def load_dynamics(path: str | Path, data_dir: str | Path | None = None) -> IdentifiedDynamics:
@@ -189,14 +189,12 @@ def read_motion(
     `units`: channel -> SI unit. `joints`, `driven`: that have positions, and efforts. `invalid`: see `read_recording`.
     """
     path = existing_file(job.motion)
-    header: tuple[str, ...] = ()
     if path.suffix.lower() == RECORDING_ENDING:
         return read_recording(path)
     try:
-        scan = pl.scan_parquet if path.suffix.lower() in (".parquet", ".pq") else pl.scan_csv
-        header = tuple(scan(path).collect_schema())
-    except (pl.exceptions.PolarsError, OSError):
-        pass  # its reader says what is wrong with it
+        header, _ = list_columns(path)
+    except UnreadableFile:
+        header = ()  # its reader says what is wrong with it
     settings = next(iter(job.project.settings.recordings), None)
     rate_hz = None if settings is None else settings.rate_hz
     channels = {name: Column(name, unit) for name, unit in units.items() if name in header}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ..estimate import Finding, Severity
+from ..estimate import Finding, Setting, Severity
 from ..exceptions import InvalidRecording, InvalidSignals, NotIdentifiable, listing
 from ..inspection import Inspection
 from ..inspection.motion import clock_facts, motion_facts, resting_joints
@@ -135,6 +135,7 @@ def propose_in(
 ) -> tuple[tuple[Run, Inspection], ...]:
     """The inspections, with the filters that the motion needs where the job identifies from it."""
     found, proposals = [], []
+    several = sum(run.role == "identification" for run, _ in inspections) > 1
     for run, seen in inspections:
         if run.role == "identification":
             try:
@@ -145,15 +146,32 @@ def propose_in(
             else:
                 proposals.append(proposal)
                 asked = f'The motion asks for {in_words(widest([proposal]))}, which "{AUTO}" takes in [preprocessing].'
-                seen = replace(seen, filters=proposal).found(_note(" ".join([asked, *proposal.reasons])))
+                note = _note(
+                    " ".join([asked, *proposal.reasons]),
+                    () if several else _lines(widest([proposal]), preprocessing),
+                )
+                seen = replace(seen, filters=proposal).found(note)
         found.append((run, seen))
     if len(proposals) > 1:
         first = next(k for k, (_, seen) in enumerate(found) if seen.filters is not None)
         run, seen = found[first]
         together = f"All recordings together ask for {in_words(widest(proposals))}, the largest of each."
-        found[first] = (run, seen.found(_note(together)))
+        lines = _lines(widest(proposals), preprocessing)
+        found[first] = (run, seen.found(_note(together, lines)))
     return tuple(found)
 
 
-def _note(sentence: str) -> Finding:
-    return Finding("filter", Severity.note, sentence, "")
+def _lines(filters: Mapping[str, float | None], preprocessing: SmootherSettings) -> tuple[Setting, ...]:
+    """Of filters that differ from the numbers in the file; `"auto"` takes them anyway."""
+    lines = []
+    for key, value in filters.items():
+        now = getattr(preprocessing, key)
+        adds = key == "decimate_hz" and now is None
+        follows = key == "decimation_order" and preprocessing.decimate_hz == AUTO
+        if value is not None and (adds or isinstance(now, int | float)) and not follows and now != value:
+            lines.append(Setting("[preprocessing]", key, f"{value:g}"))
+    return tuple(lines)
+
+
+def _note(sentence: str, settings: tuple[Setting, ...] = ()) -> Finding:
+    return Finding("filter", Severity.note, sentence, "", settings=settings)

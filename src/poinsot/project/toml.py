@@ -16,6 +16,7 @@ from typing import Any, TypeVar, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from ..arrays import LARGEST, SMALLEST, is_plausible
 from ..exceptions import InvalidProject, nearest
 from ..io.sources import existing_file
 
@@ -23,6 +24,9 @@ T = TypeVar("T", bound=BaseModel)
 
 LARGEST_FILE = 1 << 20
 """A project file is written by hand. [bytes]"""
+
+MAX_DEPTH = 32
+"""Of tables in tables; settings have five."""
 
 Keys = Sequence[str | int]
 """From the top: names of tables and keys, indices of arrays."""
@@ -50,7 +54,8 @@ def read_settings(kind: type[T], path: Path) -> T:
     text = read_text(path)
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    # of numbers with thousands of digits Python itself says that they are too long
+    except ValueError as error:
         # what tomllib says, without its place
         what, _, place = str(error).rpartition(" (at ")
         found_line = re.match(r"line (\d+)", place)
@@ -59,6 +64,7 @@ def read_settings(kind: type[T], path: Path) -> T:
     # A thousand brackets in a row are valid TOML.
     except RecursionError:
         raise InvalidProject(f"{path} is nested too deeply to be a project file") from None
+    _check_values(content, text, path)
     try:
         return kind.model_validate(content)
     except ValidationError as error:
@@ -80,6 +86,23 @@ def read_settings(kind: type[T], path: Path) -> T:
     line, sentence = found[0]
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     raise InvalidProject(f"{path}, line {line}: {sentence}{more}")
+
+
+def _check_values(content: dict[str, Any], text: str, path: Path) -> None:
+    """Refuse tables that are nested too deeply, and finite numbers of impossible size, whatever their keys mean."""
+    waiting: list[tuple[list[str | int], Any]] = [([], content)]
+    while waiting:
+        keys, value = waiting.pop()
+        if len(keys) > MAX_DEPTH:
+            raise InvalidProject(f"{path} is nested too deeply to be a project file")
+        if isinstance(value, dict | list):
+            each = value.items() if isinstance(value, dict) else enumerate(value)
+            waiting += (([*keys, key], inside) for key, inside in each)
+        elif isinstance(value, int | float) and value == value and not is_plausible(value):
+            raise InvalidProject(
+                f"{path}, line {line_of(text, keys)}: {_place(keys)}must be 0 or of a size from {SMALLEST:g} to "
+                f"{LARGEST:g}, not {f'{value!r:.20}'}"
+            )
 
 
 def _sections_with(kind: type[BaseModel], key: str) -> Iterator[str]:

@@ -8,9 +8,21 @@ from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
 import poinsot
+from poinsot.estimators.shooting.known_parameters import KnownParameters
 from poinsot.exceptions import PoinsotError
-from poinsot.models.sensor_errors import sensor_error_priors
-from references.recorded_arm import JOB, PERIOD, RECORDING, ROD, TRUE_ROD, record, urdf, write
+from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.sensor_errors import bias_walk_priors, sensor_error_priors
+from references.recorded_arm import (
+    JOB,
+    PERIOD,
+    RECORDING,
+    ROD,
+    TRUE_ROD,
+    record,
+    true_inertial,
+    urdf,
+    write,
+)
 
 TIME = PERIOD * np.arange(121)
 FASTEST = 20.0
@@ -37,6 +49,32 @@ def with_errors(rng, late_std=0.0):
     return replace(recorded, readings=readings), truth
 
 
+WALK, KNOTS_S, DURATION = {"gyro": 0.005, "accelerometer": 0.05}, 0.1, PERIOD * 120
+"""[rad/s] and [m/s^2] in the square root of a second, and time between knots [s]: sigma / (walk sqrt(100 Hz))."""
+WALKING = f"bias_walk = {{ gyro = 0.005, accelerometer = 0.05 }}\nbias_knots_s = {KNOTS_S}\n"
+
+
+COLUMN = ("m.", "mx", "my", "mz", "xx", "xy", "yy", "xz", "yz", "zz")
+SEEN = ("mx.fore", "mz.fore", "xx.fore", "yy.fore", "zz.fore")
+"""Five of the eight parameters that the recording determines."""
+
+
+def with_walks(rng):
+    """An arm whose inertial unit has biases that are Brownian motions; and these biases at knots by name."""
+    recorded = record(rng, len(TIME), phase=float(rng.uniform(0, 6)))
+    readings, truth, every = dict(recorded.readings), {}, round(KNOTS_S / PERIOD)
+    for name, walk in WALK.items():
+        steps = walk * np.sqrt(PERIOD) * rng.standard_normal((len(TIME), 3))
+        steps[0] = BIAS_STD[name] * rng.standard_normal(3)
+        bias = np.cumsum(steps, axis=0)
+        readings[name] = readings[name] + bias
+        for k, axis in enumerate("xyz"):
+            for at in range(0, len(TIME), every):
+                knot = f"@run:{TIME[at]:g}" if at else ""
+                truth[f"bias.{name}.imu.{axis}{knot}"] = bias[at, k]
+    return replace(recorded, readings=readings), truth
+
+
 def identified(tmp_path, recorded, keys, more=""):
     (tmp_path / "arm.urdf").write_text(urdf(**ROD))
     write(tmp_path / "run.csv", recorded)
@@ -58,6 +96,56 @@ def test_intervals_of_errors_hold_the_truth(tmp_path, rng):
         assert estimate.units[places[-1]] == "m/s^2" and estimate.kinds[places[0]] == "misalignment"
     # 54 degrees of freedom: 1 within 4 standard deviations of a chi-square mean
     assert abs(np.mean(squares) / 9 - 1) < 4 * np.sqrt(2 / 54)
+
+
+def squared_error(estimate, truth):
+    """Of values of parameters, in standard deviations, by the number of parameters."""
+    places = [estimate.names.index(name) for name in truth]
+    e = estimate.values[places] - np.array(list(truth.values()))
+    return e @ np.linalg.solve(estimate.covariance[np.ix_(places, places)], e) / len(e)
+
+
+def test_intervals_of_biases_that_walk_hold_the_truth(tmp_path, rng):
+    """Squared errors of three recordings, in standard deviations: of the walk at knots, and of the body."""
+    walks, bodies, starts, biased = [], [], [], KEYS.partition("mis")[0]
+    seen = dict(zip(SEEN, true_inertial()[[COLUMN.index(name[:2]) for name in SEEN]], strict=True))
+    for _ in range(3):
+        recorded, truth = with_walks(rng)
+        estimate = identified(tmp_path, recorded, biased + WALKING)
+        assert estimate.status.converged and estimate.certificate().holds
+        walks.append(squared_error(estimate, truth))
+        bodies.append(squared_error(estimate, seen))
+        constant = identified(tmp_path, recorded, biased)
+        starts.append(squared_error(constant, {name: b for name, b in truth.items() if "@" not in name}))
+    assert len(truth) == 6 * 13 and estimate.units[estimate.names.index("bias.gyro.imu.x@run:0.3")] == "rad/s"
+    # Means of chi-square with 234, 15 and 18 degrees of freedom, within 4 standard deviations. Bridges between knots
+    # add 1/12 to the variance of what readings say of a walk, and less to that of walk and readings together.
+    assert 1 - 4 * np.sqrt(2 / 234) < np.mean(walks) < 1 + 1 / 12 + 4 * np.sqrt(2 / 234)
+    assert abs(np.mean(bodies) - 1) < 4 * np.sqrt(2 / 15)
+    # the mean of a walk less its start has a variance of walk^2 T / 3, about 50 times that of a constant bias
+    assert np.mean(starts) > 1 + 4 * np.sqrt(2 / 18)
+
+
+def test_the_prior_of_a_walk_is_that_of_a_brownian_motion(tmp_path):
+    """Inverse of the information against min(t, t') walk^2, beside the variance of the start."""
+    (tmp_path / "arm.urdf").write_text(urdf(**ROD))
+    robot = poinsot.load_robot(tmp_path / "arm.urdf")
+    channels = {f"gyro.imu.{axis}": np.zeros(4) for axis in "xyz"} | {"position.turn": np.zeros(4)}
+    units = dict.fromkeys(channels, "rad/s") | {"position.turn": "rad"}
+    recording = poinsot.Recording(np.array([2.0, 2.3, 2.6, 3.5]), channels, units)
+    biases = sensor_error_priors([recording], {"gyro": 0.2, "position.turn": 0.1})
+    priors = biases | bias_walk_priors({"a": recording, "b": recording}, biases, {"gyro": 0.3}, 0.6)
+    assert tuple(priors)[4:7] == tuple(f"bias.gyro.imu.x@a:{t}" for t in ("0.5", "1", "1.5"))
+    known = KnownParameters(OpenParameters(robot, sensors=tuple(priors)), priors).known()
+    covariance, names = np.linalg.inv(known.information), list(priors)
+    for recorded in "ab":
+        walk = ["bias.gyro.imu.z", *(f"bias.gyro.imu.z@{recorded}:{t}" for t in ("0.5", "1", "1.5"))]
+        places = [names.index(name) for name in walk]
+        t = np.array([0.0, 0.5, 1.0, 1.5])
+        expected = 0.2**2 + 0.3**2 * np.minimum.outer(t, t)
+        np.testing.assert_allclose(covariance[np.ix_(places, places)], expected, atol=1e-12)
+    with pytest.raises(PoinsotError, match="bias_walk names 'velocity', whose bias is not open"):
+        bias_walk_priors({"a": recording}, biases, {"velocity": 0.1}, 0.6)
 
 
 def test_a_delay_is_found(tmp_path, rng):
@@ -116,6 +204,7 @@ def test_a_bias_that_changes_is_followed_sample_by_sample(tmp_path, rng):
         ("misalignment_std = { gyro = 0.1 }", "misalignment_std names 'gyro'; the recordings have imu"),
         ("delay_std_s = { fore = 0.1 }", "delay_std_s names 'fore'; the recordings have all, position"),
         ("delay_std_s = { imu = -0.1 }", "delay_std_s"),
+        ("bias_walk = { gyro = 0.1 }", "bias_walk names 'gyro', whose bias is not open: add it to bias_std"),
     ],
 )
 def test_sensors_that_are_not_there_are_refused(tmp_path, rng, keys, message):

@@ -4,6 +4,7 @@ command        "position = command"
 lag            the command behind a delay and a first-order lag, both fitted for each joint to the motions of the fit
 published      the actuators of a published simulation model, in the same mechanism
 ours           the written file, loaded again
+MuJoCo alone   an estimate without what MJCF has no attribute for: its file, in MuJoCo and nothing else
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from poinsot.arrays import JointSamples, Vector
 from poinsot.models.articulated import Articulated
 from poinsot_servo.actuator import Actuator
 from poinsot_servo.mechanics import smoothed
-from poinsot_servo.mjcf import write_mjcf
+from poinsot_servo.mjcf import mjcf_text, write_mjcf
 from poinsot_servo.output_error import OutputError
 from poinsot_servo.search import Search
 from poinsot_servo.simulate import Motion, Simulator, roll_out_all, shaped_command
@@ -80,6 +81,31 @@ def predict(
         beyond = write_mjcf(robot, actuators, path, timestep=timestep_of(recorded[0]))
         simulator = Simulator.load(path)
     return roll_out_all((simulator, each.motion) for each in recorded), beyond
+
+
+def predict_in_mujoco_alone(
+    robot: Articulated, actuators: Sequence[Actuator], recorded: Sequence[Recorded]
+) -> list[JointSamples]:
+    """Positions (T, n) of every motion from the file and MuJoCo's own step, each command written as it comes."""
+    import mujoco
+
+    h = timestep_of(recorded[0])
+    model = mujoco.MjModel.from_xml_string(mjcf_text(robot, actuators, timestep=h))
+    found = []
+    for motion in (each.motion for each in recorded):
+        data = mujoco.MjData(model)
+        data.qpos[:], data.qvel[:] = motion.position, motion.velocity
+        for k in np.flatnonzero(model.actuator_delay):
+            count = int(model.actuator_history[k, 0])
+            mujoco.mj_initCtrlHistory(model, data, k, None, np.full((count, 1), motion.commands[0, k]))
+        time = h * np.arange(int(np.ceil(motion.time[-1] / h - 1e-9)) + 1)
+        held = np.clip(np.searchsorted(motion.time, time, side="right") - 1, 0, None)
+        q = np.empty((len(time), model.nq))
+        for row, at in zip(q, held, strict=True):
+            row[:], data.ctrl[:] = data.qpos, motion.commands[at]
+            mujoco.mj_step(model, data)
+        found.append(np.column_stack([np.interp(motion.time, time, column) for column in q.T]))
+    return found
 
 
 def delay_and_lag(recorded: Sequence[Recorded]) -> tuple[Actuator, ...]:

@@ -43,6 +43,7 @@ from .predictions import (
     delay_and_lag,
     lagged,
     predict,
+    predict_in_mujoco_alone,
     published,
 )
 
@@ -185,6 +186,10 @@ def run(data: Path, say: Say) -> Reproduction:
         ),
     }
     watch.lap("simpler models")
+    say("a model that MJCF holds whole")
+    alone = predict_in_mujoco_alone(arm.robot, _held_by_mjcf(arm, fitted).actuators, held)
+    models["MuJoCo alone"] = np.array([arm.scale * each.rms(q) for each, q in zip(held, alone, strict=True)])
+    watch.lap("a model that MJCF holds whole")
     say("two other motions")
     others = _others(arm, coverage, fitted)
     watch.lap("two other motions")
@@ -224,6 +229,12 @@ def _fit(
     errors = {name: arm.scale * each.rms(by_name[name]) for name, each in recorded.items()}
     undetermined = tuple(each.combination for each in estimate.undetermined)
     return Fitted(choice, found, errors, contact, by_name, beyond, undetermined)
+
+
+def _held_by_mjcf(arm: Arm, fitted: Fitted) -> Actuators:
+    """From the same motions, without a gain on the command's rate and with constant dry friction."""
+    found = OutputError().solve(arm.problem(fitted.choice.names, held=KNOWN | {"derivative_gain": 0.0}))
+    return found.actuators  # type: ignore[attr-defined]
 
 
 def _others(arm: Arm, coverage: Coverage, fitted: Fitted) -> Actuators:
@@ -269,6 +280,7 @@ def _reproduction(
             "command": float(medians["command"][name]),
             "delay and lag": float(medians["lag"][name]),
             "published model": float(medians["published"][name]),
+            "MuJoCo alone": float(medians["MuJoCo alone"][name]),
             "unit": "1/1000" if name == "jaw" else "mrad",
         }
         for name in names
@@ -284,6 +296,7 @@ def _reproduction(
         "command_rms_mrad": _with_median(medians["command"]),
         "lag_rms_mrad": _with_median(medians["lag"]),
         "published_rms_mrad": _with_median(medians["published"]),
+        "mujoco_alone_rms_mrad": _with_median(medians["MuJoCo alone"]),
         "between_recordings_percent": percent,
         "seconds": seconds,
     }

@@ -48,8 +48,8 @@ from poinsot.regression.regressor import Regressor
 from poinsot.report import Figure
 from poinsot.signals.butterworth import ButterworthDecimation
 from poinsot.stopwatch import Stopwatch
+from poinsot_viewer.animation import DrawnBodies, robot_animation
 
-from ..animation import DrawnBodies, robot_animation
 from ..case import Curves, Reproduction, Say
 from ..normalized_errors import PHYSICAL, PHYSICAL_UNITS, physical, physical_slopes
 from ..presentation import costs_by_iteration, with_std

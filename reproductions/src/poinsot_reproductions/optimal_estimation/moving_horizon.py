@@ -20,8 +20,8 @@ from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem
 from poinsot.models.open_parameters import OpenParameters
 from poinsot.report import Figure
 from poinsot.stopwatch import Stopwatch
+from poinsot_viewer.animation import ESTIMATED, TRUE, DrawnBodies, robot_animation
 
-from ..animation import ESTIMATED, TRUE, DrawnBodies, robot_animation
 from ..case import Curves, Reproduction, Say
 from ..presentation import with_std
 from .go1_payload import STATED, carrier

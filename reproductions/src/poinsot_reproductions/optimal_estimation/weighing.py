@@ -37,10 +37,10 @@ from poinsot.inertia.parameters import from_pseudo_inertia
 from poinsot.models.articulated import Articulated
 from poinsot.models.contacts import Contact, ContactDetection
 from poinsot.models.open_parameters import OpenParameters
-from poinsot.models.sensor_errors import sensor_error_priors
+from poinsot.models.sensor_errors import bias_walk_priors, sensor_error_priors
 from poinsot.report.blocks import Figure
+from poinsot_viewer.animation import ESTIMATED, TRUE, DrawnBodies, robot_animation
 
-from ..animation import ESTIMATED, TRUE, DrawnBodies, robot_animation
 from ..normalized_errors import PHYSICAL, physical, physical_slopes
 from ..presentation import with_std
 from .robot_sensors import EDGE, IMU, NODE, Moved, SensorQuality, at_nodes, read
@@ -49,6 +49,11 @@ CHART_STD = 1.0
 """Of each coordinate of the open body's chart about the description: a factor e."""
 TURNED = 0.3
 """Standard deviation of a rotation vector of a box [rad]."""
+NAME = "motion"
+"""Of the recording."""
+KNOTS_S = 0.5
+"""Largest time between knots of a bias that walks [s]. The bridge between them, walk sqrt(KNOTS_S / 6) rms, is a tenth
+of the noise of `robot_sensors` for a walk of 1e-3 rad/s and 1e-2 m/s^2 in the root of a second."""
 METHOD = OptimalEstimation(DDP(step_tolerance=0.1, gap_tolerance=1e-4, max_iterations=60))
 
 
@@ -238,11 +243,13 @@ def problem(
     quality: SensorQuality,
     stated: Stated,
     errors: Mapping[str, Mapping[str, float]] | None = None,
+    walk: Mapping[str, float] | None = None,
 ) -> OptimalEstimationProblem:
     """The body's parameters and the motion, from readings; arguments as those of `weigh`.
 
     Args:
         errors: of sensors that are estimated too, as `sensor_error_priors` takes them.
+        walk: of biases, as `bias_walk_priors` takes it; None: they are constant.
     """
     recording, doubtful = at_nodes(
         readings, carrier.robot.joints, [contact.frame for contact in carrier.contacts], stated.closes_above,
@@ -251,10 +258,11 @@ def problem(
     kept = recording.time >= carrier.begins
     recording, doubtful = recording.between(carrier.begins, np.inf), doubtful[kept]
     priors = sensor_error_priors([recording], **(errors or {}))
+    priors |= bias_walk_priors({NAME: recording}, priors, walk or {}, KNOTS_S)
     parameters = OpenParameters(carrier.robot, (carrier.body,), sensors=tuple(priors))
     stated_alike = OptimalEstimationProblem.from_recordings(
         parameters,
-        {"motion": recording},
+        {NAME: recording},
         stated.noise(quality, len(recording)),
         contacts=ContactDetection(carrier.contacts),
         known=KnownParameters(parameters, priors, CHART_STD),

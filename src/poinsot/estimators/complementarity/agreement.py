@@ -167,7 +167,8 @@ def agreement(
             break
         if set(held) <= set(fit.held):
             continue
-        report(progress, "J/m under assumptions", iteration=k, detail=name)
+        done = (k - 1) / len(ASSUMPTIONS)
+        report(progress, "J/m under assumptions", iteration=k, fraction=done, detail=name)
         moves[name] = assumed(fit, held)
     enough = fit.problem.chain.drops >= FEWEST
     return Agreement(halves(fit, seed=seed) if enough else np.full(1, np.nan), held_out(fit), moves)

@@ -328,7 +328,8 @@ class LegOdometry:
             if stopped:
                 break
             if number % 500 == 0:
-                report(progress, problem.name or "filtering", detail=f"{sample.time:.1f} s")
+                done = number / len(samples)
+                report(progress, problem.name or "filtering", fraction=done, detail=f"{sample.time:.1f} s")
             belief, innovation = self.update(belief, sample)
             if on_sample is not None:
                 state, P = base_of(belief, T_bu, self.inertial_noise[0])

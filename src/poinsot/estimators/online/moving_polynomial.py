@@ -23,12 +23,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
 from ...arrays import JointSamples, Matrix, Vector
 from ...exceptions import InvalidMethod
 from .belief import Sample, Tick
+
+UNREAD = np.full(6, np.nan)
+"""A wrench that a tick lacks and others of its window have."""
 
 
 def with_accelerations(ticks: Iterable[Tick], longest_gap_s: float = 0.1) -> Iterator[Sample]:
@@ -144,7 +148,10 @@ class MovingPolynomial:
             v,
             a,
             self._values(offsets, value, np.array([tick.tau for tick in inside])),
-            {body: value @ np.array([tick.wrenches[body] for tick in inside]) for body in inside[0].wrenches},
+            {
+                body: value @ np.array([tick.wrenches.get(body, UNREAD) for tick in inside])
+                for body in dict.fromkeys(chain.from_iterable(tick.wrenches for tick in inside))
+            },
             np.logical_and.reduce(trusted) if trusted else None,
         )
 

@@ -28,7 +28,7 @@ def configuration_of(robot: Articulated) -> Callable[[Vector], Vector]:
 
 def line_layout(robot: Articulated) -> Layout:
     """The values that every line of a stream must have."""
-    return Layout(len(robot.joints), int(robot.train.driven.sum()), robot.floating_base)
+    return Layout(len(robot.joints), int(robot.train.driven.sum()), robot.floating_base, robot.bodies)
 
 
 def recording_ticks(robot: Articulated, recording: Recording, name: str = "") -> Iterator[Tick]:

@@ -24,7 +24,6 @@ from scipy.ndimage import binary_closing, uniform_filter1d
 
 from ...arrays import NodeStates, Vector
 from ...estimate.motions import ContactChange
-from ...models.motion_terms import MotionTerms
 from ...models.sensors import ContactVelocity, Gyro, JointVelocity
 from ...models.stages import Stages
 from .ddp import DDP
@@ -87,10 +86,8 @@ class EventSearch:
         known = {(each.frame, each.sample): each for each in before if each.recording == log.name}
         events = []
         for k, f in _changes(closed):
-            event, own = (
-                _Event(f, float(times[k]), k, bool(closed[k, f]), float(times[k])),
-                known.get((frames[f], k)),
-            )
+            event = _Event(f, float(times[k]), k, bool(closed[k, f]), float(times[k]))
+            own = known.get((frames[f], k))
             events.append(event if own is None else replace(event, given=own.given, gain=own.gain))
         begun = _Hypotheses(log, theta, first_guess(log.stages)[log.stages.after_impacts])
         missed = False
@@ -101,11 +98,8 @@ class EventSearch:
             gain = begun.cost(closed, a, b) - begun.cost(other, a, b)
             if gain > self.gain:
                 closed, missed = other, True
-                events += [
-                    _Event(f, None, k, now, float(times[k]), gain)
-                    for k, now in ((first, True), (last, False))
-                    if 0 < k < len(times)
-                ]
+                inside = ((k, now) for k, now in ((first, True), (last, False)) if 0 < k < len(times))
+                events += [_Event(f, None, k, now, float(times[k]), gain) for k, now in inside]
         # a solution without a stance is far from the motion: solve again before events are moved
         for _ in range(0 if missed else self.rounds):
             if not sum([self._moves(event, closed, hypotheses, reach) for event in events]):
@@ -189,15 +183,11 @@ class _Hypotheses:
     def still(self, speed: float, shortest: float) -> Iterator[tuple[int, int, int]]:
         """First and last + 1 sample, and contact, of stretches in which an open contact does not move."""
         stages = self.fixed
-        robot, schedule, v = stages.parameters.robot, stages.schedule, stages.states.split(self.x)[1]
-        frames = [frame for contact in schedule.contacts for frame in contact.frames]
         # differences of an orientation's noise are speeds, whose mean over n samples falls with 1 / n
         samples = max(1, round(shortest / float(np.median(np.diff(stages.times)))))
-        motions = MotionTerms(robot).frames(frames, stages.states.split(self.x)[0], v, 0 * v)
-        for f, contact in enumerate(schedule.contacts):
-            velocity = contact.velocity(contact.motion(motions))[:, :3]
+        for f, velocity in enumerate(stages.contact_velocities(self.x)):
             speeds = np.linalg.norm(uniform_filter1d(velocity, samples, axis=0), axis=1)
-            rests = binary_closing(speeds < speed, np.ones(samples)) & ~schedule.closed[:, f]
+            rests = binary_closing(speeds < speed, np.ones(samples)) & ~stages.schedule.closed[:, f]
             edges = np.flatnonzero(np.diff(rests, prepend=False, append=False))
             for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
                 if stages.times[last - 1] - stages.times[first] >= shortest:
@@ -211,9 +201,8 @@ def standing(stages: Stages) -> Stages:
     for some in stages.readings:
         if isinstance(some.sensor, ContactVelocity):
             closed = stages.schedule.closed[:, frames.index(some.sensor.frame)]
-            some = replace(
-                some, values=np.where(closed[:, None], 0.0, np.full((1, some.sensor.size), np.nan))
-            )
+            values = np.where(closed[:, None], 0.0, np.full((1, some.sensor.size), np.nan))
+            some = replace(some, values=values)
         readings.append(some)
     return replace(stages, readings=tuple(readings))
 

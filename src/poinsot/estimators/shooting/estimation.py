@@ -162,6 +162,7 @@ class OptimalEstimation:
         process_noise: `"given"`, or `"auto"`: its levels are the most likely ones (`noise_levels`), and those that
             were given are where their search begins; `"commands"`: those of commands are, speeds keep what was given.
         contact_schedule: `"given"`, or `"estimated"`: contacts close and open where the readings ask for it.
+        contact_slip: `"given"`, or `"estimated"`: noise of speeds grows at samples where a foot slips.
         settled, max_rounds: relative change of all levels, or change of chi-square by new rates of late readings, at
             which a search ends, and how often it solves again.
         seed: of the random signs by which it finds how much the data determine.
@@ -170,6 +171,7 @@ class OptimalEstimation:
     ddp: DDP = field(default_factory=DDP)
     process_noise: Literal["given", "auto", "commands"] = "given"
     contact_schedule: Literal["given", "estimated"] = "given"
+    contact_slip: Literal["given", "estimated"] = "given"
     settled: float = 0.02
     max_rounds: int = 20
     seed: int = 0
@@ -215,7 +217,7 @@ class OptimalEstimation:
             sensitivity if solution.status.converged else None,
             method=self.name,
             problem=problem,
-            citations=self.citations,
+            citations=(*self.citations, *(("aravkin2014",) if self.contact_slip == "estimated" else ())),
             validation=fits,
             examiner=summary.examine,
             notes=(*estimate.notes, *([levels] if factors else ())),
@@ -241,6 +243,14 @@ class OptimalEstimation:
                 break
             problem = replace(problem, logs=tuple(log for log, _ in searched))
             problem, solution = self._with_delays(problem, problem.guess, progress=progress, stop=stop)
+        for _ in range(self.max_rounds if self.contact_slip == "estimated" else 0):
+            if solution.status is Status.interrupted:
+                break
+            before, grown = solution.cost, map(RobotLog.with_slips, problem.logs, solution.at.w)
+            problem = replace(problem, logs=tuple(grown))
+            problem, solution = self._with_delays(problem, solution.at, progress=progress, stop=stop)
+            if 2 * abs(solution.cost - before) < self.settled:
+                break
         factors: dict[str, float] = {}
         rng = np.random.default_rng(self.seed)
         for _ in range(self.max_rounds if self.process_noise != "given" else 0):

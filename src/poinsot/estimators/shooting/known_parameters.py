@@ -5,6 +5,7 @@ A prior is a mean and a standard deviation of a physical quantity g(theta):
     m.trunk  cx.trunk  cy.trunk  cz.trunk        mass [kg] and centre of mass in the body's frame [m]
     mx.trunk ... zz.trunk                        the other nine of pi, about the body frame's origin
     fv3, ia3, thrust, ...                        parameters of joints and gains that are open
+    bias.gyro.imu.x@run:2                        a bias at a knot, less that at the knot before
 
 theta_bar is the theta nearest to the description's with g(theta_bar) = mean, and with G the slope of g there
 
@@ -25,6 +26,7 @@ import numpy as np
 from ...arrays import Matrix, Vector
 from ...exceptions import InvalidMethod, listing, nearest
 from ...models.open_parameters import OpenParameters
+from ...models.sensor_errors import KNOT
 from ...parameters import Normal
 from .problem import GaussianPrior
 
@@ -60,13 +62,19 @@ class KnownParameters:
             raise InvalidMethod(f"the standard deviation assumed must be above 0, not {self.chart_std:g}")
 
     @property
-    def _rows(self) -> dict[str, tuple[int, int | None]]:
-        """Name of each quantity -> its place among the physical parameters, and that of what divides it."""
-        p = self.parameters
-        rows: dict[str, tuple[int, int | None]] = {name: (k, None) for k, name in enumerate(p.physical_names)}
+    def _rows(self) -> dict[str, tuple[int, int | None, int | None]]:
+        """Name of each quantity -> place in the physical parameters of it, its divisor, and what is taken off."""
+        p, before = self.parameters, dict[str, int]()
+        rows: dict[str, tuple[int, int | None, int | None]] = {}
+        for k, name in enumerate(p.physical_names):
+            bias, _, knot = name.partition(KNOT)
+            walk = f"{bias}{knot.rpartition(':')[0]}"
+            rows[name] = k, None, before.get(walk, before.get(bias)) if knot else None
+            before[walk] = k
         for k, body in enumerate(p.bodies):  # a centre of mass is m c over m
             rows |= {
-                f"{symbol}.{body}": (10 * k + axis, 10 * k) for axis, symbol in enumerate(CENTERS, start=1)
+                f"{symbol}.{body}": (10 * k + axis, 10 * k, None)
+                for axis, symbol in enumerate(CENTERS, start=1)
             }
         return rows
 
@@ -76,8 +84,10 @@ class KnownParameters:
         rows = self._rows
         g, G = np.empty(len(self.quantities)), np.zeros((len(self.quantities), self.parameters.size))
         for at, name in enumerate(self.quantities):
-            row, over = rows[name]
+            row, over, less = rows[name]
             g[at], G[at] = values[row], slopes[row]
+            if less is not None:
+                g[at], G[at] = g[at] - values[less], G[at] - slopes[less]
             if over is not None:
                 g[at] /= values[over]
                 G[at] = (slopes[row] - g[at] * slopes[over]) / values[over]

@@ -18,6 +18,7 @@ from ...exceptions import InvalidMethod, InvalidSignals, check_known, listing, n
 from ...models.articulated import Articulated
 from ...models.contacts import ContactDetection, ContactSchedule, SurfaceContact
 from ...models.open_parameters import OpenParameters
+from ...models.sensor_errors import knots_of
 from ...models.sensors import ContactVelocity, JointPosition, JointVelocity, Readings, frame_sensor
 from ...models.stages import Stages
 from ...parameters import per_joint
@@ -28,6 +29,8 @@ from .problem import GaussianPrior
 from .robot import RobotTrajectoryModel
 
 FOOT_VELOCITY = ContactVelocity.quantity
+STUDENT_DEGREES = 4.0
+"""Of freedom of the noise of speeds where feet slip: below it Student's t has no finite kurtosis."""
 BASE_SPEEDS = ("base_linear", "base_angular")
 """Keys of a floating base's speeds in `MotionNoise.speeds`."""
 
@@ -94,6 +97,7 @@ class RobotLog:
         arrival: prior of the first state; None: unknown.
         guess: (N + 1, nx) initial guess of the states; None: from the readings.
         effort: quantity of the joints' commands.
+        growth: (S,) factor of the noise of speeds in the step from each sample, see `with_slips`; None: 1.
 
     Raises:
         InvalidMethod: if the noise does not fit, or the guess is not finite.
@@ -106,6 +110,7 @@ class RobotLog:
     arrival: GaussianPrior | None = None
     guess: NodeStates | None = None
     effort: str = "torque"
+    growth: Vector | None = None
 
     @classmethod
     def from_recording(
@@ -133,7 +138,10 @@ class RobotLog:
     @cached_property
     def model(self) -> RobotTrajectoryModel:
         """Dynamics and residuals for the solver."""
-        return RobotTrajectoryModel(self.stages, self.noise, self.command_noise)
+        model = RobotTrajectoryModel(self.stages, self.noise, self.command_noise)
+        if self.growth is not None:
+            model.noise_std[:, len(model.noisy_commands) :] *= self.growth[self.stages.samples[:-1], None]
+        return model
 
     @cached_property
     def initial_states(self) -> NodeStates:
@@ -162,6 +170,20 @@ class RobotLog:
             of_commands = np.array([x * factors.get(next(names), 1.0) if x > 0 else x for x in of_commands])
         noise = np.array([x * factors.get(next(names), 1.0) if x > 0 else x for x in self.noise])
         return replace(self, noise=noise, command_noise=of_commands, guess=self.initial_states)
+
+    def with_slips(self, w: Columns) -> RobotLog:
+        """The same log with more noise of speeds where a contact is closed and process noise w (N, m) asks for it.
+
+        Its m speeds have Student's t distribution with nu degrees of freedom (Aravkin et al. 2014), whose optimum is
+        that of normal noise with a variance times (nu + |w_k / sigma|^2) / (nu + m); variances do not shrink.
+        """
+        stages, sigma = self.stages, self.noise[self.model.noisy_freedoms]
+        squares = np.sum((w[:, len(w[0]) - len(sigma) :] / sigma) ** 2, axis=1)
+        growth, nu = np.ones(len(stages.times)), STUDENT_DEGREES
+        # of the two nodes of an impact the second is the one with noise
+        growth[stages.samples[:-1]] = np.sqrt(np.maximum((nu + squares) / (nu + len(sigma)), 1.0))
+        growth[~stages.schedule.closed.any(axis=1)] = 1.0
+        return replace(self, growth=growth, guess=self.initial_states)
 
     def with_rates(self, x: NodeStates, w: Columns, theta: Vector) -> RobotLog | None:
         """The same log, with rates of predicted readings where they may be late; None: no sensor has a delay.
@@ -200,10 +222,8 @@ def check_names_of_noise(noise: MotionNoise, logs: Sequence[RobotLog]) -> None:
     """Check that every key of `noise.readings` is a quantity, or a quantity at a frame that some log has."""
     sensors = [each.sensor for log in logs for each in log.stages.readings]
     known = {*EFFORTS, THRUST, FOOT_VELOCITY, *(kind.quantity for kind in (JointPosition, JointVelocity))}
-    known |= {
-        *FRAME_QUANTITIES,
-        *(f"{sensor.quantity}.{frame}" for sensor in sensors for frame in sensor.frames),
-    }
+    at_frames = (f"{sensor.quantity}.{frame}" for sensor in sensors for frame in sensor.frames)
+    known |= {*FRAME_QUANTITIES, *at_frames}
     for name in noise.readings:
         if name not in known:
             raise InvalidMethod(
@@ -239,7 +259,10 @@ class _Reader:
         # the last node has no step, so no noise of commands that could explain its accelerations
         if command_noise.any():
             readings = tuple(some.without_last_effort() for some in readings)
-        stages = Stages(self.parameters, schedule, self.recording.time, self._commands(inputs), readings)
+        time = self.recording.time
+        knots = knots_of((*self.parameters.sensors, *self.parameters.nominal), name, time)
+        readings = tuple(replace(some, knots=knots) for some in readings)
+        stages = Stages(self.parameters, schedule, time, self._commands(inputs), readings)
         guess, n = first_guess(stages), int(self.robot.model.nv)
         # about its own initial guess, which comes from the readings: a weak prior, not a second measurement
         arrival, first = None, self.noise.first_state
@@ -266,10 +289,8 @@ class _Reader:
 
     def _joint_readings(self) -> list[Readings]:
         robot, train, found = self.robot, self.robot.train, []
-        for kind, joint_side in (
-            (JointPosition, train.joint_positions),
-            (JointVelocity, train.joint_velocities),
-        ):
+        sides = (JointPosition, train.joint_positions), (JointVelocity, train.joint_velocities)
+        for kind, joint_side in sides:
             measured = set(self.recording.joints(kind.quantity))
             joints = tuple(joint for joint in robot.joints if joint in measured)
             if not joints:

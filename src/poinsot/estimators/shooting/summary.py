@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from ...arrays import Matrix, Vector
+from ...arrays import Matrix, NodeStates, Vector
 from ...diagnosis import examined
 from ...diagnosis.check import look_at
 from ...diagnosis.estimated_motion import ASSUMPTION_CHECKS, Assumptions
@@ -36,6 +37,8 @@ from .robot_log import RobotLog
 WIDENING_THRESHOLD = 1.05
 """Chi-square per degree of freedom up to which standard deviations are not widened: 5 % is one standard deviation of
 chi-square itself at 800 degrees of freedom."""
+NOTED_GROWTH = 3.0
+"""Of the noise of speeds at a sample, from which on a note says so."""
 UNOBSERVABLE_SHARE = 1e-6
 """Part of the norm of its derivatives by theta by which an unobservable direction may move an observable parameter."""
 
@@ -201,16 +204,8 @@ class EstimateSummary:
             kept = np.trace(self.covariance.theta[rows, rows] @ prior[rows, rows]) + np.sum(
                 unobservable[rows] ** 2
             )
-            found.append(
-                body_of(
-                    parameters.robot,
-                    place,
-                    pi,
-                    covariance[rows, rows],
-                    parameters.all_inertials[place],
-                    float(np.clip(kept / 10, 0.0, 1.0)),
-                )
-            )
+            known = parameters.robot, place, pi, covariance[rows, rows], parameters.all_inertials[place]
+            found.append(body_of(*known, prior_share=float(np.clip(kept / 10, 0.0, 1.0))))
         return tuple(found)
 
     @cached_property
@@ -285,4 +280,17 @@ class EstimateSummary:
                     "guess there."
                 )
             notes += [f"{log.name}: {note}." for note in log.stages.schedule.notes()]
+        for log, x in zip(self.logs, self.solution.at.x, strict=True):
+            notes += _slips(log, x) if log.growth is not None else ()
         return tuple(notes)
+
+
+def _slips(log: RobotLog, x: NodeStates) -> Iterator[str]:
+    """The fastest closed contact after each step whose noise of speeds has grown, with states (N + 1, nx)."""
+    assert log.growth is not None
+    stages, closed = log.stages, log.stages.schedule.closed
+    speeds = np.linalg.norm(stages.contact_velocities(x[stages.after_impacts]), axis=2).T * closed
+    for k in np.flatnonzero(log.growth > NOTED_GROWTH).tolist():
+        foot = stages.schedule.contacts[int(np.argmax(np.abs(speeds[k + 1] - speeds[k])))].frame
+        grown = f"the noise of speeds is {log.growth[k]:.3g} times what was given"
+        yield f"{log.name}: {foot} slips at {stages.times[k]:.3f} s, where {grown}."

@@ -5,16 +5,15 @@ Readings are NaN where there is none: any mix of sensors at any rate, with gaps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
 
-from ...arrays import Columns, ReadingRows
+from ...arrays import Columns, ReadingRows, Vector
 from ...exceptions import InvalidSignals
 from ..contact_dynamics import Linearized, RobotMotion
-from ..sensor_errors import BIAS
 from .sensor import Sensor
 
 
@@ -27,6 +26,7 @@ class Readings:
         values: (T, width), NaN where it was not.
         rates: (T, m) derivative by time of the predicted reading along a motion, for readings that are late; None:
             they are taken to be of their time.
+        knots: what each knot of a bias that walks adds to its name -> (T,) weight of the bias there.
 
     Raises:
         InvalidSignals: if readings are of another width, or infinite.
@@ -35,6 +35,7 @@ class Readings:
     sensor: Sensor
     values: ReadingRows
     rates: Columns | None = None
+    knots: Mapping[str, Vector | float] = field(default_factory=lambda: {"": 1.0})
 
     def __post_init__(self) -> None:
         if self.values.shape[1] != self.sensor.width:
@@ -61,13 +62,15 @@ class Readings:
     def some(self, samples: slice | np.ndarray) -> Readings:
         """Those at some of the samples."""
         rates = None if self.rates is None else self.rates[samples]
-        return Readings(self.sensor, self.values[samples], rates)
+        knots = {knot: np.broadcast_to(weight, len(self))[samples] for knot, weight in self.knots.items()}
+        return Readings(self.sensor, self.values[samples], rates, knots)
 
     def error(self, motion: RobotMotion) -> Columns:
         """(T, m) by which bias and delay make readings larger than predicted ones."""
         sensor, errors, found = self.sensor, motion.errors, np.zeros((len(motion), self.sensor.size))
         if sensor.width == sensor.size:
-            found += errors.of([f"{BIAS}.{channel}" for channel in sensor.channels])
+            for knot, weight in self.knots.items():
+                found += np.multiply.outer(weight, errors.of(errors.at_knot(sensor.channels, knot)))
         if self.rates is not None:
             found -= errors.of(errors.delays(sensor.quantity, sensor.frames)).sum() * self.rates
         return found
@@ -152,9 +155,10 @@ def _write_slopes_by_errors(
 ) -> None:
     """Slopes by the open errors of a sensor, whose slopes by q have those by turns of its frame as last columns."""
     sensor, n, places = some.sensor, motion.v.shape[1], motion.errors.places
-    for k, name in enumerate(f"{BIAS}.{channel}" for channel in sensor.channels):
-        if name in places:
-            by_theta[:, :, places[name]] -= sensor.whitening[:, k]
+    for knot, weight in some.knots.items():
+        for k, name in enumerate(motion.errors.at_knot(sensor.channels, knot)):
+            if name in places:
+                by_theta[:, :, places[name]] -= np.multiply.outer(weight, sensor.whitening[:, k])
     if by_q is not None and by_q.shape[-1] > n:
         for place, turn in motion.errors.open_alignment(sensor.frames[0]).items():
             by_theta[:, :, place] += sensor.whitened(by_q[..., n:]) @ turn

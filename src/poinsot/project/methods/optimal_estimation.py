@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from ...models.articulated import Articulated
     from ...models.contacts import ContactDetection
     from ...models.open_parameters import OpenParameters
+    from ...parameters import Normal
+    from ...recording import Recording
     from ..job import Job
     from ..settings import Settings
 
@@ -82,13 +84,16 @@ class SensedMotionSettings(MotionSettings):
             raise refuse("start", "start_std needs two numbers above 0: positions, speeds", key="start_std")
         return self
 
-    def problem(
-        self, job: Job, watch: Stopwatch, delay_std_s: Mapping[str, float] | None = None
-    ) -> OptimalEstimationProblem:
+    def sensor_errors(self, recordings: Mapping[str, Recording], used: Collection[str]) -> dict[str, Normal]:
+        """Priors of errors of sensors in recordings, of which those `used` are estimated from."""
+        from ...models.sensor_errors import sensor_error_priors
+
+        return sensor_error_priors(recordings.values(), self.bias_std, self.misalignment_std)
+
+    def problem(self, job: Job, watch: Stopwatch) -> OptimalEstimationProblem:
         from ...estimators.shooting.estimation import OptimalEstimationProblem
         from ...estimators.shooting.known_parameters import KnownParameters
         from ...estimators.shooting.robot_log import MotionNoise, RobotLog, check_names_of_noise
-        from ...models.sensor_errors import sensor_error_priors
         from ...parameters import Normal
 
         settings = job.settings
@@ -98,14 +103,15 @@ class SensedMotionSettings(MotionSettings):
         job.say("reading the recordings")
         runs = job.project.runs(robot, job.data_dir)
         watch.lap("read")
-        recordings = [run.recording for run in runs]
-        errors = sensor_error_priors(recordings, self.bias_std, self.misalignment_std, delay_std_s)
+        recordings = {run.name: prepared(settings, run) for run in runs}
+        used = [run.name for run in runs if run.role == "identification"]
+        errors = self.sensor_errors(recordings, used)
         parameters = self._open(settings, robot, tuple(errors))
         noise = MotionNoise(self.noise, self.speed_noise or 0.0, self.start_std)
         logs: dict[str, list[RobotLog]] = {"identification": [], "validation": []}
         for run in runs:
             contacts = contacts_of(settings.contacts, run)
-            log = RobotLog.from_recording(parameters, prepared(settings, run), noise, contacts, run.name)
+            log = RobotLog.from_recording(parameters, recordings[run.name], noise, contacts, run.name)
             logs[run.role].append(log)
         # After all recordings: a sensor may be in one of them only.
         check_names_of_noise(noise, logs["identification"] + logs["validation"])
@@ -138,8 +144,10 @@ class OptimalEstimationSettings(SensedMotionSettings):
 
     `process_noise = "auto"`: the levels of commands and speeds are the most likely ones, `"commands"`: those of
     commands alone; those given are where the search begins. `contact_schedule = "estimated"`: contacts close and open
-    where readings ask for it. `delay_std_s`: by how much readings may be late, as a standard deviation about 0, by
-    quantity, channel group, frame, or `all`. `start_from`: a result to begin at.
+    where readings ask for it. `contact_slip = "estimated"`: noise of speeds grows where a foot slips.
+    `delay_std_s`: by how much readings may be late, as a standard deviation about 0, by quantity, channel group,
+    frame, or `all`. `bias_walk`: standard deviation by which biases change in the square root of a second, by quantity
+    or channel group, `bias_knots_s`: largest time between knots of their walk [s]. `start_from`: a result to begin at.
     """
 
     sections = ("motion", "contacts", "sensitivity", "convergence")
@@ -147,7 +155,10 @@ class OptimalEstimationSettings(SensedMotionSettings):
     name: Literal["optimal-estimation"]
     process_noise: Literal["given", "auto", "commands"] = "given"
     contact_schedule: Literal["given", "estimated"] = "given"
+    contact_slip: Literal["given", "estimated"] = "given"
     delay_std_s: dict[str, Positive] = {}
+    bias_walk: dict[str, Positive] = {}
+    bias_knots_s: Positive = 1.0
     start_from: str | None = None
     rollout: Literal["multiple", "feasible", "single"] = "multiple"
     max_iterations: int = Field(200, ge=1)
@@ -169,10 +180,15 @@ class OptimalEstimationSettings(SensedMotionSettings):
         template = TEMPLATES / "optimal-estimation.toml"
         return Beginning("the log has an IMU, so the base moves", quantities, template, values)
 
-    def problem(
-        self, job: Job, watch: Stopwatch, delay_std_s: Mapping[str, float] | None = None
-    ) -> OptimalEstimationProblem:
-        problem = super().problem(job, watch, delay_std_s or self.delay_std_s)
+    def sensor_errors(self, recordings: Mapping[str, Recording], used: Collection[str]) -> dict[str, Normal]:
+        from ...models.sensor_errors import bias_walk_priors, sensor_error_priors
+
+        sensors, own = recordings.values(), {name: recordings[name] for name in used}
+        found = sensor_error_priors(sensors, self.bias_std, self.misalignment_std, self.delay_std_s)
+        return found | bias_walk_priors(own, found, self.bias_walk, self.bias_knots_s)
+
+    def problem(self, job: Job, watch: Stopwatch) -> OptimalEstimationProblem:
+        problem = super().problem(job, watch)
         if self.start_from is None:
             return problem
         return replace(problem, start=_start(problem.parameters, values_from(job.project, self.start_from)))

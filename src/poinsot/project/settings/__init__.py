@@ -18,6 +18,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, field_validator, model_validator
 
+from ...io.writing import MAX_NAME
 from ..methods import MethodSettings, method_of, names_where, read_method
 from .bodies_and_walls import BodySettings, WallSettings
 from .fields import Positive, SettingsTable, refuse
@@ -60,6 +61,8 @@ class OutputSettings(SettingsTable):
             raise refuse(
                 "name", f"must be the name of a file, without folders, not {name!r}; the folder is --out's"
             )
+        if len(name.encode()) > MAX_NAME or not name.isprintable():
+            raise refuse("name", f"is no name that a file can have: {name!r:.60}")
         return name
 
     @model_validator(mode="after")

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields, replace
+from os.path import isfile
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
 from ...exceptions import InvalidMethod, UnreadableFile
+from ...io.npz import DAMAGED
 from ...io.results import plain
 from ...io.writing import atomic_path
 from .design import OptimalExcitation
@@ -42,6 +43,8 @@ def write_checkpoint(
 def read_checkpoint(path: str | Path, problem: ExcitationProblem, method: OptimalExcitation) -> SearchState:
     """Where a search for this problem by this method stopped. A later run may have more starts."""
     path = Path(path)
+    if not isfile(path):
+        raise UnreadableFile(f"there is no checkpoint {path} to go on from")
     try:
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             content = json.loads(str(file["text"]))
@@ -49,9 +52,7 @@ def read_checkpoint(path: str | Path, problem: ExcitationProblem, method: Optima
         if content["format"] != FORMAT:
             raise UnreadableFile(f"{path} is a checkpoint of another version of poinsot; start anew")
         state = SearchState(**content["state"], **arrays)
-    except FileNotFoundError:
-        raise UnreadableFile(f"there is no checkpoint {path} to go on from") from None
-    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
+    except DAMAGED:
         raise UnreadableFile(f"{path} is not a checkpoint of a search for a motion") from None
     for key, wanted in _job(problem, method).items():
         if content["job"].get(key) != wanted:

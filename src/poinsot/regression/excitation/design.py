@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
-from ...arrays import Vector
+from ...arrays import LARGEST, Vector
 from ...estimate import Status
 from ...exceptions import InvalidMethod
 from ...solve import ProgressCallback, Stop, report, stop_requested
@@ -56,9 +56,11 @@ class OptimalExcitation:
     def __post_init__(self) -> None:
         if self.criterion not in ("condition", "d-optimal"):
             raise InvalidMethod(f"the criterion is 'condition' or 'd-optimal', not {self.criterion!r}")
-        if self.starts < 1 or self.legs < 1 or self.seed < 0 or not self.information_weight >= 0:
+        weight = self.information_weight
+        if self.starts < 1 or self.legs < 1 or self.seed < 0 or not 0 <= weight < LARGEST:
             raise InvalidMethod(
-                "a design needs at least one start and one leg, and a seed and an information_weight of at least 0"
+                "a design needs at least one start and one leg, and a seed and an information_weight of at least 0, "
+                f"not {self.starts}, {self.legs}, {self.seed} and {weight:g}"
             )
         if self.max_seconds is not None and not self.max_seconds > 0:
             raise InvalidMethod(f"max_seconds must be above 0, not {self.max_seconds:g}")
@@ -93,11 +95,15 @@ class OptimalExcitation:
             InvalidMethod: if no motion was found that keeps within all limits.
         """
         for state in self.search(problem, resume):
-            done = min((state.start + state.leg / self.legs) / self.starts, 1.0)
-            report(progress, "searching motions", iteration=state.iterations, fraction=done)
+            report(progress, "searching motions", iteration=state.iterations, fraction=self.fraction(state))
             if not state.done and stop_requested(stop):
                 return self.finish(problem, state, interrupted=True)
         return self.finish(problem, state)
+
+    def fraction(self, state: SearchState) -> float:
+        """Which part of the search is done: of its starts, or of its time if that is more."""
+        by_time = 0.0 if self.max_seconds is None else state.seconds / self.max_seconds
+        return min(max((state.start + state.leg / self.legs) / self.starts, by_time), 1.0)
 
     def search(self, problem: ExcitationProblem, resume: SearchState | None = None) -> Iterator[SearchState]:
         """The state after each leg, until all starts are done or the time is up; arguments as `solve`."""

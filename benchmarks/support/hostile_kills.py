@@ -1,0 +1,124 @@
+"""`kill -9` at random moments of `identify`, `track` and `excite`, each in a folder that has results of before.
+
+After each kill every file under its final name must be whole, and the next run must succeed and leave nothing but its
+outputs. A run is a fork of this process, which has imported everything, so that the moments lie in poinsot's own work.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+ARM = Path(__file__).resolve().parents[2] / "examples" / "arm"
+
+
+def run(arguments: list[str], kill_after_s: float | None = None) -> int | None:
+    """The exit code of `poinsot` with these arguments; None: it was killed."""
+    from poinsot import cli
+
+    child = os.fork()
+    if not child:
+        with open("output", "a") as output:
+            os.dup2(output.fileno(), 1)
+            os.dup2(output.fileno(), 2)
+            os._exit(cli.main(arguments))
+    if kill_after_s is not None:
+        time.sleep(kill_after_s)
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+    status = os.waitpid(child, 0)[1]
+    return None if os.WIFSIGNALED(status) else os.waitstatus_to_exitcode(status)
+
+
+def whole(path: Path) -> bool:
+    """Whether a file ends as its format does."""
+    if path.suffix in (".npz", ".checkpoint"):
+        return zipfile.is_zipfile(path) and zipfile.ZipFile(path).testzip() is None
+    text = path.read_text()
+    checks: dict[str, Callable[[], bool]] = {
+        ".json": lambda: bool(json.loads(text)),
+        ".jsonl": lambda: text.endswith("\n") and all(json.loads(line) for line in text.splitlines()),
+        ".html": lambda: text.rstrip().endswith("</html>"),
+        ".urdf": lambda: text.rstrip().endswith("</robot>"),
+        ".csv": lambda: text.endswith("\n") and len({line.count(",") for line in text.splitlines()}) == 1,
+    }
+    try:
+        return checks[path.suffix]()
+    except ValueError:
+        return False
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def main(kills: int, seed: int, folder: Path) -> dict[str, int]:
+    """Kill each verb in turn."""
+    shutil.copytree(ARM, folder / "arm")
+    os.chdir(folder / "arm")
+    import pinocchio  # noqa: F401  (imported here, and so in every fork)
+
+    from poinsot import report  # noqa: F401
+    from poinsot.regression.excitation import design, search  # noqa: F401
+
+    assert run(["identify", "job.toml", "--json", "robot.json"]) == 0, Path("output").read_text()
+    Path("track.toml").write_text(Path("track.toml").read_text().replace("job.toml", "robot.json"))
+    verbs = {
+        "identify": ["identify", "job.toml", "--out", "identified", "--json", "identified/other.json"],
+        "track": ["track", "track.toml", "--out", "tracked"],
+        "excite": [
+            "excite",
+            "arm.urdf",
+            "--duration",
+            "4",
+            "--starts",
+            "1",
+            "--max-seconds",
+            "1.5",
+            "--out",
+            "excited",
+        ],
+    }
+    rng, took, complete = random.Random(seed), {}, {}
+    for name, arguments in verbs.items():
+        began = time.perf_counter()
+        assert run(arguments) == 0, Path("output").read_text()[-2000:]
+        took[name] = time.perf_counter() - began
+        complete[name] = files(Path(arguments[arguments.index("--out") + 1]))
+    found = {"kills": 0, "kills_truncated": 0, "reruns_failed": 0}
+    while found["kills"] < kills:
+        name = list(verbs)[found["kills"] % len(verbs)]
+        arguments = verbs[name]
+        out = Path(arguments[arguments.index("--out") + 1])
+        # half of the moments in the last fifth, in which files are written
+        start = rng.choice((0.0, 0.8))
+        if run(arguments, took[name] * rng.uniform(start, 1.1)) is not None:
+            continue  # it had ended before
+        found["kills"] += 1
+        broken = [path for path in files(out) if not path.name.startswith(".") and not whole(path)]
+        if broken:
+            print(f"{name}: truncated {[*map(str, broken)]}", file=sys.stderr)
+            found["kills_truncated"] += 1
+        began = time.perf_counter()
+        code, left = run(arguments), sorted({*files(out)} ^ {*complete[name]})
+        took[name] = 0.5 * (took[name] + time.perf_counter() - began)
+        if code != 0 or left:
+            print(
+                f"{name}: exit {code}, left {[*map(str, left)]}: {Path('output').read_text()[-500:]}",
+                file=sys.stderr,
+            )
+            found["reruns_failed"] += 1
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]).resolve())))

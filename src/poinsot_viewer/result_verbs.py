@@ -1,0 +1,81 @@
+"""`poinsot show`: a result in the terminal again; `poinsot open`: its page in the browser."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from poinsot.cli.shell import print_result, sentences
+from poinsot.exceptions import UnreadableFile
+
+PAGES = "report.html", "inspect.html", "excite.html"
+"""Pages that verbs write, the first one of these first; then any other of a folder."""
+
+
+def show(
+    result: Annotated[
+        Path,
+        typer.Argument(
+            help="What `poinsot identify` or `track` wrote.", metavar="RESULT.json", show_default=False
+        ),
+    ],
+) -> None:
+    """Print a result again."""
+    with sentences():
+        from poinsot.project.other_jobs import read_result
+
+        text = read_result(result, "show").get("text")
+        if not isinstance(text, str):
+            raise UnreadableFile(
+                f"{result} has no text to show: `poinsot identify` and `track` of this version write it"
+            )
+    print_result(text)
+
+
+def open_page(
+    result: Annotated[
+        Path,
+        typer.Argument(
+            help="A result, the folder that --out made, or a page.", metavar="RESULT", show_default=False
+        ),
+    ],
+) -> None:
+    """Open the page of a result in the browser."""
+    with sentences():
+        page = find_page(result)
+    typer.echo(f"{page}")
+    try:
+        shown = webbrowser.open(page.resolve().as_uri())
+    except webbrowser.Error:
+        shown = False
+    if not shown:
+        typer.echo("no browser was found here; open this file in one", err=True)
+
+
+def find_page(result: Path) -> Path:
+    """The page of a result, of a folder, or itself.
+
+    Raises:
+        UnreadableFile: if there is none.
+    """
+    if result.suffix.lower() in (".html", ".htm") and result.is_file():
+        return result
+    folder = result if result.is_dir() else result.parent
+    names = [folder / name for name in PAGES]
+    if result.is_file():
+        from poinsot.project.other_jobs import read_result
+
+        content = read_result(result, "open")
+        output = content.get("settings", {}).get("project", {}).get("output", {})
+        names = [folder / Path(output.get("report", PAGES[0])).name, result.with_suffix(".html"), *names]
+    elif not result.is_dir():
+        raise UnreadableFile(f"there is no file or folder {result}")
+    found = next((path for path in (*names, *sorted(folder.glob("*.html"))) if path.is_file()), None)
+    if found is None:
+        raise UnreadableFile(
+            f"there is no page in {folder}: `poinsot identify JOB.toml --out {folder}` writes one"
+        )
+    return found

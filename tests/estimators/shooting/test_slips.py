@@ -1,0 +1,108 @@
+"""A foot that slips while its contact is closed: process noise grows there, and nowhere else."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from scipy.spatial.transform import Rotation
+
+from poinsot.estimators.shooting.ddp import DDP
+from poinsot.estimators.shooting.estimation import OptimalEstimation
+from poinsot.project import Project
+from poinsot.project.job import Job
+from poinsot.stopwatch import Stopwatch
+
+JOB = Path(__file__).resolve().parents[3] / "examples" / "quadruped" / "job.toml"
+GIVEN = OptimalEstimation(DDP(step_tolerance=0.1, gap_tolerance=1e-4))
+METHOD = replace(GIVEN, contact_slip="estimated")
+SAMPLES = 80
+"""Of the recording: with other noise and without a controller the robot falls later."""
+FOOT, BEGINS, ENDS, SPEED = "rh_foot", 20, 25, 0.1
+"""A slip of 5 mm: samples at which it begins and ends, and its speed [m/s]. The left front foot is in the air."""
+
+
+@pytest.fixture(scope="module")
+def problem():
+    project = Project.load(JOB)
+    found = project.settings.method.problem(Job(project), Stopwatch())
+    log = replace(found.logs[0], stages=found.logs[0].stages.part(0, SAMPLES), guess=None)
+    return replace(found, logs=(log,), held_out=())
+
+
+@pytest.fixture(scope="module")
+def steady(problem):
+    """The recording of the example, in which no foot slips."""
+    return METHOD.solve(problem)
+
+
+def kick(stages, theta, x, k, speed):
+    """(n,) change of speeds after stage k by which FOOT moves at this speed, and other closed feet stay."""
+    robot, closed = stages.parameters.robot, stages.schedule.closed[k]
+    model, data, q = robot.model, robot.model.createData(), stages.states.split(x[None])[0][0]
+    frames = [each.frame for each, on in zip(stages.schedule.contacts, closed, strict=True) if on]
+    jacobians = (
+        pin.computeFrameJacobian(model, data, q, model.getFrameId(frame), pin.LOCAL_WORLD_ALIGNED)
+        for frame in frames
+    )
+    J = np.vstack([each[:3] for each in jacobians])
+    M, wanted = np.triu(pin.crba(model, data, q)), np.zeros(len(J))
+    M += np.triu(M, 1).T
+    wanted[3 * frames.index(FOOT) :][:2] = speed * np.array([0.8, 0.6])
+    by_impulse = np.linalg.solve(M, J.T)
+    return by_impulse @ np.linalg.solve(J @ by_impulse, wanted)
+
+
+def with_a_slip(problem, steady, rng):
+    """The same motion simulated again, with noise and a slip, and what sensors read of it."""
+    (log,), theta = problem.logs, problem.parameters.theta_of(steady.values)
+    stages, model = log.stages, log.model
+    nodes, noise = [steady.motions[0].nodes[0]], np.zeros(model.noise_std.shape)
+    for k in range(stages.count):
+        noise[k] = model.noise_std[k] * rng.standard_normal(len(noise[k])) * model.noisy[k]
+        if k in (BEGINS, ENDS):
+            after = model.evaluate(k, nodes[-1][None], noise[k][None], theta)[0][0]
+            noise[k, len(model.noisy_commands) :] += kick(
+                stages, theta, after, k, SPEED if k == BEGINS else -SPEED
+            )
+        nodes.append(model.evaluate(k, nodes[-1][None], noise[k][None], theta)[0][0])
+    moved, readings = list(stages.along(np.array(nodes), theta, model.command_noise(noise))), []
+    for some in stages.readings:
+        predicted = np.full(some.values.shape, np.nan)
+        for samples, motion in moved:
+            predicted[samples] = some.sensor.predicted(motion)
+        e = rng.standard_normal((len(predicted), some.sensor.size)) @ np.linalg.inv(some.sensor.whitening).T
+        if some.sensor.width == some.sensor.size:
+            z = predicted + e
+        else:
+            z = (Rotation.from_quat(predicted) * Rotation.from_rotvec(e)).as_quat()
+        readings.append(replace(some, values=np.where(np.isfinite(some.values), z, np.nan)))
+    stages = replace(stages, readings=tuple(readings))
+    return replace(problem, logs=(replace(log, stages=stages, guess=None),)), problem.parameters.physical(
+        theta
+    )
+
+
+def test_nothing_grows_where_no_foot_slips(problem, steady):
+    given = GIVEN.solve(problem)
+    assert not [note for note in steady.notes if "slips" in note]
+    # Student's t has heavier tails: the optimum moves, by less than it is uncertain
+    assert np.all(np.abs(steady.values - given.values) < given.std)
+
+
+def test_a_slip_is_found_and_its_foot_named(problem, steady, rng):
+    slipped, truth = with_a_slip(problem, steady, rng)
+    estimate, given = METHOD.solve(slipped), GIVEN.solve(slipped)
+    assert estimate.status.converged and estimate.certificate().holds
+    growth, times = estimate.problem.logs[0].growth, problem.logs[0].stages.times
+    assert np.flatnonzero(growth > 3).tolist() == [BEGINS, ENDS]
+    said = [note for note in estimate.notes if "slips" in note]
+    for k, note in zip((BEGINS, ENDS), said, strict=True):
+        assert f"{FOOT} slips at {times[k]:.3f} s" in note
+    e, covariance = (estimate.values - truth)[:10], estimate.covariance[:10, :10]
+    # chi-square of ten degrees of freedom, within 4 standard deviations
+    assert e @ np.linalg.solve(covariance, e) < 10 + 4 * np.sqrt(20)
+    # as given all noise is taken to be as large as the slip
+    assert estimate.std[0] < given.std[0]
+    assert not [note for note in given.notes if "slips" in note]
