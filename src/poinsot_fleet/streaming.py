@@ -39,13 +39,13 @@ from poinsot.solve import ProgressCallback, report
 from .parquet_log import ParquetLog
 from .study import Say, Study
 
-BLOCK = 2**17
+BLOCK = 2**16
 """Samples of a block."""
 
 FORGOTTEN = 1e-24
 """Size of the Butterworth filter's transient at the end of a halo: differences amplify it by the rate squared."""
 
-BLOCKS_PER_TASK = 4
+BLOCKS_PER_TASK = 8
 
 
 @dataclass(frozen=True, eq=False)
