@@ -11,7 +11,7 @@ import pytest
 from poinsot.exceptions import PoinsotError
 from poinsot.inspection.columns import clock_unit, match_columns, unit_in_name
 from poinsot.project import Project, identify
-from poinsot.project.starting import start_project
+from poinsot_prepare.starting import start_project
 
 ROOT = Path(__file__).resolve().parents[1]
 ARM = ROOT / "examples/arm/arm.urdf"

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from poinsot.cli.excite import (
+from poinsot.cli.shell import Json, deliver, running, sentences, table
+from poinsot.exceptions import InvalidMethod
+from poinsot_prepare.excite import (
     PER_JOINT,
     Clearance,
     Floor,
@@ -22,8 +24,6 @@ from poinsot.cli.excite import (
     robot_and_held,
     workspace_of,
 )  # fmt: skip
-from poinsot.cli.shell import Json, deliver, running, sentences, table
-from poinsot.exceptions import InvalidMethod
 
 if TYPE_CHECKING:
     from .command_design import DesignedCommands

@@ -14,7 +14,7 @@ from poinsot.regression.excitation.design import OptimalExcitation
 from poinsot.regression.excitation.problem import excitation_problem
 from poinsot.regression.excitation.search import Search
 from poinsot.regression.excitation.trajectory import FourierSeries
-from poinsot.report.excite_page import (
+from poinsot_prepare.excite_page import (
     expectations,
     hopeless,
     motion_figure,

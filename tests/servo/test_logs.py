@@ -22,7 +22,7 @@ from poinsot.cli import main
 from poinsot.exceptions import MissingExtra, PoinsotError, UnreadableFile
 from poinsot.io.readers import find_listing, find_reader, is_read_as_text
 from poinsot.project import Project
-from poinsot.project.starting import start_project
+from poinsot_prepare.starting import start_project
 from poinsot_servo.logs import read_log_columns, topics
 
 START = 1_700_000_000_000_000_000

@@ -1,4 +1,4 @@
-"""The verbs, one a file: `poinsot new`, `inspect`, `identify`, `predict`, `track`, `reproduce`, `repair`, `excite`.
+"""The verbs, one a file: `poinsot inspect`, `identify`, `predict`, `track`, `reproduce`, `repair`.
 
     shell     what they share: errors as sentences, progress, outputs
 
@@ -21,10 +21,8 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from .excite import excite
 from .identify import identify
 from .inspect import inspect
-from .new import new
 from .predict import predict
 from .repair import repair
 from .reproduce import reproduce
@@ -43,9 +41,10 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-VERBS = (new, inspect, identify, predict, track, reproduce, repair, excite)
+VERBS = (inspect, identify, predict, track, reproduce, repair)
+EPILOG = "-v, --verbose and -q, --quiet: see `poinsot --help`."
 for verb in VERBS:
-    app.command(epilog="-v, --verbose and -q, --quiet: see `poinsot --help`.")(verb)
+    app.command(epilog=EPILOG)(verb)
 
 
 @app.callback(invoke_without_command=True)
@@ -93,7 +92,7 @@ def _run(arguments: list[str]) -> int:
             from importlib.metadata import entry_points
 
             for brought in entry_points(group="poinsot.verbs"):
-                app.command(brought.name, hidden=" " in brought.name)(brought.load())
+                app.command(brought.name, hidden=" " in brought.name, epilog=EPILOG)(brought.load())
         asked = [VERBOSITIES[each] for each in arguments if each in VERBOSITIES]
         VERBOSITY.set(asked[-1] if asked else "")
         # Typer ends by exceptions; `main` returns their code.

@@ -80,10 +80,12 @@ def reproduce(
     """Compute the tables and figures of a paper again. The paper's numbers stand beside ours."""
     from importlib.metadata import entry_points
 
-    (executors,) = entry_points(group="poinsot.executors", name="studies")
-    with running(data, out, json) as say, executors.load()(workers, cluster):
+    with running(data, out, json) as say:
         say(f"reproducing {case}")
-        result = load_case(case)(part, seed, data, say)
+        computed = load_case(case)
+        (executors,) = entry_points(group="poinsot.executors")
+        with executors.load()(workers, cluster):
+            result = computed(part, seed, data, say)
         case = case if part is None else f"{case}-{part}"
 
         def page(path: Path) -> None:

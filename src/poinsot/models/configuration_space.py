@@ -192,8 +192,8 @@ def _left_inverses(w, out):
 
 
 @njit(**STEP)
-def _mixed(v, w, W, W2, out, memory):
-    """Q(v, w) into `out`, with W and its square given."""
+def _mixed(v, w, W, out, memory):
+    """Q(v, w) into `out`, with W given."""
     X, WX, XW, WXW, A, B = memory[0], memory[1], memory[2], memory[3], memory[4], memory[5]
     _, _, c, e, f = _coefficients(w[0] * w[0] + w[1] * w[1] + w[2] * w[2])
     _cross_matrix(v, X)
@@ -244,7 +244,7 @@ def _integrate_slopes(d, by_q, by_d):
         for i in range(3):
             for j in range(3):
                 by_q[t, i, 3 + j] = -Y[i, j]
-        _mixed(v, w, W, W2, by_d[t, :3, 3:], memory)
+        _mixed(v, w, W, by_d[t, :3, 3:], memory)
 
 
 @njit(**STEP)

@@ -9,7 +9,7 @@ template:
     tables, bodies, figures/     estimate -> blocks, pure functions; figures are plain dicts for Plotly
     sections/                    the identify page, one file a section, in the order of its registry
     page                         templates, Plotly's code inlined once, and the atomic write
-    pages, excite_page           one function per verb
+    pages                        one function per verb
 """
 
 from .blocks import Figure as Figure

@@ -148,7 +148,7 @@ def propose_filters(recording: Recording) -> FilterProposal:
         reasons=(
             _why_bandwidth(joints, single, w_dyn, rate),
             f"The {what} dominates the motion above {_rounded_down(pooled.noise_hz):g} Hz.",
-            _why_cutoff(w_q, w_dyn, pooled.noise_hz, rate),
+            _why_cutoff(w_q, w_dyn, rate),
             why_f,
         ),
     )
@@ -344,7 +344,7 @@ def _why_bandwidth(joints: tuple[str, ...], single: list[_Excitation], w_dyn: fl
     return f"{100 * SHARE:g} % of the power of the velocities lies below {w_dyn:.3g} Hz{of}{slow}."
 
 
-def _why_cutoff(w_q: float, w_dyn: float, noise_hz: float, rate: float) -> str:
+def _why_cutoff(w_q: float, w_dyn: float, rate: float) -> str:
     limits = f"{LOWEST:g} to {HIGHEST:g} times {w_dyn:.3g} Hz (Brunot et al. 2017, Sect. 2.3)"
     if w_q >= 0.95 * HIGHEST * w_dyn:
         return f"cutoff_hz = {w_q:.3g}: the upper end of {limits}, since the noise is low enough."

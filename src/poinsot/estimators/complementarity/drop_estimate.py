@@ -110,7 +110,7 @@ CONE_MARGIN = 1e-6
 
 def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
     """The estimate that a fit of the problem's one drop gives."""
-    names, units, kinds, values, slopes = _parameters(problem, fit)
+    names, units, kinds, values, slopes = _parameters(fit)
     hit, mass = fit.impacts, fit.mass
     touched = [contacts_at(q, problem.shape, problem.walls) for q in hit.poses]
     normals, tangents = (
@@ -195,9 +195,7 @@ def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
     )
 
 
-def _parameters(
-    problem: ImpactsProblem, fit: DropFit
-) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], Vector, Matrix]:
+def _parameters(fit: DropFit) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], Vector, Matrix]:
     """Names, units, kinds, values, and their derivatives by the fit's theta."""
     by = np.eye(len(fit.theta))
     found = [

@@ -216,13 +216,15 @@ class Tracker:
         # the first sample has no time before it; a late one none after it
         if np.isfinite(elapsed) and elapsed > 0:
             self.published = self.limit.next(self.published, bodies, elapsed)
+        by_x = filter_.jacobian(self.belief.x)[:, 0]
+        roots = np.einsum("kc, kcd -> kd", by_x, self.belief.root.reshape(*by_x.shape, -1))
         tracked = Tracked(
             sample.time if time is None else time,
             recording,
             innovation,
             bodies,
             self.published,
-            self._mass_std(),
+            np.linalg.norm(roots, axis=1),
             sample,
             filter_.inertial(before.x),
         )
@@ -257,11 +259,6 @@ class Tracker:
     def excitation(self) -> tuple[LinkExcitation, ...]:
         """Which mass properties of each open body the last seconds determine."""
         return excitation(self.filter, self.belief)
-
-    def _mass_std(self) -> Vector:
-        by_x = self.filter.jacobian(self.belief.x)[:, 0]
-        roots = np.einsum("kc, kcd -> kd", by_x, self.belief.root.reshape(*by_x.shape, -1))
-        return np.linalg.norm(roots, axis=1)
 
     def _keep(self, tracked: Tracked) -> None:
         verdict = tracked.innovation.verdict

@@ -73,7 +73,9 @@ def placed(
             else:
                 spin[body], psi[direction - 3] = spin[body] + rate[j] * along, sign * y[j]
         if structure.is_hinge[k]:  # without the series of `exp` and its derivatives
-            turned = product(axes, _about_z(psi[2]))
+            c, s = jnp.cos(psi[2]), jnp.sin(psi[2])
+            about_z = c * np.diag([1.0, 1, 0]) + s * np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 0]])
+            turned = product(axes, about_z + np.diag([0.0, 0, 1]))
         else:
             turned = product(axes, matrix(exp(jnp.stack(psi)))) if structure.is_ball[k] else axes
         e[body] = multiply(
@@ -107,14 +109,6 @@ def joint_coordinates(here: Instant) -> Float[Array, "n"]:
         elif free.any():
             parts.append(here.at.g[k, np.flatnonzero(free)])
     return jnp.concatenate(parts) if parts else jnp.zeros(0)
-
-
-def _about_z(angle: Array) -> Array:
-    """(3, 3)."""
-    c, s = jnp.cos(angle), jnp.sin(angle)
-    return (
-        c * np.diag([1.0, 1, 0]) + s * np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 0]]) + np.diag([0.0, 0, 1])
-    )
 
 
 def _quaternion(R: np.ndarray) -> Array:

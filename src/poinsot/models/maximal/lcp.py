@@ -95,7 +95,10 @@ def solve(H: Float[Numbers, "n n"], q: Float[Numbers, "n"]) -> Solution:
     method = jnp.where(jnp.all(q_ >= 0), TRIVIAL, jnp.where(failed, NEWTON, LEMKE))
     z = projected_newton(H_, q_, z, failed)
     active = jnp.where(failed, z > H_ @ z + q_, active)
-    z = _polished(H_, q_, active, z)
+    # the tableau has collected rounding errors of all pivots; H_aa z_a = -q_a solved anew has those of one solution
+    again = jnp.linalg.solve(_on_active(H_, active), jnp.where(active, -q_, 0.0))
+    again = jnp.where(active, jnp.maximum(again, 0.0), 0.0)
+    z = jnp.where(_residual(H_, q_, again) <= _residual(H_, q_, z), again, jnp.maximum(z, 0.0))
     residual = _residual(H_, q_, z)
     method = jnp.where(residual > RELATIVE_TOLERANCE, FAILED, method)
     return Solution(D * z * scale, active, method, residual, pivots)
@@ -239,14 +242,6 @@ def _on_active(H: Array, active: Array) -> Array:
     """H_aa, with 1 on the diagonal of all other variables."""
     both = active[:, None] & active
     return jnp.where(both, H, jnp.diag(jnp.where(active, 0.0, 1.0)))
-
-
-def _polished(H: Array, q: Array, active: Array, z: Array) -> Array:
-    """H_aa z_a = -q_a solved anew for the active variables, where that is better than z."""
-    # the tableau has collected rounding errors of all pivots; H_aa has those of one solution
-    again = jnp.linalg.solve(_on_active(H, active), jnp.where(active, -q, 0.0))
-    again = jnp.where(active, jnp.maximum(again, 0.0), 0.0)
-    return jnp.where(_residual(H, q, again) <= _residual(H, q, z), again, jnp.maximum(z, 0.0))
 
 
 def _residual(H: Array, q: Array, z: Array) -> Array:

@@ -52,7 +52,10 @@ def drop_figure(motion: EstimatedMotion, scene: Scene) -> Figure:
     # A frame holds a whole outline: thousands of them would be a page of many megabytes.
     kept = _evenly(len(path), MOST_FRAMES)
     tracked = _tracked(motion)
-    low, high = _view(pose, tracked, corners)
+    # all positions of the body, and a margin
+    reach = 1.15 * float(np.linalg.norm(corners, axis=1).max())
+    points = np.concatenate([pose[:, :2], tracked[np.isfinite(tracked).all(axis=1)]])
+    low, high = points.min(axis=0) - reach, points.max(axis=0) + reach
     traces = _still(scene, float(np.linalg.norm(high - low)), pose, tracked, corners)
     body = _body(pose[0], corners)
     frames = tuple(
@@ -112,13 +115,6 @@ def _tracked(motion: EstimatedMotion) -> Float[np.ndarray, "S 2"]:
             columns = [fit.channels.index(f"position.{name}") for name in "xy"]
             return fit.measured[:, columns]
     return np.full((0, 2), np.nan)
-
-
-def _view(pose: np.ndarray, tracked: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Two corners of the picture: all positions of the body, and a margin."""
-    reach = 1.15 * float(np.linalg.norm(corners, axis=1).max())
-    points = np.concatenate([pose[:, :2], tracked[np.isfinite(tracked).all(axis=1)]])
-    return points.min(axis=0) - reach, points.max(axis=0) + reach
 
 
 def _points_of(points: np.ndarray) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ..exceptions import UnwritableOutput
-from . import shell
-from .shell import Json
+from poinsot.cli import shell
+from poinsot.cli.shell import Json
+from poinsot.exceptions import UnwritableOutput
 
 
 def new(
@@ -34,14 +34,14 @@ def new(
 ) -> None:
     """Begin a project file from a robot and a log. Each guess has its reason beside it."""
     with shell.running(None, None, json) as say:
-        from ..io.writing import check_apart, write_text
+        from poinsot.io.writing import check_apart, write_text
 
         if out.exists() and not force:
             raise UnwritableOutput(f"{out} exists: name another file with -o, or overwrite it with --force")
         shell.check_output(out, None)
         check_apart([out, json], [robot, log])
         say("reading robot and log")
-        from ..project.starting import start_project
+        from .starting import start_project
 
         start = start_project(robot, log, out, rate_hz)
     with shell.sentences():

@@ -19,22 +19,22 @@ from typing import Any
 import numpy as np
 from jinja2 import Environment, FileSystemLoader
 
-from ..arrays import carried_on
-from ..exceptions import InvalidProject, PoinsotError, listing
-from ..inspection.columns import BY_ORDER, ColumnGuess, clock_unit, find_clock, match_columns
-from ..inspection.motion import LATE_START_S, clock_facts, motion_facts
-from ..inspection.unit_guesses import guess_units
-from ..io.readers import find_reader, list_columns
-from ..io.sources import Columns, Source
-from ..io.units import convert, find_unit
-from ..models.articulated import Articulated, load_robot
-from ..quantities import FRAME_QUANTITIES
-from ..recording import EFFORTS, QUANTITIES, clock_text
-from .job import Job, Project
-from .methods import find_beginning
-from .methods.base import TEMPLATES, LogContents
-from .settings import Settings
-from .settings.preprocessing import SMOOTHED
+from poinsot.arrays import carried_on
+from poinsot.exceptions import InvalidProject, PoinsotError, listing
+from poinsot.inspection.columns import BY_ORDER, ColumnGuess, clock_unit, find_clock, match_columns
+from poinsot.inspection.motion import LATE_START_S, clock_facts, motion_facts
+from poinsot.inspection.unit_guesses import guess_units
+from poinsot.io.readers import find_reader, list_columns
+from poinsot.io.sources import Columns, Source
+from poinsot.io.units import convert, find_unit
+from poinsot.models.articulated import Articulated, load_robot
+from poinsot.project.job import Job, Project
+from poinsot.project.methods import find_beginning
+from poinsot.project.methods.base import TEMPLATES, LogContents
+from poinsot.project.settings import Settings
+from poinsot.project.settings.preprocessing import SMOOTHED
+from poinsot.quantities import FRAME_QUANTITIES
+from poinsot.recording import EFFORTS, QUANTITIES, clock_text
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from ..regression.excitation.excitation import Excitation
-from .blocks import Card, Cards, Cell, Facts, Figure, FigureGrid, Findings, Page, PageBlock, Table, section_of
-from .figures.style import MEASURED, PREDICTED, axis, curve, layout
-from .figures.thinning import line, longest_trace, zoom_note
-from .numbers import UNKNOWN, percent_text, seconds_text, significant, unit_text
-from .page import write_page
-from .tables import table, with_others
-from .words import capitalized, effort_word, meaning, number_of, series
+from poinsot.regression.excitation.excitation import Excitation
+from poinsot.report.blocks import (
+    Card,
+    Cards,
+    Cell,
+    Facts,
+    Figure,
+    FigureGrid,
+    Findings,
+    Page,
+    PageBlock,
+    Table,
+    section_of,
+)
+from poinsot.report.figures.style import MEASURED, PREDICTED, axis, curve, layout
+from poinsot.report.figures.thinning import line, longest_trace, zoom_note
+from poinsot.report.numbers import UNKNOWN, percent_text, seconds_text, significant, unit_text
+from poinsot.report.page import write_page
+from poinsot.report.tables import table, with_others
+from poinsot.report.words import capitalized, effort_word, meaning, number_of, series
 
 HOPELESS_PERCENT = 100.0
 """Relative standard deviation above which a parameter will not be identified. [%]"""

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..exceptions import InvalidMethod, PoinsotError, check_known, listing
-from .shell import INTERRUPTED, Data, Json, check_output, deliver, running, stop, table
+from poinsot.cli.shell import INTERRUPTED, Data, Json, check_output, deliver, running, stop, table
+from poinsot.exceptions import InvalidMethod, PoinsotError, check_known, listing
 
 if TYPE_CHECKING:
-    from ..models.articulated import Articulated
-    from ..regression.excitation.design import OptimalExcitation
-    from ..regression.excitation.excitation import Excitation
-    from ..regression.excitation.problem import ExcitationProblem
-    from ..regression.excitation.search import SearchState
+    from poinsot.models.articulated import Articulated
+    from poinsot.regression.excitation.design import OptimalExcitation
+    from poinsot.regression.excitation.excitation import Excitation
+    from poinsot.regression.excitation.problem import ExcitationProblem
+    from poinsot.regression.excitation.search import SearchState
 
 SAVED_EVERY_S = 10.0
 TRAJECTORY, PAGE, RESULT = "trajectory.csv", "excite.html", "excite.json"
@@ -121,7 +121,7 @@ def excite(
 
     With --commands: position commands of servos, see `poinsot excite --commands --help`.
     """
-    from ..io.writing import check_apart, check_suffix
+    from poinsot.io.writing import check_apart, check_suffix
 
     # A folder may have a dot in its name.
     file, folder = (out, None) if out is not None and out.suffix and not out.is_dir() else (None, out)
@@ -133,12 +133,12 @@ def excite(
             check_output(report, folder)
         check_apart([file, report, json], [robot, *([resume] if resume else [])])
         say("reading the robot")
-        from ..models.collisions import Surroundings
-        from ..regression.excitation.checkpoint import read_checkpoint
-        from ..regression.excitation.design import OptimalExcitation
-        from ..regression.excitation.limits import limits_of
-        from ..regression.excitation.problem import excitation_problem
-        from ..regression.excitation.trajectory import FourierSeries, QuinticSplines
+        from poinsot.models.collisions import Surroundings
+        from poinsot.regression.excitation.checkpoint import read_checkpoint
+        from poinsot.regression.excitation.design import OptimalExcitation
+        from poinsot.regression.excitation.limits import limits_of
+        from poinsot.regression.excitation.problem import excitation_problem
+        from poinsot.regression.excitation.trajectory import FourierSeries, QuinticSplines
 
         model, held = robot_and_held(robot, data, numbers_of("lock", lock))
         series = _choice("basis", basis, ("fourier", "b-spline"))
@@ -182,7 +182,7 @@ def excite(
 
         def page(path: Path) -> None:
             say("writing the page")
-            from ..report.excite_page import write_excitation_page
+            from .excite_page import write_excitation_page
 
             write_excitation_page(found, path)
 
@@ -202,8 +202,8 @@ def _search(
     say: Callable[[object], None],
 ) -> Excitation:
     """Run the search; write a checkpoint every ten seconds and on interruption."""
-    from ..regression.excitation.checkpoint import write_checkpoint
-    from ..solve import Progress
+    from poinsot.regression.excitation.checkpoint import write_checkpoint
+    from poinsot.solve import Progress
 
     state, written, saved = resume, False, time.monotonic()
 
@@ -244,7 +244,7 @@ def _search(
 
 def _is_of(checkpoint: Path, problem: ExcitationProblem, method: OptimalExcitation) -> bool:
     """Whether a killed run of the same search left this checkpoint."""
-    from ..regression.excitation.checkpoint import read_checkpoint
+    from poinsot.regression.excitation.checkpoint import read_checkpoint
 
     with suppress(PoinsotError):
         return bool(read_checkpoint(checkpoint, problem, method))
@@ -262,7 +262,7 @@ def _progress(state: SearchState, starts: int | None = None) -> str:
 
 def _print(found: Excitation) -> None:
     """Print the summary, a line per joint, a line per parameter, and warnings."""
-    from ..report.excite_page import expectations, hopeless
+    from .excite_page import expectations, hopeless
 
     problem, base = found.problem, found.problem.base
     kept = f"limits of {listing(found.checked)} are kept" if found.limits_respected else "A LIMIT IS BROKEN"
@@ -308,11 +308,11 @@ def robot_and_held(path: Path, data: Path | None, locked: Any) -> tuple[Articula
     if path.suffix.lower() == ".toml":
         if locked:
             raise InvalidMethod(f"--lock is for robot descriptions; lock joints in robot.locked of {path}")
-        from ..project import Project
+        from poinsot.project import Project
 
         project = Project.load(path)
         return project.robot(data), dict(project.settings.held)
-    from ..models.articulated import load_robot
+    from poinsot.models.articulated import load_robot
 
     return load_robot(path, locked=locked), {}
 
@@ -326,7 +326,7 @@ def numbers_of(option: str, text: str | None) -> Any:
     """One number, a list, or joint -> number."""
     if text is None:
         return None
-    from ..arrays import is_plausible
+    from poinsot.arrays import is_plausible
 
     parts = [part.strip() for part in text.split(",")]
 
@@ -346,7 +346,7 @@ def numbers_of(option: str, text: str | None) -> Any:
 
 
 def workspace_of(text: str | None, frames: list[str] | None) -> Any:
-    from ..models.collisions import Workspace
+    from poinsot.models.collisions import Workspace
 
     if text is None:
         if frames:
