@@ -6,5 +6,4 @@ show            what is drawn -> a page that viser serves on this machine, or on
 verb            `poinsot view`
 result_verbs    `poinsot show`, `poinsot open`
 notebook        tables and Plotly figures of an estimate
-warmup          `poinsot warmup`, which compiles inner loops before anybody waits for them
 """
