@@ -69,7 +69,9 @@ def test_a_folder_gets_everything(poinsot, arm, tmp_path):
     )
     assert code == 0
     content = json.loads(out)  # and nothing else
-    assert files(tmp_path / "out") == {"trajectory.csv", "excite.html", "excite.json"}
+    assert files(tmp_path / "out") == {
+        *("trajectory.csv", "excite.html", "excite.json", "poinsot.manifest.json")
+    }
     assert json.loads((tmp_path / "out" / "excite.json").read_text()) == content
     assert content["least_distance_m"] is None
     assert any("1 % of each joint's torque limit" in warning for warning in content["warnings"])
