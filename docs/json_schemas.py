@@ -511,6 +511,8 @@ class Excite(TypedDict):
     condition_number: Number
     log_determinant: Number
     limits_respected: bool
+    checked: list[str]
+    unchecked: list[str]
     least_distance_m: Number
     predicted_relative_std_percent: ByName
     predicted_std: ByName

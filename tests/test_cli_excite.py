@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -69,12 +70,51 @@ def test_a_folder_gets_everything(poinsot, arm, tmp_path):
     )
     assert code == 0
     content = json.loads(out)  # and nothing else
-    assert files(tmp_path / "out") == {
-        *("trajectory.csv", "excite.html", "excite.json", "poinsot.manifest.json")
-    }
+    written = {"trajectory.csv", "joint_trajectory.json", "lerobot.parquet", "excite.html", "excite.json"}
+    assert files(tmp_path / "out") == written | {"poinsot.manifest.json"}
+    unchecked = (
+        "the surroundings, as no floor and no box were named; the robot's links against each other; friction"
+    )
+    assert unchecked in "; ".join(content["unchecked"])
+    page = (tmp_path / "out" / "excite.html").read_text()
+    assert re.search(r"<h1>.*</h1>\s*<p class=\"alert\"[^>]*>Not checked: the surroundings, ", page)
     assert json.loads((tmp_path / "out" / "excite.json").read_text()) == content
     assert content["least_distance_m"] is None
     assert any("1 % of each joint's torque limit" in warning for warning in content["warnings"])
+
+
+def test_the_motion_for_other_software_is_the_same_motion(poinsot, arm, tmp_path):
+    import polars as pl
+
+    poinsot("excite", arm, *QUICK, "--torque-noise", "0.5", "--out", tmp_path / "out")
+    table = pl.read_csv(tmp_path / "out" / "trajectory.csv")
+    content = json.loads((tmp_path / "out" / "joint_trajectory.json").read_text())
+    assert content["joint_names"] == ["yaw", "shoulder", "elbow"]
+    for key, quantity in (
+        ("positions", "position"),
+        ("velocities", "velocity"),
+        ("accelerations", "acceleration"),
+    ):
+        columns = table.select([f"{quantity}.{joint}" for joint in content["joint_names"]]).to_numpy()
+        np.testing.assert_array_equal([point[key] for point in content["points"]], columns)
+    stamps = [point["time_from_start"] for point in content["points"]]
+    np.testing.assert_allclose([s["sec"] + 1e-9 * s["nanosec"] for s in stamps], table["time"], atol=1e-9)
+    actions = pl.read_parquet(tmp_path / "out" / "lerobot.parquet")["action"].to_numpy()
+    # single precision, in degrees
+    np.testing.assert_allclose(
+        actions, np.degrees(positions(tmp_path / "out" / "trajectory.csv")), rtol=1e-6, atol=1e-5
+    )
+
+
+def test_a_margin_to_every_limit_is_kept_unless_it_is_given_away(poinsot, arm, tmp_path):
+    for options, part in (((), 0.9), (("--limit-fraction", "1"), 1.0)):
+        arguments = (*QUICK, "--velocity-limit", "1", "--torque-noise", "0.5", *options)
+        code, out, _ = poinsot("excite", arm, *arguments, "--out", tmp_path / "m.csv", "--json", "-")
+        assert code == 0
+        used = [each["velocity"] for each in json.loads(out)["use_of_limits_percent"].values()]
+        fastest = np.abs(np.gradient(positions(tmp_path / "m.csv"), 1 / 50, axis=0)).max()
+        assert max(used) <= 100 * part and fastest <= part
+        assert max(used) > 100 * (part - 0.05)  # a design goes to what it may use
 
 
 def test_options_mean_what_they_say(poinsot, arm, tmp_path):

@@ -132,10 +132,10 @@ def test_a_file_that_lines_cannot_be_put_into_is_left_alone(poinsot, job):
 
 def test_a_table_that_is_missing_is_added():
     from poinsot.estimate import Setting
-    from poinsot.project.proposals import Proposal, applied
+    from poinsot.project.proposals import applied
 
-    clock = Proposal(Setting("[preprocessing]", "resample_hz", "100"), None, "uneven-clock")
-    text = applied('[method]\nname = "impacts"\n', [clock], "none")
+    clock = Setting("[preprocessing]", "resample_hz", "100", None, "uneven-clock")
+    text = applied('[method]\nname = "impacts"\n', [clock])
     assert tomllib.loads(text)["preprocessing"] == {"method": "none", "resample_hz": 100}
 
 

@@ -23,6 +23,7 @@ FIRST = 3
 def fresh(tmp_path, monkeypatch):
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("webbrowser.open", lambda address: True)
     return tmp_path
 
 

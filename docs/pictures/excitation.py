@@ -3,9 +3,10 @@
 from functools import cache
 
 import numpy as np
-from drawing import BLUE, COLOURS, EXAMPLES, GREY, ORANGE, axes, picture
+from drawing import BLUE, COLOURS, EXAMPLES, FILES, GREY, ORANGE, axes, picture
 
 import poinsot
+from poinsot.report.excite_page import write_excitation_page
 
 
 @cache
@@ -17,6 +18,9 @@ def problem():
 @cache
 def designed():
     return poinsot.OptimalExcitation(starts=2, legs=8).solve(problem())
+
+
+FILES["excite.html"] = lambda path: write_excitation_page(designed(), path)
 
 
 @cache

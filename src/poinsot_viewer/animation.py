@@ -1,4 +1,4 @@
-"""A robot that moves, its bodies drawn as ellipsoids, for pages.
+"""A robot that moves, its bodies drawn as ellipsoids, for pages: that of `poinsot excite`, and those of reproductions.
 
 Each body is drawn as the uniform ellipsoid that has its ten parameters. All ellipsoids of one colour are one trace of
 triangles, and a frame of the animation holds new vertices alone.
@@ -17,13 +17,17 @@ from jaxtyping import Float
 from poinsot.arrays import Configurations, Inertial, Matrix, Times
 from poinsot.inertia.parameters import equivalent_ellipsoid, is_consistent
 from poinsot.models.articulated import Articulated
-from poinsot.report.blocks import Figure
+from poinsot.regression.excitation.excitation import Excitation
+from poinsot.report.blocks import Figure, FigureGrid
+from poinsot.report.figures.curves import curve_figure
 from poinsot.report.figures.ellipsoids import packed, unit_sphere
 from poinsot.report.figures.style import INK, layout, rounded
 
 FRAMES = 60
 """Number of frames of an animation."""
 MERIDIANS, PARALLELS = 10, 6
+DIAGONAL = 1.55
+"""Of the scene, in the unit of Plotly's camera: it stays visible when turned."""
 KNOWN, TRUE, ESTIMATED = "#c9d1d9", "#e06c00", "#1f5fa8"
 """Colours of known bodies, of true and of estimated unknown ones."""
 
@@ -153,8 +157,33 @@ def _points(points: Float[np.ndarray, "v 3"]) -> dict[str, Any]:
 
 
 def _scene(low: np.ndarray, high: np.ndarray) -> dict[str, Any]:
-    ranges = {
-        f"{name}axis": {"range": [round(float(a), 4), round(float(b), 4)], "title": {"text": f"{name} [m]"}}
-        for name, a, b in zip("xyz", low, high, strict=True)
-    }
-    return ranges | {"aspectmode": "data", "camera": {"eye": {"x": 1.2, "y": -1.5, "z": 0.6}}}
+    """All of the motion, at the same scale along all axes."""
+    middle, half = (low + high) / 2, 0.5 * (high - low)
+    half = np.maximum(half, 0.15 * half.max() or 0.5)  # a planar motion has some depth
+    sides = DIAGONAL * half / np.linalg.norm(half)
+    axes: dict[str, Any] = {}
+    for k, name in enumerate("xyz"):
+        ends = [round(float(middle[k] - half[k]), 4), round(float(middle[k] + half[k]), 4)]
+        axes[f"{name}axis"] = {"range": ends, "title": {"text": f"{name} [m]"}, "nticks": 5}
+    ratio = {name: round(float(side), 4) for name, side in zip("xyz", sides, strict=True)}
+    camera = {"eye": {"x": 1.2, "y": -1.5, "z": 0.6}}
+    return axes | {"aspectmode": "manual", "aspectratio": ratio, "camera": camera}
+
+
+def excitation_picture(excitation: Excitation) -> FigureGrid:
+    """A designed motion, played on its robot as described; and how far the nearest two that are watched are apart."""
+    problem, robot = excitation.problem, excitation.problem.robot
+    known, q = DrawnBodies.known(robot), robot.configurations(excitation.q)
+    bodies = [known] if len(known.places) else []
+    panels = [robot_animation(f"{robot.name} along the motion", robot, q, excitation.time, bodies)]
+    caption = "Press play, or drag the slider, which shows the time; drag the robot to turn it."
+    if problem.collisions.pairs:
+        distances = problem.collisions.distances(q)
+        spare = distances - problem.clearances
+        lines = {"of the nearest two": distances.min(axis=1), "more than was asked for": spare.min(axis=1)}
+        panels.append(curve_figure("Clearance", "m", excitation.time, lines))
+        first, second = problem.collisions.pairs[int(spare.min(axis=0).argmin())]
+        caption += (
+            f" Of {len(problem.clearances)} pairs that are watched {first} and {second} have least to spare."
+        )
+    return FigureGrid(panels=tuple(panels), caption=caption)

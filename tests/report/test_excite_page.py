@@ -9,6 +9,7 @@ import pytest
 
 from poinsot.exceptions import UnwritableOutput
 from poinsot.models.articulated import load_robot
+from poinsot.models.collisions import Surroundings
 from poinsot.regression.excitation.design import OptimalExcitation
 from poinsot.regression.excitation.problem import excitation_problem
 from poinsot.regression.excitation.search import Search
@@ -20,6 +21,7 @@ from poinsot.report.excite_page import (
     motion_grid,
     write_excitation_page,
 )
+from poinsot_viewer.animation import _placements, excitation_picture
 from references import arm_with_shapes
 
 
@@ -58,6 +60,38 @@ def test_the_page_says_what_matters(excitation, tmp_path):
         assert f">{name}<" in text
     assert all(f">{joint}<" in text for joint in excitation.joints)
     assert "http://" not in words
+
+
+def test_what_was_not_checked_is_the_first_line(excitation, arm, tmp_path):
+    assert excitation.checked == ("position", "velocity", "torque", "distance")
+    assert excitation.unchecked == (
+        "the surroundings, as no floor and no box were named",
+        "friction, which adds to the torques",
+    )
+    write_excitation_page(excitation, tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    assert text.index('role="alert">Not checked: the surroundings') < text.index("<main>")
+    named = replace(excitation.problem, collisions=Surroundings(floor_m=0.1).resolve(arm))
+    assert replace(excitation, problem=named).unchecked == ("friction, which adds to the torques",)
+    limits = replace(excitation.problem.limits, velocity=np.array([1.0, np.inf, np.inf]))
+    endless = replace(excitation, problem=replace(excitation.problem, limits=limits))
+    assert "the velocity of shoulder, elbow, without a limit" in endless.unchecked
+    held = np.where(np.array(named.base.parameters.kinds) == "viscous", 1.0, named.theta)
+    assert replace(excitation, problem=replace(named, theta=held)).unchecked == ()
+
+
+def test_the_motion_is_played_on_the_robot_with_its_clearance(excitation):
+    grid = excitation_picture(excitation)
+    json.dumps([panel.plotly for panel in grid.panels])
+    robot, clearance = grid.panels
+    assert float(robot.frames[-1]["name"]) == excitation.problem.duration_s and len(robot.frames) > 20
+    # lines from frame to frame, at the last sample where the kinematics put them
+    q = excitation.problem.robot.configurations(excitation.q[-1:])
+    drawn = np.array([robot.frames[-1]["data"][0][axis] for axis in "xyz"], dtype=float).T
+    np.testing.assert_allclose(drawn[1], _placements(excitation.problem.robot, q)[0, 1, :3, 3], atol=1e-4)
+    least = np.array(clearance.data[0]["y"], dtype=float)
+    distances = excitation.problem.collisions.distances(excitation.problem.robot.configurations(excitation.q))
+    np.testing.assert_allclose(least, distances.min(axis=1), atol=1e-5)
 
 
 def test_a_broken_limit_is_shouted(excitation, tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 
@@ -48,3 +49,11 @@ def test_the_page_of_a_case(build_fit, tmp_path):
     assert all(said in words for said in ("TX40", "As published.", "Table 1", "One differs.", "5.0612"))
     assert all(title in words for title in (*pictures, "Mass"))
     assert text.count('<div class="plot"') == 3
+    result = replace(result, tables={"Table 1": rows, "Table 2": rows})
+    result.write_page(tmp_path / "tx40.html")
+    folded = re.findall(
+        r"<details.*?<summary>(.*?)</summary>", (tmp_path / "tx40.html").read_text(), re.DOTALL
+    )
+    said = [" ".join(re.sub(r"<[^>]+>", " ", each).split()) for each in folded]
+    assert [any(each.startswith(title) for each in said) for title in ("Result", "Table 1")] == [False, False]
+    assert all(any(each.startswith(title) for each in said) for title in ("Table 2", "Figures"))

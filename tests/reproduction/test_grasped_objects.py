@@ -142,6 +142,21 @@ def test_the_carrying_robot_nearly_moves_as_the_model_does(carried):
     assert np.ptp(feet, axis=0).max() < 5e-3
 
 
+def test_errors_of_sensors_are_estimated_with_the_object():
+    rng = np.random.default_rng(6)
+    held, usual = arm.unknown_object(rng), arm.QUALITIES[arm.DEFECTS]
+    flown, chart = arm.carry(held, rng, usual, samples=301)
+    ignored, known = (
+        arm.Carried(flown, chart, arm.solve(flown, chart, each), held) for each in (Defects(), usual)
+    )
+    assert known.solution.status.converged and len(known.solution.theta) == 10 + 9 + 1
+    # chi-square of the readings of 301 samples: 1 within 4 standard deviations, less the states that they determine
+    readings = sum(int(np.isfinite(some.values).sum()) for some in flown.readings)
+    assert known.chi_square < 1 + 4 * np.sqrt(2 / readings) < ignored.chi_square
+    e = known.errors
+    assert abs(e.estimated["mass"] - e.true["mass"]) < 4 * e.std["mass"]
+
+
 def test_defects_are_those_that_were_asked_for():
     """Late by a step, quantized, biased and partly missing; the motion is the same."""
     system = sphere.borinot()

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot_fleet.store import Store
+from poinsot_fleet.study import Study
 from poinsot_reproductions.optimal_estimation import OPTIMAL_ESTIMATION, parametrizations, rollouts
 from poinsot_reproductions.optimal_estimation.guesses import HEAVIEST, LIGHTEST, random_guess, theta_of
 from poinsot_reproductions.optimal_estimation.systems import START, SYSTEMS, fly
-from poinsot_reproductions.workers import Checkpoint, solve_all
 from references.robots import described
 
 
@@ -115,24 +116,18 @@ def test_rows_count_only_what_was_solved():
 
 def test_interrupted_solves_go_on_where_they_were(tmp_path):
     asked: list[int] = []
-    checkpoint = Checkpoint("squares", {"seed": 1}, tmp_path)
+    store = Store("squares", {"seed": 1}, tmp_path)
     jobs = {str(k): k for k in (1, 2, 3, 4)}
     for name in ("1", "2"):
-        checkpoint.add(name, jobs[name] ** 2)
-    with checkpoint.path.open("a") as file:
+        store.add(name, jobs[name] ** 2)
+    with store.path.open("a") as file:
         file.write('["3", 9')  # cut off
     said = []
     with ThreadPoolExecutor(1) as executor:
-        done = solve_all(
-            lambda job: asked.append(job) or job**2,
-            jobs,
-            said.append,
-            executor=executor,
-            checkpoint=checkpoint,
-        )
+        done = Study(jobs, lambda job: asked.append(job) or job**2).run(executor, store, say=said.append)
     assert done == {"1": 1, "2": 4, "3": 9, "4": 16} and asked == [3, 4]
-    assert said[-1] == "4 of 4 solved, 2 from before" and not checkpoint.path.exists()
-    assert Checkpoint("squares", {"seed": 2}, tmp_path).path != checkpoint.path
+    assert said[-1] == "4 of 4 solved, 2 from before" and not store.path.exists()
+    assert Store("squares", {"seed": 2}, tmp_path).path != store.path
 
 
 def test_both_charts_find_the_same_trajectory():

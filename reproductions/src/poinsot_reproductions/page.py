@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ def write_reproduction_page(
     facts: Iterable[tuple[str, Any]] = (),
     notes: Iterable[str] = (),
 ) -> Path:
-    """Writes tables and figures as one HTML file that opens offline.
+    """Writes tables and figures as one HTML file that opens offline; all but the first table are folded.
 
     Args:
         title: of the page: the case.
@@ -38,7 +39,9 @@ def write_reproduction_page(
         UnwritableOutput: if it cannot be written there.
     """
     facts = tuple((capitalized(name), plain_text(value)) for name, value in facts)
-    notes, tables = tuple(notes), tuple(tables)
+    notes = tuple(notes)
+    # the first table is the case; the others, and all figures, are there to be unfolded
+    tables = tuple(replace(each, folded=k > 0) for k, each in enumerate(tables))
     blocks: list[PageBlock] = []
     if facts:
         blocks.append(Facts(facts=facts))
@@ -48,7 +51,7 @@ def write_reproduction_page(
         figure if isinstance(figure, FigureGrid) else FigureGrid(panels=(figure,)) for figure in figures
     )
     sections = [
-        Section(name, sentence, tuple(content))
+        Section(name, sentence, tuple(content), folded=name == "Figures")
         for name, sentence, content in (
             ("Result", lead, blocks),
             ("Tables", "The paper's numbers beside ours.", tables),

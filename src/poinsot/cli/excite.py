@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -95,7 +97,7 @@ def excite(
         typer.Option(help="Joints that are held still, at JOINT=position [rad], e.g. of a gripper."),
     ] = None,
     start: Annotated[str | None, typer.Option(help=f"Posture to start from [rad]: {PER_JOINT}.")] = None,
-    limit_fraction: LimitFraction = 1.0,
+    limit_fraction: LimitFraction = 0.9,
     lower_limit: LowerLimit = None,
     upper_limit: UpperLimit = None,
     velocity_limit: Annotated[str | None, typer.Option(help=f"[rad/s]: {PER_JOINT}.")] = None,
@@ -186,6 +188,9 @@ def excite(
 
         files = {path: write for path, write in ((file, found.write), (report, page)) if path is not None}
         contents = {TRAJECTORY: found.write, PAGE: page}
+        # how other software takes a motion, as other packages write it
+        for each in entry_points(group="poinsot.motion_files"):
+            contents[each.name] = partial(each.load(), found)
         deliver(found.as_json(), RESULT, contents, folder, json, lambda: _print(found), files)
 
 
@@ -260,7 +265,9 @@ def _print(found: Excitation) -> None:
     from ..report.excite_page import expectations, hopeless
 
     problem, base = found.problem, found.problem.base
-    kept = "all limits are kept" if found.limits_respected else "A LIMIT IS BROKEN"
+    kept = f"limits of {listing(found.checked)} are kept" if found.limits_respected else "A LIMIT IS BROKEN"
+    if found.unchecked:
+        typer.secho(f"NOT CHECKED: {'; '.join(found.unchecked)}", fg="red")
     near = "" if found.least_distance is None else f", minimum distance {100 * found.least_distance:.2g} cm"
     typer.echo(
         f"{problem.robot.name}: {problem.duration_s:g} s from rest to rest, {len(found.time)} samples\n"

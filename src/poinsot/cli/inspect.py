@@ -14,9 +14,9 @@ from ..exceptions import UnwritableOutput
 from .shell import Data, Job, Json, Out, deliver, running, table
 
 if TYPE_CHECKING:
+    from ..estimate import Setting
     from ..inspection import Inspection
-    from ..project import Project, Run
-    from ..project.proposals import Proposal
+    from ..project import Run
 
 Apply = Annotated[
     bool,
@@ -45,7 +45,7 @@ def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None, app
         inspections = [inspection for _, inspection in seen]
         proposed = proposals(project.settings, inspections)
         content = inspect_json(inspections)
-        content |= {"proposals": [each.as_json() for each in proposed], "applied": apply and bool(proposed)}
+        content |= {"proposals": [each._asdict() for each in proposed], "applied": apply and bool(proposed)}
 
         def write(page: tuple[Run, Inspection], path: Path) -> None:
             say("writing the page")
@@ -55,23 +55,20 @@ def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None, app
 
         names = ["inspect.html", *(f"inspect_{k}.html" for k in range(2, len(seen) + 1))]
         pages = {name: partial(write, page) for name, page in zip(names, seen, strict=True)}
-        said: list[str] = []
+        after = f"to write these lines into the file: poinsot inspect {job} --apply"
         if apply and proposed:
-            kept = _apply(job, before, proposed, project)
-            said = [f"\nwritten: {job}; as it was before: {kept}"]
-        elif proposed:
-            said = [f"\nto write these lines into the file: poinsot inspect {job} --apply"]
+            after = f"written: {job}; as it was before: {_apply(job, before, proposed)}"
 
         def show() -> None:
             _print_inspections(inspections)
-            if proposed:
-                typer.echo(f"\nproposed for {job}")
-                rows = [{"in": each.place, "line": each.line, "why": each.cause} for each in proposed]
-                typer.echo(table(rows))
-            elif apply:
-                typer.echo(f"there is nothing to write into {job}")
-            for line in said:
-                typer.echo(line)
+            numbers = [f" number {each.recording}" if each.recording else "" for each in proposed]
+            rows = [
+                {"in": each.section + number, "line": each.line, "why": each.cause}
+                for each, number in zip(proposed, numbers, strict=True)
+            ]
+            nothing = f"there is nothing to write into {job}" if apply else ""
+            if said := f"\nproposed for {job}\n{table(rows)}\n\n{after}" if rows else nothing:
+                typer.echo(said)
 
         deliver(content, "inspect.json", pages, out, json, show, reads=project.inputs(data))
 
@@ -80,23 +77,19 @@ def _content(path: Path) -> bytes:
     return path.read_bytes() if path.is_file() else b""  # what is wrong with it is said when it is read
 
 
-def _apply(job: Path, before: bytes, proposed: Sequence[Proposal], project: Project) -> Path:
+def _apply(job: Path, before: bytes, proposed: Sequence[Setting]) -> Path:
     """Write the proposed lines into the project file; where the file as it was is kept."""
     from ..io.writing import atomic_path
-    from ..project import Project as Checked
+    from ..project import Project
     from ..project.proposals import applied
 
-    text = applied(
-        before.decode("utf-8-sig").replace("\r\n", "\n"), proposed, project.settings.preprocessing.method
-    )
+    text = applied(before.decode("utf-8-sig").replace("\r\n", "\n"), proposed)
     kept = next(path for k in count() if not (path := Path(f"{job}.before{k or ''}")).exists())
     with atomic_path(job) as temporary:
         temporary.write_bytes((text.replace("\n", "\r\n") if b"\r\n" in before else text).encode())
-        Checked.load(temporary)  # refused here, it is not written
+        Project.load(temporary)  # refused here, it is not written
         if _content(job) != before:
-            raise UnwritableOutput(
-                f"{job} was changed meanwhile, and nothing was written into it; inspect it again"
-            )
+            raise UnwritableOutput(f"{job} was changed meanwhile, and nothing was written into it")
         kept.write_bytes(before)
     return kept
 

@@ -69,11 +69,19 @@ def reproduce(
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, help="Of a simulated one's random numbers; default: 0.")
     ] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default: as processors.")] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="A Dask scheduler, tcp://HOST:PORT, that computes in place of processes."),
+    ] = None,
     out: Out = None,
     json: Json = None,
 ) -> None:
     """Compute the tables and figures of a paper again. The paper's numbers stand beside ours."""
-    with running(data, out, json) as say:
+    from importlib.metadata import entry_points
+
+    (executors,) = entry_points(group="poinsot.executors", name="studies")
+    with running(data, out, json) as say, executors.load()(workers, cluster):
         say(f"reproducing {case}")
         result = load_case(case)(part, seed, data, say)
         case = case if part is None else f"{case}-{part}"

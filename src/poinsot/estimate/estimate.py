@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from html import escape
+from importlib.metadata import entry_points
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -91,7 +92,8 @@ class Estimate:
 
     The columns of `parameters` and the entries of `provenance` are attributes of the estimate too: `estimate.values`,
     `estimate.std`, `estimate.warnings`; so are `findings` (gravest first), `unchecked` and `trust` of its `diagnosis`,
-    and each extra that it has, by its key: `estimate.payload`.
+    and each extra that it has, by its key: `estimate.payload`. Packages above bring `to_polars()`, `to_pandas()` and
+    `plot` (entry points `poinsot.accessors`).
 
     Args:
         method: short name, e.g. `"least-squares"`.
@@ -159,11 +161,16 @@ class Estimate:
 
     if not TYPE_CHECKING:
 
-        def __getattr__(self, name: str) -> Extra:
+        def __getattr__(self, name: str) -> Any:
             # By `__dict__`, as copying and unpickling ask for attributes before there are any.
             extras = self.__dict__.get("extras", {})
             if name in extras:
                 return extras[name]
+            # what layers above bring, such as figures; a private name is none of theirs
+            for accessor in (
+                () if name.startswith("_") else entry_points(group="poinsot.accessors", name=name)
+            ):
+                return accessor.load()(self)
             raise AttributeError(
                 f"this estimate has no {name!r}; beside the attributes of every Estimate it has "
                 f"{listing(tuple(extras)) or 'none'}"

@@ -35,14 +35,22 @@ class Trust(Enum):
 
 
 class Setting(NamedTuple):
-    """A line of a project file. `section`: the header above it, e.g. `"[preprocessing]"`. `value`: as TOML."""
+    """A line of a project file. `section`: the header above it, e.g. `"[preprocessing]"`. `value`: as TOML.
+    `recording`: number of the `[[recordings]]`, from 1; None: of all. `cause`: of the finding that proposes it.
+    """
 
     section: str
     key: str
     value: str
+    recording: int | None = None
+    cause: str = ""
+
+    @property
+    def line(self) -> str:
+        return f"{self.key} = {self.value}"
 
     def __str__(self) -> str:
-        return f"{self.key} = {self.value} in {self.section}"
+        return f"{self.line} in {self.section}"
 
 
 @dataclass(frozen=True)

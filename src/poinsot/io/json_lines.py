@@ -75,9 +75,8 @@ class Layout:
         wrenches = content.get("wrenches", {})
         if not isinstance(wrenches, dict):
             raise InvalidRecording('wrenches must be an object like {"foot": [fx, fy, fz, mx, my, mz]}')
-        for body in wrenches:
-            known = wrenches if self.bodies is None else self.bodies
-            check_known(body, known, "a wrench acts on", "the robot has", InvalidRecording)
+        for body in wrenches if self.bodies is not None else ():
+            check_known(body, self.bodies or (), "a wrench acts on", "the robot has", InvalidRecording)
         base = {
             key: _numbers(content, key, BASE[key]) for key in BASE if self.floating_base or key in content
         }

@@ -78,7 +78,7 @@ def list_columns(path: Path) -> tuple[tuple[str, ...], dict[str, Any]]:
     return tuple(columns), {}
 
 
-def _load(listed: EntryPoint) -> Callable[[Any], Any]:
+def _load(listed: Any) -> Callable[[Any], Any]:
     """The function itself."""
     try:
         return listed.load()

@@ -30,6 +30,9 @@ from ..arrays import Configurations, JointSamples, Vector
 from ..exceptions import InvalidModel, check_known, listing
 from .articulated import Articulated, read_description
 
+AROUND = "the floor", "the lower wall", "the upper wall"
+"""How the names of what is not the robot's begin."""
+
 POINT_M = 1e-6
 """Radius of what stands for a point. [m]"""
 

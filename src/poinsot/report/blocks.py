@@ -199,11 +199,14 @@ class Verbatim(PageBlock):
 
 @dataclass(frozen=True)
 class Page:
-    """Title, kicker above and subtitle beneath it, sections in order, the first `opening` beside the picture."""
+    """Title, kicker above, alert (in red) and subtitle beneath it, sections in order, the first `opening` beside the
+    picture.
+    """
 
     title: str
     kicker: str = ""
     subtitle: str = ""
+    alert: str = ""
     sections: Sequence[Section] = field(default_factory=tuple)
     picture: FigureGrid | None = None
     opening: int = 0

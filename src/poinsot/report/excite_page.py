@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ HOPELESS_PERCENT = 100.0
 
 HEIGHT = 560
 GAP = 0.045
-LEGEND = (("measured", "the motion"), ("predicted", "what it must keep within"))
+LEGEND = (("measured", "the motion"), ("predicted", "the robot's limits"))
 
 FAR = 3.0
 """A limit beyond this multiple of the motion's range is not drawn, since it would flatten the motion."""
@@ -32,7 +33,11 @@ def write_excitation_page(excitation: Excitation, path: str | os.PathLike[str]) 
     """Write a designed motion as one HTML file that opens offline."""
     before = "Of weighted least squares, before the robot has moved."
     problem, method, state = excitation.problem, excitation.method, excitation.state
-    kept = "keeps within all limits" if excitation.limits_respected else "BREAKS A LIMIT"
+    kept = (
+        f"keeps its limits of {series(excitation.checked)}"
+        if excitation.limits_respected
+        else "BREAKS A LIMIT"
+    )
     lead = (
         f"A motion of {problem.duration_s:g} s for {problem.robot.name} that {kept}, with a condition number of "
         f"{significant(excitation.condition_number, 3)} for {number_of(len(problem.base), 'parameter')}."
@@ -54,7 +59,11 @@ def write_excitation_page(excitation: Excitation, path: str | os.PathLike[str]) 
         section_of("Predicted standard deviations", before, _table(excitation)),
         section_of("How it was designed", how, Facts(facts=facts)),
     )
-    return write_page(Page(problem.robot.name, "poinsot · excitation", sections=sections), path)
+    played = entry_points(group="poinsot.pictures", name="excitation")
+    picture = next(iter(played)).load()(excitation) if played else None
+    alert = f"Not checked: {'; '.join(excitation.unchecked)}." if excitation.unchecked else ""
+    title, kicker = problem.robot.name, "poinsot · excitation"
+    return write_page(Page(title, kicker, alert=alert, sections=sections, picture=picture, opening=1), path)
 
 
 def expectations(excitation: Excitation) -> tuple[str, ...]:
@@ -91,12 +100,15 @@ def _verdict(excitation: Excitation) -> tuple[PageBlock, Findings | None]:
     spread = " to ".join(dict.fromkeys(significant(each, 3) for each in (noise.min(), noise.max())))
     number = significant(excitation.condition_number, 3)
     limits = ("kept", "good") if excitation.limits_respected else ("broken", "bad")
+    part = (
+        f"of {series(excitation.checked)}; {100 * excitation.problem.limits.part:.3g} % of them used at most"
+    )
     near = (UNKNOWN, "not checked")
     if distance is not None:
         near = (f"{significant(100 * distance, 2)} cm", "between all checked pairs")
     cards = (
         Card("Condition number", number, "of the regressor, columns at unit norm"),
-        Card("Limits", limits[0], "checked along the whole motion", limits[1]),
+        Card("Limits", limits[0], part, limits[1]),
         Card("Closest approach", *near),
         Card("Noise assumed", f"{spread} {' or '.join(map(unit_text, units))}", "white, each sample"),
     )
@@ -138,7 +150,7 @@ def _table(excitation: Excitation) -> Table:
 
 def motion_figure(excitation: Excitation, joint: int, longest: int = 4000) -> Figure:
     """One joint, four rows with one time axis."""
-    robot, limits = excitation.problem.robot, excitation.problem.limits
+    robot, limits = excitation.problem.robot, excitation.problem.limits.whole
     name, unit, effort = (each[joint] for each in (robot.joints, robot.position_units, robot.effort_units))
     most_a = limits.acceleration[joint]
     rows = (
@@ -180,7 +192,9 @@ def motion_figure(excitation: Excitation, joint: int, longest: int = 4000) -> Fi
 def motion_grid(excitation: Excitation) -> FigureGrid:
     """All joints, zoomed together."""
     longest = longest_trace(4 * len(excitation.joints))
-    without = "Torques are those of the robot's description, without friction. A limit that is far away is not drawn."
+    without = (
+        "Limits are the robot's own; far ones are not drawn. Torques are the description's, without friction."
+    )
     return FigureGrid(
         panels=tuple(motion_figure(excitation, joint, longest) for joint in range(len(excitation.joints))),
         legend=LEGEND,

@@ -47,6 +47,10 @@ def test_continuous_joints_have_no_limits_of_position():
     free = np.isinf(limits.lower)
     assert free.any() and np.array_equal(free, np.isinf(limits.upper))
     assert np.isinf(limits.fraction(0.5).upper[free]).all()
+    whole = limits.fraction(0.5).fraction(0.8).whole
+    for name in ("lower", "upper", "velocity", "acceleration", "torque"):
+        # two roundings there and back
+        np.testing.assert_allclose(getattr(whole, name), getattr(limits, name), rtol=1e-14, atol=1e-14)
 
 
 @pytest.mark.parametrize(

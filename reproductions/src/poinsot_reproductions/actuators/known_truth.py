@@ -30,12 +30,13 @@ import numpy as np
 from poinsot import Recording, load_robot
 from poinsot.models.articulated import Articulated
 from poinsot.stopwatch import Stopwatch
+from poinsot_fleet.store import Store
+from poinsot_fleet.study import Study
 from poinsot_servo import OPEN, Actuator, ActuatorProblem, Actuators, OutputError, Search
 from poinsot_servo.command_shapes import SHAPES
 from poinsot_servo.verbs import FASTEST
 
 from ..case import Reproduction, Say
-from ..workers import Checkpoint, solve_all
 
 DRAWS = 100
 SECONDS = 24.0
@@ -103,8 +104,8 @@ def run(seed: int, *, say: Say, draws: int = DRAWS) -> Reproduction:
     watch = Stopwatch()
     names = tuple(ROBOTS)
     jobs = {f"{names[k % 2]} {k // 2 + 1}": Draw(names[k % 2], k, seed) for k in range(draws)}
-    checkpoint = Checkpoint("actuators-known-truth", {"seed": seed, "draws": draws})
-    done = solve_all(estimate_draw, jobs, say, checkpoint=checkpoint, unit="draws estimated")
+    store = Store("actuators-known-truth", {"seed": seed, "draws": draws})
+    done = Study(jobs, estimate_draw, unit="draws estimated").run(store=store, say=say)
     watch.lap("draws")
     errors: dict[str, list[float]] = defaultdict(list)
     delays, undetermined = [], 0

@@ -29,11 +29,12 @@ from poinsot.exceptions import PoinsotError
 from poinsot.models.planar import PlanarBody, floor
 from poinsot.models.planar.body import GRAVITY
 from poinsot.stopwatch import Stopwatch
+from poinsot_fleet.store import Store
+from poinsot_fleet.study import Study
 
 from ..case import Curves, Reproduction, Say
 from ..normalized_errors import BAND, covered_band, held, share_of
 from ..presentation import coverage_curves
-from ..workers import Checkpoint, solve_all
 from .stepping import simulate
 from .table import MASS as WEIGHED
 from .table import NOISE, SECONDS, SHAPE, STEPS_PER_SECOND
@@ -167,8 +168,8 @@ def run(
     trials = trials or (FEW if quick else TRIALS)
     jobs = {f"{kind} {k}": Job(kind, k, seed) for kind, count in trials.items() for k in range(count)}
     settings = {"seed": seed, "noise": NOISE, "method": str(DropIdentification())}
-    checkpoint = None if quick else Checkpoint("impacts-statistics", settings, folder)
-    found = solve_all(attempt, jobs, say, executor=executor, checkpoint=checkpoint)
+    store = None if quick else Store("impacts-statistics", settings, folder)
+    found = Study(jobs, attempt).run(executor, store, say=say)
     watch.lap("solves")
     results = {kind: [found[f"{kind} {k}"] for k in range(count)] for kind, count in trials.items()}
     rows = tuple(judged(kind, each) for kind, each in results.items())

@@ -28,10 +28,11 @@ from poinsot.estimators.complementarity.flights import Drop
 from poinsot.exceptions import PoinsotError
 from poinsot.models.planar import Ellipse, PlanarBody, floor
 from poinsot.stopwatch import Stopwatch
+from poinsot_fleet.store import Store
+from poinsot_fleet.study import Study
 
 from ..case import Curves, Reproduction, Say
 from ..presentation import percent
-from ..workers import Checkpoint, solve_all
 from .stepping import simulate
 
 SHAPE, MASS, INERTIA, RESTITUTION = Ellipse(0.05, 0.025), 0.064, 4.84e-5, 0.2
@@ -132,8 +133,8 @@ def run(
         for draw in range(draws)
     }
     settings = {"seed": seed, "noise": NOISE, "method": str(DropIdentification())}
-    checkpoint = Checkpoint("impacts-table", settings, folder) if keep else None
-    found = solve_all(attempt, jobs, say, executor=executor, checkpoint=checkpoint)
+    store = Store("impacts-table", settings, folder) if keep else None
+    found = Study(jobs, attempt).run(executor, store, say=say)
     watch.lap("solves")
     rows = tuple(
         _row(friction, rate, [found[f"{friction} {rate} {draw}"] for draw in range(draws)])

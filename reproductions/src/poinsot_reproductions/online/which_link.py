@@ -19,9 +19,9 @@ import numpy as np
 
 from poinsot.estimators.online.attribution import LinkBank
 from poinsot.stopwatch import Stopwatch
+from poinsot_fleet.study import Study
 
 from ..case import Curves, Reproduction, Say
-from ..workers import solve_all
 from .adaptation import ARM_NOTE, LOOP_NOTE, calibrate, described_body, quiet
 from .simulation.closed_loop import FixedModel, JointMotion, Scenario, simulate
 from .simulation.legged_robot import LeggedRobot, talos
@@ -147,7 +147,7 @@ def run(seed: int, trials: int = TRIALS, executor: Executor | None = None, say: 
     loaded = rng.choice(LINKS, trials)
     tasks = [Trial(link, noise, own) for link, own in zip(loaded.tolist(), rng.spawn(trials), strict=True)]
     jobs = {str(k): task for k, task in enumerate(tasks)}
-    results = list(solve_all(attribute, jobs, say, executor=executor, unit="trials").values())
+    results = list(Study(jobs, attribute, unit="trials").run(executor, say=say).values())
     waits = [
         sure_since(time, probabilities[:, LINKS.index(task.link)])
         for task, (time, probabilities) in zip(tasks, results, strict=True)

@@ -2,7 +2,8 @@
 
 It stands on its four feet, sways its trunk and swings its arm, in MuJoCo at 1 kHz; the recording has 500 Hz. MuJoCo's
 ground is soft and its feet are balls; the estimator has rigid contacts at points. Encoders, tachometers, an IMU on the
-trunk and the torques of all joints are read with noise, and once more with the defects of real sensors.
+trunk and the torques of all joints are read with noise, and once more with the defects of real sensors, of which
+biases, misalignment and delay are estimated.
 
 Unknown is the object: its mass and centre of mass entirely. Of its shape the gripper says something: in log-Cholesky
 coordinates
@@ -25,7 +26,8 @@ from scipy.spatial.transform import Rotation
 
 from poinsot.arrays import Inertial, Matrix, Vector
 from poinsot.estimators.shooting.ddp import DDP, ShootingSolution
-from poinsot.estimators.shooting.problem import GaussianPrior
+from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem
+from poinsot.estimators.shooting.robot_log import RobotLog
 from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import from_physical
 from poinsot.models.articulated import Articulated
@@ -62,6 +64,8 @@ MASS, SEMI_AXES, OFF_TIP = (1.0, 2.0), (0.04, 0.09), 0.03
 GRIP, SHAPE_STD, SHAPE_STEP = 0.065, 0.5, 0.25
 """Radius of what the gripper holds [m], standard deviation of the logarithm of its extents, and typical change of that
 in a step: with 1, as a chart alone has it, the trust region lets a step make the object a hundred times as long."""
+ROUNDS = 2
+"""Further solutions where sensors are late, each with rates of readings along the one before."""
 START_MASS = 0.5
 """Of the object where the iteration starts [kg]."""
 FOOT_RADIUS = 0.005
@@ -157,19 +161,27 @@ def carry(
     return flown, grasped
 
 
-def solve(flown: Flown, grasped: GraspedObject) -> ShootingSolution:
-    """Estimate the object from what was read."""
-    start = sphere_in_grip(START_MASS)
-    theta = grasped.chart.from_inertial(start)
-    parameters = flown.system.parameters((HAND,), grasped)
-    problem = flown.problem(parameters, theta)
-    shape = np.repeat([1.0, GRIP / np.sqrt(5)], 3)
-    information = np.concatenate([[0.0], (SHAPE_STD * shape) ** -2, np.zeros(3)])
-    scale = grasped.chart.natural_scale(start)
+def solve(flown: Flown, grasped: GraspedObject, defects: Defects = IDEAL) -> ShootingSolution:
+    """Estimate the object, and the errors that sensors may have, from what was read."""
+    start, errors = sphere_in_grip(START_MASS), defects.errors(flown.system.robot.bodies[0])
+    parameters = replace(flown.system.parameters((HAND,), grasped), sensors=tuple(errors))
+    theta = np.concatenate([grasped.chart.from_inertial(start), np.zeros(len(errors))])
+    shape, stds = np.repeat([1.0, GRIP / np.sqrt(5)], 3), np.array(list(errors.values()))
+    information = np.concatenate([[0.0], (SHAPE_STD * shape) ** -2, np.zeros(3), stds**-2])
+    scale = np.append(grasped.chart.natural_scale(start), np.ones(len(errors)))
     scale[1:7] = SHAPE_STEP * shape
-    problem = replace(problem, prior=GaussianPrior(theta, np.diag(information)), scale=scale)
+    log = RobotLog("arm", flown.stages(parameters), flown.noise, flown.command_noise, flown.start, flown.x)
     method = DDP(max_iterations=MAX_STEPS, step_tolerance=STEP_TOLERANCE)
-    return method.solve(problem, measured_guess(flown, parameters, theta))
+    prior = GaussianPrior(theta, np.diag(information))
+    problem = ShootingProblem((log.model,), (flown.start,), prior, scale)
+    solution = method.solve(problem, measured_guess(flown, parameters, theta))
+    for _ in range(ROUNDS):
+        before, late = solution, log.with_rates(solution.at.x[0], solution.at.w[0], solution.theta)
+        if late is None or not solution.status.converged:
+            break
+        solution = method.solve(replace(problem, models=(late.model,)), before.at)
+        solution = replace(solution, start=before.start, history=before.history + solution.history)
+    return solution
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +224,7 @@ def run(seed: int, quick: bool = False, say: Say = lambda _: None) -> Reproducti
     for name in (CLEAN,) if quick else QUALITIES:
         flown, grasped = carry(held, rng, QUALITIES[name], SAMPLES // 10 if quick else SAMPLES)
         watch.lap(f"simulation, {name}")
-        results[name] = Carried(flown, grasped, solve(flown, grasped), held)
+        results[name] = Carried(flown, grasped, solve(flown, grasped, QUALITIES[name]), held)
         say(name)
         watch.lap(f"solve, {name}")
     rows = tuple(row for name, each in results.items() for row in _rows(name, each.errors))
@@ -239,7 +251,7 @@ def run(seed: int, quick: bool = False, say: Say = lambda _: None) -> Reproducti
                 clean.grasped,
                 clean.solution.at.x[0],
                 HAND,
-                clean.grasped.chart.to_inertial(clean.solution.theta),
+                clean.grasped.chart.to_inertial(clean.solution.theta[:10]),
                 held,
             ),
         ),
@@ -298,7 +310,7 @@ def _pictures(results: Mapping[str, Carried]) -> dict[str, Curves]:
     masses = {}
     for name, each in results.items():
         thetas = [each.solution.problem.prior.mean, *(step.theta for step in each.solution.history)]
-        masses[name] = each.grasped.chart.to_inertial(np.array(thetas))[:, 0]
+        masses[name] = each.grasped.chart.to_inertial(np.array(thetas)[:, :10])[:, 0]
     longest = max(map(len, masses.values()))
     lines = {name: np.pad(each, (0, longest - len(each)), mode="edge") for name, each in masses.items()}
     clean = results[CLEAN]
@@ -348,7 +360,9 @@ NOTES = (
     "Robot, sensors and contacts are known, and so is the hand without the object. The gripper tells the size of the "
     f"object to a factor of {np.exp(SHAPE_STD):.1f} (one standard deviation) about a sphere of {1e3 * GRIP:.0f} mm; "
     "nothing is known of its mass and place.",
-    "MuJoCo's contacts are soft, and its feet are balls that roll; the estimator's are rigid points. It knows nothing "
-    "of the defects either. Intervals are the posterior's, widened by the root of chi-square per reading where that is "
+    "MuJoCo's contacts are soft, and its feet are balls that roll; the estimator's are rigid points. Of sensors with "
+    "defects it estimates biases, misalignment and delay; steps of encoders and lost readings it does not know. "
+    "The delay of 2 ms is found as 0.5 +- 0.1 ms (seed 7), so its interval does not hold; those of mass and centre do. "
+    "Intervals are the posterior's, widened by the root of chi-square per reading where that is "
     "above 1; errors that stay the same all along are larger than that.",
 )

@@ -159,12 +159,13 @@ def object_errors(
 
     Args:
         grasped: the chart.
-        solution: the estimate, whose theta is the object's.
+        solution: the estimate, whose theta is the object's, and errors of sensors after it.
         truth: (10,) pi of the object in its frame.
         widening: of the posterior's standard deviations.
     """
-    pi = grasped.chart.to_inertial(solution.theta)
-    slopes = physical_slopes(pi) @ grasped.chart.jacobian(solution.theta)
+    theta = solution.theta[:10]
+    pi = grasped.chart.to_inertial(theta)
+    slopes = physical_slopes(pi) @ grasped.chart.jacobian(theta)
     estimated, true = physical(pi), physical(truth)
     std: list[float | None] = [None] * len(PHYSICAL)
     try:
@@ -172,8 +173,8 @@ def object_errors(
     except NotIdentifiable:
         pass
     else:
-        values = widening * np.sqrt(np.einsum("ip, pq, iq -> i", slopes, sure.theta, slopes))
-        along = np.linalg.norm(slopes @ sure.unobservable, axis=1) / np.linalg.norm(slopes, axis=1)
+        values = widening * np.sqrt(np.einsum("ip, pq, iq -> i", slopes, sure.theta[:10, :10], slopes))
+        along = np.linalg.norm(slopes @ sure.unobservable[:10], axis=1) / np.linalg.norm(slopes, axis=1)
         std = [float(v) if a <= UNMOVED else None for v, a in zip(values, along, strict=True)]
     return ObjectErrors(
         100 * float(estimated[0] / true[0] - 1.0),

@@ -23,12 +23,13 @@ from poinsot.models.contacts import BallContact, ContactDetection
 from poinsot.recording import Recording
 from poinsot.report import Figure
 from poinsot.stopwatch import Stopwatch
+from poinsot_fleet.store import Store
+from poinsot_fleet.study import Study
 from poinsot_viewer.animation import DrawnBodies, robot_animation
 
 from ..case import Curves, Reproduction, Say
 from ..normalized_errors import mean_in_band, squared_error
 from ..online.simulation.legged_robot import GO1_FOOT, GO1_LEGS, go1
-from ..workers import Checkpoint, solve_all
 from .go1_jump import LANDS_ABOVE, Jump, jump
 from .localization import Localization, localize
 from .robot_sensors import IMU, SensorQuality, moved, named, read
@@ -146,14 +147,12 @@ def run(
 
     Args:
         seed: of the jumps and of the noise. quick: `FEW` jumps. say: takes sentences about the progress.
-        executor, folder: as of `solve_all` and its checkpoint.
+        executor, folder: as of `Study.run` and its store.
     """
     watch = Stopwatch()
     jobs = {f"{seed}-{number}": (seed, number) for number in range(FEW if quick else JUMPS)}
     settings = {"seed": seed, "jumps": len(jobs), "sensors": asdict(SENSORS), "foot_walk": FOOT_WALK}
-    solved = solve_all(
-        attempt, jobs, say, executor=executor, checkpoint=Checkpoint("jump", settings, folder), unit="jumps"
-    )
+    solved = Study(jobs, attempt, unit="jumps").run(executor, Store("jump", settings, folder), say=say)
     watch.lap("jumps")
     say("one jump, for the pictures")
     motion = jump(np.random.default_rng([seed, 0, 0]))

@@ -28,10 +28,10 @@ from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
 from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parametrization import Parametrization
 from poinsot.stopwatch import Stopwatch
+from poinsot_fleet.study import Study
 
 from ..case import Reproduction, Say
 from ..presentation import costs_by_iteration
-from ..workers import solve_all
 from .guesses import measured_guess, theta_of
 from .systems import SYSTEMS, fly
 
@@ -109,7 +109,7 @@ def run(
     watch = Stopwatch()
     robots = robots or (("Quadrotor",) if quick else tuple(SYSTEMS))
     jobs = {f"{system} {chart}": Job(system, chart, seed) for system in reversed(robots) for chart in CHARTS}
-    found = solve_all(solve, jobs, say, executor=executor)
+    found = Study(jobs, solve).run(executor, say=say)
     watch.lap("solves")
     rows = [row for system in robots for row in _rows(system, found)]
     apart = {system: _apart(system, found) for system in robots}

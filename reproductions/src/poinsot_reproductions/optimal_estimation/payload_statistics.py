@@ -27,6 +27,8 @@ from jaxtyping import Bool
 from poinsot.estimate import NORMAL_95, Estimate
 from poinsot.estimate.motions import ContactChanges
 from poinsot.stopwatch import Stopwatch
+from poinsot_fleet.store import Store
+from poinsot_fleet.study import Study
 
 from ..case import Reproduction, Say
 from ..normalized_errors import (
@@ -38,7 +40,6 @@ from ..normalized_errors import (
     rms,
     squared_error,
 )
-from ..workers import Checkpoint, solve_all
 from .go1_payload import FEET, QUICK_DURATION, STATED, carrier, seen
 from .go1_walk import payload, walk
 from .robot_sensors import CLEAN, DEFECTS, IMU, Moved, SensorQuality, read, touching
@@ -152,7 +153,7 @@ def run(
 
     Args:
         seed: of payloads and noise. quick: `FEW` walks. say: takes sentences about the progress.
-        executor, folder: as of `solve_all` and its checkpoint.
+        executor, folder: as of `Study.run` and its store.
     """
     watch = Stopwatch()
     count, scheduled = (FEW, FEW_SCHEDULED) if quick else (WALKS, SCHEDULED)
@@ -161,12 +162,8 @@ def run(
     settings = {"seed": seed, "walks": count, "scheduled": scheduled, "sensors": sensors_told}
     settings |= {"stated": asdict(STATED), "schedules": SCHEDULES, "seconds": QUICK_DURATION}
     settings |= {"method": str(asdict(LIKELIEST)), "errors": errors_of(DEFECTS)}
-    solved = list(
-        solve_all(
-            attempt, jobs, say, executor=executor,
-            checkpoint=Checkpoint("payload-statistics", settings, folder), unit="walks",
-        ).values()
-    )  # fmt: skip
+    store = Store("payload-statistics", settings, folder)
+    solved = list(Study(jobs, attempt, unit="walks").run(executor, store, say=say).values())
     watch.lap("walks")
     sensors = [_sensors_row(name, [each[name] for each in solved]) for name in QUALITIES]
     schedules = [_schedule_row(name, [each[name] for each in solved[:scheduled]]) for name in SCHEDULES]

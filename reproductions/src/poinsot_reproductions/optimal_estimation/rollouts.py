@@ -19,10 +19,11 @@ import numpy as np
 from poinsot.estimators.shooting.ddp import DDP
 from poinsot.estimators.shooting.rollout import FeasibilityDriven, MultipleShooting, Rollout, SingleShooting
 from poinsot.stopwatch import Stopwatch
+from poinsot_fleet.store import Store
+from poinsot_fleet.study import Study
 
 from ..case import Reproduction, Say
 from ..presentation import costs_by_iteration, counted, finite, fixed
-from ..workers import Checkpoint, solve_all
 from .guesses import HEAVIEST, LIGHTEST, SPREAD, random_guess
 from .systems import (
     NOISE,
@@ -125,10 +126,10 @@ def run(
         for rollout in ROLLOUTS
         for guess in range(guesses)
     }
-    checkpoint = None if quick else Checkpoint("rollouts", _settings(seed), folder)
+    store = None if quick else Store("rollouts", _settings(seed), folder)
     # single shooting takes longest: it starts first, so that no process is left alone with it at the end
     slowest_first = dict(sorted(jobs.items(), key=lambda item: item[1].rollout != "single"))
-    found = solve_all(attempt, slowest_first, say, executor=executor, checkpoint=checkpoint)
+    found = Study(slowest_first, attempt).run(executor, store, say=say)
     watch.lap("solves")
     rows = tuple(
         _row(system, rollout, [found[f"{system} {rollout} {guess}"] for guess in range(guesses)])

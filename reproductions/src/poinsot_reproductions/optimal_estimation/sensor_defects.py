@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+DELAY_STD = 0.005
+"""Of a delay of all sensors, about 0 [s]."""
+
 
 @dataclass(frozen=True)
 class Defects:
@@ -36,6 +39,13 @@ class Defects:
     def turn(self, rng: np.random.Generator) -> Rotation:
         """By how much an inertial unit is turned against its frame."""
         return Rotation.from_rotvec(self.misalignment * rng.standard_normal(3))
+
+    def errors(self, unit: str) -> dict[str, float]:
+        """Errors of sensors that an estimator may open, with the inertial unit at a frame -> standard deviation."""
+        stds = {f"bias.gyro.{unit}": self.gyro_bias, f"bias.accelerometer.{unit}": self.accelerometer_bias}
+        stds[f"misalignment.{unit}"] = self.misalignment
+        found = {f"{name}.{axis}": std for name, std in stds.items() if std for axis in "xyz"}
+        return found | ({"delay.all": DELAY_STD} if self.delay else {})
 
     def drop(self, readings: np.ndarray, rng: np.random.Generator) -> None:
         """Make some of the readings (S, m) NaN, in place."""

@@ -17,11 +17,12 @@ import numpy as np
 
 from poinsot.estimate import NORMAL_95, Estimate
 from poinsot.stopwatch import Stopwatch
+from poinsot_fleet.store import Store
+from poinsot_fleet.study import Study
 
 from ..case import Reproduction, Say
 from ..normalized_errors import rms
 from ..presentation import with_std
-from ..workers import Checkpoint, solve_all
 from .go1_payload import QUICK_DURATION, STATED, carrier, seen
 from .go1_walk import payload, walk
 from .robot_sensors import CLEAN, IMU, Moved, SensorQuality, read
@@ -127,8 +128,8 @@ def run(
     settings = {"seed": seed, "sensors": asdict(QUALITY), "priors": PRIORS, "seconds": QUICK_DURATION}
     settings |= {"stated": asdict(STATED), "method": str(asdict(METHOD))}
     jobs = {str(k): Draw(seed, k) for k in range(draws)}
-    checkpoint = Checkpoint("sensor-errors", settings, folder)
-    found = solve_all(attempt, jobs, say, executor=executor, checkpoint=checkpoint, unit="recordings")
+    store = Store("sensor-errors", settings, folder)
+    found = Study(jobs, attempt, unit="recordings").run(executor, store, say=say)
     watch.lap("draws")
     rows = [
         {"name": f"recording {k}, {how} errors", "errors": how, "truth": each["payload"], "unit": "kg"}

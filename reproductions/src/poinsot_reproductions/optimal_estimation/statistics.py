@@ -31,6 +31,8 @@ from poinsot.estimators.shooting.ddp import DDP
 from poinsot.estimators.shooting.posterior import posterior
 from poinsot.inertia.parameters import from_pseudo_inertia, pseudo_inertia
 from poinsot.stopwatch import Stopwatch
+from poinsot_fleet.store import Store
+from poinsot_fleet.study import Study
 
 from ..case import Curves, Reproduction, Say
 from ..normalized_errors import (
@@ -47,7 +49,6 @@ from ..normalized_errors import (
     squared_error,
 )
 from ..presentation import counted, coverage_curves
-from ..workers import Checkpoint, solve_all
 from .guesses import measured_guess
 from .systems import (
     NOISE,
@@ -170,8 +171,8 @@ def run(
     watch = Stopwatch()
     recordings = recordings or (FEW if quick else RECORDINGS)
     jobs = {f"{system} {k}": Job(system, k, seed) for system in robots for k in range(recordings)}
-    checkpoint = None if quick else Checkpoint("statistics", _settings(seed), folder)
-    found = solve_all(attempt, jobs, say, executor=executor, checkpoint=checkpoint)
+    store = None if quick else Store("statistics", _settings(seed), folder)
+    found = Study(jobs, attempt).run(executor, store, say=say)
     watch.lap("solves")
     results = {system: [found[f"{system} {k}"] for k in range(recordings)] for system in robots}
     rows = tuple(judged(system, each) for system, each in results.items())

@@ -244,7 +244,7 @@ class OptimalEstimation:
             problem = replace(problem, logs=tuple(log for log, _ in searched))
             problem, solution = self._with_delays(problem, problem.guess, progress=progress, stop=stop)
         for _ in range(self.max_rounds if self.contact_slip == "estimated" else 0):
-            if not solution.status.converged:
+            if solution.status is Status.interrupted:
                 break
             before, grown = solution.cost, map(RobotLog.with_slips, problem.logs, solution.at.w)
             problem = replace(problem, logs=tuple(grown))

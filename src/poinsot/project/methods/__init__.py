@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Any
 
@@ -44,7 +44,7 @@ GROUP = "poinsot.methods"
 """Entry points of methods of other distributions: name = "module:class"."""
 
 
-def installed_methods() -> dict[str, EntryPoint]:
+def installed_methods() -> dict[str, Any]:
     """Methods of other distributions, by name; a name that is listed here stays ours."""
     return {each.name: each for each in entry_points(group=GROUP) if each.name not in METHODS}
 

@@ -22,9 +22,13 @@ from scipy import linalg
 from ...arrays import JointSamples, Matrix, Times, Vector
 from ...citations import bibtex
 from ...estimate import Status
+from ...exceptions import listing
 from ...io.results import plain
 from ...io.writing import write_columns
+from ...models.collisions import AROUND
+from ...models.friction import term_of
 from ...recording import Recording
+from .limits import SYMMETRIC
 from .problem import ExcitationProblem
 from .search import SearchState
 from .trajectory import sample_times
@@ -103,6 +107,30 @@ class Excitation:
         """Base parameter -> standard deviation in percent of the description's value; NaN where it has none."""
         return dict(zip(self.problem.base.names, self.relative_std_percent.tolist(), strict=True))
 
+    @property
+    def checked(self) -> tuple[str, ...]:
+        """What was checked along the whole motion: kinds of limits, and distances."""
+        finite = [name for name in SYMMETRIC if np.isfinite(getattr(self.problem.limits, name)).any()]
+        return ("position", *finite, *(["distance"] if self.problem.collisions.pairs else []))
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """What nobody has checked, and why."""
+        problem, unwatched = self.problem, self.problem.collisions.warnings
+        around = [second.startswith(AROUND) for _, second in problem.collisions.pairs]
+        kinds, joints = problem.base.parameters.kinds, np.array(self.joints)
+        missing = {
+            "the surroundings, as no floor and no box were named": not any(around),
+            "the robot's links against each other": all(around) and not unwatched,
+            "friction, which adds to the torques": not any(
+                value for value, kind in zip(problem.theta, kinds, strict=True) if term_of(kind)
+            ),
+        }
+        for name in ("velocity", "torque"):
+            endless = joints[np.isinf(getattr(problem.limits, name))]
+            missing[f"the {name} of {listing(endless, 6)}, without a limit"] = len(endless) > 0
+        return (*unwatched, *(sentence for sentence, applies in missing.items() if applies))
+
     def references(self) -> str:
         """BibTeX of the methods used."""
         return bibtex(("swevers1997", "carpentier2019"))
@@ -148,6 +176,8 @@ class Excitation:
                 "condition_number": self.condition_number,
                 "log_determinant": self.log_determinant,
                 "limits_respected": self.limits_respected,
+                "checked": self.checked,
+                "unchecked": self.unchecked,
                 "least_distance_m": self.least_distance,
                 "predicted_relative_std_percent": self.predicted_relative_std_percent,
                 "predicted_std": self.predicted_std,
@@ -164,8 +194,8 @@ class Excitation:
 
     @property
     def use_of_limits_percent(self) -> dict[str, dict[str, float]]:
-        """Joint -> how much of each finite limit the motion uses."""
-        limits = self.problem.limits
+        """Joint -> how much of each finite limit of the robot the motion uses."""
+        limits = self.problem.limits.whole
         used: dict[str, dict[str, float]] = {}
         for k, joint in enumerate(self.joints):
             moved = {"velocity": self.v, "acceleration": self.a, "torque": self.tau}

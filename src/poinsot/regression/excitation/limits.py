@@ -27,6 +27,7 @@ class Limits:
         lower, upper: (n,) positions [rad] or [m].
         velocity, acceleration: (n,) of either sign [rad/s] or [m/s], [rad/s^2] or [m/s^2].
         torque: (n,) of either sign [N m] or [N].
+        part: which part of the robot's own limits these are.
 
     Raises:
         InvalidMethod: if two of them contradict each other, or nothing bounds the speed of a joint.
@@ -39,6 +40,7 @@ class Limits:
     velocity: Vector
     acceleration: Vector
     torque: Vector
+    part: float = 1.0
 
     def __post_init__(self) -> None:
         for joint, unit, low, high in zip(self.joints, self.units, self.lower, self.upper, strict=True):
@@ -65,12 +67,21 @@ class Limits:
         """The same with only this part of each limit in use; positions keep to the middle of their range."""
         if not 0 < part <= 1:
             raise InvalidMethod(f"the part of the limits to use must be above 0 and at most 1, not {part:g}")
+        return self._scaled(part)
+
+    @property
+    def whole(self) -> Limits:
+        """The robot's own limits."""
+        return self._scaled(1 / self.part)
+
+    def _scaled(self, part: float) -> Limits:
         # a joint that turns without end has no middle to keep to
         cut = 0.5 * (1 - part) * np.nan_to_num(self.upper - self.lower, posinf=0.0)
         return replace(
             self,
             lower=self.lower + cut,
             upper=self.upper - cut,
+            part=part * self.part,
             **{name: part * getattr(self, name) for name in SYMMETRIC},
         )
 
