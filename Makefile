@@ -14,7 +14,7 @@ export OMP_NUM_THREADS = 1
 # The theme's note on the future of MkDocs.
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: demo test test-all coverage install check gate lint types layers docs dist schemas format bench clean
+.PHONY: demo test test-all coverage install check gate lint types layers docs dist schemas format bench fuzz clean
 
 demo: $(VENV)/.installed-base      ## the main job on an embedded example; writes poinsot-demo/report.html
 	$(BIN)/python examples/demo.py
@@ -64,6 +64,9 @@ format: install                    ## mends what `make lint` finds, as far as th
 
 bench: install                     ## poinsot beside its peers, in one run
 	for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
+
+fuzz: install                      ## damaged files for every reader, a million each time; FUZZ_FLAGS="--only csv --inputs 10000"
+	$(BIN)/python benchmarks/support/hostile.py $(FUZZ_FLAGS)
 
 clean:
 	rm -rf $(VENV) build dist site poinsot-demo .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -49,7 +49,7 @@ def fuzz(inputs: int, seed: int, folder: Path, names: tuple[str, ...] = tuple(TA
         here = folder / name
         here.mkdir(parents=True, exist_ok=True)
         began, crashes = time.perf_counter(), attack_format(name, count, seed, here)
-        exceptions = len(list(here.glob(f"exception-{seed}*.trace")))
+        exceptions = len(list(here.glob(f"exception-{seed}.*.trace")))
         each = 1e3 * (time.perf_counter() - began) / count
         print(
             f"{name}: {count} inputs, {exceptions} exceptions, {crashes} crashes, {each:.1f} ms each",
@@ -73,7 +73,7 @@ def attack_format(name: str, count: int, seed: int, folder: Path) -> int:
             hostile_inputs.__file__,
             name,
             str(left),
-            f"{seed}{crashes:03d}",
+            f"{seed}.{crashes}",
             str(folder),
         ]
         with (folder / "stderr").open("wb") as errors:

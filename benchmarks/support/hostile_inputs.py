@@ -590,7 +590,7 @@ def corpus_of(name: str) -> list[bytes]:
     return [*TARGETS[name].seeds(), *found]
 
 
-def attack(name: str, count: int, seed: int, folder: Path) -> None:
+def attack(name: str, count: int, seed: str, folder: Path) -> None:
     """Read so many mutated files of a format, in this process; each exception becomes a file in `folder`."""
     os.chdir(folder)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -626,4 +626,4 @@ def attack(name: str, count: int, seed: int, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    attack(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))
+    attack(sys.argv[1], int(sys.argv[2]), sys.argv[3], Path(sys.argv[4]))

@@ -43,6 +43,8 @@ def whole(path: Path) -> bool:
     """Whether a file ends as its format does."""
     if path.suffix in (".npz", ".checkpoint"):
         return zipfile.is_zipfile(path) and zipfile.ZipFile(path).testzip() is None
+    if path.suffix == ".parquet":
+        return path.read_bytes()[-4:] == b"PAR1"
     text = path.read_text()
     checks: dict[str, Callable[[], bool]] = {
         ".json": lambda: bool(json.loads(text)),

@@ -50,7 +50,7 @@ def test_a_defect_and_a_crash_are_counted(tmp_path, monkeypatch):
         "    if size % 7 == 3: raise KeyError(size)\n"
         "    if size % 41 == 3: os.abort()\n"
         "own.TARGETS = {**own.TARGETS, 'csv': replace(own.TARGETS['csv'], read=read)}\n"
-        "own.attack(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))\n"
+        "own.attack(sys.argv[1], int(sys.argv[2]), sys.argv[3], Path(sys.argv[4]))\n"
     )
     monkeypatch.setattr(hostile_inputs, "__file__", str(script))
     found = hostile.fuzz(300, 0, tmp_path / "found", ("csv",))

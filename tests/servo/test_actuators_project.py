@@ -150,7 +150,7 @@ def test_a_result_that_is_not_to_be_used_gives_no_files(poinsot, folder, tmp_pat
     code, _, error = poinsot("identify", tmp_path / "job.toml", "--out", out)
     assert code == 2
     assert "not to be used" in error
-    assert {f.name for f in out.iterdir()} == {"report.html", "result.json"}
+    assert {f.name for f in out.iterdir()} == {"poinsot.manifest.json", "report.html", "result.json"}
 
 
 def test_stopping_keeps_what_was_found(folder):

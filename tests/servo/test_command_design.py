@@ -177,6 +177,7 @@ def test_the_command_writes_commands_and_intervals(poinsot, servo_installed, tmp
     assert "all limits are kept" in shown
     assert {each.name for each in out.iterdir()} == {
         "commands.csv", "lerobot.parquet", "lerobot.npy", "joint_trajectory.json", "excite.json",
+        "poinsot.manifest.json",
     }  # fmt: skip
     content = json.loads((out / "excite.json").read_text())
     assert content["schema"] == "poinsot.commands/1"

@@ -47,9 +47,7 @@ class SampleLine:
 
 @dataclass(frozen=True)
 class Layout:
-    """Required content of every line: numbers of positions and of efforts, whether the base state is required, and
-    bodies that wrenches may act on; None: any.
-    """
+    """Of every line: numbers of positions and efforts, whether the base's state; `bodies` that wrenches act on."""
 
     joints: int
     motors: int

@@ -183,7 +183,6 @@ def _not_csv(source: Source, delimiter: str, width: int, error: BaseException) -
 
 
 def _first_line(path: Path, skip_lines: int, empty: bool = False) -> str:
-    """The first line after those that are skipped; `empty`: whether there may be none."""
     try:
         # Excel writes a byte order mark; a binary file may have no line break, hence the longest line
         with path.open(encoding="utf-8-sig", newline="") as file:

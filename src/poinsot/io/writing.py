@@ -1,10 +1,8 @@
 """Write files atomically: a file appears under its name when it is complete, or not at all.
 
 Whatever cannot be written is an `UnwritableOutput`: a folder is missing, is none or is closed to writing, the disk is
-full, or a name is too long or that of a folder.
-
-A temporary file is locked while it is being written. The system unlocks it when its process ends in any way, so the
-next run finds what a killed one left in the folder, and removes it.
+full, or a name is too long or that of a folder. Temporary files are locked while their process lives: the next one that
+writes there removes what a killed one left.
 """
 
 from __future__ import annotations
@@ -149,9 +147,7 @@ def _check_open(folder: Path, refusal: str) -> None:
 
 
 def check_apart(outputs: Iterable[str | Path | None], inputs: Iterable[str | Path]) -> None:
-    """Refuse an output that is one of the files that are read, by whatever name or link; None is no output, and - is
-    standard output, or standard input.
-    """
+    """Refuse an output that is read, by whatever name or link; None is none, - standard output or standard input."""
     read = [path for path in ("/dev/stdin" if str(path) == "-" else path for path in inputs) if isfile(path)]
     for output in (each for each in outputs if each is not None):
         opened = "/dev/stdout" if str(output) == "-" else output

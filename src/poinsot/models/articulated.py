@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
@@ -43,8 +43,7 @@ UNLIMITED = 1e6
 
 MAX_DESCRIPTION_BYTES = 64 * 2**20
 MAX_LINKS, MAX_NESTING = 1000, 300
-"""Chains of links are followed by recursion, in C++ until its stack ends: at 20 000 links. Elements are nested as
-bodies are in MJCF."""
+"""Chains of links, and bodies in bodies, are followed by recursion, in C++ until its stack ends (at 20 000)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -485,22 +484,10 @@ def _kept_to_ourselves(said: list[str]) -> Iterator[None]:
 
 
 class _Elements(ElementTree.TreeBuilder):
-    """The elements of a description. What the recursion of native parsers, or ours, could not take is refused."""
-
-    depth = 0
+    """The elements of a text without a document type, which could declare entities."""
 
     def doctype(self, *declared: object) -> None:
         raise UnreadableFile("it declares a document type or entities, which no robot needs; remove them")
-
-    def start(self, *element: Any) -> Any:
-        self.depth += 1
-        if self.depth > MAX_NESTING:
-            raise UnreadableFile(f"its elements are nested more than {MAX_NESTING} deep")
-        return super().start(*element)
-
-    def end(self, tag: str) -> ElementTree.Element:
-        self.depth -= 1
-        return super().end(tag)
 
 
 def read_description(path: Path) -> tuple[str, str]:
@@ -531,6 +518,11 @@ def read_description(path: Path) -> tuple[str, str]:
         raise UnreadableFile(f"{path} is not well-formed XML: {error}") from None
     except UnreadableFile as error:
         raise UnreadableFile(f"{path}: {error}") from None
+    level = [root]
+    for _ in range(MAX_NESTING):
+        level = [child for element in level for child in element]
+    if level:
+        raise UnreadableFile(f"{path} has elements that are nested more than {MAX_NESTING} deep")
     if sum(element.tag in ("link", "body") for element in root.iter()) > MAX_LINKS:
         raise UnreadableFile(f"{path} has more than {MAX_LINKS} links; that is no robot")
     if any("/xacro}" in element.tag for element in root.iter()):  # expanded files still declare the namespace

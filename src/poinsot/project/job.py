@@ -135,9 +135,7 @@ class Project:
         return {"project": settings, "project_file": str(self.path), "project_text": text}
 
     def inputs(self, data_dir: str | Path | None = None, of_jobs: bool = True) -> tuple[Path, ...]:
-        """The project file, and all files that its keys name beside it or among the recordings; also those of jobs
-        whose results it takes.
-        """
+        """The project file and all that its keys name, beside it or among the recordings, and those of `other_jobs`."""
         folders = (self.path.parent, *([Path(data_dir)] if data_dir is not None else []))
 
         def texts(value: Any) -> Iterator[str]:

@@ -10,6 +10,7 @@ import re
 import tomllib
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -24,6 +25,8 @@ T = TypeVar("T", bound=BaseModel)
 
 LARGEST_FILE = 1 << 20
 """A project file is written by hand. [bytes]"""
+
+STATEMENT = re.compile(r"\s*(\[|[\w\"'-][^=]*=)")
 
 MAX_DEPTH = 32
 """Of tables in tables; settings have five."""
@@ -64,13 +67,24 @@ def read_settings(kind: type[T], path: Path) -> T:
     # A thousand brackets in a row are valid TOML.
     except RecursionError:
         raise InvalidProject(f"{path} is nested too deeply to be a project file") from None
-    _check_values(content, text, path)
+    impossible, details = _impossible_numbers(content, path), []
     try:
-        return kind.model_validate(content)
+        settings = kind.model_validate(content)
+        if not impossible:
+            return settings
     except ValidationError as error:
         details = error.errors(include_url=False)
-    found = []
-    for detail in details:
+    except ArithmeticError:
+        if not impossible:
+            raise
+    must = f"must be 0 or of a size from {SMALLEST:g} to {LARGEST:g}"
+    found = [
+        (line_of(text, keys), f"{_place(keys)}{must}, not {f'{value!r:.20}'}")
+        for keys, value in impossible[:20]
+        if not details
+    ]
+    # each line takes some parsing, and a file may have thousands of mistakes
+    for detail in details[:20]:
         keys = _existing(content, detail["loc"])
         # Pydantic says where the table is; what is wrong is the key that chooses among its kinds.
         if detail["type"] == "union_tag_invalid":
@@ -84,12 +98,13 @@ def read_settings(kind: type[T], path: Path) -> T:
     # In the order of the file; Pydantic lists them in the order of the classes.
     found.sort(key=lambda each: each[0])
     line, sentence = found[0]
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    more = f" (and {len(details or impossible) - 1} more)" if len(details or impossible) > 1 else ""
     raise InvalidProject(f"{path}, line {line}: {sentence}{more}")
 
 
-def _check_values(content: dict[str, Any], text: str, path: Path) -> None:
-    """Refuse tables that are nested too deeply, and finite numbers of impossible size, whatever their keys mean."""
+def _impossible_numbers(content: dict[str, Any], path: Path) -> list[tuple[list[str | int], float]]:
+    """Where a finite number is that is impossible whatever it means; refuse tables that are nested too deeply."""
+    found: list[tuple[list[str | int], float]] = []
     waiting: list[tuple[list[str | int], Any]] = [([], content)]
     while waiting:
         keys, value = waiting.pop()
@@ -99,10 +114,8 @@ def _check_values(content: dict[str, Any], text: str, path: Path) -> None:
             each = value.items() if isinstance(value, dict) else enumerate(value)
             waiting += (([*keys, key], inside) for key, inside in each)
         elif isinstance(value, int | float) and value == value and not is_plausible(value):
-            raise InvalidProject(
-                f"{path}, line {line_of(text, keys)}: {_place(keys)}must be 0 or of a size from {SMALLEST:g} to "
-                f"{LARGEST:g}, not {f'{value!r:.20}'}"
-            )
+            found.append((keys, value))
+    return found
 
 
 def _sections_with(kind: type[BaseModel], key: str) -> Iterator[str]:
@@ -125,8 +138,10 @@ def line_of(text: str, keys: Keys) -> int:
     content = tomllib.loads(text)
     while keys and len(_existing(content, keys)) < len(keys):
         keys = keys[:-1]
-    if not keys:
-        return 1
+    # of a page that nobody writes by hand the first line where the key stands
+    word = re.compile(rf"(?<![\w-])[\"']?{re.escape(str(keys[-1] if keys else ''))}[\"']?(?![\w-])")
+    if not keys or len(text) > 1 << 16:
+        return next((k + 1 for k, line in enumerate(lines) if keys and word.search(line)), 1)
 
     def present(count: int) -> bool:
         return len(_existing(_longest_valid(lines, count)[0], keys)) == len(keys)
@@ -135,13 +150,14 @@ def line_of(text: str, keys: Keys) -> int:
     last = bisect_left(range(len(lines) + 1), True, key=present)
     first = _longest_valid(lines, last - 1)[1]
     # Of the lines of the statement, the one with the key itself: values may run over many.
-    word = re.compile(rf"(?<![\w-])[\"']?{re.escape(str(keys[-1]))}[\"']?(?![\w-])")
     return next((k + 1 for k in range(first, last) if word.search(lines[k])), first + 1)
 
 
 def _longest_valid(lines: Sequence[str], count: int) -> tuple[dict[str, Any], int]:
-    """The longest valid beginning of no more than `count` lines, and its length."""
-    for length in range(count, 0, -1):
+    """The longest valid beginning of no more than `count` lines, and its length; none if it is far from there."""
+    # only before a statement can a beginning end: values run over many lines
+    ends = (k for k in range(count, 0, -1) if k == len(lines) or STATEMENT.match(lines[k]))
+    for length in islice(ends, 20):
         try:
             return tomllib.loads("\n".join(lines[:length])), length
         except tomllib.TOMLDecodeError:

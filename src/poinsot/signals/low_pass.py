@@ -96,8 +96,7 @@ class LowPass:
 
 def check_below_nyquist(name: str, hz: float, rate_hz: float) -> None:
     """Refuse a cutoff, by its name, that is not between 0 and half the sampling rate."""
-    # the rate is that of a clock in floating-point numbers: just below half of it is half of it; far below, the
-    # coefficients of a section, (pi hz / rate)^2 beside 1, are rounding error
+    # just below half of a clock's rate is half of it; far below, (pi hz / rate)^2 in a section is rounding error
     if not 1e-7 * rate_hz < hz < (1 - 1e-9) * rate_hz / 2:
         raise InvalidMethod(
             f"{name} = {hz:g} must lie between 0 and the Nyquist frequency {rate_hz / 2:g} Hz"

@@ -31,9 +31,6 @@ from ...arrays import JointSamples, Matrix, Vector
 from ...exceptions import InvalidMethod
 from .belief import Sample, Tick
 
-UNREAD = np.full(6, np.nan)
-"""A wrench that a tick lacks and others of its window have."""
-
 
 def with_accelerations(ticks: Iterable[Tick], longest_gap_s: float = 0.1) -> Iterator[Sample]:
     """Samples by central differences, one tick late; none across a gap, or where clocks run backwards.
@@ -149,7 +146,8 @@ class MovingPolynomial:
             a,
             self._values(offsets, value, np.array([tick.tau for tick in inside])),
             {
-                body: value @ np.array([tick.wrenches.get(body, UNREAD) for tick in inside])
+                # one that a tick lacks and others of its window have is unknown
+                body: value @ np.array([tick.wrenches.get(body, np.full(6, np.nan)) for tick in inside])
                 for body in dict.fromkeys(chain.from_iterable(tick.wrenches for tick in inside))
             },
             np.logical_and.reduce(trusted) if trusted else None,

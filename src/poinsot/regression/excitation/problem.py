@@ -137,7 +137,7 @@ ROUNDED_SPEED = 0.02
 """While a motion is designed, dry friction is rounded below this part of the largest speed, or below so many rad/s."""
 
 MAX_READINGS = 2e7
-"""Of torques along a motion: an hour of seven joints at 800 Hz, whose regressor takes gigabytes."""
+"""Of torques along a motion: an hour of seven joints at 800 Hz; the regressor takes gigabytes."""
 
 CHECKED_HZ = 200.0
 """Limits and collisions are checked at least so often along the whole motion."""
@@ -282,7 +282,6 @@ def excitation_problem(
     base = structural_base(Regressor(robot, parameters))
     if not len(base):
         raise InvalidMethod("every parameter is held; there is nothing to excite")
-    # inf * 0 is none that could be computed either
     most = duration_s * max(rate_hz, CHECKED_HZ) * len(robot.joints)
     if not (len(base) <= (duration_s * rate_hz + 1) * len(robot.joints) and most <= MAX_READINGS):
         raise InvalidMethod(
