@@ -1,0 +1,10 @@
+from .parquet_log import ParquetLog as ParquetLog
+from .store import Store as Store
+from .streaming import Blocks as Blocks
+from .streaming import stream_least_squares as stream_least_squares
+from .study import Serial as Serial
+from .study import Study as Study
+from .study import StudyInterrupted as StudyInterrupted
+from .study import chosen as chosen
+from .study import cluster as cluster
+from .study import processes as processes
