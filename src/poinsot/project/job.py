@@ -160,7 +160,7 @@ class Project:
         folders = [self.path.parent, *([Path(data_dir)] if data_dir is not None else [])]
         candidates = [folder / name for folder in folders]
         for candidate in candidates:
-            if candidate.is_file():
+            if isfile(candidate):
                 return candidate
         raise UnreadableFile(
             f"no robot description {' nor '.join(map(str, candidates))}: correct {key} in {self.path}"

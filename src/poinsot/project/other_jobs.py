@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os.path
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -128,7 +129,7 @@ def of_result(path: Path, key: str, what: str = "") -> Iterator[None]:
 
 def _path(project: Project, key: str, name: str) -> Path:
     path = project.path.parent / name
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise UnreadableFile(f"{key}: there is no file {path}, where {project.path} looks for it")
     return path
 
