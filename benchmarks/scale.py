@@ -88,6 +88,7 @@ def streaming(rows: int) -> dict[str, float]:
     return {
         "rows": rows,
         "peak_mb": large["mb"],
+        "worker_mb": large["worker_mb"],
         "mb_at_1e8_rows": large["mb"] + slope * (LARGEST - rows),
         "partition_difference": float(np.abs(values - others).max() / np.abs(values).max()),
         "streaming_s": large["seconds"],
@@ -130,6 +131,8 @@ def stream(folder: Path, rows: int, block: int, workers: int, out: Path) -> None
     content = {
         "mb": (largest[0] + workers * largest[1]) / 1024,
         "seconds": time.perf_counter() - begun,
+        "parent_mb": largest[0] / 1024,
+        "worker_mb": largest[1] / 1024,
         "values": estimate.values.tolist(),
         "relative_error_percent": estimate.fit.relative_error_percent,
     }

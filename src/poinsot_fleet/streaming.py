@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from math import ceil
 from typing import Any
@@ -23,10 +23,11 @@ from typing import Any
 import numpy as np
 
 from poinsot.arrays import JointSamples, Times, Vector
-from poinsot.estimate import Diagnosis, Estimate, Fit, Unchecked, fit_of
+from poinsot.estimate import Diagnosis, Estimate, Fit, Unchecked
+from poinsot.estimate.fit import MOVING, SHOWN_LAGS, autocorrelation, whiteness
 from poinsot.estimators.linear.least_squares import LeastSquares, finish
 from poinsot.estimators.linear.system import reduce
-from poinsot.exceptions import InvalidMethod, InvalidSignals
+from poinsot.exceptions import InvalidMethod
 from poinsot.models.articulated import Articulated
 from poinsot.parameters import rescaled
 from poinsot.regression.base_parameters import triangular
@@ -44,6 +45,9 @@ BLOCK = 2**16
 
 FORGOTTEN = 1e-24
 """Size of the Butterworth filter's transient at the end of a halo: differences amplify it by the rate squared."""
+
+SHOWN = 20_000
+"""Rows whose measured and predicted efforts are kept."""
 
 BLOCKS_PER_TASK = 8
 
@@ -109,6 +113,12 @@ class Blocks:
         signals = self.method.apply(self.log.read(first, last))
         return _template(self).with_signals([signals])
 
+    def shown(self, time: Times) -> np.ndarray:
+        """(r,) which rows of these times a figure shows: at most `SHOWN` of all, evenly."""
+        start, rate = self.log.clock
+        stride = ceil(len(self.log) / self.factor / SHOWN)
+        return np.asarray(np.rint((time - start) * rate) // self.factor % stride == 0)
+
     def own(self, rows: Rows, span: tuple[int, int]) -> np.ndarray:
         """(r,) which rows are the block's own, and not of its halo."""
         start, rate = self.log.clock
@@ -159,18 +169,40 @@ def merged(factors: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def residuals(task: Task) -> dict[str, np.ndarray]:
-    """Of the rows of some blocks: time (r,), measured and predicted efforts and speeds (r, n)."""
-    theta, found = task.theta, []
+    """Of the rows of some blocks: residuals e (r, n), sums of squares, and rows to be shown.
+
+    `squares` (4, n): of residuals and of efforts, of all rows and of those in which the joint moves.
+    """
+    theta, e, shown = task.theta, [], []
     assert theta is not None
+    squares: np.ndarray | float = 0.0
     for span in task.spans:
         problem = task.blocks.problem(span)
         for rows in problem.rows():
             own = task.blocks.own(rows, span)
-            v = problem.speeds[rows.first : rows.first + len(own)]
-            parts = rows.time, rows.y + rows.held, rows.W @ theta + rows.held, v
-            found.append([each[own] for each in parts])
-    names = ("time", "measured", "predicted", "speeds")
-    return {name: np.concatenate(each) for name, each in zip(names, zip(*found, strict=True), strict=True)}
+            if not own.any():
+                continue
+            y, predicted = (rows.y + rows.held)[own], (rows.W @ theta + rows.held)[own]
+            moving = np.abs(problem.speeds[rows.first : rows.first + len(own)][own]) > MOVING
+            all_squares = np.stack([(y - predicted) ** 2, y**2])
+            squares = squares + np.concatenate([all_squares.sum(1), (all_squares * moving).sum(1)])
+            e.append(y - predicted)
+            kept = task.blocks.shown(rows.time[own])
+            shown.append((rows.time[own][kept], y[kept], predicted[kept]))
+    time, measured, predicted = (np.concatenate(each) for each in zip(*shown, strict=True))
+    more = {"time": time, "measured": measured, "predicted": predicted}
+    return {"e": np.concatenate(e), "squares": np.asarray(squares), **more}
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedFit(Fit):
+    """A fit whose `measured` and `predicted` are of some rows, and all numbers of all rows; `e`: (N, n) residuals."""
+
+    e: JointSamples = field(default_factory=lambda: np.zeros((0, 0)))
+
+    @property
+    def residuals(self) -> JointSamples:
+        return self.e
 
 
 class StreamedDynamics(InverseDynamics):
@@ -228,30 +260,30 @@ class StreamedDynamics(InverseDynamics):
                 yield Rows(0, first, rows.time[own], rows.W[own], rows.y[own], rows.held[own])
                 first += int(own.sum())
 
-    @property
-    def speeds(self) -> JointSamples:
-        raise InvalidSignals("speeds of a log that is read in blocks come with its residuals")
-
-    def predict(self, theta: Vector) -> tuple[Times, JointSamples, JointSamples]:
-        found = self._predicted(theta)
-        return found["time"], found["measured"], found["predicted"]
-
-    def fit(self, theta: Vector, recording: str = "") -> Fit:
+    def fit(self, theta: Vector, recording: str = "") -> StreamedFit:
         units = tuple(self.robot.effort_units[k] for k in self.robot.equations)
         units = rescaled(units, self.unscaled_unit) if self.unscaled_unit else units
-        found = self._predicted(theta)
-        return fit_of(
-            found["time"], self.robot.effort_names, units, found["measured"], found["predicted"],
-            speeds=found["speeds"], counts=self.row_counts, recording=recording,
+        found = self._residuals(theta)
+        e, (left, size, moving, moving_size) = found["e"], found["squares"]
+        lags = max(min(SHOWN_LAGS, len(e) // 4), 1)
+        correlation = np.concatenate([autocorrelation(column[:, None], lags) for column in e.T])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            each, in_motion = (100 * np.sqrt(a / b) for a, b in ((left, size), (moving, moving_size)))
+        return StreamedFit(
+            found["time"], self.robot.effort_names, units, found["measured"], found["predicted"], correlation,
+            tuple(whiteness(row, len(e)) for row in correlation), float(100 * np.sqrt(left.sum() / size.sum())),
+            tuple(each.tolist()), recording, tuple(in_motion.tolist()), sizes=np.sqrt(size), e=e,
         )  # fmt: skip
 
-    def _predicted(self, theta: Vector) -> dict[str, np.ndarray]:
+    def _residuals(self, theta: Vector) -> dict[str, np.ndarray]:
         """What `residuals` has, of all rows."""
-        done = Study(self._tasks(theta), residuals, unit="stretches predicted").run(
-            self.executor, say=self.say
-        )
-        names = next(iter(done.values()))
-        return {name: np.concatenate([each.pop(name) for each in done.values()]) for name in list(names)}
+        study = Study(self._tasks(theta), residuals, unit="stretches predicted")
+        done = list(study.run(self.executor, say=self.say).values())
+        squares = np.sum([each.pop("squares") for each in done], axis=0)
+        # popped, so that no row is in memory twice
+        return {name: np.concatenate([each.pop(name) for each in done]) for name in list(done[0])} | {
+            "squares": squares
+        }
 
 
 def stream_least_squares(
@@ -282,7 +314,9 @@ def stream_least_squares(
     system = reduce(problem, estimator.rtol)
     solution = estimator.fit(problem, system, progress=progress)
     estimate = finish(estimator, problem, system, solution, systematic=False)
-    return replace(estimate, examiner=_not_examined, problem=None)
+    fit = estimate.fit
+    shown = Fit(**{each.name: getattr(fit, each.name) for each in fields(Fit)})
+    return replace(estimate, fit=shown, examiner=_not_examined, problem=None)
 
 
 def _not_examined(_: Estimate) -> Diagnosis:

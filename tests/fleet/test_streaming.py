@@ -93,6 +93,21 @@ def test_blocks_give_the_estimate_of_the_whole(robot, table, whole, tmp_path, bl
     np.testing.assert_allclose(streamed.white_std, whole.white_std, rtol=1e-9)
 
 
+def test_figures_have_some_rows_and_numbers_are_of_all(robot, table, whole, tmp_path, monkeypatch):
+    monkeypatch.setattr("poinsot_fleet.streaming.SHOWN", 100)
+    streamed = stream_least_squares(robot, log_of(table, tmp_path), METHOD, executor=Serial(), block=4_000)
+    assert 50 <= len(streamed.fit.time) <= 100
+    assert np.isin(np.round(streamed.fit.time, 9), np.round(whole.fit.time, 9)).all()
+    for name in (
+        "relative_error_percent",
+        "relative_error_percent_per_joint",
+        "moving_error_percent_per_joint",
+    ):
+        np.testing.assert_allclose(getattr(streamed.fit, name), getattr(whole.fit, name), rtol=1e-9)
+    np.testing.assert_allclose(streamed.fit.autocorrelation, whole.fit.autocorrelation, atol=1e-9)
+    np.testing.assert_allclose(streamed.coloured_std, whole.coloured_std, rtol=1e-6)
+
+
 def test_files_and_workers_change_nothing(robot, table, tmp_path):
     found = []
     for name, cuts, executor in (
