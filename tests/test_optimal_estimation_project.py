@@ -245,6 +245,7 @@ def test_the_command_writes_page_result_and_motion(poinsot, job, tmp_path, recor
     assert (code, err) == (0, "") and "m.fore" in out
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "motion.npz",
+        "poinsot.manifest.json",
         "report.html",
         "result.json",
     }

@@ -77,11 +77,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # processor time of a short job, and so does the default of one BLAS thread a core, for matrices this small.
     gc.set_threshold(GARBAGE_THRESHOLD)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    signal.signal(signal.SIGTERM, _terminated)
     try:
         return _run(sys.argv[1:])
     finally:
         gc.freeze()  # the collections at exit pass over everything that is frozen
+
+
+def _terminated(number: int, frame: object) -> None:
+    """What Ctrl-C does, also where a shell has made a process in the background ignore it."""
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler):
+        raise KeyboardInterrupt
+    handler(signal.SIGINT, None)
 
 
 def _run(arguments: list[str]) -> int:

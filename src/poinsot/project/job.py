@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 import signal
 import threading
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 
 @contextmanager
@@ -131,8 +131,10 @@ class Project:
     def record(self) -> dict[str, Any]:
         """What a result keeps of the project, so that it can be asked again."""
         settings = self.settings.model_dump(mode="json", exclude_unset=True)
-        text = self.path.read_text(encoding="utf-8")
-        return {"project": settings, "project_file": str(self.path), "project_text": text}
+        found = {"project": settings, "project_file": str(self.path)}
+        with suppress(OSError):  # a project that Python made has no file
+            found["project_text"] = self.path.read_text(encoding="utf-8")
+        return found
 
     def inputs(self, data_dir: str | Path | None = None, of_jobs: bool = True) -> tuple[Path, ...]:
         """The project file and all that its keys name, beside it or among the recordings, and those of `other_jobs`."""

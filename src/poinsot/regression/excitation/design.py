@@ -59,7 +59,7 @@ class OptimalExcitation:
             raise InvalidMethod(f"the criterion is 'condition' or 'd-optimal', not {self.criterion!r}")
         if self.starts < 1 or self.legs < 1 or self.seed < 0 or not 0 <= self.information_weight < LARGEST:
             raise InvalidMethod(
-                "a design needs at least one start and one leg, and seed and finite information_weight of at least 0"
+                "a design needs at least one start and one leg, a seed and a finite information_weight of at least 0"
             )
         if self.max_seconds is not None and not self.max_seconds > 0:
             raise InvalidMethod(f"max_seconds must be above 0, not {self.max_seconds:g}")
