@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import binom
-from simulated_fleet import BETWEEN_DAYS, BETWEEN_ROBOTS, VISCOUS, write_fleet
 
 from poinsot.cli import main
 from poinsot.exceptions import InvalidProject, UnreadableFile
@@ -18,6 +17,7 @@ from poinsot_fleet.fleet import Fleet
 from poinsot_fleet.logs import find_logs
 from poinsot_fleet.random_effects import random_effects
 from poinsot_fleet.study import CHOSEN, Serial, chosen
+from simulated_fleet import BETWEEN_DAYS, BETWEEN_ROBOTS, VISCOUS, write_fleet
 
 
 @contextmanager
