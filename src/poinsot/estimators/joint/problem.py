@@ -107,7 +107,7 @@ class JointSmoothingProblem:
 
     def __post_init__(self) -> None:
         if not self.records:
-            raise InvalidSignals("there is no record to fit; give at least one")
+            raise InvalidSignals("there is no record to fit; give at least one record")
         guessed, measured = ([len(each.times) for each in part or ()] for part in (self.guess, self.records))
         if self.guess is not None and guessed != measured:
             raise InvalidMethod(
