@@ -127,7 +127,7 @@ class Regression:
     @cached_property
     def effective_rows(self) -> Vector:
         """(n,) number of independent squared residuals: N / (1 + 2 sum of rho_k^2)."""
-        return np.array([len(e) / (1 + 2 * np.sum(correlations(e) ** 2)) for e in self.residuals.T])
+        return np.array([self.rows / (1 + 2 * np.sum(rho**2)) for rho in correlations(self.residuals)])
 
     @cached_property
     def whitened_basis(self) -> np.ndarray:
@@ -426,18 +426,20 @@ def reweighted(rows: DenseRows, size: Vector, counts: int | np.ndarray) -> tuple
     return theta, np.linalg.inv(H) / norms[:, None] / norms, sigma
 
 
-def correlations(e: np.ndarray) -> np.ndarray:
-    """Autocorrelations from lag 1 up to the first lag after which three in a row look like noise."""
+def correlations(e: JointSamples) -> list[Vector]:
+    """Autocorrelations of each column from lag 1 up to the first lag after which three in a row look like noise."""
     N = len(e)
-    rho = autocorrelation(e[:, None], min(N // 4, 400))[0, 1:]
-    quiet = np.abs(rho) < 2 / np.sqrt(N)
-    noise = np.flatnonzero(quiet[:-2] & quiet[1:-1] & quiet[2:])
-    return np.asarray(rho[: noise[0]] if len(noise) else rho)
+    found = []
+    for rho in autocorrelation(e, min(N // 4, 400))[:, 1:]:
+        quiet = np.abs(rho) < 2 / np.sqrt(N)
+        noise = np.flatnonzero(quiet[:-2] & quiet[1:-1] & quiet[2:])
+        found.append(rho[: noise[0]] if len(noise) else rho)
+    return found
 
 
 def long_run_variance(s: np.ndarray) -> float:
     """Variance of the sum of a series (Newey and West 1987), never below that of a white one."""
-    lags = 2 * len(correlations(s)) + 1
+    lags = 2 * len(correlations(s[:, None])[0]) + 1
     white = float(s @ s)
     pairs = [(1 - k / (lags + 1)) * float(s[:-k] @ s[k:]) for k in range(1, min(lags + 1, len(s)))]
     return max(white + 2 * sum(pairs), white)

@@ -107,7 +107,7 @@ class Disturbance(Check):
             at = int(np.argmax(ratio))
             stretch = slice(int(edges[at]), int(edges[at + 1]))
             rest = np.delete(e, stretch)  # the disturbance itself is strongly correlated
-            independent = 1 / (1 + 2 * float(np.sum(correlations(rest) ** 2)))
+            independent = 1 / (1 + 2 * float(np.sum(correlations(rest[:, None])[0] ** 2)))
             nu = max(float(length[at]) * independent, 1.0)
             chance = chdtri(nu, self.alpha / (n * m)) / chdtri(nu, 0.5)
             over = float(ratio[at]) / float(chance)

@@ -257,7 +257,7 @@ class Innovations(Check):
         squares = squares[np.isfinite(squares)]
         mean = float(squares.mean()) if len(squares) > 50 else 0.0
         if mean > self.warning:
-            memory = 1 + 2 * max(float(correlations(squares - mean).sum()), 0.0)
+            memory = 1 + 2 * max(float(correlations((squares - mean)[:, None])[0].sum()), 0.0)
             std = float(squares.std() * np.sqrt(memory / len(squares)))
             if mean - 4 * std > 1:
                 said = (
