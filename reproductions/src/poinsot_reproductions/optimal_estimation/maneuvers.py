@@ -310,7 +310,6 @@ NOTES = (
     "MuJoCo's contacts are soft, and it takes four steps in a millisecond; the estimator has rigid contacts and one "
     "step, or with defects one in three milliseconds. It knows neither the payload nor what the controller takes it "
     "for.",
-    "A gyro's bias is its mean while the robot is still; misalignment and the accelerometer's bias are part of the "
-    "noise stated. The delay is known as a largest one: what it changes is part of the standard deviations, not "
-    "corrected.",
+    "With clean sensors a gyro's bias is its mean while the robot is still. With defects biases, misalignment and "
+    "delay are estimated with the payload, from priors of the standard deviations that they have, 5 ms for the delay.",
 )

@@ -280,7 +280,8 @@ class OptimalEstimation:
         for _ in range(self.max_rounds):
             at, before, logs = solution.at, solution, problem.logs
             rated = [log.with_rates(x, w, at.theta) for log, x, w in zip(logs, at.x, at.w, strict=True)]
-            if not any(rated) or not solution.status.converged:
+            # a delay that is not known yet may be why there is no minimum
+            if not any(rated) or not (solution.status.converged or solution.status is Status.step_limit):
                 break
             problem = replace(problem, logs=tuple(new or old for new, old in zip(rated, logs, strict=True)))
             solution = self.ddp.solve(problem.shooting, at, **more)
