@@ -65,7 +65,10 @@ MASS, SEMI_AXES, OFF_TIP = (1.0, 2.0), (0.04, 0.09), 0.03
 GRIP, SHAPE_STD, SHAPE_STEP = 0.065, 0.5, 0.25
 """Radius of what the gripper holds [m], standard deviation of the logarithm of its extents, and typical change of that
 in a step: with 1, as a chart alone has it, the trust region lets a step make the object a hundred times as long."""
-ROUNDS = 2
+HALF_STEP = {f"delay.{of}": 0.5 * (PERIOD - TIMESTEP) for of in ("position", "orientation", "accelerometer")}
+"""What is later than speeds to the estimator, by half of what its step is longer than MuJoCo's [s]. Both are
+semi-implicit, q+ = q + dt v+: positions follow speeds by half a step, and accelerations are those of its beginning."""
+ROUNDS = 3
 """Further solutions where sensors are late, each with rates of readings along the one before."""
 START_MASS = 0.5
 """Of the object where the iteration starts [kg]."""
@@ -165,7 +168,9 @@ def carry(
 def solve(flown: Flown, grasped: GraspedObject, defects: Defects = IDEAL) -> ShootingSolution:
     """Estimate the object, and the errors that sensors may have, from what was read."""
     start, errors = sphere_in_grip(START_MASS), defects.errors(flown.system.robot.bodies[0])
-    parameters = replace(flown.system.parameters((HAND,), grasped), sensors=tuple(errors))
+    parameters = flown.system.parameters((HAND,), grasped)
+    nominal = {**parameters.nominal, **HALF_STEP}
+    parameters = replace(parameters, sensors=tuple(errors), nominal=nominal)
     theta = np.concatenate([grasped.chart.from_inertial(start), np.zeros(len(errors))])
     shape, stds = np.repeat([1.0, GRIP / np.sqrt(5)], 3), np.array(list(errors.values()))
     information = np.concatenate([[0.0], (SHAPE_STD * shape) ** -2, np.zeros(3), stds**-2])
@@ -375,8 +380,8 @@ NOTES = (
     "nothing is known of its mass and place.",
     "MuJoCo's contacts are soft, and its feet are balls that roll; the estimator's are rigid points. Of sensors with "
     "defects it estimates biases, misalignment and delay; steps of encoders and lost readings it does not know. "
-    "The delay is that of velocities and the inertial unit; positions are half a millisecond later to the "
-    "estimator, which has one step in two milliseconds where MuJoCo has two. "
+    "That positions and accelerations are half a millisecond late to it, which has one step in two milliseconds where "
+    "MuJoCo has two, it is told. "
     "Intervals are the posterior's, widened by the root of chi-square per reading where that is "
     "above 1; errors that stay the same all along are larger than that.",
 )

@@ -133,12 +133,22 @@ class Weighing:
         estimate: of the ten parameters and the motion.
         own: (10,) of the body without payload. load: (10,) of the payload.
         others: the same under other assumptions: nodes further apart.
+        late: by how much readings were shifted before [s].
     """
 
     estimate: Estimate
     own: Vector
     load: Vector
     others: tuple[Estimate, ...] = ()
+    late: float = 0.0
+
+    @property
+    def delay_ms(self) -> dict[str, float]:
+        """Of sensors, and its standard deviation, as keys of JSON; empty if none was estimated."""
+        if DELAY not in self.estimate.names:
+            return {}
+        std = float(self.estimate.std[self.estimate.names.index(DELAY)])
+        return {"delay_ms": 1e3 * (self.late + float(self.estimate[DELAY])), "delay_std_ms": 1e3 * std}
 
     @property
     def pi(self) -> Vector:
@@ -223,9 +233,12 @@ def weigh(
         rng: of the sensors' noise.
         coarser: the same with nodes further apart, to compare with; None: nothing is.
     """
-    estimate, readings = estimated(carrier, read(motion, quality, rng), quality, stated)
-    others = () if coarser is None else (estimated(carrier, readings, quality, coarser)[0],)
-    return Weighing(estimate, carrier.own, load, others)
+    readings, others, late = read(motion, quality, rng), tuple[Estimate, ...](), None
+    if coarser is not None:
+        other, late = estimated(carrier, readings, quality, coarser)
+        others = (other,)
+    estimate, late = estimated(carrier, readings, quality, stated, late=late)
+    return Weighing(estimate, carrier.own, load, others, late)
 
 
 def estimated(
@@ -234,23 +247,28 @@ def estimated(
     quality: SensorQuality,
     stated: Stated,
     method: OptimalEstimation = METHOD,
-) -> tuple[Estimate, Moved]:
-    """The body's parameters and errors of sensors, and the readings as much earlier as they were found to be late.
+    late: float | None = None,
+) -> tuple[Estimate, float]:
+    """The body's parameters and errors of sensors, and by how much readings were shifted before [s].
 
     Args:
         method: of the last solution; others as those of `weigh`.
+        late: by how much readings are shifted [s]; None: it is found.
     """
     errors = errors_of(quality, stated.unit)
     if errors:  # the gyro's bias is one of them
         carrier = replace(carrier, standing=None)
         quality = replace(quality, gyro_bias=0.0, accelerometer_bias=0.0, misalignment=0.0)
-    for _ in range(SHIFTS if quality.delay else 0):
-        rough = ROUGH.solve(problem(carrier, readings, quality, stated, errors))
-        late = round(float(rough[DELAY]) / float(readings.time[1] - readings.time[0]))
-        if not late:
+    period = float(readings.time[1] - readings.time[0])
+    shift = round((late or 0.0) / period)
+    for _ in range(SHIFTS if quality.delay and late is None else 0):
+        rough = ROUGH.solve(problem(carrier, readings.earlier(shift), quality, stated, errors))
+        more = round(float(rough[DELAY]) / period)
+        if not more:
             break
-        readings = readings.earlier(late)
-    return method.solve(problem(carrier, readings, quality, stated, errors)), readings
+        shift += more
+    estimate = method.solve(problem(carrier, readings.earlier(shift), quality, stated, errors))
+    return estimate, period * shift
 
 
 def errors_of(quality: SensorQuality, unit: str) -> dict[str, dict[str, float]]:
