@@ -43,7 +43,7 @@ from ..normalized_errors import (
 from .go1_payload import FEET, QUICK_DURATION, STATED, carrier, seen
 from .go1_walk import payload, walk
 from .robot_sensors import CLEAN, DEFECTS, IMU, Moved, read, touching
-from .weighing import METHOD, Weighing, errors_of, estimated, problem
+from .weighing import METHOD, SHIFTS, Weighing, errors_of, estimated, problem
 
 WALKS, FEW = 40, 2
 SCHEDULED, FEW_SCHEDULED = 5, 1
@@ -145,6 +145,7 @@ def run(
     settings = {"seed": seed, "walks": count, "scheduled": scheduled, "sensors": sensors_told}
     settings |= {"stated": asdict(STATED), "schedules": SCHEDULES, "seconds": QUICK_DURATION}
     settings |= {"method": str(asdict(LIKELIEST)), "errors": errors_of(DEFECTS, IMU)}
+    settings["shifts"] = SHIFTS
     store = Store("payload-statistics", settings, folder)
     solved = list(Study(jobs, attempt, unit="walks").run(executor, store, say=say).values())
     watch.lap("walks")
