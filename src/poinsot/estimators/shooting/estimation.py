@@ -248,7 +248,9 @@ class OptimalEstimation:
                 break
             before, grown = solution.cost, map(RobotLog.with_slips, problem.logs, solution.at.w)
             problem = replace(problem, logs=tuple(grown))
-            problem, solution = self._with_delays(problem, solution.at, progress=progress, stop=stop)
+            # a slip that was not known yet may have driven theta to where a chart is flat
+            guess = replace(solution.at, theta=problem.guess.theta)
+            problem, solution = self._with_delays(problem, guess, progress=progress, stop=stop)
             if 2 * abs(solution.cost - before) < self.settled:
                 break
         factors: dict[str, float] = {}
