@@ -252,6 +252,8 @@ class OptimalEstimation:
             guess = replace(solution.at, theta=problem.guess.theta)
             problem, solution = self._with_delays(problem, guess, progress=progress, stop=stop)
             if 2 * abs(solution.cost - before) < self.settled:
+                # as far as if it had begun at the last round's
+                problem, solution = self._with_delays(problem, solution.at, progress=progress, stop=stop)
                 break
         factors: dict[str, float] = {}
         rng = np.random.default_rng(self.seed)
