@@ -248,8 +248,12 @@ class OptimalEstimation:
                 break
             before, grown = solution.cost, map(RobotLog.with_slips, problem.logs, solution.at.w)
             problem = replace(problem, logs=tuple(grown))
-            problem, solution = self._with_delays(problem, solution.at, progress=progress, stop=stop)
+            # a slip that was not known yet may have driven theta to where a chart is flat
+            guess = replace(solution.at, theta=problem.guess.theta)
+            problem, solution = self._with_delays(problem, guess, progress=progress, stop=stop)
             if 2 * abs(solution.cost - before) < self.settled:
+                # as far as if it had begun at the last round's
+                problem, solution = self._with_delays(problem, solution.at, progress=progress, stop=stop)
                 break
         factors: dict[str, float] = {}
         rng = np.random.default_rng(self.seed)
@@ -280,7 +284,8 @@ class OptimalEstimation:
         for _ in range(self.max_rounds):
             at, before, logs = solution.at, solution, problem.logs
             rated = [log.with_rates(x, w, at.theta) for log, x, w in zip(logs, at.x, at.w, strict=True)]
-            if not any(rated) or not solution.status.converged:
+            # a delay that is not known yet may be why there is no minimum
+            if not any(rated) or not (solution.status.converged or solution.status is Status.step_limit):
                 break
             problem = replace(problem, logs=tuple(new or old for new, old in zip(rated, logs, strict=True)))
             solution = self.ddp.solve(problem.shooting, at, **more)
