@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from scipy.integrate import solve_ivp
 
 from poinsot.exceptions import PoinsotError
 from poinsot.inspection.columns import clock_unit, match_columns, unit_in_name
@@ -86,6 +87,7 @@ HEADERS = {
         "position.a position.b position_command.a current.b torque.a",
     ),
     "a joint's name alone": (["elbow"], ["elbow", "volts", "temperature"], "position.elbow voltage.elbow"),
+    "a joint's name and a unit": (["elbow"], ["elbow_deg", "elbow_rpm"], "position.elbow"),
     "no label": (["pivot"], ["time", "position", "torque"], "position.pivot torque.pivot"),
     "nothing": ("abc", ["foo", "bar", "x"], ""),
     "measured before commanded": (
@@ -336,6 +338,13 @@ def test_a_log_without_rows(begin):
         begin({"q1": [1.0], "tau1": [2.0]}, rate_hz=100)
 
 
+@pytest.mark.parametrize("name", ["log.npz", "log.mat"])
+def test_a_format_whose_columns_nothing_lists(name, tmp_path):
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(PoinsotError, match=r"save it as \.csv or \.parquet"):
+        start_project(ARM, tmp_path / name, tmp_path / "job.toml")
+
+
 def test_a_log_without_a_header(tmp_path):
     (tmp_path / "log.csv").write_text("0,1,2\n0.1,2,3\n")
     with pytest.raises(PoinsotError, match="no header"):
@@ -361,6 +370,30 @@ def test_angles_alone(begin, tmp_path):
     project = Project.load(tmp_path / "job.toml")
     for name in project.settings.method.parameters:
         project.mechanism().place(name)  # it exists
+
+
+def test_a_pendulum_that_is_let_go(begin, tmp_path):
+    """Angles alone of a description, whose motor has no command: identified at once."""
+    (tmp_path / "pendulum.xml").write_text(
+        '<mujoco model="pendulum"><compiler angle="radian"/><worldbody><body name="rod">'
+        '<joint name="pivot" type="hinge" axis="0 1 0"/>'
+        '<inertial pos="0 0 -0.3" mass="1" diaginertia="0.05 0.05 0.01"/></body></worldbody></mujoco>'
+    )
+    t = np.arange(300) / 100
+    swing = solve_ivp(
+        lambda _, x: [x[1], (-9.81 * 0.3 * np.sin(x[0]) - 0.02 * x[1]) / 0.14],
+        (0, 3), [1.5, 0], t_eval=t, rtol=1e-9, atol=1e-9,
+    ).y[0]  # fmt: skip
+    columns = {
+        "time": t,
+        "pivot_deg": np.degrees(swing + 3e-4 * np.random.default_rng(1).standard_normal(300)),
+    }
+    content, _ = begin(columns, robot=tmp_path / "pendulum.xml")
+    assert content["mechanism"]["details"]["pivot"]["motor"] is False
+    estimate = identify(Project.load(tmp_path / "job.toml"))
+    assert estimate.trust.name == "trusted"
+    low, high = estimate.interval("pivot.drag")
+    assert low < 0.02 < high
 
 
 def test_currents_and_a_joint_without_a_motor(begin, table):

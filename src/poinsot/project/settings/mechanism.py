@@ -90,12 +90,12 @@ class MechanismJointSettings(SettingsTable):
 
 
 class JointDetails(SettingsTable):
-    """What a description does not say of a joint: its dry friction and its motor."""
+    """What a description does not say of a joint: dry friction, and motor; `false`: none, or one without command."""
 
     drag: NotNegative | None = None
     offset: float | None = None
     friction: DryFrictionSettings | None = None
-    motor: MotorSettings | None = None
+    motor: MotorSettings | Literal[False] | None = None
 
 
 class MechanismSettings(SettingsTable):
