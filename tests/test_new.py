@@ -321,7 +321,7 @@ def test_a_semicolon_and_a_decimal_comma(tmp_path, table):
 
 
 REFUSED = {
-    "no matching column": ({"foo": [1.0, 2.0], "time": [0.0, 1.0]}, "no column is called like the position"),
+    "no matching column": ({"foo": [1.0, 2.0], "time": [0.0, 1.0]}, "no column is named like the position"),
     "a clock that stands": ({"time": [0.0] * 9, "q1": range(9), "tau1": range(9)}, "does not increase.*--rate-hz"),
 }  # fmt: skip
 

@@ -272,7 +272,7 @@ def test_a_throw_goes_on(poinsot, tmp_path):
     ]
     assert np.mean([each.to_numpy() for each in inside]) > 0.8
     code, _, err = poinsot("predict", *given, "--gravity")
-    assert code == 2 and "leave the option out" in err
+    assert code == 2 and "omit the option" in err
 
 
 def test_a_project_reads_a_table_of_impacts(poinsot, tmp_path):

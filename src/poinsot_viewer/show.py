@@ -1,4 +1,4 @@
-"""What is drawn, in a browser: served by viser on this machine alone, or as one file that needs no server.
+"""The scene in a browser: served by viser on this machine alone, or as one file that needs no server.
 
 The tree of the scene is /estimated/BODY and /recorded/BODY, a frame each, that carries the ellipsoids of the body;
 moving the robot moves these frames. Forces at contacts are lines in the world.
@@ -33,7 +33,7 @@ HOST = "127.0.0.1"
 FRAME_S = 1 / 30
 """Interval of the pictures while the motion plays [s]."""
 MOST_FRAMES = 200
-"""Of a recorded file."""
+"""Largest number of frames of a recorded file."""
 IDENTIFIED, BEFORE, FORCE, LINE = (31, 95, 168), (224, 108, 0), (190, 30, 45), (60, 60, 60)
 PRIOR_STD = -2.0, 0.5
 """Ends of the slider of the prior's standard deviation, as decimal logarithms."""
@@ -42,11 +42,11 @@ NEWTON = 2e-3
 
 
 class Viewer:
-    """The scene on a server. `port`: on which it listens; a free one is taken if it is in use."""
+    """The scene on a server. `port`: port on which it listens; if it is in use, a free one is used."""
 
     def __init__(self, scene: Scene, port: int = 8080):
         self.scene = scene
-        with redirect_stdout(StringIO()):  # viser's own words
+        with redirect_stdout(StringIO()):  # messages of viser
             self.server = viser.ViserServer(host=HOST, port=port, label="poinsot", verbose=False)
         # A shared page would pass through another machine.
         self.server.gui.configure_theme(show_share_button=False, show_logo=False)
@@ -82,7 +82,7 @@ class Viewer:
         return np.minimum(low, (low + high) / 2 - 0.15), np.maximum(high, (low + high) / 2 + 0.15)
 
     def _robot(self, kind: str) -> list[viser.FrameHandle]:
-        """A frame for each body, and what it carries: ellipsoids, and a line to each child."""
+        """A frame for each body, with its ellipsoids and a line to each child."""
         add, robot = self.server.scene, self.scene.robot
         frames = [add.add_frame(f"/{kind}/{body}", show_axes=False) for body in robot.bodies]
         for body, parent, placement in zip(
@@ -101,7 +101,7 @@ class Viewer:
         return frames
 
     def _is_pale(self, kind: str) -> bool:
-        """Only the motion of the data carries the two ellipsoids; the other is a pale shadow of it."""
+        """Whether bodies are drawn pale: only the main motion has both ellipsoids in full."""
         return kind == "recorded" and bool(self.scene.estimated)
 
     def draw_identified(self, surfaces: Sequence[Surface], *kinds: str) -> None:
@@ -148,10 +148,10 @@ def serve(
     stop: Callable[[], bool] | None = None,
     prior: PriorWeight | None = None,
 ) -> None:
-    """Serve the scene until the program is interrupted, or `stop` says so.
+    """Serve the scene until the program is interrupted, or `stop` returns True.
 
     Args:
-        say: called with the address. port: on which to listen, on this machine alone.
+        say: called with the address. port: port on which to listen, on this machine alone.
         prior: solves again for the slider of the prior's standard deviation; None: there is no such slider.
     """
     viewer = Viewer(scene, port)
@@ -261,7 +261,7 @@ class _Curves:
         self.plot.data = self._data(self.last)
 
     def _scales(self) -> dict[str, viser.uplot.Scale]:
-        """Axes by the finite values: a curve that is absent has none."""
+        """Axes from the finite values: a missing curve has none."""
         x, *y = self._data(self.last)
         values = np.concatenate(y)
         low, high = float(np.nanmin(values)), float(np.nanmax(values))
@@ -288,7 +288,7 @@ def record(scene: Scene, path: Path, motion: int = 0) -> None:
     """Write one HTML file in which the motion plays, without a server and without a network.
 
     Args:
-        path: of the file. motion: number of the recording.
+        path: path of the file. motion: index of the recording.
 
     Raises:
         UnwritableOutput: if the file cannot be written.

@@ -1,7 +1,7 @@
-"""Kalman's filters: linear on the ten parameters, and extended on a chart of inertia (Foster et al. 2024, III-B and C).
+"""Kalman filters: linear on the ten parameters, and extended on a chart of inertia (Foster et al. 2024, III-B and C).
 
 The linear one, without constraints, is the baseline of the paper: under weak excitation its estimates become physically
-impossible. Every belief of the extended one is a possible body; take it for a controller.
+impossible. Every belief of the extended one is a possible body: use it for controllers.
 """
 
 from __future__ import annotations
