@@ -320,6 +320,33 @@ def test_a_semicolon_and_a_decimal_comma(tmp_path, table):
     assert recording["delimiter"] == ";" and recording["decimal_comma"] is True
 
 
+def test_the_folder_of_a_lerobot_data_set(tmp_path):
+    names = [f"{joint}.pos" for joint in JOINTS]
+    t = np.arange(300) / 50
+    positions = np.degrees(np.sin(np.outer(t, [1, 2, 3])))
+    frames = {"action": (positions + 1).tolist(), "observation.state": positions.tolist(), "timestamp": t}
+    features = {name: {"dtype": "float32", "shape": [3], "names": names} for name in list(frames)[:2]}
+    features |= {"timestamp": {"dtype": "float32", "shape": [1], "names": None}}
+    description = {
+        "codebase_version": "v2.1",
+        "robot_type": "arm",
+        "total_episodes": 1,
+        "chunks_size": 1000,
+        "fps": 50,
+    }
+    description |= {"data_path": "data/{episode_index:03d}.parquet", "features": features}
+    for folder in ("set/meta", "set/data"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "set/meta/info.json").write_text(json.dumps(description))
+    rows = pl.DataFrame(frames | {"episode_index": np.zeros(300, int), "frame_index": np.arange(300)})
+    rows.write_parquet(tmp_path / "set/data/000.parquet")
+    start = start_project(ARM, tmp_path / "set", tmp_path / "job.toml")
+    (recording,) = tomllib.loads(start.text)["recordings"]
+    assert start.method == "actuators" and recording["path"] == "set/meta/info.json"
+    assert recording["time"]["column"] == "/0/timestamp" and recording["position"]["unit"] == "deg"
+    assert of_joints(recording, "position_command")["elbow"] == "/0/action/elbow.pos"
+
+
 REFUSED = {
     "no matching column": ({"foo": [1.0, 2.0], "time": [0.0, 1.0]}, "no column is named like the position"),
     "a clock that stands": ({"time": [0.0] * 9, "q1": range(9), "tau1": range(9)}, "does not increase.*--rate-hz"),

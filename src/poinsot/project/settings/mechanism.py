@@ -90,7 +90,7 @@ class MechanismJointSettings(SettingsTable):
 
 
 class JointDetails(SettingsTable):
-    """Properties of a joint that a description lacks: dry friction, and motor; `false`: none, or one without command."""
+    """Properties of a joint that a description lacks: dry friction, and motor; `false`: none, or it has no command."""
 
     drag: NotNegative | None = None
     offset: float | None = None
