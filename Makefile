@@ -1,12 +1,16 @@
 # `make demo` and `make test` need nothing done before: each creates .venv and installs what it uses.
 
 PYTHON ?= python3
-PYTEST_FLAGS ?= -n 2
+# Each of two processes begins with half of the tests, so that what the tests of a file share is made once, not twice.
+PYTEST_FLAGS ?= -n 2 --dist worksteal
 
 VENV := .venv
 BIN  := $(VENV)/bin
 # Bytecode is compiled where it is first imported, which is a fraction of what is installed.
-PIP  := $(BIN)/python -m pip install --disable-pip-version-check --no-input --no-compile --quiet
+PIP  := $(BIN)/python -m pip
+INSTALL := install --disable-pip-version-check --no-input --no-compile --quiet
+# A container that forbids to keep it has every process of the tests and documents compile all that it imports again.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Matrices are small here: BLAS threads slow them down, and the tests already use every core.
 export OPENBLAS_NUM_THREADS = 1
@@ -50,8 +54,8 @@ docs: install
 dist: install                      ## wheel and sdist; installs the wheel in an environment of its own and runs it there
 	rm -rf dist build/wheel
 	$(BIN)/python -m build --outdir dist
-	$(PYTHON) -m venv build/wheel
-	build/wheel/bin/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt dist/*.whl
+	$(PYTHON) -m venv --without-pip build/wheel
+	$(PIP) --python build/wheel/bin/python $(INSTALL) --constraint constraints.txt dist/*.whl
 	cd build/wheel && bin/poinsot identify ../../examples/arm/job.toml --out report
 	cd build/wheel && bin/poinsot --version
 
@@ -83,10 +87,10 @@ $(VENV)/.created:
 	@touch $@
 
 $(VENV)/.installed-base: pyproject.toml constraints.txt | $(VENV)/.created
-	$(PIP) --constraint constraints.txt --editable .
+	$(PIP) $(INSTALL) --constraint constraints.txt --editable .
 	@touch $@
 
 $(VENV)/.installed-all: pyproject.toml reproductions/pyproject.toml constraints.txt | $(VENV)/.created
-	$(PIP) --constraint constraints.txt --editable '.[all]' --editable ./reproductions
+	$(PIP) $(INSTALL) --constraint constraints.txt --editable '.[all]' --editable ./reproductions
 	@$(BIN)/poinsot warmup # compiles the inner loops, so that no one waits for it later
 	@touch $(VENV)/.installed-base $@
