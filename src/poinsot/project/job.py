@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import Brief
 from ..exceptions import InvalidProject, PoinsotError, UnreadableFile
 from ..io.sources import is_pattern
 from ..solve import report
@@ -100,8 +101,8 @@ class Job:
         report(self.progress, stage)
 
 
-@dataclass(frozen=True)
-class Project:
+@dataclass(frozen=True, repr=False)
+class Project(Brief):
     """A project file, checked.
 
     Args:

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...arrays import Vector
+from ...arrays import Brief, Vector
 from ...estimate import Certificate, Estimate, Fit, Status, motions_of
 from ...estimate.motions import ContactChange, ContactChanges, NoiseSensitivity
 from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable
@@ -39,8 +39,8 @@ from .robot_log import MotionNoise, RobotLog, check_names_of_noise
 from .summary import EstimateSummary
 
 
-@dataclass(frozen=True, eq=False)
-class OptimalEstimationProblem:
+@dataclass(frozen=True, eq=False, repr=False)
+class OptimalEstimationProblem(Brief):
     """Recordings that share theta, and its prior.
 
     Args:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Columns, NodeStates, Vector
+from ...arrays import Brief, Columns, NodeStates, Vector
 from ...exceptions import InvalidMethod, InvalidSignals, check_known, listing, nearest
 from ...models.articulated import Articulated
 from ...models.contact_dynamics import RobotMotion
@@ -95,8 +95,8 @@ class MotionNoise:
         return speeds
 
 
-@dataclass(frozen=True, eq=False)
-class RobotLog:
+@dataclass(frozen=True, eq=False, repr=False)
+class RobotLog(Brief):
     """One recording of a robot, ready to be estimated from.
 
     Args:
