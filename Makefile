@@ -18,7 +18,7 @@ export OMP_NUM_THREADS = 1
 # The theme's note on the future of MkDocs.
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: demo test test-all coverage install check gate lint types layers docs dist schemas format bench fuzz clean
+.PHONY: demo test test-all coverage install check gate lint types layers docs dist schemas format bench bench-check fuzz clean
 
 demo: $(VENV)/.installed-base      ## the main job on an embedded example; writes poinsot-demo/report.html
 	$(BIN)/python examples/demo.py
@@ -68,6 +68,9 @@ format: install                    ## mends what `make lint` finds, as far as th
 
 bench: install                     ## poinsot beside its peers, in one run
 	for script in $(filter-out benchmarks/scale.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
+
+bench-check: install               ## the same beside benchmarks/baseline.json: a ratio that has lost 20 % fails; CHECK_FLAGS="online"
+	$(BIN)/python benchmarks/support/check.py $(CHECK_FLAGS)
 
 fuzz: install                      ## damaged files for every reader, a million each time; FUZZ_FLAGS="--only csv --inputs 10000"
 	$(BIN)/python benchmarks/support/hostile.py $(FUZZ_FLAGS)

@@ -63,7 +63,7 @@ def test_identify_says_more_than_the_table(poinsot, tmp_path):
     lines = out.splitlines()
     (held_out,) = [line for line in lines if line.startswith("held out: relative error ")]
     assert held_out.endswith("% on held out")
-    assert "warning: Nothing moves in held out, which shows friction and inertia of no joint." in lines
+    assert "warning: Nothing moves in held out: it determines no friction or inertia of any joint." in lines
     assert any(line.startswith("note: ") and "essential" in line for line in lines)
     assert lines[-1] == "nothing was written; --out FOLDER writes the page and the result for scripts"
     _, out, _ = poinsot("identify", job, "--out", tmp_path / "out")

@@ -219,7 +219,7 @@ BAD = {
     "lock without a joint": (["--lock", "1"], "--lock needs joint names"),
     "lock of an unknown joint": (["--lock", "elbo=1"], "did you mean 'elbow'?"),
     "no box": (["--workspace-box", "1,2,3"], "is not two corners"),
-    "frame without a box": (["--workspace-frame", "hand"], "--workspace-frame needs the box"),
+    "frame without a box": (["--workspace-frame", "hand"], "--workspace-frame needs a box"),
     "out without a format": (["--out", "motion.txt"], "no known ending; use .csv or .parquet"),
     "report nowhere": (["--report", "nowhere/page.html"], "there is no folder nowhere"),
     "no checkpoint": (["--resume", "nowhere"], "there is no checkpoint nowhere"),

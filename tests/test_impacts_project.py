@@ -166,14 +166,14 @@ def test_a_known_force_gives_mass_inertia_and_impulses(tmp_path):
         std = found.std[found.names.index(name)]
         assert found[name] == pytest.approx(truth, abs=4 * std) and std < 0.05 * truth
     assert found.impacts[0].unit == "N s" and not found.undetermined
-    assert any("The known force shows the mass" in note for note in found.notes)
+    assert any("The known force determines the mass" in note for note in found.notes)
     assert any("determined by themselves" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ([('unit = "N", joints', 'unit = "N m", joints')], "torque.y is in N m, and N is what it must be"),
+        ([('unit = "N", joints', 'unit = "N m", joints')], "torque.y is in N m, but must be in N"),
         ([('joints = ["y"]', 'joints = ["z"]')], r"torque\.joints names 'z'"),
         ([('columns = ["f"], unit = "N"', 'columns = ["x"], unit = "N"')], "forces are missing in 42 rows"),
     ],
@@ -188,12 +188,12 @@ def test_forces_that_cannot_be_right(tmp_path, changes, message):
     ("change", "message"),
     [
         (lambda t, q: (t, q * [1e3, 1e3, 1]), "its positions are in mm"),
-        (lambda t, q: (t, q - [0, 0.2, 0]), "mm inside wall 1; mend the wall"),
+        (lambda t, q: (t, q - [0, 0.2, 0]), "mm inside wall 1; correct the wall"),
         (lambda t, q: (t, q * [1, -1, -1]), "let y point up"),
         (lambda t, q: (t[:6], q[:6]), "it takes at least 8"),
         (lambda t, q: (t, q * [1, 1, 180 / np.pi]), "if it is in degrees"),
         (lambda t, q: (t[::-1], q), "runs backwards"),
-        (lambda t, q: (t, q + np.array([0, 10, 0])), "nothing is struck"),
+        (lambda t, q: (t, q + np.array([0, 10, 0])), "the body hits nothing"),
     ],
 )
 def test_poses_that_cannot_be_right(tmp_path, change, message):
@@ -237,7 +237,10 @@ def test_poses_that_cannot_be_right(tmp_path, change, message):
         ([('name = "impacts"', 'name = "joint-smoothing"\nparameters = ["a"]\nnoise = {}')], "mechanism"),
         ([("[body]", "[mechanism]\n[body]")], "mechanism"),
         ([('name = "impacts"', 'name = "least-squares"')], "robot"),
-        ([('name = "disc"', 'name = "disc"\nmarkers = { left = [0.0, 0.0] }')], "one marker shows no angle"),
+        (
+            [('name = "disc"', 'name = "disc"\nmarkers = { left = [0.0, 0.0] }')],
+            "one marker determines no angle",
+        ),
         ([('name = "disc"', 'name = "disc"\nmass = -1.0')], "mass"),
         (
             [('path = "throw.csv"', 'path = "throw.csv"\nrole = "validation"')],

@@ -371,7 +371,7 @@ def test_single_samples_are_looked_at_as_in_a_result(rng):
     torque[500] = 1e3
     (found,) = inspect(recording(rng, **{"torque.a": torque})).findings
     assert (found.cause, found.where, found.severity) == ("outliers", "a", Severity.error)
-    assert "1 torque reading of joint a in the recording cannot be: 1e+03 at 0.5 s" in found.message
+    assert "1 torque outlier at joint a in the recording, the worst 1e+03 at 0.5 s" in found.message
     wrapped = np.mod(position() + 4 * TIME, 2 * np.pi)
     assert causes(inspect(recording(rng, x=wrapped)))[0] == "wrapped-angles"
     assert causes(inspect(recording(rng, x=wrapped), any_turn=True)) == []
@@ -428,7 +428,7 @@ def test_every_example_is_inspected(name):
     ("name", "was", "now", "sentence"),
     [
         ("furuta", 'voltage = { columns = ["volts"], unit = "V" }', "", "has no command of the motor of 'shoulder'"),
-        ("furuta", "{ position = 1e-3 }", "{ velocity = 1e-3 }", "what is read is position"),
+        ("furuta", "{ position = 1e-3 }", "{ velocity = 1e-3 }", "the recordings have position"),
         ("throw", '"y", "angle"], unit = ["m", "m", "rad"]', '"y"], unit = "m", joints = ["x", "y"]', "of 'angle'"),
         ("arm", "cutoff_hz = 20", "cutoff_hz = 200", "Nyquist"),
         ("arm", 'torque = { columns = ["tau1", "tau2", "tau3"], unit = "N m" }', "", "exactly one of torque"),

@@ -163,9 +163,7 @@ def test_the_weight_is_chosen_by_what_it_predicts(job):
     ]
     (used,) = [note for note in found.notes if note.startswith("Residuals of steps have the weight")]
     chosen = float(re.search(r"the weight (\S+):", used)[1])
-    told = re.search(
-        r"predicted best with (\S+), to (\S+) % of their spread(?:; with the chosen (\S+) to)?", why
-    )
+    told = re.search(r"best with (\S+), to (\S+) % of their spread(?:; with the chosen (\S+) to)?", why)
     assert float(told[3] or told[1]) == pytest.approx(chosen, rel=0.05)
     assert chosen > 1e9, found.notes
     np.testing.assert_array_less(np.abs(found.values - [J, DRAG, DRY, ZERO]), 4 * found.std)

@@ -146,7 +146,7 @@ BAD = {
         [('points = ["foot_a", ', "points = ["), (CONTACT, 'gait = "gait.csv"')],
         "'foot_a'",
     ),
-    "no gait file": ([(CONTACT, 'gait = "gate.csv"')], "gate.csv"),
+    "not a gait file": ([(CONTACT, 'gait = "gate.csv"')], "gate.csv"),
     "contacts undescribed": (
         [('[contacts]\npoints = ["foot_a", "foot_b", "foot_c"]\n', "")],
         "no [contacts] says what they are",

@@ -320,7 +320,7 @@ BAD = {
     ),
     "noise of nothing": ([("gyro = 5e-3", "gyro = 5e-3, giro = 1.0")], "names 'giro'; did you mean 'gyro'"),
     "noise of another frame": ([("gyro = 5e-3", 'gyro = 5e-3, "gyro.fore" = 1.0')], "names 'gyro.fore'"),
-    "no speed noise": ([(SPEED, "")], "nothing says how exact the model is: give speed_noise"),
+    "no speed noise": ([(SPEED, "")], "process noise is missing: give speed_noise"),
     "speed noise of 0": ([(SPEED, "speed_noise = 0.0")], "process noise needs a standard deviation"),
     "negative speed noise": ([(SPEED, "speed_noise = -1.0")], "standard deviations must be at least 0"),
     "speed noise of three": ([(SPEED, "speed_noise = [1.0, 1.0, 1.0]")], "3 numbers for 2"),
@@ -356,7 +356,7 @@ BAD = {
     ),
     "half an accelerometer": (
         [('columns = ["ax", "ay", "az"]', 'columns = ["ax", "ay"]')],
-        "needs 3 columns, and has 2",
+        "needs 3 columns, but has 2",
     ),
     "held of nothing": ([("fv1 = 0.3", "fv7 = 0.3")], "fv7"),
     "no file to start from": ([(SPEED, f'{SPEED}\nstart_from = "none.json"')], "none.json"),

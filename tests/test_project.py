@@ -187,7 +187,7 @@ def test_recordings_are_filtered_alike(job):
     together += " and decimation_order = 4"
     assert f"All recordings together ask for {together}, the largest of each." in str(slow)
     steps = identify(Project.load(path)).steps
-    assert steps.count(f"{together} for all recordings: the largest of what they ask for") == 2
+    assert steps.count(f"{together} for all recordings: the largest of their values") == 2
     assert sum(f"Butterworth of order 4 at {fast.filters.cutoff_hz:g} Hz" in step for step in steps) == 2
 
 
@@ -201,7 +201,7 @@ def test_filters_of_an_uneven_clock(job):
     )  # fmt: skip
     (_, seen), _ = Project.load(path).inspect()
     assert seen.filters is not None
-    with pytest.raises(PoinsotError, match="needs a uniform clock, which 'run' has not: set resample_hz"):
+    with pytest.raises(PoinsotError, match="needs a uniform clock, which 'run' lacks: set resample_hz"):
         identify(Project.load(path))
 
 
@@ -260,7 +260,7 @@ def stand_still(path, columns=(1, 2), noise=1e-3):
 def test_a_standstill_identifies_nothing(job, noise):
     path = job()
     stand_still(path.parent / "run.csv", noise=noise)
-    with pytest.raises(NotIdentifiable, match=r"^nothing moves in 'run': .* look at their columns and units"):
+    with pytest.raises(NotIdentifiable, match=r"^nothing moves in 'run': .* check their columns and units"):
         identify(Project.load(path))
 
 
@@ -279,14 +279,14 @@ def test_a_recording_among_others_that_stands_still(job):
     path = job()
     stand_still(path.parent / "other.csv")
     (warning,) = identify(Project.load(path)).warnings
-    assert warning == "Nothing moves in held out, which shows friction and inertia of no joint."
+    assert warning == "Nothing moves in held out: it determines no friction or inertia of any joint."
 
 
 def test_a_joint_that_never_moves_is_warned_of(job):
     path = job()
     stand_still(path.parent / "run.csv", columns=(2,))
     assert any(
-        warning.startswith("turn never moved in what was identified from")
+        warning.startswith("turn never moved in the recordings that were identified from")
         for warning in identify(Project.load(path)).warnings
     )
 
@@ -504,14 +504,14 @@ MORE_BAD = {
     "output with a folder": ('[output]\nreport = "../report.html"', "without folders"),
     "ratio in words": (
         '[drive]\nreduction = "32"',
-        "must be a number, a list with one number a joint, or a table",
+        "must be a number, a list with one number per joint, or a table",
     ),
     "ratio of nothing": ("[drive]\nreduction = []", "must be a number, a list"),
     "prior without deviation": ("[priors]\nfv1 = { mean = 1.0 }", "the key 'std' is missing"),
     "prior of zero width": ("[priors]\nfv1 = { mean = 1.0, std = 0 }", "must be greater than 0"),
     "outputs of one name": (
         '[output]\nreport = "a.html"\nresult = "a.html"',
-        "report and result cannot both be called 'a.html'",
+        "report and result cannot have the same name 'a.html'",
     ),
     "held in words": ('[held]\nm1 = "4 kg"', "held.m1: must be a number"),
     "offset in volts": (

@@ -118,7 +118,7 @@ def test_standard_input_to_standard_output(folder, monkeypatch, capsys):
     assert content["schema"] == "poinsot.track/1"
     assert content["changes"][0]["body"] == "forearm"
     assert abs(content["changes"][0]["mass"] - LOAD_KG) < 0.3
-    assert "1 lines were no samples" in content["warnings"][-1]
+    assert "1 lines were not samples" in content["warnings"][-1]
     assert {row["verdict"] for row in content["rejections"]} >= {"gated", "reopened"}
     assert len(content["estimates"]) == content["samples"]["heard"]
     needed = {
@@ -139,7 +139,7 @@ def test_the_page_and_the_files(folder, tmp_path, capsys):
     out = tmp_path / "out"
     assert cli.main(["track", str(folder / "track.toml"), "--out", str(out)]) == 0
     page = (out / "report.html").read_text()
-    for words in ("Masses in time", "What was not used", "What the motion shows", "forearm"):
+    for words in ("Masses in time", "Rejected samples", "Excitation", "forearm"):
         assert words in page
     assert json.loads((out / "result.json").read_text())["status"]["converged"]
     assert all(json.loads(line) for line in (out / "published.jsonl").read_text().splitlines())
@@ -207,8 +207,8 @@ def test_other_charts(folder, chart):
         ([("gate = 0.999", "gate = 1.5")], "gate"),
         ([("drift = 0.02", "drift = -1.0")], "drift: must be at least 0"),
         ([("calibrate_s = 3", "noise = -1.0")], "noise needs one standard deviation above 0"),
-        ([("calibrate_s = 3", "calibrate_s = 0")], "nothing says how large the noise is"),
-        ([("calibrate_s = 3", "calibrate_s = 30")], "the calibration wants 30 s, and there were only"),
+        ([("calibrate_s = 3", "calibrate_s = 0")], "the noise level is missing"),
+        ([("calibrate_s = 3", "calibrate_s = 30")], "the calibration needs 30 s, but there were only"),
         ([("robot.json", "nowhere.json")], "robot_from: there is no file"),
         ([("robot.json", "arm.urdf")], "arm.urdf"),
         ([("rotor_inertia = true", "rotor_inertia = false")], "must be alike in both"),

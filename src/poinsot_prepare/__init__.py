@@ -1,6 +1,6 @@
-"""Before there is anything to estimate: a project file from a robot and a log, and motions to record.
+"""Preparation of an estimation: a project file from a robot and a log, and motions to record.
 
-new, starting         `poinsot new`: columns, units, clock and method from what the files hold
-excite, excite_page   `poinsot excite`: the motion that shows the parameters, within limits
-warmup                `poinsot warmup`: compiles what first runs would
+new, starting         `poinsot new`: columns, units, clock and method from the content of the files
+excite, excite_page   `poinsot excite`: the most informative motion within limits
+warmup                `poinsot warmup`: compiles code that first runs would compile
 """

@@ -188,7 +188,7 @@ def excite(
 
         files = {path: write for path, write in ((file, found.write), (report, page)) if path is not None}
         contents = {TRAJECTORY: found.write, PAGE: page}
-        # how other software takes a motion, as other packages write it
+        # formats of other software, written by other packages
         for each in entry_points(group="poinsot.motion_files"):
             contents[each.name] = partial(each.load(), found)
         deliver(found.as_json(), RESULT, contents, folder, json, lambda: _print(found), files)
@@ -220,7 +220,7 @@ def _search(
             say(
                 Progress("searching", fraction=method.fraction(state), detail=_progress(state, method.starts))
             )
-            # Not by the clock on the wall, which may be set back.
+            # Not by wall-clock time, which may be set back.
             if time.monotonic() - saved > SAVED_EVERY_S:
                 save(state)
     except KeyboardInterrupt:
@@ -232,7 +232,7 @@ def _search(
             save(state)
             said = f": {_progress(state)}; resume with --resume {checkpoint}"
         raise typer.Exit(stop(f"interrupted{said}", INTERRUPTED)) from None
-    # A search yields once at least.
+    # A search yields at least once.
     assert state is not None
     found = method.finish(problem, state)
     if checkpoint is not None and (written or _is_of(checkpoint, problem, method)):
@@ -284,7 +284,7 @@ def _print(found: Excitation) -> None:
             "name": name,
             "std": float(f"{std:.2g}"),
             "unit": unit,
-            # NaN: the description has no value of which this could be a part.
+            # NaN: the description has no value to which this could be relative.
             "std %": None if percent != percent else float(f"{percent:.3g}"),
             "stands for": grouping,
         }
@@ -350,7 +350,7 @@ def workspace_of(text: str | None, frames: list[str] | None) -> Any:
 
     if text is None:
         if frames:
-            raise InvalidMethod("--workspace-frame needs the box: give --workspace-box too")
+            raise InvalidMethod("--workspace-frame needs a box: give --workspace-box too")
         return None
     try:
         x, y, z, *upper = map(float, text.split(","))

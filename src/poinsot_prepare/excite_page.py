@@ -79,16 +79,16 @@ def write_excitation_page(excitation: Excitation, path: str | os.PathLike[str]) 
 
 
 def expectations(excitation: Excitation) -> tuple[str, ...]:
-    """Sentences on what the motion will identify: of each body the mass, or else the best known parameter."""
+    """Sentences on the expected accuracy: of the mass of each body, or else of the best-known parameter."""
     found, percent = excitation.problem.base, excitation.relative_std_percent
     sentences = []
     for owner in dict.fromkeys(found.owners):
-        # Friction and drives are known from almost any motion, which is designed for mass properties.
+        # Almost any motion determines friction and drives; motions are designed for mass properties.
         inertial = (k for k, kind in enumerate(found.kinds) if kind == "inertia" and found.owners[k] == owner)
         own = [k for k in inertial if percent[k] < HOPELESS_PERCENT]
         if not own:
             continue
-        # Who designs a motion asks for masses; where none will be known, the best of what will.
+        # Users ask for masses; where none will be known, name the best-known parameter.
         best = min(own, key=lambda k: (meaning(found.names[k], "inertia") != "mass", percent[k]))
         name = found.names[best]
         grouped = ", in sum with others" if found.groupings[best] not in ("", name) else ""
@@ -100,7 +100,7 @@ def expectations(excitation: Excitation) -> tuple[str, ...]:
 
 
 def hopeless(excitation: Excitation) -> tuple[str, ...]:
-    """Names of the parameters whose deviation will be larger than themselves."""
+    """Names of the parameters whose standard deviation will exceed their value."""
     percent = excitation.predicted_relative_std_percent
     return tuple(name for name, value in percent.items() if value > HOPELESS_PERCENT)
 
@@ -154,7 +154,7 @@ def _table(excitation: Excitation) -> Table:
     return table(
         rows,
         code=("Name",),
-        caption="For white noise of the torques and a motion that is followed and measured exactly; coloured noise and "
+        caption="For white noise of the torques and a motion that is tracked and measured exactly; coloured noise and "
         "errors of the motion add to it. Relative to the value in the robot's description; – where that is zero or "
         "unknown. The bar is full at 100 %. “With others”: known only in sum with other parameters.",
     )

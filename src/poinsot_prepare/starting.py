@@ -1,8 +1,8 @@
-"""The beginning of a project file from a robot description and a log: `poinsot new`.
+"""Creation of a project file from a robot description and a log: `poinsot new`.
 
-Columns are matched to joints by their headers (`inspection.columns`), and compared with the robot where their order
-alone says which is whose; units are guessed from magnitudes (`inspection.unit_guesses`); the methods say themselves
-whether they can begin with what a log has. Each guess is a comment of the file, which says why.
+Columns are matched to joints by their headers (`inspection.columns`), and checked against the robot where only their
+order assigns them to joints; units are guessed from magnitudes (`inspection.unit_guesses`); the methods decide whether
+they can start from the channels of a log. Each guess is a comment of the file, with its reason.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from poinsot.recording import EFFORTS, QUANTITIES, clock_text
 
 @dataclass(frozen=True)
 class Start:
-    """A project file that can be identified at once. `text`: of the file. `method`: its name. `guesses`: what, value
-    and reason of each. `unused`: columns that it does not read.
+    """A project file that can be identified at once. `text`: its text. `method`: its method. `guesses`: subject,
+    value and reason of each guess. `unused`: columns that it does not read.
     """
 
     text: str
@@ -50,23 +50,24 @@ class Start:
 
 
 def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = None) -> Start:
-    """The beginning of a project file; nothing is written to disk. `robot`: description, URDF or MJCF. `log`: a table
+    """Create a project file; nothing is written to disk. `robot`: description, URDF or MJCF. `log`: a table
     with named columns. `job`: where the file will be: paths in it are relative to its folder. `rate_hz`: sampling rate
     of a log without a clock, or in place of its clock [Hz]. Raises `PoinsotError`: one sentence that says what the log
     lacks.
     """
+    log = next((log / each for each in INDEXES if (log / each).is_file()), log)
     columns, reading = list_columns(log)
     for floating in (False, True):
         described = load_robot(robot, floating_base=floating)
         links = [link for links in described.links.values() for link in links]
         matched = match_columns(columns, described.joints, links)
         if not any(each.quantity in FRAME_QUANTITIES for each in matched):
-            break  # no sensor of a base that moves
+            break  # no sensor of a moving base
     read = [each.column for each in matched if each.quantity == "position"]
     if not read:
         raise InvalidProject(
-            f"{log}: no column is called like the position of a joint of {described.name}; it has {listing(columns)}: "
-            f'call them "position.{described.joints[0]}", or "q1" and so on'
+            f"{log}: no column is named like the position of a joint of {described.name}; it has {listing(columns)}: "
+            f'name them "position.{described.joints[0]}", or "q1" and so on'
         )
     (clock, unit, reason), table = _read(log, matched, columns, reading, rate_hz)
     rows = np.isfinite(table[read[0]])
@@ -123,12 +124,14 @@ def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = Non
     return Start(draft.text(unused=listing(unused) if unused else ""), name, said, unused)
 
 
+INDEXES = ("meta/info.json", "metadata.yaml")
+"""Files that describe a folder: of a LeRobot data set, and of a ROS 2 bag."""
 HELD = (*EFFORTS, "position_command")
-"""Quantities that keep their value until the next where a row has none."""
+"""Quantities whose missing values are those of the row before."""
 
 
 def _initial(guess: ColumnGuess, x: np.ndarray) -> float:
-    """What a column that is held has before its first value: no effort, or the first command."""
+    """Value of a held column before its first reading: no effort, or the first command."""
     return 0.0 if guess.quantity in EFFORTS else float(x[np.isfinite(x)][0])
 
 
@@ -150,13 +153,11 @@ def _read(
             return (name, *clock_unit(name, table[name][np.isfinite(table[matched[0].column])])), table
         except PoinsotError as error:
             why = why or f" ({error})"
-    raise InvalidProject(
-        f"{log} has no clock{why}: give the rate at which it was sampled, as in --rate-hz 250"
-    )
+    raise InvalidProject(f"{log} has no clock{why}: give its sampling rate, as in --rate-hz 250")
 
 
 def _is_of_use(guess: ColumnGuess, x: np.ndarray, located: Sequence[str]) -> bool:
-    """Whether a column says something: its joint has a position, and an effort changes."""
+    """Whether a column can be used: its joint has a position, and an effort changes."""
     known = x[np.isfinite(x)]
     changes = len(known) > 0 and (guess.quantity not in EFFORTS or float(np.ptp(known)) > 0)
     return changes and (guess.quantity not in QUANTITIES or guess.owner in located)
@@ -165,7 +166,7 @@ def _is_of_use(guess: ColumnGuess, x: np.ndarray, located: Sequence[str]) -> boo
 def _contents(
     robot: Articulated, readings: Mapping[str, np.ndarray], units: Mapping[str, tuple[str, str]]
 ) -> LogContents:
-    """What the log has; the noise of a quantity is that of its noisiest channel."""
+    """Contents of the log; the noise of a quantity is that of its noisiest channel."""
     owners: dict[str, tuple[str, ...]] = {}
     noise: dict[str, float] = {}
     for channel, x in readings.items():
@@ -183,9 +184,9 @@ def _contents(
 
 @dataclass(frozen=True, eq=False)
 class _Draft:
-    """A project file that is being written. `job`: its path. `used`: columns that it reads. `units`: of channels, and
-    why. `initial`: of columns that have no value in some rows. `content`: values of its template. `template`: of the
-    method's sections.
+    """A project file under construction. `job`: its path. `used`: columns that it reads. `units`: of channels, and
+    reasons. `initial`: initial values of columns with missing rows. `content`: values of its template. `template`:
+    template of the method's sections.
     """
 
     job: Path
@@ -200,7 +201,7 @@ class _Draft:
         return Project(self.job, Settings.model_validate(tomllib.loads(self.text())))
 
     def compared_with_robot(self) -> _Draft:
-        """Columns that were matched by order, exchanged in pairs as long as the robot explains efforts better so."""
+        """Columns matched by order, exchanged in pairs as long as the robot then explains efforts better."""
         doubtful = {each.channel for each in self.used if each.reason.startswith(BY_ORDER)}
         if len(doubtful) < 2:
             return self
@@ -209,7 +210,7 @@ class _Draft:
             project = draft.project
             try:
                 exchanged = tuple(project.settings.method.exchanged(Job(project)))
-            except PoinsotError:  # `identify` will say it
+            except PoinsotError:  # `identify` will report it
                 return draft
             for pair, quantities in exchanged:
                 channels = {f"{quantity}.{joint}" for quantity in quantities for joint in pair}

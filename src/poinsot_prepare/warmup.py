@@ -1,4 +1,4 @@
-"""`poinsot warmup`: compile the inner loops by a small identification and a small filter run, which nobody sees."""
+"""`poinsot warmup`: compile the inner loops by a small identification and a small filter run without output."""
 
 from __future__ import annotations
 

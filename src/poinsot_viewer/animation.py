@@ -1,7 +1,7 @@
-"""A robot that moves, its bodies drawn as ellipsoids, for pages: that of `poinsot excite`, and those of reproductions.
+"""Animation of a robot with bodies as ellipsoids, for the pages of `poinsot excite` and of reproductions.
 
-Each body is drawn as the uniform ellipsoid that has its ten parameters. All ellipsoids of one colour are one trace of
-triangles, and a frame of the animation holds new vertices alone.
+Each body is drawn as the uniform ellipsoid with its ten parameters. All ellipsoids of one colour are one trace of
+triangles, and a frame of the animation contains only new vertices.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FRAMES = 60
 """Number of frames of an animation."""
 MERIDIANS, PARALLELS = 10, 6
 DIAGONAL = 1.55
-"""Of the scene, in the unit of Plotly's camera: it stays visible when turned."""
+"""Size of the scene, in the unit of Plotly's camera: it stays visible when rotated."""
 KNOWN, TRUE, ESTIMATED = "#c9d1d9", "#e06c00", "#1f5fa8"
 """Colours of known bodies, of true and of estimated unknown ones."""
 
@@ -37,10 +37,10 @@ class DrawnBodies:
     """Bodies of one colour.
 
     Args:
-        name: for the legend.
-        places: of the bodies that carry them, in the robot's.
+        name: name in the legend.
+        places: indices of the robot's bodies that carry them.
         inertials: (k, 10) pi of each in the frame of the body that carries it.
-        color, opacity: of the surface.
+        color, opacity: color and opacity of the surface.
     """
 
     name: str
@@ -51,7 +51,7 @@ class DrawnBodies:
 
     @classmethod
     def known(cls, robot: Articulated) -> DrawnBodies:
-        """The robot's own bodies, as the description has them, those without extent left out."""
+        """The robot's own bodies as described, without those of no extent."""
         pi = robot.inertials
         places = np.flatnonzero(is_consistent(pi) & (pi[:, 0] > 0))
         return cls("known bodies", places.tolist(), pi[places], KNOWN, 0.6)
@@ -63,11 +63,11 @@ def robot_animation(
     """The robot along a motion.
 
     Args:
-        title: of the picture.
-        robot: that moves.
+        title: title of the picture.
+        robot: the robot.
         q: (T, nq) its configurations.
         times: (T,) [s].
-        bodies: that are drawn.
+        bodies: bodies to draw.
     """
     kept = np.unique(np.linspace(0, len(q) - 1, min(FRAMES, len(q))).round().astype(int))
     placements = _placements(robot, q[kept])
@@ -157,7 +157,7 @@ def _points(points: Float[np.ndarray, "v 3"]) -> dict[str, Any]:
 
 
 def _scene(low: np.ndarray, high: np.ndarray) -> dict[str, Any]:
-    """All of the motion, at the same scale along all axes."""
+    """Axes that contain the whole motion, with equal scales."""
     middle, half = (low + high) / 2, 0.5 * (high - low)
     half = np.maximum(half, 0.15 * half.max() or 0.5)  # a planar motion has some depth
     sides = DIAGONAL * half / np.linalg.norm(half)
@@ -171,7 +171,7 @@ def _scene(low: np.ndarray, high: np.ndarray) -> dict[str, Any]:
 
 
 def excitation_picture(excitation: Excitation) -> FigureGrid:
-    """A designed motion, played on its robot as described; and how far the nearest two that are watched are apart."""
+    """Animation of a designed motion of the described robot, and the least distance of monitored pairs of bodies."""
     problem, robot = excitation.problem, excitation.problem.robot
     known, q = DrawnBodies.known(robot), robot.configurations(excitation.q)
     bodies = [known] if len(known.places) else []
@@ -183,7 +183,5 @@ def excitation_picture(excitation: Excitation) -> FigureGrid:
         lines = {"of the nearest two": distances.min(axis=1), "more than was asked for": spare.min(axis=1)}
         panels.append(curve_figure("Clearance", "m", excitation.time, lines))
         first, second = problem.collisions.pairs[int(spare.min(axis=0).argmin())]
-        caption += (
-            f" Of {len(problem.clearances)} pairs that are watched {first} and {second} have least to spare."
-        )
+        caption += f" Of {len(problem.clearances)} monitored pairs {first} and {second} have the least spare distance."
     return FigureGrid(panels=tuple(panels), caption=caption)

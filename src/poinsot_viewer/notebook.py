@@ -1,6 +1,6 @@
-"""What an estimate has in a notebook besides: tables and Plotly figures, as entry points of `poinsot.accessors`.
+"""Tables and Plotly figures of an estimate for notebooks, as entry points of `poinsot.accessors`.
 
-An accessor is a function of the estimate; what it returns is the attribute of its name: `estimate.plot.torques()`.
+An accessor is a function of the estimate that returns the attribute of its name: `estimate.plot.torques()`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GAP = 36
 
 
 def to_polars(estimate: Estimate) -> Callable[[], pl.DataFrame]:
-    """`estimate.to_polars()`: a row a parameter, with the columns that the JSON has, and its 95 % interval."""
+    """`estimate.to_polars()`: one row per parameter, with the columns of the JSON, and its 95 % interval."""
     return partial(_table, estimate)
 
 
@@ -82,7 +82,7 @@ class Plots:
 
     def bodies(self) -> Any:
         """The robot with its bodies as ellipsoids: identified, before the data, and as described."""
-        return _figure(ellipsoid_grid(self.estimate), "body with a place")
+        return _figure(ellipsoid_grid(self.estimate), "body with a placement")
 
     @property
     def _fit(self) -> Any:

@@ -1,4 +1,4 @@
-"""`poinsot show`: a result in the terminal again; `poinsot open`: its page in the browser."""
+"""`poinsot show`: print a result again; `poinsot open`: its page in the browser."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from poinsot.cli.shell import print_result, sentences
 from poinsot.exceptions import UnreadableFile
 
 PAGES = "report.html", "inspect.html", "excite.html"
-"""Pages that verbs write, the first one of these first; then any other of a folder."""
+"""Names of pages that commands write, in order of preference; then any other page of a folder."""
 
 
 def show(
@@ -52,11 +52,11 @@ def open_page(
     except webbrowser.Error:
         shown = False
     if not shown:
-        typer.echo("no browser was found here; open this file in one", err=True)
+        typer.echo("no browser was found; open this file in one", err=True)
 
 
 def find_page(result: Path) -> Path:
-    """The page of a result, of a folder, or itself.
+    """The page of a result or of a folder, or the given page.
 
     Raises:
         UnreadableFile: if there is none.

@@ -1,11 +1,11 @@
-"""What is drawn of a result: bodies as ellipsoids, before the data and identified, along the motions of its robot.
+"""The scene of a result: bodies as ellipsoids, before the data and identified, along the motions of its robot.
 
-A body is the uniform ellipsoid that has its ten numbers: c + R diag(a) u with u on the unit sphere, in its frame.
+A body is the uniform ellipsoid with its ten parameters: c + R diag(a) u with u on the unit sphere, in its frame.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pinocchio as pin
 from jaxtyping import Float
 
 from poinsot.arrays import Configurations, Matrix, Times
+from poinsot.estimate import Body
 from poinsot.exceptions import ImpossibleBody, UnreadableFile
 from poinsot.inertia.parameters import equivalent_ellipsoid
 from poinsot.io.npz import read_npz
@@ -27,8 +28,8 @@ MERIDIANS, PARALLELS = 20, 12
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """An ellipsoid. `body`: in whose frame it is. `vertices`: (v, 3) [m]. `faces`: (f, 3). `share`: of the prior in it,
-    0 to 1.
+    """An ellipsoid. `body`: body whose frame is used. `vertices`: (v, 3) [m]. `faces`: (f, 3). `share`: the prior's
+    share, 0 to 1.
     """
 
     body: str
@@ -42,12 +43,12 @@ class Motion:
     """The robot along a recording.
 
     Args:
-        name: of the recording.
+        name: name of the recording.
         time: (T,) [s].
         q: (T, nq) configurations.
         placements: (T, l, 4, 4) T_wb of each body.
-        forces: frame of a contact -> (T, 2, 3) where it is [m], and the force on the robot there [N]; NaN where open.
-        channels: name -> (T,) to be plotted. units: of these.
+        forces: frame of a contact -> (T, 2, 3) its position [m], and the force on the robot [N]; NaN where open.
+        channels: name -> (T,) values to plot. units: their units.
     """
 
     name: str
@@ -61,8 +62,8 @@ class Motion:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """What is drawn of a result. `robot`: with its project's drive. `identified`, `before`: its ellipsoids. `recorded`,
-    `estimated`: motions, of which one may be empty.
+    """The scene of a result. `robot`: robot with its project's drive. `identified`, `before`: ellipsoids. `recorded`,
+    `estimated`: motions, one of which may be empty.
     """
 
     robot: Articulated
@@ -76,10 +77,10 @@ def read_scene(path: Path, data_dir: Path | None = None) -> Scene:
     """Read a result, its project, its recordings, and the motions that were written beside it.
 
     Args:
-        path: of what `poinsot identify --out FOLDER` wrote. data_dir: folder of the recordings and the description.
+        path: result that `poinsot identify --out FOLDER` wrote. data_dir: folder of the recordings and the description.
 
     Raises:
-        UnreadableFile: if a file is missing, or damaged, or the result has neither a robot nor a motion.
+        UnreadableFile: if a file is missing or damaged, or the result has neither a robot nor a motion.
         InvalidProject: if its project has no robot.
     """
     job = PredictionJob(path, path, data_dir)
@@ -108,8 +109,14 @@ def read_scene(path: Path, data_dir: Path | None = None) -> Scene:
     return Scene(robot, _surfaces(found, shares), _surfaces(before, {}), recorded, estimated)
 
 
+def identified_surfaces(bodies: Sequence[Body]) -> tuple[Surface, ...]:
+    """Ellipsoids of the bodies of an estimate, those that have ten parameters."""
+    shares = {each.name: each.prior_share or 0.0 for each in bodies}
+    return _surfaces({each.name: each.inertial for each in bodies}, shares)
+
+
 def _surfaces(inertials: Mapping[str, object], shares: Mapping[str, float]) -> tuple[Surface, ...]:
-    """Of those that are bodies."""
+    """Surfaces of physically possible bodies."""
     sphere, faces = unit_sphere(MERIDIANS, PARALLELS)
     found = []
     for name, pi in inertials.items():

@@ -204,7 +204,7 @@ def test_a_push_is_said_with_its_joint_and_its_time(record, estimated):
     tau[1200:1400, 2] += 0.5 * np.std(tau[:, 2])
     finding = estimated(time, q, tau).findings[0]
     assert (finding.cause, finding.where) == ("disturbance", "joint3")
-    begin, end = (float(x) for x in re.findall(r"from (\S+) to (\S+) s that", finding.message)[0])
+    begin, end = (float(x) for x in re.findall(r"from (\S+) to (\S+) s: residuals", finding.message)[0])
     # +- .4 s: rows are .05 s apart, and filtered with those beside them
     assert (begin, end) == pytest.approx((6.0, 7.0), abs=0.4)
 
@@ -251,7 +251,7 @@ def test_a_spike_is_counted_once(estimated, record):
     tau = tau.copy()
     tau[[500, 900, 1500], 1] = 1e4
     (found,) = [each for each in estimated(time, q, tau).findings if each.cause == "outliers"]
-    assert found.message.startswith("3 torque readings")
+    assert found.message.startswith("3 torque outliers")
 
 
 def test_a_mass_that_is_less_certain_than_the_description_and_far_from_it_is_named(record, estimated):

@@ -119,7 +119,7 @@ def test_delays_that_cannot_be_found(rng):
     few = ButterworthDecimation(cutoff_hz=20, decimate_hz=1.2, decimation_order=4).apply(
         recorded(rng, robot, 1.0)
     )
-    with pytest.raises(InvalidSignals, match="leave nothing that could show a delay"):
+    with pytest.raises(InvalidSignals, match="leave no residuals that determine a delay"):
         estimate_effort_delay(inverse_dynamics(robot, few))
 
 

@@ -191,6 +191,4 @@ def test_bodies_that_were_not_estimated_are_drawn_as_described(solid):
     drawn = points(before)
     assert np.allclose(on_surface(drawn[np.isfinite(drawn).all(axis=1)], first, first.prior), 1, atol=1e-4)
     grid = ellipsoid_grid(replace(partly, bodies=()))
-    assert (
-        grid.panels[0].note == "2 bodies as described" and "no body by itself was identified" in grid.caption
-    )
+    assert grid.panels[0].note == "2 bodies as described" and "no single body was identified" in grid.caption

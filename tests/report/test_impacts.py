@@ -56,19 +56,19 @@ def test_an_estimate_without_a_scene_has_no_section(emps):
 def test_everything_is_shown(thrown):
     section = impacts_section(thrown)
     assert [block.title for block in section.blocks] == [
-        "The motion beside what was tracked", "Impulses", "Friction cone", "Energy", "Impact by impact",
+        "Estimated motion and tracked poses", "Impulses", "Friction cone", "Energy", "Impact by impact",
     ]  # fmt: skip
     slid = sum(impact.mode == "slides" for impact in thrown.impacts)
     assert section.lead.startswith(
-        f"{len(thrown.impacts)} impacts in 2 recordings: the struck point slides at the end of {slid} and sticks"
+        f"{len(thrown.impacts)} impacts in 2 recordings: the contact point slides at the end of {slid} and sticks"
     )
     assert "Restitution is 0.5." in section.lead
 
 
 def test_a_body_that_strikes_nothing_is_still_drawn(thrown):
     section = impacts_section(without(thrown, "impacts"))
-    assert section.lead == "The body struck nothing."
-    assert [block.title for block in section.blocks] == ["The motion beside what was tracked", "Energy"]
+    assert section.lead == "The body hit nothing."
+    assert [block.title for block in section.blocks] == ["Estimated motion and tracked poses", "Energy"]
     bare = without(thrown, "impacts", "motions").updated(scene())
     assert impacts_section(bare).blocks == ()
 
@@ -79,8 +79,8 @@ def test_a_body_that_strikes_nothing_is_still_drawn(thrown):
         (
             [{}],
             {},
-            "1 impact in 1 recording: the struck point slides at the end of 1. Friction is 0.23. Restitution is 0.4. "
-            "Of the information on J/m, the one at 0.25 s of drop 1 alone carries 60 %, with what follows "
+            "1 impact in 1 recording: the contact point slides at the end of 1. Friction is 0.23. Restitution is 0.4. "
+            "Of the information on J/m, the one at 0.25 s of drop 1 alone carries 60 %, with the frames "
             "until the next.",
         ),
         (
@@ -90,10 +90,10 @@ def test_a_body_that_strikes_nothing_is_still_drawn(thrown):
                 {"share": 0.4, "time": 0.5},
             ],
             {"friction": nan, "least": 0.31},
-            "3 impacts in 1 recording: the struck point slides at the end of 2 and sticks at the end of 1. "
+            "3 impacts in 1 recording: the contact point slides at the end of 2 and sticks at the end of 1. "
             "Friction is at least 0.31; the impacts do not determine it. "
             "Restitution is 0.4 in the median, from 0.2 to 0.4. "
-            "Of the information on J/m, 2 impacts carry 70 %, the one at 0.5 s of drop 1 alone 40 %, with what follows "
+            "Of the information on J/m, 2 impacts carry 70 %, the one at 0.5 s of drop 1 alone 40 %, with the frames "
             "until the next.",
         ),
         (
@@ -254,7 +254,7 @@ def test_a_bound_on_friction_is_dashed_and_said():
     bounded = cone_figure([BLOW], scene(nan, 0.31))
     edge = named(bounded, "least friction times normal impulse")
     assert edge["line"]["dash"] != "solid" and bounded.note == "friction is at least 0.31"
-    assert "only the least" in cone_grid([BLOW], scene(nan, 0.31)).caption
+    assert "only a lower bound" in cone_grid([BLOW], scene(nan, 0.31)).caption
     unknown = cone_figure([BLOW], scene(nan))
     assert [trace["mode"] for trace in unknown.data] == ["markers"]
     assert "No edge" in cone_grid([BLOW], scene(nan)).caption

@@ -162,15 +162,15 @@ def test_what_is_not_determined_by_reason(tx40):
     )
     section = identifiability_section(replace(tx40, undetermined=undetermined))
     assert section.lead == (
-        "This recording leaves 1 combination undetermined that a better motion would show. "
+        "This recording leaves 1 combination undetermined that a better motion would determine. "
         "2 parameters are set to zero as not essential."
     )
     structural, unexcited, removed = section.blocks[1:]
-    assert (structural.title, structural.items) == ("No motion shows them", ("m1, mx1", "my2 + 0.225 mz3"))
-    assert (unexcited.title, unexcited.items) == ("This recording does not show them", ("my6 + 0.3 mx6",))
+    assert (structural.title, structural.items) == ("No motion excites them", ("m1, mx1", "my2 + 0.225 mz3"))
+    assert (unexcited.title, unexcited.items) == ("This recording does not excite them", ("my6 + 0.3 mx6",))
     assert (removed.title, removed.items) == ("Set to zero as not essential", ("xx5r, off6",))
     nothing = identifiability_section(replace(tx40, undetermined=undetermined[:3]))
-    assert nothing.lead == "The recording determines everything that a motion of this robot can show."
+    assert nothing.lead == "The recording determines everything that a motion of this robot can determine."
     assert len(nothing.blocks) == 2
 
 
@@ -331,12 +331,10 @@ def test_the_inspection_page(tmp_path):
         )
 
     reader = written(("note", "still at the end"), ("error", "position.a is constant"))
-    assert "1 error and 1 note before any estimation." in reader.text
+    assert "1 error and 1 note to resolve before any estimation." in reader.text
     assert reader.text.index("position.a is constant") < reader.text.index("still at the end")
     assert "Samples 6000" in reader.text and "Repeated [%]" in reader.text and "log.csv" in reader.text
     assert len(reader.figures) == 2
     assert "6000 rows are drawn" in reader.text
-    assert "Nothing stands in the way" in written().text
-    assert (
-        "Nothing stands in the way of an estimation; 2 notes." in written(("note", "a"), ("note", "b")).text
-    )
+    assert "The recording can be used" in written().text
+    assert "The recording can be used for estimation; 2 notes." in written(("note", "a"), ("note", "b")).text

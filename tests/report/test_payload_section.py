@@ -24,8 +24,8 @@ def test_each_quantity_has_its_verdict(tx40):
     assert len(rows) == 10
     assert rows["mass"][:4] == ["2.80", "0.05", "kg", "[2.70, 2.90]"]
     assert rows["mass"][-1] == rows["centre of mass, x"][-1] == "● determined"
-    assert rows["inertia about the centre of mass, xy"][-1] == "○ hardly seen"
-    assert "All ten parameters together: could be real." in load.caption
+    assert rows["inertia about the centre of mass, xy"][-1] == "○ hardly determined"
+    assert "All ten parameters together: physically possible." in load.caption
     assert section.lead == (
         "The load on tool0 weighs 2.80 ± 0.05 kg (95 %: [2.70, 2.90]). 5 of 6 drive gains are known to 5 % or better."
     )
@@ -39,7 +39,7 @@ def test_what_is_not_identifiable_has_no_number(tx40):
     section = payload_section(without(tx40.updated(unseen), "drive_gains"))
     rows = cells(section.blocks[0])
     assert rows["mass"] == ["–", "–", "kg", "–", "✕ not identifiable"]
-    assert section.lead == "The recordings do not show what the load on tool0 weighs."
+    assert section.lead == "The recordings do not determine the mass of the load on tool0."
 
 
 def test_what_was_known_is_no_result(tx40):
@@ -47,12 +47,12 @@ def test_what_was_known_is_no_result(tx40):
     section = payload_section(tx40.updated(weighed))
     assert cells(section.blocks[0])["mass"][-2:] == ["–", "– known before"]
     assert section.lead.startswith("The load on tool0 is known to weigh 2.8 kg.")
-    assert "together: no real body" in section.blocks[0].caption
+    assert "together: physically impossible" in section.blocks[0].caption
 
 
 def test_a_gain_that_gravity_does_not_show_says_so(tx40):
     rows = cells(payload_section(tx40).blocks[1])
-    assert rows["joint_1"][-1] == "○ poorly known, by inertia alone: gravity never loads this joint"
+    assert rows["joint_1"][-1] == "○ poorly known, by inertia alone: gravity does not act on this joint"
     assert rows["joint_1"][-2] == "20.2 %"
     assert {row[-1] for joint, row in rows.items() if joint != "joint_1"} == {"● known"}
 

@@ -63,7 +63,7 @@ def test_residuals_and_bodies(estimate):
 def test_what_cannot_be_drawn_is_said(throw):
     with pytest.raises(InvalidMethod, match="fits sensors, not efforts"):
         throw.plot.torques()
-    with pytest.raises(InvalidMethod, match="no body with a place"):
+    with pytest.raises(InvalidMethod, match="no body with a placement"):
         throw.plot.bodies()
     assert len(throw.to_polars()) == len(throw.names)
 

@@ -1,14 +1,14 @@
-"""Is this number to be trusted, and if not, why and what now? Checks, each listed here; one file a kind of defect.
+"""Checks that decide whether an estimate can be trusted, and if not, why. All are listed here; one file per defect.
 
     case            the problem that checks change and solve again
-    description     what a robot description knows
+    description     prior of base parameters from a robot description
     explanations    defects of a whole recording, compared by how well they explain it
     check           what a check is
-    tracking        a filter's run; `tracking_checks` look at it
-    estimated_motion  what an estimate of motion and parameters assumed
-    throws          the same for thrown bodies
+    tracking        a filter's run, which `tracking_checks` examine
+    estimated_motion  assumptions of an estimate of motion and parameters
+    throws          checks of thrown bodies
 
-`diagnose(estimate)` runs them; `estimate.findings` and `estimate.trust` ask for it. A check of another distribution is
+`diagnose(estimate)` runs them; `estimate.findings` and `estimate.trust` call it. A check of another distribution is
 listed under the entry point group `poinsot.checks`, as `"module:attribute"`, an instance of `Check`.
 """
 
@@ -59,7 +59,7 @@ EXPLANATIONS: tuple[Explanation, ...] = (
 """Defects of a whole recording, the simplest first."""
 
 SAMPLE_CHECKS: tuple[RecordingCheck, ...] = (LostSamples(), PositionJumps(), Outliers(), DroppedTorque())
-"""Those that need a recording alone, which `inspect` runs too."""
+"""Checks that need only a recording; `inspect` runs them too."""
 
 CHECKS: tuple[Check, ...] = (
     *SAMPLE_CHECKS,
@@ -69,7 +69,7 @@ CHECKS: tuple[Check, ...] = (
     Physics(),
     Filters(),
 )
-"""In the order in which they look: what is wrong with samples first."""
+"""In the order in which they run: checks of samples first."""
 
 GROUP = "poinsot.checks"
 
@@ -77,7 +77,7 @@ __all__ = ["CHECKS", "EXPLANATIONS", "Examination", "Cause", "Check", "Explanati
 
 
 def checks() -> tuple[Check, ...]:
-    """Those listed here, and those of other distributions."""
+    """The checks listed here, and those of other distributions."""
     return (*CHECKS, *(entry.load() for entry in entry_points(group=GROUP)))
 
 
@@ -90,7 +90,7 @@ def causes() -> tuple[Cause, ...]:
 
 
 def diagnose(estimate: Estimate) -> Diagnosis:
-    """Look at an estimate of the linear family for what may be wrong with it."""
+    """Findings about an estimate of the linear family."""
     problem = estimate.problem
     assert isinstance(problem, InverseDynamics)
     loads = () if problem.attachment is None else (LoadGains(),)
@@ -100,7 +100,7 @@ def diagnose(estimate: Estimate) -> Diagnosis:
 def diagnose_tracking(
     estimate: Estimate, run: FilterRun, recorded: Callable[[], InverseDynamics] | None
 ) -> Diagnosis:
-    """Look at a filter's estimate and run; `recorded`: the recordings as they were read; None: a stream is not kept."""
+    """Findings about a filter's estimate and run; `recorded`: the recordings as read, None for a stream (not kept)."""
     what, found = "single torque readings and lost samples", look_at(run, RUN_CHECKS)
     try:
         if recorded is None:
@@ -112,7 +112,7 @@ def diagnose_tracking(
 
 
 def diagnose_innovations(estimate: Estimate, squares: Vector, rejected_part: float, gate: float) -> Diagnosis:
-    """Look at an estimate of a filter by its innovations alone, see `FilterRun`."""
+    """Findings about a filter's estimate from its innovations alone; arguments as in `FilterRun`."""
     return examined(estimate, list(Innovations().look_at(squares, rejected_part, gate)))
 
 

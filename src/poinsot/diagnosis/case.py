@@ -1,4 +1,4 @@
-"""What the checks look at: the problem on a thinned clock, changed as one likes, and solved again.
+"""The problem that checks examine: decimated, changed by a hypothetical defect, and solved again.
 
 A defect is a change of the problem: signals, robot or drive as they would be without it. Under a change the regression
 is solved again, with each joint's residuals at unit variance, and
@@ -37,14 +37,14 @@ LARGEST_SAMPLES = 8_000
 """Thinned samples of all recordings together: what the checks may cost."""
 
 SHOWN = 1e-5
-"""A nuisance of size 1 that changes torque by less than this part of it does not show: descriptions round angles so."""
+"""A nuisance of size 1 is unobservable if it changes torque by a smaller part: descriptions round angles to this."""
 
 TAILS = 4.0
-"""nu, degrees of freedom of Student's t of what the description says and of impossible signs."""
+"""nu, degrees of freedom of Student's t for disagreement with the description and for impossible signs."""
 
 REWEIGHTINGS = 3
 RIDGE = 1e-10
-"""Relative to columns of unit norm: what the motion does not show is left at zero."""
+"""Relative to columns of unit norm: directions that the motion does not determine are left at zero."""
 
 EXACT = 1e-8
 """Residuals below this part of the torque are rounding errors of noise-free data."""
@@ -55,7 +55,7 @@ class DenseRows:
     """The rows of a problem.
 
     Args:
-        W: (N, n, b). y: (N, n) torques less those of held parameters. held: (N, n) these.
+        W: (N, n, b). y: (N, n) torques less those of held parameters. held: (N, n) torques of held parameters.
         by_joint: (n, b, N) W_j^T. gram: (n, b, b) W_j^T W_j.
     """
 
@@ -77,7 +77,7 @@ class DenseRows:
         return cls(W, y, held, by_joint, by_joint @ by_joint.transpose(0, 2, 1))
 
     def with_torques(self, problem: InverseDynamics) -> DenseRows:
-        """The same motion with other torques: no regressor is needed for them."""
+        """The same motion with other torques; the regressor is reused."""
         found = []
         for part in problem.parts:
             tau = part.joint_side(0, len(part))[3]
@@ -127,7 +127,7 @@ class Regression:
     @cached_property
     def effective_rows(self) -> Vector:
         """(n,) number of independent squared residuals: N / (1 + 2 sum of rho_k^2)."""
-        return np.array([len(e) / (1 + 2 * np.sum(correlations(e) ** 2)) for e in self.residuals.T])
+        return np.array([self.rows / (1 + 2 * np.sum(rho**2)) for rho in correlations(self.residuals)])
 
     @cached_property
     def whitened_basis(self) -> np.ndarray:
@@ -215,9 +215,9 @@ class Score:
     """A nuisance at its best value to first order.
 
     Args:
-        value: delta. std: of it; infinite where the motion does not show it.
-        explained: part of the squared residuals that it explains.
-        sensitivity: rms that one unit of it adds to the residuals of the joint that shows it best, relative to these.
+        value: delta. std: standard deviation of delta; infinite where the motion does not determine it.
+        explained: part of the squared residuals that the nuisance explains.
+        sensitivity: rms that one unit adds to the residuals of the most sensitive joint, relative to these residuals.
     """
 
     value: float
@@ -232,11 +232,11 @@ class Score:
 
 @dataclass(frozen=True, eq=False)
 class Examination:
-    """An estimate of the linear family, and what its checks need to solve again; without one, a problem alone.
+    """An estimate of the linear family and the problem that its checks solve again, or a problem without an estimate.
 
     Args:
-        changed: the problem, thinned and freed of a defect; None: as the project says.
-        solution: of it. counted: (n,) effective rows of log-likelihoods that are to be compared.
+        changed: the decimated problem with a defect removed; None: as the project declares it.
+        solution: solution of `changed`. counted: (n,) effective rows, common to log-likelihoods that are compared.
     """
 
     estimate: Any
@@ -245,7 +245,7 @@ class Examination:
     solution: Solved | None = None
     counted: Vector | None = None
     explained: list[Any] = field(default_factory=list)
-    """The explanation that won, if one did (`explanations.Explained`)."""
+    """The explanation that was accepted, if one was (`explanations.Explained`)."""
     _last: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -258,7 +258,7 @@ class Examination:
 
     @cached_property
     def declared(self) -> Solved:
-        """As the project says."""
+        """The problem as the project declares it, solved."""
         return self.solution or self.solve(self.thin)
 
     @property
@@ -268,11 +268,11 @@ class Examination:
 
     @property
     def best(self) -> Solved:
-        """Without the defect that explains the recording, if one does; else as declared."""
+        """The solution without the defect that explains the recording, if one does; else as declared."""
         return cast("Solved", self.explained[-1].solved) if self.explained else self.declared
 
     def without(self, solved: Solved) -> Examination:
-        """The same estimate, with a defect taken away and its solution in place of the declared problem's."""
+        """The same estimate with a defect removed: `solved` replaces the solution of the declared problem."""
         return Examination(self.estimate, self.problem, solved.problem, solved, self.effective_rows)
 
     def alone(self, recording: int) -> Examination:
@@ -284,7 +284,7 @@ class Examination:
 
     @cached_property
     def samples(self) -> tuple[Recording, ...]:
-        """What each recording's signals were made of."""
+        """The recordings from which the signals were computed."""
         return tuple(recorded(part) for part in self.problem.parts)
 
     @cached_property
@@ -302,7 +302,7 @@ class Examination:
         """Each joint's residuals at unit variance; see the head of the file.
 
         Args:
-            motion: what the change did to the motion; two changes that did the same share their regressor.
+            motion: key of the change of the motion; two changes with the same key share their regressor.
         """
         if motion is not None and self._last.get("motion") == motion:
             return solve(problem, self._last["rows"].with_torques(problem))
@@ -329,14 +329,14 @@ def recordings_of(problem: InverseDynamics) -> tuple[Signals, ...]:
 
 
 def within(problem: InverseDynamics, number: int, what: str = "") -> str:
-    """A joint of a recording, or the recording, as `Finding.where` has it: of several the recording is named too."""
+    """`Finding.where` for a joint of a recording, or a recording; with several recordings, the number is included."""
     if len(problem.parts) == 1:
         return what
     return f"{what} in recording {number}" if what else f"recording {number}"
 
 
 def joints_of(problem: InverseDynamics) -> tuple[str, ...]:
-    """Columns of the signals, as recorded."""
+    """Names of the joints, in the order of the recorded columns."""
     return recordings_of(problem)[0].joints
 
 
@@ -346,7 +346,7 @@ def mapped(problem: InverseDynamics, change: Callable[[Signals], Signals]) -> In
 
 
 def thinned(signals: Signals, share: float = 1.0) -> Signals:
-    """Signals at every M-th sample; `share`: the part of the samples that may stay."""
+    """Signals at every M-th sample; `share`: largest part of the samples that is kept."""
     decimation = signals.decimation
     least = max(int(np.ceil(1 / share)), 1)
     if decimation is None:
@@ -367,7 +367,7 @@ def thinned(signals: Signals, share: float = 1.0) -> Signals:
 
 
 def recorded(part: Part) -> Recording:
-    """The samples that signals were made of; if the recording was not kept, smoothed positions beside the efforts."""
+    """The recording from which signals were computed; if it was not kept, smoothed positions and the efforts."""
     signals, passive = part.signals, part.robot.drive.passive
     if (recording := signals.recording) is not None:
         used = recording.between(float(signals.time[0]), float(signals.time[-1]) + 1 / signals.rate_hz)
@@ -379,7 +379,7 @@ def recorded(part: Part) -> Recording:
 
 
 def samples_of(recording: Recording, passive: Sequence[str] = ()) -> Recording:
-    """Positions and efforts, those of joints without a motor left out; lines in place of samples that are not valid."""
+    """Positions and efforts without those of unactuated joints; invalid samples are linearly interpolated."""
     channels = {}
     for name, values in recording.channels.items():
         quantity, _, joint = name.partition(".")
@@ -398,12 +398,12 @@ def samples_of(recording: Recording, passive: Sequence[str] = ()) -> Recording:
 def solve(problem: InverseDynamics, rows: DenseRows | None = None) -> Solved:
     """Least squares with each joint's residuals at unit variance.
 
-    The normal equations are good enough here: columns have unit norm, and what counts is the size of residuals.
+    The normal equations are accurate enough here: columns have unit norm, and only the size of residuals is used.
     """
     rows = DenseRows.of(problem) if rows is None else rows
     N = len(rows.y)
     size = np.sqrt(np.sum(rows.y**2, axis=0) / N)
-    # a passive joint has no torque of its own: what it leaves is compared with the others'
+    # a passive joint has no torque of its own: its residuals are compared with the others' torques
     size = np.where(size > 0, size, max(float(np.linalg.norm(size)), 1e-300))
     return Solved(rows, *reweighted(rows, size, N), size, problem)
 
@@ -426,18 +426,20 @@ def reweighted(rows: DenseRows, size: Vector, counts: int | np.ndarray) -> tuple
     return theta, np.linalg.inv(H) / norms[:, None] / norms, sigma
 
 
-def correlations(e: np.ndarray) -> np.ndarray:
-    """Autocorrelations from lag 1 up to the first lag after which three in a row look like noise."""
+def correlations(e: JointSamples) -> list[Vector]:
+    """Autocorrelations of each column from lag 1 up to the first lag after which three in a row look like noise."""
     N = len(e)
-    rho = autocorrelation(e[:, None], min(N // 4, 400))[0, 1:]
-    quiet = np.abs(rho) < 2 / np.sqrt(N)
-    noise = np.flatnonzero(quiet[:-2] & quiet[1:-1] & quiet[2:])
-    return np.asarray(rho[: noise[0]] if len(noise) else rho)
+    found = []
+    for rho in autocorrelation(e, min(N // 4, 400))[:, 1:]:
+        quiet = np.abs(rho) < 2 / np.sqrt(N)
+        noise = np.flatnonzero(quiet[:-2] & quiet[1:-1] & quiet[2:])
+        found.append(rho[: noise[0]] if len(noise) else rho)
+    return found
 
 
 def long_run_variance(s: np.ndarray) -> float:
     """Variance of the sum of a series (Newey and West 1987), never below that of a white one."""
-    lags = 2 * len(correlations(s)) + 1
+    lags = 2 * len(correlations(s[:, None])[0]) + 1
     white = float(s @ s)
     pairs = [(1 - k / (lags + 1)) * float(s[:-k] @ s[k:]) for k in range(1, min(lags + 1, len(s)))]
     return max(white + 2 * sum(pairs), white)

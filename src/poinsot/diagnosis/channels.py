@@ -1,4 +1,4 @@
-"""Channels that are not what is declared: their sign, their joint, their unit, or the side of the reduction."""
+"""Channels with a wrong declaration: sign, joint, unit, or side of the reduction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def scaled(
     position: np.ndarray | float = 1.0,
     torque: np.ndarray | float = 1.0,
 ) -> Candidate:
-    """Positions and torques as recorded, times factors, one for all or one a joint; -1 turns a sign."""
+    """Candidate with positions and torques times factors, common to all joints or one per joint; -1 changes a sign."""
     p, t = position, torque
     return Candidate(
         explanation,
@@ -35,7 +35,7 @@ def scaled(
 
 
 def only(joint: int, value: float, count: int) -> np.ndarray:
-    """(count,) this factor for one joint, and 1 for the others."""
+    """(count,) factors: `value` for one joint, 1 for the others."""
     return np.where(np.arange(count) == joint, value, 1.0)
 
 
@@ -65,18 +65,18 @@ class Sign(Explanation):
         scale = ", ".join("-1" if joint in (each, ALL) else "1" for each in joints_of(case.thin))
         return self.cause.finding(
             Severity.error,
-            f"The sign of {what} of {joint if joint == ALL else f'joint {joint}'} is wrong: with it turned",
+            f"The sign of {what} of {joint if joint == ALL else f'joint {joint}'} is wrong: with it changed",
             f"Write scale = [{scale}] in {what.replace('and', 'and in')} of the recordings.",
             "" if joint == ALL else joint,
         )
 
 
 class SwappedChannels(Explanation):
-    """Each pair of torque channels, of position channels, and of both."""
+    """Two exchanged joints: each pair of torque channels, of position channels, and of both."""
 
     cause = Cause(
         "swapped-channels",
-        "Two columns are given to each other's joint.",
+        "The columns of two joints are exchanged.",
         "Exchange the two columns in the list of columns.",
     )
 
@@ -107,19 +107,19 @@ class SwappedChannels(Explanation):
         keys, (first, second) = explained.candidate.about, explained.candidate.where
         return self.cause.finding(
             Severity.error,
-            f"The {keys} columns of joints {first} and {second} are exchanged: the other way round",
+            f"The {keys} columns of joints {first} and {second} are exchanged: in the other order",
             f"Exchange the two entries of columns in {keys.replace('and', 'and in')} of the recordings.",
             f"{first}, {second}",
         )
 
 
 class AngleUnit(Explanation):
-    """All positions, and those of each joint, in the other of degrees and radians."""
+    """Degrees declared as radians or the reverse: all positions, and those of each joint."""
 
     cause = Cause(
         "angle-unit",
         "Positions in degrees are declared as radians, or the reverse.",
-        'Write the unit that the file has: unit = "deg" or unit = "rad".',
+        'Declare the unit of the file: unit = "deg" or unit = "rad".',
     )
 
     def candidates(self, case: Examination) -> Iterable[Candidate]:
@@ -133,18 +133,18 @@ class AngleUnit(Explanation):
         where, unit = explained.candidate.where
         return self.cause.finding(
             Severity.error,
-            f"Positions of {where} are in {unit}, declared as {'rad' if unit == 'deg' else 'deg'}: read so",
+            f"Positions of {where} are in {unit}, declared as {'rad' if unit == 'deg' else 'deg'}: read as such",
             f'Write unit = "{unit}" in position of the recordings.',
             "" if where == ALL else where,
         )
 
 
 class Reduction(Explanation):
-    """Positions, torques, or both, are the joint's already, and the reduction is applied to them."""
+    """The reduction is applied to positions, torques, or both, that are at the joint side already."""
 
     cause = Cause(
         "reduction",
-        "Channels that are the joint's already are divided or multiplied by the reduction again.",
+        "Channels that are at the joint side already are divided or multiplied by the reduction again.",
         'Write side = "joint" in [drive], or leave the reduction out where the controller has applied it.',
     )
 
@@ -162,8 +162,8 @@ class Reduction(Explanation):
         (what,) = explained.candidate.where
         remedies = {
             "positions and torques": 'Write side = "joint" in [drive].',
-            "positions": "Write the reduction as scale of the positions, so that both are the motors'.",
-            "torques": "Write 1 / reduction as scale of the torques, so that both are the motors'.",
+            "positions": "Write the reduction as scale of the positions, so that both are at the motor side.",
+            "torques": "Write 1 / reduction as scale of the torques, so that both are at the motor side.",
         }
-        message = f"The {what} are the joints' already, and the reduction is applied again: without it"
+        message = f"The {what} are at the joint side already, but the reduction is applied again: without it"
         return self.cause.finding(Severity.error, message, remedies[what])

@@ -1,4 +1,4 @@
-"""Check: what it looks for, and what it says."""
+"""Interface of a check, and the causes that its findings name."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .case import Examination, within
 
 @dataclass(frozen=True)
 class Cause:
-    """An entry of the page on trust.
+    """A cause of findings: an entry of the page on trust.
 
     Args:
-        name: as in findings. means: what is wrong then. advice: what to do.
-        symptom: whether other causes bring it about: of findings of one severity it comes after them.
+        name: name in findings. means: what is wrong. advice: what to do.
+        symptom: whether other causes produce it: it is listed after other findings of the same severity.
     """
 
     name: str
@@ -37,12 +37,12 @@ class Cause:
 
 
 class Check(ABC):
-    """Looks for one thing that makes a result wrong or less certain than it looks.
+    """A check for one defect that makes a result wrong or less certain than stated.
 
     Class variables:
-        causes: what its findings may name.
-        of_samples: whether it finds single samples or stretches that are wrong. While these are in the data nothing
-            can be said about alignment, scale and fit.
+        causes: causes that its findings may name.
+        of_samples: whether it finds single wrong samples or stretches. While these are in the data, alignment, scale
+            and fit cannot be judged.
     """
 
     causes: ClassVar[tuple[Cause, ...]]
@@ -50,20 +50,20 @@ class Check(ABC):
 
     @abstractmethod
     def look(self, case: Any) -> Iterable[Finding | Unchecked]:
-        """What it finds, and what it could not check; the case is what its family is examined by (`Examination`)."""
+        """Findings, and what could not be checked; `case` is the examined object of its family, e.g. `Examination`."""
 
 
 def look_at(case: Any, checks: Iterable[Check]) -> list[Finding | Unchecked]:
-    """What these checks find, and what they could not check."""
+    """Findings of these checks, and what they could not check."""
     found: list[Finding | Unchecked] = []
     bad_samples = False
     for check in checks:
-        names = f"what would be called {listing([cause.name for cause in check.causes], 20)}"
+        names = f"the check for {listing([cause.name for cause in check.causes], 20)}"
         if bad_samples and not check.of_samples:
-            found.append(Unchecked(names, "single samples are wrong; mend them first"))
+            found.append(Unchecked(names, "single samples are wrong; correct them first"))
             continue
         try:
-            with np.errstate(all="ignore"):  # wrong data overflow; what is not finite is not taken
+            with np.errstate(all="ignore"):  # wrong data overflow; values that are not finite are rejected
                 new = list(check.look(case))
         except (PoinsotError, np.linalg.LinAlgError) as error:
             new = [Unchecked(names, str(error), failed=True)]
@@ -80,10 +80,10 @@ class RecordingCheck(Check):
 
     @abstractmethod
     def look_at(self, recording: Recording, name: str, highest_hz: float = np.inf) -> Iterator[Finding]:
-        """What it finds in one recording of positions and efforts that are all valid: `case.samples_of`.
+        """Findings in one recording of valid positions and efforts, as of `case.samples_of`.
 
         Args:
-            name: of the recording, in messages.
+            name: name of the recording in messages.
             highest_hz: end of the band in which efforts are used.
         """
 

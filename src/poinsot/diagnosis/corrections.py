@@ -1,14 +1,14 @@
-"""Delays, zeros and offsets that are estimated together with the parameters, and taken out of the recordings.
+"""Delays, zeros and offsets estimated together with the parameters, and removed from the recordings.
 
     tau_r(t + d_r) - o_r = W(q_r + z_r, v_r, a_r; t) theta + e        r: recording
 
-d is one of all recordings or one of each; z and o are differences from the first recording, whose zeros and offsets are
-those of the drive and of friction. With n all of these, C = d (W theta - tau) / dn and G = C less its part in the span
-of W, the Gauss-Newton step over n is that of `explanations`, and
+d is common to all recordings or one for each; z and o are differences from the first recording, whose zeros and offsets
+are those of the drive and of friction. With n = (d, z, o), C = d (W theta - tau) / dn and G = C less its part in the
+span of W, the Gauss-Newton step over n is that of `explanations`, and
 
     P = (G^T G)^-1 N / N_eff,       dtheta/dn = S = -(W^T W)^-1 W^T C,       cov(theta) grows by S P S^T
 
-A held-out recording has numbers of its own: there theta is held, and n alone is estimated.
+A held-out recording has its own n, estimated with theta held fixed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .check import Cause
 from .explanations import STEPS, Candidate, Explained, Explanation, explain, improvement
 
 LARGEST_S = 0.25
-"""Delays to either side that are looked for, and no more than a tenth of the shortest recording."""
+"""Largest delay, either way, that is searched, but no more than a tenth of the shortest recording."""
 
 STARTS = 21
 """Delays that are tried first: 25 ms apart, a quarter period of 10 Hz."""
@@ -41,23 +41,23 @@ OFFSETS = {"current": "A", "voltage": "V", "rad": "N m", "m": "N"}
 """Unit of an offset, by effort, or by position."""
 
 LARGEST_STEPS = {"delay": 0.02, "zero": 0.3, "offset": np.inf}
-"""Of an iteration, by quantity, in SI units."""
+"""Largest step of an iteration for each quantity [SI units]."""
 
 ADVICE = 'Have it estimated: per_recording in [method], or delay = "auto" in [preprocessing].'
 CAUSES = {
-    "delay": Cause("delay", "Efforts are late against the positions.", ADVICE),
-    "zero": Cause("joint-zero", "Joints have other zeros than in the first recording.", ADVICE),
-    "offset": Cause("torque-offset", "Efforts have other offsets than in the first recording.", ADVICE),
+    "delay": Cause("delay", "Efforts lag behind the positions.", ADVICE),
+    "zero": Cause("joint-zero", "Joint zeros differ from those of the first recording.", ADVICE),
+    "offset": Cause("torque-offset", "Effort offsets differ from those of the first recording.", ADVICE),
 }
 
 
 @dataclass(frozen=True)
 class Nuisance:
-    """A number beside the parameters.
+    """A nuisance: a delay, zero or offset estimated beside the parameters.
 
     Args:
-        quantity: of `CAUSES`. joint: None: all. number: of the recording, from 0; None: all. recording: its name.
-        value, std: in `unit`; std is infinite where the motion does not show it.
+        quantity: key of `CAUSES`. joint: name; None: all. number: index of the recording, from 0; None: all.
+        recording: its name. value, std: in `unit`; std is infinite where the motion does not determine the value.
     """
 
     quantity: str
@@ -69,11 +69,13 @@ class Nuisance:
     unit: str = "s"
 
     def __str__(self) -> str:
-        shown = f"{self.value:.4g} +- {1.96 * self.std:.2g} {self.unit}" if self.std < np.inf else "not shown"
+        shown = (
+            f"{self.value:.4g} +- {1.96 * self.std:.2g} {self.unit}" if self.std < np.inf else "undetermined"
+        )
         return f"{self.quantity} of {self.joint or 'all joints'} in {self.recording}: {shown}"
 
     def effect(self, train: DriveTrain) -> Vector:
-        """(1 + 2 n,) what has to be added for a value of 1: delay, positions, efforts, as they are recorded."""
+        """(1 + 2 n,) correction for a value of 1: of the delay, recorded positions and recorded efforts."""
         own = np.array([joint == self.joint for joint in train.joints], dtype=float)
         none = np.zeros(len(own))
         parts = {
@@ -85,7 +87,7 @@ class Nuisance:
 
 
 def effects(which: Sequence[Nuisance], values: Vector, train: DriveTrain, number: int | None) -> Vector:
-    """(1 + 2 n,) of all nuisances of one recording; None: of one that has none of its own."""
+    """(1 + 2 n,) sum of the corrections of one recording; `number` None: of the common nuisances alone."""
     mine = ((each, x) for each, x in zip(which, values, strict=True) if each.number in (None, number))
     return sum((x * each.effect(train) for each, x in mine), np.zeros(1 + 2 * len(train.joints)))
 
@@ -110,7 +112,7 @@ def without(signals: Signals, train: DriveTrain, effect: Vector, whole_s: float)
 
 
 def mended(signals: Signals, train: DriveTrain, effect: Vector) -> Signals:
-    """The same from the recording: checks ask what signals were made of."""
+    """The same, with the recording corrected too: checks use the recording behind the signals."""
     if (recording := signals.recording) is None:
         return without(signals, train, effect, effect[0])
     names = [f"{quantity}.{joint}" for quantity in ("position", signals.effort) for joint in train.joints]
@@ -121,7 +123,7 @@ def mended(signals: Signals, train: DriveTrain, effect: Vector) -> Signals:
 
 
 def differences(which: Sequence[Nuisance], largest_s: float = 0.0) -> Candidate:
-    """A candidate of these nuisances, of no explanation, that looks for delays up to `largest_s` first."""
+    """A candidate of these nuisances without an explanation; it first searches delays up to `largest_s`."""
 
     def change(problem: InverseDynamics, x: Vector, near: Vector) -> InverseDynamics:
         train, changed = problem.robot.train, []
@@ -141,12 +143,12 @@ def differences(which: Sequence[Nuisance], largest_s: float = 0.0) -> Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Corrections(Extra):
-    """What was estimated beside the parameters, and taken out of the recordings.
+    """Nuisances estimated beside the parameters, and removed from the recordings.
 
     Args:
-        rows: one a number.
-        growth: (b, b) S P S^T, of base parameters; None: no number is certain, and recordings are as they were.
-        findings: about them.
+        rows: the nuisances.
+        growth: (b, b) S P S^T of base parameters; None: no nuisance is significant, and recordings are unchanged.
+        findings: findings about the nuisances.
     """
 
     rows: tuple[Nuisance, ...]
@@ -162,7 +164,7 @@ class Corrections(Extra):
         return "\n".join(map(str, self.rows))
 
     def applied(self, estimate: Estimate) -> Estimate:
-        """The estimate of the corrected problem with what is uncertain by these numbers, and what is to say."""
+        """The estimate of the corrected problem with covariance increased by `growth`, and with `findings`."""
         if self.growth is None:
             return estimate.updated(self)
         place = [cast("InverseDynamics", estimate.problem).base.index(name) for name in estimate.names]
@@ -179,12 +181,12 @@ def correct(
     delay: bool = False,
     names: Sequence[str] = (),
 ) -> tuple[InverseDynamics, Corrections]:
-    """The problem with delays, zeros and offsets taken out of its recordings, and what they are.
+    """Estimate delays, zeros and offsets, and remove them from the recordings of the problem.
 
     Args:
-        problem: as recorded.
+        problem: the problem of the recordings as recorded.
         per_recording: `"delay"`, `"zero"` and `"offset"`, of all joints, or of one, as `"zero.elbow"`.
-        delay: whether all efforts together may be late by one delay. names: of the recordings, for messages.
+        delay: whether one delay common to all efforts is estimated. names: names of the recordings, for messages.
 
     Raises:
         InvalidMethod: if there is no such quantity or joint.
@@ -196,7 +198,7 @@ def correct(
         which.append(Nuisance("delay"))
     if not which:
         raise InvalidSignals(
-            "one recording has no differences: give a second one, or leave per_recording out"
+            "per_recording estimates differences between recordings, but there is one: add another, or delete the line"
         )
     case, explained = best_differences(problem, which, LARGEST_S)
     values, solved = explained.nuisance, explained.solved
@@ -215,33 +217,33 @@ def correct(
 
 
 def longest_delay(problem: InverseDynamics, largest_s: float) -> float:
-    """Delays to either side that are looked for [s]."""
+    """Largest delay, either way, that is searched [s]."""
     return min(largest_s, *(0.1 * len(each) / each.rate_hz for each in recordings_of(problem)))
 
 
 def best_differences(
     problem: InverseDynamics, which: Sequence[Nuisance], largest_s: float
 ) -> tuple[Examination, Explained]:
-    """The nuisances that fit best, and what they are compared with."""
+    """The problem as declared, and the nuisances that fit it best."""
     # rows as those of `thin`, but of all samples: a motion with fewer cannot be moved so exactly
     case = Examination(None, problem, mapped(problem, lambda s: s if s.decimation else thinned(s)))
     longest = longest_delay(problem, largest_s)
     explained = explain(case, differences(which, longest))
     if explained is None:
         raise InvalidSignals(
-            "the recordings cannot be compared: none of the delays that were tried can be solved"
+            "the recordings cannot be compared: the problem could not be solved with any of the delays tried"
         )
     delays = [abs(x) for each, x in zip(which, explained.nuisance, strict=True) if each.quantity == "delay"]
     if max(delays, default=0.0) >= longest:
         raise InvalidSignals(
             f"[delay] the residual is smallest at a delay of {1e3 * max(delays):.3g} ms, the end of the range: look "
-            "for what else is wrong (units, signs, a missing reduction)"
+            "for another defect (units, signs, a missing reduction)"
         )
     return case, explained
 
 
 def correct_held_out(estimate: Estimate, corrections: Corrections, signals: Signals) -> Signals:
-    """Another recording without the common delay, and without differences of its own, at the estimate's values."""
+    """A held-out recording without the common delay and its own differences, estimated at the estimate's values."""
     problem = cast("InverseDynamics", estimate.problem)
     theta = np.zeros(len(problem.base))
     theta[[problem.base.index(name) for name in estimate.names]] = np.nan_to_num(estimate.values)
@@ -265,7 +267,7 @@ def correct_held_out(estimate: Estimate, corrections: Corrections, signals: Sign
 
 
 def _nuisances(problem: InverseDynamics, name: str, recordings: Sequence[str]) -> list[Nuisance]:
-    """What one entry of per_recording stands for."""
+    """The nuisances of one entry of per_recording."""
     quantity, _, joint = name.partition(".")
     robot, effort = problem.robot, recordings_of(problem)[0].effort
     if quantity not in CAUSES:
@@ -294,7 +296,7 @@ def _nuisances(problem: InverseDynamics, name: str, recordings: Sequence[str]) -
 
 
 def _uncertainty(solved: Solved, columns: Sequence[np.ndarray]) -> tuple[Vector, Matrix]:
-    """(k,) standard deviations, infinite where the motion shows nothing, and (b, b) S P S^T."""
+    """(k,) standard deviations, infinite where the motion does not determine a nuisance, and (b, b) S P S^T."""
     std = np.array([solved.score(c).std for c in columns])
     shown = np.isfinite(std)
     C, G = (each[:, shown] for each in solved.whitened_columns(columns))
@@ -305,7 +307,7 @@ def _uncertainty(solved: Solved, columns: Sequence[np.ndarray]) -> tuple[Vector,
 
 
 def _findings(case: Examination, rows: Sequence[Nuisance], effect: str) -> Iterator[Finding]:
-    """One finding a quantity, a warning where a value is certain and large enough to matter."""
+    """One finding for each quantity, a warning where a value is significant and large enough to matter."""
     torque = float(np.std(recordings_of(case.thin)[0].tau))
     # a phase of 6 deg at the end of the band, 1 deg, 1 % of the torque
     sizes = {"delay": 6 / 360 / case.highest_hz, "zero": np.pi / 180, "offset": 0.01 * torque}
@@ -314,10 +316,10 @@ def _findings(case: Examination, rows: Sequence[Nuisance], effect: str) -> Itera
         if not mine:
             continue
         matters = max(abs(each.value) for each in mine) > sizes[name]
-        remedy = "Nothing need be done; mend the cause where that is possible."
+        remedy = "No action is required; remove the cause where possible."
         if mine[0].number is None:
             line = f"delays = {{ {recordings_of(case.problem)[0].effort} = {mine[0].value:.4f} }}"
-            remedy = f"Nothing need be done; {line} in [preprocessing] takes the delay as known."
+            remedy = f"No action is required; {line} in [preprocessing] declares the delay as known."
         yield Finding(
             cause.name,
             Severity.warning if matters else Severity.note,

@@ -1,4 +1,4 @@
-"""Torques that are late or early against the positions."""
+"""Delays of torques relative to positions."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from .explanations import UNMOVED, Candidate, Explained, Explanation, severity_o
 
 
 def one_undelayed(signals: Signals, delay_s: float, joint: int) -> JointSamples:
-    """Torques, that of one joint taken at t + delay, between samples by a straight line."""
+    """Torques with that of one joint taken at t + delay, by linear interpolation."""
     tau = signals.tau.copy()
     tau[:, joint] = np.interp(signals.time + delay_s, signals.time, tau[:, joint])
     return tau
 
 
 class TorqueDelay(Explanation):
-    """One delay of all torques, and one of each joint's.
+    """A delay common to all torques, and one of each joint's.
 
     Class variables:
-        warning_deg, error_deg: phase that the delay makes at the highest frequency of the rows.
+        warning_deg, error_deg: phase lag of the delay at the highest frequency of the rows.
     """
 
     warning_deg, error_deg = 6.0, 30.0
 
     cause = Cause(
         "delay",
-        "Torques were recorded later (or earlier) than positions: inertia and friction take up the difference.",
+        "Torques were recorded later (or earlier) than positions: inertia and friction absorb the difference.",
         "Write the delay in [preprocessing]: delays = { torque = ... } [s].",
     )
 
@@ -79,10 +79,10 @@ def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> 
     """Estimate by how much the efforts lag behind the motion, from the robot's dynamics.
 
     Smooth and decimate as for identification; `align(recording, {"torque": delay.seconds})` then brings the efforts
-    forward, or `corrections.correct` does both. Whatever else the model lacks looks like a delay, too.
+    forward, or `corrections.correct` does both. Other effects missing in the model can look like a delay.
 
     Args:
-        problem: as `inverse_dynamics` gives it.
+        problem: the problem that `inverse_dynamics` returns.
         largest_s: delays between -largest_s and largest_s are tried [s].
 
     Raises:
@@ -93,8 +93,8 @@ def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> 
         raise InvalidSignals(f"the recordings are too short to look for delays up to {largest_s:g} s")
     if problem.equations <= 2 * len(problem.base):
         raise InvalidSignals(
-            f"{problem.equations} equations for {len(problem.base)} parameters leave nothing that could show a delay; "
-            "decimate less or record longer"
+            f"{problem.equations} equations for {len(problem.base)} parameters leave no residuals that determine a "
+            "delay; decimate less or record longer"
         )
     case, explained = best_differences(problem, [Nuisance("delay")], largest_s)
     return Delay(

@@ -1,12 +1,12 @@
-"""What a robot description says of base parameters, without claiming more than it knows.
+"""Prior of base parameters from a robot description, with a realistic uncertainty.
 
-A description without stated uncertainty has masses to a factor of two and directions of centres of mass to 30 degrees:
+Without stated uncertainty, a description has masses to a factor of two, directions of centres of mass to 30 degrees:
 
-    pi ~ N(pi0, S),   S = s^2 pi0 pi0^T + blockdiag(s^2 m^2, m^2 (tan 30 deg |c| + r/2)^2 1, (s m r^2)^2 1)
+    pi ~ N(pi0, S),   S = s^2 pi0 pi0^T + blockdiag(s^2 m^2, m^2 (tan 30 deg |c| + r/2)^2 1, s^2 m^2 (r^2 + |c|^2)^2 1)
 
 one s = ln 2 for all ten parameters of a body together (its density) and for each by itself; r: radius of gyration.
-A body that the description gives no mass may be anything up to the mean body. Rotor inertia, friction and offsets are
-not described, and base parameters that contain a rotor's inertia are compared without it: from above only.
+A body without mass in the description may be anything up to the mean body. Rotor inertia, friction and offsets are not
+described: base parameters that contain a rotor's inertia are compared without it, from above only.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ TEN = len(INERTIAL_SYMBOLS)
 
 
 FACTOR, DIRECTION_DEG, RADIUS = 2.0, 30.0, 0.5
-"""To which masses and directions of centres of mass are known, and the part of a body's radius of gyration by which its
-centre of mass may be off besides."""
+"""Factor and angle to which masses and directions of centres of mass are known, and the further uncertainty of the
+centre of mass as part of the radius of gyration."""
 
 
 def described_base(problem: InverseDynamics, radius: float = RADIUS) -> tuple[np.ndarray, Vector, Matrix]:
-    """Which base parameters are the bodies' alone (b,), their described values and covariance.
+    """(b,) mask of base parameters that contain bodies alone, their described values and covariance.
 
     None are where the description gives no link a mass; `radius` in place of `RADIUS`.
     """
@@ -56,7 +56,7 @@ def _covariance(bodies: np.ndarray, radius: float) -> Matrix:
 
 
 def _radius(pi: Vector) -> float:
-    """Radius of gyration about the centre of mass; a tenth of a metre where a body has a mass and no extent."""
+    """Radius of gyration about the centre of mass; 0.1 m for a body with mass but no extent."""
     m, h = pi[0], pi[1:4]
     trace = (pi[4] + pi[6] + pi[9]) / 2 - float(h @ h) / m
     return float(np.sqrt(trace / m)) if trace > 1e-9 * m else 0.1

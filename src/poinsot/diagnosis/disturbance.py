@@ -1,4 +1,4 @@
-"""A stretch of time that the model does not fit while it fits the rest: someone leans on the arm, or it hits something.
+"""An interval that the model does not fit while it fits the rest: someone leans on the arm, or it hits something.
 
 Of stretches of N/m rows, with coloured residuals worth nu = (N/m) N_eff/N independent ones, the largest of n m ratios
 
@@ -22,11 +22,11 @@ from .check import Cause, Check
 
 
 class Disturbance(Check):
-    """Residuals in one stretch against those in the others, joint by joint.
+    """Residuals in one interval compared with those in the others, joint by joint.
 
     Class variables:
-        stretches: how many, each tried by itself.
-        alpha: false alarms of noise, a recording.
+        stretches: number of intervals, each tested separately.
+        alpha: false alarm rate for noise, per recording.
         times: rms of the stretch over that of all others, at least, with parameters from the others: friction that is
             not as modelled does as much. A stretch whose motion is livelier must be worse by as much more.
         matters: rms of the residuals in the stretch, as part of the joint's torque (rms).
@@ -47,8 +47,8 @@ class Disturbance(Check):
     causes = (
         Cause(
             "disturbance",
-            "A torque that is not of the motion acts for a while: someone leans on the arm, or it touches something.",
-            "Cut the stretch out: between_s, or two recordings.",
+            "An external torque acts for a while: someone leans on the arm, or it touches something.",
+            "Exclude the interval: between_s, or two recordings.",
         ),
     )
 
@@ -59,7 +59,7 @@ class Disturbance(Check):
             return
         moving = np.mean((speeds / np.maximum(np.abs(speeds).max(axis=0), 1e-12)) ** 2, axis=1)
         for k, joint in enumerate(case.problem.robot.effort_names):
-            # at a standstill dry friction is anything up to its size, and explains a push
+            # at a standstill dry friction takes any value up to its size, and would explain a push
             rows = np.flatnonzero(np.abs(speeds[:, k]) > MOVING)
             if len(rows) < 5 * max(self.stretches):
                 continue
@@ -83,19 +83,19 @@ class Disturbance(Check):
             error, rest = 100 * float(solved.ratio[k]), 100 * after / size
             yield self.causes[0].finding(
                 Severity.error if solved.ratio[k] > self.large else Severity.warning,
-                f"Something acts on joint {joint} from {begin:.4g} to {end:.4g} s that is not of the motion: residuals "
-                f"are {inside:.3g} N m there and {after:.3g} N m elsewhere (rms). Without this stretch, the error of "
+                f"An external torque acts on joint {joint} from {begin:.4g} to {end:.4g} s: residuals "
+                f"are {inside:.3g} N m there and {after:.3g} N m elsewhere (rms). Without this interval, the error of "
                 f"the joint falls from {error:.3g} to {rest:.3g} %.",
-                f"Cut it out: a recording with between_s to {begin:.4g} s, and another from {end:.4g} s on.",
+                f"Exclude it: one recording with between_s up to {begin:.4g} s, and another from {end:.4g} s on.",
                 joint,
                 evidence=error,
             )
 
     def _stretch(self, e: Vector, size: float, n: int) -> slice | None:
-        """The stretch of a joint's residuals that is worst, if it is worse than chance makes it.
+        """The interval with the largest residuals of a joint, if these are larger than by chance.
 
         Args:
-            e: (N,) while it moves. size: of its torque (rms). n: number of joints that are looked at.
+            e: (N,) residuals while the joint moves. size: rms of its torque. n: number of joints examined.
         """
         N = len(e)
         worst, found = 1.0, None
@@ -106,8 +106,8 @@ class Disturbance(Check):
             ratio = squares / max(float(np.median(squares)), 1e-300)
             at = int(np.argmax(ratio))
             stretch = slice(int(edges[at]), int(edges[at + 1]))
-            rest = np.delete(e, stretch)  # the disturbance itself is as coloured as can be
-            independent = 1 / (1 + 2 * float(np.sum(correlations(rest) ** 2)))
+            rest = np.delete(e, stretch)  # the disturbance itself is strongly correlated
+            independent = 1 / (1 + 2 * float(np.sum(correlations(rest[:, None])[0] ** 2)))
             nu = max(float(length[at]) * independent, 1.0)
             chance = chdtri(nu, self.alpha / (n * m)) / chdtri(nu, 0.5)
             over = float(ratio[at]) / float(chance)
@@ -117,20 +117,20 @@ class Disturbance(Check):
 
 
 def _residuals_without(solved: Solved, stretch: slice) -> np.ndarray:
-    """(N, n) residuals of all rows with parameters from all but those around a stretch."""
+    """(N, n) residuals of all rows, with parameters estimated without the rows around an interval."""
     W, y = solved.dense.W, solved.dense.y
     width = stretch.stop - stretch.start
     kept = np.ones(len(y), dtype=bool)
     kept[max(stretch.start - width, 0) : stretch.stop + width] = False
     A = (W[kept] / solved.sigma[:, None]).reshape(-1, W.shape[2])
     norms = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
-    # of least norm: what only the stretch shows must not be extrapolated into it
+    # of least norm: parameters that only the interval determines must not be extrapolated into it
     theta = np.linalg.lstsq(A / norms, (y[kept] / solved.sigma).reshape(-1), rcond=1e-8)[0] / norms
     return np.asarray(y - W @ theta)
 
 
 def _extent(e: np.ndarray, stretch: slice) -> slice:
-    """The rows about a stretch, up to where residuals, smoothed over five rows, are half as large as in it."""
+    """The rows about an interval, up to where residuals, smoothed over five rows, are half as large as in it."""
     smooth = np.sqrt(np.convolve(e**2, np.full(5, 0.2), mode="same"))
     high = smooth > 0.5 * float(np.sqrt(np.mean(e[stretch] ** 2)))
     low = np.concatenate([[-1], np.flatnonzero(~high), [len(e)]])

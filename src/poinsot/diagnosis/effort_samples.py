@@ -1,11 +1,11 @@
-"""Torque readings that cannot be: spikes, and stretches of a constant: zero, the last value, or the end of the range.
+"""Impossible torque readings: spikes, and constant intervals (zero, the last value, or the end of the range).
 
 A spike, before any filter smears it, has a large r_k = tau_k - (tau_{k-1} + tau_{k+1}) / 2. What a filter passes on of
 one of height h has the energy h^2 times its share of the band; an outlier is an error where that is more than the
 residuals of the rest have.
 
-A sensor with noise or a fine step does not repeat a reading for long while the robot moves. The model is asked only how
-grave zeros are: where it predicts torque, they are wrong however short they last.
+A sensor with noise or a fine resolution does not repeat a reading for long while the robot moves. The model only
+decides the severity of zeros: where it predicts torque, they are wrong however short they last.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FEWEST_LEVELS = 20
 """A channel with at most this many different values is a command, a switch, or a joint at rest."""
 
 HELD = 0.8
-"""Share of samples that repeat the one before from which an effort is a command, renewed now and then."""
+"""Share of samples equal to the one before, from which on an effort is a command updated at a lower rate."""
 
 
 def measured_efforts(recording: Recording) -> Iterator[tuple[str, str, np.ndarray]]:
@@ -59,8 +59,8 @@ class Outliers(RecordingCheck):
         Cause(
             "outliers",
             "Single torque readings are far from their neighbours.",
-            "Mark them (invalid = ... in the recording) and bridge them (resample_hz, bridge_intervals), or cut them "
-            "out with between_s.",
+            "Mark them (invalid = ... in the recording) and interpolate them (resample_hz, bridge_intervals), or "
+            "exclude them with between_s.",
         ),
     )
 
@@ -83,7 +83,7 @@ class Outliers(RecordingCheck):
             count = readings(at)
             yield self.causes[0].finding(
                 Severity.error if energy >= self.error else Severity.warning,
-                f"{count} {effort} reading{'s' * (count > 1)} of joint {joint} in {name} cannot be: {tau[worst]:.3g} "
+                f"{count} {effort} outlier{'s' * (count > 1)} at joint {joint} in {name}, the worst {tau[worst]:.3g} "
                 f"at {time[worst]:.4g} s; 95 % of all differ from their neighbours by less than {usual:.2g}.",
                 where=joint,
                 evidence=1e3 * min(energy, 1e3),
@@ -91,23 +91,23 @@ class Outliers(RecordingCheck):
 
 
 def readings(at: np.ndarray) -> int:
-    """How many readings are wrong, of indices where r is large: a spike shows in both its neighbours too."""
+    """Number of wrong readings, from the indices where r is large: a spike makes r large at its neighbours too."""
     lengths = [len(run) for run in np.split(at, np.flatnonzero(np.diff(at) > 1) + 1)]
     return sum(length - 2 if length > 2 else length for length in lengths)
 
 
 class DroppedTorque(RecordingCheck):
-    """Runs of one value.
+    """Runs of constant torque.
 
     Class variables:
-        shortest_s: of a run [s].
-        times: longer than the longest run that repeated readings make by chance, by this factor. With p the share of
-            readings that repeat the one before, N of them make a run of log N / log(1/p) once.
-        moves: part of a joint's range that some joint must move by during the run, so that it does not stand still.
+        shortest_s: shortest run that counts [s].
+        times: factor over the longest run that repeated readings make by chance. With p the share of readings equal to
+            the one before, N of them make a run of log N / log(1/p) once.
+        moves: part of its range by which some joint must move during the run, so that the robot does not stand still.
         clipped: share of the samples at the largest (or smallest) value, and
         crowded: how many times as many as lie within 2 % of the range beside it.
-        same: part of the range up to which readings count as one value. Splines that resample ring by .27 a sample
-            (2 - sqrt 3) into a stretch of zeros: they are this small eleven samples from its ends.
+        same: part of the range up to which readings count as one value. Splines that resample ring into a run of zeros
+            and decay by .27 a sample (2 - sqrt 3): eleven samples from its ends they are this small.
         error: share of the samples that are used; below it is a warning,
         contradicts: and an error nevertheless where they are zero and the model predicts this many times the rms of
             its residuals there.
@@ -126,12 +126,12 @@ class DroppedTorque(RecordingCheck):
         Cause(
             "dropped-torque",
             "The torque is zero, or stays at one value, while the robot moves.",
-            "Cut the stretch out: between_s, or two recordings.",
+            "Exclude the interval: between_s, or two recordings.",
         ),
         Cause(
             "saturation",
             "The torque stays at the end of its range.",
-            "Cut these stretches out with between_s, or widen the sensor's range: what is beyond was not recorded.",
+            "Exclude these intervals with between_s, or widen the sensor's range: larger values were not recorded.",
         ),
     )
 
@@ -148,7 +148,7 @@ class DroppedTorque(RecordingCheck):
                 yield self._finding(recording, name, cause, where)
 
     def _masks(self, recording: Recording) -> tuple[Masks, Masks]:
-        """Samples at a constant value that chance does not make, and at the end of the range."""
+        """Samples at a value constant for longer than by chance, and samples at the end of the range."""
         q = recording.stack("position") if recording.joints("position") else recording.time[:, None]
         dropped, saturated = Masks(), Masks()
         for effort, joint, tau in measured_efforts(recording):
@@ -161,7 +161,7 @@ class DroppedTorque(RecordingCheck):
         return dropped, saturated
 
     def _contradicted(self, case: Examination, number: int, recording: Recording) -> bool:
-        """Whether a channel reads zero where the model predicts torque of its joint."""
+        """Whether a channel reads zero where the model predicts a torque of its joint."""
         solved = case.declared
         if solved.problem.robot.train.drive.side == "motor" or solved.rows != len(case.time):
             return False  # a motor may drive several joints
@@ -178,7 +178,7 @@ class DroppedTorque(RecordingCheck):
         return False
 
     def _stuck(self, recording: Recording, q: np.ndarray, tau: np.ndarray) -> np.ndarray:
-        """(T,) runs of one value that chance does not make, while the robot moves."""
+        """(T,) True in runs of one value longer than by chance, while the robot moves."""
         stuck = np.zeros(len(tau), dtype=bool)
         least = max(5, int(np.ceil(self.shortest_s * recording.rate_hz)))
         same = self.same * float(np.ptp(tau))
@@ -214,7 +214,7 @@ class DroppedTorque(RecordingCheck):
                 f"at one value {part} while the robot moves: {value:.3g} from {begin:.4g} to {end:.4g} s"
             )
             before = f"between_s = [{recording.time[0]:.4g}, {begin:.4g}]"
-            remedy = f"Cut the stretch out: {before}, and a second recording from {end:.4g} s on."
+            remedy = f"Exclude the interval: {before}, and a second recording from {end:.4g} s on."
         said = f"The {effort} of {joints} in {name} stays {message}."
         return cause.finding(severity, said, remedy, joints, 1e4 * share)
 

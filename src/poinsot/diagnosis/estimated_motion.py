@@ -1,4 +1,4 @@
-"""Checks of an estimate of motion and parameters: what was assumed of noise and priors against what came of it."""
+"""Checks of an estimate of motion and parameters: assumed noise and priors against residuals and posteriors."""
 
 from __future__ import annotations
 
@@ -17,43 +17,43 @@ from .explanations import severity_of
 
 STATED = Cause(
     "stated-noise",
-    "Residuals are larger or smaller than the noise that was stated.",
-    'Check frame, axes and clock of what is named, state its noise, or write process_noise = "auto" in [method].',
+    "Residuals are larger or smaller than the stated noise.",
+    'Check frame, axes and clock of the named sensor, state its noise, or write process_noise = "auto" in [method].',
 )
 SURPRISE = Cause(
     "prior-surprise",
-    "What was known before is improbable after the data.",
-    "Mend the prior, or the noise levels and the model that contradict it.",
+    "The data make the prior improbable.",
+    "Correct the prior, or the noise levels and the model that contradict it.",
 )
 LASTING = Cause(
     "correlated-residuals",
-    "Residuals of a sensor last: it is biased, drifts, lags or is askew, and the model does not know it.",
-    "Calibrate the sensor and its frame, or state a noise that sums of its readings have.",
+    "Residuals of a sensor are correlated in time: it has a bias, drift, delay or misalignment that is not modelled.",
+    "Calibrate the sensor and its frame, or state a noise level that also covers the sum of its residuals.",
 )
 SCHEDULE = Cause(
     "contact-schedule",
-    "Readings say that a contact closes or opens at another time than its channel, or touches where it does not.",
-    'Mend the channel and its clock, or write contact_schedule = "estimated" in [method].',
+    "By the readings, a contact closes or opens at another time than its channel states, or its channel misses it.",
+    'Correct the channel and its clock, or write contact_schedule = "estimated" in [method].',
 )
 ASSUMED = Cause(
     "assumed-noise",
-    "A value moves by more than its interval with a noise level that was assumed, or readings deny the level.",
-    'Measure the noise that is named, or write process_noise = "auto" in [method].',
+    "A value depends on an assumed noise level by more than its interval, or readings contradict the level.",
+    'Measure the named noise, or write process_noise = "auto" in [method].',
 )
 
 
 @dataclass(frozen=True, eq=False)
 class Assumptions:
-    """What an estimate assumed, and what came of it.
+    """Assumptions of an estimate, and the data's agreement with them.
 
     Args:
-        estimate: with the motions. chi_square: of all residuals, per degree of freedom.
+        estimate: estimate with the motions. chi_square: of all residuals, per degree of freedom.
         surprises: prior -> distance of its posterior in the prior's standard deviations.
-        distance, priors: squared distance of all of them together, and how many they are.
+        distance, priors: squared distance of all priors together, and their number.
         moves: noise level and factor on it -> (b,) change of the values.
-        likelier: disturbance -> factor of a step towards the likeliest level, and how many of its values the data show.
-        unchecked: what was taken for exact.
-        events: of contacts, by the readings. corrected: whether the estimate has them so.
+        likelier: disturbance -> factor of a step towards its maximum-likelihood level, and number of observable values.
+        unchecked: quantities assumed exact.
+        events: contact events estimated from readings. corrected: whether the estimate uses them.
     """
 
     estimate: Estimate
@@ -69,7 +69,7 @@ class Assumptions:
 
 
 class StatedNoise(Check):
-    """Residuals against the noise that was stated.
+    """Residuals against the stated noise.
 
     Class variables:
         warning, error: root mean square in stated standard deviations.
@@ -86,7 +86,7 @@ class StatedNoise(Check):
         chi = case.chi_square
         if not 1 / self.doubtful <= chi <= self.doubtful:
             wider = f"or the model is incomplete; standard deviations are widened by {np.sqrt(chi):.2g}"
-            doubt = f"noisier than was said, {wider}" if chi > 1 else "less noisy than was said"
+            doubt = f"noisier than stated, {wider}" if chi > 1 else "less noisy than stated"
             said = f"Residuals have a chi-square of {chi:.2g} per degree of freedom: sensors are {doubt}."
             yield STATED.finding(Severity.warning, said, evidence=abs(np.log(chi)))
         for motion in motions_of(case.estimate):
@@ -99,11 +99,11 @@ class StatedNoise(Check):
 
 
 class CorrelatedResiduals(Check):
-    """Sums of residuals over time against those of the noise that was stated, which is white.
+    """Sums of residuals over time against those of white noise as stated.
 
     Class variables:
         warning: factor between their standard deviations, after standard deviations were widened.
-        least: readings from which a sum over time says something.
+        least: least number of readings for the test.
     """
 
     warning = 2.0
@@ -122,18 +122,18 @@ class CorrelatedResiduals(Check):
                 k = int(np.argmax(sizes))
                 if sizes[k] > self.warning * widened:
                     said = (
-                        f"Residuals of {fit.components[k]} in {motion.name} last: they add up to {sizes[k]:.2g} times "
-                        "what white noise as stated would, and intervals may be too short by as much."
+                        f"Residuals of {fit.components[k]} in {motion.name} are correlated: their sum is "
+                        f"{sizes[k]:.2g} times that of white noise as stated; intervals may be too short by as much."
                     )
                     yield LASTING.finding(Severity.warning, said, "", fit.name, float(sizes[k]))
 
 
 class ScheduledContacts(Check):
-    """Times at which contacts close and open, against those of their channels.
+    """Times at which contacts close and open against those of their channels.
 
     Class variables:
-        apart: from which difference on they contradict [s]: a foot takes some milliseconds to come to rest.
-        most: events that a message names.
+        apart: smallest difference that is a contradiction [s]: a foot takes some milliseconds to come to rest.
+        most: largest number of events named in a message.
     """
 
     apart = 0.01
@@ -150,8 +150,8 @@ class ScheduledContacts(Check):
         for frame in dict.fromkeys(event.frame for event in wrong):
             own = sorted((event for event in wrong if event.frame == frame), key=lambda event: -event.gain)
             said = ", ".join(_event_text(event) for event in own[: self.most])
-            more = f", and {len(own) - self.most} events more" if len(own) > self.most else ""
-            done = "; the estimate has them so" if case.corrected else ""
+            more = f", and {len(own) - self.most} more events" if len(own) > self.most else ""
+            done = "; the estimate uses these times" if case.corrected else ""
             said = f"By the readings of {own[0].recording}, {frame} {said}{more}{done}."
             severity = Severity.note if case.corrected else Severity.warning
             yield SCHEDULE.finding(severity, said, "", frame, own[0].gain)
@@ -160,16 +160,16 @@ class ScheduledContacts(Check):
 def _event_text(event: ContactChange) -> str:
     what = f"{'closes' if event.closes else 'opens'} at {event.time:.3f} s"
     if event.given is None:
-        return f"{what}, which its channel does not have"
+        return f"{what}, which its channel lacks"
     late = 1e3 * (event.given - event.time)
     return f"{what}, {abs(late):.0f} ms {'before' if late > 0 else 'after'} its channel"
 
 
 class PriorSurprise(Check):
-    """Posteriors against their priors.
+    """Posterior means against their priors.
 
     Class variables:
-        warning, error: distance of one, in the prior's standard deviations.
+        warning, error: distance of a single posterior, in the prior's standard deviations.
         chance: probability of the distance of all together.
     """
 
@@ -193,15 +193,15 @@ class PriorSurprise(Check):
 
 
 class AssumedNoise(Check):
-    """Values that an assumed noise level decides, and not the data.
+    """Values that are determined by an assumed noise level, not by the data.
 
     Class variables:
-        warning, error: moves with another level, in half-widths of the 95 % interval: two estimates of the same
-            readings that are both right differ by less than a width (Hausman 1978).
-        large: part of the value, or of the body's mass and largest moment, from which a move is an error.
-        significant: standard deviations of a chi-square by which process noise must miss its likeliest level.
+        warning, error: changes with another level, in half-widths of the 95 % interval: two consistent estimates from
+            the same readings differ by less than a width (Hausman 1978).
+        large: part of the value, or of the body's mass and largest moment, from which a change is an error.
+        significant: standard deviations of a chi-square by which process noise must miss its maximum-likelihood level.
         too_small: factor on the level from which that is an error.
-        confirmed: factor to which the residuals of a sensor must agree with its level: then it is not assumed.
+        confirmed: factor within which residuals of a sensor agree with its level, which then counts as measured.
     """
 
     warning, error = 2.0, 4.0
@@ -218,8 +218,8 @@ class AssumedNoise(Check):
             if abs(z) > self.significant:
                 severity = Severity.note if factor < 1 else severity_of(factor, 1.0, self.too_small)
                 said = (
-                    f"Readings say that the process noise of {level} is {factor:.2g} times the level assumed, or "
-                    f"further from it: intervals are {'wider than need be' if factor < 1 else 'too short'}."
+                    f"By the readings, the process noise of {level} is {factor:.2g} times the assumed level, or "
+                    f"further from it: intervals are {'too wide' if factor < 1 else 'too short'}."
                 )
                 yield ASSUMED.finding(severity, said, "", level, abs(z))
         estimate = case.estimate
@@ -250,7 +250,7 @@ class AssumedNoise(Check):
 
 
 def _sizes(estimate: Estimate) -> Vector:
-    """(b,) what a change of each value is compared with."""
+    """(b,) sizes to which changes of the values are compared."""
     sizes = np.abs(estimate.values)
     for first in range(0, estimate.kinds.count("inertia"), 10):
         pi = sizes[first : first + 10]

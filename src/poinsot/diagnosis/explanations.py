@@ -1,4 +1,4 @@
-"""Competing explanations of one recording: as declared, or with one defect that a change of the problem takes away.
+"""Competing explanations of one recording: as declared, or with one defect that a change of the problem removes.
 
     T(h) = L(h) - P(h) - V(h) - 1/2 k log N
 
@@ -9,8 +9,8 @@ V   impossible signs of friction and rotor inertia, likewise: (nu + 1)/2 log(1 +
 k   nuisances that h estimates; N effective rows
 
 h is named if T(h) - T(as declared) exceeds `margin`. A nuisance must also have a size that matters in practice, which
-each explanation states. Explanations that are almost as good are named too: the data cannot tell them apart. So are
-those that explain as much of what the best leaves: a current that lags must not hide a joint's zero.
+each explanation states. Explanations that are almost as good are named too: the data cannot distinguish them. So are
+those that explain as much of the residuals of the best: a current that lags must not hide a joint's zero.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ STEPS = 8
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One defect that may be there: a change of the problem, with nuisances to estimate or without.
+    """A hypothetical defect: a change of the problem, with nuisances to estimate or without.
 
     Args:
-        explanation: of what kind. where: joints or channels.
-        change: (problem, x, near) -> the problem without a defect of size x (k,), where differences are taken near
-            another one; x = 0 changes nothing.
-        starts: (s, k) nuisances to begin from; none: there is nothing to estimate.
-        step: of a nuisance, for finite differences. central: whether they are taken to both sides.
+        explanation: kind of defect. where: joints or channels.
+        change: (problem, x, near) -> the problem without a defect of size x (k,); finite differences are taken about
+            `near`; x = 0 changes nothing.
+        starts: (s, k) initial guesses of the nuisances; empty: there is nothing to estimate.
+        step: step of finite differences by a nuisance. central: whether differences are central.
         matters: size of a single nuisance from which it is worth a warning.
-        largest_step: of an iteration, in the nuisance's unit; one of all, or (k,).
-        motion: what the change does to the motion, where others may do the same; None: this one alone does it.
+        largest_step: largest step of an iteration, in the nuisance's unit; common to all, or (k,).
+        motion: key of the change of the motion, shared by candidates that change it alike; None: it is not shared.
         column: (solved) -> (N, n) derivative by a single nuisance, where it is known.
-        recording: the only one that it changes, from 0; None: all. about: what its explanation wants to know of it.
+        recording: index of the only recording that it changes, from 0; None: all. about: data for its explanation.
     """
 
     explanation: Explanation
@@ -72,7 +72,7 @@ class Candidate:
         return np.zeros(len(self.starts[0]))
 
     def derivatives(self, solved: Solved, problem: InverseDynamics, nuisance: Vector) -> list[np.ndarray]:
-        """(N, n) d (predicted - measured torque) / d nuisance, each, at the parameters of `solved`."""
+        """(N, n) d (predicted - measured torque) / d nuisance for each nuisance, at the parameters of `solved`."""
         if self.column is not None:
             return [self.column(solved)]
 
@@ -80,7 +80,7 @@ class Candidate:
             other = self.change(problem, nuisance + step, nuisance)
             if self.motion == UNMOVED:
                 return solved.predicted - solved.dense.with_torques(other).y
-            if len(other.base) != len(solved.theta):  # gravity along an axis shows fewer parameters
+            if len(other.base) != len(solved.theta):  # fewer are identifiable with gravity along an axis
                 raise InvalidMethod("the changed problems have different base parameters")
             return np.concatenate([each.W @ solved.theta - each.y for each in other.rows()])
 
@@ -95,10 +95,10 @@ class Explained:
     """A recording under one explanation.
 
     Args:
-        candidate: the defect. nuisance: (k,) values; std: of them. solved: the changed problem's solution.
+        candidate: the defect. nuisance, std: (k,) values and their stds. solved: solution of the changed problem.
         gain: T(h) - T(as declared).
-        shown: the part of it that the recording itself shows: L, or V if that is more, less what nuisances cost. A
-            change that only pleases the description is no defect, as the description is the less certain of the two.
+        shown: part of the gain due to the recording alone: L, or V if larger, less the penalty of nuisances. A change
+            that only improves agreement with the description is no defect: the description is the less certain.
     """
 
     candidate: Candidate
@@ -116,14 +116,14 @@ class Explanation(ABC):
 
     @abstractmethod
     def candidates(self, case: Examination) -> Iterable[Candidate]:
-        """What of this kind may be wrong with this problem."""
+        """Defects of this kind that this problem may have."""
 
     @abstractmethod
     def finding(self, case: Examination, explained: Explained) -> Finding | None:
-        """What to say where this explains best; `Alignment` adds `improvement`. None if it is too small to matter."""
+        """The finding if this explains best; `Alignment` appends `improvement`. None if it is too small to matter."""
 
     def unobservable(self, candidate: Candidate, size: float) -> Unchecked | None:
-        """What to say where this recording shows only defects that are larger; infinite: none at all."""
+        """What is unchecked if only defects larger than `size` are observable in this recording; infinite: none are."""
         return None
 
 
@@ -136,15 +136,15 @@ class Alignment(Check):
 
     Class variables:
         margin: log-likelihood by which a defect must explain better than none. exp(-12) is 1 in 160 000: a hundred
-            candidates a recording stay below 1 in 1000.
-        ambiguous: log-likelihood below which two explanations are told apart by nobody.
+            candidates per recording stay below 1 in 1000.
+        ambiguous: difference of log-likelihood below which two explanations cannot be distinguished.
         significant: |z| of a nuisance that matters, to first order, that starts the search for larger ones.
-        explains: part of a joint's squared residuals that a defect must explain, of some joint: what leaves residuals
-            as they are is not what is wrong, however certain its value.
-        effect: part of all squared residuals that a defect must explain. What changes the torque error by less than 1 %
-            of itself cannot be told from what the model lacks,
-        of_one: unless it has a size of its own, and explains this part of a joint's.
-        left: relative error at most that an explanation may leave: more explains nothing.
+        explains: part of the squared residuals of some joint that a defect must explain: a change that leaves residuals
+            unchanged is not the defect, however certain its value.
+        effect: part of all squared residuals that a defect must explain. A change of the torque error by less than 1 %
+            of itself cannot be distinguished from model error,
+        of_one: unless it has a size of its own, and explains this part of the squared residuals of a joint.
+        left: largest relative error that an explanation may leave.
         bad_fit: relative error of a joint beyond which something is likely to be wrong.
     """
 
@@ -187,7 +187,7 @@ class Alignment(Check):
                     if not bad and abs(score.z) < self.significant and score.explained < self.effect:
                         continue
                     suspicious |= abs(score.value) > candidate.matters
-                # a large defect makes a bad fit: where it is good, the way to a better one begins here
+                # a large defect makes a bad fit: where the fit is good, start the search from no defect
                 later.append(candidate if bad else replace(candidate, starts=candidate.zero[None].tolist()))
         suspicious |= any(each.gain > self.margin for each in tried)
         if suspicious:
@@ -195,26 +195,26 @@ class Alignment(Check):
         yield from self._named(case, tried)
 
     def _explains(self, case: Examination, explained: Explained) -> bool:
-        """Whether enough of a joint's residuals is gone, or impossible signs are, and most torque is explained."""
+        """Whether it removes enough of a joint's residuals, or impossible signs, and explains most of the torque."""
         if explained.solved.relative_error > self.left:
             return False
         if explained.solved.relative_error > (1 + self.explains) * case.declared.relative_error:
             return False
         sized = explained.candidate.zero.size > 0
         its = [name in explained.candidate.where for name in case.problem.robot.effort_names]
-        # another unit, sign or joint of a channel shows in the torque of the joint itself
+        # another unit, sign or joint of a channel affects the torque of the joint itself
         if not sized and np.sum(np.log(explained.solved.ratio / case.declared.ratio)[its]) > 0:
             return False
         if not sized and case.declared.impossible - explained.solved.impossible > self.margin:
             return True
         left = (explained.solved.relative_error / case.declared.relative_error) ** 2
         own = float(np.min((explained.solved.ratio / case.declared.ratio) ** 2))
-        # what has no size of its own must have one in the torque
+        # a defect without a size of its own must have a large effect on the torque
         of_one = sized and own < 1 - self.of_one
         return own < 1 - self.explains and (of_one or left < 1 - self.effect)
 
     def _finding(self, case: Examination, explained: Explained) -> Finding | None:
-        """What an explanation says, if it explains enough and is certain."""
+        """Finding of an explanation, if it explains enough and is significant."""
         if not (explained.gain > self.margin and explained.shown > self.margin):
             return None
         x, std = explained.nuisance, explained.std
@@ -236,16 +236,16 @@ class Alignment(Check):
         case.explained.append(best)
         names: set[str] = set()
         for each, finding in found:
-            # of one cause the best is enough; another cause only where the data cannot tell it from the best
+            # the best of each cause is enough; another cause only where the data cannot distinguish it from the best
             if finding.cause in names or each.gain < best.gain - self.ambiguous:
                 continue
             names.add(finding.cause)
             message = finding.message
             if each is not best:
-                message += f" The recording hardly tells this from {best.candidate.explanation.cause.name}."
+                message += f" The data hardly distinguish this from {best.candidate.explanation.cause.name}."
             yield replace(finding, message=message)
         rest = case.without(best.solved)
-        # what other causes explain of what the best leaves
+        # other causes that explain residuals of the best
         beside = [
             finding
             for each in tried
@@ -256,11 +256,11 @@ class Alignment(Check):
         for finding in sorted(beside, key=lambda each: -each.evidence):
             if finding.cause not in names:
                 names.add(finding.cause)
-                message = f"{finding.message} This is beside {best.candidate.explanation.cause.name}."
+                message = f"{finding.message} This is in addition to {best.candidate.explanation.cause.name}."
                 yield replace(finding, message=message)
 
     def _beside(self, rest: Examination, tried: Explained) -> Explained | None:
-        """A candidate that was tried, applied to what the best explanation leaves."""
+        """A candidate applied in addition to the best explanation."""
         starts: Sequence[Sequence[float]] = [tried.nuisance.tolist()]
         if len(tried.nuisance) == 1:
             try:
@@ -276,13 +276,13 @@ class Alignment(Check):
 
 
 def local(case: Examination, candidate: Candidate) -> Score:
-    """The nuisance to first order about none."""
+    """The nuisance to first order about zero."""
     (column,) = candidate.derivatives(case.declared, case.thin, candidate.zero)
     return case.declared.score(column)
 
 
 def explain(case: Examination, candidate: Candidate) -> Explained | None:
-    """The best values of a candidate's nuisances: the best start, then Gauss-Newton; None where none can be solved."""
+    """Optimal nuisances of a candidate: Gauss-Newton from the best start; None where no start can be solved."""
     thin, effective = case.thin, case.effective_rows
     points = [np.array(start, dtype=float) for start in candidate.starts]
     solutions = [(solved, p) for p in points if (solved := _tried(case, candidate, p)) is not None]
@@ -315,7 +315,7 @@ def explain(case: Examination, candidate: Candidate) -> Explained | None:
 
 
 def _tried(case: Examination, candidate: Candidate, nuisance: Vector) -> Solved | None:
-    """The changed problem, solved; None where the change makes a problem that nobody can solve."""
+    """The solution of the changed problem; None where it cannot be solved."""
     try:
         solved = case.solve(candidate.change(case.thin, nuisance, nuisance), candidate.motion)
     except (PoinsotError, np.linalg.LinAlgError):
@@ -362,9 +362,9 @@ def improvement(case: Examination, explained: Explained) -> str:
     )
 
 
-SMALLER = "smaller ones change the torque by less than what the model leaves of it anyway"
+SMALLER = "smaller ones change the torque by less than the residuals of the model"
 
 
 def severity_of(size: float, warning: float, error: float) -> Severity:
-    """By the practical size of a nuisance."""
+    """Severity by the size of a nuisance."""
     return Severity.error if size >= error else Severity.warning if size >= warning else Severity.note

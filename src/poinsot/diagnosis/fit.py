@@ -1,4 +1,4 @@
-"""How well the model fits and predicts, and what explains the rest.
+"""How well the model fits and predicts, and which variables the residuals follow.
 
 A rigid model with friction leaves 1 % of a simulated torque, 4 to 10 % of an industrial arm's joints.
 """
@@ -32,7 +32,7 @@ class TorqueNoise(Check):
         Cause(
             "torque-noise",
             "The torque is unrelated to the motion: another signal, another recording, or noise.",
-            "Look at the torque columns, and whether positions and torques are of one recording.",
+            "Check the torque columns, and that positions and torques are from the same recording.",
         ),
     )
 
@@ -72,8 +72,8 @@ class HeldOutError(Check):
     causes = (
         Cause(
             "held-out",
-            "The estimate predicts recordings that it has not seen much worse than it fits the others.",
-            "Use the method that finds possible bodies from a prior, or a livelier motion, or add what is missing.",
+            "The estimate predicts held-out recordings much worse than it fits the others.",
+            "Use the method that finds possible bodies from a prior, a more exciting motion, or a more complete model.",
             symptom=True,
         ),
     )
@@ -82,7 +82,7 @@ class HeldOutError(Check):
         yield from self.look_at(case.estimate)
 
     def look_at(self, estimate: Estimate) -> Iterator[Finding | Unchecked]:
-        """Of an estimate of any family."""
+        """Findings about an estimate of any family."""
         fitted = estimate.fit.relative_error_percent / 100
         if not estimate.validation:
             yield Unchecked(
@@ -97,9 +97,9 @@ class HeldOutError(Check):
             grave = times >= self.error_times and error >= self.error
             yield self.causes[0].finding(
                 Severity.error if grave else Severity.warning,
-                f"{fit.recording or 'A held-out recording'} is predicted to {100 * error:.3g} %, "
+                f"{fit.recording or 'A held-out recording'} is predicted with an error of {100 * error:.3g} %, "
                 f"{times:.2g} times the error of the fit ({100 * fitted:.3g} %).",
-                f"{POSSIBLE_BODIES}, or record a livelier motion.",
+                f"{POSSIBLE_BODIES}, or record a more exciting motion.",
                 fit.recording,
                 evidence=times,
             )
@@ -111,11 +111,11 @@ class PoorFit(Check):
     Class variables:
         warning, error: relative errors of all joints together.
         explains: part of a joint's squared residuals that a variable must explain to be named.
-        smallest: part of a joint's torque (rms) that it must be.
-        friction: the same of its speed, for a warning: no law of two parameters is better.
-        alone: the same of any variable, for a warning, whether parameters move with it or predictions alone.
-        moved: standard deviations by which parameters must move with it for a warning.
-        held_away: times the error of least squares that the estimate's own values may leave.
+        smallest: part of a joint's torque (rms) that the variable must explain.
+        friction: the same part for speed, for a warning: no law of two parameters is better.
+        alone: the same part for any variable, for a warning even if parameters do not change with it.
+        moved: standard deviations by which parameters must change with it for a warning.
+        held_away: largest error of the estimate's own values, relative to the error of least squares.
     """
 
     warning, error = 0.1, 0.35
@@ -130,18 +130,18 @@ class PoorFit(Check):
         Cause(
             "poor-fit",
             "The model leaves more of the torque unexplained than a rigid robot with friction does.",
-            "Look at the residuals of the joint named, and add what the model lacks, or fix what is wrong in the data.",
+            "Examine the residuals of the named joint, and extend the model or correct the data.",
             symptom=True,
         ),
         Cause(
             "missing-term",
-            "Residuals of a joint follow a variable that the model does not contain in this form.",
-            "Add the term: another friction law, a spring, a coupling; or exclude the motion that shows it.",
+            "Residuals of a joint depend on a variable that the model does not contain in this form.",
+            "Add the term: another friction law, a spring, a coupling; or exclude the motion that excites it.",
         ),
     )
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
-        # what a defect does not explain still counts: a delay of 10 ms must not hide a missing spring
+        # residuals beside a defect still count: a delay of 10 ms must not hide a missing spring
         solved = case.best
         error = solved.relative_error
         terms = list(self._terms(case, solved)) if len(solved.theta) == len(case.declared.theta) else []
@@ -150,8 +150,8 @@ class PoorFit(Check):
                 "poor-fit",
                 Severity.error if error > self.error else Severity.warning,
                 f"The model leaves {100 * error:.3g} % of the torque unexplained"
-                f"{' beside what is named above' if case.explained else ''}; of an industrial arm 4 to 10 %.",
-                "See which joint and variable the residuals follow; check signs, units and the description.",
+                f"{' beside the defect above' if case.explained else ''}; 4 to 10 % are usual for industrial arms.",
+                "Find the joint and variable that residuals depend on; check signs, units and the description.",
                 evidence=100 * error,
             )
         # values that are not those of least squares: constraints, priors or a caller set them
@@ -163,11 +163,11 @@ class PoorFit(Check):
             yield Finding(
                 "poor-fit",
                 Severity.warning if own <= self.error else Severity.error,
-                f"The values of this estimate leave {100 * own:.3g} % of the torque unexplained, those of least "
-                f"squares {100 * free:.3g} %."
+                f"The values of this estimate leave {100 * own:.3g} % of the torque unexplained, least squares "
+                f"{100 * free:.3g} %."
                 if np.isfinite(own)
                 else "Values of this estimate are not finite.",
-                "Mend what holds them away from least squares: constraints, priors, or values that were replaced.",
+                "Correct what keeps them away from least squares: constraints, priors, or values that were replaced.",
                 evidence=100 * own if np.isfinite(own) else 1e9,
             )
         yield from terms
@@ -186,7 +186,7 @@ class PoorFit(Check):
             best = max(found, key=lambda name: found[name][0])
             share, shift = found[best]
             ratio = float(solved.ratio[k])
-            # a term moves parameters of other joints too, and may so explain more than this joint's residuals
+            # a term changes parameters of other joints too, and so may explain more than this joint's residuals
             share = min(max(share, 0.0), 1.0)
             part = ratio * np.sqrt(share)  # of the joint's torque (rms)
             if share < self.explains or part < self.smallest:
@@ -198,8 +198,8 @@ class PoorFit(Check):
             yield Finding(
                 "missing-term",
                 severity,
-                f"{TERMS[best][0]} at joint {joint}: residuals follow {best}, which explains {100 * share:.3g} % of "
-                f"their squares, {100 * part:.2g} % of the torque; a term for it would move parameters by up to "
+                f"{TERMS[best][0]} at joint {joint}: residuals depend on {best}, which explains {100 * share:.3g} % of "
+                f"their squares, {100 * part:.2g} % of the torque; a term for it would change parameters by up to "
                 f"{moved:.2g} standard deviations.",
                 TERMS[best][2].format(joint=joint),
                 joint,
@@ -227,18 +227,18 @@ TERMS = {
     ),
     NOTHING: ("A constant effort", 0.1, "Write offset = true in [friction]."),
 }
-"""Of each variable: what follows it, the part of a joint's torque from which it is an error (what depends on position
-is in part taken for gravity, and nobody knows how much), and the remedy."""
+"""For each variable: the missing term, the part of a joint's torque from which it is an error (gravity absorbs part
+of a term that depends on position), and the remedy."""
 
 
 def _variables(q: np.ndarray, v: np.ndarray) -> dict[str, list[np.ndarray]]:
-    """What a joint's torque may follow besides its model: sets of columns (N, r), each tried by itself."""
+    """Variables on which a joint's torque may depend beside its model: sets of columns (N, r), tested separately."""
     x = (q - q.min()) / max(float(np.ptp(q)), 1e-12)
     turns = 2 * np.pi * x[:, None] * np.arange(0.5, 3.5, 0.5)
     u, t = v / max(float(np.abs(v).max()), 1e-12), np.linspace(-1, 1, len(q))
     direction = np.sign(u)
     slow = [direction * np.exp(-np.abs(u) / width) for width in (0.05, 0.2)]
-    # ripple, in steps of half a period over the joint's range, in which the phase of another one is lost
+    # ripple: frequencies half a period over the joint's range apart, closer than which sinusoids are alike
     fine = [2 * np.pi * cycles * x for cycles in np.arange(3.5, 20.5, 0.5)]
     smooth = np.concatenate([x[:, None], x[:, None] ** 2, np.sin(turns), np.cos(turns)], axis=1)
     return {
@@ -253,8 +253,8 @@ SHIFTS = 19
 
 
 def _explained(solved: Solved, columns: np.ndarray, k: int) -> tuple[float, np.ndarray]:
-    """Part of joint k's squared residuals that columns of its own explain, and by how much base parameters (b,) move
-    with them.
+    """Part of joint k's squared residuals that its own columns explain, and the change (b,) of base parameters with
+    them.
 
     What they explain of residuals that are as coloured, but moved in time, is chance: the most of it is taken off.
     """
@@ -263,9 +263,9 @@ def _explained(solved: Solved, columns: np.ndarray, k: int) -> tuple[float, np.n
     C = columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
     B = Q.T @ C
     d, V = np.linalg.eigh(C.T @ C - B.T @ B)
-    V = V[:, d > 1e-6] / np.sqrt(d[d > 1e-6])  # columns that parameters imitate explain nothing by themselves
+    V = V[:, d > 1e-6] / np.sqrt(d[d > 1e-6])  # columns in the span of the regressor explain nothing more
     e = solved.residuals[:, k] / solved.sigma[k]
-    # a mean is the same at any time: it is no chance
+    # a mean does not change with the shift: there is no chance to subtract
     moved = (e - e.mean())[np.arange(N)[:, None] - N * np.arange(SHIFTS + 1) // (SHIFTS + 1)]
     moved[:, 0] = e
     along = ((C - Q @ B) @ V).T @ moved

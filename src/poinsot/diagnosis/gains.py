@@ -1,11 +1,11 @@
-"""Gains of the torque: of one joint against the others, that change with time, and of all joints together.
+"""Gains of the torque: of one joint relative to the others, changing with time, and common to all joints.
 
-The scale of all bodies is the torque that they make against that of the described ones, on the recorded motion:
+The scale of all bodies is the ratio of their estimated and described torques on the recorded motion:
 
     s_j = rms of the inertial torques of joint j, estimated over described;   s = exp(mean of log s_j)
 
 over the joints with at least a tenth of the largest described torque. A description knows masses to a factor of two:
-friction is left out, as it says nothing of it. A unit is wrong by a factor of ten or more.
+friction is left out, as the description has none. A wrong unit is a factor of ten or more.
 
 A load is as well known as the drive gains that weigh it.
 """
@@ -28,16 +28,16 @@ from .explanations import SMALLER, UNMOVED, Candidate, Explained, Explanation, l
 
 EXACT = Cause(
     "exact-gains",
-    "Drive gains count as exact, and the load's interval leaves their uncertainty out.",
+    "Drive gains are assumed exact: the load's interval does not contain their uncertainty.",
     "Write gain_std = ... in [method], or gains_from = the job that identified the gains.",
 )
 
 
 class LoadGains(Check):
-    """Gains that were given scale the load: no recording of this robot contradicts them.
+    """Given drive gains, which scale the load: no recording of this robot can contradict them.
 
     With all gains times s, robot and load times s fit the recordings as well: only the description's masses, known to a
-    factor of two, say otherwise (`TorqueScale`).
+    factor of two, contradict it (`TorqueScale`).
     """
 
     causes = (EXACT,)
@@ -48,12 +48,12 @@ class LoadGains(Check):
             return
         if gains is None:
             yield Unchecked(
-                "the load's scale", "torques count as exact: an error of 10 % is one of 10 % of the mass"
+                "the load's scale", "torques are assumed exact: 10 % of error in them is 10 % in the mass"
             )
         elif not np.any(gains.std > 0):
             said = (
-                f"The load's {load.mass:.4g} kg +- {1.96 * load.mass_std:.2g} take the drive gains for exact: an error "
-                "of 10 % in them is one of 10 % in the mass, and these recordings do not show it."
+                f"The load's mass {load.mass:.4g} +- {1.96 * load.mass_std:.2g} kg assumes exact drive gains: 10 % of "
+                "error in them is 10 % in the mass, and these recordings cannot detect it."
             )
             yield EXACT.finding(Severity.warning, said, "", load.link)
         elif not gains.identified:
@@ -63,9 +63,9 @@ class LoadGains(Check):
 
 
 def moved_torques(solved: Solved, factors: np.ndarray) -> JointSamples:
-    """(N, n) predicted joint torques, with the torque that each channel reads times a factor (n,) or (N, n).
+    """(N, n) predicted joint torques with each channel's torque times a factor (n,) or (N, n).
 
-    Of the prediction and not of what was measured: that contains the residuals, which it would then explain.
+    The prediction is scaled, not the measurement: that contains the residuals, which it would then explain.
     """
     train = solved.problem.robot.train
     if train.drive.side != "motor":
@@ -76,12 +76,12 @@ def moved_torques(solved: Solved, factors: np.ndarray) -> JointSamples:
 
 
 class TorqueGain(Explanation):
-    """A factor on each joint's torque, against the others': reaction torques and inertia couple the joints.
+    """A factor on each joint's torque relative to the others: reaction torques and inertia couple the joints.
 
     Class variables:
         warning, error: relative sizes.
-        alone: factor, either way, at which a joint shares nothing with the others.
-        determined: log-likelihood by which the factor must fit better than these.
+        alone: factor, either way, at which a joint is practically decoupled from the others.
+        determined: log-likelihood by which the factor must fit better than these two.
     """
 
     warning, error = 0.1, 0.5
@@ -91,7 +91,7 @@ class TorqueGain(Explanation):
     cause = Cause(
         "torque-scale",
         "The torque of one joint, or of all, is in another unit than declared, or its gain is wrong.",
-        "Mend the unit or scale of torque, or gain in [drive].",
+        "Correct the unit or scale of torque, or gain in [drive].",
     )
 
     def candidates(self, case: Examination) -> Iterable[Candidate]:
@@ -117,8 +117,8 @@ class TorqueGain(Explanation):
 
     def finding(self, case: Examination, explained: Explained) -> Finding | None:
         factor, std = float(np.exp(explained.nuisance[0])), float(explained.std[0])
-        # far away the joint is alone: its torque says nothing of parameters that other joints share. Whatever else the
-        # model lacks makes a joint fit better alone, and then every large or small factor looks better than 1
+        # at extreme factors the joint is decoupled: its torque does not inform parameters of other joints. Any model
+        # error makes a joint fit better alone, and then every large or small factor looks better than 1
         effective, thin, candidate = case.effective_rows, case.thin, explained.candidate
         alone = [
             case.solve(candidate.change(thin, far, far), candidate.motion)
@@ -130,9 +130,9 @@ class TorqueGain(Explanation):
         (joint,) = explained.candidate.where
         return self.cause.finding(
             severity_of(abs(np.log(factor)), np.log1p(self.warning), np.log1p(self.error)),
-            f"The torque of joint {joint} must be {factor:.4g} +- {1.96 * factor * std:.2g} times what is recorded to "
-            f"agree with the other joints: with it",
-            f"Mend the unit or scale of the torque of {joint}, or gain in [drive].",
+            f"The torque of joint {joint} must be {factor:.4g} +- {1.96 * factor * std:.2g} times the recorded torque "
+            f"to agree with the other joints: with it",
+            f"Correct the unit or scale of the torque of {joint}, or gain in [drive].",
             joint,
         )
 
@@ -141,19 +141,19 @@ class TorqueGain(Explanation):
             return None
         return Unchecked(
             f"the torque unit of joint {candidate.where[0]} against the other joints'",
-            f"this motion shows factors of more than {np.exp(size):.2g}; {SMALLER}"
+            f"this motion reveals only factors of more than {np.exp(size):.2g}; {SMALLER}"
             if size < np.log(10)
-            else "no inertia that it shares with another joint shows in this motion",
+            else "this motion excites no inertia that the joint shares with another",
         )
 
 
 class GainChange(Explanation):
-    """A step of the gain at each of several times, of which the largest is looked at closely, and an even drift.
+    """A step of the gain at each of several times, the largest of which is refined, and a linear drift.
 
     Class variables:
         warning, error: relative sizes of the change.
-        times: steps tried in all recordings together.
-        least: part of a recording before a step and after it: what is all of it is another scale.
+        times: number of steps tried in all recordings together.
+        least: least part of a recording before a step and after it: a factor on all of it is another scale.
     """
 
     warning, error = 0.05, 0.15
@@ -162,7 +162,7 @@ class GainChange(Explanation):
 
     cause = Cause(
         "gain-change",
-        "The torque is larger by a factor from some time on, or drifts: another range, a warm sensor, another load.",
+        "The torque gain changes at some time, or drifts: another range, a warm sensor, another load.",
         "Identify from the part before or after the change: between_s.",
     )
 
@@ -226,10 +226,10 @@ class GainChange(Explanation):
         where, at, number = candidate.where, candidate.about, (candidate.recording or 0) + 1
         factor, std = float(np.exp(explained.nuisance[0])), float(explained.std[0])
         whose = f"Torques of joint {where[0]}" if where else "Torques"
-        when = f"at the end of recording {number} as at its beginning: with the drift taken out"
+        when = f"at the end of recording {number} as at its beginning: with the drift removed"
         remedy = "Record with a warm drive and sensor, or identify from shorter parts: between_s."
         if at is not None:
-            when = f"from about {at:.4g} s of recording {number} on: with the step taken out"
+            when = f"from about {at:.4g} s of recording {number} on: with the step removed"
             remedy = f"Write between_s to end at {at:.4g} s, or to begin there."
         return self.cause.finding(
             severity_of(abs(np.log(factor)), np.log1p(self.warning), np.log1p(self.error)),
@@ -240,11 +240,11 @@ class GainChange(Explanation):
 
 
 class TorqueScale(Check):
-    """The estimated weight of the robot against the described one.
+    """The estimated weight of the robot relative to the described one.
 
     Class variables:
-        warning, error: factors, either way. 2 is what a description knows; 4 is twice that, on a log scale.
-        left: relative error beyond which the motion does not explain the torque, and its scale says nothing.
+        warning, error: factors, either way. 2 is the accuracy of a description; 4 is twice that, on a log scale.
+        left: relative error beyond which the motion does not explain the torque, and its scale is meaningless.
     """
 
     warning, error = 2.0, 4.0
@@ -253,7 +253,7 @@ class TorqueScale(Check):
     causes = (TorqueGain.cause,)
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
-        # what explains the recording best has its own scale, freed of the defect that it found
+        # the scale of the best explanation is free of the defect that was found
         solved = case.best
         alone, beta0, _ = described_base(solved.problem)
         if solved.relative_error > self.left:
@@ -262,7 +262,7 @@ class TorqueScale(Check):
         if not alone.any():
             yield Unchecked(
                 "the unit of the torque",
-                "the description gives no link a mass, so that every scale of the torque fits some robot",
+                "the description gives no link a mass: any scale of the torque fits some robot",
             )
             return
         W = solved.dense.W[:, :, alone]
@@ -270,7 +270,7 @@ class TorqueScale(Check):
         used = expected > 0.1 * expected.max()
         if not expected.max() > 0 or not np.all(found[used] > 0):
             return
-        # what noise alone would make of the inertial torques says nothing of their scale
+        # inertial torques that may be noise alone do not determine the scale
         known = found[used] > 2 * solved.sigma[used] / np.sqrt(solved.rows)
         if not known.any():
             return
@@ -280,9 +280,9 @@ class TorqueScale(Check):
             return
         yield self.causes[0].finding(
             Severity.error if size >= np.log(self.error) else Severity.warning,
-            f"The bodies weigh {s:.3g} times what the description says: on this motion gravity and inertia take "
-            f"{found.max():.3g} N m at most, and {expected.max():.3g} N m as described (rms).",
-            f"Mend the unit or scale of torque: scale = {1 / s:.2g} would agree with the description; if that is wrong "
-            "by this factor, mend its masses.",
+            f"The bodies weigh {s:.3g} times as much as described: on this motion, torques of gravity and inertia are "
+            f"{found.max():.3g} N m at most, but {expected.max():.3g} N m by the description (rms).",
+            f"Correct the unit or scale of torque: scale = {1 / s:.2g} agrees with the description; if the description "
+            "is wrong by this factor, correct its masses.",
             evidence=0.5 * (size / np.log(2)) ** 2,
         )

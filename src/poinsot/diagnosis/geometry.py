@@ -1,10 +1,10 @@
-"""Geometry that is not the description's: zeros of joints, axes askew, lengths, directions of centres of mass.
+"""Geometry that differs from the description: zeros of joints, axes, lengths, directions of centres of mass.
 
-Gravity turns with all proximal joints, coupling with distal ones alone: an offset between them shows. The zero of a
-first joint with a vertical axis shows nowhere, and that of a last joint turns its link's parameters with it.
+Gravity turns with all proximal joints, coupling with distal ones alone: an offset between them is observable. The zero
+of a first joint with a vertical axis is not, and that of a last joint is equivalent to rotated parameters of its link.
 
-What gravity shows of link i are the base parameters h = (mx, my, mz) of it and of what it carries; those that the
-description gives, h0 = K pi0, point the same way to 30 degrees. An offset of the last joint changes nothing else.
+Gravity determines the base parameters h = (mx, my, mz) of link i and all that it carries; the described ones,
+h0 = K pi0, have the same direction to 30 degrees. An offset of the last joint changes only this direction.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOMENTS = ("mx", "my", "mz")
 def displaced(
     joint: int, longer: float, turn: Vector, problem: InverseDynamics, x: Vector, _: Vector
 ) -> InverseDynamics:
-    """The frame of a joint further from its parent by a part x longer, and turned by x [rad] about turn in its own."""
+    """The problem with a joint's frame rotated by x [rad] about `turn`, or 1 + x times as far from its parent's."""
     model = problem.robot.model.copy()
     place = model.jointPlacements[joint + 1]
     K = np.cross(np.eye(3), turn)  # of the cross product with turn
@@ -43,8 +43,8 @@ class JointZero(Explanation):
     """An offset of each revolute joint.
 
     Class variables:
-        warning_deg, error_deg: sizes; 5 deg move a twelfth of a gravity torque to another parameter.
-        grid_deg: between the offsets that are tried first.
+        warning_deg, error_deg: sizes; 5 deg attribute a twelfth of a gravity torque to another parameter.
+        grid_deg: spacing of the initial guesses of the offset.
     """
 
     warning_deg, error_deg = 1.0, 5.0
@@ -52,7 +52,7 @@ class JointZero(Explanation):
 
     cause = Cause(
         "joint-zero",
-        "The zero of a joint is not the description's.",
+        "The zero of a joint differs from the description.",
         "Add the offset: position_offset in [drive].",
     )
 
@@ -86,20 +86,20 @@ class JointZero(Explanation):
             return None
         return Unchecked(
             f"the zero of joint {candidate.where[0]}",
-            f"this motion shows offsets of more than {degrees:.2g} deg; {SMALLER}"
+            f"this motion reveals only offsets of more than {degrees:.2g} deg; {SMALLER}"
             if degrees < 90
-            else "an offset changes no torque that other parameters of its links do not explain as well",
+            else "other parameters of its links explain the effect of an offset on torques equally well",
         )
 
 
 class JointPlacements(Explanation):
-    """Two turns of each joint's axis, and the length before it.
+    """Two rotations of each joint's axis, and its distance from the parent joint.
 
-    Of the first joint neither: a first axis askew is the same as a base that is tilted, see `Gravity`.
+    The first joint has neither: a tilted first axis is equivalent to a tilted base, see `Gravity`.
 
     Class variables:
-        warning_deg, error_deg: of an axis. warning, error: of a length, relative.
-        matters: relative error of a joint below which nobody asks.
+        warning_deg, error_deg: angles of an axis. warning, error: relative errors of a length.
+        matters: relative error of a joint that must be exceeded for this check.
     """
 
     warning_deg, error_deg = 2.0, 5.0
@@ -108,8 +108,8 @@ class JointPlacements(Explanation):
 
     cause = Cause(
         "description",
-        "An axis or a length of the robot is not the description's.",
-        "Measure it, and mend the origin of the joint in the description.",
+        "An axis or a length of the robot differs from the description.",
+        "Measure it, and correct the origin of the joint in the description.",
     )
 
     def candidates(self, case: Examination) -> Iterable[Candidate]:
@@ -137,7 +137,7 @@ class JointPlacements(Explanation):
         else:
             x, std = abs(np.degrees(x)), np.degrees(std)
             severity = severity_of(x, self.warning_deg, self.error_deg)
-            what = f"axis of joint {joint} is {x:.3g} +- {1.96 * std:.2g} deg from where it is"
+            what = f"axis of joint {joint} is {x:.3g} +- {1.96 * std:.2g} deg away from that"
         return self.cause.finding(
             severity,
             f"The {what} in the description: with it",
@@ -149,9 +149,9 @@ class BodyDirections(Check):
     """The angle between first moments as estimated and as described.
 
     Class variables:
-        warning_deg, error_deg: two and three times what a description knows.
+        warning_deg, error_deg: two and three times the accuracy of a description.
         shown: standard deviations by which the first moment must differ from zero.
-        matters: part of the largest first moment times gravity that a link's must be, as described.
+        matters: least first moment of a link, as part of the largest, both as described.
     """
 
     warning_deg, error_deg = 60.0, 90.0
@@ -179,7 +179,7 @@ class BodyDirections(Check):
             if was < self.matters * largest or size < self.shown * np.max(std[rows]) or was == 0:
                 continue
             angle = float(np.degrees(np.arccos(np.clip(h @ h0 / (size * was), -1, 1))))
-            # of a sum of links the description knows the direction less well than that of one link
+            # the described direction of a sum of links is less certain than that of one link
             across = np.array([-h0[1], h0[0]]) / was
             known = float(np.degrees(np.arctan(np.sqrt(across @ S[np.ix_(rows, rows)] @ across) / was)))
             if angle < max(self.warning_deg, 2 * known):
@@ -189,7 +189,7 @@ class BodyDirections(Check):
                 Severity.error if angle >= max(self.error_deg, 3 * known) else Severity.warning,
                 f"The centre of mass of {body} and what it carries lies {angle:.3g} deg from the described direction: "
                 f"the zero of joint {joint} is off by as much, or the description is wrong.",
-                "Write position_offset in [drive], or mend the centre of mass in the description.",
+                "Write position_offset in [drive], or correct the centre of mass in the description.",
                 joint,
                 evidence=(angle / max(known, 1.0)) ** 2 / 2,
             )

@@ -1,8 +1,8 @@
-"""Gravity and inertia that disagree: gravity, the clock, or the unit of lengths is not the one declared.
+"""Disagreement of gravity and inertia: gravity, clock, or unit of lengths differs from the declared one.
 
 The base is tilted, or [robot] gravity is wrong. With a clock that runs too fast or too slowly, v -> c v, a -> c^2 a and
-they disagree by c^2. A gravity of another size does the same, so which of the two is wrong is said by gravity as
-declared: if it is the Earth's, the clock. Lengths in millimetres make them disagree by a thousand.
+they disagree by c^2. A gravity of another size has the same effect: if the declared gravity is the Earth's, the clock
+is taken to be wrong. Lengths in millimetres make them disagree by a thousand.
 """
 
 from __future__ import annotations
@@ -73,13 +73,13 @@ class Gravity(Explanation):
 
     cause = Cause(
         "gravity",
-        "Gravity has another direction (a base or first axis that is tilted, or hangs) or another size than declared.",
-        "Mend gravity in [robot]: [m/s^2] in the frame of the robot's base.",
+        "Gravity has another direction (a base or first axis that is tilted or hangs) or another size than declared.",
+        "Correct gravity in [robot]: [m/s^2] in the frame of the robot's base.",
     )
 
     def candidates(self, case: Examination) -> Iterable[Candidate]:
         declared = np.array(case.thin.robot.model.gravity.linear)
-        # off the axes, where nothing vanishes
+        # initial guesses off the axes, where no derivative vanishes
         starts = (STANDARD * np.concatenate([np.eye(3), -np.eye(3)]) + 1e-3 - declared).tolist()
         if case.thin.robot.floating_base:
             return
@@ -99,7 +99,7 @@ class Gravity(Explanation):
         angle = float(np.degrees(np.arccos(np.clip(cosine, -1, 1)))) if was > 0 else 180.0
         severity = severity_of(angle, self.warning_deg, self.error_deg)
         if is_earths(declared):
-            # another size of gravity looks like another clock, and the clock is more likely wrong
+            # another size of gravity is equivalent to another clock, and the clock is more likely wrong
             if severity == 0:
                 return None
             g = g * was / size
@@ -107,7 +107,7 @@ class Gravity(Explanation):
             severity = max(severity, severity_of(abs(size - was) / max(was, 1e-12), self.warning, self.error))
         return self.cause.finding(
             severity,
-            f"Gravity is {size:.3g} m/s^2, {angle:.3g} deg from the direction declared: with it",
+            f"Gravity is {size:.3g} m/s^2, {angle:.3g} deg from the declared direction: with it",
             f"Write gravity = [{', '.join(f'{x:.3g}' for x in np.round(g, 2))}] in [robot].",
         )
 
@@ -123,8 +123,8 @@ class ClockScale(Explanation):
 
     cause = Cause(
         "clock-scale",
-        "The sampling rate is not the one declared: gravity and inertia disagree by its square.",
-        "Mend rate_hz, or the unit of the time column.",
+        "The sampling rate differs from the declared one: gravity and inertia disagree by its square.",
+        "Correct rate_hz, or the unit of the time column.",
     )
 
     def candidates(self, case: Examination) -> Iterable[Candidate]:
@@ -148,7 +148,7 @@ class ClockScale(Explanation):
         known = f"known to +- {100 * np.expm1(size):.2g} %" if size < 1 else "not known"
         return Unchecked(
             "the rate of the clock",
-            f"it is {known}: gravity and inertia, which other rates make disagree, do not show more; {SMALLER}",
+            f"it is {known}: the agreement of gravity and inertia does not determine it better; {SMALLER}",
         )
 
 
@@ -166,4 +166,4 @@ class LengthUnit(Explanation):
             yield Candidate(self, (), lambda problem, *_: in_metres(problem))
 
     def finding(self, case: Examination, explained: Explained) -> Finding:
-        return self.cause.finding(Severity.error, "Lengths of the description are in mm: read so")
+        return self.cause.finding(Severity.error, "Lengths of the description are in mm: read as such")

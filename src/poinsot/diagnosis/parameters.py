@@ -1,7 +1,7 @@
-"""Parameters that no robot has, or that depend on choices that nobody thinks of.
+"""Physically impossible parameters, and parameters that depend on the filter or on the part of the recording.
 
-No robot has friction that drives, negative rotor inertia, or a mass matrix that is not positive definite. The choices
-are the filter and the part of the recording.
+No robot has negative friction, negative rotor inertia, or a mass matrix that is not positive definite. The dependence
+is measured with other filters and with halves of the recording.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .explanations import severity_of
 from .fit import POSSIBLE_BODIES, PoorFit
 
 FEWEST_RECORDINGS = 4
-"""With fewer, Student's t with less than three degrees of freedom makes intervals that say nothing."""
+"""With fewer, Student's t has less than three degrees of freedom, and its intervals are useless."""
 
 
 class Physics(Check):
@@ -28,10 +28,10 @@ class Physics(Check):
 
     Class variables:
         significant: standard deviations below zero.
-        poses: at which the mass matrix is looked at.
-        described: standard deviation of a described mass, relative: of its density and its own, see `description`.
-        warning, error: factors between a mass less certain than that and the described one. 2 is what a description
-            knows; 4 is twice that on a log scale.
+        poses: number of poses at which the mass matrix is evaluated.
+        described: relative standard deviation of a described mass: of common density and its own, see `description`.
+        warning, error: factors between a mass less certain than that and the described one. 2 is the accuracy of a
+            description; 4 is twice that on a log scale.
     """
 
     significant = 4.0
@@ -43,19 +43,19 @@ class Physics(Check):
         Cause(
             "impossible-sign",
             "Damping, dry friction or rotor inertia is negative by more than its uncertainty.",
-            "Check signs of torques and of the reduction; if the fit is good, whether friction holds at low speed.",
+            "Check signs of torques and of the reduction; if the fit is good, check the friction law at low speed.",
             symptom=True,
         ),
         Cause(
             "mass-matrix",
-            "The estimated mass matrix is not positive definite at a recorded pose: no bodies have it.",
+            "The estimated mass matrix is not positive definite at a recorded pose: it is physically impossible.",
             "Use the method that finds possible bodies, or a motion with larger accelerations.",
             symptom=True,
         ),
         Cause(
             "undetermined-mass",
-            "The mass of a link is less certain than the description's, and far from it: noise moved it there.",
-            'Write weighing = "both" in [method], so that the description counts where the data say less than it does.',
+            "The mass of a link is less certain than the described one, and far from it: the difference is noise.",
+            'Write weighing = "both" in [method]: the description then determines what the data determine less well.',
         ),
     )
 
@@ -71,7 +71,7 @@ class Physics(Check):
             said = (f"{name} is {value:.3g} +- {1.96 * deviation:.2g}" for name, value, deviation in negative)
             yield self.causes[0].finding(
                 Severity.warning,
-                f"{', '.join(said)}, and no joint has it below zero.",
+                f"{', '.join(said)}, but cannot be negative.",
                 where=", ".join(name for name, _, _ in negative),
                 evidence=max(-value / max(deviation, 1e-300) for _, value, deviation in negative),
             )
@@ -80,7 +80,7 @@ class Physics(Check):
             yield from self._masses(full)
 
     def _masses(self, full: FullParameters) -> Iterator[Finding]:
-        """Masses that the estimate knows less well than the description, and has far from it."""
+        """Masses less certain in the estimate than in the description, and far from the described ones."""
         far = [
             (abs(np.log(max(m, 1e-300) / known)), link, m, std, known)
             for name, link, m, std, known in zip(
@@ -96,7 +96,7 @@ class Physics(Check):
             ]
             yield self.causes[2].finding(
                 severity_of(far[0][0], np.log(self.warning), np.log(self.error)),
-                f"The data do not determine the {listing(said, 3)}: noise has moved it from the description.",
+                f"The data do not determine the {listing(said, 3)}: its difference from the description is noise.",
                 where=far[0][1],
                 evidence=far[0][0],
             )
@@ -130,22 +130,22 @@ class Physics(Check):
             yield Finding(
                 "mass-matrix",
                 Severity.error,
-                f"The mass matrix has an eigenvalue of {value:.3g} +- {1.96 * std:.2g} at a recorded pose, so that "
-                "accelerating would give energy away.",
-                f"{POSSIBLE_BODIES}, or record a livelier motion.",
+                f"The mass matrix has an eigenvalue of {value:.3g} +- {1.96 * std:.2g} at a recorded pose: kinetic "
+                "energy would be negative.",
+                f"{POSSIBLE_BODIES}, or record a more exciting motion.",
                 evidence=-z,
             )
 
 
 class Filters(Check):
-    """The systematic part of standard deviations against the rest.
+    """The systematic part of standard deviations relative to the random part.
 
     Class variables:
-        dominant: ratio of both from which on a parameter is named: more than half of its interval is no chance.
+        dominant: ratio of both from which on a parameter is named: more than half of its interval is systematic.
         grave: ratio from which on it is a warning (|t| > 4 happens by chance in one parameter of a thousand),
-        matters: part of its value that it must be then, and
-        shown: part of a joint's torque (rms) by which it changes what is predicted: many parameters are about zero, and
-            twice next to nothing is in the interval too.
+        matters: least systematic part relative to the value for a warning, and
+        shown: least change of a joint's predicted torque (rms), as part of that torque: many parameters are about zero,
+            and a large relative change of them is in the interval too.
     """
 
     dominant = 1.0
@@ -158,7 +158,7 @@ class Filters(Check):
             "filter-choice",
             "Parameters depend on the filter, or differ between halves of the recording, by more than chance; their "
             "intervals include it.",
-            "Take the filters that `poinsot inspect` proposes; record a livelier motion, or finer positions.",
+            "Use the filters that `poinsot inspect` proposes; record a more exciting motion, or finer positions.",
             symptom=True,
         ),
     )
@@ -168,13 +168,13 @@ class Filters(Check):
         if estimate.next_recording_std is None:
             yield Unchecked(
                 "how parameters differ from recording to recording",
-                f"it takes {FEWEST_RECORDINGS} that each determine all of them; intervals are of these recordings, and "
-                "those of friction on another day are wider",
+                f"{FEWEST_RECORDINGS} recordings are needed that each determine all of them; intervals hold for these "
+                "recordings, and friction on another day varies more",
             )
         b = estimate.systematic_std
         if b is None:
             yield Unchecked(
-                "how parameters depend on the filter", "signals of this problem are not filtered again"
+                "how parameters depend on the filter", "signals of this problem cannot be filtered again"
             )
             return
         chance = np.sqrt(np.maximum(estimate.std**2 - b**2, 0.0))
@@ -190,10 +190,10 @@ class Filters(Check):
         name = estimate.names[worst]
         yield self.causes[0].finding(
             Severity.warning if grave[worst] else Severity.note,
-            f"{listing([estimate.names[k] for k in named], 6)} move by more than chance with half the band, with twice "
-            "the cutoff or from half to half of the recording. Intervals include it: the standard deviation of "
-            f"{name}, {estimate.std[worst]:.2g} {estimate.units[worst]}, is {chance[worst]:.2g} by chance.",
-            'Write cutoff_hz = "auto" and decimate_hz = "auto", and record a livelier motion.',
+            f"{listing([estimate.names[k] for k in named], 6)} change by more than chance with half the band, with "
+            "twice the cutoff or between halves of the recording. Intervals include it: the standard deviation of "
+            f"{name} is {estimate.std[worst]:.2g} {estimate.units[worst]}, of which noise makes {chance[worst]:.2g}.",
+            'Write cutoff_hz = "auto" and decimate_hz = "auto", and record a more exciting motion.',
             name,
             evidence=float(part[worst]),
         )

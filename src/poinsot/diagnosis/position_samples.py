@@ -1,16 +1,16 @@
-"""Steps of positions that no motion makes: samples that were lost, wrapped angles, wrong readings, holes.
+"""Impossible steps of positions: lost samples, wrapped angles, outliers, gaps.
 
 With s_k the step of the positions at k and the mean step c_k of its neighbours, a step over m periods is near m c_k:
 
     2 log likelihood ratio = (|s_k - c_k|^2 - |s_k - m c_k|^2) / sigma^2,  summed over joints, each with its own noise
 
-sigma^2 is the robust variance of s_k - c_k, so that a joint whose noise hides its steps counts for nothing. Samples
-were lost, without a clock that would show it, where two periods fit better than one. One joint jumps where
+sigma^2 is the robust variance of s_k - c_k, so that a joint with noise above its steps has no weight. Samples were
+lost, without a gap of the time stamps, where two periods fit better than one. One joint jumps where
 
     |s_k - c_k| > jump times the largest usual step
 
-A jump by a multiple of a turn of what is measured, or of half a turn, is wrapped; one that is taken back within three
-samples is a wrong reading; of another the recording has a hole, or the encoder was set.
+A jump by a multiple of a turn of the measured angle, or of half a turn, is wrapping; one that is reversed within three
+samples is an outlier; any other is a gap of the recording, or the encoder was reset.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from .case import Examination
 from .check import Cause, RecordingCheck
 
 TURNS = (2 * np.pi, np.pi)
-"""Where encoders wrap [rad]; those that count degrees are in radians by now."""
+"""Angles at which encoders wrap [rad]; degrees are already converted."""
 
 LONGEST = 50
-"""Periods that one step may be of: beyond, the speed has changed too much to tell."""
+"""Largest number of periods of one step: beyond, the speed has changed too much to determine it."""
 
 LOST = Cause(
     "lost-samples",
-    "Samples are missing, and there is no clock that would show where: speeds and accelerations are wrong.",
-    "Record a time stamp with each sample, and write time = { column = ... } in place of rate_hz; or cut out a part "
+    "Samples are missing without a gap of the time stamps: speeds and accelerations are wrong.",
+    "Record a time stamp with each sample, and write time = { column = ... } in place of rate_hz; or select a part "
     "without gaps with between_s.",
 )
 
 
 def steps(recording: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """(T - 1, n) steps of positions, those of their neighbours, and (n,) noise; None of too few, or without positions.
+    """(T - 1, n) steps of positions, steps of their neighbours, (n,) noise; None if positions are too few or missing.
 
-    The median of the neighbours up to two away on either side: a gap spoils their mean.
+    The neighbours' step is the median over up to two on either side: a gap would corrupt their mean.
     """
     joints = recording.joints("position")
     if not joints or len(recording) <= 50:
@@ -50,7 +50,7 @@ def steps(recording: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray] | N
     c = s.copy()
     c[2:-2] = np.median([s[:-4], s[1:-3], s[3:-1], s[4:]], axis=0)
     e = np.abs(s - c)
-    # a resolution of the encoder is noise too, and where most samples stand still the median is zero
+    # the encoder's resolution is noise too, and where most samples stand still the median is zero
     return s, c, np.maximum(np.median(e, axis=0) / 0.6745, np.quantile(e, 0.95, axis=0) / 1.96)
 
 
@@ -73,7 +73,7 @@ class LostSamples(RecordingCheck):
             if part.signals.recording is None:
                 yield Unchecked(
                     f"lost samples in recording {number}",
-                    "signals were given, not the recording they were made of",
+                    "signals were given without the recording",
                 )
 
     def look_at(self, recording: Recording, name: str, highest_hz: float = np.inf) -> Iterator[Finding]:
@@ -85,13 +85,13 @@ class LostSamples(RecordingCheck):
         yield LOST.finding(
             Severity.error if share >= self.error else Severity.warning,
             f"About {count} samples ({100 * share:.2g} %) are missing in {name}, the first at {first} s: positions "
-            "move by several periods in one.",
+            "move by the steps of several periods in one.",
             evidence=1e5 * share,
         )
 
 
 def lost_at(recording: Recording, least: float) -> tuple[np.ndarray, int]:
-    """Indices of the samples after which some are missing, and how many these are in all."""
+    """Indices of the samples after which others are missing, and the number of missing samples."""
     found = steps(recording)
     if found is None or not (moving := found[2] > 0).any():
         return np.zeros(0, dtype=np.int64), 0
@@ -103,17 +103,17 @@ def lost_at(recording: Recording, least: float) -> tuple[np.ndarray, int]:
     m = np.maximum(m, 2.0)
     more = np.sum(((s - m[:, None] * c) / sigma) ** 2, axis=1)
     at = np.flatnonzero((one - more > least) & (more < 0.25 * one) & (m <= LONGEST))
-    # where a clock shows the gap, speeds are right
+    # where time stamps have the gap, speeds are right
     periods = np.diff(recording.time) / np.median(np.diff(recording.time))
     at = at[periods[at] < 0.75 * m[at]]
-    # a motion that sets off has steps as large on one side: the second largest of the neighbours
+    # when a motion starts, steps on one side are as large: compare with the second largest of the neighbours
     beside = np.sort(np.abs(s[at[:, None] + [-2, -1, 1, 2]] / sigma), axis=1)[:, 2]
     at = at[np.sum((s[at] / sigma) ** 2, axis=1) > 1.5**2 * np.sum(beside**2, axis=1)]
     return at, int(np.sum(m[at] - 1))
 
 
 class PositionJumps(RecordingCheck):
-    """Steps of a position that no motion makes.
+    """Impossible steps of a position.
 
     Class variables:
         jump: times the 99.5 % quantile of the joint's steps.
@@ -127,17 +127,17 @@ class PositionJumps(RecordingCheck):
 
     causes = (
         Cause(
-            "wrapped-angles", "Angles jump by a turn.", "Unwrap them before, or record multi-turn positions."
+            "wrapped-angles", "Angles jump by a turn.", "Unwrap them first, or record multi-turn positions."
         ),
         Cause(
             "position-outliers",
             "Single positions are far from their neighbours.",
-            "Mark them invalid (invalid = ...), and bridge them: resample_hz and bridge_intervals.",
+            "Mark them invalid (invalid = ...), and interpolate them: resample_hz and bridge_intervals.",
         ),
         Cause(
             "position-jump",
-            "A position jumps, and stays: the recording has a hole, or the encoder was set again.",
-            "Cut the recording there: between_s, or two recordings.",
+            "A position jumps permanently: the recording has a gap, or the encoder was reset.",
+            "Split the recording there: between_s, or two recordings.",
         ),
     )
 
@@ -148,15 +148,15 @@ class PositionJumps(RecordingCheck):
         e, time = s - c, recording.time
         usual = np.quantile(np.abs(s), 0.995, axis=0)
         jumps = np.abs(e) > np.maximum(self.jump * usual, self.spread * noise)
-        # where most joints jump at once nobody set all encoders: samples are missing, unless the clock shows it
+        # most joints jump at once where samples are missing, unless time stamps have the gap; a reset is of one encoder
         most = max(2.0, np.count_nonzero(np.any(s != 0, axis=0)) / 2)
         holes = np.setdiff1d(np.flatnonzero(jumps.sum(axis=1) >= most), recording.gaps)
         if len(holes):
             yield LOST.finding(
                 Severity.error,
-                f"{name.capitalize()} has {'a hole' if len(holes) == 1 else f'{len(holes)} holes'}: most joints jump "
+                f"{name.capitalize()} has {'a gap' if len(holes) == 1 else f'{len(holes)} gaps'}: most joints jump "
                 f"at {time[holes[0] + 1]:.4g} s.",
-                "Cut the recording there, into two recordings with between_s; or write time = { column = ... }.",
+                "Split it there into two recordings with between_s; or write time = { column = ... }.",
                 evidence=2e4,
             )
         for k, joint in enumerate(recording.joints("position")):

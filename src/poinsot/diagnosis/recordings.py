@@ -1,12 +1,12 @@
-"""One bad recording among several: recordings that do not agree on the parameters, and what is wrong with which.
+"""Recordings that disagree on the parameters, and the defect of the one that differs.
 
-Parameters of its own for each of R recordings leave less of the torque than common ones. Of residuals with N_kj
-effective rows of joint j in recording k
+Separate parameters for each of R recordings leave smaller residuals than common ones. With N_kj effective rows of joint
+j in recording k,
 
     G = sum over k, j of N_kj log(rms with common parameters / rms with its own) - 1/2 (R - 1) b log N
 
-is the log-likelihood by which they disagree. Then each is looked at alone, as if there were no other: a defect that it
-shows is its own, and remedies name it. If none shows one, the recording without which the others agree best is named.
+is the log-likelihood by which they disagree. Then each recording is examined alone: a defect found is its own, and
+remedies name it. If none is found, the recording without which the others agree best is named.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .explanations import severity_of
 DISAGREE = Cause(
     "recordings-disagree",
     "No parameters fit all recordings: one of them is of another load, zero, clock or temperature.",
-    "Leave the recording out, or find out what differs in it.",
+    "Exclude the recording, or find out what differs in it.",
     symptom=True,
 )
 
@@ -38,9 +38,9 @@ class Recordings(Check):
 
     Class variables:
         margin: log-likelihood by which recordings must disagree.
-        shown: part of a joint's torque (rms) by which they must disagree to be looked at alone.
-        warning, error: part of a joint's torque (rms) that common parameters leave beside what own ones leave: more
-            than friction does that differs between days, and as much as another missing term that is an error.
+        shown: part of a joint's torque (rms) by which they must disagree to be examined alone.
+        warning, error: part of a joint's torque (rms) that common parameters leave beyond separate ones: more than
+            friction that differs between days, and as much as another missing term that is an error.
     """
 
     checks: tuple[Check, ...]
@@ -55,7 +55,7 @@ class Recordings(Check):
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         together = look_at(case, self.checks)
         count = len(case.thin.row_counts)
-        # a change of one recording is no reason why all should agree
+        # a correction of one recording does not explain a disagreement of all
         of_all = not case.explained or case.explained[-1].candidate.recording is None
         solved = case.best if of_all else case.declared
         gain, parts, odd = disagreement_of(solved) if count > 1 else (0.0, np.zeros(1), None)
@@ -71,7 +71,7 @@ class Recordings(Check):
             if isinstance(each, Finding) and each.severity > Severity.note
         ]
         shown = [(each.cause, each.where) for _, each in graver]
-        # what every recording shows is of all of them
+        # a defect found in every recording is common to all
         common = [
             each
             for each in together
@@ -96,8 +96,8 @@ class Recordings(Check):
         yield DISAGREE.finding(
             severity_of(size, self.warning, self.error),
             f"{'The recordings do not agree' if odd is None else f'Recording {odd + 1} is unlike the others'}: common "
-            f"parameters leave {100 * size:.3g} % of the torque of joint {joint} more than a recording's own do.",
-            f"{'Identify from each alone' if odd is None else 'Leave it out'}, or see what differs: load, zero, clock, "
+            f"parameters leave {100 * size:.3g} % of the torque of joint {joint} more than separate parameters.",
+            f"{'Identify from each alone' if odd is None else 'Exclude it'}, or find what differs: load, zero, clock, "
             "temperature.",
             "" if odd is None else within(case.problem, odd + 1),
             gain,
@@ -105,11 +105,11 @@ class Recordings(Check):
 
 
 def disagreement_of(together: Solved) -> tuple[float, np.ndarray, int | None]:
-    """Compare common parameters with each recording's own.
+    """Compare common parameters with separate ones of each recording.
 
     Returns:
-        G; (n,) largest part of each joint's torque that own parameters take from the residuals of a recording; the
-        recording without which the others agree best, None of two.
+        G; (n,) largest part of each joint's torque by which separate parameters reduce the residuals of a recording;
+        index of the recording without which the others agree best, None for two recordings.
     """
     edges = np.cumsum([0, *together.problem.row_counts])
     spans = [np.arange(*edges[k : k + 2]) for k in range(len(edges) - 1)]

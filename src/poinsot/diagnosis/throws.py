@@ -1,7 +1,7 @@
-"""Thrown bodies: are gravity, clock, units, axes, outline and walls what the frames show, whatever the method found?
+"""Thrown bodies: gravity, clock, units, axes, outline and walls against the frames, independent of the estimate.
 
-Frames are cut into pieces in which x, y and the angle are quadratics of time. Those that accelerate like the first one
-are flights, and two flights that meet are an impact, with its pose q, the velocities before and after, and the spin:
+Frames are split into pieces in which x, y and the angle are quadratics of time. Those that accelerate like the first
+one are flights; two consecutive flights give an impact, with its pose q, velocities before and after, and spin:
 
     gravity     a = g - k v over all flights, k a drag of 0 +- 0.5 1/s
     impact      gap(q) = 0,    cross(GQ, dv) = (J/m) d omega                        (Gabiccini and Fusco 2019, Eq. 31)
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Indices, Matrix, Vector
+from ..arrays import Brief, Indices, Matrix, Vector
 from ..estimate import Diagnosis, Estimate, Finding, Severity, Unchecked
 from ..estimate.estimate import unfinished
 from ..estimate.finding import ordered
@@ -30,49 +30,49 @@ from ..models.planar.shapes import Shape
 from .check import Cause
 
 LARGEST_THROWS = 30
-"""Throws that are looked at; more say the same."""
+"""Largest number of throws that are examined; more add little."""
 SHORTEST = 5
 """Least number of frames of a piece."""
 OUTLINE = 0.02
 """Part of the size to which an outline is known."""
 STRAY, STRAY_SIZE = 4.5, 0.005
-"""A frame belongs to a piece if it is off by less than so many standard deviations, or this part of the size."""
+"""A frame belongs to a piece if its residual is below so many standard deviations, or this part of the size."""
 KNOWN = 0.05
-"""Part of an acceleration to which it must be known for the piece to be taken for a flight."""
+"""Largest relative standard deviation of the acceleration of a piece that is taken for a flight."""
 FREEDOM = 3.0
 """nu of Student's t."""
 EXPECTED = 0.77
 """Mean -log-likelihood of a residual of that distribution: 2 (digamma(2) - digamma(1.5))."""
 GYRATION = 0.3
-"""About what J/m is, in squares of the size, and the range that is tried for it."""
+"""Typical J/m, in squares of the size, and the range that is tried for it."""
 INERTIAS = np.geomspace(0.03, 1.0, 40)[:, None]
 
 CAUSES = (
-    Cause("gravity", "A body in flight falls otherwise.", "Level the axes: 9.81 m/s^2 act along -y."),
+    Cause("gravity", "The acceleration in flight is not gravity.", "Level the axes: 9.81 m/s^2 act along -y."),
     Cause("clock-scale", "The clock of the frames is too fast or too slow.", "Correct rate_hz, or the column of time."),
     Cause("length-unit", "Lengths are in another unit.", "Declare their unit."),
     Cause("length-scale", "Poses and outline disagree.", "Correct the unit of the poses, or the outline."),
     Cause("swapped-channels", "Two channels are exchanged.", "Exchange their columns."),
-    Cause("sign", "An axis points the other way.", "Give the channel scale = -1."),
+    Cause("sign", "An axis has the opposite direction.", "Write scale = -1 for the channel."),
     Cause("angle-unit", "Degrees are declared as radians, or the reverse.", "Declare the other unit."),
-    Cause("angle-zero", "The angle is zero elsewhere than in the outline.", "Correct the angle's offset."),
+    Cause("angle-zero", "The zero of the angle differs from the outline's.", "Correct the angle's offset."),
     Cause("wall", "The body does not strike walls where they are declared.", "Measure [[walls]] again."),
-    Cause("lost-samples", "Frames are missing without a gap in time.", "Give the time of each frame."),
-    Cause("outliers", "A frame is far off its neighbours.", "Leave the frame out."),
-    Cause("poor-fit", "The motion found leaves more than noise.", "See outline and walls."),
-    Cause("restitution", "The struck point leaves faster than it came.", "Do not use theirs."),
-    Cause("at-bound", "A value ended at its bound.", "Film throws that slide and bounce."),
-    Cause("held-out", "A drop is predicted far worse than others.", "See what differs in it."),
+    Cause("lost-samples", "Frames are missing without a gap in time.", "Record the time of each frame."),
+    Cause("outliers", "A frame is far from its neighbours.", "Exclude the frame."),
+    Cause("poor-fit", "Residuals of the motion exceed the noise.", "Check outline and walls."),
+    Cause("restitution", "The contact point leaves faster than it came.", "Exclude these impacts."),
+    Cause("at-bound", "A value is at its bound.", "Film throws that slide and bounce."),
+    Cause("held-out", "A drop is predicted far worse than others.", "Check what differs in it."),
 )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class Throw:
+@dataclass(frozen=True, eq=False, repr=False)
+class Throw(Brief):
     """Frames of a throw.
 
     Args:
         time: (N,) [s]. poses: (N, 3) as tracked [m], [m], [rad]. noise: (3,) standard deviations of a frame.
-        given: frames of its flights, where frames stand for given velocities; None: they were tracked.
+        given: frames of its flights, where frames represent given velocities; None: frames were tracked.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Throw:
     given: Sequence[Indices] | None = None
 
     def piece(self, begin: int, end: int) -> tuple[Piece, Matrix]:
-        """The quadratics of these frames, and their residuals (n, 3)."""
+        """The quadratics fitted to these frames, and their residuals (n, 3)."""
         t = self.time[begin:end]
         middle = 0.5 * (t[0] + t[-1])
         s = t - middle
@@ -92,7 +92,7 @@ class Throw:
         return Piece(begin, end, middle, c, covariance, self.noise), self.poses[begin:end] - B @ c
 
     def pieces(self, allowed: Vector) -> Iterator[Piece]:
-        """As long as can be, one after the other, with no residual above what is allowed (3,)."""
+        """Consecutive pieces, each as long as possible with residuals up to `allowed` (3,)."""
         if self.given is not None:
             yield from (self.piece(int(each[0]), int(each[-1]) + 1)[0] for each in self.given)
             return
@@ -127,7 +127,7 @@ class Piece:
 
     @property
     def spins_freely(self) -> bool:
-        """Whether no more than a drag of 0.5 1/s changes the spin."""
+        """Whether the spin changes by no more than a drag of 0.5 1/s explains."""
         return bool(
             abs(self.c[2, 2]) < 3 * self.noise[2] * np.sqrt(self.covariance[2, 2]) + 0.5 * abs(self.c[1, 2])
         )
@@ -141,11 +141,11 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class Meeting:
-    """Where two flights meet.
+    """The intersection of two consecutive flights, an impact if the velocity jumps.
 
     Args:
-        where: throw and time. pose, before, after: (3,) there, and velocities. jump_std, pose_std: (3,).
-        skipped: frames in between. late: by how much the second flight is ahead of its clock, in intervals of frames.
+        throw, time: of it [s]. pose, before, after: (3,) pose, velocities. jump_std, pose_std: (3,) of jump and pose.
+        skipped: number of frames in between. late: time by which the second flight is ahead, in intervals of frames.
     """
 
     throw: str
@@ -165,10 +165,10 @@ class Meeting:
 
 @dataclass(frozen=True, eq=False)
 class ThrownBody:
-    """An estimate from throws, if there is one, and what is looked at.
+    """Throws, and an estimate from them if there is one.
 
     Args:
-        shape, walls: as declared. known: what the method itself found.
+        shape, walls: as declared. known: findings of the method itself.
         held_out: name of a throw -> (K,) errors of its jumps of the spin, predicted from the others [rad/s].
         upper: name of a parameter -> its upper bound.
     """
@@ -190,7 +190,7 @@ class ThrownBody:
             if throw.given is not None:
                 found.append((throw, pieces))
                 continue
-            # nothing turns a body in flight; of a short piece that is not known, and it may hide an impact
+            # no torque acts on a body in flight; a short piece that violates this may hide an impact
             pieces = [piece for piece in pieces if piece.spins_freely]
             falls = [piece.fall for piece in pieces]
             first = next((a for a, std in falls if np.hypot(*std) < KNOWN * np.hypot(*a)), None)
@@ -212,7 +212,7 @@ class ThrownBody:
                     continue
                 begin, end = throw.time[a.end - 1], throw.time[b.begin]
                 t = 0.5 * (begin + end)
-                # the instant at which both are at the same place, between both frames
+                # the instant between both frames at which both flights have the same position
                 apart, jump = (b.at(t)[0] - a.at(t)[0]) * scale
                 t = float(np.clip(t - apart @ jump / max(float(jump @ jump), 1e-12), begin, end))
                 ((p, v), (p_std, v_std)), ((q, u), (q_std, u_std)) = a.at(t), b.at(t)
@@ -231,8 +231,8 @@ class ThrownBody:
         """-log-likelihood of all impacts, J/m free.
 
         Args:
-            turned, offset: (3,) poses are multiplied by and moved by. slope: added to the walls' [rad].
-            spin: rates of turning are multiplied by; None: as the angle.
+            turned, offset: (3,) factors on poses, and their shift. slope: added to the slope of walls [rad].
+            spin: factor on angular velocities; None: as for the angle.
         """
         walls = [replace(wall, slope=wall.slope + slope) for wall in self.walls]
         size, gaps, rows = self.shape.size, [], []
@@ -241,7 +241,7 @@ class ThrownBody:
             gap, N, T = contacts_at(each.pose * turned + offset, self.shape, walls)
             k = int(np.argmin(gap))
             moment = N[k, 2] * (N[k, :2] @ jump[:2]) + T[k, 2] * (T[k, :2] @ jump[:2])
-            # an outline is known to 2 % of its size, and turns with the angle
+            # an outline is known to 2 % of its size, and rotates with the angle
             off = size * np.hypot(OUTLINE, each.pose_std[2])
             gaps.append(gap[k] / np.hypot(off, each.pose_std[1]))
             of_lever = np.hypot(*jump[:2]) * off / (GYRATION * size**2)
@@ -256,17 +256,17 @@ def _student(z: np.ndarray) -> np.ndarray:
 
 
 class ThrowChecks:
-    """What is looked for, and thresholds.
+    """Checks of thrown bodies, and their thresholds.
 
     Class variables:
-        sure: standard deviations. gravity: part of 9.81 m/s^2 that air explains. tilt: of the camera [rad].
-        rate: part by which an acceleration may differ from that of a frame rate that is off by a factor of 2.
-        gain: by which the log-likelihood of impacts must rise for a defect to be named, as in `explanations`; `likely`
-            where the fit fails already. price: of a free value, what chance gives it.
+        sure: standard deviations. gravity: part of 9.81 m/s^2 that air drag explains. tilt: of the camera [rad].
+        rate: relative tolerance for an acceleration to indicate a frame rate that is wrong by a factor of 2.
+        gain: log-likelihood of impacts that must be gained for a defect to be named, as in `explanations`; `likely`
+            where the fit has failed already. price: penalty of a free value for fitting noise.
         drag: standard deviation of the prior of k [1/s].
-        worse: times the error of all with which a drop is predicted; spin: [rad/s] from which it matters.
-        much: restitution above 1 that no error of a contact's speed explains. many: part of the impacts that may have
-            it. dense: part of the largest J/m below which all mass would be in a tenth of the size.
+        worse: error of a drop's prediction relative to that of all; spin: least such error that matters [rad/s].
+        much: excess of restitution over 1 that no error of the contact's speed explains. many: part of the impacts that
+            may have it. dense: part of the largest J/m below which all mass would be in a tenth of the size.
     """
 
     sure = 5.0
@@ -295,7 +295,7 @@ class ThrowChecks:
             return
         yield from self._samples(case)
         if any(throw.given is not None for throw in case.throws):
-            yield Unchecked("gravity and clock", "velocities before and after impacts do not show them")
+            yield Unchecked("gravity and clock", "velocities before and after impacts do not determine them")
             falls = list(self._pulled(case))
         else:
             falls = list(self._gravity(case))
@@ -308,24 +308,26 @@ class ThrowChecks:
             yield from self._contacts(case)
 
     def _samples(self, case: ThrownBody) -> Iterator[Finding]:
-        """Frames that are missing or misread, within a flight."""
+        """Missing frames and outliers within a flight."""
         for each in case.meetings:
             where = f"In {each.throw} at {each.time:.4g} s"
             if each.strikes:
                 continue
             if each.late > 0.5:
                 message = f"{where} the body is ahead of its flight by {each.late:.2g} intervals of frames."
-                remedy = "Give the time of each frame."
+                remedy = "Record the time of each frame."
                 yield Finding("lost-samples", Severity.error, message, remedy, each.throw, 100 * each.late)
             elif each.skipped:
-                message = f"{where} {each.skipped} frame(s) are off the flight, which goes on after them."
-                yield Finding("outliers", Severity.error, message, "Leave them out.", each.throw, 50.0)
+                message = (
+                    f"{where} {each.skipped} frame(s) are far from the flight, which continues afterwards."
+                )
+                yield Finding("outliers", Severity.error, message, "Exclude them.", each.throw, 50.0)
 
     def _gravity(self, case: ThrownBody) -> Iterator[Finding]:
         rows, values = [np.array([[0.0, 0.0, 1 / self.drag]])], [np.zeros(1)]
         flights = [piece for _, pieces in case.flights for piece in pieces]
         if len(flights) < 2:
-            return  # a body that rolls may look like one that flies: two pieces must agree
+            return  # a rolling body may accelerate like a flying one: two pieces must agree
         for piece in flights:
             a, std = piece.fall
             w = 1 / np.hypot(std, 0.2)
@@ -340,7 +342,7 @@ class ThrowChecks:
         evidence = 100 * (abs(np.log(ratio)) + abs(angle))
         if abs(angle) > self.tilt + self.sure * std[0] / size:
             quarters = abs(round(angle / (np.pi / 2)))
-            cause, remedy = "gravity", "Turn the axes until y points up."
+            cause, remedy = "gravity", "Rotate the axes until y points up."
             if quarters and abs(abs(angle) - quarters * np.pi / 2) < 0.2:
                 cause, remedy = (
                     ("swapped-channels", "Exchange the columns of position.x and position.y."),
@@ -348,7 +350,7 @@ class ThrowChecks:
                 )[quarters - 1]
             yield Finding(cause, Severity.error, f"{fall}.", remedy, "position", evidence)
         if abs(ratio - 1) > self.gravity + self.sure * std.max() / GRAVITY:
-            # an acceleration goes with the square of the clock, and with lengths: alone it does not tell which
+            # acceleration scales with the square of the clock and with lengths: alone it cannot distinguish them
             double = any(abs(ratio / k - 1) < self.rate for k in (4.0, 0.25))
             message = f"{fall}: {ratio:.3g} times gravity."
             remedy = f"Multiply times by {np.sqrt(ratio):.4g} if lengths are right (rate_hz divided by it)."
@@ -357,14 +359,12 @@ class ThrowChecks:
             yield Finding("length-scale", Severity.error, message, remedy, "position", evidence + 0.5)
 
     def _pulled(self, case: ThrownBody) -> Iterator[Finding]:
-        """Given impacts that a wall, whichever it is, would have pulled."""
+        """Given impacts in which any wall would have pulled the body."""
         normals = np.array([[-np.sin(wall.slope), np.cos(wall.slope)] for wall in case.walls])
         jumps = np.array([each.after[:2] - each.before[:2] for each in case.meetings])
         pulled = int(np.sum((jumps @ normals.T).max(axis=1, initial=-np.inf) <= 0))
         if 2 * pulled > len(jumps):
-            message = (
-                f"In {pulled} of {len(jumps)} impacts the body leaves faster into the wall than it came."
-            )
+            message = f"In {pulled} of {len(jumps)} impacts the body moves into the wall faster after it than before."
             remedy = "Exchange velocity_before and velocity_after, or let y point up: scale = -1 for y and the angle."
             yield Finding(
                 "swapped-channels", Severity.error, message, remedy, "velocity_before", 100.0 * pulled
@@ -375,8 +375,8 @@ class ThrowChecks:
         one, none, size = np.ones(3), np.zeros(3), case.shape.size
         degree, tried = np.pi / 180, []
         for turned, cause, what, remedy in (
-            ((1, 1, -1), "sign", "x or the angle had the other sign", "Give it scale = -1."),
-            ((1, -1, -1), "sign", "y pointed down", "Give y and the angle scale = -1."),
+            ((1, 1, -1), "sign", "x or the angle had the other sign", "Write scale = -1 for one of them."),
+            ((1, -1, -1), "sign", "y pointed down", "Write scale = -1 for y and the angle."),
             ((1, 1, degree), "angle-unit", "angles were in degrees", 'Declare unit = "deg".'),
             ((1, 1, 1 / degree), "angle-unit", "angles were in radians", 'Declare unit = "rad".'),
             ((1e-3, 1e-3, 1), "length-unit", "lengths were in mm", 'Declare unit = "mm".'),
@@ -384,12 +384,14 @@ class ThrowChecks:
         ):
             tried.append((case.unlikely(one * turned, none), cause, what, remedy))
         if case.throws[0].given is not None:
-            opposite = case.unlikely(one, none, spin=-1.0), "sign", "rates of turning had the other sign"
-            tried.append((*opposite, "Give velocity_before and velocity_after of the angle scale = -1."))
+            opposite = case.unlikely(one, none, spin=-1.0), "sign", "angular velocities had the other sign"
+            tried.append((*opposite, "Write scale = -1 for the angle's velocity_before and velocity_after."))
         free: list[tuple[tuple[Any, ...], str, str, str]] = []
         for angle in range(10, 360, 10):
             changed = one, np.array([0, 0, angle * degree])
-            free.append((changed, "angle-zero", f"angles were {angle} degrees more", "Correct their offset."))
+            free.append(
+                (changed, "angle-zero", f"angles were larger by {angle} deg", "Correct their offset.")
+            )
         for up in size * np.delete(np.linspace(-1, 1, 41), 20):
             what = f"walls were {1e3 * up:+.3g} mm higher"
             free.append(((one, np.array([0, -up, 0])), "wall", what, "Correct y of [[walls]]."))
@@ -404,7 +406,7 @@ class ThrowChecks:
             free.append(((one, none, slope * degree), "wall", what, "Correct slope of [[walls]]."))
         tried += [(case.unlikely(*changed) + self.price, a, b, c) for changed, a, b, c in free]
         declared, least = case.unlikely(one, none), self.likely if case.known else self.gain
-        # where even the best change leaves more than Student's t, likelihoods count by so much less
+        # where residuals of even the best change exceed Student's t, gains of log-likelihood are scaled down
         best = min(declared, min(tried)[0])
         dispersion = max(best / (EXPECTED * 2 * len(case.impacts)), 1.0)
         named: set[str] = set()
@@ -414,7 +416,7 @@ class ThrowChecks:
             if gain < least or cause in named or len(named) == 2:
                 continue
             named.add(cause)
-            # the geometry of many drops is estimated, walls included
+            # the geometry of pooled drops is estimated, walls included
             known = cause == "wall" and case.estimate is not None and "floor_height" in case.estimate.names
             message = f"The impacts would be e^{gain:.3g} times as likely if {what}."
             yield Finding(cause, Severity.note if known else Severity.error, message, remedy, "", gain)
@@ -434,30 +436,32 @@ class ThrowChecks:
                 yield Finding("length-scale", severity, message, remedy, "J/m", abs(np.log(ratio)))
         for name, bound in case.upper.items():
             if name in case.estimate.names and case.estimate[name] > (1 - 1e-6) * bound:
-                message = f"{name} ended at its largest value, {bound:.4g}."
-                yield Finding("at-bound", Severity.warning, message, "Film throws that show it.", name)
+                message = f"{name} is at its upper bound, {bound:.4g}."
+                yield Finding("at-bound", Severity.warning, message, "Film throws that determine it.", name)
         rows = getattr(case.estimate.extras.get("impacts"), "impacts", ())
         if above := [each for each in rows if each.restitution > 1 + self.much]:
             worst = max(above, key=lambda each: each.restitution)
             severity = Severity.warning if len(above) > self.many * len(rows) else Severity.note
             message = (
                 f"{len(above)} of {len(rows)} impacts have a restitution above 1, up to {worst.restitution:.3g} in "
-                f"{worst.recording} at {worst.time:.4g} s: the struck point hardly approached, or two corners struck."
+                f"{worst.recording} at {worst.time:.4g} s: the contact point hardly approached, or two corners hit."
             )
-            yield Finding("restitution", severity, message, "Do not use theirs.", worst.recording)
+            yield Finding("restitution", severity, message, "Exclude these impacts.", worst.recording)
         usual = float(np.median([error for errors in case.held_out.values() for error in errors] or [0.0]))
         for name, errors in case.held_out.items():
             own = float(np.median(errors))
             if len(errors) > 1 and own > max(self.worse * usual, self.spin):
-                message = f"Jumps of the spin in {name} are predicted to {own:.3g} rad/s, those of all to {usual:.2g}."
-                remedy = "See whether the body or the floor differed in it, or leave it out."
+                message = (
+                    f"Spin jumps in {name} are predicted to {own:.3g} rad/s, those of all to {usual:.2g}."
+                )
+                remedy = "Check whether the body or the floor differed in it, or exclude it."
                 yield Finding("held-out", Severity.warning, message, remedy, name, own / usual)
 
 
 def explain(
     why: NotIdentifiable, throws: Sequence[Throw], shape: Shape, walls: Sequence[Wall]
 ) -> NotIdentifiable:
-    """The refusal with what is wrong with the recordings, where the frames show it."""
+    """The error `why`, with the defect of the recordings if the frames reveal one."""
     found = ThrowChecks().look_at_frames(ThrownBody(None, throws, shape, walls))
     wrong = [each for each in found if isinstance(each, Finding) and each.severity is Severity.error]
     return (
@@ -466,7 +470,7 @@ def explain(
 
 
 def diagnose_throws(estimate: Estimate, **about: Any) -> Diagnosis:
-    """Look at an estimate from throws for what may be wrong with it; about: the other fields of `ThrownBody`."""
+    """Findings about an estimate from throws; about: the other fields of `ThrownBody`."""
     found = list(ThrowChecks().look(ThrownBody(estimate, **about)))
     findings = [*unfinished(estimate), *(each for each in found if isinstance(each, Finding))]
     return Diagnosis(ordered(findings), tuple(each for each in found if isinstance(each, Unchecked)))

@@ -1,11 +1,12 @@
-"""What a filter made of its samples, and one regression on all of them that asks whether it can be so.
+"""A filter's run, and one regression on all its samples that tests the filter's assumptions.
 
     tau = known + Y pi + friction + sum of delta_i d_i + e        pi: of the open bodies, in each stretch of time
 
-known is the torque of all that the filter takes for known, Y pi that of its open bodies (`LinkTorques`). pi has steps
-where they make the recording much likelier: a load that comes or goes. Columns v, sign(v) and 1 of each joint free the
-result from friction, which changes with the temperature. What is left must not follow a gain of the torque, a joint's
-zero, a delay or the clock, each a column d_i: the most likely is added until none matters.
+known is the torque of the parameters that the filter assumes known, Y pi that of its open bodies (`LinkTorques`). pi
+has steps where they make the recording much likelier: a load is attached or removed. Columns v, sign(v) and 1 of each
+joint absorb friction, which changes with the temperature. The residuals must not follow a gain of the torque, a joint's
+zero,
+a delay or the clock, each a column d_i: the most likely is added until none matters.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from ..models.link_torques import LinkTorques
 from .case import DenseRows, Regression, reweighted
 
 MOST_SAMPLES = 1000
-"""Evenly spaced: more of them hardly narrow what is asked here."""
+"""Largest number of samples, evenly spaced: more hardly improve this regression."""
 
 MOST_CHANGES, SHORTEST = 4, 0.1
-"""Steps of the open bodies, and the part of the samples between two of them."""
+"""Largest number of steps of the open bodies, and the least part of the samples between two of them."""
 
 LIKELIER = 12.0
-"""Log-likelihood beyond one a parameter by which a change must explain the samples better."""
+"""Gain of log-likelihood, beyond one per parameter, that a change must make."""
 
 TIMES, NEAR = 19, 1 / 40
 """At which a step is tried besides, and the part of the samples to either side within which it may be."""
 
 SLOW = 0.02
-"""Part of a joint's largest speed at which dry friction has 76 % of its size."""
+"""Part of a joint's largest speed at which the smoothed dry friction has 76 % of its size."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,14 +58,14 @@ class TrackedMotion:
 
 @dataclass(frozen=True, eq=False)
 class FilterRun:
-    """A filter's run, as its checks see it.
+    """A filter's run, as its checks use it.
 
     Args:
-        torques: the robot with its open bodies. motion: what was processed.
-        rejected: times at which it began to reject samples [s].
+        torques: the robot with its open bodies. motion: the processed samples.
+        rejected: times at which the filter began to reject samples [s].
         squares: (N,) y^T S^-1 y of the innovations per row, NaN where a sample was not accepted.
-        rejected_part: part of the samples whose innovation did not pass the gate. gate: the part that chance makes.
-        mass, std: (k,) of the open bodies [kg]. described: (k,) as they were known before.
+        rejected_part: part of the samples whose innovation did not pass the gate. gate: the part expected by chance.
+        mass, std: (k,) of the open bodies [kg]. described: (k,) their prior masses [kg].
         possible: whether all open bodies are physically possible.
     """
 
@@ -81,7 +82,7 @@ class FilterRun:
 
     @cached_property
     def thin(self) -> TrackedMotion:
-        """At most `MOST_SAMPLES`, without readings at which a joint turns back: dry friction is anything there."""
+        """At most `MOST_SAMPLES`, without readings at reversals of a joint, where dry friction is undetermined."""
         every, m = -(-len(self.motion.time) // MOST_SAMPLES), self.motion
         starts = tuple(-(-start // every) for start in m.starts)
         turns = np.abs(m.v) < 2 * np.abs(m.a) * np.median(np.diff(m.time))
@@ -106,7 +107,7 @@ class FilterRun:
         tau, v = np.where(read, motion.tau, 0.0), np.where(read, motion.v, 0.0)
         numbers = np.searchsorted(steps, np.arange(len(tau)), side="right")
         bodies = [Y * ((numbers == k)[:, None] & read)[:, :, None] for k in range(len(steps) + 1)]
-        # a sign that is smooth where a joint turns back: noise must not decide it
+        # a sign that is smooth at reversals of a joint: noise must not decide it
         sign = np.tanh(v / (SLOW * np.maximum(np.abs(v).max(axis=0), 1e-12)))
         friction = [x[:, :, None] * np.eye(tau.shape[1]) for x in (v, sign, 1.0 * read)]
         W = np.concatenate([*bodies, *friction, *(x[:, :, None] for x in extra)], axis=2)
@@ -123,7 +124,7 @@ class FilterRun:
         return self.rows(self.thin)
 
     def without(self, steps: Iterable[int]) -> TrackedMotion:
-        """The thinned motion without the readings about steps, whose times are not known better than that."""
+        """The thinned motion without the readings about steps, whose times are uncertain by as much."""
         N = len(self.thin.time)
         near = [abs(np.arange(N) - step) < NEAR * N for step in steps if step not in self.thin.starts]
         gone = np.any([np.zeros(N, dtype=bool), *near], axis=0)
@@ -131,8 +132,8 @@ class FilterRun:
 
     @cached_property
     def steps(self) -> tuple[int, ...]:
-        """Samples at which the open bodies change: where recordings begin, and where it makes them much likelier, above
-        all where the filter began to reject them.
+        """Samples at which the open bodies change: where recordings begin, and where a step makes them much likelier,
+        in particular where the filter began to reject them.
         """
         N, found = len(self.thin.time), self.thin.starts[1:]
         grid = np.linspace(0, N, TIMES + 2).astype(int)[1:-1]
@@ -160,7 +161,7 @@ class FilterRun:
 
     @cached_property
     def declared(self) -> Regression:
-        """As the project says."""
+        """The regression as the project declares it."""
         return self.fit(self.settled, self.steps)
 
     def slope(self, change: Callable[[float], TrackedMotion], h: float) -> JointSamples:
@@ -175,5 +176,5 @@ class FilterRun:
 
 
 def likelier(one: Regression, other: Regression) -> float:
-    """Log-likelihood by which the other explains the samples better; correlated residuals count as fewer."""
+    """Gain of log-likelihood of the other regression; correlated residuals count as fewer."""
     return float(other.effective_rows @ np.log(one.sigma / other.sigma))

@@ -1,4 +1,4 @@
-"""Checks of a filter's run: what contradicts the known robot, what the innovations say, what the load is."""
+"""Checks of a filter's run: agreement with the known robot, consistency of innovations, plausibility of the load."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from .tracking import LIKELIER, FilterRun, TrackedMotion, likelier
 
 STILL = Cause(
     "no-excitation",
-    "The robot does not move enough to show what is estimated.",
-    "Look at the position columns, or move the robot.",
+    "The robot does not move enough to determine the parameters.",
+    "Check the position columns, or move the robot.",
 )
 INNOVATIONS = Cause(
     "innovations",
-    "What a filter did not predict is larger than it believes: its intervals are too short.",
-    "Give larger noise levels (noise_margin); check signs, units and robot_from.",
+    "Innovations are larger than the filter's covariance: its intervals are too short.",
+    "Raise the noise levels (noise_margin); check signs, units and robot_from.",
 )
 REJECTED = Cause(
     "rejected-samples",
     "Many samples did not pass the gate of a filter.",
-    "Give larger noise levels (noise_margin), or calibrate where the robot moves as later (calibrate_s).",
+    "Raise the noise levels (noise_margin), or calibrate (calibrate_s) on a motion like the later one.",
 )
 MASS = Cause(
     "link-mass",
-    "A link is far lighter than it was known as, or its load heavier than the robot.",
-    "Check torque columns and units, and whether robot_from had the load on.",
+    "A link is far lighter than its known mass, or its load heavier than the robot.",
+    "Check torque columns and units, and whether the robot of robot_from carried the load.",
 )
 
 
@@ -50,7 +50,7 @@ class RunNuisance:
 
     Args:
         cause: of a finding. column: (N, n). warning, error: sizes.
-        said: its message, of `zero` + `unit` times the value, and of the 95 % half-width. where: joint; "" for all.
+        said: message, formatted with `zero` + `unit` times the value, and the 95 % half-width. where: joint; "": all.
     """
 
     cause: Cause
@@ -68,16 +68,16 @@ class RunNuisance:
 
 
 class RobotAsKnown(Check):
-    """Does the torque agree with the robot that the filter takes for known?
+    """Agreement of the torque with the robot that the filter assumes known.
 
-    Sizes of delay, clock, zero and change of gain are those of `explanations`.
+    Thresholds of delay, clock, zero and change of gain are those of their explanations.
 
     Class variables:
-        gain_warning, gain_error: relative error of the torque's gain; the mass of a load is wrong by as much of all
+        gain_warning, gain_error: relative error of the torque's gain; the mass of a load is wrong by this part of all
             that the joint carries.
-        significant: standard deviations. explains: log-likelihood a sample that a defect must explain, beside chance:
+        significant: standard deviations. explains: log-likelihood per sample that a defect must gain, beyond chance:
             .02 is 4 % of the squared residuals of one joint.
-        tried: nuisances that are fitted, of those that explain most to first order. times: of a change.
+        tried: number of nuisances that are fitted, those that explain most to first order. times: times of a change.
         noise: adjusted R^2 of a joint's torque below which it is noise.
         fit_warning, fit_error: relative errors of all joints together.
         better: factor of the residuals, all joints together, by which another assignment, sign or unit must fit better,
@@ -100,7 +100,7 @@ class RobotAsKnown(Check):
     def look(self, case: FilterRun) -> Iterator[Finding | Unchecked]:
         floating = case.torques.robot.floating_base
         if not floating and np.all(np.ptp(case.motion.q, axis=0) < self.still_rad):
-            said = f"No joint moved by more than {self.still_rad:g} rad: a posture shows no mass."
+            said = f"No joint moved by more than {self.still_rad:g} rad: one posture determines no mass."
             yield STILL.finding(Severity.error, said, evidence=1e3)
             return
         now, found = case.declared, []
@@ -129,7 +129,7 @@ class RobotAsKnown(Check):
         for each, score in sorted(scored, key=lambda pair: -pair[1].explained)[: self.tried]:
             better = run.fit(run.settled, run.steps, (*extra, each.column))
             value = abs(float(better.theta[-1]))
-            # a change at one of many times is one of many chances
+            # a change was tried at many times: correct for multiple tests
             more = likelier(now, better) - (LIKELIER if each.cause is GainChange.cause else 0.0)
             if more > gain and value > self.significant * score.std and value >= each.warning:
                 best, gain = (each, better, 1.96 * score.std), more
@@ -144,28 +144,28 @@ class RobotAsKnown(Check):
             yield TorqueNoise.causes[0].finding(Severity.error, said, where=noisy, evidence=200.0)
         if (error := fitted.relative_error) > self.fit_warning:
             severity = severity_of(error, self.fit_warning, self.fit_error)
-            said = f"The known robot with the best load leaves {100 * error:.3g} % of the torque unexplained."
+            said = f"The known robot with the best-fitting load leaves {100 * error:.3g} % of the torque unexplained."
             remedy = "Check robot_from, signs and units, or identify the robot again."
             yield PoorFit.causes[0].finding(severity, said, remedy, evidence=100 * error)
 
     def _gains(self, run: FilterRun) -> Iterator[RunNuisance]:
-        """Of all torques and of one joint's, from the beginning or from some time on."""
+        """Gains of all torques and of one joint's, from the beginning or from some time on."""
         motion, names, size = run.settled, run.torques.robot.effort_names, GainChange()
         known = np.where(np.isfinite(motion.tau), run.known[1], 0.0)
         N, n = known.shape
         for joint, own in [("", np.ones(n)), *zip(names, np.eye(n), strict=True)]:
             whose = "The torque of joint {where} is" if joint else "Torques are"
-            said = whose + " {:.4g} +- {:.2g} times as large as the known robot needs."
+            said = whose + " {:.4g} +- {:.2g} times that of the known robot."
             sizes = self.gain_warning, self.gain_error
             yield RunNuisance(TorqueGain.cause, known * own, *sizes, said, joint, zero=1.0)
             for row in np.linspace(0.15 * N, 0.85 * N, self.times).astype(int).tolist():
-                at = f"from {motion.time[row]:.4g} s on, which no load explains."
+                at = f"from {motion.time[row]:.4g} s on; no load explains this."
                 said = whose + " {:.3g} +- {:.2g} times as large " + at
                 column = known * own * (np.arange(N) >= row)[:, None]
                 yield RunNuisance(GainChange.cause, column, size.warning, size.error, said, joint, zero=1.0)
 
     def _motion(self, run: FilterRun) -> Iterator[RunNuisance]:
-        """The clock, and the zero of each joint."""
+        """Scale of the clock, and zero of each joint."""
         motion, robot, clock, zero = run.settled, run.torques.robot, ClockScale(), JointZero()
 
         def faster(h: float) -> TrackedMotion:
@@ -224,7 +224,7 @@ class RobotAsKnown(Check):
                 (cause, pair, said.format("positions"), moved(partial(np.take, indices=order, axis=1)))
             )
         fits = [run.fit(each, run.steps) for *_, each in tried]
-        # of each joint's residuals over its torque: swapped torques take their sizes with them
+        # relative to each joint's torque: swapped torques have swapped sizes
         ratios = [float(np.log(fit.ratio).sum()) for fit in fits]
         best = int(np.argmin(ratios))
         gain = float(np.log(now.ratio).sum()) - ratios[best]
@@ -232,15 +232,15 @@ class RobotAsKnown(Check):
         if gain < np.log(self.better) or left * self.better > before:
             return None
         cause, where, said, _ = tried[best]
-        said += f": {100 * left:.3g} % of the torque is left in place of {100 * before:.3g} %."
+        said += f": {100 * left:.3g} % of the torque is unexplained instead of {100 * before:.3g} %."
         return cause.finding(Severity.error, said, "", where, 1e2 * gain)
 
 
 class Innovations(Check):
-    """Are innovations what the filter believes?
+    """Consistency of innovations with the filter's covariance.
 
     Class variables:
-        warning, error: y^T S^-1 y of accepted samples per row, beyond the chi-square band of so many.
+        warning, error: y^T S^-1 y of accepted samples per row, beyond the chi-square interval of so many rows.
         rejected: part of the samples that did not pass the gate, above which it is a warning.
     """
 
@@ -253,31 +253,31 @@ class Innovations(Check):
         yield from self.look_at(case.squares, case.rejected_part, case.gate)
 
     def look_at(self, squares: Vector, rejected_part: float, gate: float) -> Iterator[Finding | Unchecked]:
-        """The same of any filter, by the quantities of a `FilterRun` alone."""
+        """The same for any filter, from these quantities of a `FilterRun` alone."""
         squares = squares[np.isfinite(squares)]
         mean = float(squares.mean()) if len(squares) > 50 else 0.0
         if mean > self.warning:
-            memory = 1 + 2 * max(float(correlations(squares - mean).sum()), 0.0)
+            memory = 1 + 2 * max(float(correlations((squares - mean)[:, None])[0].sum()), 0.0)
             std = float(squares.std() * np.sqrt(memory / len(squares)))
             if mean - 4 * std > 1:
                 said = (
                     f"Accepted innovations have {mean:.3g} +- {1.96 * std:.2g} times the variance that the filter "
-                    f"believes: its intervals are {np.sqrt(mean):.2g} times too short, or the robot is another."
+                    f"predicts: its intervals are {np.sqrt(mean):.2g} times too short, or the robot differs."
                 )
                 yield INNOVATIONS.finding(
                     severity_of(mean, self.warning, self.error), said, evidence=10 * mean
                 )
         if (part := rejected_part) > self.rejected:
-            said = f"{100 * part:.0f} % of the samples did not pass the gate, noise makes {100 * gate:.2g} %."
+            said = f"{100 * part:.0f} % of the samples did not pass the gate; {100 * gate:.2g} % are expected of noise."
             yield REJECTED.finding(Severity.warning, said, evidence=100 * part)
 
 
 class LoadAgainstDescription(Check):
-    """Masses of the open bodies against what they were known as.
+    """Masses of the open bodies against their prior masses.
 
     Class variables:
-        lighter_warning, lighter_error: part of its known mass below which a link is lighter than its description can
-            be wrong: known to a factor of two, once and twice.
+        lighter_warning, lighter_error: part of its known mass below which a link is lighter than the error of a
+            description explains: a factor of two, once and twice.
         significant: standard deviations.
     """
 
@@ -294,7 +294,7 @@ class LoadAgainstDescription(Check):
             if mass < self.lighter_warning * known and known - mass > self.significant * std:
                 severity = Severity.error if mass < self.lighter_error * known else Severity.warning
                 said = (
-                    f"{link} weighs {mass:.3g} +- {1.96 * std:.2g} kg, {mass / known:.2g} times what it was known as "
+                    f"{link} weighs {mass:.3g} +- {1.96 * std:.2g} kg, {mass / known:.2g} times its known mass "
                     f"({known:.3g} kg): links do not lose mass."
                 )
                 yield MASS.finding(severity, said, "", link, float(known / max(mass, 1e-3 * known)))
@@ -302,7 +302,7 @@ class LoadAgainstDescription(Check):
                 said = f"The load on {link} weighs {mass - known:.4g} kg, more than the whole robot ({whole:.3g} kg)."
                 yield MASS.finding(Severity.error, said, "", link, float(mass / whole))
         if not case.possible:
-            remedy = 'Write chart = "log-cholesky" in [method], whose bodies are all possible.'
+            remedy = 'Write chart = "log-cholesky" in [method]: all its bodies are physically possible.'
             yield MASS.finding(Severity.error, "An open body is physically impossible.", remedy)
 
 

@@ -198,12 +198,10 @@ def autocorrelation(e: JointSamples, lags: int) -> np.ndarray:
     from scipy import fft
 
     # Padded by the lags, without which the transform would wrap the end round to the start.
-    found, length = np.zeros((e.shape[1], lags + 1)), fft.next_fast_len(len(e) + lags, real=True)
-    for row, column in zip(found, e.T, strict=True):
-        spectrum = fft.rfft(column - column.mean(), length)
-        covariance = fft.irfft(np.real(spectrum) ** 2 + np.imag(spectrum) ** 2, length)[: lags + 1]
-        row[:] = covariance / covariance[0] if covariance[0] > 0 else 0.0
-    return found
+    length = fft.next_fast_len(len(e) + lags, real=True)
+    spectrum = fft.rfft((e - e.mean(axis=0)).T, length)
+    covariance = fft.irfft(np.real(spectrum) ** 2 + np.imag(spectrum) ** 2, length)[:, : lags + 1]
+    return np.divide(covariance, covariance[:, :1], np.zeros_like(covariance), where=covariance[:, :1] > 0)
 
 
 def whiteness(correlation: np.ndarray, samples: int) -> Whiteness:

@@ -1,4 +1,4 @@
-"""Gait files: which contacts are closed when.
+"""Gait files: intervals in which each contact is closed.
 
 TOML, phases one after the other, the whole repeated:
 
@@ -49,7 +49,7 @@ def read_gait(path: str | Path) -> Gait:
     """Read a gait file, TOML or CSV by its name; `InvalidProject` with the line if it is no gait."""
     path = Path(path)
     if path.suffix not in (".toml", ".csv"):
-        raise InvalidProject(f"{path} is no gait file: its name must end in .toml or .csv")
+        raise InvalidProject(f"{path} is not a gait file: its name must end in .toml or .csv")
     if path.suffix == ".csv":
         return _gait_of_rows(path)
     gait = read_settings(GaitSettings, path)

@@ -1,6 +1,6 @@
-"""Project: one TOML file, checked; and Job: what the method that it names makes of its recordings.
+"""Project: one TOML file, checked; and Job: its method applied to its recordings.
 
-Ctrl-C ends loops with what they have found, and waits for blocks that must not be interrupted.
+Ctrl-C ends loops with the results so far, and waits for blocks that must not be interrupted.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import Brief
 from ..exceptions import InvalidProject, PoinsotError, UnreadableFile
+from ..io.sources import is_pattern
 from ..solve import report
 from .recordings import Run, build_run, check_kinds
 from .settings import Settings
@@ -46,15 +48,15 @@ def uninterrupted() -> Iterator[None]:
 
 @contextmanager
 def stoppable(*, at_once_until_asked: bool = False) -> Iterator[Callable[[], bool]]:
-    """Gives a function that says whether Ctrl-C was pressed; pressed once more, it interrupts at once.
-    `at_once_until_asked`: whether Ctrl-C interrupts at once until that function is first called, which shows that the
-    work polls it.
+    """Yield a function that returns whether Ctrl-C was pressed; pressed once more, it interrupts at once.
+    at_once_until_asked: whether Ctrl-C interrupts at once until that function is first called: from then on the work is
+    known to poll it.
     """
     pressed: list[bool] = []
     polled = not at_once_until_asked
 
     def press() -> None:
-        # Where the work does not poll yet, waiting for that could take minutes.
+        # Before the work polls, waiting for it could take minutes.
         if pressed or not polled:
             raise KeyboardInterrupt
         pressed.append(True)
@@ -99,13 +101,13 @@ class Job:
         report(self.progress, stage)
 
 
-@dataclass(frozen=True)
-class Project:
+@dataclass(frozen=True, repr=False)
+class Project(Brief):
     """A project file, checked.
 
     Args:
-        path: of the file; robot and recordings are looked for beside it.
-        settings: what it says.
+        path: path of the file; robot and recordings are searched beside it.
+        settings: its content.
     """
 
     path: Path
@@ -123,18 +125,24 @@ class Project:
                 ("robot description", f"{path} LOG") if is_robot else ("recording", f"ROBOT.urdf {path}")
             )
             raise InvalidProject(
-                f"{path} is a {kind} by its name, and this takes a project file: begin one with `poinsot new {command}`"
+                f"{path} is a {kind} by its name, but a project file is needed: create one with `poinsot new {command}`"
             )
         return cls(path, read_settings(Settings, path))
 
     @property
     def record(self) -> dict[str, Any]:
-        """What a result keeps of the project, so that it can be asked again."""
+        """The record of the project in a result, from which the project is restored for predictions."""
         settings = self.settings.model_dump(mode="json", exclude_unset=True)
         found = {"project": settings, "project_file": str(self.path)}
         with suppress(OSError):  # a project that Python made has no file
             found["project_text"] = self.path.read_text(encoding="utf-8")
         return found
+
+    def is_of_many(self, data_dir: str | Path | None = None) -> bool:
+        """Whether the path of a recording is a pattern, which stands for the logs of a fleet."""
+        folder = self.path.parent if data_dir is None else Path(data_dir)
+        files = (file for each in self.settings.recordings for file in each.files or [each])
+        return any(is_pattern(folder, file.path or "") for file in files)
 
     def inputs(self, data_dir: str | Path | None = None, of_jobs: bool = True) -> tuple[Path, ...]:
         """The project file and all that its keys name, beside it or among the recordings, and those of `other_jobs`."""
@@ -150,7 +158,7 @@ class Project:
         named = texts(self.settings.model_dump(exclude={"output"}, exclude_unset=True))
         found = (folder / name for name in named for folder in folders)
         others = (self.path.parent / name for name in self.settings.method.other_jobs.values())
-        # a job whose result is taken takes none of another
+        # inputs of another job do not include results of a third one
         jobs = [self.load(path) for path in others if of_jobs and path.suffix == ".toml" and isfile(path)]
         inside = (path for job in jobs for path in job.inputs(data_dir, of_jobs=False))
         return (self.path, *(path for path in found if isfile(path)), *inside)
@@ -171,7 +179,7 @@ class Project:
     def robot(self, data_dir: str | Path | None = None) -> Articulated:
         """The robot with its drive trains and friction."""
         if self.settings.robot is None:
-            raise InvalidProject(f"{self.path}: there is no [robot]; this takes a project with one")
+            raise InvalidProject(f"{self.path}: there is no [robot], which this command needs")
         return build_robot(self.settings, self.find_description(self.settings.robot.path, data_dir))
 
     def mechanism(self, data_dir: str | Path | None = None) -> Mechanism:
@@ -179,7 +187,7 @@ class Project:
         place.
         """
         if self.settings.mechanism is None:
-            raise InvalidProject(f"{self.path}: there is no [mechanism]; this takes a project with one")
+            raise InvalidProject(f"{self.path}: there is no [mechanism], which this command needs")
         return build_mechanism(
             self.settings.mechanism, lambda name: self.find_description(name, data_dir, "mechanism.path")
         )
@@ -190,12 +198,12 @@ class Project:
         """Read all recordings.
 
         Args:
-            joints: of the robot, in its order: which column is whose.
-            driven: of what an effort may be recorded: joints with a motor.
+            joints: names of the robot's joints, in its order, to which columns are assigned.
+            driven: names of joints with a motor, of which efforts may be recorded.
             data_dir: folder of the recordings; None: the project file's.
 
         Raises:
-            UnreadableFile, InvalidRecording, UnknownUnit: if a file does not hold what the project says.
+            UnreadableFile, InvalidRecording, UnknownUnit: if a file does not contain what the project declares.
             InvalidProject: if columns and joints do not match.
         """
         folder = self.path.parent if data_dir is None else Path(data_dir)
@@ -204,7 +212,7 @@ class Project:
         )
 
     def runs(self, robot: Articulated, data_dir: str | Path | None = None) -> tuple[Run, ...]:
-        """Read all recordings of a robot, and check that what slides and what turns is measured so."""
+        """Read all recordings of a robot, and check that units match prismatic and revolute joints."""
         driven = [joint for joint in robot.joints if joint not in robot.drive.passive]
         runs = self.recordings(robot.joints, driven, data_dir)
         for run in runs:
@@ -212,7 +220,7 @@ class Project:
         return runs
 
     def inspect(self, data_dir: str | Path | None = None) -> tuple[tuple[Run, Inspection], ...]:
-        """Look at every recording before estimating from it."""
+        """Inspect every recording before estimation."""
         from ..estimate import Finding, Severity
         from ..inspection import inspect
         from .preparation import propose_in
@@ -221,25 +229,25 @@ class Project:
         smoothed, any_turn = method.takes is SMOOTHED, method.estimates_motion
         inspections = []
         for run, known in self._described_runs(data_dir):
-            # a window is set: what it leaves out need not be said
+            # a window is set: findings on what it excludes are not reported
             known |= {"any_turn": any_turn, "standstills": smoothed and run.window_s is None}
             inspections.append((run, inspect(run.recording, name=run.name, **known)))
         if method.takes is SMOOTHED:
             preprocessing: Any = self.settings.preprocessing
             inspections = list(propose_in(inspections, preprocessing))
-        # what the method needs is said by the method itself
+        # the method itself reports what it needs
         try:
             found = [
                 Finding("preparation", Severity.warning, each, "")
                 for each in method.prepare(Job(self, data_dir))
             ]
         except PoinsotError as error:
-            found = [Finding("preparation", Severity.error, f"{method.name} refuses: {error}.", "")]
+            found = [Finding("preparation", Severity.error, f"{method.name} cannot use this: {error}.", "")]
         run, seen = inspections[0]
         return ((run, seen.found(*found)), *inspections[1:])
 
     def _described_runs(self, folder: str | Path | None) -> Iterator[tuple[Run, dict[str, Any]]]:
-        """Each recording, with what `inspect` may know of its joints."""
+        """Each recording, with the arguments of `inspect` that describe its joints."""
         if self.settings.body is not None:
             from ..estimators.complementarity.recordings import FORCES, pose_channels
 
@@ -255,7 +263,7 @@ class Project:
             robot = self.robot(folder)
             for run in self.runs(robot, folder):
                 order = [robot.joints.index(joint) for joint in run.recording.joints("position")]
-                # Joints of which no position was recorded cannot be mapped; then speeds stay at the motors' side.
+                # Without all recorded positions, motor positions cannot be mapped to joints: speeds stay at motor side.
                 complete = len(order) == len(robot.joints)
                 limits = robot.velocity_limits if complete or robot.drive.side == "joint" else None
                 velocity_map = robot.train.velocity_map[np.ix_(order, order)] if complete else None
@@ -273,16 +281,16 @@ class Project:
         Args:
             data_dir: folder of the recordings; None: the project file's.
             progress: called before each stage and after each iteration.
-            stop: asked between iterations; True ends the method with what it has found. None: Ctrl-C does so.
+            stop: called between iterations; True ends the method with the result so far. None: Ctrl-C does so.
 
         Raises:
             PoinsotError: one sentence that says what to correct.
         """
         method = self.settings.method
         if stop is not None:
-            # With a `stop` of its own, a program decides itself what Ctrl-C does.
+            # A program with a `stop` of its own handles Ctrl-C itself.
             return method.identify(Job(self, data_dir, progress, stop))
-        # Linear methods never ask: there Ctrl-C is to work at once, as everywhere.
+        # Linear methods never poll: there Ctrl-C must interrupt at once, as usual.
         with stoppable(at_once_until_asked=True) as ctrl_c:
             return method.identify(Job(self, data_dir, progress, ctrl_c))
 
@@ -303,12 +311,12 @@ def track(
     """Run the filter of a project; Ctrl-C, or `stop`, ends it with the samples processed until then.
 
     Args:
-        project: whose method is a filter. data_dir: as of `identify`.
+        project: a project whose method is a filter. data_dir: as in `identify`.
         stream: file of JSON lines in place of the recordings, `-` for standard input.
         follow: whether to wait for lines that are still being appended to `stream`.
         on_sample: called after each sample.
         progress: called with the state of the run.
-        stop: asked before each sample whether to end.
+        stop: called before each sample; True ends the run.
 
     Raises:
         PoinsotError: one sentence that says what to correct.

@@ -26,7 +26,7 @@ MAX_RESULT_BYTES = 64 * 2**20
 
 
 def gains_from(job: Job, name: str) -> DriveGains:
-    """The gains of another job, whose recordings are in the same folder; `name`: of its project file, or its result.
+    """The gains of another job with recordings in the same folder; `name`: name of its project file, or of its result.
     Raises `UnreadableFile` if there is no such file, or it is neither a project nor a result. Raises `InvalidProject`
     if it identifies no gains, or takes them from another one itself.
     """
@@ -35,7 +35,7 @@ def gains_from(job: Job, name: str) -> DriveGains:
     gains = _gains(path, "gains_from", _result(job, path, "gains_from"))
     written = path.suffix == ".json"
     if gains is None and written:
-        raise UnreadableFile(f"gains_from: {path} is no result of `poinsot identify` with drive gains")
+        raise UnreadableFile(f"gains_from: {path} is not a result of `poinsot identify` with drive gains")
     if gains is None or not (written or gains.identified):
         raise InvalidProject(
             f"gains_from: {path} identifies no drive gains; for that it needs currents, and a load of known mass"
@@ -44,8 +44,8 @@ def gains_from(job: Job, name: str) -> DriveGains:
 
 
 def torques_from(job: Job, name: str | None, links: Sequence[str]) -> tuple[LinkTorques, tuple[str, ...]]:
-    """The robot of a project with these open bodies, and where its parameters come from: another job's project file or
-    result of this name, or the description.
+    """The robot of a project with these open bodies, and the steps that its parameters come from: another job's project
+    file or result of this name, or the description.
     """
     from ..models.link_torques import LinkTorques
 
@@ -66,8 +66,8 @@ def torques_from(job: Job, name: str | None, links: Sequence[str]) -> tuple[Link
 
 
 def identified(robot: Articulated, result: Mapping[str, Any], path: Path, key: str) -> IdentifiedDynamics:
-    """What a result says of a robot, with the drive gains that it found; without the load of its recordings. `path`: of
-    the result. `key`: that names it, for messages.
+    """Identified dynamics of a robot from a result, with its drive gains and without the load of its recordings.
+    `path`: path of the result. `key`: key of the project file that names it, for messages.
     """
     from ..regression.dynamics import IdentifiedDynamics
 
@@ -76,11 +76,11 @@ def identified(robot: Articulated, result: Mapping[str, Any], path: Path, key: s
         driven = [joint for joint, yes in zip(robot.joints, robot.train.driven, strict=True) if yes]
         if list(gains.joints) != driven:
             raise InvalidProject(
-                f"{path} has gains of {listing(gains.joints)}, this robot motors of {listing(driven)}"
+                f"{path} has gains of {listing(gains.joints)}, but this robot has motors of {listing(driven)}"
             )
         robot = replace(robot, drive=replace(robot.drive, gain=tuple(gains.values.tolist())))
     all_rows = result.get("full_parameters") or result["parameters"]
-    # Base parameters were found with these values held, and are wrong without them; full ones contain them.
+    # Base parameters were estimated with these values held, and are wrong without them; full ones contain them.
     held = (
         {} if "full_parameters" in result else result.get("settings", {}).get("project", {}).get("held", {})
     )
@@ -120,30 +120,30 @@ def values_from(project: Project, name: str) -> dict[str, float]:
 
 @contextmanager
 def of_result(path: Path, key: str, what: str = "") -> Iterator[None]:
-    """Turn whatever a file lacks, or has of another kind, into the sentence that it is no result."""
+    """Turn errors of missing or wrong content into the message that the file is not a result."""
     try:
         yield
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
-        raise UnreadableFile(f"{key}: {path} is no result of `poinsot identify`{what}") from None
+        raise UnreadableFile(f"{key}: {path} is not a result of `poinsot identify`{what}") from None
 
 
 def _path(project: Project, key: str, name: str) -> Path:
     path = project.path.parent / name
     if not os.path.isfile(path):
-        raise UnreadableFile(f"{key}: there is no file {path}, where {project.path} looks for it")
+        raise UnreadableFile(f"{key}: there is no file {path}, which {project.path} refers to")
     return path
 
 
 def _result(job: Job, path: Path, key: str) -> Mapping[str, Any]:
-    """Of schema `poinsot.identify/1`: as it was written, or computed now."""
-    # A result is taken as it is, without its recordings, which may be elsewhere by now.
+    """Result of schema `poinsot.identify/1`: read, or computed now."""
+    # A result is used without its recordings, which may have been moved.
     if path.suffix == ".json":
         return read_result(path, key)
     from ..io.results import identify_json
 
     other = type(job.project).load(path)
     asks = other.settings.method.other_jobs.get(key)
-    # One step and no chain: a circle of jobs would never end.
+    # One step only: a cycle of jobs would never end.
     if asks is not None:
         raise InvalidProject(
             f"{key}: {path} takes its {key.removesuffix('_from')} from {asks}; name the job that identifies them"
@@ -152,15 +152,15 @@ def _result(job: Job, path: Path, key: str) -> Mapping[str, Any]:
 
 
 def read_result(path: Path, key: str) -> Mapping[str, Any]:
-    """The JSON of a result; `key` names it, for messages."""
+    """The JSON of a result; `key`: key of the project file that names it, for messages."""
     if existing_file(path).stat().st_size > MAX_RESULT_BYTES:
-        raise UnreadableFile(f"{key}: {path} is larger than {MAX_RESULT_BYTES >> 20} MiB; that is no result")
+        raise UnreadableFile(f"{key}: {path} is larger than {MAX_RESULT_BYTES >> 20} MiB: it is not a result")
     try:
         result = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         result = None
     if not isinstance(result, dict) or not isinstance(result.get("parameters", []), list):
-        raise UnreadableFile(f"{key}: {path} is no result of `poinsot identify`")
+        raise UnreadableFile(f"{key}: {path} is not a result of `poinsot identify`")
     return result
 
 

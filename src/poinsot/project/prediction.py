@@ -1,7 +1,7 @@
-"""What a result says of a motion that it has not seen: `poinsot predict RESULT.json MOTION.csv`.
+"""Predictions of a result for another motion: `poinsot predict RESULT.json MOTION.csv`.
 
-A result keeps the project that it was made with, so that its robot can be read again, and a table be read as that
-project's recordings are. How a method predicts is `MethodSettings.predict`.
+A result contains the project that it was made with: its robot can be read again, and a table is read as the recordings
+of that project. Methods predict by `MethodSettings.predict`.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from ..models.articulated import Articulated
 
 CLOCK = "time"
-"""Column of seconds in a table whose other columns are named as channels are."""
+"""Column of times [s] in a table whose other columns are named as channels."""
 
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What a method predicts. `columns`: name -> (T,), the clock first. `units`: name -> unit. `rows`: a table for
-    people and for JSON, one mapping a line. `notes`: sentences to read with it.
+    """A prediction. `columns`: name -> (T,), the clock first. `units`: name -> unit. `rows`: table for text and JSON
+    output, one mapping per line. `notes`: sentences to read with it.
     """
 
     columns: Mapping[str, np.ndarray]
@@ -52,10 +52,9 @@ class Prediction:
 
 @dataclass(frozen=True, eq=False)
 class PredictionJob:
-    """A result that is asked what a motion takes, or what comes next. `path`: of the result. `motion`: file of what is
-    given. `data_dir`: folder of the robot's description; None: that of the project file or of the result. `wanted`:
-    `"torque"`, or `"mass-matrix"`, `"gravity"` or both. Raises `PoinsotError`: one sentence that says what to correct,
-    by all methods.
+    """A prediction to make from a result. `path`: path of the result. `motion`: file with the given motion. `data_dir`:
+    folder of the robot's description; None: that of the project file or of the result. `wanted`: `"torque"`, or
+    `"mass-matrix"`, `"gravity"` or both. All methods raise `PoinsotError`: one sentence that says what to correct.
     """
 
     path: Path
@@ -64,12 +63,12 @@ class PredictionJob:
     wanted: tuple[str, ...] = ("torque",)
 
     def predict(self) -> Prediction:
-        """By the method of the result."""
+        """Predict by the method of the result."""
         return self.project.settings.method.predict(self)
 
     @cached_property
     def result(self) -> Mapping[str, Any]:
-        """Of schema `poinsot.identify/1`."""
+        """The result, of schema `poinsot.identify/1`."""
         return read_result(self.path, "predict")
 
     @cached_property
@@ -85,7 +84,7 @@ class PredictionJob:
 
     @cached_property
     def dynamics(self) -> IdentifiedDynamics:
-        """Of a result whose method is a regression."""
+        """Identified dynamics of the result, whose method must be a regression."""
         robot = self.project.robot(self.data_dir or self.path.parent)
         with of_result(self.path, "predict"):
             return identified(robot, self.result, self.path, "predict")
@@ -95,10 +94,10 @@ def load_dynamics(path: str | Path, data_dir: str | Path | None = None) -> Ident
     """Torque, mass matrix and gravity of a result that `poinsot identify` wrote.
 
     Args:
-        path, data_dir: as of `PredictionJob`.
+        path, data_dir: as in `PredictionJob`.
 
     Raises:
-        UnreadableFile, InvalidProject: if it is no result of a regression, or its robot cannot be read.
+        UnreadableFile, InvalidProject: if it is not a result of a regression, or its robot cannot be read.
     """
     return PredictionJob(Path(path), Path(path), None if data_dir is None else Path(data_dir)).dynamics
 
@@ -106,8 +105,8 @@ def load_dynamics(path: str | Path, data_dir: str | Path | None = None) -> Ident
 def predict_dynamics(job: PredictionJob) -> Prediction:
     """Torque with its 95 % interval, or mass matrix and gravity, of an identified robot along a motion.
 
-    The interval is that of a measured torque within the band that was fitted: uncertain parameters, and residuals as
-    large as those of the fit or of held-out recordings, whichever are larger.
+    The interval is that of a measured torque in the fitted frequency band: it covers uncertain parameters, and
+    residuals of the fit or of held-out recordings, whichever are larger.
     """
     dynamics = job.dynamics
     robot, names = dynamics.robot, dynamics.robot.effort_names
@@ -161,7 +160,7 @@ def _joint_side(job: PredictionJob, robot: Articulated, run: Run) -> tuple[Part,
     recording, joints = run.recording, robot.joints
     preprocessing: Any = job.project.settings.preprocessing
     effort = next((quantity for quantity in EFFORTS if recording.joints(quantity)), "")
-    if not effort:  # zero says nothing, and a smoother asks for some effort
+    if not effort:  # zeros, as a smoother requires an effort
         zeros = {f"torque.{joint}": np.zeros(len(recording)) for joint in joints}
         units = {**recording.units, **dict.fromkeys(zeros, "N m")}
         recording = replace(recording, channels={**recording.channels, **zeros}, units=units)
@@ -186,7 +185,7 @@ def read_motion(
     invalid: Literal["raise", "mask"] = "raise",
 ) -> Recording:
     """A table whose columns are named as channels (`position.joint_1`, SI units), or as in the project's recordings.
-    `units`: channel -> SI unit. `joints`, `driven`: that have positions, and efforts. `invalid`: see `read_recording`.
+    `units`: channel -> SI unit. `joints`, `driven`: with positions, and with efforts. `invalid`: see `read_recording`.
     """
     path = existing_file(job.motion)
     if path.suffix.lower() == RECORDING_ENDING:
@@ -194,7 +193,7 @@ def read_motion(
     try:
         header, _ = list_columns(path)
     except UnreadableFile:
-        header = ()  # its reader says what is wrong with it
+        header = ()  # its reader reports the error
     settings = next(iter(job.project.settings.recordings), None)
     rate_hz = None if settings is None else settings.rate_hz
     channels = {name: Column(name, unit) for name, unit in units.items() if name in header}

@@ -1,8 +1,8 @@
-"""A recording on its way to signals: a new clock, delays, whether anything moves, filters, and the smoother.
+"""Preprocessing of recordings to signals: resampling, delays, check for motion, filters, and the smoother.
 
-Filters may come from the job's own motion: what `cutoff_hz = "auto"` and `decimate_hz = "auto"` stand for. All
-recordings of a job are filtered alike, by the largest of what those ask for that it identifies from: a filter that is
-too narrow takes motion away, and nothing brings it back.
+With `cutoff_hz = "auto"` and `decimate_hz = "auto"` filters follow from the motion. All recordings of a job are
+filtered alike, by the largest bandwidth of those that it identifies from: motion removed by a narrower filter would be
+lost.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .settings.preprocessing import RawSettings, SmootherSettings
 
 
 def condition(preprocessing: SmootherSettings | RawSettings, run: Run, *, even: bool = False) -> Run:
-    """A new clock where one is asked for, `even` wants one or a smoother needs it for small jitter; then delays."""
+    """Resample where it is requested, for `even`, or where a smoother needs it for small jitter; then apply delays."""
     recording = run.recording
     rate_hz = preprocessing.resample_hz
     if rate_hz is None and not recording.is_uniform:
@@ -50,35 +50,35 @@ def smooth(preprocessing: SmootherSettings, run: Run) -> Signals:
 
 
 def motion_warnings(runs: Sequence[Run]) -> tuple[str, ...]:
-    """Warnings of recordings and joints that stand still, which no later stage would notice."""
+    """Warnings about recordings and joints that stand still, which no later stage would detect."""
     resting = [(run, resting_joints(run.recording, run.window_s)) for run in runs]
     still = [run for run, joints in resting if joints and joints == run.recording.joints("position")]
     used = [(run, set(joints)) for run, joints in resting if run.role == "identification"]
-    # One recording that moves is enough: the others are only worth a warning.
+    # One recording with motion is enough: the others only get a warning.
     if all(run in still for run, _ in used):
         raise NotIdentifiable(
-            f"nothing moves in {listing(repr(run.name) for run, _ in used)}: positions show noise at most, and there "
-            "is nothing to identify; look at their columns and units, and at window_s and between_s"
+            f"nothing moves in {listing(repr(run.name) for run, _ in used)}: positions are at most noise, and there "
+            "is nothing to identify; check their columns and units, and window_s and between_s"
         )
     warnings = [
-        f"Nothing moves in {run.name}, which shows friction and inertia of no joint." for run in still
+        f"Nothing moves in {run.name}: it determines no friction or inertia of any joint." for run in still
     ]
     always = set.intersection(*(joints for _, joints in used))
     if always:
         warnings.append(
-            f"{listing(sorted(always))} never moved in what was identified from: what is said of the friction and the "
-            "inertia there is noise; hold with robot.locked, or excite it."
+            f"{listing(sorted(always))} never moved in the recordings that were identified from: friction and inertia "
+            "there are noise; lock it by robot.locked, or excite it."
         )
     return tuple(warnings)
 
 
 REASON = {"cutoff_hz": ("cutoff_hz =",), "decimate_hz": ("decimate_hz =", "No decimation")}
-"""How the reason for each key begins; the other reasons are for both."""
+"""Prefixes of the reasons for each key; other reasons are for both."""
 
 
 def propose(run: Run) -> FilterProposal:
     """The filter that the motion of a recording needs, without standstills at its ends."""
-    # A standstill has noise only, which would widen the spectrum of the motion.
+    # A standstill contains only noise, which would widen the spectrum of the motion.
     window_s = run.window_s or motion_facts(run.recording).window_s
     return propose_filters(run.recording if window_s is None else run.recording.between(*window_s))
 
@@ -87,7 +87,7 @@ def widest(proposals: Sequence[FilterProposal]) -> dict[str, float | None]:
     """Keys of [preprocessing] for recordings that are filtered alike."""
     cutoff_hz = max(proposal.cutoff_hz for proposal in proposals)
     decimate = [proposal.decimate_hz for proposal in proposals if proposal.decimate_hz is not None]
-    # A recording that bears no decimation speaks for all.
+    # If one recording cannot be decimated, none is.
     if len(decimate) < len(proposals):
         return {"cutoff_hz": cutoff_hz, "decimate_hz": None}
     order = min(proposal.decimation_order for proposal in proposals)
@@ -95,13 +95,13 @@ def widest(proposals: Sequence[FilterProposal]) -> dict[str, float | None]:
 
 
 def in_words(filters: Mapping[str, float | None]) -> str:
-    """As the project file has them: `cutoff_hz = 7, decimate_hz = 9 and decimation_order = 4`."""
+    """Filters as in the project file: `cutoff_hz = 7, decimate_hz = 9 and decimation_order = 4`."""
     *most, last = (f"no {key}" if value is None else f"{key} = {value:g}" for key, value in filters.items())
     return f"{', '.join(most)} and {last}" if most else last
 
 
 def with_filters(preprocessing: SmootherSettings, runs: Sequence[Run]) -> tuple[SmootherSettings, list[Run]]:
-    """Settings with numbers for what is `"auto"`, and the recordings, among whose steps are the reasons."""
+    """Settings with numbers in place of `"auto"`, and the recordings, with the reasons among their steps."""
     wanted = [key for key in REASON if getattr(preprocessing, key) == AUTO]
     if not wanted:
         return preprocessing, list(runs)
@@ -117,7 +117,7 @@ def with_filters(preprocessing: SmootherSettings, runs: Sequence[Run]) -> tuple[
         except InvalidSignals as error:
             why = f"finds nothing in recording {run.name!r}: {error}; give a number"
             if not run.recording.is_uniform:
-                why = f"needs a uniform clock, which {run.name!r} has not: set resample_hz, or give a number"
+                why = f"needs a uniform clock, which {run.name!r} lacks: set resample_hz, or give a number"
             raise InvalidSignals(f'{wanted[0]} = "{AUTO}" {why}') from None
         reasons = [reason for reason in proposals[-1].reasons if not reason.startswith(given)]
         prepared.append(replace(run, recording=run.recording.noted(*reasons)))
@@ -125,7 +125,7 @@ def with_filters(preprocessing: SmootherSettings, runs: Sequence[Run]) -> tuple[
         wanted.append("decimation_order")
     found = {key: value for key, value in widest(proposals).items() if key in wanted}
     if len(proposals) > 1:
-        step = f"{in_words(found)} for all recordings: the largest of what they ask for"
+        step = f"{in_words(found)} for all recordings: the largest of their values"
         prepared = [replace(run, recording=run.recording.noted(step)) for run in prepared]
     return preprocessing.model_copy(update=found), prepared
 
@@ -133,13 +133,13 @@ def with_filters(preprocessing: SmootherSettings, runs: Sequence[Run]) -> tuple[
 def propose_in(
     inspections: Sequence[tuple[Run, Inspection]], preprocessing: SmootherSettings
 ) -> tuple[tuple[Run, Inspection], ...]:
-    """The inspections, with the filters that the motion needs where the job identifies from it."""
+    """The inspections, with the filters that the motion needs for recordings that the job identifies from."""
     found, proposals = [], []
     several = sum(run.role == "identification" for run, _ in inspections) > 1
     for run, seen in inspections:
         if run.role == "identification":
             try:
-                # on an even clock whatever the file asks for: a proposal is wanted, no error
+                # on an even clock regardless of the file: a proposal is wanted, not an error
                 proposal = propose(condition(preprocessing, run, even=True))
             except (InvalidSignals, InvalidRecording) as error:
                 seen = seen.found(_note(f"No filter can be proposed: {error}."))
@@ -160,7 +160,7 @@ def propose_in(
 
 
 def _lines(filters: Mapping[str, float | None], preprocessing: SmootherSettings) -> tuple[Setting, ...]:
-    """Of filters that differ from the numbers in the file; `"auto"` takes them anyway."""
+    """Lines for filters that differ from the numbers in the file; `"auto"` uses them anyway."""
     now = {key: getattr(preprocessing, key) for key in filters}
     if now["decimate_hz"] == AUTO:
         now.pop("decimation_order", None)

@@ -1,6 +1,6 @@
-"""What `poinsot inspect` proposes, as lines of the project file; comments and everything else stay.
+"""Proposals of `poinsot inspect` as lines of the project file; comments and everything else are kept.
 
-An edit is checked by reading it again: the file must say the same as before but for the proposed keys.
+An edit is checked by reading the file again: only the proposed keys may have changed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ COMMON = "[preprocessing]"
 
 
 def proposals(settings: Settings, inspections: Sequence[Inspection]) -> tuple[Setting, ...]:
-    """What findings propose for each recording of these settings, in their order; of two for one key the first, and
-    none in place of a window that is set.
+    """Proposals of findings for each recording of these settings, in their order: the first for each key, and none that
+    replaces a window that is set.
     """
     found: dict[tuple[str, int | None], Setting] = {}
     for number, (recording, seen) in enumerate(zip(settings.recordings, inspections, strict=True), start=1):
@@ -33,8 +33,8 @@ def proposals(settings: Settings, inspections: Sequence[Inspection]) -> tuple[Se
 
 
 def applied(text: str, proposals: Sequence[Setting]) -> str:
-    """The text of a project file with the proposed lines in it. Raises `InvalidProject` if it is written in a way that
-    lines cannot be put into.
+    """The text of a project file with the proposed lines inserted. Raises `InvalidProject` if its format does not allow
+    this.
     """
     lines, wanted = text.split("\n"), tomllib.loads(text)
     for each in proposals:
@@ -52,15 +52,15 @@ def applied(text: str, proposals: Sequence[Setting]) -> str:
             return found
     except tomllib.TOMLDecodeError:
         pass
-    raise InvalidProject("the lines cannot be put into a file that is written like this; write them yourself")
+    raise InvalidProject("the lines cannot be inserted into a file of this format; write them yourself")
 
 
 def _write(lines: list[str], proposal: Setting) -> None:
-    """Replace the line of the key, whose comment stays, or write one below the header."""
+    """Replace the line of the key and keep its comment, or insert one below the header."""
     header = re.compile(rf"\s*{re.escape(proposal.section)}\s*(#.*)?$")
     headers = [k for k, line in enumerate(lines) if header.match(line)]
     if len(headers) < (number := proposal.recording or 1):
-        return  # which the caller sees, as the key is missing
+        return  # the caller detects the missing key
     for k in range(first := headers[number - 1] + 1, len(lines)):
         if re.match(r"\s*\[", lines[k]):  # the next table
             break

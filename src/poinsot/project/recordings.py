@@ -1,4 +1,4 @@
-"""[[recordings]] -> recordings: which column is which joint's, and whether that can be."""
+"""[[recordings]] -> recordings: columns are assigned to joints, and their units checked."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A recording of a project, with what the project says about it. `held`: channels that keep their value between
-    samples, like commands. `loaded`: whether the robot carries the load that is to be identified. `gait`: file that
-    says which feet touch the ground when.
+    """A recording of a project, with its settings. `held`: channels that keep their value between samples, like
+    commands. `loaded`: whether the robot carries the load that is to be identified. `gait`: file with the times at
+    which feet touch the ground.
     """
 
     name: str
@@ -48,7 +48,7 @@ def build_run(
     sources: list[Source] = []
     path = settings.path if not settings.files and not settings.channels else None
     if path is not None and path.endswith(RECORDING_ENDING):
-        # Our own file has its channels, units and clock.
+        # Files of poinsot contain channels, units and clock.
         recording = read_recording(folder / path)
     else:
         where = f"{project}: recording {settings.title!r}"
@@ -74,8 +74,8 @@ def build_run(
 
 
 def check_kinds(robot: Articulated, run: Run) -> None:
-    """That what slides is measured in metres and what turns in radians; motors may turn what slides."""
-    # Motors turn, also those whose joint slides.
+    """Check that prismatic joints are measured in metres and revolute joints and motors in radians."""
+    # Motors rotate, including those of prismatic joints.
     if robot.drive.side == "motor":
         return
     expected = channel_units(robot)
@@ -91,7 +91,7 @@ def check_kinds(robot: Articulated, run: Run) -> None:
 
 
 def channel_units(robot: Articulated) -> dict[str, str]:
-    """Channel of a joint -> its SI unit, on the side where the drive is measured."""
+    """Channel of a joint -> its SI unit, on the measured side of the drive."""
     units: dict[str, str] = {}
     for joint, k in zip(robot.joints, robot.actuated, strict=True):
         slides = robot.drive.side == "joint" and robot.position_units[k] == "m"
@@ -104,7 +104,7 @@ def channel_units(robot: Articulated) -> dict[str, str]:
 def build_source(
     file: FileSettings, folder: Path, where: str, joints: Sequence[str], driven: Sequence[str]
 ) -> Source:
-    """One file of a recording, its columns named for the joints."""
+    """One file of a recording, with its columns assigned to the joints."""
     assert file.path is not None
     return file.build_as(
         Source,
@@ -139,7 +139,7 @@ def _columns(
 
 
 def _at_frames(file: FileSettings, where: str) -> list[tuple[str, Column]]:
-    """(channel, column) of what is read at frames, of contacts and of rotors."""
+    """(channel, column) of sensors at frames, of contacts and of rotors."""
     columns = []
     for quantity, listed in FRAME_QUANTITIES.items():
         for sensor in getattr(file, quantity, ()):  # absent if listed after the settings were imported
@@ -174,10 +174,10 @@ def _each(key: str, value: Any, owners: Sequence[str]) -> list[Any]:
 def _match(
     quantity: str, settings: QuantitySettings, where: str, joints: Sequence[str], driven: Sequence[str]
 ) -> tuple[Sequence[str | int], Sequence[str]]:
-    """Columns and the joints that they belong to; those that may have an effort may be others than `joints`."""
+    """Columns and their joints; joints with an effort may differ from `joints`."""
     effort = quantity in EFFORTS
     if effort:
-        # A motor may drive a joint whose position nobody reads.
+        # A motor may drive a joint whose position is not measured.
         joints = [*joints, *(joint for joint in driven if joint not in joints)]
     owners = list(settings.joints) if settings.joints is not None else None
     for joint in owners or ():

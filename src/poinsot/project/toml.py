@@ -1,4 +1,4 @@
-"""Settings from TOML, and their mistakes: one sentence with file, line and what would have worked.
+"""Settings from TOML; an error is one sentence with file, line and correction.
 
 The line of a key is found with the parser itself: it is the first line of the shortest beginning of the file that is
 valid TOML and has the key.
@@ -24,22 +24,22 @@ from ..io.sources import existing_file
 T = TypeVar("T", bound=BaseModel)
 
 LARGEST_FILE = 1 << 20
-"""A project file is written by hand. [bytes]"""
+"""Largest size of a project file [bytes]."""
 
 STATEMENT = re.compile(r"\s*(\[|[\w\"'-][^=]*=)")
 
 MAX_DEPTH = 32
-"""Of tables in tables; settings have five."""
+"""Largest depth of nested tables; settings have five."""
 
 Keys = Sequence[str | int]
-"""From the top: names of tables and keys, indices of arrays."""
+"""Path from the top: names of tables and keys, indices of arrays."""
 
 
 def read_text(path: Path) -> str:
-    """The text of a file that is written by hand."""
+    """The text of a hand-written file."""
     if existing_file(path).stat().st_size > LARGEST_FILE:
         raise InvalidProject(
-            f"{path} is larger than {LARGEST_FILE >> 20} MiB, too large for a page that is written by hand"
+            f"{path} is larger than {LARGEST_FILE >> 20} MiB, too large for a hand-written file"
         )
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -48,23 +48,23 @@ def read_text(path: Path) -> str:
         raise InvalidProject(f"{path}, line {line}: not text in UTF-8") from None
     except OSError as error:
         raise InvalidProject(f"cannot read {path}: {error.strerror or error}") from error
-    # So that lines are counted alike, whatever the editor.
+    # Lines are then counted alike for all editors.
     return text.replace("\r\n", "\n")
 
 
 def read_settings(kind: type[T], path: Path) -> T:
-    """The settings in a TOML file; of mistakes the first in the order of the file is said, with its line."""
+    """The settings in a TOML file; the error is the first in the order of the file, with its line."""
     text = read_text(path)
     try:
         content = tomllib.loads(text)
-    # of numbers with thousands of digits Python itself says that they are too long
+    # Python itself raises an error for numbers with thousands of digits
     except ValueError as error:
-        # what tomllib says, without its place
+        # the message of tomllib without the location
         what, _, place = str(error).rpartition(" (at ")
         found_line = re.match(r"line (\d+)", place)
         line = int(found_line[1]) if found_line else text.count("\n") + 1
         raise InvalidProject(f"{path}, line {line}: not valid TOML: {what or error}") from None
-    # A thousand brackets in a row are valid TOML.
+    # A thousand nested brackets are valid TOML.
     except RecursionError:
         raise InvalidProject(f"{path} is nested too deeply to be a project file") from None
     impossible, details = _impossible_numbers(content, path), []
@@ -83,10 +83,10 @@ def read_settings(kind: type[T], path: Path) -> T:
         for keys, value in impossible[:20]
         if not details
     ]
-    # each line takes some parsing, and a file may have thousands of mistakes
+    # finding a line requires parsing, and a file may have thousands of errors
     for detail in details[:20]:
         keys = _existing(content, detail["loc"])
-        # Pydantic says where the table is; what is wrong is the key that chooses among its kinds.
+        # Pydantic locates the table; the error is in the key that selects its kind.
         if detail["type"] == "union_tag_invalid":
             keys.append(detail["ctx"]["discriminator"].strip("'"))
         extra = detail.get("ctx", {}).get("key")
@@ -95,7 +95,7 @@ def read_settings(kind: type[T], path: Path) -> T:
         where = sorted({*_sections_with(kind, str(extra))}) if detail["type"] == "unknown_key" else ()
         lives = f"; {extra} is a key of {' and '.join(where)}" if where else ""
         found.append((line, f"{_place(keys)}{_sentence(detail)}{lives}"))
-    # In the order of the file; Pydantic lists them in the order of the classes.
+    # In the order of the file: Pydantic lists errors in the order of the classes.
     found.sort(key=lambda each: each[0])
     line, sentence = found[0]
     more = f" (and {len(details or impossible) - 1} more)" if len(details or impossible) > 1 else ""
@@ -103,7 +103,7 @@ def read_settings(kind: type[T], path: Path) -> T:
 
 
 def _impossible_numbers(content: dict[str, Any], path: Path) -> list[tuple[list[str | int], float]]:
-    """Where a finite number is that is impossible whatever it means; refuse tables that are nested too deeply."""
+    """Locations of finite numbers of an impossible size for any quantity; reject tables that are nested too deeply."""
     found: list[tuple[list[str | int], float]] = []
     waiting: list[tuple[list[str | int], Any]] = [([], content)]
     while waiting:
@@ -134,11 +134,11 @@ def _sections_with(kind: type[BaseModel], key: str) -> Iterator[str]:
 def line_of(text: str, keys: Keys) -> int:
     """The line, counted from 1, on which a key of a valid TOML text is set; of its table where it is missing."""
     lines = text.split("\n")
-    # A key that is missing has no line: its table has.
+    # A missing key has no line: the line of its table is used.
     content = tomllib.loads(text)
     while keys and len(_existing(content, keys)) < len(keys):
         keys = keys[:-1]
-    # of a page that nobody writes by hand the first line where the key stands
+    # in a file too long for a hand-written one, use the first line with the key
     word = re.compile(rf"(?<![\w-])[\"']?{re.escape(str(keys[-1] if keys else ''))}[\"']?(?![\w-])")
     if not keys or len(text) > 1 << 16:
         return next((k + 1 for k, line in enumerate(lines) if keys and word.search(line)), 1)
@@ -146,16 +146,16 @@ def line_of(text: str, keys: Keys) -> int:
     def present(count: int) -> bool:
         return len(_existing(_longest_valid(lines, count)[0], keys)) == len(keys)
 
-    # More lines never lose a key, so it can be searched by halves.
+    # More lines never remove a key, so bisection applies.
     last = bisect_left(range(len(lines) + 1), True, key=present)
     first = _longest_valid(lines, last - 1)[1]
-    # Of the lines of the statement, the one with the key itself: values may run over many.
+    # The line with the key itself, among the lines of a statement: values may span several.
     return next((k + 1 for k in range(first, last) if word.search(lines[k])), first + 1)
 
 
 def _longest_valid(lines: Sequence[str], count: int) -> tuple[dict[str, Any], int]:
     """The longest valid beginning of no more than `count` lines, and its length; none if it is far from there."""
-    # only before a statement can a beginning end: values run over many lines
+    # a valid beginning ends before a statement, as values may span several lines
     ends = (k for k in range(count, 0, -1) if k == len(lines) or STATEMENT.match(lines[k]))
     for length in islice(ends, 20):
         try:
@@ -197,14 +197,14 @@ def _sentence(detail: ErrorDetails) -> str:
         "list_type": f"must be a list in square brackets, not {shown}",
         "dict_type": f"must be a table, not {shown}",
         "finite_number": f"must be a finite number, not {shown}",
-        "too_short": f"needs at least {context.get('min_length')} entries, and has {context.get('actual_length')}",
+        "too_short": f"needs at least {context.get('min_length')} entries, but has {context.get('actual_length')}",
         "too_long": f"may have at most {context.get('max_length')} entries, and has {context.get('actual_length')}",
         "greater_than": f"must be greater than {context.get('gt')}, not {shown}",
         "greater_than_equal": f"must be at least {context.get('ge')}, not {shown}",
         "less_than": f"must be less than {context.get('lt')}, not {shown}",
         "less_than_equal": f"must be at most {context.get('le')}, not {shown}",
     }
-    # A number or "auto": Pydantic only says what the text may be.
+    # A number or "auto": Pydantic names only the text.
     if kind == "literal_error" and context["expected"] == "'auto'":
         return f'must be a number or "auto", not {shown}'
     if kind == "literal_error":

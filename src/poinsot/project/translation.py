@@ -43,12 +43,12 @@ def build_robot(settings: Settings, path: Path) -> Articulated:
         return robot
     # Tables by joint need the robot's joints, so the drive comes second.
     robot = replace(robot, drive=build_drive(settings.drive, robot.joints))
-    # Computed here once, so that a drive train that does not fit is an error of this file.
+    # Computed here, so that an error of a drive train names this file.
     _ = robot.train
     if set(robot.joints) <= set(settings.drive.passive) and not settings.held:
         raise InvalidProject(
-            "drive.passive lists every joint: without a motor, and without a parameter in [held], a motion only shows "
-            "the ratios of parameters"
+            "drive.passive lists every joint: without a motor, and without a parameter in [held], a motion determines "
+            "only the ratios of parameters"
         )
     return robot
 
@@ -79,7 +79,7 @@ def build_mechanism(settings: MechanismSettings, find: Callable[[str], Path]) ->
         for each in settings.bodies:
             inertia: Any = each.inertia
             if len(inertia) == 6:
-                # Of (m, m c, I) only I is read here.
+                # Only I of (m, m c, I) is used here.
                 inertia = inertia_matrix(np.array([0, 0, 0, 0, *inertia], dtype=float))
             bodies.append(each.build_as(RigidBody, inertia=inertia))
         joints: list[Any] = [
@@ -95,20 +95,20 @@ def build_mechanism(settings: MechanismSettings, find: Callable[[str], Path]) ->
         if (details := settings.details.get(joint.name)) is not None:
             said = {key: value for key in ("drag", "offset") if (value := getattr(details, key)) is not None}
             joints[k] = replace(joint, **said, **_given(details))
-    # The channels of the recordings decide on the sensors.
+    # The channels of the recordings determine the sensors.
     return replace(described, joints=joints, sensors=())
 
 
 def _given(settings: MechanismJointSettings | JointDetails) -> dict[str, Any]:
-    """What is said of dry friction and of the motor."""
+    """Arguments for dry friction and motor."""
     from ..models.maximal import FRICTION_LAWS, Motor
 
     given: dict[str, Any] = {}
     if settings.friction is not None:
         law = FRICTION_LAWS[settings.friction.law]
-        # The laws call the size of their friction, their first field, by its own name.
+        # The first field of a law, the size of its friction, has another name in each law.
         size = fields(law)[0].name
         given["friction"] = settings.friction.build_as(law, **{size: settings.friction.level})
     if settings.motor is not None:
-        given["motor"] = settings.motor.build_as(Motor)
+        given["motor"] = settings.motor.build_as(Motor) if settings.motor else None
     return given

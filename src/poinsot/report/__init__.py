@@ -4,7 +4,7 @@ A page is a list of sections, a section is a list of blocks (a table, a grid of 
 template:
 
     numbers, words               how a value and a name are written
-    verdicts                     how well it is known, and the shares of data and prior
+    verdicts                     how well a parameter is known, and the shares of data and prior
     blocks                       the content of sections
     tables, bodies, figures/     estimate -> blocks, pure functions; figures are plain dicts for Plotly
     sections/                    the identify page, one file a section, in the order of its registry

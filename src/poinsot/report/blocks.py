@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True, kw_only=True)
 class PageBlock:
-    """A block of a section, with a heading above it where there are several; a folded one shows only that."""
+    """A block of a section, with a heading above it where there are several; a folded block shows only its heading."""
 
     template: ClassVar[str]
     title: str = ""
@@ -23,7 +23,7 @@ class PageBlock:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with a tone of `Cell`, a sentence that says the result, and the blocks, which may be folded."""
+    """A heading with a tone of `Cell`, a sentence that states the result, and the blocks, which may be folded."""
 
     title: str
     lead: str
@@ -106,7 +106,7 @@ class Figure:
 
     @property
     def plotly(self) -> dict[str, Any]:
-        """What `Plotly.newPlot` takes."""
+        """Arguments of `Plotly.newPlot`."""
         moving = {"frames": list(self.frames)} if self.frames else {}
         return {"data": list(self.data), "layout": self.layout, **moving}
 
@@ -173,7 +173,7 @@ class Findings(PageBlock):
 
     @staticmethod
     def of(findings: Iterable[tuple[str, str]]) -> Findings | None:
-        """None where there are none."""
+        """The block of these findings; None where there are none."""
         found = tuple(findings)
         return Findings(findings=found) if found else None
 
@@ -213,6 +213,6 @@ class Page:
 
     @property
     def figures(self) -> list[dict[str, Any]]:
-        """What Plotly draws, in the order of the page."""
+        """Plotly figures, in the order of the page."""
         blocks = [self.picture, *(block for section in self.sections for block in section.blocks)]
         return [panel.plotly for block in blocks if isinstance(block, FigureGrid) for panel in block.panels]

@@ -1,7 +1,7 @@
 """Bodies: standard deviations of their mass properties, their change by the data, and tables of both.
 
-Standard deviations of centre of mass and inertia follow to first order (`slopes_at_com`) from those of pi, and these
-from the covariance of the body's log-Cholesky coordinates.
+Standard deviations of centre of mass and inertia follow to first order (`slopes_at_com`) from the covariance of pi, and
+this from the covariance of the body's log-Cholesky coordinates.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROUNDING = 1e-12
 
 
 class BodyChange(NamedTuple):
-    """Change of a body from the prior to the estimate; NaN where the prior was no possible body.
+    """Change of a body from the prior to the estimate; NaN where the prior was physically impossible.
 
     The shift is of the centre of mass [m], the distance the affine-invariant one; it is infinite from a body to a flat
     one.
@@ -79,9 +79,9 @@ def body_table(bodies: Sequence[Body], title: str = "") -> Table:
     """Mass properties body by body."""
     remarks = ""
     if any(body.covariance is not None for body in bodies):
-        remarks = " Numbers end where their standard deviations do; exported files have them in full."
+        remarks = " Numbers are rounded to their standard deviations; exported files have all digits."
     if not all(is_measured(body.prior_share) for body in bodies):
-        remarks += " In brackets: no measurement, but what was known before."
+        remarks += " In brackets: from the prior, not measured."
     return table(
         [_body_row(body) for body in bodies],
         title=title,
@@ -100,9 +100,9 @@ def change_table(bodies: Sequence[Body], title: str = "") -> Table | None:
         [_change_row(body) for body in bodies],
         title=title,
         code=("Body",),
-        caption="Mass ratio: now over before. Distance: of the pseudo-inertias, affine-invariant, so that no unit and "
-        "no frame changes it; 0 is the same body, and one that is r times as heavy, all else scaled with it, is "
-        f"2 |ln r| away. The shares are means over the ten directions of a body. {ORIGINS}",
+        caption="Mass ratio: estimate over prior. Distance: affine-invariant distance of the pseudo-inertias, which "
+        "depends on no unit or frame; it is 0 for the same body, and 2 |ln r| for one with all ten parameters r times "
+        f"as large. The shares are means over the ten directions of a body. {ORIGINS}",
     )
 
 

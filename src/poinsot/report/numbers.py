@@ -1,7 +1,7 @@
-"""Numbers as text, with no more digits than are known.
+"""Numbers as text, rounded to their standard deviations.
 
-A value is rounded to its standard deviation. That ends, by the rule of the Particle Data Group, after one digit
-or two: with its three leading digits between 100 and 354 two are kept, up to 949 one, and from 950 it is 1.0 of the
+A value is rounded at the last digit of its standard deviation, which by the rule of the Particle Data Group has one or
+two digits: with its three leading digits between 100 and 354 it has two, up to 949 one, and from 950 it is 1.0 of the
 next power of ten:
 
     >>> plus_minus(8.0689, 0.0557), plus_minus(8.0689, 0.0161), plus_minus(8.0689, 0.0987)
@@ -34,7 +34,7 @@ def plus_minus(value: float, std: float) -> str:
 
 
 def value_text(value: float, std: float) -> str:
-    """The value, cut where its standard deviation ends; four digits where that is unknown.
+    """The value, rounded at the last digit of its standard deviation; four digits where that is unknown.
 
     >>> value_text(-0.0306, 0.0086), value_text(56789.0, 1234.0), value_text(3.2e-7, 4e-9)
     ('-0.031', '56800', '3.200e-7')
@@ -70,7 +70,7 @@ def interval_text(value: float, std: float, interval: Sequence[float] | None = N
 
 
 def significant(value: float, digits: int = 4, padded: bool = False) -> str:
-    """So many significant digits; with zeros at the end only if they are asked for, as in columns.
+    """The value to `digits` significant digits; with trailing zeros only if `padded`, as in columns.
 
     >>> significant(1234567.0), significant(12346.0), significant(1.5e-12), significant(2.0)
     ('1.235e6', '12350', '1.5e-12', '2')
@@ -98,7 +98,7 @@ def percent_text(percent: float) -> str:
     if isnan(percent):
         return UNKNOWN
     size = abs(percent)
-    # This and the bounds below are those at which the printed number would have one digit more.
+    # From this bound and those below on, the printed number would have one digit more.
     if size >= 999.5:
         return (
             ("> 999 %" if percent > 0 else "< -999 %") if isfinite(percent) else _not_finite(percent) + " %"
@@ -119,7 +119,7 @@ def correlation_text(correlation: float) -> str:
 
 
 def probability_text(probability: float) -> str:
-    """Two digits, or that it is negligible.
+    """Two digits, or `< 0.0001`.
 
     >>> probability_text(0.2345), probability_text(3e-30)
     ('0.23', '< 0.0001')
@@ -174,7 +174,7 @@ def _shifted(value: float, exponent: int) -> float:
 
 
 def _common_exponent(value: float, std: float) -> int:
-    """The power of ten to take out; 0 where plain digits read well."""
+    """The power of ten to factor out; 0 where plain digits are legible."""
     largest = max(abs(value), std)
     exponent = floor(log10(largest)) if largest > 0 else 0
     return 0 if -4 <= exponent < 6 else exponent
@@ -187,7 +187,7 @@ def _too_precise(value: float, std: float) -> bool:
 def _cut(value: float, std: float, exponent: int) -> str:
     if _too_precise(value, std):
         return significant(value, MOST_DIGITS)
-    # By its text: of 0.09999 the logarithm and the three digits lie on two sides of a power of ten.
+    # From its text: the logarithm of 0.09999 and its three digits are on two sides of a power of ten.
     mantissa, power = f"{_shifted(std, exponent):.2e}".split("e")
     decimals = (1 if float(mantissa) < 3.55 else 0) - int(power)  # negative to the left of the point
     rounded = round(_shifted(value, exponent), decimals)

@@ -1,7 +1,7 @@
-"""Page -> one HTML file: the templates filled in, Plotly and the figures compressed, written whole or not at all.
+"""Page -> one HTML file: templates rendered, Plotly and figures compressed, written atomically.
 
-Nothing in the file refers to the network, and its content security policy forbids it to: what a browser shows is in
-the file.
+The file contains all that a browser shows: nothing in it refers to the network, and its content security policy forbids
+access.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def render(page: Page) -> str:
 
 
 def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
-    """Writes the page, whole or not at all."""
+    """Write the page atomically."""
     path = Path(path)
-    check_writable(path)  # before the work that fills it
+    check_writable(path)  # before the page is rendered
     write_text(path, render(page))
     return path
 

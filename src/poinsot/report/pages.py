@@ -1,4 +1,4 @@
-"""The page of `poinsot identify`, for who has to decide whether to trust an estimate, and that of `poinsot inspect`."""
+"""The page of `poinsot identify`, for deciding whether to trust an estimate, and the page of `poinsot inspect`."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def write_report(
     """Write the estimate as one HTML file that opens offline.
 
     Args:
-        estimate: to show.
-        path: of the file.
+        estimate: estimate to show.
+        path: path of the file.
         sections: names of `report.sections`, or `"module:function"`, besides those of every estimate; None: all that
-            have something to say.
+            apply.
 
     Raises:
-        UnwritableOutput: if it cannot be written there.
-        InvalidMethod: if there is no section of one of these names.
+        UnwritableOutput: if the file cannot be written.
+        InvalidMethod: if there is no section of a given name.
     """
     return write_page(identify_page(estimate, sections), path)
 
@@ -68,9 +68,9 @@ def write_inspection_page(inspection: Inspection, recording: Recording, path: st
     found = inspection.findings
     counts = Counter[str](finding.severity.name for finding in found)
     said = [number_of(counts[severity], severity) for severity in SEVERITIES if counts[severity]]
-    verdict = f"Nothing stands in the way of an estimation{f'; {said[0]}' if said else ''}."
+    verdict = f"The recording can be used for estimation{f'; {said[0]}' if said else ''}."
     if counts["error"] or counts["warning"]:
-        verdict = f"{series(said)} before any estimation."
+        verdict = f"{series(said)} to resolve before any estimation."
     channels = [
         (name, recording.units[name], recording.time, np.where(recording.mask(name), values, np.nan))
         for name, values in recording.channels.items()

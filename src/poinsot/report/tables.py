@@ -53,7 +53,7 @@ def table(
 ) -> Table:
     """A table of rows, each a mapping from the same titles, in the same order, to its cells.
 
-    `code` has the titles of the columns with symbols or formulas.
+    code: titles of the columns with symbols or formulas.
     """
     cells = tuple(tuple(c if isinstance(c, Cell) else Cell(c) for c in row.values()) for row in rows)
     titles = list(rows[0]) if rows else []
@@ -87,7 +87,7 @@ def parameter_table(estimate: Estimate) -> Table:
     rows: list[dict[str, str | Cell]] = []
     std, relative = estimate.std, estimate.relative_std_percent
     for k, judged in enumerate(verdicts(estimate)):
-        # what the data do not determine is never a number, even where a method has put one there
+        # a parameter that the data do not determine is never shown as a number, even where a method has set one
         value, s = (float(estimate.values[k]), float(std[k])) if judged.determined else (nan, nan)
         percent = Cell(UNKNOWN)
         if judged.determined and value:  # a value at its bound 0 has none
@@ -95,7 +95,7 @@ def parameter_table(estimate: Estimate) -> Table:
             percent = Cell(percent_text(float(relative[k])), bar=bar, tone=judged.tone)
         cells = value_cells(value, s, estimate.units[k])
         if estimate.next_recording_std is not None:
-            # of what is not determined the value is NaN, and the text says so
+            # the value of an undetermined parameter is NaN, and the text is `UNKNOWN`
             following = interval_text(value, float(estimate.next_recording_std[k]))
             these = cells.pop("95 % interval")
             cells |= {"95 % interval, next recording": following, "95 % interval, these": these}
@@ -118,7 +118,7 @@ def parameter_table(estimate: Estimate) -> Table:
 
 
 def with_others(name: str, grouping: str) -> str:
-    """A remark for a parameter that stands for a sum."""
+    """Remark on a parameter that stands for a sum."""
     return "" if grouping in ("", name) else ", with others"
 
 
@@ -151,8 +151,8 @@ def fit_table(fit: Fit, title: str = "", of: str = "joint") -> Table:
         caption=f"Relative error: 100 |measured - predicted| / |measured|; all {of}s together "
         f"{percent_text(fit.relative_error_percent)}. {AT_STANDSTILL if moving else ''}"
         + (
-            f"Not white: so much correlation within the first {' or '.join(map(str, lags))} lags has a probability p "
-            "below 1 % in white noise."
+            f"Not white: in white noise, this much correlation within the first {' or '.join(map(str, lags))} lags has "
+            "a probability p below 1 %."
             if lags
             else "Rows are not a time series: whiteness is not tested."
         ),
@@ -175,7 +175,7 @@ def full_parameter_table(full: FullParameters) -> Table:
                 **value_cells(value, s, full.units[k], share, interval),
                 "Before the data": significant(float(full.prior[k])),
                 "Where from": share_cell(share),
-                # A value from the prior has no verdict but its origin.
+                # A value from the prior has an origin but no verdict.
                 "Verdict": judged.cell if came is None or came.measured else came.cell,
             }
         )
@@ -185,7 +185,7 @@ def full_parameter_table(full: FullParameters) -> Table:
         rows,
         code=("Name",),
         groups=tuple((heading.removesuffix(": "), len(owners[owner])) for owner, heading in headings.items()),
-        caption=f"{ORIGINS} A value in brackets is no measurement: the prior's share is at least "
+        caption=f"{ORIGINS} A value in brackets is not measured: the prior's share is at least "
         "half. The full part of a bar is the data's, the hatched part the prior's. Well known, known, "
         "poorly known, zero within its interval: as above.",
     )
@@ -201,7 +201,7 @@ def assumed_or_measured(text: str, prior_share: float | None) -> Cell:
 def share_cell(prior_share: float | None) -> Cell:
     """Shares of data and prior: the larger as text, both as a bar."""
     text = share_text(prior_share)
-    # A bar of nothing would look like one that is all from the prior.
+    # An empty bar would look like one that is all from the prior.
     if prior_share is None or text == UNKNOWN:
         return Cell(text)
     return Cell(text, bar=1.0 - min(max(prior_share, 0.0), 1.0), tone="shared")
@@ -216,10 +216,10 @@ def table_of_rows(rows: Sequence[Mapping[str, Any]], *, title: str = "", caption
 
 
 def plain_text(value: Any) -> str:
-    """Any value of a setting or a row, for a reader."""
+    """Text of any value of a setting or a row."""
     if value is None:
         return ""
-    # Before int, which bool is.
+    # Before int, as bool is a subclass of it.
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, int | np.integer):

@@ -3,14 +3,14 @@
 How well: bounds are on the relative standard deviation, as in the identification literature (below 10 % is well
 identified). Above 51 % the 95 % interval contains zero, so the sign is unknown.
 
-Where from: the share s is the posterior variance over the prior variance. Of one parameter by itself knowledge adds up,
+Where from: the share s is the posterior variance over the prior variance. For a single parameter information adds up,
 1/var = 1/var_prior + 1/var_data, and the value is the mean of both with these weights:
 
     value = s prior + (1 - s) data,   s = var / var_prior = var_data / (var_prior + var_data)
 
 Below a half the data weigh more. Below 0.1 the prior hardly matters: without it the standard deviation would be
-1/sqrt(0.9), 5 % larger. From 0.9 the data hardly matter: they took 1 - sqrt(0.9), 5 %, off the prior's standard
-deviation.
+1/sqrt(0.9), 5 % larger. From 0.9 the data hardly matter: they reduce the prior's standard deviation by 1 - sqrt(0.9),
+5 %.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HARDLY = 0.1
 
 
 class Marked(Enum):
-    """A member is `words, mark, tone`: its value is the words, its mark reads without colour, `Cell` has its tone."""
+    """Verdicts with a mark: a member is `words, mark, tone`; its value is the words, the tone that of `Cell`."""
 
     mark: str
     tone: str
@@ -59,7 +59,7 @@ class ParameterVerdict(Marked):
 
     @property
     def summary(self) -> str:
-        """Of several parameters: `30 indistinguishable from zero`."""
+        """Words after a number of parameters: `30 indistinguishable from zero`."""
         return "indistinguishable from zero" if self is ParameterVerdict.zero_inside else self.value
 
     @property
@@ -82,7 +82,7 @@ def counted(estimate: Estimate) -> tuple[str, ...]:
 
 
 def known(estimate: Estimate) -> int:
-    """How many parameters are known or well known."""
+    """Number of parameters that are known or well known."""
     return sum(verdict.tone == "good" for verdict in verdicts(estimate))
 
 
@@ -129,7 +129,7 @@ ORIGINS = (
 
 
 def origin(prior_share: float | None) -> Origin | None:
-    """The word for a prior's share; None where there is no share.
+    """Origin of a value by the prior's share; None where there is no share.
 
     >>> origin(0.04), origin(0.7), origin(None)
     (<Origin.from_data: 'from data'>, <Origin.mostly_prior: 'mostly prior'>, None)

@@ -51,7 +51,7 @@ def meaning(name: str, kind: str) -> str:
         return INERTIAL[symbol[1]]
     if kind == "payload" and symbol:
         return f"{INERTIAL[symbol[1]]}, of the load"
-    # Laws of friction bring their own words.
+    # Friction laws define their own words.
     return KINDS.get(kind) or words_of(kind)
 
 
@@ -75,16 +75,16 @@ def family(name: str, kind: str) -> str:
 
 
 FAMILIES = ("Masses", "First moments of mass", "Moments and products of inertia", "Rotor inertia")
-"""The order in which families are shown; others follow as they come."""
+"""The order in which families are shown; others follow in order of appearance."""
 
 
 def effort_word(unit: str) -> str:
-    """`torque` for `N m`, `force` for `N`; what is in other units is some sensor's reading."""
+    """`torque` for `N m`, `force` for `N`; other units are readings of a sensor."""
     return _EFFORTS.get(unit, "reading")
 
 
 def capitalized(words: str) -> str:
-    """The first letter made large, the others left alone."""
+    """The words with the first letter in upper case, the others unchanged."""
     return words[:1].upper() + words[1:]
 
 

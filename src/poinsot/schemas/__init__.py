@@ -12,8 +12,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-NAMES = ("identify", "track", "inspect", "excite", "repair", "new", "predict", "export", "reproduce")
-"""The outputs: of the verbs, and what `identify` writes beside an exported description."""
+NAMES = ("identify", "track", "inspect", "excite", "repair", "new", "predict", "export", "reproduce", "fleet")
+"""The outputs: of the verbs, of `identify` for a fleet, and what `identify` writes beside an exported description."""
 
 
 def schema_file(name: str) -> Path:

@@ -8,14 +8,14 @@ import pytest
 from poinsot.estimators.complementarity.chain import (
     B,
     collisions,
-    followed,
     inverse_in_band,
     leverages,
+    reduced_derivatives,
     stepped,
 )
 from poinsot.estimators.complementarity.collisions import OWN
 from poinsot.estimators.complementarity.contact_parameters import HEIGHT
-from poinsot.estimators.complementarity.resting import FREEDOM, lying
+from poinsot.estimators.complementarity.resting import FREEDOM, resting_residuals
 
 
 def dense(found):
@@ -40,7 +40,7 @@ def dense(found):
         rows.append(weight[:, None] * J)
         rest.append(weight * system.z[i])
     of = problem.resting
-    e, E = lying(of, at.shared, at.heights, problem.geometry)
+    e, E = resting_residuals(of, at.shared, at.heights, problem.geometry)
     std = found.problem.tolerances.rest
     chi2 = np.bincount(of.drop, e * e, D) / std**2
     for k, d in enumerate(of.drop):
@@ -155,7 +155,7 @@ def test_rows_of_theta_follow_the_other_unknowns(fit):
     """What a residual does when theta moves and all else is stepped to its best: by a step of one of them."""
     found = fit
     problem = found.problem
-    rows = followed(problem.chain, found.system, found.by)[1]
+    rows = reduced_derivatives(problem.chain, found.system, found.by)[1]
     direction = np.zeros(len(problem.free))
     direction[1] = 1e-6
     still = replace(

@@ -106,7 +106,7 @@ def test_what_neighbouring_frames_do_not_show_is_distrusted():
     """A floor that is 10 mm too high, a frame that was misread."""
     times, poses = thrown(0.35)
     fit = DropIdentification().fit(Drop("throw", times, poses), SHAPE, [floor(0.01)])
-    assert any("times what frames differ by" in each.message for each in fit.findings)
+    assert any("times the noise between neighbouring frames" in each.message for each in fit.findings)
     misread = poses.copy()
     misread[30] += [0.3, 0.2, 1.0]
     fit = DropIdentification().fit(Drop("throw", times, misread), SHAPE, [floor()])
@@ -117,7 +117,7 @@ def test_nothing_struck_is_nothing_to_identify():
     times = np.arange(40) / 120
     poses = np.column_stack([times, 1 - 4.905 * times**2, 3 * times])
     poses = poses + NOISE * np.random.default_rng(0).standard_normal(poses.shape)
-    with pytest.raises(NotIdentifiable, match="nothing is struck in throw"):
+    with pytest.raises(NotIdentifiable, match="the body hits nothing in throw"):
         DropIdentification(NOISE).fit(Drop("throw", times, poses), SHAPE, [floor()])
 
 

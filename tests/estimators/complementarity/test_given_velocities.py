@@ -98,7 +98,7 @@ def test_a_row_with_a_gap_is_left_out(rows):
 def test_velocities_and_frames_are_not_mixed(rows):
     poses = {name: rows[:10, k] for k, name in enumerate(("position.x", "position.y", "position.angle"))}
     filmed = Recording(np.arange(10) / 100, poses, dict(zip(poses, ("m", "m", "rad"), strict=True)))
-    with pytest.raises(InvalidRecording, match="identify them apart"):
+    with pytest.raises(InvalidRecording, match="identify them separately"):
         ImpactsProblem.from_recordings({"table": impact_table(rows), "film": filmed}, SHAPE)
 
 

@@ -17,7 +17,7 @@ from poinsot.estimators.complementarity.contact_parameters import (
     unevenness,
 )
 from poinsot.estimators.complementarity.flights import Drop, FlightModel
-from poinsot.estimators.complementarity.resting import Resting, added, lying, resting, reweighed
+from poinsot.estimators.complementarity.resting import Resting, added, resting, resting_residuals, updated_std
 from poinsot.estimators.complementarity.segmentation import Segmented
 from poinsot.models.planar import Ellipse, floor, rectangle
 from references.bouncing import SIDE
@@ -74,25 +74,26 @@ def test_derivatives(outline, rng):
     of = Resting(np.arange(N) // 2, rng.integers(0, len(outline.parts), N), poses)
     shared = np.append(TRUE, 1e-5 * rng.normal(size=UNEVEN.modes.shape[1]))
     heights, geometry = 1e-3 * rng.normal(size=4), ContactGeometry(outline, WALL, 9.81, UNEVEN)
-    by = lying(of, shared, heights, geometry)[1]
+    by = resting_residuals(of, shared, heights, geometry)[1]
     for j in range(len(shared)):
         ends = [
-            lying(of, shared + h * (np.arange(len(shared)) == j), heights, geometry)[0] for h in (1e-6, -1e-6)
+            resting_residuals(of, shared + h * (np.arange(len(shared)) == j), heights, geometry)[0]
+            for h in (1e-6, -1e-6)
         ]
         np.testing.assert_allclose(by[:, j], (ends[0] - ends[1]) / 2e-6, atol=2e-7, err_msg=str(j))
-    ends = [lying(of, shared, heights + h, geometry)[0] for h in (1e-6, -1e-6)]
+    ends = [resting_residuals(of, shared, heights + h, geometry)[0] for h in (1e-6, -1e-6)]
     np.testing.assert_allclose(by[:, HEIGHT], (ends[0] - ends[1]) / 2e-6, atol=2e-7)
 
 
 def test_a_body_that_lies_has_no_residual(rng):
     of, heights = laid(6, rng, std=0.0)
-    np.testing.assert_allclose(lying(of, TRUE, heights, GEOMETRY)[0], 0, atol=1e-9)
+    np.testing.assert_allclose(resting_residuals(of, TRUE, heights, GEOMETRY)[0], 0, atol=1e-9)
 
 
 def test_the_radius_of_corners_has_no_part_while_the_side_stays(rng):
     """A flat side is where it is drawn, whatever the corners: to first order e does not move with the radius."""
     of, heights = laid(6, rng, std=0.0)
-    by = lying(of, TRUE, heights, GEOMETRY)[1]
+    by = resting_residuals(of, TRUE, heights, GEOMETRY)[1]
     np.testing.assert_allclose(by[:, SHARED.index("corner_radius")], 0, atol=6e-3)
 
 
@@ -142,11 +143,11 @@ def test_the_standard_deviation_comes_back(rng):
     of, heights = laid(400, rng, std=1e-4, floor_std=0.0)
     std = 2e-4
     for _ in range(30):
-        e, E = lying(of, TRUE, heights, GEOMETRY)
+        e, E = resting_residuals(of, TRUE, heights, GEOMETRY)
         heights = heights - np.bincount(of.drop, e * E[:, HEIGHT]) / 2
         known = np.zeros((S, S))
         still = np.zeros((400, S)), np.full(400, std**2 / 2)
-        std = reweighed(of, std, TRUE, heights, GEOMETRY, *still, known)
+        std = updated_std(of, std, TRUE, heights, GEOMETRY, *still, known)
     assert std == pytest.approx(1e-4 / np.sqrt(c), rel=0.12)
 
 

@@ -74,12 +74,12 @@ def columns(n):
 
 
 BAD = {
-    "short": ((np.arange(3.0), columns(3), columns(3)), "r has 3 samples; it takes at least 4"),
+    "short": ((np.arange(3.0), columns(3), columns(3)), "r has 3 samples; it needs at least 4"),
     "lengths": ((TIMES, columns(300), columns(299)), "300 times, 300 controls and 299 readings; give as many of each"),
-    "repeated": ((np.array([0, 1.0, 1.0, 2]), columns(4), columns(4)), "do not rise; sort them and leave out repeated"),
-    "no time": ((np.array([0, 1.0, np.nan, 2]), columns(4), columns(4)), "do not rise"),
-    "controls": ((np.arange(4.0), columns(4) + np.nan, columns(4)), "controls of r are missing somewhere; hold"),
-    "infinite": ((np.arange(4.0), columns(4), columns(4) + np.inf), "readings of r are infinite somewhere; leave them"),
+    "repeated": ((np.array([0, 1.0, 1.0, 2]), columns(4), columns(4)), "do not increase; sort them and remove"),
+    "no time": ((np.array([0, 1.0, np.nan, 2]), columns(4), columns(4)), "do not increase"),
+    "controls": ((np.arange(4.0), columns(4) + np.nan, columns(4)), "controls of r are missing; hold"),
+    "infinite": ((np.arange(4.0), columns(4), columns(4) + np.inf), "readings of r are infinite; mark them"),
 }  # fmt: skip
 
 

@@ -282,7 +282,7 @@ def test_what_is_known_beforehand_counts_as_readings_do(rng):
 BAD_METHODS = {
     "weight": ({"weight": 0.0}, "must be above 0, not 0"),
     "noise": ({"noise": (1e-3, 0.0)}, "noise of each sensor must be above 0"),
-    "iterations": ({"max_iterations": 0}, "at least one iteration"),
+    "iterations": ({"max_iterations": 0}, "max_iterations must be at least 1"),
     "tolerance": ({"tolerance": 1.0}, "tolerance between 0 and 1"),
 }
 
@@ -299,7 +299,7 @@ BAD_FITS = {
     "bound": ({"lower": {"bob.Jxy": 0.0}}, "no free parameter 'bob.Jxy'.*did you mean 'bob.Jxx'"),
     "theta": ({"theta": np.zeros(3)}, "theta needs 11 finite numbers: bob.mass, bob.cz"),
     "nan": ({"theta": np.full(11, np.nan)}, "11 finite numbers"),
-    "outside": ({"upper": {"pivot.drag": 0.01}}, "'pivot.drag' begins outside its bounds; begin within"),
+    "outside": ({"upper": {"pivot.drag": 0.01}}, "the guess of 'pivot.drag' is outside its bounds"),
     "twice": ({"open": ["pivot.drag", "pivot.drag"]}, "'pivot.drag' .*once"),
     "prior": ({"priors": {"pivot.drg": Normal(0, 1)}}, "did you mean 'pivot.drag'"),
 }  # fmt: skip
@@ -316,7 +316,7 @@ def test_methods_and_records_that_do_not_fit_the_mechanism(rng):
     record = swing(rng, times=TIMES[:10])
     with pytest.raises(InvalidSignals, match="at least one record"):
         METHOD.solve(JointSmoothingProblem(swings.model(), []))
-    with pytest.raises(InvalidMethod, match="noise needs 2 numbers, one a sensor"):
+    with pytest.raises(InvalidMethod, match="noise needs 2 numbers, one per sensor"):
         JointSmoothing(noise=[1e-3]).solve(JointSmoothingProblem(swings.model(), [record]))
     with pytest.raises(InvalidMethod, match=r"no form 'reducd'; did you mean 'reduced'.*explicit"):
         JointSmoothing(form="reducd").solve(JointSmoothingProblem(swings.model(), [record]))
@@ -381,7 +381,7 @@ def test_another_fits_paths_are_a_place_to_begin(rng):
         JointSmoothingProblem(swings.model(), [record], open=PIVOT, upper={"pivot.drag": 0.02})
     )
     assert stationarity(METHOD, at(off, [record], upper={"pivot.drag": 0.02})) < 1e-5
-    with pytest.raises(InvalidMethod, match="one of each, as long as it is"):
+    with pytest.raises(InvalidMethod, match="one per record, of the same length"):
         METHOD.solve(
             JointSmoothingProblem(swings.model(), [swing(rng, times=TIMES[:50])], open=PIVOT, guess=fit.paths)
         )

@@ -118,7 +118,7 @@ def test_a_choice_takes_few_fits(rng):
     assert found.fits <= 6 and found.fit.converged
     assert np.isfinite(found.scores).all() and (np.diff(found.tried) > 0).all()
     best, own = (f"{each:.2g}" for each in (found.tried[found.scores.argmin()], found.weight))
-    assert f"predicted best with {best}, to" in found.reason
+    assert f"best with {best}, to" in found.reason
     assert own == best or f"with the chosen {own} to" in found.reason
 
 

@@ -109,6 +109,9 @@ def test_curvature_is_positive_where_log_squared_is_not_convex(rng):
 
 def test_a_body_at_its_prior_is_possible_and_one_without_mass_is_not(coordinates):
     members = physical(coordinates, NAMES)
-    assert [each.name for each in members] == ["upper being a possible body", "lower being a possible body"]
+    assert [each.name for each in members] == [
+        "physical possibility of upper",
+        "physical possibility of lower",
+    ]
     assert VIOLATION[members[0].cone](members[0].F @ coordinates.center + members[0].g) == 0
     assert VIOLATION[members[0].cone](members[0].g) > 0

@@ -79,7 +79,7 @@ def test_leaving_out_what_matters_a_little_is_refused():
     np.testing.assert_allclose(found["off1"], 3 * full.std[k], rtol=1e-6)
     estimate = EssentialParameters(significance=0.01).solve(problem)
     assert "off1" in estimate.names
-    assert any(note.startswith("off1 is poorly known, but leaving it out") for note in estimate.notes)
+    assert any(note.startswith("off1 is poorly known, but removing it") for note in estimate.notes)
     assert "off1" not in EssentialParameters(significance=1e-6).solve(problem).names
 
 
@@ -91,7 +91,7 @@ def test_kinds_and_names_to_keep():
     assert set(NOTHING) - {"off1", "off2", "off3"} <= names
     for keep in (("fv7",), ("coulombs",)):
         with pytest.raises(
-            InvalidMethod, match=f"keep names {keep[0]!r}, no parameter or kind; did you mean"
+            InvalidMethod, match=f"keep names {keep[0]!r}, not a parameter or kind; did you mean"
         ):
             EssentialParameters(keep=keep).solve(problem)
 

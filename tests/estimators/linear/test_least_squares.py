@@ -342,7 +342,7 @@ def test_everything_held(rng):
     robot = chain("s", [0], friction=ViscousCoulomb(offset=False))
     held = {"m1": 3.0, "fv1": 0.1, "fc1": 0.2}
     problem, _ = problem_of(rng, robot=robot, spread=0.1, held=held)
-    with pytest.raises(NotIdentifiable, match="every parameter is held; nothing is left to estimate"):
+    with pytest.raises(NotIdentifiable, match="every parameter is held: there is nothing to estimate"):
         LeastSquares().solve(problem)
 
 

@@ -68,7 +68,7 @@ def test_base_values_of_possible_least_squares_stay_exactly_as_they_are(rng, div
     np.testing.assert_allclose((estimate.values - free.values) / free.std, 0, atol=1e-6)
     assert estimate.fit.relative_error_percent == pytest.approx(free.fit.relative_error_percent, rel=1e-9)
     assert all(body.physically_consistent for body in estimate.bodies)
-    assert "possible as it is" in " ".join(estimate.notes)
+    assert "Least squares is physically possible:" in " ".join(estimate.notes)
     assert estimate.certificate().holds
 
 

@@ -196,9 +196,7 @@ def test_bodies_are_as_sure_as_the_parameters(parameters):
 # --------------------------------------------------------------------------------------------------------- what is said
 
 
-@pytest.mark.parametrize(
-    ("said", "doubt"), [(0.4, "noisier than was said"), (2.5, "less noisy than was said")]
-)
+@pytest.mark.parametrize(("said", "doubt"), [(0.4, "noisier than stated"), (2.5, "less noisy than stated")])
 def test_noise_that_was_said_wrongly_is_doubted(parameters, estimate, said, doubt):
     recorded = recorded_by(1)
     problem = OptimalEstimationProblem(

@@ -316,7 +316,7 @@ BAD = {
     "weights": ({"weights": np.ones(3)}, InvalidMethod, "3 weights and 2 records; give one of each"),
     "weight": ({"weights": np.array([1.0, -1.0])}, InvalidMethod, "must be above 0, not -1"),
     "theta": ({"theta": np.zeros((2, 3))}, InvalidMethod, "theta needs 11 finite numbers"),
-    "outside": ({"theta": np.full((2, 11), -1.0)}, InvalidMethod, "begins outside its bounds; begin within"),
+    "outside": ({"theta": np.full((2, 11), -1.0)}, InvalidMethod, "is outside its bounds; change either"),
     "parameter": ({"open": ["pivot.drg"]}, InvalidMethod, r"did you mean 'pivot\.drag'"),
     "motors": ({"u": np.zeros((50, 2))}, InvalidSignals, "record 1 has 2 controls and 2 readings; pendulum has 1"),
     "times": ({"times": TIMES[::-1].copy()}, InvalidSignals, "the times of record 1 do not rise"),

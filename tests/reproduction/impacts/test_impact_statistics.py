@@ -46,7 +46,7 @@ def test_shares_are_counted():
     good = {"failed": None, "distrust": [], "error_percent": 1.0, "std_percent": 1.0}
     off = [1.0, -1.9, 2.5, 0.3]
     results = [good | {"off": {"J/m": value, "friction": None}} for value in off]
-    row = statistics.judged(FREE, [*results, {"failed": "nothing is struck"}])
+    row = statistics.judged(FREE, [*results, {"failed": "the body hits nothing"}])
     assert row["covered_percent"] == {"J/m": 75.0} and row["failed"] == 1
     assert row["seen_in"] == {"J/m": 4, "friction": 0}
     assert held(off, 1.0) == 0.5

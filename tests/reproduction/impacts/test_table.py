@@ -57,4 +57,4 @@ def test_what_has_no_answer_is_counted(monkeypatch):
 def _refuse(*_args, **_kwargs):
     from poinsot.exceptions import NotIdentifiable
 
-    raise NotIdentifiable("nothing is struck")
+    raise NotIdentifiable("the body hits nothing")

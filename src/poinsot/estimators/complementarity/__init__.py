@@ -1,4 +1,4 @@
-"""Planar bodies that strike walls: identification from tracked poses (Gabiccini et al. 2019).
+"""Planar bodies that hit walls: identification from tracked poses (Gabiccini et al. 2019).
 
 problem            `ImpactsProblem`: drops, outline, walls, all checked; the result of one drop and its certificate
 recordings         a recording -> a drop
@@ -7,7 +7,7 @@ One drop, simulated through all of its impacts:
 
 program            poses, impulses, J/m and friction as a nonlinear program with complementarity (CasADi)
 shooting           the same by simulation from event to event
-posterior          all minima that explain the frames about as well as the deepest
+posterior          mixture of all minima that explain the frames nearly as well as the deepest
 drop               `DropIdentification`: the method
 drop_estimate      the result as an estimate
 
@@ -18,8 +18,8 @@ segmentation       frames divided into flights
 flights            drops; states at both ends of a flight by a Kalman filter; noise of the tracker
 collisions         residuals of an impact
 resting            residuals of a body at rest
-chain              flights and impacts of all drops, and how unknowns follow the shared parameters
-admission          first guess of impacts, and which of them count
+chain              flights and impacts of all drops, and elimination of all unknowns but the shared parameters
+admission          initial guess of impacts, and which of them are used
 pooled_problem     the weighted least-squares problem: normal equations, tolerances, priors, minimization
 pooled             `PooledImpacts`: the method
 pooled_fit         its result, and the certificate

@@ -1,8 +1,8 @@
-"""First guess of impacts, and which of them count.
+"""Initial guess of impacts, and which of them are used.
 
-Two successive flights without a frame in between meet in an impact. Its instant and the part of the outline that struck
-are those with the least misfit of continuity and gap. An impact counts for J/m if one instant of contact can explain
-it; the thresholds are below.
+Two successive flights without a frame in between meet in an impact. Its instant and the part of the outline in contact
+are those with the least residuals of continuity and gap. An impact is used for J/m if one instant of contact can
+explain it; the thresholds are below.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from .pooled_problem import PooledProblem
 ADMITTED = "admitted"
 SHORT, WEAK, LYING, DOUBLE, SIDE, OFF, NOTHING, PARTING = (
     "a flight beside it has fewer than three frames",
-    "a push, not a blow",
-    "a face lies nearly flat on what it strikes",
-    "a second corner may have struck before the next frame",
-    "a side may have struck, and no corner",
-    "both flights end off what is struck",
-    "one flight goes on as the other",
-    "the struck point moves away before it",
+    "a push, not an impact",
+    "a face is nearly parallel to the wall",
+    "a second corner may have hit before the next frame",
+    "a side may have hit, and no corner",
+    "both flights end away from the wall",
+    "the second flight continues the first",
+    "the contact point moves away before it",
 )
 DISAGREEING = "disagrees with one instant of contact"
 ON_THE_FLOOR = (SHORT, WEAK, LYING)
-"""Such contacts determine where the floor is, and not J/m."""
+"""Such contacts determine the height of the floor, but not J/m."""
 MISFIT_SCALES = np.array([1e-4, 1e-4, 3e-3, 2e-3])
 """Tolerance of x, y [m], angle [rad] and gap [m] where flights meet, in addition to twice the noise of a frame."""
 FRAMES = 3
 """Least number in a flight beside an impact: any two frames fit a flight, so they do not prove one."""
 BLOW, PUSH = 3.0, 1.0
-"""Least impulse of an impact that counts, and of any contact, in gravity's impulse over one interval of frames."""
+"""Least impulse of an impact that is used, and of any contact, relative to gravity's over one interval of frames."""
 TILT = 0.05
-"""A side that lies flatter on the wall may touch anywhere along it: no side is quite straight [rad]."""
+"""Angle between side and wall below which it may touch anywhere along it: no side is exactly straight [rad]."""
 CLEARANCE = 10.0
-"""The next corner must be above the floor by so many depths of contact, tolerance included."""
+"""The next corner must be above the floor by this multiple of the depth of contact, tolerance included."""
 ALOFT = 4.0
 """Flights that end farther from the wall, in tolerances of gap and floor, did not strike it."""
 INSTANTS = 21
@@ -47,15 +47,15 @@ INSTANTS = 21
 LOST_INTERVALS, LOST_SAMPLES = 3.0, 25
 """Largest time that a tracker may have lost, in intervals of frames, and samples."""
 LOST_MISFIT, LOST_GAIN = 200.0, 5.0
-"""Squared misfit from which on lost time is considered, and the factor by which it must lessen it."""
+"""Squared residuals from which on lost time is considered, and the factor by which it must reduce them."""
 
 
 def first_guess(
     chain: Chain, shared: Vector, noise: Vector, inertia_known: bool
 ) -> tuple[Unknowns, Int[np.ndarray, "I"]]:
-    """Instants and struck parts from where flights meet and touch; J/m from the jumps, where it is not known."""
+    """Instants and parts in contact from where flights meet and touch; J/m from the jumps, where it is not known."""
     shared = shared.copy()
-    # the gap of a soft contact depends on J/m: the first guess is a radius of gyration of 0.58 of the size
+    # the gap of a soft contact depends on J/m: the initial guess is a radius of gyration of 0.58 of the size
     if not inertia_known:
         shared[INERTIA] = chain.geometry.shape.size**2 / 3
     at, part = place(chain, shared, noise)
@@ -63,7 +63,7 @@ def first_guess(
         hit = collisions(chain, at, part)
         jump = hit.jump
         moment = hit.GQ[:, 0] * jump[:, 1] - hit.GQ[:, 1] * jump[:, 0]
-        # Eq. 31, where the larger half of the jumps of the spin divides; bad impacts give negative values as well
+        # Eq. 31 for the larger half of the jumps of the spin, which is the divisor; bad impacts give negative values
         turned = np.abs(jump[:, 2]) > np.median(np.abs(jump[:, 2]))
         ratio = moment[turned] / jump[turned, 2]
         ratio = ratio[ratio > 0]
@@ -73,7 +73,7 @@ def first_guess(
 
 
 def place(chain: Chain, shared: Vector, noise: Vector) -> tuple[Unknowns, Int[np.ndarray, "I"]]:
-    """The instant and the part with the least misfit of continuity and gap between the frames on both sides.
+    """The instant and the part with the least residuals of continuity and gap between the frames on both sides.
 
     Where the misfit is large, the tracker may have lost time: amounts of it are tried, and the best is taken.
     """
@@ -117,7 +117,7 @@ def _nearest(
 def impact_verdicts(
     problem: PooledProblem, frames: Int[np.ndarray, "F"], at: Unknowns, floor_is_known: bool
 ) -> np.ndarray:
-    """(I,) `ADMITTED`, or why not, from frames in each flight; only with a known floor can flights end off it."""
+    """(I,) `ADMITTED`, or why not, from frames in each flight; distance from the wall is tested for a known floor."""
     chain, part, tolerances = problem.chain, problem.part, problem.tolerances
     hit = collisions(chain, at, part)
     interval, J = chain.first + at.lost - chain.last, at.shared[INERTIA]
@@ -139,7 +139,7 @@ def impact_verdicts(
             after = np.minimum(u_other + blow * (1 + x * x_other / J), 0.0)
             double |= (part != p) & (gap + after * (interval + 2 * np.maximum(lag, 0.0)) < 0)
     pushed = hit.jump[:, :2] @ hit.normal / (chain.geometry.gravity * (chain.first - chain.last))
-    # a later verdict replaces an earlier one: from what still tells the floor to what was no impact
+    # a later verdict replaces an earlier one: from impacts that still determine the floor to none at all
     found[lying] = LYING
     found[pushed < BLOW] = WEAK
     short = frames < FRAMES

@@ -1,4 +1,4 @@
-"""Agreement of drops with each other, with held-out impacts, and with J/m under assumptions.
+"""Consistency of drops: random halves, held-out impacts, and J/m under assumptions.
 
 The pooled problem is a sum over drops, S_bar = sum S_d and g_bar = sum g_d at the solution (`chain`), where g_bar +
 prior theta = 0. With weights w_d of the drops the solution moves, to first order, by
@@ -25,7 +25,7 @@ from .contact_parameters import INERTIA, SHARED, S
 from .pooled_fit import LEVEL, SLIDES, PooledFit
 
 WAVES = "wall_unevenness"
-"""Name of all its modes, which `assumed` may hold at zero as well."""
+"""Common name of the modes of the floor's unevenness, which `assumed` may also hold at zero."""
 ASSUMPTIONS: Mapping[str, tuple[str, ...]] = {
     "sharp corners": ("corner_radius",),
     "shape centered on the center of mass": ("shape_offset_x", "shape_offset_y"),
@@ -51,8 +51,8 @@ class HeldOut:
 
     Args:
         jump_of_omega: measured [rad/s].
-        from_jump: by the measured jump of the linear velocity and the pose (Eq. 32) [rad/s].
-        from_before: by the state before alone, with the others' friction and restitution [rad/s].
+        from_jump: predicted from the measured jump of the linear velocity and the pose (Eq. 32) [rad/s].
+        from_before: predicted from the state before alone, with the others' friction and restitution [rad/s].
     """
 
     drop: str
@@ -63,7 +63,7 @@ class HeldOut:
 
 
 def halves(fit: PooledFit, splits: int = 2000, seed: int = 0) -> Vector:
-    """(splits,) |difference| of J/m of two random halves of the drops, by that of all.
+    """(splits,) |difference| of J/m between two random halves of the drops, relative to J/m of all.
 
     Raises InvalidMethod if there are fewer than four drops.
     """
@@ -79,7 +79,7 @@ def halves(fit: PooledFit, splits: int = 2000, seed: int = 0) -> Vector:
 
 
 def held_out(fit: PooledFit) -> tuple[HeldOut, ...]:
-    """Each impact that counts, predicted from the other drops' theta, friction and restitution.
+    """Predictions of each used impact from the other drops' theta, friction and restitution.
 
     States come from flights, continuity and the floor; consistency is left out of them everywhere.
     """
@@ -114,9 +114,9 @@ def held_out(fit: PooledFit) -> tuple[HeldOut, ...]:
 
 
 def assumed(fit: PooledFit, names: Sequence[str], rounds: int = 4) -> float:
-    """J/m with these held at zero, all else as free as it was; impacts, flights and frames the same [m^2]."""
+    """J/m with these held at zero, all else estimated; impacts, flights and frames are the same [m^2]."""
     for name in names:
-        check_known(name, (*SHARED[1:], WAVES), "cannot hold", "what may be zero is", InvalidMethod, S)
+        check_known(name, (*SHARED[1:], WAVES), "cannot hold", "it can hold", InvalidMethod, S)
     at, problem = fit.at, fit.problem
     zero = np.isin(np.append(SHARED, np.full(len(at.shared) - S, WAVES)), list(names))
     problem = replace(problem, free=problem.free & ~zero)
@@ -134,12 +134,12 @@ def assumed(fit: PooledFit, names: Sequence[str], rounds: int = 4) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Agreement:
-    """Agreement of drops with each other, and of J/m with what could have been assumed.
+    """Consistency of drops, and of J/m under other assumptions.
 
     Args:
-        differences: (L,) of random halves by J/m; NaN with fewer than four drops.
-        held_out: impacts by drops without their own.
-        assumed: J/m under each of `ASSUMPTIONS` [m^2]; those before an interruption.
+        differences: (L,) relative differences of J/m of random halves; NaN with fewer than four drops.
+        held_out: predictions of impacts from the other drops.
+        assumed: J/m under each of `ASSUMPTIONS` [m^2], as far as computed before an interruption.
     """
 
     differences: Vector
@@ -148,7 +148,7 @@ class Agreement:
 
     @property
     def halves_difference(self) -> float:
-        """Below which 95 % of the differences of halves are; NaN with fewer than four drops."""
+        """95 % quantile of the differences of halves; NaN with fewer than four drops."""
         return float(np.quantile(self.differences, LEVEL))
 
     @property

@@ -46,7 +46,7 @@ JITTER = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """What flights and frames say, which stays the same while theta is estimated. F flights, I impacts, D drops.
+    """Information from flights and frames, constant while theta is estimated. F flights, I impacts, D drops.
 
     Args:
         mean: (F, 12) states at both ends of each flight. weight: (F, 12, 12) inverse of their covariance.
@@ -55,7 +55,7 @@ class Chain:
         reference: (s,) theta at which flights were filtered.
         before: (I,) the flight before each impact; the flight after it is the next one.
         last, first: (I,) times of the frames on both sides [s]. drops: D. geometry: of contact.
-        resting: contacts of drops that came to rest; None: none did, or they are left out.
+        resting: contacts of drops that came to rest; None: none did, or they are not used.
     """
 
     mean: Float[np.ndarray, "F 12"]
@@ -73,7 +73,7 @@ class Chain:
     resting: Resting | None = None
 
     def impacts(self, which: Int[np.ndarray, "K"]) -> Chain:
-        """With these impacts alone, in this order."""
+        """The chain with these impacts alone, in this order."""
         return replace(self, before=self.before[which], last=self.last[which], first=self.first[which])
 
 
@@ -84,7 +84,7 @@ class Unknowns:
     Args:
         states: (F, 12) at both ends of each flight. tau: (I,) instants of impact [s]. lost: (I,) times lost [s].
         shared: (s,) theta. heights: (D,) of the floor in each drop above that in all drops [m].
-        brevity: (I,) b of `collisions`. It is no unknown: it is updated between minimizations.
+        brevity: (I,) b of `collisions`. It is not an unknown: it is updated between minimizations.
     """
 
     states: Float[np.ndarray, "F 12"]
@@ -122,7 +122,7 @@ class Linear:
 
 
 def chain(parted: Segmented, shared: Vector, geometry: ContactGeometry) -> Chain:
-    """Flights filtered with these values of what they share, and the impacts between them."""
+    """Flights filtered with these shared parameters, and the impacts between them."""
     model = replace(parted.model, offset=shared[OF_FLIGHTS][:2], drag=shared[OF_FLIGHTS][2:])
     flown = zip(parted.drops, parted.flights, strict=True)
     flat = [flight(one, frames, model) for one, of in flown for frames in of]
@@ -179,7 +179,7 @@ def collisions(of: Chain, at: Unknowns, part: Int[np.ndarray, "I"]) -> Collision
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
-    """Normal equations of theta, S_bar (D, s, s) and g_bar (D, s), and how the other unknowns follow its step.
+    """Normal equations of theta, S_bar (D, s, s) and g_bar (D, s), and the step of the other unknowns given its step.
 
     Args:
         offset: (N,) dx without a step of theta. slope: (N, s) its derivative by that step. factor: of the band.
@@ -198,7 +198,7 @@ class Reduced:
 
 
 def stepped(of: Chain, at: Unknowns, by: Reduced, dtheta: Vector) -> Unknowns:
-    """The unknowns after a step (s,) of theta, which the others follow."""
+    """The unknowns after a step (s,) of theta, with the optimal step of the others."""
     heights = by.height_step + by.height_slope @ dtheta
     dx = (by.offset + by.slope @ dtheta).reshape(-1, B)
     dx += by.slope[:, HEIGHT].reshape(-1, B) * heights[of.drop][:, None]
@@ -226,16 +226,16 @@ def leverages(of: Chain, system: Linear, by: Reduced, covariance: Matrix) -> Flo
             P[:, i, j] = P[:, j, i] = Z[i - j, begin + j]
     local = system.rows[:, :, :OWN]
     of_states = np.einsum("iab,ibc,iac->ia", local, P, local)
-    by_height, by_theta = followed(of, system, by)
+    by_height, by_theta = reduced_derivatives(of, system, by)
     of_heights = by_height**2 * by.height_variance[of.drop[of.before]][:, None]
     of_theta = np.einsum("iab,bc,iac->ia", by_theta, covariance, by_theta)
     return np.asarray(system.trust * (of_states + of_heights + of_theta))
 
 
-def followed(
+def reduced_derivatives(
     of: Chain, system: Linear, by: Reduced
 ) -> tuple[Float[np.ndarray, "I 5"], Float[np.ndarray, "I 5 s"]]:
-    """Derivatives of each impact's residuals by heights, states and instants following, and by theta, all following."""
+    """Derivatives of each impact's residuals by heights, with states and instants optimal, and by theta, with all."""
     begin = B * of.before + 6
     follow = by.slope[begin[:, None] + np.arange(OWN)]
     local, own = system.rows[:, :, :OWN], system.rows[:, :, OWN:]

@@ -12,8 +12,8 @@ shape's center e, all in the body's frame, and the part's support h in the direc
     consistency     omega+ - omega- - cross(GQ, v+ - v-) / (J/m) = 0          (Eqs. 31 and 32)
 
 with f the wall's unevenness at the contact (`contact_parameters`). The impulses by mass are the jumps of the linear
-velocity, c_n = n . (v+ - v-) and c_t = t . (v+ - v-); they are no unknowns. A real impact takes time. The wall yields
-from the touch on, and the center of the impulse, tau, is later than the touch by the lag lambda, when an undisturbed
+velocity, c_n = n . (v+ - v-) and c_t = t . (v+ - v-); they are not unknowns. A real impact takes time. The wall deforms
+from first contact on, and the center of the impulse, tau, is later than that by the lag lambda, when an undisturbed
 body would be lambda |u_n| inside the wall. The wall acts as a spring with a force ~ depth^(n - 1) on the effective mass
 of the struck point, which is b^2 = 1 / (1 + x^2 / (J/m)) of the body's for a lever x along the wall. So the depth is
 proportional to (b |u_n|)^(2 / n), and with 2 / n = 1 + p, where p = 0 for a linear spring and -1 for a hard wall under
@@ -69,14 +69,14 @@ from .contact_parameters import (
 OWN, LOST = 14, 7
 """Columns of an impact's derivatives before those by theta, and the one of Delta among them."""
 TURNED = 0.25
-"""Distance of the mean angle from the angle at tau, by the lag and the jump of omega, for a linear spring."""
+"""Distance of the mean angle from the angle at tau, over the lag times the jump of omega, for a linear spring."""
 SLOW = 0.05
-"""Speed that gravity gives in some milliseconds; added in squares, so that slow contacts have a finite lag [m/s]."""
+"""Speed after some milliseconds of free fall; added in squares, so that slow contacts have a finite lag [m/s]."""
 
 
 @dataclass(frozen=True, eq=False)
 class Collision:
-    """Residuals of I impacts, and what they were computed from.
+    """Residuals of I impacts, with intermediate quantities.
 
     Args:
         r: (I, 5) continuity [m], [m], [rad], gap [m], consistency [rad/s].
@@ -94,11 +94,11 @@ class Collision:
 
     @property
     def jump(self) -> Float[np.ndarray, "I 3"]:
-        """Of the velocity and the rate of turning."""
+        """Jump of the velocity and of the angular velocity."""
         return self.after[:, 3:] - self.before[:, 3:]
 
     def contact_velocity(self, of: Float[np.ndarray, "I 6"]) -> Float[np.ndarray, "I 2"]:
-        """(normal, tangential) of the struck point [m/s]."""
+        """(normal, tangential) velocity of the contact point [m/s]."""
         u = of[:, 3:5] + of[:, 5:6] * np.column_stack([-self.GQ[:, 1], self.GQ[:, 0]])
         return np.column_stack([u @ self.normal, u @ self.tangent])
 
@@ -242,7 +242,7 @@ class ContactGeometry:
             bumps, slopes = self.uneven.at(point @ t)
             rising = slopes @ shared[S:]
         by = np.zeros((len(part), len(shared)))
-        # across the wall, less what the uneven wall rises along it
+        # across the wall, less the rise of the uneven wall
         across = n - rising[:, None] * t
         by[:, OF_LEVERS] = np.einsum("kia,ia->ik", GQ_by, across)
         by[:, HEIGHT] = -across[:, 1]
@@ -321,7 +321,7 @@ def collide(
         at[:, 4, side + 3], at[:, 4, side + 4] = sign * lever[:, 1] / J, -sign * lever[:, 0] / J
         at[:, 4, side + 5] = sign * (1 - turning * lag * turned / J)
     at[:, 5, 3:5], at[:, 5, 5] = n, GQ @ t
-    # the lag moves the lever of the consistency, and with u_n it is the depth in the gap
+    # the lag changes the lever of the consistency, and the lag times u_n is the depth in the gap
     by_lag = np.stack([-approach, -turning * dw * turned / J], axis=1)
     by_approach = by_lag * lag_by_approach[:, None] - np.column_stack([lag, np.zeros(I)])
     at[:, 3:5] += by_approach[:, :, None] * at[:, None, 5]

@@ -33,7 +33,7 @@ class ContactParameter:
         name, unit: of its value. meaning: in words.
         scale: typical change, which makes the normal equations well scaled.
         prior_std: about 0; infinite: no prior. lower, upper: bounds.
-        by_size: whether prior and bounds are in parts of the body's size, and not in `unit`.
+        by_size: whether prior and bounds are relative to the body's size, not in `unit`.
         outline: whether it changes the body's outline. corners: whether only a polygon has it.
     """
 
@@ -99,13 +99,13 @@ def scales(count: int) -> Vector:
 
 
 def prior_precisions(size: float) -> Vector:
-    """(S,) about 0, of a body of this size [m]; 0 where there is no prior."""
+    """(S,) precisions of the priors about 0, for a body of this size [m]; 0 where there is none."""
     std = [each.prior_std * (size if each.by_size else 1.0) for each in PARAMETERS]
     return np.asarray(1 / np.array(std) ** 2)
 
 
 def bounds(size: float) -> tuple[Vector, Vector]:
-    """(S,) lower and upper, of a body of this size [m]."""
+    """(S,) lower and upper bounds, for a body of this size [m]."""
     limits = np.array([(each.lower, each.upper) for each in PARAMETERS])
     lower, upper = (limits * np.array([[size if each.by_size else 1.0] for each in PARAMETERS])).T
     return lower, upper

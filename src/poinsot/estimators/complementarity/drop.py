@@ -1,8 +1,8 @@
-"""One drop, from poses alone: a program for starting points, shooting for the result, and tests of the result.
+"""Identification from the poses of one drop: a program for starting points, shooting for the result, and its tests.
 
 The solution of the program (`program`), which has few minima but impulses at few nodes, starts a search by shooting
-(`shooting`). Third differences of frames give the first value of the tracker's noise, the residuals of the best motion
-the last one. Where every impact sticks, the least mu that still explains the motion takes the place of mu.
+(`shooting`). Third differences of frames give the initial value of the tracker's noise, residuals of the best motion
+the final one. Where every impact sticks, the least mu that still explains the motion is given in place of mu.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ PROGRAM_STARTS = ((0.25, 0.4, 0), (0.1, 0.8, 1), (0.4, 0.15, 0))
 """J/m in squares of the size, mu, and additional steps, of each program; the next one is solved only if shooting from
 the ones before does not explain the frames."""
 PROGRAM_ITERATIONS = 30
-"""Of a stage of a program: then it is near enough for a starting point."""
+"""Largest number of iterations of a stage of a program: enough for a starting point."""
 UNKNOWN_NOISE_FACTOR = 1.5
 """Factor on the chi-square threshold up to which frames count as explained while the noise is not known: third
 differences give it to some 20 %, its square to 50 %."""
 NOISE_UPDATES, NOISE_CHANGE = 3, 1.5
-"""The noise is estimated again at most so often; a change by more than this factor is followed by another search."""
+"""Largest number of updates of the noise; a change by more than this factor is followed by another search."""
 SIGNIFICANCE = 1e-3
 """Probability of a test below which the result is distrusted."""
 NEIGHBOUR_FACTOR, OUTLIER_FACTOR = 2.5, 12.0
-"""Distrusted are residuals of so many times the noise between neighbouring frames, and a frame of so many times the
-median residual: 8 standard deviations."""
+"""Ratios above which a result is distrusted: of residuals to the noise between neighbouring frames, and of a frame's
+residual to the median: 8 standard deviations."""
 IDENTIFIABLE_STD = 0.5
 """Largest standard deviation of mu and of log m with which they count as identifiable."""
 
@@ -64,8 +64,8 @@ class DropIdentification:
     Args:
         noise: (3,) standard deviations of x, y [m] and theta [rad]; None: estimated.
         drag: linear and angular [1/s].
-        steps: of the program between two frames; None: as many as make them about `NODE_SPACING_S` long.
-        seed: of the starting points.
+        steps: number of steps of the program between two frames; None: for steps of about `NODE_SPACING_S`.
+        seed: seed of the starting points.
 
     Raises:
         InvalidMethod: if the noise is not three numbers above 0.
@@ -87,11 +87,11 @@ class DropIdentification:
     def solve(
         self, problem: ImpactsProblem, *, progress: ProgressCallback | None = None, stop: Stop | None = None
     ) -> Estimate:
-        """J/m, friction and restitution of the body, its motion, and what it struck how hard.
+        """Estimate J/m, friction and restitution of the body, its motion, and its impacts with their impulses.
 
         Raises:
             InvalidMethod: if there is more than one drop.
-            InvalidSignals, NotIdentifiable: if nothing follows from the drop.
+            InvalidSignals, NotIdentifiable: if the drop determines nothing.
         """
         watch = Stopwatch()
         if len(problem.drops) > 1:
@@ -127,11 +127,11 @@ class DropIdentification:
 
         Raises:
             InvalidSignals: if there are too few frames.
-            NotIdentifiable: if nothing is struck.
+            NotIdentifiable: if the body hits nothing.
         """
         if len(drop.times) < FEWEST:
             raise InvalidSignals(f"{drop.name} has {len(drop.times)} frames; it takes at least {FEWEST}")
-        # frames at rest say nothing new, and each would have to be simulated
+        # frames at rest add no information, and each would have to be simulated
         drop = moving(drop)
         times, poses, forces = drop.times, drop.poses, drop.forces
         noise = drop.noise if self.noise is None else np.asarray(self.noise, dtype=float)
@@ -221,9 +221,9 @@ class DropIdentification:
         predicted, velocities, impacts = shooting.motion(fit.theta, shooting.times)
         if not len(impacts.times):
             raise NotIdentifiable(
-                f"nothing is struck in {drop.name}"
+                f"the body hits nothing in {drop.name}"
                 + (" in the motion found until the interruption" if interrupted else "")
-                + ", so there is nothing to identify: J/m and friction show in impacts alone"
+                + ", so there is nothing to identify: only impacts determine J/m and friction"
             )
         std = np.sqrt(np.diag(posterior.covariance))
         return DropFit(
@@ -253,21 +253,21 @@ class DropIdentification:
             ratio = np.sqrt(fit.chi_square / degrees)
             yield poor(
                 error if ratio > NEIGHBOUR_FACTOR else warning,
-                f"residuals are {ratio:.2g} times the noise: the model does not hold, or the motion found is not the "
-                "right one",
+                f"residuals are {ratio:.2g} times the noise: the model does not hold, or the search found a wrong "
+                "motion",
             )
         e = fit.predicted - shooting.poses
         for axis, what in enumerate(("x", "y", "the angle")):
             # three tests at once: a third of the significance each
             if von_neumann_probability(e[:, axis]) < SIGNIFICANCE / 3:
                 yield poor(
-                    warning, f"residuals of {what} have a pattern, as a wrong sequence of impacts leaves"
+                    warning, f"residuals of {what} are correlated, as after a wrong sequence of impacts"
                 )
         ratio = residual_noise(shooting, fit) / tracker_noise(shooting.times, shooting.poses)
         if self.noise is None and ratio.max() > NEIGHBOUR_FACTOR:
             yield poor(
                 error,
-                f"residuals are {ratio.max():.2g} times what frames differ by from their neighbours: the floor, the "
+                f"residuals are {ratio.max():.2g} times the noise between neighbouring frames: the floor, the "
                 "outline or a frame is wrong",
                 evidence=float(ratio.max()),
             )
@@ -275,7 +275,7 @@ class DropIdentification:
         if relative.max() > OUTLIER_FACTOR:
             frame = int(np.argmax(relative.max(axis=1)))
             message = (
-                f"the frame at {shooting.times[frame]:.4g} s is far off all others; leave it out if misread"
+                f"the frame at {shooting.times[frame]:.4g} s is far from all others; exclude it if misread"
             )
             yield Finding("outliers", warning, message, "", evidence=float(relative.max()))
 

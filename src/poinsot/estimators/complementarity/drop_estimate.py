@@ -9,8 +9,8 @@ Each impact gives three equations in the mass, the inertia and its two impulses 
 all together A w = 0 (29). Eliminating the two impulses leaves one row in (m, J) of each impact,
 cross(GQ, dv) m - d omega J = 0, which determines J/m (31). Contacts that are struck at the same instant share their
 three equations, so two of them leave no row. (m, J) is determined in the directions in which the null space of A does
-not move it; A w = 0 can only determine ratios. With a known force f between impacts, or a moment, and dv the change of
-the velocity by it,
+not change it; A w = 0 can only determine ratios. With a known force f between impacts, or a moment, and dv the change
+of the velocity by it,
 
     dv_x m = int f_x dt        dv_y m = int f_y dt        d omega J = int tau dt
 
@@ -53,13 +53,13 @@ MOVED = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Consistency:
-    """What the impacts of a motion determine of m and J.
+    """Directions of (m, J) that the impacts of a motion determine.
 
     Args:
         rows: (E, 2) of (m, J) once impulses are eliminated [m/s m], [rad/s]; 0 where several were struck at once.
         rank: of A, with the rows of known forces if there are any, and its columns, 2 + 2 E.
-        free: in how many directions its null space moves m and J. 1: they scale together, and in no other way; 0: a
-            known force determines them by themselves.
+        free: number of directions of (m, J) in its null space. 1: only their ratio is determined; 0: a known force
+            determines both.
     """
 
     rows: Float[np.ndarray, "E 2"]
@@ -126,7 +126,7 @@ def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
     if fit.shooting.mass_is_estimated and not fit.mass_identifiable:
         hidden |= {"m", "J"}
     seen = np.array([name not in hidden for name in names])
-    # a number with a small standard deviation must not be read for what the data do not determine
+    # undetermined parameters must not be shown as numbers with small standard deviations
     covariance[~seen], covariance[:, ~seen] = np.nan, np.nan
     std = np.sqrt(np.diag(covariance))
     undetermined = []
@@ -279,7 +279,7 @@ def _notes(fit: DropFit, mass: float | None, found: Consistency) -> list[str]:
     others = fit.posterior.means[1:, INERTIA], fit.posterior.shares[1:]
     if len(others[0]):
         notes.append(
-            "Other motions explain the frames about as well, and the interval has them too: J/m of "
+            "Other motions explain the frames about as well, and the interval includes them: J/m of "
             + ", ".join(
                 f"{1e6 * np.exp(inertia):.4g} mm^2 ({100 * share:.0f} %)"
                 for inertia, share in zip(*others, strict=True)
@@ -288,7 +288,7 @@ def _notes(fit: DropFit, mass: float | None, found: Consistency) -> list[str]:
         )
     if fit.friction_bound is not None:
         notes.append(
-            f"No contact slid in a way that shows friction: it is at least {fit.friction_bound:.3g}, and no "
+            f"No contact slid in a way that determines friction: it is at least {fit.friction_bound:.3g}, and no "
             "value is given."
         )
     else:
@@ -297,11 +297,11 @@ def _notes(fit: DropFit, mass: float | None, found: Consistency) -> list[str]:
     if fit.mass_identifiable and fit.mass is not None:
         half = np.exp(NORMAL_95 * np.sqrt(fit.posterior.covariance[MASS, MASS]))
         notes.append(
-            f"The known force shows the mass: {fit.mass:.4g} kg, 95 % from {fit.mass / half:.4g} to "
+            f"The known force determines the mass: {fit.mass:.4g} kg, 95 % from {fit.mass / half:.4g} to "
             f"{fit.mass * half:.4g}."
         )
     elif fit.shooting.mass_is_estimated:
-        notes.append("The force is too weak to show the mass; J/m and impulses by mass are what follows.")
+        notes.append("The force is too weak to determine the mass: J/m and impulses by mass are given.")
     elif mass is None:
         notes.append(WITHOUT_MASS)
     notes.append(

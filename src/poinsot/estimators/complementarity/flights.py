@@ -32,7 +32,7 @@ from numba import njit
 from scipy import stats
 from scipy.optimize import least_squares, minimize
 
-from ...arrays import Indices, Matrix, Vector
+from ...arrays import Brief, Indices, Matrix, Vector
 from ...exceptions import InvalidRecording
 from ...models.planar.body import GRAVITY
 
@@ -41,22 +41,22 @@ NO_DRAG = 1e-6
 OUTLIER = 3.0
 """Innovations beyond this many standard deviations count as this many where noise is estimated."""
 GIVEN = np.array([1e-6, 1e-6, 1e-5])
-"""Noise of frames that stand for given velocities [m], [m], [rad]: what is off in these is in the tolerances."""
+"""Noise of frames that represent given velocities [m], [m], [rad]: their errors are part of the tolerances."""
 FEWEST = 8
 """Least number of frames of a drop that is identified."""
 
 
-@dataclass(frozen=True, eq=False)
-class Drop:
+@dataclass(frozen=True, eq=False, repr=False)
+class Drop(Brief):
     """Poses of a tracked body, from release to rest or any part of it.
 
     Args:
-        name: by which results tell it.
+        name: name in results.
         times: (N,) of the frames, increasing [s].
         poses: (N, 3) x and y of the tracked point, y up [m], and the angle, counterclockwise, unwrapped [rad].
         forces: (N - 1, 3) known forces at the center of mass beside gravity, and their moment, each held from one frame
             to the next [N], [N], [N m]; None: there are none.
-        flights: indices of the frames of each, where they are known; None: they are to be found.
+        flights: indices of the frames of each flight, where they are known; None: they are estimated.
 
     Raises:
         InvalidRecording: if frames are out of order, not finite, or fewer than four; or forces do not fit them.
@@ -77,7 +77,7 @@ class Drop:
                 f"{self.name}: needs at least four frames of (x, y, angle) with their times"
             )
         if not np.isfinite(times).all() or not np.isfinite(poses).all():
-            raise InvalidRecording(f"{self.name}: frames that are not finite; leave missing frames out")
+            raise InvalidRecording(f"{self.name}: some frames are not finite; exclude them")
         if not (np.diff(times) > 0).all():
             raise InvalidRecording(f"{self.name}: frames are out of order; sort them by time")
         if forces is not None and (forces.shape != (len(times) - 1, 3) or not np.isfinite(forces).all()):

@@ -1,13 +1,13 @@
 """J/m, friction and restitution of a body from many drops of it, by the flights between its impacts.
 
 `segmentation` divides each drop into flights, and two flights without a frame in between meet in an impact. `admission`
-says what it counts for: J/m, or only the floor's height. All is one weighted least-squares problem (`chain`,
+decides what it is used for: J/m, or only the floor's height. All is one weighted least-squares problem (`chain`,
 `pooled_problem`) in the declared parameters and the states of every flight. J/m has no prior; the others have wide
 ones, so that unobservable parameters stay near 0 and are reported as such.
 
 Friction does not influence J/m here, since the tangential impulse of each impact is free. Where slip keeps its sign
 through an impact, |c_t| / c_n is a sample of mu, elsewhere a lower bound. Levers are those of the corners' centers: the
-corners' radius, which only heights at contact tell, influences J/m most (`agreement.assumed`).
+corners' radius, which only heights at contact determine, influences J/m most (`agreement.assumed`).
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class PooledImpacts:
     """Identification of a body from many drops of it.
 
     Args:
-        held: parameters that are known, by name (`contact_parameters.SHARED`), in SI.
-        rounds: updates of the tolerances at most.
-        seed: of the halves.
+        held: known parameters by name (`contact_parameters.SHARED`) [SI].
+        rounds: largest number of updates of the tolerances.
+        seed: seed of the random halves.
 
     Raises:
         InvalidMethod: if a name is not one of them.
@@ -82,13 +82,13 @@ class PooledImpacts:
         """
         if len(problem.walls) > 1:
             raise InvalidMethod(
-                f"{len(problem.drops)} drops are pooled on one wall, and there are {len(problem.walls)}; identify "
-                "each drop by itself, or give the wall that is struck"
+                f"{len(problem.drops)} drops are pooled on one wall, but there are {len(problem.walls)}; identify "
+                "each drop separately, or give only the wall that is hit"
             )
         forced = [drop.name for drop in problem.drops if drop.forces is not None]
         if forced:
             raise InvalidMethod(
-                f"known forces, as in {forced[0]}, are for one drop by itself: identify it alone, or leave them out of "
+                f"known forces, as in {forced[0]}, are for single drops: identify it alone, or delete the forces of "
                 "drops in which they hardly act"
             )
         watch = Stopwatch()
@@ -127,7 +127,7 @@ class PooledImpacts:
             shape: as drawn, about its center. wall: that is struck.
 
         Raises:
-            NotIdentifiable: if there is no impact to identify from, or none that turns the body.
+            NotIdentifiable: if there is no impact, or none that changes the spin.
         """
         if isinstance(drops, Segmented):
             parted = drops
@@ -150,8 +150,8 @@ class PooledImpacts:
         first = chain(parted, shared, geometry)
         if not len(first.before):
             raise NotIdentifiable(
-                "no impact between two flights in these drops; there is nothing to identify J/m from: film a drop "
-                "until after it has bounced, at a rate that gives three frames between bounces at least"
+                "these drops have no impact between two flights, which J/m is identified from: film a drop "
+                "until after it has bounced, at a rate with at least three frames between bounces"
             )
         # the first tolerances are only a start; impacts count from the first screening on, and lift only with rests
         at, part = first_guess(first, shared, parted.model.noise, "inertia_to_mass" in self.held)
@@ -170,7 +170,7 @@ class PooledImpacts:
                 turning = verdicts == ADMITTED
                 if not turning.any():
                     raise NotIdentifiable(
-                        "no impact is a single blow on one corner; film at a higher rate, or more drops"
+                        "no impact is on a single corner; film at a higher rate, or more drops"
                     )
                 use = turning | np.isin(verdicts, ON_THE_FLOOR if rounds > 1 else (LYING,))
                 problem = replace(problem, use=use, turning=turning)
@@ -181,7 +181,7 @@ class PooledImpacts:
                 abs(np.log(getattr(new, k) / getattr(old, k)))
                 for k in ("instant", "gap", "lever", "floor", "rest", "uneven")
             )
-            # only now: rests and waves of the floor would bend to impacts that do not count
+            # only now: rests and unevenness of the floor would adapt to impacts that are not used
             if rounds == SCREENINGS:
                 problem, at = self._grounded(problem, parted, at, may)
             problem = replace(problem, tolerances=new)
@@ -200,7 +200,7 @@ class PooledImpacts:
             or found.inertia_to_mass_std > found.inertia_to_mass
         ):
             raise NotIdentifiable(
-                f"the {len(found.used)} impacts of these drops leave J/m open: none changes the spin enough; "
+                f"the {len(found.used)} impacts of these drops do not determine J/m: none changes the spin enough; "
                 "throw the body so that it lands on a corner, beside its center"
             )
         return found

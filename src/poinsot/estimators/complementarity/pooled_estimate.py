@@ -34,7 +34,7 @@ JUMP = "jump of the spin"
 
 
 def _parameters(problem: ImpactsProblem, fit: PooledFit) -> EstimatedParameters:
-    """What theta, the medians over impacts and the mass give."""
+    """Parameters from theta, medians over impacts, and the mass."""
     mass = problem.mass
     friction, restitution = fit.friction, fit.restitution
     sliding = (np.nan, np.nan) if friction is None else (friction.median, friction.std)
@@ -188,12 +188,12 @@ def _notes(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) -> list[s
             if np.isfinite(agreed.halves_difference)
             else "; there are too few for halves to be compared."
         ),
-        f"{len(used)} impacts of {len({each.drop for each in used})} drops count; jumps of the spin of held-out drops "
+        f"{len(used)} impacts of {len({each.drop for each in used})} drops are used; spin jumps of held-out drops "
         f"are predicted to {np.median(agreed.errors):.2g} rad/s (median).",
         f"{sum(verdicts.values())} impacts do not count for J/m"
         + "".join(f"{', ' if k else ': '}{n} ({why})" for k, (why, n) in enumerate(verdicts.most_common()))
         + ".",
-        f"J/m would move, if it were assumed: {moves or 'not computed, as the search was interrupted'}.",
+        f"Change of J/m under assumptions: {moves or 'not computed, as the search was interrupted'}.",
     ]
     for name, spread in (("Friction, where it slides,", fit.friction), ("Restitution", fit.restitution)):
         if spread is not None:

@@ -16,7 +16,7 @@ from ...estimate import NORMAL_95, Certificate, Estimate, Status
 from ...estimate.extras import Extra
 from ...exceptions import InvalidMethod
 from .admission import ADMITTED, DISAGREEING
-from .chain import Linear, Reduced, Unknowns, followed
+from .chain import Linear, Reduced, Unknowns, reduced_derivatives
 from .collisions import impact_quantities
 from .contact_parameters import COLUMN, INERTIA, SHARED, S, bounds
 from .pooled_problem import PooledProblem
@@ -25,12 +25,12 @@ from .segmentation import Segmented
 from .shooting import STATIONARY
 
 LEVEL = 0.95
-"""Of intervals, and part of the splits into halves whose difference is below `Agreement.halves_difference`."""
+"""Level of intervals, and part of the splits into halves whose difference is below `Agreement.halves_difference`."""
 FEW = 10
-"""With fewer drops the covariance is the inverse normal matrix, and not from the scatter between drops."""
+"""With fewer drops the covariance is the inverse normal matrix, not from the scatter between drops."""
 PRIOR_SHARE, DISAGREEMENT = 0.5, 0.25
-"""Unobservable is a parameter that keeps more than this part of its prior variance; an impact whose robust weight is
-less than the second disagrees with one instant of contact."""
+"""A parameter that keeps more than the first part of its prior variance is unobservable; an impact with a robust weight
+below the second disagrees with one instant of contact."""
 SLIDES, STICKS = "slides", "sticks or turns"
 
 
@@ -43,8 +43,8 @@ class PooledImpact:
         normal_impulse, tangential_impulse: by mass [m/s].
         restitution: -u_n+ / u_n-. friction_ratio: |c_t| / c_n. mode: `slides`, or `sticks or turns`.
         jump_of_omega: [rad/s]. inconsistency: residual of Eq. 32 [rad/s].
-        lost_time: by which the frame after it came later than its clock says [s].
-        chi2: of its five residuals. trust: least robust weight of them. share: part of the information on J/m.
+        lost_time: delay of the frame after it against its clock [s].
+        chi2: sum of its five squared residuals. trust: their least robust weight. share: of the information on J/m.
     """
 
     drop: str
@@ -108,7 +108,7 @@ def _agree(value: float, expected: float, slack: float = 0.0) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class FlightStates(Extra):
-    """The unknowns of pooled drops that are no parameters.
+    """The unknowns of pooled drops that are not parameters.
 
     Args:
         at: states at both ends of each flight, instants of impact, lost times, heights of the floor in each drop, and
@@ -130,14 +130,14 @@ class FlightStates(Extra):
 
 @dataclass(frozen=True, eq=False)
 class PooledFit:
-    """The result of pooled drops: the problem at its solution, and what follows for the shared parameters.
+    """The result of pooled drops: the problem at its solution, and the shared parameters.
 
     Without a known mass only J/m and impulses by mass are identifiable.
 
     Args:
         segmented: drops and flights. problem: with its tolerances. at: its unknowns. system, by: linearized there.
         status: how the updates of tolerances ended. rounds: number of updates.
-        verdicts: (I,) which impacts were admitted, or why not. mass: [kg], of the certificate alone; None: not known.
+        verdicts: (I,) `ADMITTED`, or why not. mass: for the certificate alone [kg]; None: not known.
     """
 
     segmented: Segmented
@@ -157,7 +157,7 @@ class PooledFit:
 
     @cached_property
     def is_unobservable(self) -> Bool[np.ndarray, "S"]:
-        """(S,) parameters that keep most of their prior variance, however little drops scatter in them."""
+        """(S,) parameters that keep most of their prior variance, even if they scatter little between drops."""
         inverse, infinite = self.inverse
         return (infinite | (np.diag(inverse) * self.problem.prior > PRIOR_SHARE))[:S]
 
@@ -176,16 +176,16 @@ class PooledFit:
         return tuple(found)
 
     @cached_property
-    def telling(self) -> np.ndarray:
-        """Indices of the drops that theta follows."""
+    def informative(self) -> np.ndarray:
+        """Indices of the drops with information on theta."""
         chain = self.problem.chain
         struck = chain.drop[chain.before[self.problem.use]]
         return np.union1d(struck, [] if chain.resting is None else chain.resting.drop).astype(int)
 
     @property
     def scattered(self) -> bool:
-        """Whether the covariance is from leaving out drops, and not from the normal matrix."""
-        return len(self.telling) >= FEW
+        """Whether the covariance is from leaving out drops, not from the normal matrix."""
+        return len(self.informative) >= FEW
 
     @cached_property
     def covariance(self) -> Matrix:
@@ -197,9 +197,9 @@ class PooledFit:
         whatever the tolerances, and drops that theta follows count with what they hide. Standard deviations are those
         whose 1.96-fold holds 95 % by Student's t with n - 1 degrees of freedom, and not below those of H^-1.
         """
-        covariance, n = self.inverse[0], len(self.telling)
+        covariance, n = self.inverse[0], len(self.informative)
         if self.scattered:
-            without = 1.0 - np.eye(self.problem.chain.drops)[self.telling]
+            without = 1.0 - np.eye(self.problem.chain.drops)[self.informative]
             d = self.problem.reweighted(self.by, self.at.shared, without)
             d -= d.mean(axis=0)
             C = d.T @ d * ((n - 1) / n)
@@ -214,11 +214,11 @@ class PooledFit:
 
     @cached_property
     def impacts(self) -> tuple[PooledImpact, ...]:
-        """All, whether they count or not."""
+        """All impacts, used or not."""
         problem, system = self.problem, self.system
         # (I,) by which the residuals of an impact tell J/m
-        tells = followed(problem.chain, system, self.by)[1] @ self.inverse[0][INERTIA]
-        information = np.sum(system.trust * tells**2, axis=1)
+        influence = reduced_derivatives(problem.chain, system, self.by)[1] @ self.inverse[0][INERTIA]
+        information = np.sum(system.trust * influence**2, axis=1)
         disagrees = problem.turning & (system.trust.min(axis=1) < DISAGREEMENT)
         struck = problem.chain.drop[problem.chain.before]
         normal, tangential, restitution, ratio, slides = impact_quantities(system.collision)
@@ -248,7 +248,7 @@ class PooledFit:
 
     @property
     def held(self) -> tuple[str, ...]:
-        """Names of the parameters that were held, or that nothing in the drops depends on."""
+        """Names of the parameters that were held, or that do not affect the drops."""
         return tuple(name for name, free in zip(SHARED, self.problem.free, strict=False) if not free)
 
     @property
@@ -304,7 +304,7 @@ class PooledFit:
         """
         states = estimate.extra(FlightStates)
         if states is None:
-            raise InvalidMethod("this estimate has no flights; certify what PooledImpacts gave")
+            raise InvalidMethod("this estimate has no flights; certify an estimate of PooledImpacts")
         problem, names = self.problem, ("J/m", *SHARED[1:])
         values = dict(zip(estimate.names, estimate.values.tolist(), strict=True))
         theta = states.at.shared.copy()

@@ -23,7 +23,7 @@ from .chain import B, Chain, Linear, Reduced, Unknowns, collisions, leverages, s
 from .collisions import LOST, OWN
 from .contact_parameters import HEIGHT, INERTIA, S, bounds, prior_precisions, scales
 from .flights import FlightModel
-from .resting import added, reweighed, student_t
+from .resting import added, student_t, updated_std
 
 CAUSES = np.array([0, 0, 0, 1, 0])
 """Group of each residual, with a robust weight of its own (`student_t`): 0 tells whether the impact was one instant, so
@@ -31,7 +31,7 @@ that others lose their influence on J/m, 1 where outline and floor are."""
 TOGETHER = CAUSES[:, None] == CAUSES
 COUNTS = TOGETHER.sum(axis=1)
 FREEDOM = np.where(CAUSES == 0, 4.0, 2.0)
-"""nu of each residual. It is smaller for gaps: more contacts are off the floor than there are blows of two instants."""
+"""nu of each residual. Smaller for gaps: contacts off the floor are more frequent than impacts of two instants."""
 CONTINUITY = 0.3
 """Tolerance of continuity that does not depend on the jump, in standard deviations of a frame's noise."""
 LEAST_LEVER, LEAST_UNEVENNESS = 1e-4, 1e-7
@@ -39,7 +39,7 @@ LEAST_LEVER, LEAST_UNEVENNESS = 1e-4, 1e-7
 AT_ONCE = 100
 """Samples of weights whose normal matrices are summed in one product."""
 STEPS = 40
-"""Of a minimization at most."""
+"""Largest number of steps of a minimization."""
 LARGEST_CHANGE = 2.0
 """Factor by which an update changes a tolerance at most."""
 
@@ -67,13 +67,13 @@ class Tolerances:
 
 @dataclass(frozen=True, eq=False)
 class PooledProblem:
-    """The least-squares problem with the impacts that count.
+    """The least-squares problem with the impacts that are used.
 
     Args:
         chain: flights and impacts. model: of the flights.
-        part: (I,) struck part of the outline. use: (I,) whether an impact counts for the floor.
-        turning: (I,) whether it counts for J/m as well. free: (s,) components of theta that are estimated.
-        tolerances: of the residuals.
+        part: (I,) part of the outline in contact. use: (I,) whether an impact is used for the floor.
+        turning: (I,) whether it is used for J/m as well. free: (s,) components of theta that are estimated.
+        tolerances: tolerances of the residuals.
     """
 
     chain: Chain
@@ -91,7 +91,7 @@ class PooledProblem:
         return np.append(prior_precisions(self.chain.geometry.shape.size), modes)
 
     def stds(self, at: Unknowns) -> Float[np.ndarray, "I 5"]:
-        """Of the residuals of `collisions`; that of consistency is infinite where it does not count."""
+        """Standard deviations of the residuals of `collisions`; infinite for consistency where it is not used."""
         jump, by = collisions(self.chain, at, self.part).jump, self.tolerances
         lever = by.lever * np.hypot(jump[:, 0], jump[:, 1]) / at.shared[INERTIA]
         return np.column_stack(
@@ -120,7 +120,7 @@ class PooledProblem:
         g_theta = of.innovations_gradient + np.einsum("dij,j->di", corner, moved)
         cost = of.innovations_gradient @ (2 * moved)
         cost += np.einsum("i,dij,j->d", moved, of.innovations_normal, moved)
-        # flights: states against those that the frames say
+        # flights: states against those estimated from frames
         miss = at.states - of.mean - of.by_shared @ moved
         pull = np.einsum("fij,fj->fi", of.weight, miss)
         towards = of.weight @ of.by_shared
@@ -145,7 +145,7 @@ class PooledProblem:
         struck = of.drop[of.before]
         # each residual has the cost of its group divided by the number of residuals in it
         cost += np.bincount(struck, np.where(use, np.sum(robust / COUNTS, axis=1), 0.0), of.drops)
-        # impacts that do not count have no weight; leaving them out saves most of the time
+        # impacts that are not used have no weight; excluding them saves most of the time
         i = np.flatnonzero(use)
         # the curvature of one impact may be negative, and with few drops the sum's: every impact gets the mean
         weigh = np.broadcast_to(bent[i].mean(axis=0), bent[i].shape) if curved else trust[i]
@@ -176,7 +176,7 @@ class PooledProblem:
             system.border.reshape(F, B, s), X.reshape(F, B, s + 1), of.drop, of.drops
         )
         S_bar, g_bar = system.corner - through[:, :, 1:], system.g_theta - through[:, :, 0]
-        # a drop's own height moves its residuals as the common one does: row and column of it are those of HEIGHT
+        # a drop's own height affects its residuals like the common one: row and column of it are those of HEIGHT
         a = S_bar[:, HEIGHT, HEIGHT] + 1 / height_std**2
         b, g = S_bar[:, HEIGHT].copy(), g_bar[:, HEIGHT] + at.heights / height_std**2
         S_bar -= b[:, :, None] * b[:, None, :] / a[:, None, None]
@@ -184,7 +184,7 @@ class PooledProblem:
         return Reduced(S_bar, g_bar, -X[:, 0], -X[:, 1:], factor, -g / a, -b / a[:, None], 1 / a)
 
     def curved(self, at: Unknowns, system: Linear) -> Reduced:
-        """The same with the second derivative of the robust cost, from which follows how theta moves with the drops."""
+        """The same with the second derivative of the robust cost, for the change of theta with weights of drops."""
         try:
             return self.reduced(at, self.linearized(at, system.std, curved=True))
         except np.linalg.LinAlgError:
@@ -200,7 +200,7 @@ class PooledProblem:
         return self._step(self.normal(by), by.g_bar.sum(axis=0) + self.prior * theta, damping)
 
     def reweighted(self, by: Reduced, theta: Vector, counts: Float[np.ndarray, "K D"]) -> Matrix:
-        """(K, s) theta to first order, where drops count as often as each row says."""
+        """(K, s) theta to first order, with the multiplicities of drops (K, D)."""
         found = np.empty((len(counts), len(theta)))
         for begin in range(0, len(counts), AT_ONCE):
             rows = slice(begin, begin + AT_ONCE)
@@ -213,7 +213,7 @@ class PooledProblem:
         free, scale = self.free, scales(len(g))[self.free]
         A = H[np.ix_(free, free)] * np.outer(scale, scale)
         A[np.diag_indices(len(A))] *= 1 + damping
-        # least squares and not a factorization: a parameter without prior and information must stay where it is
+        # least squares, not a factorization: a parameter without prior and information must not change
         step = np.zeros(len(g))
         step[free] = -scale * np.linalg.lstsq(A, g[free] * scale, rcond=1e-13)[0]
         return step
@@ -295,12 +295,12 @@ class PooledProblem:
         }
         new: dict[str, float] = {}
         for name, (columns, share) in parts_of.items():
-            # contacts that only determine the floor may have been no blows: they do not say how sharp those are
+            # contacts used only for the floor may not be impacts: they do not inform the tolerance of instants
             of = use if name == "gap" else np.isfinite(system.std[:, 4])
             above = np.sum((share * share * excess[:, columns])[of])
             below = np.sum((share * share * degrees[:, columns])[of])
             new[name] = _changed(getattr(old, name), np.sqrt(above / below) if below > 1e-9 else 1.0)
-        # where contacts are exact, as in simulations, a tolerance of 0 would make every other residual worthless
+        # where contacts are exact, as in simulations, a tolerance of 0 would outweigh every other residual
         new["lever"] = max(new["lever"], LEAST_LEVER)
         struck = np.bincount(chain.drop[chain.before[use]], minlength=chain.drops) > 0
         if struck.any() and self.free[HEIGHT]:
@@ -309,7 +309,7 @@ class PooledProblem:
             new["floor"] = _changed(old.floor, floor / old.floor)
         if chain.resting is not None:
             lying = chain.resting, old.rest, at.shared, at.heights, chain.geometry
-            new["rest"] = reweighed(*lying, by.height_slope, by.height_variance, covariance)
+            new["rest"] = updated_std(*lying, by.height_slope, by.height_variance, covariance)
         if self.free[S:].any():
             z = at.shared[S:]
             determined = np.sum(1 - np.diag(covariance)[S:] * self.prior[S:])

@@ -26,13 +26,13 @@ from ...solve import Stop, stop_requested
 from .shooting import PRIOR_STD, Shooting, ShootingFit
 
 LEAST_SHARE = 0.01
-"""Minima with a smaller share are left out of the mixture."""
+"""Minima with a smaller share are excluded from the mixture."""
 WIDENING = 2.5
 """Factor on the standard deviations of the samples."""
 SAMPLES, FITS = 200, 4
 """Number of samples in a round, and number of the best of them that start a fit."""
 ROUNDS, GAIN = 4, 0.3
-"""Largest number of rounds; another one follows only if the least chi-square fell by so much."""
+"""Largest number of rounds; another one follows only if the least chi-square decreased by at least this."""
 
 
 def further_minima(
@@ -80,7 +80,7 @@ class MixturePosterior:
 
     @property
     def covariance(self) -> Matrix:
-        """(p, p) about the first mean."""
+        """(p, p) covariance about the first mean."""
         d = self.means - self.means[0]
         return np.asarray(np.tensordot(self.shares, self.covariances + d[:, :, None] * d[:, None, :], 1))
 

@@ -1,9 +1,9 @@
-"""What an identified body does next: its first flight is measured, and the motion follows through all impacts.
+"""Prediction of the motion of an identified body through all impacts, from its measured first flight.
 
 In flight p + g s^2 / 2 is a straight line, s the time from the mean of the frames, where its value and its rate are
 uncorrelated. The flight is as long as frames are on such a line; there the exact motion (`models.planar.events`)
-begins. The interval at each time is that of motions that begin with draws of this state and of J/m, friction and
-restitution. After impacts it grows fast: a body that bounces forgets how it was thrown.
+begins. The interval at each time is that of motions that start from draws of this state and of J/m, friction and
+restitution. It grows fast with impacts, which amplify errors of the state.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from .flights import Drop
 FLIGHT_FRAMES = 4
 """Least number of frames that are given; those of the flight may be two, which lie on a line always."""
 STRAY = 4.5
-"""Standard deviations by which a frame of a flight may be off its line."""
+"""Largest distance of a frame of a flight from its line, in standard deviations."""
 DRAWS = 200
-"""Of motions, whose quantiles are the interval."""
+"""Number of motions, whose quantiles are the interval."""
 FALL = np.array([0.0, -GRAVITY, 0.0])
 
 

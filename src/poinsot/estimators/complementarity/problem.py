@@ -2,7 +2,7 @@
 
 Units, vertical axis, size and first pose are checked. In flight a body accelerates downwards by 9.81 m/s^2, and by no
 more at any time, since walls only push. So a low quantile of the accelerations, from parabolas fitted to short windows
-of frames, tells the unit of the poses.
+of frames, determines the unit of the poses.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from ...arrays import Vector
+from ...arrays import Brief, Vector
 from ...diagnosis.throws import Throw, diagnose_throws
 from ...estimate import Certificate, Diagnosis, Estimate, Finding, motions_of
 from ...estimate.extras import Extra
@@ -41,12 +41,12 @@ class DropFit(ShootingFit):
     """The result of one drop: the deepest minimum; iterations of the program included.
 
     Args:
-        drop: what was measured, until it came to rest.
+        drop: measured frames until the body came to rest.
         posterior: of theta. noise_given: whether the tracker's noise was given.
-        findings: why not to believe it; empty if there is no reason. velocities: (N, 3) at its frames.
-        impacts: in their order, impulses by mass [m/s].
-        friction_bound: mu is at least that, where it is not identifiable; None where it is.
-        mass_identifiable: whether the mass was estimated and a known force shows it.
+        findings: findings against the result. velocities: (N, 3) at its frames.
+        impacts: impacts in their order, impulses by mass [m/s].
+        friction_bound: lower bound of mu, where it is not identifiable; None where it is.
+        mass_identifiable: whether the mass was estimated and a known force determines it.
         program: the solution of the program; None if the search was interrupted before it.
         shooting: residuals, with the noise that was estimated.
     """
@@ -92,8 +92,8 @@ class DropFit(ShootingFit):
     def shares(self) -> Vector:
         """(E,) part of the information on J/m in the frames from each impact to the next, and after the last.
 
-        An impact shows J/m by what comes after it: the spin, and how the body lands or rolls then. Contacts struck at
-        the same instant share it evenly.
+        An impact determines J/m by the motion after it: the spin, and landing or rolling. Simultaneous contacts
+        share it evenly.
         """
         J = normalized_jacobian(self.shooting, self.theta).reshape(len(self.drop.times), 3, -1)
         # information of the first n frames, prior included: variance of log J/m after each, in parts of the prior's
@@ -143,9 +143,9 @@ INSIDE, SMALL = 4.0, 5.0
 """Standard deviations of the tracker: how far inside a wall a body may begin to be, and how large it must be."""
 
 
-@dataclass(frozen=True, eq=False)
-class ImpactsProblem:
-    """Drops of one body, its outline, and the walls that it may strike.
+@dataclass(frozen=True, eq=False, repr=False)
+class ImpactsProblem(Brief):
+    """Drops of one body, its outline, and the walls that it may hit.
 
     Args:
         drops: at least one; angles are unwrapped.
@@ -155,8 +155,8 @@ class ImpactsProblem:
         warnings: sentences about the drops that limit how far results can be trusted.
 
     Raises:
-        InvalidSignals: if a drop cannot be right, saying why.
-        InvalidMethod, InvalidModel: if the mass cannot be right, or the center of mass is outside the outline.
+        InvalidSignals: if a drop is implausible; the message says why.
+        InvalidMethod, InvalidModel: if the mass is not positive, or the center of mass is outside the outline.
     """
 
     drops: tuple[Drop, ...]
@@ -185,7 +185,7 @@ class ImpactsProblem:
                 self._check(drop)
 
     def _check(self, drop: Drop) -> None:
-        """Refuse a drop whose units, vertical axis, size or first pose cannot be right, by `InvalidSignals`."""
+        """Raise `InvalidSignals` for a drop with wrong units, vertical axis, size or first pose."""
         name, poses, shape, noise = drop.name, drop.poses, self.shape, drop.noise
         a, std = accelerations(drop)
         fall, rise = np.quantile(a, LOWEST), np.quantile(-a, LOWEST)
@@ -213,7 +213,7 @@ class ImpactsProblem:
             flipped = contacts_at(poses[0] * [1.0, -1.0, -1.0], shape, self.walls)[0].min() > -allowed
             raise InvalidSignals(
                 f"[wall] in {name} the body begins {-1e3 * gaps.min():.3g} mm inside wall "
-                f"{1 + int(gaps.argmin()) // len(shape.parts)}; mend the wall, the shape or the origin of the poses"
+                f"{1 + int(gaps.argmin()) // len(shape.parts)}; correct the wall, the shape or the origin of the poses"
                 + (", or let y point up, with scale = -1 for it and for the angle" if flipped else "")
             )
 
@@ -245,8 +245,8 @@ class ImpactsProblem:
         given = [title for title, each in recordings.items() if each.joints(IMPACT_VELOCITIES[0])]
         if 0 < len(given) < len(recordings):
             raise InvalidRecording(
-                f"{listing(given)} has velocities before and after impacts, and other recordings have frames; identify "
-                "them apart"
+                f"{listing(given)} has velocities before and after impacts, but other recordings have frames; identify "
+                "them separately"
             )
         for title, recording in recordings.items():
             if given:
@@ -256,11 +256,11 @@ class ImpactsProblem:
             drops.append(drop)
             warnings += found
         if not walls:
-            warnings.append("There are no walls, so the floor was taken to be level, at y = 0.")
+            warnings.append("There are no walls: a level floor at y = 0 was assumed.")
         return cls(tuple(drops), shape, tuple(walls) or (floor(),), mass, name, tuple(warnings))
 
     def examiner(self, **known: Any) -> Callable[[Estimate], Diagnosis]:
-        """What looks at an estimate of this problem; `known` as in `diagnosis.throws.ThrownBody`."""
+        """The function that diagnoses an estimate of this problem; `known` as in `diagnosis.throws.ThrownBody`."""
         return partial(diagnose_throws, throws=self.throws, shape=self.shape, walls=self.walls, **known)
 
     @property
@@ -283,7 +283,7 @@ class ImpactsProblem:
         simulation, motions = estimate.extra(DropSimulation), motions_of(estimate)
         if simulation is None or len(motions) != 1:
             raise InvalidMethod(
-                "this estimate has no simulated motion of one drop; certify what DropIdentification gave"
+                "this estimate has no simulated motion of one drop; certify an estimate of DropIdentification"
             )
         drop, path = moving(self.drops[0]), motions[0].path
         known = self.shape, self.walls, simulation.drag, drop.forces, self.mass
@@ -323,4 +323,4 @@ def impulse_unit(mass: float | None) -> tuple[float, str]:
     return (1.0, "m/s") if mass is None else (mass, "N s")
 
 
-WITHOUT_MASS = "Without a known mass or force only J/m and impulses by mass follow; give mass for J and N s."
+WITHOUT_MASS = "Without a known mass or force only J/m and impulses by mass result; give mass for J and N s."

@@ -56,22 +56,21 @@ def drop_of(
     times, poses = np.asarray(recording.time, dtype=float)[whole], poses[whole]
     if len(poses) < fewest:
         raise InvalidRecording(
-            f"recording {name!r} has {len(poses)} frames in which nothing is missing, of {len(whole)}; it "
-            f"takes at least {fewest}"
+            f"recording {name!r} has {len(poses)} complete frames of {len(whole)}; it needs at least {fewest}"
         )
     if np.mean(np.abs(np.diff(poses[:, 2])) > QUARTER_TURN) > FREQUENT:
         raise InvalidRecording(
             f"[angle-unit] recording {name!r}: the angle changes by more than a quarter turn from frame to frame; if "
-            'it is in degrees, say so with unit = "deg"'
+            'it is in degrees, write unit = "deg"'
         )
     if not whole.all():
         warnings.append(
-            f"{int((~whole).sum())} of {len(whole)} frames of {name} are incomplete and left out."
+            f"{int((~whole).sum())} of {len(whole)} frames of {name} are incomplete and excluded."
         )
     unwrapped = np.unwrap(poses[:, 2])
     if not markers and np.abs(unwrapped - poses[:, 2]).max(initial=0.0) > np.pi:
         warnings.append(
-            f"The angle of {name} wraps, and was taken to go on by less than half a turn a frame."
+            f"The angle of {name} wraps; it was unwrapped, assuming less than half a turn per frame."
         )
     return Drop(name, times, np.column_stack([poses[:, :2], unwrapped]), forces), warnings
 
@@ -97,7 +96,7 @@ def impacts_of(recording: Recording, name: str) -> list[Drop]:
         drops.append(Drop(f"{name} {row + 1}", recording.time[row] + clock, np.array(flown), flights=flights))
     if len(drops) < FEWEST_IMPACTS:
         raise InvalidRecording(
-            f"recording {name!r} has {len(drops)} impacts in which nothing is missing; it takes at least "
+            f"recording {name!r} has {len(drops)} complete impacts; it needs at least "
             f"{FEWEST_IMPACTS}, since the scatter between them is the uncertainty"
         )
     return drops
@@ -113,7 +112,7 @@ def _values(recording: Recording, channel: str, unit: str, name: str) -> Vector:
         )
     if recording.units[channel] != unit:
         raise InvalidRecording(
-            f"recording {name!r}: {channel} is in {recording.units[channel]}, and {unit} is what it must be: correct "
+            f"recording {name!r}: {channel} is in {recording.units[channel]}, but must be in {unit}: correct "
             "its unit"
         )
     return recording.readings(channel)
@@ -131,8 +130,8 @@ def _forces(recording: Recording, frames: Indices, name: str) -> Float[np.ndarra
     missing = ~np.isfinite(rows).all(axis=1)
     if missing.any():
         raise InvalidRecording(
-            f"recording {name!r}: forces are missing in {int(missing.sum())} rows; give them in all, or say hold = "
-            "true where they are written only when they change"
+            f"recording {name!r}: forces are missing in {int(missing.sum())} rows; give them in all, or write hold = "
+            "true if they are recorded only when they change"
         )
     time = np.asarray(recording.time[frames[0] : frames[-1] + 1], dtype=float)
     ends = time[frames - frames[0]]

@@ -1,4 +1,4 @@
-"""Residuals of bodies at rest: a body that lies still touches the floor, so its pose tells where the floor is.
+"""Residuals of bodies at rest: a body at rest touches the floor, so its pose determines the floor's height.
 
 With (p, theta) the mean pose of the frames at rest, GQ as at an impact (`collisions`), f the wall's unevenness where a
 part that carries the body touches, and delta_d the drop's own height of the floor,
@@ -6,8 +6,8 @@ part that carries the body touches, and delta_d the drop's own height of the flo
     e = (p - p_0) . n + GQ . n - f - delta_d - lift = w
 
 A polygon lies on two corners, a body without corners on one point. The position of a side does not depend on the
-corners' radius. So rest tells the height of the floor in a drop, and the heights above it at impacts on corners tell
-the radius. No impulse acts at rest, so there is no lag. `lift` is the mean distance by which sides bulge between their
+corners' radius. So rest determines the height of the floor in a drop, and heights above it at impacts on corners the
+radius. No impulse acts at rest, so there is no lag. `lift` is the mean distance by which sides bulge between their
 corners, dust beneath them included. w is the rest of it, from side to side and from drop to drop; its standard
 deviation is a tolerance that is estimated (`pooled_problem`), and contains the noise of the mean pose, a hundredth of a
 millimetre. The m residuals of a drop have a common robust weight (`student_t`).
@@ -61,7 +61,7 @@ def resting(parted: Segmented, shared: Vector, geometry: ContactGeometry) -> Res
             continue
         pose = one.poses[begin:].mean(axis=0)
         every = Resting(np.full(P, d), np.arange(P), np.tile(pose, (P, 1)))
-        gap = lying(every, shared[:S], np.zeros(D), level)[0]
+        gap = resting_residuals(every, shared[:S], np.zeros(D), level)[0]
         carrying = np.flatnonzero(gap < gap.min() + LEVEL * shape.size)
         # a square that leans on something has one lowest corner, and one that lies elsewhere is far from the wall
         if len(carrying) == needed and abs(gap.min()) < NEAR * shape.size:
@@ -71,7 +71,7 @@ def resting(parted: Segmented, shared: Vector, geometry: ContactGeometry) -> Res
     return Resting(np.array(drop), np.array(part), np.array(poses)) if drop else None
 
 
-def lying(
+def resting_residuals(
     of: Resting, shared: Vector, heights: Vector, geometry: ContactGeometry
 ) -> tuple[Float[np.ndarray, "N"], Float[np.ndarray, "N s"]]:
     """e of each contact and its derivatives by shared; that by its drop's height is that by the floor's."""
@@ -98,7 +98,7 @@ def added(
 
     `curved` adds the weights' part of the second derivative, on average.
     """
-    e, E = lying(of, shared, heights, geometry)
+    e, E = resting_residuals(of, shared, heights, geometry)
     D, s = len(heights), len(shared)
     z, rows, number = e / std, E / std, np.bincount(of.drop, minlength=D)
     trust, cost, bent = student_t(np.bincount(of.drop, z * z, D), number, FREEDOM)
@@ -127,7 +127,7 @@ def student_t(
     return t, (freedom + number) * np.log1p(chi2 / freedom), t - 2 * t**2 * chi2 / (m * (freedom + number))
 
 
-def reweighed(
+def updated_std(
     of: Resting,
     std: float,
     shared: Vector,
@@ -137,12 +137,12 @@ def reweighed(
     variance: Vector,
     covariance: Matrix,
 ) -> float:
-    """The standard deviation that w has, by the number of residuals less the degrees that the unknowns take [m].
+    """The standard deviation of w, from the number of residuals less the degrees of freedom of the unknowns [m].
 
     Args:
         std: until now. slope, variance: (D, s), (D,) of heights by and given theta. covariance: of theta.
     """
-    e, E = lying(of, shared, heights, geometry)
+    e, E = resting_residuals(of, shared, heights, geometry)
     D = len(heights)
     number, chi2 = np.bincount(of.drop, minlength=D), np.bincount(of.drop, (e / std) ** 2, D)
     trust = student_t(chi2, number, FREEDOM)[0][of.drop]

@@ -10,7 +10,7 @@ its |e|^2 is hopeless, so the time is proportional to the number of frames and t
 
 - two flights with at most two frames between them are joined if that costs less: those frames were misread;
 - a flight that a body without gravity explains better is rejected: the body rests or rolls;
-- frames after the body has come to rest are left out.
+- frames after the body has come to rest are excluded.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _division(
 
 
 def divided(drop: Drop, model: FlightModel) -> tuple[Indices, ...]:
-    """The frames of each flight of a drop, by what is known of all flights."""
+    """The frames of each flight of a drop, with the model of all flights."""
     poses = of_center(drop, model.offset)
     end = at_rest_from(poses, model.noise)
     t, poses = drop.times[:end], np.ascontiguousarray(poses[:end])

@@ -59,15 +59,15 @@ ONE_SIDED_STEP = 1e-3
 STATIONARY = 0.1
 """Largest length of the descent at a minimum: a tenth of a standard deviation, 1 % of what one costs in chi-square."""
 KINKS, SHARES = 5, (1.0, 0.3, 0.1, 0.03, 0.01)
-"""How often a fit that stalls at a kink goes on along the slope that descends, and by which shares of the step."""
+"""Largest number of continuations of a fit that stalls at a kink, along the descending slope, and step fractions."""
 CURVATURE_FLOOR = 1e-8
 """Least curvature that damping assumes, in parts of the cost by squared scale: keeps unobservable components still."""
 FINE = GaussNewton(30, 1e-6, 0.5e-6, damping=GainRatio(first=1e-3, least=1e-9), take_last=True)
 """The cost is half of chi-square; the absolute tolerance ends fits of noiseless frames."""
 ROUGH = replace(FINE, max_iterations=10, relative_tolerance=1e-2, absolute_tolerance=0.5e-2)
-"""Of a fit to a part of the motion, which only ranks starting points."""
+"""Settings of a fit to a part of the motion, which only ranks starting points."""
 ROUNDS, SAMPLES = 3, 600
-"""Of a search, and starting points of each round."""
+"""Number of rounds of a search, and of starting points of each round."""
 PARTS, FIRST_PART = (0.35, 0.5, 0.75), 14.0
 """Parts of the motion up to a time after the first contact [sqrt(size / g)], which starting points are fitted to one
 after the other. Errors grow from impact to impact: after some ten (14 units) a start far off has nothing to be fitted
@@ -147,7 +147,7 @@ class Shooting:
 
     @cached_property
     def simulation(self) -> tuple[World, float, np.ndarray, np.ndarray, np.ndarray]:
-        """What compiled functions need: the body with mass and inertia 1, its mass, times, poses, noise."""
+        """Arguments of compiled functions: the body with mass and inertia 1, its mass, times, poses, noise."""
         unit = PlanarBody(self.shape, 1.0, 1.0, 0.0, 0.0, self.drag)
         world = unit.world(self.walls, np.zeros((1, 3)) if self.forces is None else self.forces)
         mass = 1.0 if self.mass is None else float(self.mass)
@@ -373,7 +373,7 @@ class Shooting:
 
 
 def lifted_mass(forces: Float[np.ndarray, "K 3"], shape: Shape) -> float:
-    """The mass whose weight equals known forces, moments divided by the body's size [kg]."""
+    """The mass whose weight equals the known forces, and moments divided by the body's size [kg]."""
     size = np.sqrt(np.mean(np.sum((forces / [1.0, 1.0, shape.size]) ** 2, axis=1)))
     return float(max(size, np.finfo(float).tiny) / GRAVITY)
 

@@ -2,7 +2,7 @@
 
 estimation      from the problem to the estimate
 summary         a fit as an estimate
-problem         records of a model, with the parameters to estimate and what is known of them
+problem         records of a model, with the parameters to estimate, their bounds and priors
 smoothing       the method: residuals, weights and steps in a box, on the iteration of `poinsot.solve`
 results         parameters, motions and uncertainty of a fit
 forms           residuals of the equations of motion in a step: explicit, implicit, reduced, forward
@@ -10,10 +10,10 @@ records         recordings on the model's steps, and initial guesses of the stat
 linearization   residuals of all steps with their derivatives, in blocks
 bordered        normal equations with a band for the states and a border for theta
 sensitivity     covariance of theta, effective degrees of freedom, unobservable directions
-prediction      readings predicted over windows, from states that did not see them
-other_weights   what the linearization of a fit says of other weights
+prediction      readings predicted over windows, from states estimated without them
+other_weights   likelihood and prediction at other weights, from the linearization of a fit
 weight          the weight of the model against the readings, by likelihood and by prediction
-examination     what may be wrong with an estimate
+examination     checks of an estimate
 """
 
 from .estimation import JointEstimation as JointEstimation  # isort: skip  # says what to install without JAX

@@ -26,7 +26,7 @@ from ...models.maximal.precision import Numbers
 from .linearization import RecordLinearization
 
 LEAST_DAMPING = 1e-30
-"""Absolute damping of T's diagonal: a state that no residual depends on then stays where it is."""
+"""Absolute damping of T's diagonal: a state that no residual depends on is then unchanged."""
 
 
 def matmul(A: Numbers, B: Numbers) -> Numbers:
@@ -53,7 +53,7 @@ class NormalEquations(NamedTuple):
         xp, A, B = at.e.__array_namespace__(), at.by_x, at.by_next
         columns = xp.concat([at.by_theta, at.e[:, :, None]], axis=2)
         T, right = products(A, A), products(A, columns)
-        # one product over all rows: sums of small ones a sample would take (N, p, p) numbers
+        # one product over all rows: separate products for each sample would take (N, p, p) numbers
         corner = xp.tensordot(at.by_theta, columns, axes=([0, 1], [0, 1]))
         if at.start is None:
             first_T, first_right = 0 * T[:1], 0 * right[:1]
@@ -62,14 +62,14 @@ class NormalEquations(NamedTuple):
             first = xp.concat([by_theta, r[:, None]], axis=1)
             first_T, first_right = (by_x.T @ by_x)[None], (by_x.T @ first)[None]
             corner = corner + by_theta.T @ first
-        # what a step says of the state after it belongs to the rows of the next sample
+        # derivatives of a step by the state after it belong to the rows of the next sample
         T = T + xp.concat([first_T, products(B, B)[:-1]])
         right = right + xp.concat([first_right, products(B, columns)[:-1]])
         return cls(T, products(A, B), right, corner)
 
     @property
     def diagonal(self) -> Any:
-        """(N, d) of T."""
+        """(N, d) diagonal of T."""
         return self.T.diagonal(axis1=1, axis2=2)
 
     def decrease(self, d_x: Any, d_theta: Any, damping: Any) -> Any:
@@ -117,7 +117,7 @@ class Factorization:
 
 
 def factorize(of: NormalEquations, damping: Float[np.ndarray, "N d"]) -> Factorization:
-    """With damping added to T's diagonal; a `LinAlgError` says that it is not positive definite all the same."""
+    """Factorize with damping added to T's diagonal; `LinAlgError` if it is still not positive definite."""
     N, d, q = of.right.shape
     # LAPACK's lower band: T[i, j] is band[i - j, j]; blocks below the diagonal are those above it, transposed
     band = np.zeros((2 * d, N * d))

@@ -3,8 +3,8 @@
     problem  = JointSmoothingProblem.from_recordings(mechanism, [recording], ("pendulum.Jxx", "elbow.drag"))
     estimate = JointEstimation(JointSmoothing(noise=(1e-3, 1e-3))).solve(problem)
 
-Residuals of steps are weighed by the inertia of the theta which is found (`Form.by_inertia`). What fit and validation
-say is prediction (`prediction`).
+Residuals of steps are weighted by the inertia at the estimated theta (`Form.by_inertia`). Fit and validation report
+predictions (`prediction`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...arrays import Brief
 from ...estimate import Certificate, Estimate, Status, motions_of
 from ...models.maximal import State
 from ...solve import ProgressCallback, Stop, report, stop_requested
@@ -26,9 +27,9 @@ from .summary import Summary
 from .weight import ChosenWeight, WeightChoice, solve_from
 
 
-@dataclass(frozen=True, eq=False)
-class WeightedProblem:
-    """A problem with the method that weighs its residuals: what an estimate is certified against."""
+@dataclass(frozen=True, eq=False, repr=False)
+class WeightedProblem(Brief):
+    """A problem with the method that weights its residuals, for certificates of estimates."""
 
     problem: JointSmoothingProblem
     method: JointSmoothing
@@ -58,7 +59,7 @@ class JointEstimation:
 
     Args:
         method: weights and form.
-        weight_choice: how the weight is chosen, in place of that of the method; None: it is not.
+        weight_choice: choice of the weight, in place of that of the method; None: the weight of the method.
         settled: see `JointSmoothing.settled`; a tenth of a standard deviation does not matter.
     """
 
@@ -80,7 +81,7 @@ class JointEstimation:
 
         Args:
             progress: called after each weight that was tried and after each iteration.
-            stop: asked between iterations and weights; stopped, the estimate is what was found until then.
+            stop: called between iterations and weights; if it returns True, the estimate is the one so far.
 
         Raises:
             InvalidMethod, InvalidSignals: if a name, a bound or a record is wrong.
@@ -96,7 +97,7 @@ class JointEstimation:
             method, fit = chosen.method, chosen.fit
             watch.lap("weight")
         if not stop_requested(stop):
-            # by the inertia that was found, and with the bands around motions that reports show
+            # weighted by the estimated inertia, and with the standard deviations of states for reports
             method = replace(method, reference=fit.theta, state_std=True)
             again = solve_from(method, problem, fit, progress=progress, stop=stop)
             fit = replace(again, history=(*fit.history, *again.history[1:]))
@@ -114,7 +115,7 @@ class JointEstimation:
         return estimate.updated(
             method=self.name,
             citations=self.citations,
-            # a kink may have stopped it short of the tolerance
+            # a kink may have stopped the iteration before the tolerance
             problem=WeightedProblem(problem, replace(method, tolerance=max(method.tolerance, fit.remaining))),
             examiner=JointExamination(problem, method, fit).diagnose,
             seconds=watch.seconds,

@@ -1,7 +1,7 @@
-"""What may be wrong with a joint estimate: its findings.
+"""Checks of a joint estimate.
 
-Everything rests on prediction. Where a result looks wrong (`SUSPICIOUS`), the records are changed as if one thing in
-them had been declared wrongly, and estimated again: what makes them predicted is named.
+All checks are based on prediction. Where a result looks wrong (`SUSPICIOUS`), the records are changed by a hypothetical
+error of declaration, and estimated again: a change that improves predictions enough is named.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from .weight import solve_from
 NOTE, WARNING, ERROR = Severity
 AT_BOUND = Cause(
     "at-bound",
-    "A mass or an inertia ended at 0.",
-    "Hold it, give its prior, or record a motion that shows it.",
+    "A mass or an inertia is at its bound 0.",
+    "Hold it, give its prior, or record a motion that determines it.",
 )
 NO_PREDICTION = Cause(
     "no-prediction",
     "Readings are predicted hardly better than if nothing moved.",
-    "Check signs, units, the order of columns and gravity; the model may lack what moves the mechanism.",
+    "Check signs, units, the order of columns and gravity; the model may lack an effort that moves the mechanism.",
 )
 SENSOR_NOISE = Cause(
     "sensor-noise",
     "Residuals of a sensor are not as large as its stated noise.",
-    "State the noise that it has.",
+    "State its true noise.",
 )
 WEIGHT = Cause(
     "weight",
-    "Parameters move by more than their intervals with a weight half a decade more or less.",
-    "Record a livelier motion, or add to the model what it lacks.",
+    "Parameters change by more than their intervals with a weight half a decade larger or smaller.",
+    "Record a more exciting motion, or extend the model.",
 )
 LONG_STEPS = Cause(
     "long-steps",
@@ -59,28 +59,28 @@ LONG_STEPS = Cause(
 )
 IMPOSSIBLE_BODY = Cause(
     "impossible-body",
-    "No real body has these mass properties.",
-    "Hold what is known of it in [held], or give it in [priors].",
+    "These mass properties are physically impossible.",
+    "Hold known parameters in [held], or give them in [priors].",
 )
 FAR = Cause(
     "far-from-description",
     "Inertia about a joint is far from the described one.",
-    "Mend rate_hz, or the unit of the time column; or the unit of torque, or the described masses.",
+    "Correct rate_hz, or the unit of the time column; or the unit of torque, or the described masses.",
 )
 CAUSES = (AT_BOUND, NO_PREDICTION, SENSOR_NOISE, WEIGHT, LONG_STEPS, IMPOSSIBLE_BODY, FAR)
-"""Those that the linear family does not have."""
+"""Causes that the linear family does not have."""
 
 POOR, HARDLY = 0.32, 0.9
-"""Rms error of predictions, by that of "nothing moves", above which a tenth of the squares, and hardly anything, is
-predicted."""
+"""Rms errors of predictions relative to those of "nothing moves", above which a tenth of the squares, or hardly
+anything, is predicted."""
 UNEXPLAINED = 0.5
-"""Part of a commanded effort that is not what the motion needs, from which a finding warns; `HARDLY` is an error."""
+"""Difference of the commanded effort from that of inverse dynamics, relative, for a warning; `HARDLY` is an error."""
 NOISE = 3.0
 """Residuals of a sensor by its stated noise, or the reverse, that a finding names."""
 DECADES, MOVED = 0.5, 1.96
-"""Standard deviations by which parameters may move with the weight, this far either way: 95 % intervals."""
+"""Standard deviations by which parameters may change with the weight, and its change either way: 95 % intervals."""
 IMPROVED = 3.0
-"""Factor by which a change must make predictions better to be named."""
+"""Factor by which a change must improve predictions to be named."""
 DESCRIBED, ABSURD = 4.0, 20.0
 """Factors of the inertia about a joint by the described one that warn, and that are an error."""
 SUSPICIOUS = {
@@ -91,12 +91,12 @@ SUSPICIOUS = {
     "clock-scale",
     "held-out",
 }
-"""Findings that make other explanations worth their time."""
+"""Findings after which other explanations are tried."""
 
 
 @dataclass(frozen=True, eq=False)
 class JointExamination:
-    """A fit, with the problem and the method that made it."""
+    """A fit with its problem and method."""
 
     problem: JointSmoothingProblem
     method: JointSmoothing
@@ -107,9 +107,9 @@ class JointExamination:
         begun = unfinished(estimate)
         if self.fit.status is Status.interrupted:
             return Diagnosis(begun, (Unchecked("the result", "it was interrupted"),), complete=False)
-        with np.errstate(all="ignore"):  # wrong data overflow; what is not finite is not taken
+        with np.errstate(all="ignore"):  # wrong data overflow; values that are not finite are rejected
             found: list[Finding | Unchecked] = [*self.samples()]
-            if not found:  # while single samples are wrong nothing can be said of anything else
+            if not found:  # while single samples are wrong, nothing else can be judged
                 found += [*self.predictions(estimate), *self.parameters(estimate)]
                 if any(isinstance(each, Finding) and each.cause in SUSPICIOUS for each in (*begun, *found)):
                     found += self.explanations()
@@ -118,12 +118,12 @@ class JointExamination:
             found += self.residuals()
         taken_up = Unchecked(
             "clock and unit of torque to better than a factor of two",
-            "inertia, friction and gains that are estimated take them up",
+            "estimated inertia, friction and gains absorb them",
         )
         return examined(estimate, [*found, taken_up])
 
     def samples(self) -> Iterator[Finding]:
-        """Positions that cannot be, and samples that are missing."""
+        """Impossible positions, and missing samples."""
         sensors, angular = self.problem.model.mechanism.sensors, self.problem.model.angular
         for record in (*self.problem.records, *self.problem.held_out):
             # whole turns are no jumps here
@@ -141,7 +141,7 @@ class JointExamination:
                 yield from _spikes(record, channel.partition(".")[2], q)
 
     def parameters(self, estimate: Estimate) -> Iterator[Finding]:
-        """Bounds, bodies that cannot be, and inertia far from the description."""
+        """Values at bounds, physically impossible bodies, and inertia far from the description."""
         model, fit = self.problem.model, self.fit
         kinds = [model.mechanism.entries[name].kind for name in fit.names]
         at_bound = [k for k in fit.open.tolist() if fit.theta[k] <= model.lower[k]]
@@ -151,14 +151,14 @@ class JointExamination:
             if names:
                 yield AT_BOUND.finding(
                     severity if estimate.status.converged else ERROR,
-                    f"{', '.join(names)} ended at the bound below which it has no meaning.",
-                    f'Write "{names[0]}" with what is known of it in [held] or [priors], or move it more.',
+                    f"{', '.join(names)} is at its lower bound.",
+                    f'Write "{names[0]}" with its known value in [held] or [priors], or excite it more.',
                     names[0],
                 )
         for each in estimate.bodies:
             known = not any(name.startswith(f"{each.name}.") for name in massless)
             if known and not each.physically_consistent:
-                message = f"No real body is like {each.name}: {'; '.join(each.reasons)}."
+                message = f"{each.name} is physically impossible: {'; '.join(each.reasons)}."
                 yield IMPOSSIBLE_BODY.finding(WARNING, message, where=each.name)
         # only a clock scales inertia alone, where known weights and a good prediction fix the unit of torque
         weighed = np.any(model.mechanism.gravity) and "mass" not in kinds and self.error < POOR
@@ -176,7 +176,7 @@ class JointExamination:
                 )
 
     def _inertia_ratios(self) -> Vector:
-        """(n,) estimated inertia about each joint by the described one; none where states are not of joints."""
+        """(n,) estimated inertia about each joint over the described one; empty where states are not of joints."""
         model, path = self.problem.model, self.fit.paths[0]
         if path.states is not None:
             return np.ones(0)
@@ -187,11 +187,11 @@ class JointExamination:
 
     @cached_property
     def error(self) -> float:
-        """That of predictions of the fitted records, see `against_rest`."""
+        """Error of predictions of the fitted records, see `against_rest`."""
         return self.against_rest(self.method, self.problem.records, self.fit)
 
     def against_rest(self, method: JointSmoothing, records: Sequence[Record], fit: JointFit) -> float:
-        """Rms over sensors of the errors of predictions by those of "nothing moves"."""
+        """Rms over sensors of the errors of predictions relative to those of "nothing moves"."""
         squares = []
         for each in predicted(method, self.problem.model, records, fit.theta, fit.paths):
             z, s = each.record.z, each.record.z.shape[1]
@@ -204,7 +204,7 @@ class JointExamination:
         return float(np.sqrt(np.mean(error[rest > 0] / rest[rest > 0])))
 
     def predictions(self, estimate: Estimate) -> Iterator[Finding | Unchecked]:
-        """Of the fitted records against rest, of efforts, and of those held out against these."""
+        """Predictions: of fitted records against rest, of efforts, and of held-out records against fitted ones."""
         if not self.error <= POOR:
             yield NO_PREDICTION.finding(
                 WARNING if self.error <= HARDLY else ERROR,
@@ -217,7 +217,7 @@ class JointExamination:
         yield from HeldOutError().look_at(estimate.updated(validation=held_out))
 
     def _torques(self) -> Iterator[Finding]:
-        """Commands that are not what the motion needs."""
+        """Commands that differ from the efforts of inverse dynamics."""
         model, each = self.problem.model, zip(self.problem.records, self.fit.paths, strict=True)
         pairs = [part[1:] for pair in each if (part := efforts(model, self.fit.theta, *pair)) is not None]
         for k, name in enumerate(model.mechanism.inputs if pairs else ()):
@@ -229,9 +229,9 @@ class JointExamination:
                 yield Finding(
                     "torque-noise",
                     ERROR if ratio > HARDLY else WARNING,
-                    f"The motion needs an effort at {name} that differs from the commanded one by {100 * ratio:.3g} % "
+                    f"The effort of the motion at {name} differs from the commanded one by {100 * ratio:.3g} % "
                     "of the latter.",
-                    "Check which column this is, its sign and its unit; the mechanism may lack what else acts there.",
+                    "Check the column, its sign and its unit; the mechanism may lack an effort that acts there.",
                     name,
                     evidence=ratio,
                 )
@@ -244,13 +244,13 @@ class JointExamination:
         freedom = fit.sensitivity.freedom[fit.paths[0].step_errors.shape[1] :]
         for k, sensor in enumerate(mechanism.sensors):
             size = float(np.sqrt(np.nansum(errors[:, k] ** 2) / freedom[k]))
-            # with few degrees of freedom left the states have taken the noise
+            # with few degrees of freedom the states have absorbed the noise
             enough = freedom[k] > max(0.1 * np.isfinite(errors[:, k]).sum(), 10)
             if enough and not 1 / NOISE < size < NOISE:
                 yield SENSOR_NOISE.finding(
                     WARNING,
                     f"Residuals of {sensor.label} are {size:.2g} times its stated noise of {noise[k]:.3g}.",
-                    f'Write noise = {{ "{sensor.channel}" = {noise[k] * size:.2g} }} if nothing else is wrong with it.',
+                    f'Write noise = {{ "{sensor.channel}" = {noise[k] * size:.2g} }} if it has no other defect.',
                     sensor.label,
                 )
         angular = [unit == "rad" for _, unit in mechanism.coordinates]
@@ -266,7 +266,7 @@ class JointExamination:
                 )
 
     def weights(self) -> Iterator[Finding]:
-        """Parameters that move with the weight by more than their intervals."""
+        """Parameters that change with the weight by more than their intervals."""
         places, moved = self.fit.open, np.zeros(len(self.fit.open))
         for factor in (10**-DECADES, 10**DECADES):
             near = replace(self.method, weight=self.method.weight * factor, state_std=False)
@@ -277,15 +277,15 @@ class JointExamination:
             if by > MOVED:
                 yield WEIGHT.finding(
                     WARNING,
-                    f"{self.fit.names[k]} moves by {by:.2g} standard deviations where the weight of the model is half "
-                    "a decade more or less: its interval is too narrow.",
-                    f"Take its interval {by:.2g} times as wide; record a livelier motion, or add what the model lacks.",
+                    f"{self.fit.names[k]} changes by {by:.2g} standard deviations if the weight of the model is half "
+                    "a decade larger or smaller: its interval is too narrow.",
+                    f"Use an interval {by:.2g} times as wide; record a more exciting motion, or extend the model.",
                     self.fit.names[k],
                     evidence=by,
                 )
 
     def explanations(self) -> Iterator[Finding]:
-        """What is declared wrongly: the change of the records under which they are predicted, if there is one."""
+        """Wrong declarations: changes of the records that improve their predictions."""
         model = self.problem.model
         gravity = np.asarray(model.mechanism.gravity)
         if gravity.any() and not is_earths(gravity):
@@ -305,7 +305,7 @@ class JointExamination:
             problem = replace(self.problem, records=records, theta=model.theta, guess=None)
             method = replace(self.method, state_std=False, reference=model.theta)
             try:
-                for _ in range(2):  # by the residuals of the initial guess, then by those of the fit
+                for _ in range(2):  # weight by the residuals of the initial guess, then by those of the fit
                     method = replace(method, weight=RecordEquations(method, problem).start().own_weight)
                     fit = method.solve(problem)
                     problem = replace(problem, theta=fit.theta, guess=fit.paths)
@@ -337,12 +337,12 @@ class JointExamination:
             yield "angle-unit", "", what, remedy, "z", list(range(len(sensors))), factors
         for factor in (1e-3, 1e3) if inputs else ():
             what = f"Commands seem to be {1 / factor:g} times too large"
-            yield "torque-scale", "", what, "Mend their unit.", "u", list(range(len(inputs))), factor
+            yield "torque-scale", "", what, "Correct their unit.", "u", list(range(len(inputs))), factor
         for part, names in (("z", sensors), ("u", inputs)):
             places = list(range(len(names)))
             for k, name in enumerate(names):
                 what = f"The sign of {name if part == 'z' else f'the command of {name}'} seems to be wrong"
-                remedy = "Write sign = -1 for its column, or turn the joint's axis."
+                remedy = "Write sign = -1 for its column, or reverse the joint's axis."
                 yield "sign", name, what, remedy, part, places, np.where(np.array(places) == k, -1.0, 1.0)
             for a, b in combinations(places, 2):
                 order = [{a: b, b: a}.get(k, k) for k in places]
@@ -351,7 +351,7 @@ class JointExamination:
 
 
 def _spikes(record: Record, joint: str, q: Vector) -> Iterator[Finding]:
-    """Single positions far from both neighbours, each of which then is off by half as much the other way."""
+    """Single positions far from both neighbours, whose own differences are then half as large with opposite sign."""
     r = np.pad(q[1:-1] - 0.5 * (q[:-2] + q[2:]), 1)
     usual = float(np.quantile(np.abs(r), 0.95))
     alone = np.maximum(np.abs(r[:-2] + r[1:-1] / 2), np.abs(r[2:] + r[1:-1] / 2)) < 0.25 * np.abs(r[1:-1])
@@ -360,7 +360,7 @@ def _spikes(record: Record, joint: str, q: Vector) -> Iterator[Finding]:
         yield Finding(
             "position-outliers",
             ERROR,
-            f"{len(at)} position{'s' * (len(at) > 1)} of {joint} in {record.name} cannot be, the first at "
+            f"{len(at)} position{'s' * (len(at) > 1)} of {joint} in {record.name} are outliers, the first at "
             f"{record.times[at[0]]:.4g} s: {abs(r[at[0]]):.3g} from its neighbours, 95 % are within {usual:.2g}.",
             "Mark them invalid: invalid = ... in the recording.",
             joint,

@@ -1,10 +1,10 @@
-"""Residuals of the equations of motion in a step, in four forms; a step at a time, in JAX.
+"""Residuals of the equations of motion in one step, in four forms, in JAX.
 
-A form says what a state is, and what the residuals are (docs/concepts/joint_smoothing.md compares them):
+A form defines the state and the residuals (docs/concepts/joint_smoothing.md compares them):
 
     explicit   bodies, (p_v, p_q): external impulses by velocity and by configuration (2.29, 3.7, 3.8), the paper's
     implicit   bodies, M (v+ - v*) with v* the velocity after a step forward: bounded whatever the compliance
-    reduced    joint coordinates and rates of a tree: two moments of what else acts, of fourth order in h
+    reduced    joint coordinates and rates of a tree: two moments of unmodelled efforts, of fourth order in h
     forward    bodies, phi(x_k) [-] x_{k+1}: the state residuals of Sect. 3.1, a Kalman smoother's
 
 A state is a row of numbers; its tangent is smaller where there are rotations.
@@ -27,7 +27,7 @@ from ...models.maximal.bodies import minus, plus
 from ...models.maximal.precision import Controls, Numbers, Scalar, Theta
 
 NEWTON_STEPS = 6
-"""Of the solution of a step: quadratic convergence takes three, a reversal of dry friction one or two more."""
+"""Newton iterations of a step: quadratic convergence takes three, a reversal of dry friction one or two more."""
 LANES, STRIDE = 16, 32
 """Simulations side by side, and steps in one call of the compiled function."""
 SAMPLES = 512
@@ -45,14 +45,14 @@ Tangent = Float[Numbers, "degrees"]
 def in_chunks(
     call: Callable[..., Any], count: int, *arrays: Any, last: tuple[Any, ...] = (), size: int | None = None
 ) -> list[np.ndarray]:
-    """What `call(*arrays, *last)` gives for all samples; no length compiles anything anew.
+    """Results of `call(*arrays, *last)` for all samples, in chunks of fixed size, so that any length is compiled once.
 
     `call` takes `size` rows of arrays (count, ...), None: `SAMPLES`, and `last`, and gives a tuple of arrays, a row a
     sample.
     """
     parts, size = [], size or SAMPLES
     for first in range(0, count, size):
-        # filled up with the last sample, not cut off: a shorter array would compile the function again
+        # padded with the last sample: a shorter array would compile the function again
         cut = np.minimum(np.arange(first, first + size), count - 1)
         found = call(*(array[cut] for array in arrays), *last)
         parts.append([np.asarray(part)[: count - first] for part in found])
@@ -78,11 +78,11 @@ class Form(ABC):
 
     @abstractmethod
     def pack(self, y: Motion, rate: Motion, theta: Theta, states: State | None = None) -> States:
-        """States in which every joint is closed; or those of the bodies, where the form has them and they are given."""
+        """States that satisfy the joint constraints; or the bodies' given states, where the form has them."""
 
     @abstractmethod
     def unpack(self, x: States, theta: Theta) -> tuple[Motion, Motion, State | None]:
-        """Joint coordinates, their rates, and the bodies' states where they are what is estimated."""
+        """Joint coordinates, their rates, and the bodies' states where these are estimated."""
 
     @abstractmethod
     def plus(self, x: Row, d: Tangent) -> Float[Array, "size"]:
@@ -94,7 +94,7 @@ class Form(ABC):
 
     @abstractmethod
     def step(self, x: Row, u: Controls, theta: Theta, h: Scalar) -> Float[Array, "size"]:
-        """The state that follows x where the model lacks nothing."""
+        """The next state after x by the model without process noise."""
 
     @abstractmethod
     def readings(self, x: Row, theta: Theta) -> Float[Array, "s"]:
@@ -103,16 +103,16 @@ class Form(ABC):
     def by_inertia(
         self, e: Float[Array, "rows"], x: Row, theta: Theta, reference: Theta
     ) -> Float[Array, "rows"]:
-        """Errors of a step from x as M(reference) M(theta)^-1 e: then they do not shrink with theta's inertia."""
+        """Errors of a step from x scaled to M(reference) M(theta)^-1 e, so that they do not shrink with inertia."""
         M, M_ref = self.inertia(x, theta), self.inertia(x, reference)
         return jnp.ravel((M_ref @ jnp.linalg.solve(M, e.reshape(-1, len(M)).T)).T)
 
     def inertia(self, x: Row, theta: Theta) -> Float[Array, "n n"]:
-        """By which errors of a step are proportional to defects of the motion; the identity where they are defects."""
+        """Factor from defects of the motion to errors of a step; the identity where errors are defects."""
         return jnp.eye(self.rows)
 
     def start_errors(self, x: Row, theta: Theta, h: Scalar) -> Float[Array, "_"]:
-        """By how much the first state is off the constraints (3.16, 3.17), as impulses; none without multipliers."""
+        """Constraint violation of the first state (3.16, 3.17), as impulses; empty without multipliers."""
         return jnp.zeros(0)
 
     @double_precision
@@ -128,7 +128,7 @@ class Form(ABC):
     @double_precision
     def simulated(self, x: States, u: np.ndarray, h: np.ndarray, theta: Theta) -> np.ndarray:
         """(W, T + 1, size) W simulations from states x (W, size), u (W, T, inputs) held over steps h (W, T) [s]."""
-        # filled up to whole strides, which compile once; the steps that are added are as long as the last
+        # padded to whole strides, which compile once; added steps are as long as the last
         T, more = h.shape[1], -h.shape[1] % STRIDE
         u, h = (
             np.pad(part, [(0, 0), (0, more)] + [(0, 0)] * (part.ndim - 2), mode="edge") for part in (u, h)
@@ -162,11 +162,11 @@ class ReducedForm(Form):
         super().__init__(model)
         structure = model.structure
         if len(structure.contact_body):
-            raise InvalidMethod("the reduced form knows no contacts; give this mechanism form = 'implicit'")
+            raise InvalidMethod("the reduced form does not support contacts; write form = 'implicit'")
         try:
             model.needs_a_tree("the reduced form")
         except InvalidModel as error:
-            raise InvalidMethod(f"{error}; give this mechanism form = 'implicit'") from None
+            raise InvalidMethod(f"{error}; write form = 'implicit'") from None
         self.n = int(structure.free.sum())
         self.size = self.degrees = self.rows = 2 * self.n
 
@@ -213,7 +213,7 @@ class ExplicitForm(Form):
 
     @double_precision
     def pack(self, y: Motion, rate: Motion, theta: Theta, states: State | None = None) -> States:
-        # given states keep what coordinates lack: errors of the constraints
+        # given states keep errors of the constraints, which coordinates lack
         parts = states or in_chunks(self._assembled, len(y), y, rate, last=(theta,))
         return np.concatenate([np.asarray(part).reshape(len(y), -1) for part in parts], axis=1)
 
@@ -245,7 +245,7 @@ class ExplicitForm(Form):
         return jnp.concatenate([jnp.ravel(p) for p in self.model.step(self.state(x), u, theta, h)])
 
     def start_mass(self, state: State, theta: Theta, h: Scalar) -> Float[Array, "n n"]:
-        """By which errors of the first state become impulses (3.13, 3.14)."""
+        """Factor from errors of the first state to impulses (3.13, 3.14)."""
         return self.model.projected_mass(state, theta, h)
 
 

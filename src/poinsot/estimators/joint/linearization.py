@@ -6,8 +6,8 @@ A step's errors depend on the two states at its ends and on theta, a reading's o
 
     A_k = de_k / dx_k,    B_k = de_k / dx_{k+1},    P_k = de_k / dtheta
 
-and nothing else is not zero. Derivatives are by rotation vectors at zero, x_k [+] d, of all steps at once. A step has
-fewer errors than arguments, so each goes in reverse; the compiled function is of a fixed number of steps (`in_chunks`).
+and all other derivatives are zero. They are by rotation vectors at zero, x_k [+] d, for all steps at once. A step has
+fewer errors than arguments, so reverse mode is used; the compiled function has a fixed number of steps (`in_chunks`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from .forms import Form, in_chunks
 from .records import Record
 
 TOGETHER = 8
-"""Steps in a batch of a chunk: what is between two operations then stays in the first cache. 16 take three times as
-long, 1 twice."""
+"""Steps in a batch of a chunk: intermediate results then fit into the first cache. 16 take three times as long, 1
+twice."""
 
 
 class RecordLinearization(NamedTuple):
@@ -39,7 +39,7 @@ class RecordLinearization(NamedTuple):
         by_x, by_next: (N, m, d) A and B; the last of B are 0.
         by_theta: (N, m, p) P.
         start: (m_0,) errors of the first state, (m_0, d) and (m_0, p) their derivatives; None where there are none.
-        there: (N, m) whether there is such an error: a step, a reading; None: all are.
+        there: (N, m) whether the error exists (a step, a reading); None: all do.
     """
 
     e: Float[Numbers, "N m"]
@@ -74,7 +74,7 @@ class RecordLinearization(NamedTuple):
 
 
 class Linearizer:
-    """Compiled once for a form of a model."""
+    """Linearization of a form of a model, compiled once."""
 
     def __init__(self, form: Form):
         self.form = form
@@ -92,10 +92,10 @@ class Linearizer:
         theta: Vector,
         reference: Vector | None = None,
     ) -> list[RecordLinearization]:
-        """All of each record, of states x (N, size) each; with a reference, steps' errors are by `Form.by_inertia`."""
+        """Linearized records at states x (N, size); with a reference, step errors are by `Form.by_inertia`."""
         given = []
         for record, states in zip(records, x, strict=True):
-            # so that shapes agree the last sample gets a step onto itself, of any length, whose errors are masked
+            # for equal shapes the last sample gets a step to itself, of any length, whose errors are masked
             h, following = (np.append(part, part[-1:], axis=0) for part in (record.steps, states[1:]))
             # NaN would reach derivatives of other rows through reverse mode
             given.append((states, following, record.u, np.nan_to_num(record.z), h))
@@ -106,7 +106,7 @@ class Linearizer:
         for record, states, *parts in zip(records, x, *(np.split(part, ends) for part in found), strict=True):
             measured = ~np.isnan(record.z)
             there = np.concatenate([np.ones((len(states), self.form.rows), dtype=bool), measured], axis=1)
-            there[-1, : self.form.rows] = False  # from the last state no step leads on
+            there[-1, : self.form.rows] = False  # there is no step from the last state
             for part in parts:
                 part[~there] = 0.0
             start = tuple(np.asarray(part) for part in self._start(states[0], theta, record.steps[0]))
@@ -127,7 +127,7 @@ class Linearizer:
 
             def errors(d: Array, d_next: Array, theta: Array) -> tuple[Array, Array]:
                 here, there = form.plus(x, d), form.plus(y, d_next)
-                # the difference first, its full turns after: in [-pi, pi] whatever turn the state is in
+                # the difference first, then without full turns: in [-pi, pi] for any turn of the state
                 away = form.model.nearest_turn(form.readings(here, theta) - z)
                 step = form.step_errors(here, there, u, theta, h)
                 if reference is not None:

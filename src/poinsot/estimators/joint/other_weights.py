@@ -1,4 +1,4 @@
-"""What a fit says of other weights, without another fit: how likely they are, and how well they predict.
+"""Likelihood and prediction at other weights, from the linearization of a fit, without another fit.
 
 Linearized along the fit's motion, with residuals p of steps and e of readings [standard deviations], changes of
 states and of theta, c = (d_theta, 1), follow
@@ -10,9 +10,10 @@ A Kalman filter whose state has a column for each of c gives innovations Y_k c o
 
     -2 log L(c, kappa) = sum_k |Y_k c|^2 in the metric C_k^-1 + log det C_k      (Schweppe 1965)
 
-states integrated out. Its quadratic gives theta from all samples, or from those outside of a part: a record, or a sixth
-of the only one. From the filter's states at the beginning of windows of that part the linearization goes on by itself:
-these are the readings that theta from elsewhere predicts, from states that saw the readings before them alone.
+with states integrated out. Its quadratic gives theta from all samples, or from those outside of a part: a record, or a
+sixth of the only one. From the filter's states at the beginning of windows of that part the linearization is
+propagated: this predicts readings with theta from the other parts, and with states estimated from earlier readings
+alone.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from .sensitivity import RIDGE, UNOBSERVABLE
 from .smoothing import JointSmoothing, RecordEquations
 
 DIFFUSE = 1e2
-"""Variance of a first state's change [rad^2], [m^2], and of its rates: far above that of any reading."""
+"""Variance of the change of a first state [rad^2], [m^2], and of its rates: far above that of any reading."""
 OVERLAP = 4
 """Windows begin a quarter of one apart: their errors are averaged over more first states."""
 
@@ -41,7 +42,7 @@ OVERLAP = 4
 class _Tangents(NamedTuple):
     """F, G, covariances of B^-1 w, H, E of R records, see the head of the file, side by side: (N, R, 1, ...) each.
 
-    After the end of a shorter one nothing is read; nor does a step lead on from the last state.
+    After the end of a shorter one there are no readings, and no step follows the last state.
     """
 
     F: np.ndarray
@@ -85,7 +86,7 @@ class _Tangents(NamedTuple):
             C, Y = H @ PH + unit, H @ x + E
             inverse = np.linalg.inv(C) if len(unit) > 1 else 1 / C
             gain = PH @ inverse
-            # Joseph's form, which keeps P positive semidefinite where readings weigh far more than steps
+            # Joseph's form, which keeps P positive semidefinite where readings have far more weight than steps
             rest = np.eye(d) - gain @ H
             x, P = x - gain @ Y, rest @ P @ rest.swapaxes(-1, -2) + gain @ gain.swapaxes(-1, -2)
             squares[part] += Y.swapaxes(-1, -2) @ inverse @ Y
@@ -144,7 +145,7 @@ def other_weights(
         """(d_theta, 1) of least squares."""
         try:
             d = parameters.step(fit.theta, corner[:q], RIDGE * squared_effects(corner))
-        except np.linalg.LinAlgError:  # so far away that rounding errors are left
+        except np.linalg.LinAlgError:  # so far away that only rounding errors remain
             d = np.full(q, np.nan)
         return np.append(d, 1.0)
 

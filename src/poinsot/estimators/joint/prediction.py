@@ -1,8 +1,8 @@
-"""Readings predicted over windows, from states that did not see them: what the model carries by itself.
+"""Readings predicted over windows by the model alone, from states estimated without them.
 
-Theta is held, a window's first state is estimated from the readings before it alone, and the mechanism moves on from
-there with its controls alone. A window is as long as one period of the fastest coordinate, 2 pi std(y) / std(y'), so
-that inertia, weight and friction all show, and at most a sixth of the record.
+Theta is held, a window's first state is estimated from the readings before it, and the mechanism is simulated from
+there with its controls. A window is as long as one period of the fastest coordinate, 2 pi std(y) / std(y'), so that
+inertia, weight and friction all matter, and at most a sixth of the record.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .smoothing import JointSmoothing, compiled_linearizer
 SHORTEST = 8
 """Steps of a window."""
 TOLERANCE, ITERATIONS = 1e-4, 20
-"""Of the estimation of first states, see `JointSmoothing`."""
+"""Settings of the estimation of first states, see `JointSmoothing`."""
 LARGEST_PART = 6
 """A window is at most this part of a record: with the history of the first, five windows are left."""
 
@@ -34,7 +34,7 @@ class Predicted:
     """Predicted readings of one record.
 
     Args:
-        places: (W, T) samples of each window. expected: (W, T, s) predicted readings there.
+        places: (W, T) indices of the samples of each window. expected: (W, T, s) predicted readings there.
         errors: (W, T, s) predicted minus measured, angles without full turns; NaN where nothing was measured.
     """
 
@@ -62,7 +62,7 @@ def predicted(
     theta: Vector,
     paths: Sequence[RecordFit] | None = None,
 ) -> list[Predicted]:
-    """Of each record, readings over windows of one period.
+    """Predicted readings of each record over windows of one period.
 
     First states begin at `paths`, smoothed motions; None: at filtered readings.
     """
@@ -101,7 +101,7 @@ def efforts(
 ) -> tuple[Vector, np.ndarray, np.ndarray] | None:
     """(M,) times, (M, n) efforts of motors as commanded, and as the smoothed motion needs them.
 
-    They are sliding means over an eighth of a window, since noise of faster commands moves nothing. None without
+    They are sliding means over an eighth of a window, since faster noise of commands causes no motion. None without
     motors, or where the path's residuals are not those of the reduced form.
     """
     mechanism, n = model.mechanism, path.coordinates.shape[1]
@@ -110,7 +110,7 @@ def efforts(
     values = mechanism.starting(dict(zip(model.free, theta.tolist(), strict=True))).values
     joints, places = [each.name for each in mechanism.joints], [name for name, _ in mechanism.coordinates]
     gain = np.asarray(values.gain)[[joints.index(name) for name in mechanism.inputs]]
-    # the first moment of what else acts is its mean over the step
+    # the first moment of an unmodelled effort is its mean over the step
     lacking = path.step_errors[:, [places.index(name) for name in mechanism.inputs]] / record.steps[:, None]
     commanded = record.u[:-1] * gain
     steps = max(horizon_of(model, [record], theta)[0] // 8, 1)
@@ -122,9 +122,9 @@ def efforts(
 def window_errors(
     model: Model, records: Sequence[Record], errors: Sequence[Float[np.ndarray, "*k W T s"]]
 ) -> Float[np.ndarray, "*k windows"]:
-    """Logarithms of the rms errors of windows of records, all sensors together, by what the readings spread.
+    """Logarithms of the rms errors of windows of records, all sensors together, relative to the spread of readings.
 
-    Their mean is that of a geometric mean: unstable motions multiply any error and would stand for all the others.
+    Their mean gives a geometric mean: unstable motions multiply any error and would dominate an arithmetic mean.
     Angles spread by half a turn at most.
     """
     z = np.concatenate([record.z for record in records])
@@ -136,6 +136,6 @@ def window_errors(
 
 
 def _mean(values: np.ndarray, axis: int) -> np.ndarray:
-    """Of what is not NaN; NaN of nothing."""
+    """Mean of values that are not NaN; NaN if there are none."""
     with np.errstate(invalid="ignore"):
         return np.asarray(np.nansum(values, axis=axis) / (~np.isnan(values)).sum(axis=axis))

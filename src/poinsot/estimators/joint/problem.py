@@ -1,4 +1,4 @@
-"""Records of a discrete model with the parameters to be estimated from them: what the smoother solves."""
+"""The smoothing problem: records of a discrete model, with the parameters to be estimated from them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Matrix, Vector
+from ...arrays import Brief, Matrix, Vector
 from ...exceptions import InvalidMethod, InvalidSignals, check_known, listing
 from ...models.maximal import Mechanism, Model
 from ...parameters import Normal
@@ -19,16 +19,16 @@ from .records import Record, with_own_zeros, with_sensors
 from .results import RecordFit
 
 STILL = 5.0
-"""Multiples of a sensor's noise: readings that spread by less show no motion."""
+"""Multiple of a sensor's noise: readings with a smaller spread contain no motion."""
 
 
 @dataclass(frozen=True, eq=False)
 class BoundedParameters:
-    """Where theta begins, which of it is estimated, its bounds and priors.
+    """Initial guess of theta, its estimated components, bounds and priors.
 
     Args:
         theta: (p,) initial guess.
-        open: (q,) places in theta of the parameters that are estimated.
+        open: (q,) indices in theta of the parameters that are estimated.
         lower, upper: (p,) bounds.
         prior_mean: (q,). prior_weight: (q,) 1 / standard deviation^2; 0 without a prior.
     """
@@ -60,7 +60,7 @@ class BoundedParameters:
         return step_in_box(S, corner[:, -1] + self.prior_gradient(theta), *room)
 
     def prior_decrease(self, theta: Vector, d: Vector) -> float:
-        """By how much a step d (q,) from theta (p,) lowers `prior_cost`."""
+        """Decrease of `prior_cost` by a step d (q,) from theta (p,)."""
         return -float(self.prior_weight @ d**2 + 2 * self.prior_gradient(theta) @ d)
 
     def moved(self, theta: Vector, d: Vector) -> Vector:
@@ -76,18 +76,18 @@ class BoundedParameters:
         return bool(np.isfinite(theta).all() and inside[self.open].all())
 
 
-@dataclass(frozen=True, eq=False)
-class JointSmoothingProblem:
-    """Records of one model, with what is estimated beside their states.
+@dataclass(frozen=True, eq=False, repr=False)
+class JointSmoothingProblem(Brief):
+    """Records of one model, with the parameters that are estimated beside their states.
 
     Args:
         model: with p free parameters, theta.
         records: at least one; they share theta.
         theta: (p,) initial guess; None: the mechanism's values.
-        open: names of the free parameters that are estimated, the others stay; None: all.
-        lower, upper: bounds by name, beside those of the model.
-        priors: by name; those of parameters that are not open have no effect.
-        guess: states to begin at, one a record, such as another fit's; None: filtered readings.
+        open: names of the free parameters that are estimated, the others are held; None: all.
+        lower, upper: bounds by name, in addition to those of the model.
+        priors: priors by name; those of parameters that are not open have no effect.
+        guess: initial guess of the states of each record, such as another fit's; None: filtered readings.
         held_out: records for validation alone.
 
     Raises:
@@ -107,11 +107,11 @@ class JointSmoothingProblem:
 
     def __post_init__(self) -> None:
         if not self.records:
-            raise InvalidSignals("there is nothing to fit; give at least one record")
+            raise InvalidSignals("there is no record to fit; give at least one record")
         guessed, measured = ([len(each.times) for each in part or ()] for part in (self.guess, self.records))
         if self.guess is not None and guessed != measured:
             raise InvalidMethod(
-                "the paths to begin at are not of these records; give one of each, as long as it is"
+                "the initial guesses of states do not fit these records; give one per record, of the same length"
             )
         _ = self.parameters
 
@@ -130,12 +130,12 @@ class JointSmoothingProblem:
         """From recordings with channels `position.<joint>`, `velocity.<joint>`, and commands of motors.
 
         Args:
-            mechanism: without sensors it gets an encoder or a rate sensor for each such channel.
-            recordings: to be estimated from, maybe by name. held_out: for validation alone.
-            parameters: names of those that are estimated.
+            mechanism: mechanism; without sensors it gets an encoder or a rate sensor for each such channel.
+            recordings: recordings to estimate from, optionally by name. held_out: recordings for validation alone.
+            parameters: names of the parameters that are estimated.
             step_s: time step of the model, a multiple of the recordings' interval [s]; None: one sample.
-            per_recording: zeros of sensors, as `"elbow encoder.zero"`, of which each recording has its own. A held-out
-                recording is read by the sensors of the first one.
+            per_recording: zeros of sensors, as `"elbow encoder.zero"`, that are estimated for each recording. A
+                held-out recording uses the sensors of the first one.
             known: `priors`, `lower` and `upper`.
 
         Raises:
@@ -165,11 +165,11 @@ class JointSmoothingProblem:
             for some, read_as in ((used, None), (validation, first))
         )
         if not parameters:
-            raise InvalidMethod("nothing is open; name at least one parameter to estimate")
+            raise InvalidMethod("there is no parameter to estimate; name at least one")
         for name in (name for names in known.values() for name in names):
             if name not in parameters:
                 raise InvalidMethod(
-                    f"{name!r} has a prior or a bound but is not open; name it among the parameters"
+                    f"{name!r} has a prior or a bound but is not estimated; add it to the parameters"
                 )
         return cls(mechanism.model(parameters), next(records), held_out=next(records), **known)
 
@@ -183,22 +183,24 @@ class JointSmoothingProblem:
         open_ = free if self.open is None else self.open
         places = np.array([self.place(name) for name in open_], dtype=int)
         if len(again := np.flatnonzero(np.bincount(places) > 1)):
-            raise InvalidMethod(f"{free[again[0]]!r} is open twice; name each parameter once")
-        # the model's own bounds are those below which a number has no meaning, such as a mass of 0
+            raise InvalidMethod(f"{free[again[0]]!r} is named twice; name each parameter once")
+        # the model's own bounds limit values to meaningful ones, such as a mass above 0
         lower, upper = model.lower.copy(), np.full(len(free), np.inf)
         for bounds, given in ((lower, self.lower), (upper, self.upper)):
             for name, bound in given.items():
                 bounds[self.place(name)] = bound
         outside = places[~((lower <= theta) & (theta <= upper))[places]]
         if len(outside):
-            raise InvalidMethod(f"{free[int(outside[0])]!r} begins outside its bounds; begin within them")
+            raise InvalidMethod(
+                f"the guess of {free[int(outside[0])]!r} is outside its bounds; change either"
+            )
         mean, weight = np.zeros(len(free)), np.zeros(len(free))
         for name, prior in self.priors.items():
             mean[self.place(name)], weight[self.place(name)] = prior.mean, 1 / prior.std**2
         return BoundedParameters(theta, places, lower, upper, mean[places], weight[places])
 
     def held_out_by_own_zeros(self, method: Any, theta: Vector) -> tuple[Record, ...]:
-        """Held-out records as sensors with the zeros in theta (p,) would read them: their own are estimated."""
+        """Held-out records corrected to the sensor zeros in theta (p,): their own zeros are estimated."""
         sensors, free = self.model.mechanism.sensors, self.model.free
         mine = ((k, f"{s.label}.zero") for k, s in enumerate(sensors) if s.recording == self.records[0].name)
         zeros = {k: name for k, name in mine if name in free}
@@ -214,7 +216,7 @@ class JointSmoothingProblem:
         return tuple(found)
 
     def place(self, name: str) -> int:
-        """The place of a free parameter in theta; `InvalidMethod` if there is none of this name."""
+        """The index of a free parameter in theta; `InvalidMethod` if there is none of this name."""
         return check_known(name, self.model.free, "no free parameter", "the model has", InvalidMethod, 40)
 
     def check_motion(self, noise: Vector) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ...arrays import Vector, carried_on, interpolated
+from ...arrays import Brief, Vector, carried_on, interpolated
 from ...exceptions import InvalidSignals, check_known
 from ...models.maximal import Encoder, Mechanism, Model, RateSensor
 from ...recording import Recording
@@ -22,19 +22,19 @@ from ...signals.low_pass import LowPass
 CUTOFF = 10.0
 """Cutoff of the initial guess's filter: above the frequencies of swinging mechanisms, below those of noise [Hz]."""
 FEWEST = 4
-"""Samples of a record."""
+"""Least number of samples of a record."""
 STEP_TOLERANCE = 0.05
 """Largest deviation of a time step from a whole number of samples, in samples."""
 EFFORTS = ("torque", "current", "voltage")
-"""Quantities that command a motor, the first that a recording has."""
+"""Quantities that may command a motor; the first that a recording has is used."""
 SATURATED, VISITS, DISTINCT = 0.02, 3, 20
-"""A command looks cut off with more than this share of samples at each end of its range, at least so many visits there,
-and more different values than this between."""
+"""A command looks saturated with more than this share of samples at each end of its range, at least this many visits
+there, and more different values than this between."""
 
 
-@dataclass(frozen=True, eq=False)
-class Record:
-    """One recording, a sample a step.
+@dataclass(frozen=True, eq=False, repr=False)
+class Record(Brief):
+    """One recording, with one sample per step.
 
     Args:
         times: (N,) [s], rising; steps may differ.
@@ -52,7 +52,7 @@ class Record:
 
     def __post_init__(self) -> None:
         if len(self.times) < FEWEST:
-            raise InvalidSignals(f"{self.name} has {len(self.times)} samples; it takes at least {FEWEST}")
+            raise InvalidSignals(f"{self.name} has {len(self.times)} samples; it needs at least {FEWEST}")
         if not (len(self.times) == len(self.u) == len(self.z)):
             raise InvalidSignals(
                 f"{self.name} has {len(self.times)} times, {len(self.u)} controls and {len(self.z)} readings; give as "
@@ -60,12 +60,12 @@ class Record:
             )
         if not (np.isfinite(self.times).all() and (np.diff(self.times) > 0).all()):
             raise InvalidSignals(
-                f"the times of {self.name} do not rise; sort them and leave out repeated ones"
+                f"the times of {self.name} do not increase; sort them and remove repeated ones"
             )
         if not np.isfinite(self.u).all():
-            raise InvalidSignals(f"controls of {self.name} are missing somewhere; hold the last value")
+            raise InvalidSignals(f"controls of {self.name} are missing; hold the last value")
         if np.isinf(self.z).any():
-            raise InvalidSignals(f"readings of {self.name} are infinite somewhere; leave them out as NaN")
+            raise InvalidSignals(f"readings of {self.name} are infinite; mark them as missing by NaN")
 
     @classmethod
     def from_recording(
@@ -83,7 +83,7 @@ class Record:
 
         Args:
             step_s: time step of the model, a multiple of the recording's interval [s]; None: one sample.
-            read_as: the recording whose own sensors read it; None: this one.
+            read_as: name of the recording whose sensors are used; None: this one.
 
         Raises:
             InvalidSignals: if the command of a motor is missing, or step_s is no multiple.
@@ -99,26 +99,26 @@ class Record:
             if channel is None:
                 raise InvalidSignals(
                     f"recording {name!r} has no command of the motor of {joint!r}; give a column of its torque, "
-                    "current or voltage, or leave the motor out"
+                    "current or voltage, or leave the motor out (in a project with a description: motor = false)"
                 )
             values = recording.readings(channel)
             if not np.isfinite(values).any():
                 raise InvalidSignals(
                     f"{channel} of recording {name!r} has no valid value; leave the motor out if it had no command"
                 )
-            # a drive holds its last command; before the first valid one it is that one
+            # a drive holds its last command; before the first valid command, this is used
             u.append(carried_on(values, float(values[np.isfinite(values)][0])))
         record = cls(name, times, np.column_stack(u) if u else np.zeros((len(times), 0)), z)
         sample = float(np.median(record.steps))
         n = 1 if step_s is None else round(step_s / sample)
         if step_s is not None and (n < 1 or abs(step_s / sample - n) > STEP_TOLERANCE):
             raise InvalidSignals(
-                f"step_s is {step_s:g} s, and {name} has a sample each {sample:g} s; give a multiple of it"
+                f"step_s is {step_s:g} s, but {name} has a sample every {sample:g} s; give a multiple of it"
             )
         return record.every(n)
 
     def saturated_commands(self, joints: Sequence[str]) -> list[str]:
-        """Warnings about commands of these joints, in the order of u, that look cut off at both ends."""
+        """Warnings about commands of these joints, in the order of u, that look saturated at both ends."""
         warnings = []
         for joint, u in zip(joints, self.u.T, strict=True):
             low, high = u.min(), u.max()
@@ -129,14 +129,14 @@ class Record:
             if min(share) > SATURATED and visits >= VISITS and between > DISTINCT:
                 warnings.append(
                     f"The command of {joint} in {self.name} stays at its ends, {low:g} and {high:g}, for "
-                    f"{100 * sum(share):.0f} % of the time: if the drive saturates there, record what it gives, not "
-                    "what it was asked for."
+                    f"{100 * sum(share):.0f} % of the time: if the drive saturates there, record its output, not "
+                    "its command."
                 )
         return warnings
 
     @property
     def steps(self) -> Float[np.ndarray, "steps"]:
-        """Their durations [s]."""
+        """Durations of the steps [s]."""
         return np.diff(self.times)
 
     def samples(self, cut: slice | np.ndarray) -> Record:
@@ -161,7 +161,7 @@ def with_sensors(mechanism: Mechanism, recordings: Iterable[Recording]) -> Mecha
         read = {joint for recording in recordings for joint in recording.joints(quantity)}
         sensors += [kind(joint) for joint in mechanism.readable_joints if joint in read]
     if not sensors:
-        raise InvalidSignals("no recording has a position or velocity of a joint; name the columns that do")
+        raise InvalidSignals("no recording has a position or velocity of a joint; name their columns")
     units = {name: unit for recording in recordings for name, unit in recording.units.items()}
     joints = []
     for joint in mechanism.joints:
@@ -221,7 +221,7 @@ def with_own_zeros(mechanism: Mechanism, names: Sequence[str], recordings: Seque
     """The mechanism with a sensor of its own for each recording, of sensors whose zeros are named."""
     zeros = [f"{sensor.label}.zero" for sensor in mechanism.sensors]
     for name in names:
-        check_known(name, zeros, "per_recording names", "what may differ is", InvalidSignals)
+        check_known(name, zeros, "per_recording names", "it may name", InvalidSignals)
     sensors, numbers = [], dict(mechanism.numbers)
     for sensor, zero in zip(mechanism.sensors, zeros, strict=True):
         if zero not in names:

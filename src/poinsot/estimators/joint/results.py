@@ -24,8 +24,8 @@ class RecordFit:
         states: (N, ...) of bodies in maximal coordinates; None in the reduced form.
         expected: (N, s) predicted readings.
         observation_errors: (N, s) predicted minus measured; NaN where nothing was measured.
-        step_errors: (N - 1, m) residuals of the steps: impulses that the model lacks [N s], [N m s], or state errors.
-        std: (N, d) standard deviations of the states' tangents, weights taken as 1 / variances; None: not asked for.
+        step_errors: (N - 1, m) residuals of the steps: unmodelled impulses [N s], [N m s], or state errors.
+        std: (N, d) standard deviations of the states' tangents, weights taken as 1 / variances; None: not requested.
         cost: sum of the weighted squares of both.
     """
 
@@ -47,13 +47,13 @@ class RecordFit:
 
     @classmethod
     def at(cls, record: Record, coordinates: Matrix, rates: Matrix, states: State | None) -> RecordFit:
-        """States alone, to begin at; residuals are NaN."""
+        """States as an initial guess; residuals are NaN."""
         unknown = np.full(record.z.shape, np.nan)
         steps = np.full((len(record.times) - 1, 0), np.nan)
         return cls(record.name, record.times, coordinates, rates, states, unknown, unknown, steps)
 
     def samples(self, cut: slice) -> RecordFit:
-        """The states of some of the samples, to begin at."""
+        """The states of some of the samples, as an initial guess."""
         states = None if self.states is None else type(self.states)(*(part[cut] for part in self.states))
         record = Record(self.name, self.times[cut], np.zeros((len(self.times[cut]), 0)), self.expected[cut])
         return RecordFit.at(record, self.coordinates[cut], self.rates[cut], states)
@@ -77,10 +77,10 @@ class JointFit:
 
     Args:
         names: names of all p parameters. theta: (p,). open: (q,) indices of the estimated ones.
-        status: how the iteration ended. remaining: part of the cost that another step was predicted to take off, where
-            a kink stopped it within a small part of the standard deviations; else 0.
-        history: one entry an accepted step, the initial guess first.
-        paths: of each record.
+        status: how the iteration ended. remaining: predicted relative decrease of the cost by another step, where a
+            kink stopped the iteration within a small part of the standard deviations; else 0.
+        history: one entry per accepted step, the initial guess first.
+        paths: motion of each record.
         sensitivity: uncertainty of the open parameters.
     """
 
@@ -105,7 +105,7 @@ class JointFit:
 
     @property
     def values(self) -> dict[str, float]:
-        """By name."""
+        """Values by name."""
         return dict(zip(self.names, self.theta.tolist(), strict=True))
 
     @property
@@ -143,7 +143,7 @@ class JointFit:
         return sum(path.cost for path in self.paths) / sum(len(path.times) for path in self.paths)
 
     def _all(self, part: Matrix) -> Matrix:
-        # rows of held parameters stay 0: they are taken as known
+        # rows of held parameters are 0: they are assumed known
         every = np.zeros((len(self.names), len(self.names)))
         every[np.ix_(self.open, self.open)] = part
         return every

@@ -1,4 +1,4 @@
-"""Covariance of theta with the states free to follow it (Lacoursiere, Eqs. 3.26 to 3.32).
+"""Covariance of theta with the states eliminated (Lacoursiere, Eqs. 3.26 to 3.32).
 
 A change of theta moves the states by X = -T^-1 C, so that its effect on the residuals is the Jacobian
 of variable projection,
@@ -19,9 +19,10 @@ effective degrees of freedom, by which its squares are divided. It takes only bl
 Takahashi's recursion gives exactly.
 
 The first covariance holds if residuals of different steps are independent, the second also where effects that the model
-lacks persist (Newey and West 1987, the lag L by Andrews 1991), with a for what theta takes and for how little L lags of
-N steps tell (`taper_allowance`). V is orthogonal to the columns of the states, so the sum of V_k^T e_k is that of
-V_k^T r_k. But states take from the sums of products: of white residuals of unit variance these are on average
+lacks persist (Newey and West 1987, the lag L by Andrews 1991), with a factor a for the degrees of freedom of theta and
+for the few independent lags in N steps (`taper_allowance`). V is orthogonal to the columns of the states, so the sum of
+V_k^T e_k is that of V_k^T r_k. But states reduce the sums of products, which for white residuals of unit variance are
+on average
 
     M = sum_|l| < L (1 - |l|/L) sum_k V_k^T (I - H)_{k,k+l} V_{k+l}     in place of S_bar,   H of the states alone,
 
@@ -54,7 +55,7 @@ unobservable: rounding of sums over 1e5 rows is some 1e-12 of it."""
 PART = 1e-3
 """Part of a parameter in an unobservable direction above which it is unobservable itself."""
 RIDGE = 1e-13
-"""Relative addition to the diagonal of T, which keeps states in place that nothing determines."""
+"""Relative addition to the diagonal of T, for states that no residual determines."""
 LEAST_FREEDOM = 1e-6
 """Least effective degrees of freedom of a row, by the number of its residuals: their computation as a difference has a
 rounding error of this order, and rows with fewer have no share in the information on theta."""
@@ -114,7 +115,7 @@ class Inverse:
     def around(self, part: Matrix) -> Matrix:
         """(q, q) S_bar^-1 part S_bar^-1; NaN of unobservable parameters."""
         covariance = np.asarray(self.matrix @ part @ self.matrix)
-        # NaN, not a large number: the data say nothing of them
+        # NaN, not a large number: the data do not determine them
         hidden = np.abs(self.unobservable).max(axis=0, initial=0.0) > PART
         covariance[hidden], covariance[:, hidden] = np.nan, np.nan
         return covariance
@@ -188,7 +189,7 @@ def sensitivity(linearized: Sequence[RecordLinearization], steps: int, prior_wei
 
     Args:
         steps: number of rows of a sample that belong to its step.
-        prior_weight: (q,) 1 / variance of the priors, which are taken at their word.
+        prior_weight: (q,) 1 / variance of the priors, which are assumed correct.
     """
     q = linearized[0].by_theta.shape[2]
     if not q:
@@ -270,7 +271,7 @@ def andrews_lag(scores: Sequence[Float[np.ndarray, "_ q"]]) -> int:
     rho = (before * after).sum(axis=0)[moving] / (before**2).sum(axis=0)[moving]
     # near 1 the bandwidth diverges; .97 is the bound that Andrews and Monahan (1992) use for prewhitening
     rho = np.clip(rho, -0.97, 0.97)
-    # with each score weighed by its own long-run variance only its rho remains
+    # with each score weighted by its own long-run variance only its rho remains
     alpha = float(np.mean(4 * rho**2 / (1 - rho**2) ** 2))
     # lags near N would leave no products to average
     return int(min(np.ceil(1.1447 * (alpha * N) ** (1 / 3)), N // 4))

@@ -32,7 +32,7 @@ from .results import AcceptedStep, JointFit, RecordFit
 from .sensitivity import sensitivity, state_variances
 
 JOINT_DAMPING = GainRatio(first=1e-6, most=2.0**32)
-"""Little at the start: with states free the problem is nearly linear, and full steps succeed."""
+"""Small initial damping: with states free the problem is nearly linear, and full steps succeed."""
 
 
 @lru_cache(maxsize=16)
@@ -53,20 +53,20 @@ class JointSmoothing:
         form: of the residuals of steps: "reduced", "explicit", "implicit" or "forward".
         max_iterations: accepted steps, at most.
         tolerance: it ends where a step is predicted to lower the cost by at most this part of it.
-        kink_factor: a step with little damping that fails, though predicted to lower the cost by no more than so many
-            times the tolerance, ends at a kink of dry friction, where the linearization holds on one side only.
-        settled: a search that a kink has stalled has converged all the same, where its next step would move no
-            parameter by more than so many standard deviations; 0: it has not.
+        kink_factor: if a step with little damping fails that was predicted to lower the cost by at most this multiple
+            of the tolerance, the iteration ends at a kink of dry friction: the linearization holds on one side only.
+        settled: a search stalled at a kink counts as converged if its next step would change no parameter by more than
+            this number of standard deviations; 0: it does not.
         state_std: whether fits have standard deviations of states.
         damping: of steps, in parts of the largest diagonal of J^T J so far.
-        least_effect: part of the cost that a parameter is assumed to move when it changes by its own size, for damping
-            alone: without it rounding moves unobservable parameters far away.
-        reference: (p,) theta by whose inertia residuals of steps are weighed (`Form.by_inertia`), as `JointEstimation`
-            does; None: by that of the theta which is estimated, as in the paper, which draws inertia and friction
-            towards zero where steps give way.
+        least_effect: assumed relative change of the cost when a parameter changes by its own size, for damping alone:
+            without it rounding errors change unobservable parameters by much.
+        reference: (p,) theta whose inertia weights residuals of steps (`Form.by_inertia`), as in `JointEstimation`;
+            None: that of the estimated theta, as in the paper, which biases inertia and friction towards zero where
+            step residuals are large.
 
     Raises:
-        InvalidMethod: if a number has no meaning.
+        InvalidMethod: if a number is out of range.
     """
 
     weight: float = 100.0
@@ -87,7 +87,7 @@ class JointSmoothing:
         if self.noise is not None and not (np.isfinite(self.noise).all() and min(self.noise, default=1) > 0):
             raise InvalidMethod("the noise of each sensor must be above 0")
         if self.max_iterations < 1 or not 0 < self.tolerance < 1:
-            raise InvalidMethod("it takes at least one iteration, and a tolerance between 0 and 1")
+            raise InvalidMethod("max_iterations must be at least 1, and tolerance between 0 and 1")
 
     def least_curvature(self, squares: float, parameters: BoundedParameters) -> Vector:
         """(q,) least diagonals of J^T J for damping where the sum of squares is `squares`, see `least_effect`."""
@@ -99,7 +99,7 @@ class JointSmoothing:
         if self.noise is None:
             return np.ones(sensors)
         if len(self.noise) != sensors:
-            raise InvalidMethod(f"noise needs {sensors} numbers, one a sensor")
+            raise InvalidMethod(f"noise needs {sensors} numbers, one per sensor")
         return np.asarray(self.noise, dtype=float)
 
     def solve(
@@ -112,7 +112,7 @@ class JointSmoothing:
         """States of each record, and parameters of all.
 
         Raises:
-            InvalidMethod: if the form or the noise is not for the mechanism.
+            InvalidMethod: if the form or the noise does not fit the mechanism.
             InvalidSignals: if a record does not fit the mechanism.
         """
         equations = RecordEquations(self, problem)
@@ -223,7 +223,7 @@ class JointIterate:
 
     @property
     def own_weight(self) -> float:
-        """kappa of the residuals of steps as they are here, 1 / mean square."""
+        """kappa from the present residuals of steps, 1 / mean square."""
         m, method = self.equations.form.rows, self.equations.method
         steps = np.concatenate([each.e[:-1, :m] for each in self.linearized])
         return method.weight * steps.size / max(float(np.sum(steps**2)), 1e-300)
@@ -247,7 +247,7 @@ class JointIterate:
         """See `poinsot.solve.Iterate`."""
         parameters, theta = self.equations.parameters, self.theta
         *of_states, of_theta = (damping * each for each in self.largest)
-        # parameters without effect have a diagonal of rounding errors, which would let them run away
+        # parameters without effect have a diagonal of rounding errors, with which they would diverge
         least = damping * self.equations.method.least_curvature(2 * self.cost, parameters)
         try:
             factors = [factorize(part, each) for part, each in zip(self.normals, of_states, strict=True)]
@@ -268,7 +268,7 @@ class JointIterate:
         square = sum((part.corner.diagonal() for part in self.normals), parameters.prior_weight)
         at_lower = theta <= parameters.lower[parameters.open]
         at_upper = theta >= parameters.upper[parameters.open]
-        # descent against an active bound is no way out of the box
+        # descent against an active bound would leave the box
         g = np.where(at_lower & (g > 0) | at_upper & (g < 0), 0.0, g)
         gradients = np.concatenate([g, *(part.right[:, :, -1].ravel() for part in self.normals)])
         columns = np.sqrt(np.concatenate([square, *(part.diagonal.ravel() for part in self.normals)]))

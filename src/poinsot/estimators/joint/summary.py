@@ -161,14 +161,14 @@ class Summary:
         }
 
     def smoothed(self, paths: Sequence[RecordFit]) -> Fit:
-        """Measured readings, and those of the smoothed motion, which follows them; a column a sensor."""
+        """Measured readings, and those of the smoothed motion; one column per sensor."""
         parts = [(path.times, path.measured, path.expected) for path in paths]
         return self._fit(parts, paths[0].name if len(paths) == 1 else "")
 
     def predictions(
         self, records: Sequence[Record], paths: Sequence[RecordFit], held_out: bool = False
     ) -> Fit:
-        """Measured readings, and those predicted over windows from states that did not see them."""
+        """Measured readings, and those predicted over windows from states estimated without them."""
         found = predicted(self.method, self.model, records, self.fit.theta, paths)
         s = len(self.sensors())
         parts = [
@@ -187,7 +187,7 @@ class Summary:
         """Of times, measured and predicted readings (N, s) of each record."""
         sensors = self.sensors()
         times, z, read = (np.concatenate(part) for part in zip(*parts, strict=True))
-        # both without the turns of what was read: errors relative to hundreds of radians mean nothing
+        # both without full turns of the readings: errors relative to hundreds of radians are meaningless
         turns = z - full_turns_off(z, self.model.angular)
         return fit_of(
             times,
@@ -211,7 +211,7 @@ class Summary:
         return found + [effort for pair in pairs if (effort := self.efforts(*pair)) is not None]
 
     def efforts(self, record: Record, path: RecordFit) -> Fit | None:
-        """Efforts of motors as commanded, and as the motion needs them; None without motors, or of other forms."""
+        """Efforts of motors: commanded, and by inverse dynamics; None without motors, or for other forms."""
         found = efforts(self.model, self.fit.theta, record, path)
         units = {joint.name: joint.effort_unit for joint in self.model.mechanism.joints}
         inputs = self.model.mechanism.inputs
@@ -224,7 +224,7 @@ class Summary:
         )
 
     def bodies(self) -> tuple[Body, ...]:
-        """Those of which a mass property was estimated."""
+        """Bodies with an estimated mass property."""
         mechanism = self.model.mechanism
         values, found = mechanism.starting(self.fit.values).values, []
         estimated = {
@@ -269,7 +269,7 @@ class Summary:
         return curves
 
     def notes(self) -> list[str]:
-        """How the weight is to be read, and how it was chosen."""
+        """Meaning of the weight, and how it was chosen."""
         chosen = (
             []
             if self.chosen is None
@@ -277,7 +277,7 @@ class Summary:
         )
         return [
             f"Residuals of steps have the weight {self.method.weight:.3g}: impulses of "
-            f"{1 / np.sqrt(self.method.weight):.2g} [N s, N m s] that the model lacks are as likely as one standard "
+            f"{1 / np.sqrt(self.method.weight):.2g} [N s, N m s] that are not modelled are as likely as one standard "
             "deviation of a sensor.",
             *chosen,
         ]

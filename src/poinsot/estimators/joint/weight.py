@@ -1,8 +1,8 @@
 """The weight of the model against the readings, from the recordings themselves (the paper leaves kappa to its user).
 
 By likelihood, then by prediction, as docs/concepts/joint_smoothing.md says; both on the linearization of one fit for a
-whole grid of weights (`other_weights`). Fits begin at one another, the first one at the residuals of the initial guess:
-that weight is low, and there fits from far away converge.
+whole grid of weights (`other_weights`). Each fit starts from another one, the first with the weight of the residuals of
+the initial guess: this weight is low, and fits from a far initial guess converge with it.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class ChosenWeight:
     """A weight and why.
 
     Args:
-        method: with the weight, and with the reference of its residuals.
-        fit: with it.
+        method: method with the weight, and with the reference of its residuals.
+        fit: fit of this method.
         likeliest: weight with the largest likelihood of the readings.
-        tried: (k,) weights whose predictions were compared, rising. scores: (k,) rms errors of predicted readings, by
-            the spread of the readings.
-        fits: number of fits that it took.
+        tried: (k,) weights whose predictions were compared, rising. scores: (k,) rms errors of predicted readings,
+            relative to the spread of the readings.
+        fits: number of fits for the choice.
     """
 
     method: JointSmoothing
@@ -54,8 +54,8 @@ class ChosenWeight:
             return "No weight was compared: the motions of the first fit cannot be linearized."
         own, best = np.abs(np.log(self.tried / self.weight)).argmin(), self.scores.argmin()
         said = (
-            f"If what the model lacks is white, {self.likeliest:.2g} is the most likely weight. Readings from states "
-            f"and parameters that did not see them are predicted best with {self.tried[best]:.2g}, to "
+            f"If process noise is white, {self.likeliest:.2g} is the most likely weight. Readings are predicted, from "
+            f"states and parameters estimated without them, best with {self.tried[best]:.2g}, to "
             f"{100 * self.scores[best]:.3g} % of their spread"
         )
         if own == best:
@@ -71,14 +71,14 @@ class WeightChoice:
     """Choice of the weight by marginal likelihood and prediction.
 
     Args:
-        rounds: fits on the way to the most likely weight, and as many from there, at most.
-        step: of the grid of log10 of the weight. reach: of the grid from a fit's weight.
-        settled: change of log10 of the weight that ends the way to the most likely one.
-        higher: from a fit to the next one above it, in log10 of the weight: half of it is what a linearization must
-            hold for.
-        as_likely: drop of the log likelihood of a 95 % interval (Wilks 1938). Within it the lowest weight is taken:
-            where nothing is lacking all large ones are as likely, and fits with low ones converge.
-        iterations, tolerance: of the fits meanwhile, see `JointSmoothing`; a linearization needs no more.
+        rounds: largest number of fits in the search for the most likely weight, and of as many from there.
+        step: step of the grid of log10 of the weight. reach: range of the grid from a fit's weight.
+        settled: change of log10 of the weight at which the search for the most likely one ends.
+        higher: step from a fit to the next one above it, in log10 of the weight: a linearization must hold for half
+            of it.
+        as_likely: drop of the log likelihood of a 95 % interval (Wilks 1938). Within it the lowest weight is chosen:
+            without model errors all large ones are as likely, and fits with low ones converge.
+        iterations, tolerance: settings of the fits of the search, see `JointSmoothing`; a linearization needs no more.
 
     Raises:
         InvalidMethod: if a number has no meaning.
@@ -105,7 +105,7 @@ class WeightChoice:
         progress: ProgressCallback | None = None,
         stop: Stop | None = None,
     ) -> ChosenWeight:
-        """The weight, with its fit; stopped, the last one until then. Errors are those of `JointSmoothing.solve`."""
+        """The weight with its fit; if stopped, the last one. Errors are those of `JointSmoothing.solve`."""
         quick = replace(method, state_std=False, tolerance=max(method.tolerance, self.tolerance))
         quick = replace(quick, max_iterations=min(method.max_iterations, self.iterations))
         away = np.arange(-self.reach, self.reach + self.step / 2, self.step)
@@ -114,7 +114,7 @@ class WeightChoice:
         fits: dict[float, JointFit] = {}
 
         def nearest(at: float) -> tuple[JointSmoothing, JointFit | None]:
-            """A method with the weight 10^at, and the fit by whose inertia it weighs residuals."""
+            """A method with the weight 10^at, and the fit whose inertia weights its residuals."""
             begun = fits[min(fits, key=lambda each: abs(each - at))] if fits else None
             reference = quick.reference if begun is None else begun.theta
             return replace(quick, weight=10**at, reference=reference), begun
@@ -145,7 +145,7 @@ class WeightChoice:
                 break
             best = error
         every = np.concatenate(rows)
-        # of each weight what the nearest fit says
+        # for each weight the values of the nearest fit
         grid, places = np.unique(np.round(every[:, 0] / self.step), return_inverse=True)
         order = np.lexsort((np.abs(every[:, 0] - every[:, 1]), places))
         every = every[order[np.searchsorted(places[order], np.arange(len(grid)))]]
@@ -168,7 +168,7 @@ class WeightChoice:
 
 
 def as_good(errors: Float[np.ndarray, "K W"], best: Vector) -> Bool[np.ndarray, "K"]:
-    """Whether errors of windows are on average above others (W,) by no more than the standard error of that."""
+    """Whether errors of windows exceed others (W,) on average by no more than the standard error of the difference."""
     worse = errors - best
     return np.asarray(worse.mean(axis=1) <= worse.std(axis=1) / np.sqrt(max(len(best) / OVERLAP, 1)))
 

@@ -1,9 +1,9 @@
-"""What residuals do not show: how far an estimate moves with its filters, within its recording, and to the next one.
+"""Systematic errors of an estimate: its change with filters, within the recording, and between recordings.
 
 Noise of the positions in the band of the rows, and motion that the smoother attenuates, bias least squares. With half
 the band of the rows noise of accelerations falls to 1/8 or less, with twice the smoother's cutoff attenuation to 1/256
-(order 4): the estimate moves by d, about minus the bias. By chance it does so with variance V, if residuals of
-different stretches of time g are independent, and the excess is
+(order 4): the estimate changes by d, about minus the bias. By chance it does so with variance V, if residuals of
+different intervals of time g are independent, and the excess is
 
     b^2 = sum of d^2 - V, where |d| > t sqrt(V)     V = sum over g of (I_cg - I_g)^2
     I_g = H^-1 sum over the rows of g of W^T w^2 e
@@ -41,14 +41,14 @@ from ...signals.signals import Signals
 from .system import LinearSolution, System
 
 GROUPS = 20
-"""Groups of rows, one after the other in time."""
+"""Number of groups of rows, consecutive in time."""
 
 BEYOND_CHANCE, HALVES_BEYOND_CHANCE = 2.09, 3.92
 """Quantiles of |t| at 95 % with GROUPS - 1, and at 99.9 % with GROUPS - 2 degrees of freedom. By chance halves differ
-by as much as the interval says: the first quantile would widen it in one parameter of twenty."""
+by as much as the interval states: the first quantile would widen it in one parameter of twenty."""
 
 RESOLVED = 2.0
-"""Half the band says nothing of a parameter whose move by chance is more than this part of its standard deviation."""
+"""Half the band is not used for a parameter whose change by chance exceeds this part of its standard deviation."""
 
 LONGEST = 1_000_000
 """Samples of all recordings together beyond which the smoother is not run again."""
@@ -57,7 +57,7 @@ SINGULAR = 1e-12
 """Eigenvalue of H, of columns of unit norm, below which rows do not determine all parameters."""
 
 POINTS = 100
-"""Of tau, equally far apart in asinh(tau / s) up to 30 times the spread of the estimates."""
+"""Number of grid points of tau, equidistant in asinh(tau / s) up to 30 times the spread of the estimates."""
 
 
 def beyond_chance(
@@ -110,7 +110,7 @@ def predictive_std(theta: np.ndarray, std: np.ndarray, center: Vector) -> Vector
     """(k,) half width of the 95 % interval about a center for the next recording's parameters, over 1.96.
 
     Args:
-        theta, std: (R, k) of each recording. center: (k,) of the interval.
+        theta, std: (R, k) estimates of each recording. center: (k,) center of the interval.
     """
     std = np.maximum(std, 1e-12 * np.abs(center) + 1e-300)  # of noise-free data
     s = 1 / np.sqrt(np.mean(std**-2.0, axis=0))
@@ -133,7 +133,7 @@ def predictive_std(theta: np.ndarray, std: np.ndarray, center: Vector) -> Vector
 
 
 def _widened(signals: tuple[Signals, ...]) -> list[Signals]:
-    """With twice the cutoff; none where the clock does not allow it, or signals were not smoothed with a cutoff."""
+    """Signals with twice the cutoff; empty where the clock does not allow it, or smoothing had no cutoff."""
     cutoffs: list[Any] = [getattr(each.method, "cutoff_hz", None) for each in signals]
     if sum(map(len, signals)) > LONGEST or None in cutoffs:
         return []
@@ -147,7 +147,7 @@ def _widened(signals: tuple[Signals, ...]) -> list[Signals]:
 
 
 def _rows_at(signals: Signals, factor: float) -> Signals:
-    """The same signals with so many times the interval between rows."""
+    """The same signals with `factor` times the interval between rows."""
     D = cast("Decimation", signals.decimation)
     # the edges of a sharper filter would leave little of a short recording
     return replace(signals, decimation=replace(D, factor=round(factor * D.factor), order=min(D.order, 4)))
@@ -166,7 +166,7 @@ def _influence(
     N, n, k = W.shape
     w = np.broadcast_to(solution.weights, (N, n))
     e = w * (measured - held - W @ solution.theta)
-    if np.isfinite(solution.clip):  # an outlier counts as little as at the robust optimum
+    if np.isfinite(solution.clip):  # outliers have the same weights as at the robust optimum
         w, e = (each * np.sqrt(solution.clip / np.maximum(np.abs(e), solution.clip)) for each in (w, e))
     prior, mean = system.whitened_prior(np.eye(k))
     A = np.concatenate([(W * w[:, :, None]).reshape(-1, k), prior])
@@ -183,5 +183,5 @@ def _influence(
     group = (GROUPS * (time - time[0]) / (time[-1] - time[0]) * (1 - 1e-9)).astype(np.int64)
     sums = np.zeros((GROUPS, k))
     np.add.at(sums, group, scores)
-    # a fit of k parameters makes its own residuals smaller
+    # a fit of k parameters reduces its own residuals
     return solution.theta + step, sums @ inverse.T * np.sqrt(N * n / (N * n - k))

@@ -1,14 +1,14 @@
-"""Convex programs over cones, solved by Clarabel, each with a certificate that is computed here.
+"""Convex cone programs, solved by Clarabel, with certificates computed here.
 
     min  1/2 x^T P x + q^T x     subject to   F_k x + g_k in C_k                                  (primal)
     max  -1/2 x^T P x - sum of g_k^T z_k   subject to   P x + q = sum of F_k^T z_k,  z_k in C_k*  (dual)
 
-No feasible point has a cost below a feasible dual's. Both are recomputed from P, q, F_k and g_k. What the multipliers
-z lack of the dual's equation is taken off the bound, which then holds for all points no further from 0 than the one
-found.
+No feasible point has a cost below that of a feasible dual point. Both are recomputed from P, q, F_k and g_k. The
+residual of the dual's equation at the multipliers z is subtracted from the bound, which then holds for all points no
+further from 0 than the solution.
 
-Symmetric matrices are vectors here: the upper triangle column by column, entries off the diagonal times sqrt(2), so
-that scalar products stay what they are (`vector_of`, `matrix_of`).
+Symmetric matrices are vectors here: the upper triangle column by column, entries off the diagonal times sqrt(2), which
+preserves scalar products (`vector_of`, `matrix_of`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROUNDING = 1e-12
 
 
 class Cone(Enum):
-    """Sets that are convex and contain every multiple of their points."""
+    """Convex cones."""
 
     zero = "s = 0"
     nonnegative = "s >= 0"
@@ -46,8 +46,8 @@ class Membership:
     """F x + g lies in a cone.
 
     Args:
-        name: the condition in the user's words.
-        cone: of all rows together.
+        name: the condition, as shown to users.
+        cone: the cone of all rows together.
         F: (r, n). g: (r,).
     """
 
@@ -57,7 +57,7 @@ class Membership:
     g: Vector
 
     def through(self, M: Matrix, offset: Vector | float = 0.0) -> Membership:
-        """The same on y, where x = M y + offset."""
+        """The same condition on y, where x = M y + offset."""
         return replace(self, F=self.F @ M, g=self.g + self.F @ np.broadcast_to(offset, len(M)))
 
 
@@ -65,7 +65,7 @@ class ConicStatus(Enum):
     """How the solution of a program ended."""
 
     solved = "solved"
-    infeasible = "no point satisfies all of it"
+    infeasible = "no point satisfies all conditions"
     failed = "stopped before the optimum"
 
 
@@ -89,8 +89,8 @@ class ConeProgram:
 
     Args:
         P: (n, n) positive semidefinite. q: (n,).
-        memberships: of x, or of its first entries.
-        constant: added to the cost, and to its bound.
+        memberships: conditions on x, or on its first entries.
+        constant: constant term of the cost and of its bound.
     """
 
     P: Matrix
@@ -107,8 +107,8 @@ class ConeProgram:
         """The optimum.
 
         Args:
-            start: (n,) a point near it, from which the solver counts: its tolerances are relative to what changes.
-            balanced: whether rows and columns are scaled to similar size first; good coordinates are better.
+            start: (n,) a point near the optimum; the solver's tolerances are relative to the change from it.
+            balanced: whether rows and columns are first scaled to similar size, if coordinates are not well scaled.
         """
         try:
             import clarabel
@@ -128,13 +128,13 @@ class ConeProgram:
         settings.max_threads = 1
         settings.equilibrate_enable = balanced
         start = np.zeros(len(self.q)) if start is None else start
-        # x = start + y: what is written in y has small numbers near the solution
+        # x = start + y: coefficients in y are small near the solution
         q = self.q + self.P @ start
         slope, curvature = float(np.abs(q).max()), float(np.abs(self.P).max())
-        # a solver best sees costs of about 1; a start at the bottom has no slope but rounding errors
+        # a solver works best with costs of about 1; at the optimum the gradient is only rounding errors
         size = slope if slope > ROUNDING * curvature else curvature or 1.0
         solver = clarabel.DefaultSolver(
-            # Clarabel reads the upper triangle alone, and writes A x + s = b with s in the cone: A = -F, b = g
+            # Clarabel reads only the upper triangle, and has A x + s = b with s in the cone: A = -F, b = g
             sparse.csc_matrix(np.triu(self.P / size)),
             q / size,
             sparse.csc_matrix(-np.concatenate([each.F for each in self.memberships])),
@@ -150,10 +150,10 @@ class ConeProgram:
             return ConeSolution(
                 ConicStatus.failed, start, tuple(0.0 * each.g for each in self.memberships), 0
             )
-        # multipliers are of the scaled cost; a shift of x leaves them as they are
+        # multipliers are those of the scaled cost; a shift of x does not change them
         x, z = start + np.array(found.x), size * np.array(found.z)
         ends = np.cumsum([len(each.g) for each in self.memberships])[:-1]
-        # almost: at reduced accuracy, which the certificate measures
+        # "almost" solved: at reduced accuracy, which the certificate measures
         named = {"Solved": ConicStatus.solved, "PrimalInfeasible": ConicStatus.infeasible}
         status = named.get(str(found.status).removeprefix("Almost"), ConicStatus.failed)
         return ConeSolution(status, x, tuple(np.split(z, ends)), int(found.iterations))
@@ -163,14 +163,14 @@ class ConeProgram:
         return float(0.5 * x @ self.P @ x + self.q @ x) + self.constant
 
     def bound(self, x: Vector, multipliers: Sequence[Vector]) -> tuple[float, float, float]:
-        """A certificate: the cost of a point (n,); what multipliers prove that every feasible point costs at least, no
-        more than that but for rounding; and by how much the point misses the cones at most, in units of the rows.
+        """A certificate: cost of a point (n,); lower bound of all feasible costs from the multipliers, not above
+        that cost except for rounding; and the largest violation of the cones by the point, in units of the rows.
         """
         residual = self.P @ x + self.q
         dual = self.constant - 0.5 * float(x @ self.P @ x)
         violation = 0.0
         for each, z in zip(self.memberships, multipliers, strict=True):
-            # multipliers that are outside their cone by rounding prove nothing
+            # multipliers outside their cone by rounding do not give a bound
             z = NEAREST_DUAL[each.cone](z)
             s = each.F @ x + each.g
             residual = residual - each.F.T @ z
@@ -181,7 +181,7 @@ class ConeProgram:
 
 
 def side(rows: int) -> int:
-    """Of the square matrix with so many entries on and above its diagonal."""
+    """Side of the square matrix with this number of entries on and above its diagonal."""
     return round((np.sqrt(8 * rows + 1) - 1) / 2)
 
 
@@ -214,7 +214,7 @@ def _below_zero(s: Vector) -> float:
 
 
 def _outside_exponential(s: Vector) -> float:
-    """Of three numbers; what the last one lacks."""
+    """Violation of the exponential cone by three numbers, in the last one."""
     if s[1] <= 0:
         return float(max(-s[1], s[0], -s[2], 0.0))
     # exp overflows at 710, and an infinite violation could not be compared
@@ -236,7 +236,7 @@ def _semidefinite_part(z: Vector) -> Vector:
 
 
 def _in_exponential_dual(z: Vector) -> Vector:
-    """The dual cone is -z_0 exp(z_1 / z_0) <= e z_2, z_0 < 0: raise z_2 to its border where it is below."""
+    """The dual cone is -z_0 exp(z_1 / z_0) <= e z_2, z_0 < 0: raise z_2 to its boundary where it is below."""
     if z[0] >= 0:
         return np.array([0.0, max(z[1], 0.0), max(z[2], 0.0)])
     return np.array([z[0], z[1], max(z[2], -z[0] * np.exp(min(z[1] / z[0] - 1, 700.0)))])
@@ -249,4 +249,4 @@ NEAREST_DUAL: dict[Cone, Callable[[Vector], Vector]] = {
     Cone.semidefinite: _semidefinite_part,
     Cone.exponential: _in_exponential_dual,
 }
-"""A point of the dual cone from one that is in it but for rounding."""
+"""Projections to the dual cones of points that violate them only by rounding."""

@@ -1,4 +1,4 @@
-"""Certain knowledge of a robot's bodies, as cones that contain its parameters.
+"""Certain knowledge of a robot's bodies, as cone constraints on its parameters.
 
 With pi = (m, h, I) of a body, J its pseudo-inertia and c = h / m, all of these are convex in pi:
 
@@ -11,7 +11,7 @@ With pi = (m, h, I) of a body, J its pseudo-inertia and c = h / m, all of these 
     nothing outside an ellipsoid                        tr(J Q) >= 0, Q = [[-A, A c_0], [c_0^T A, 1 - c_0^T A c_0]],
                                                         A = diag(1 / a^2)   (Wensing, Kim and Slotine 2018)
 
-and none of them can exclude a body that satisfies it.
+and none of them excludes a body that has the property.
 """
 
 from __future__ import annotations
@@ -78,14 +78,14 @@ class Hull:
 
 @dataclass(frozen=True)
 class BodyConstraint:
-    """Certain knowledge of one body; None: none of this kind.
+    """Certain knowledge of one body; None: no knowledge of this kind.
 
     Args:
-        mass: lowest and highest [kg].
-        center_of_mass: region that contains it.
+        mass: lowest and highest mass [kg].
+        center_of_mass: region that contains the centre of mass.
         inside: region that contains the whole body.
-        mirror: normals of planes through the frame's origin that the body is symmetric to.
-        round: axis of the frame about which its inertia is that of a body of revolution.
+        mirror: normals of planes of symmetry through the frame's origin.
+        round: axis of the frame about which the inertia is that of a body of revolution.
     """
 
     mass: Interval | None = None
@@ -107,8 +107,8 @@ class Constraints:
     """Certain knowledge of a robot.
 
     Args:
-        bodies: body name -> knowledge of it.
-        total_mass: of all moving bodies, lowest and highest [kg].
+        bodies: body name -> knowledge of the body.
+        total_mass: lowest and highest mass of all moving bodies together [kg].
     """
 
     bodies: Mapping[str, BodyConstraint] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class Constraints:
             _check_interval("total_mass", self.total_mass)
 
     def memberships(self, parameters: Parameters, bodies: Sequence[str]) -> Iterator[Membership]:
-        """On all parameters (p,) of a robot with these bodies."""
+        """Memberships on all parameters (p,) of a robot with these bodies."""
         identity = np.eye(len(parameters))
         for name, known in self.bodies.items():
             number = check_known(name, bodies, "no body", "the robot has", InvalidMethod) + 1
@@ -145,7 +145,7 @@ def conditions_on(known: BodyConstraint) -> Iterator[tuple[str, Cone, Matrix, Ve
         yield f"a mass between {low:g} and {high:g} kg", *_between(m, low, high)
     region = known.center_of_mass
     if isinstance(region, Box):
-        # times m, which is not negative, the bounds of c are linear in (m, h)
+        # bounds of c times m >= 0 are linear in (m, h)
         corners = np.asarray([region.low, region.high], dtype=float)
         F = np.concatenate([h - np.outer(corners[0], m), np.outer(corners[1], m) - h])
         yield "the box around the centre of mass", Cone.nonnegative, F, np.zeros(6)
@@ -164,7 +164,7 @@ def conditions_on(known: BodyConstraint) -> Iterator[tuple[str, Cone, Matrix, Ve
         # [x; 1]^T Q [x; 1] = 1 - |(x - c) / a|^2
         Q = np.block([[-A, (A @ c)[:, None]], [(A @ c)[None], np.array([[1 - c @ A @ c]])]])
         F = gradient_from_pseudo_inertia(Q)[None]
-        yield "the ellipsoid around all", Cone.nonnegative, F, np.zeros(1)
+        yield "the ellipsoid around the whole body", Cone.nonnegative, F, np.zeros(1)
     for axis in known.mirror:
         x = "xyz".index(axis)
         # products of inertia with the normal change their sign in the mirror
@@ -179,7 +179,7 @@ def conditions_on(known: BodyConstraint) -> Iterator[tuple[str, Cone, Matrix, Ve
 
 
 def _between(F: Matrix, low: float, high: float) -> tuple[Cone, Matrix, Vector]:
-    # an interval without interior leaves an interior-point method no room: it is an equation
+    # an interior-point method needs an interior: an interval without one is an equation
     if low == high:
         return Cone.zero, F, np.array([-low])
     return Cone.nonnegative, np.concatenate([F, -F]), np.array([-low, high])

@@ -27,14 +27,14 @@ from .conic import Cone, ConeProgram, Membership, matrix_of, places, vector_of
 from .whitening import Whitened
 
 MARGIN = 1e-6
-"""Every body holds at least this part of its prior, X >= MARGIN 1: none ends on the border of what is possible."""
+"""Every body contains at least this part of its prior, X >= MARGIN 1: none is on the boundary of the possible set."""
 
 
 def physical(coordinates: Whitened, names: tuple[str, ...]) -> tuple[Membership, ...]:
     """X_i >= MARGIN 1 on x (p,)."""
     identity, floor = np.eye(len(coordinates.center)), -MARGIN * vector_of(np.eye(4))
     return tuple(
-        Membership(f"{name} being a possible body", Cone.semidefinite, identity[body], floor)
+        Membership(f"physical possibility of {name}", Cone.semidefinite, identity[body], floor)
         for body, name in zip(coordinates.bodies, names, strict=True)
     )
 
@@ -46,9 +46,9 @@ class DivergenceTerm(ABC):
     The program's variables are x (p,) and then auxiliaries.
 
     Args:
-        coordinates: of x.
-        weight: (p - 10 l,) of the parameters that are no body's.
-        divergence: from the prior bodies. names: of the bodies.
+        coordinates: coordinates of x.
+        weight: (p - 10 l,) weights of the parameters that do not belong to bodies.
+        divergence: divergence from the prior bodies. names: names of the bodies.
     """
 
     coordinates: Whitened
@@ -57,14 +57,14 @@ class DivergenceTerm(ABC):
     names: tuple[str, ...] = ()
 
     def value(self, x: Vector) -> float:
-        """Of the sum at x (p,)."""
+        """Value of the sum at x (p,)."""
         others = x[self.coordinates.others]
         divergence = self.divergence.between(self._bodies(x), self.coordinates.prior)
         return float(np.sum(divergence)) + 0.5 * float(np.sum(self.weight * others**2))
 
     @abstractmethod
     def program(self, x: Vector) -> ConeProgram:
-        """min of the sum; of its convex model near x (p,) where the divergence is not convex."""
+        """Program that minimizes the sum, or its convex model near x (p,) where the divergence is not convex."""
 
     def augmented(self, x: Vector) -> Vector:
         """x (p,) and the auxiliaries that belong to it."""
@@ -110,7 +110,7 @@ class EntropicTerm(DivergenceTerm):
         parts = [x]
         for body in self.coordinates.bodies:
             eigenvalues, V = np.linalg.eigh(matrix_of(x[body]))
-            if eigenvalues[0] <= 0:  # a start may be no body
+            if eigenvalues[0] <= 0:  # an initial guess may be impossible
                 eigenvalues = np.maximum(eigenvalues, MIN_START)
             C = np.linalg.cholesky((V * eigenvalues) @ V.T)
             d = np.diag(C)
@@ -120,7 +120,7 @@ class EntropicTerm(DivergenceTerm):
 
 
 MIN_START = 1e-3
-"""Smallest eigenvalue of the X that auxiliary variables are started at."""
+"""Smallest eigenvalue of X at the initial guess of auxiliary variables."""
 
 AUXILIARIES = 14
 """Auxiliary variables of each body: the ten entries of Z, and t."""
@@ -135,7 +135,7 @@ def _log_det(X: int, Z: int, n: int) -> list[Membership]:
         if j < 4:
             F[k, X + entry[i, j]] = 1
         elif i < 4 and j - 4 <= i:
-            # entries off the diagonal count sqrt(2) in `vector_of`; X brings its own along
+            # off-diagonal entries are times sqrt(2) in `vector_of`; those of X already are
             F[k, Z + entry[j - 4, i]] = np.sqrt(2)
         elif i == j:
             F[k, Z + entry[i - 4, i - 4]] = 1
@@ -150,7 +150,7 @@ def _log_det(X: int, Z: int, n: int) -> list[Membership]:
 
 
 class QuadraticTerm(DivergenceTerm):
-    """A divergence by its value, its gradient and a positive definite Hessian, exact or not."""
+    """A divergence modelled by its value, gradient and a positive definite Hessian, exact or approximate."""
 
     def program(self, x: Vector) -> ConeProgram:
         p, T, others = len(x), self.coordinates.T, self.coordinates.others
@@ -164,7 +164,7 @@ class QuadraticTerm(DivergenceTerm):
                 2 * M.T @ EUCLIDEAN @ M if self.divergence.convex else _curvature(matrix_of(x[body]))
             )
         floor = physical(self.coordinates, self.names)
-        # so that costs of the model and of the divergence agree at x, and can be compared
+        # model and divergence then have the same cost at x, and can be compared
         constant = self.value(x) - float(g @ x) + 0.5 * float(x @ H @ x)
         return ConeProgram(H, g - H @ x, floor, constant)
 
@@ -177,13 +177,13 @@ def _curvature(X: Matrix) -> Matrix:
     """(10, 10) H of log^2 at a positive definite X (4, 4)."""
     l, V = np.linalg.eigh(X)
     first, product = 2 * np.log(l) / l, np.outer(l, l)
-    # a divided difference loses as many digits as two eigenvalues share; then the derivative between them
+    # divided differences of close eigenvalues lose digits: use the derivative between them
     apart = l[:, None] - l
     near = np.abs(apart) < 1e-6 * np.sqrt(product)
     middle = np.sqrt(product)
     second = 2 * (1 - np.log(middle)) / product
     h = np.where(near, second, (first[:, None] - first) / np.where(near, 1.0, apart))
-    # log^2 is concave beyond e: a model without a floor has no minimum
+    # log^2 is concave beyond e: a model without a lower bound of curvature has no minimum
     h = np.maximum(h, 2 * MIN_CURVATURE / product)
     M = (V.T @ matrix_of(np.eye(10)) @ V).reshape(10, 16)
     return (M * h.ravel()) @ M.T

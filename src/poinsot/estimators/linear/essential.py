@@ -1,9 +1,9 @@
 """Essential parameters: base parameters without those that are poorly determined (Janot et al. 2014).
 
 Backward elimination: the parameter of the largest relative standard deviation is set to zero, the others are estimated
-anew, until all are below a threshold. A removal must also survive a test: with r parameters of values theta_r removed
+again, until all are below a threshold. A removal must also pass a test: with r parameters of values theta_r removed
 and C their covariance in the full model, theta_r^T C^-1 theta_r / r is F(r, N - b) distributed if they are truly zero.
-C allows for coloured residuals: the textbook's F, which counts every row, rejects far too much with them.
+C allows for coloured residuals: the textbook F test, which counts every row, rejects far too often with them.
 
 Friction parameters are kept by default: a joint has friction, however poorly this recording determines it.
 """
@@ -32,10 +32,10 @@ class EssentialParameters:
     """Least squares on the essential parameters.
 
     Args:
-        max_relative_std_percent: parameters above it are candidates for removal, the worst first
-            (Brunot et al. 2017, Eq. 6).
-        significance: a removal is refused where the removed ones together are non-zero at this level.
-        keep: kinds of parameters, or names, that are never removed; by default all kinds of friction that take
+        max_relative_std_percent: relative standard deviation above which parameters are candidates for removal, the
+            largest first (Brunot et al. 2017, Eq. 6).
+        significance: level at which the removed ones together must not differ from zero.
+        keep: kinds of parameters, or names, that are never removed; by default all kinds of friction that dissipate
             energy.
         weighting, rtol: as in `LeastSquares`.
     """
@@ -65,7 +65,7 @@ class EssentialParameters:
         """Remove parameters one by one, then estimate the others.
 
         Raises:
-            InvalidMethod: if `keep` names nothing that exists.
+            InvalidMethod: if `keep` names an unknown parameter or kind.
             NotIdentifiable: if no parameter is left.
         """
         least_squares = LeastSquares(self.weighting, rtol=self.rtol)
@@ -84,7 +84,7 @@ class EssentialParameters:
             worst = self._worst(solution, reduced.columns, {*safe, *refused})
             if worst is None:
                 break
-            # all removed ones are tested together (F test): each of two that explain one effect may go, but not both
+            # all removed ones are tested together (F test): either of two with the same effect may go, but not both
             test = np.isin(system.columns, [*removed, worst])
             theta, C = initial.values[test], initial.covariance[np.ix_(test, test)]
             F = float(theta @ np.linalg.solve(C, theta)) / len(theta)
@@ -97,9 +97,9 @@ class EssentialParameters:
             if not len(reduced.columns):
                 raise NotIdentifiable(
                     f"no parameter has a relative standard deviation below {self.max_relative_std_percent:g} %; "
-                    "raise max_relative_std_percent or record a livelier motion"
+                    "raise max_relative_std_percent or record a more exciting motion"
                 )
-            # the weights stay those of the full model, so that parameters are compared at one noise level
+            # the weights of the full model are kept, so that parameters are compared at the same noise level
             solution = reduced.solve(full.weights, full.factors)
         if interrupted:
             solution = replace(solution, status=Status.interrupted)
@@ -113,8 +113,8 @@ class EssentialParameters:
             else "every parameter is essential: none was removed"
         )
         refusals = (
-            f"{problem.base.names[c]} is poorly known, but leaving it out too would make the fit significantly worse: "
-            "it stays"
+            f"{problem.base.names[c]} is poorly known, but removing it too would make the fit significantly worse: "
+            "it is kept"
             for c in sorted(refused)
         )
         directions = (*system.undetermined, *(Direction(name, "removed") for name in names))
@@ -127,7 +127,7 @@ class EssentialParameters:
         known = {*base.kinds, *base.names, *(base.parameters.kinds), *dissipating_kinds()}
         for name in self.keep:
             if name not in known:
-                raise InvalidMethod(f"keep names {name!r}, no parameter or kind{nearest(name, known)}")
+                raise InvalidMethod(f"keep names {name!r}, not a parameter or kind{nearest(name, known)}")
         return {
             k
             for k, (kind, name) in enumerate(zip(base.kinds, base.names, strict=True))

@@ -4,11 +4,11 @@
 
     none        rho(x) = x^2,                      w = 1
     per-joint   rho(x) = x^2,                      w = 1 / sigma_j, the spread of joint j's residuals
-    robust      rho(x) = x^2 or 2 c |x| - c^2      w = 1 / sigma_j; where |x| > c: an outlier pulls no more than c does
+    robust      rho(x) = x^2 or 2 c |x| - c^2      w = 1 / sigma_j; where |x| > c: an outlier has the influence of c
 
-sigma_j and theta depend on each other: solve, measure the spread, weigh, solve again. A robust optimum is that of
-least squares with each row weighed by min(1, c / |x|). Once sigma_j has settled it stays as it is, rho is convex, and
-theta is its one optimum, which `Estimate.certificate` checks.
+sigma_j and theta depend on each other: solve, estimate the spread, weight, solve again. A robust optimum is that of
+least squares with each row weighted by min(1, c / |x|). Once sigma_j has converged it is fixed, the problem is convex,
+and theta is its unique optimum, which `Estimate.certificate` checks.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ class LeastSquares:
     """Least squares on base parameters.
 
     Args:
-        weighting: `"none"` (the seed's), `"per-joint"` (each joint's residuals at unit variance), or `"robust"`
-            (the same, and outliers weighed down, Huber).
+        weighting: `"none"`, `"per-joint"` (each joint's residuals at unit variance), or `"robust"` (the same, with
+            outliers downweighted, Huber).
         parameters: `"base"`, or `"full"` where the motion determines every single one.
         rtol: a column (of unit norm) with less than this outside the span of the others counts as not excited.
-        max_iterations: of reweighting.
-        huber: residuals beyond so many standard deviations are weighed down if robust; 1.345 makes the estimate 95 %
-            efficient for normal noise (Huber 1981).
-        step_tolerance: the weights have settled when a step is shorter than this part of a standard deviation, in
-            whatever direction of the parameters.
+        max_iterations: largest number of reweightings.
+        huber: number of standard deviations beyond which residuals are downweighted if robust; 1.345 makes the
+            estimate 95 % efficient for normal noise (Huber 1981).
+        step_tolerance: the weights have converged when a step is shorter than this part of a standard deviation, in
+            any direction of the parameters.
     """
 
     weighting: Literal["none", "per-joint", "robust"] = "none"
@@ -86,7 +86,7 @@ class LeastSquares:
         progress: ProgressCallback | None = None,
         stop: Stop | None = None,
     ) -> Estimate:
-        """Estimate the parameters; `NotIdentifiable` if the motion does not determine those asked for."""
+        """Estimate the parameters; `NotIdentifiable` if the motion does not determine the requested ones."""
         report(progress, "reading rows")
         system = reduce(problem, self.rtol)
         names, free = problem.parameters.names, np.flatnonzero(problem.parameters.free)
@@ -106,7 +106,7 @@ class LeastSquares:
         progress: ProgressCallback | None = None,
         stop: Stop | None = None,
     ) -> LinearSolution:
-        """The parameters of a reduced system, weighted as asked."""
+        """The parameters of a reduced system, with the chosen weighting."""
         # the first weights need residuals, and ordinary least squares gives them
         solution = system.solve(np.ones(len(system.factors)))
         if self.weighting == "none":
@@ -122,13 +122,13 @@ class LeastSquares:
                 sigma = _spread(problem, system, solution, robust)
             weights = partial(_huber_weights, theta=solution.on_base(system), sigma=sigma, clip=self.huber)
             factors = problem.factors(weights) if robust else None
-            # weighted residuals are of unit variance by construction: measuring s^2 again would count sigma twice
+            # weighted residuals have unit variance by construction: estimating s^2 again would count sigma twice
             previous, solution = solution, system.solve(1 / sigma, factors, variance=1.0)
             length = float(np.linalg.norm(solution.R @ (solution.theta - previous.theta)))
-            # where noise is tiny, so short a step in standard deviations is below the rounding errors of theta
+            # for tiny noise, a step this short in standard deviations is below the rounding errors of theta
             rounding = 1e-12 * float(np.linalg.norm(solution.R @ solution.theta))
             report(progress, "reweighting", iteration=steps, detail=f"step {length:.1e} standard deviations")
-            # from here on sigma stays, and the problem is convex
+            # from here on sigma is fixed, and the problem is convex
             settled = settled or length <= max(self.step_tolerance, rounding)
             if length <= max(tolerance, rounding):
                 solution = replace(solution, steps=steps)
@@ -197,14 +197,14 @@ def finish(
     *,
     systematic: bool = True,
 ) -> Estimate:
-    """Build the estimate; `systematic`: whether the covariance includes how far the parameters move with the filter."""
+    """Build the estimate; `systematic`: whether the covariance includes the dependence of parameters on the filter."""
     started = time.perf_counter()
     named = system.base
     fitted = problem.fit(solution.on_base(system))
     scores = solution.scores(fitted.residuals) * np.sqrt(
         system.rows_each / _degrees_of_freedom(system, solution.weights, solution.R)
     )
-    # H^-1 (M + P) H^-1, see `residuals`; of white residuals too: the page shows both, and their ratio
+    # H^-1 (M + P) H^-1, see `residuals`; also for white residuals: the page shows both, and their ratio
     prior, bread = system.prior[:, system.columns], inverse(solution.R)
     middle = residuals.coloured_middle(problem, scores, system.columns) + prior.T @ prior
     coloured = 0.5 * ((product := bread @ middle @ bread) + product.T)
@@ -216,11 +216,11 @@ def finish(
     if bias is not None:
         covariance = covariance + np.diag(bias**2)
     if between is not None:
-        # residuals of recordings that differ are large, and so may be what they make of std
+        # recordings that differ have large residuals, and so perhaps large standard deviations
         between = np.maximum(between, np.sqrt(np.diag(covariance)))
     settings = {**asdict(method), "joint_weights": solution.weights.tolist()}
     citations = (*method.citations, *(() if white else ("newey1987", "politis2003", "kiefer2005")))
-    # the certificate evaluates rho, and reads from the settings where it bends
+    # the certificate evaluates rho, with the threshold of the settings
     if np.isfinite(solution.clip):
         settings["clip"] = solution.clip
         citations += ("huber1981",)
@@ -273,5 +273,5 @@ def _bodies(problem: InverseDynamics, named: BaseParameters, theta: Vector) -> t
     }
     numbered = enumerate(problem.robot.bodies, start=1)
     tens = ((name, [known.get(f"{symbol}{k}") for symbol in INERTIAL_SYMBOLS]) for k, name in numbered)
-    # nine parameters and a regrouped one are no body
+    # nine parameters and a regrouped one do not define a body
     return tuple(body(name, None if None in ten else np.array(ten)) for name, ten in tens)

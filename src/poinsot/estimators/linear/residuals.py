@@ -9,7 +9,7 @@ Gamma(l) = E[s_t s_{t+l}^T] the parameters' covariance is
 Gamma is estimated from the residuals and tapered to zero at a lag that the data choose (Bartlett's window: M is never
 negative; Newey and West (1987)). Politis (2003) finds the first lag m after which five autocorrelations in a row look
 like noise, and tapers at 2 m with a window that is flat up to m; Bartlett's falls from lag 0 on and gets 4 m. A long
-taper on few rows, and a fit that has taken up some of the residuals' slow part, make M too small: it is widened by
+taper on few rows, and a fit that has absorbed some of the residuals' slow part, make M too small: it is widened by
 `taper_allowance`. The double sum is a filter, done in the frequency domain stretch by stretch.
 """
 
@@ -34,7 +34,7 @@ def autocovariance(e: JointSamples, lags: int) -> np.ndarray:
     stretch = max(SHORTEST_STRETCH, 4 * lags)
     total = np.zeros((lags + 1, e.shape[1], e.shape[1]))
     for first in range(0, len(e), stretch):
-        # `late` reaches over the end of the stretch, so that no pair of rows across its border is lost
+        # `late` extends beyond the end of the chunk, so that no pair of rows across its border is lost
         early, late = e[first : first + stretch], e[first : first + stretch + lags]
         size = fft.next_fast_len(len(late) + lags, real=True)
         early, late = fft.rfft(early, size, axis=0), fft.rfft(late, size, axis=0)
@@ -43,16 +43,16 @@ def autocovariance(e: JointSamples, lags: int) -> np.ndarray:
 
 
 def is_spherical(e: JointSamples) -> bool:
-    """Whether residuals (N, n) are of one variance and unrelated between degrees of freedom, as Eq. 6 takes them.
+    """Whether residuals (N, n) have equal variance and no correlation between degrees of freedom, as Eq. 6 assumes.
 
     Bartlett's test of sphericity at the level of the test for whiteness, mean not removed.
     """
     N, n = e.shape
     eigenvalues = np.linalg.eigvalsh(e.T @ e)
-    # residuals that are all zero, of noise-free data, contradict nothing
+    # all residuals are zero (noise-free data): no contradiction
     if n == 1 or not eigenvalues[-1] > 0:
         return True
-    # one joint's residuals are exactly a combination of the others': far from unrelated
+    # one joint's residuals are exactly a combination of the others': correlated
     if eigenvalues[0] <= 0:
         return False
     ratio = np.mean(np.log(eigenvalues)) - np.log(np.mean(eigenvalues))
@@ -99,7 +99,7 @@ def _stretches(
     waiting: list[np.ndarray] = []
     part, begins = 0, True
     for rows in problem.rows():
-        # recordings are not joined: a stretch ends where its recording does, however short it is
+        # recordings are not joined: a chunk ends with its recording, however short it is
         if waiting and (rows.part != part or sum(map(len, waiting)) >= length):
             yield begins, np.concatenate(waiting)
             waiting, begins = [], rows.part != part

@@ -8,14 +8,14 @@ and friction theta have beta = K theta, with K the grouping that the recording d
     data    d = min |A x - b|, R for white residuals            x in C
             min sum of D(x_i)    subject to  |A x - b| <= (1 + allowance) d,   x in C
 
-C: J_i >= 0 for every body, friction and rotor inertia >= 0, and the constraints that the user is certain of. In the
-second case, least squares that is possible (d = 0) keeps its base values, and the prior decides the rest; else the
-closest bodies are on the border of the possible set, infinitely thin, so the prior is given a part of d more.
+C: J_i >= 0 for every body, friction and rotor inertia >= 0, and the user's constraints. In the second case, if least
+squares is physically possible (d = 0), its base values are kept, and the prior determines the rest; else the closest
+bodies are on the boundary of the possible set, infinitely thin, so the prior may increase d by the allowance.
 
 D is a divergence from the prior, with w such that a body that is 1 + epsilon times its prior costs epsilon^2 /
 (2 std^2): 1 / (4 std^2) for the entropic one. The default is that with the weight of one sample (w = 1/2), and
 
-    1/2 (x_i - 1)^T M_i^-1 (x_i - 1)      M_i: second moments of what the prior says (`whitening`)
+    1/2 (x_i - 1)^T M_i^-1 (x_i - 1)      M_i: second moments of the prior (`whitening`)
 
 There is no prior on friction, nor on any other parameter that the data determine by itself. In coordinates theta = T y
 in which the prior has covariance 1, with A = R K T, N a basis of the unobservable directions and S = (K T)^+,
@@ -23,7 +23,7 @@ in which the prior has covariance 1, with A = R K T, N a basis of the unobservab
     both    cov = (1 + A^T A)^-1, the mean square error of y = y_0 + cov A^T (b - A y_0) whatever the distribution of y
     data    cov = S cov(beta) S^T + N N^T
 
-The possible set is convex, and what is found is near y's projection on it, which makes no error larger. Bounds truncate
+The possible set is convex, and the solution is near y's projection on it, which makes no error larger. Bounds truncate
 the distribution (`_truncated`). The prior's share in a parameter is the part of its variance that the prior removes:
 1 - variance / variance without prior in each direction in which data and prior are uncorrelated, together the part
 that T (1 + A^T A)^-1 T^T is of T T^T.
@@ -71,8 +71,8 @@ FACTOR_OF_TWO = float(np.log(2))
 """Standard deviation of the logarithm of a mass that a description states without uncertainty."""
 
 ONE_SAMPLE = 0.5
-"""Weight of tr X - log det X beside second moments: as much as one sample with the prior's own tells (Wishart), and
-enough to keep bodies from being flat."""
+"""Weight of tr X - log det X beside second moments: that of one sample with the prior's covariance (Wishart), enough to
+keep bodies from being flat."""
 
 MIN_ALLOWANCE = 1e-3
 """Smallest allowance: with less, the set of base values left to the prior is thinner than the solver's tolerance."""
@@ -125,16 +125,15 @@ class SemidefiniteLeastSquares:
         weighting, rtol: as in `LeastSquares`.
         essential: whether least squares first removes poorly determined parameters, as `EssentialParameters`.
         prior: body name -> its ten parameters before the data; bodies that are not named: the robot description's.
-        weighing: `"both"`: prior and data are weighed by what they know; `"data"`: the prior decides what the data
-            leave open and nothing else.
-        divergence: from the prior: `"moments"` (of what `prior_std` and `prior_direction_deg` say), `"entropic"`,
-            `"euclidean"` or `"affine-invariant"`; None: the first, or `"entropic"` where the data are first.
+        weighing: `"both"`: prior and data are weighted by their covariances; `"data"`: the prior determines only what
+            the data do not determine.
+        divergence: divergence from the prior: `"moments"` (from `prior_std` and `prior_direction_deg`), `"entropic"`,
+            `"euclidean"` or `"affine-invariant"`; None: the first, or `"entropic"` with `weighing = "data"`.
         prior_std: standard deviation of the logarithm of a mass, and so of a body as a whole (0.1: 10 %).
         prior_direction_deg: standard deviation of the direction of a centre of mass [deg], of `"moments"`.
-        allowance: the prior may take the base values this part further from least squares than possible bodies have
-            to be; 0 where least squares is possible itself.
-        constraints: certain knowledge.
-        trust: the old name of `weighing`.
+        allowance: relative increase, due to the prior, of the distance of base values from least squares over that of
+            the closest possible bodies; 0 where least squares is physically possible.
+        constraints: certain knowledge. trust: deprecated name of `weighing`.
     """
 
     weighting: Literal["none", "per-joint", "robust"] = "none"
@@ -188,28 +187,28 @@ class SemidefiniteLeastSquares:
 
         Raises:
             MissingExtra: if Clarabel is not installed.
-            ImpossibleBody: if a prior body cannot be.
-            InvalidMethod: if constraints name what does not exist, or exclude every solution together.
+            ImpossibleBody: if a prior body is physically impossible.
+            InvalidMethod: if constraints name an unknown body, or together exclude every solution.
             NotIdentifiable: as in `LeastSquares`.
         """
         started = time.perf_counter()
         reduced = self._reduced(problem, progress, stop)
         system, target = reduced.system, reduced.target
         if stop_requested(stop):
-            note = "Stopped before possible bodies were looked for: these are the values of least squares."
+            note = "Stopped before the search for possible bodies: these are the values of least squares."
             return reduced.free.updated(status=Status.interrupted, notes=(note,))
         report(progress, "finding possible bodies")
         found = _answer(reduced, progress, stop)
-        if found.radius == 0:  # the solver's tolerance, taken off
+        if found.radius == 0:  # without the solver's tolerance
             rows = np.concatenate([reduced.A, reduced.equalities])
             missing = np.append(reduced.b - reduced.A @ found.x, np.zeros(len(reduced.equalities)))
             found = replace(found, x=found.x + np.linalg.lstsq(rows, missing, rcond=None)[0])
         theta = reduced.coordinates.T @ found.x
-        # values are at their bounds where a solver's tolerance is all that is between
+        # values closer to their bounds than a solver's tolerance are set to them
         for bound in reduced.bounds:
             near = np.abs(theta - bound) < AT_BOUND * np.linalg.norm(reduced.coordinates.T, axis=1)
             theta = np.where(near, bound, theta)
-        # base values are those of the bodies, so that both statements of the estimate agree to rounding
+        # base values are computed from the bodies, so that both agree to rounding
         base = reduced.K @ theta
         free, known = reduced.free, _knowledge(reduced, theta)
         full = _full_parameters(reduced, known, theta)
@@ -243,7 +242,7 @@ class SemidefiniteLeastSquares:
     def _reduced(
         self, problem: InverseDynamics, progress: ProgressCallback | None = None, stop: Stop | None = None
     ) -> _ReducedProblem:
-        """The problem without its rows: least squares and what is known beside it."""
+        """The problem without its rows: least squares and prior knowledge."""
         least_squares = LeastSquares(self.weighting, rtol=self.rtol)
         report(progress, "reading rows")
         system = reduce(problem, self.rtol)
@@ -253,15 +252,15 @@ class SemidefiniteLeastSquares:
             kept = EssentialParameters(weighting=self.weighting, rtol=self.rtol).solve(
                 problem, progress=progress, stop=stop
             )
-            # the factor of all columns stays: what was set to zero is a measurement of zero here
+            # the factor of all columns is kept: parameters set to zero are measurements of zero here
             values = dict(zip(kept.names, kept.values, strict=True))
             target = replace(target, theta=np.array([values.get(name, 0.0) for name in system.base.names]))
         prior, warnings = self._prior(problem)
-        free = finish(self, problem, system, target)  # how sure least squares is, possible or not
+        free = finish(self, problem, system, target)  # uncertainty of least squares, possible or not
         return _ReducedProblem(self, problem, system, target, free, prior, kept, warnings)
 
     def _prior(self, problem: InverseDynamics) -> tuple[np.ndarray, tuple[str, ...]]:
-        """(l, 10) prior bodies with extent in all directions, and what had to be added to them."""
+        """(l, 10) prior bodies with extent in all directions, and notes on extents that were added."""
         names = problem.robot.bodies
         # the description's bodies belong to the robot, and must not change with one method
         prior = problem.robot.inertials.copy()
@@ -281,8 +280,8 @@ class SemidefiniteLeastSquares:
         if not points:
             return extended, ()
         return extended, (
-            f"The prior of {listing(points)} has a mass but no extent along some axis; there it was given that of an "
-            "aluminium ball of its mass.",
+            f"The prior of {listing(points)} has a mass but no extent along some axis; the extent of an aluminium ball "
+            "of its mass was used there.",
         )
 
 
@@ -291,9 +290,9 @@ class _ReducedProblem:
     """The data of the cone programs.
 
     Args:
-        target: of least squares; its `theta` are the base values beta to be met. free: the same as an estimate.
+        target: solution of least squares; its `theta` are the base values beta. free: the same as an estimate.
         prior: (l, 10) bodies.
-        essential: the estimate with essential parameters alone, whose values are the target's; None: not asked for.
+        essential: the estimate with essential parameters alone, whose values are the target's; None: not requested.
     """
 
     method: SemidefiniteLeastSquares
@@ -319,7 +318,7 @@ class _ReducedProblem:
 
     @cached_property
     def A(self) -> Matrix:
-        """(b, p) R K T / s: how many standard deviations x moves the base values."""
+        """(b, p) R K T / s: change of the base values with x, in standard deviations."""
         return self.R @ self.K @ self.coordinates.T
 
     @cached_property
@@ -341,7 +340,7 @@ class _ReducedProblem:
 
     @cached_property
     def constraints(self) -> tuple[Membership, ...]:
-        """All but physical possibility, on theta."""
+        """Constraints on theta, without physical possibility."""
         problem = self.problem
         parameters, identity = problem.parameters, np.eye(len(problem.parameters))
         held = (
@@ -355,12 +354,12 @@ class _ReducedProblem:
 
     @cached_property
     def certain(self) -> tuple[Membership, ...]:
-        """The same on x."""
+        """The same constraints on x."""
         return tuple(each.through(self.coordinates.T) for each in self.constraints)
 
     @cached_property
     def bounds(self) -> Matrix:
-        """(2, p) lowest and highest value of each parameter by itself."""
+        """(2, p) lowest and highest value of each parameter."""
         bounds = np.full((len(self.problem.parameters), 2), (-np.inf, np.inf))
         bounds[: self.prior.size].reshape(-1, 10, 2)[:, [0, 4, 6, 9], 0] = 0.0
         for each in self.constraints:
@@ -410,8 +409,8 @@ class _ReducedProblem:
         return linalg.block_diag(*np.linalg.cholesky(M), np.diag(self.spread))
 
     def term(self) -> DivergenceTerm:
-        """How far from the prior."""
-        # the whole term is multiplied by w, and spreads of other parameters are no part of w
+        """The divergence from the prior."""
+        # the whole term is multiplied by w, so spreads of other parameters are divided by it
         weight = 1 / (self.weight * self.spread**2)
         if self.method.divergence == MOMENTS:
             half = np.linalg.inv(self.prior_root[: self.prior.size, : self.prior.size])
@@ -423,8 +422,8 @@ class _ReducedProblem:
 
 
 def _signs(problem: InverseDynamics) -> list[Membership]:
-    """No joint has negative friction or rotor inertia; together, where a motor turns with two joints, neither: rotors
-    store q'^T M q' / 2, viscous friction takes q'^T B q', with the joints' own terms and those of coupled motors.
+    """Nonnegative friction and rotor inertia of every joint; with coupled motors, semidefinite matrices: rotors
+    store q'^T M q' / 2, viscous friction dissipates q'^T B q', with the joints' own terms and those of coupled motors.
     """
     parameters, train = problem.parameters, problem.robot.train
     p = len(parameters)
@@ -453,7 +452,7 @@ def _signs(problem: InverseDynamics) -> list[Membership]:
         for motor in train.coupled:
             # added and not assigned: several motors may share one parameter
             F[:, named[f"{cross}{numbers[motor]}"]] += vector_of(train.cross[motor])
-        members.append(Membership(f"{words} that takes energy", Cone.semidefinite, F, np.zeros(len(F))))
+        members.append(Membership(f"{words} that dissipates energy", Cone.semidefinite, F, np.zeros(len(F))))
     return members
 
 
@@ -462,8 +461,8 @@ class _Answer:
     """Solution of the cone programs.
 
     Args:
-        x: (p,). multipliers: of the last program.
-        radius: by how many standard deviations base values may differ from least squares; None: the fit is weighed.
+        x: (p,). multipliers: multipliers of the last program.
+        radius: largest distance of base values from least squares in standard deviations; None: the fit is weighted.
         closest: (p,) the possible bodies that are closest to least squares; None where least squares is possible.
     """
 
@@ -486,7 +485,7 @@ def _answer(
     # the closest point is found to the solver's tolerance, so a distance of zero is not
     distance = float(np.linalg.norm(reduced.A @ x - reduced.b))
     if distance < MAX_DISTANCE:
-        with suppress(InvalidMethod, NotIdentifiable):  # on the border, where the program has no interior
+        with suppress(InvalidMethod, NotIdentifiable):  # on the boundary, where the program has no interior
             found = _nearest_to_prior(reduced, 0.0, None, closest.steps, progress, stop)
             bodies = np.stack([matrix_of(found.x[i]) for i in reduced.coordinates.bodies])
             if np.linalg.eigvalsh(bodies).min() > MIN_MARGIN:
@@ -514,13 +513,11 @@ def _solved(reduced: _ReducedProblem, program: ConeProgram, start: Vector) -> Co
     if optimum.status is ConicStatus.failed:
         optimum = program.solve(balanced=True)
     if optimum.status is ConicStatus.infeasible:
-        raise InvalidMethod(
-            f"no body can satisfy all of this together: {'; '.join(_clash(reduced))}; relax one of them"
-        )
+        raise InvalidMethod(f"no body satisfies all of: {'; '.join(_clash(reduced))}; relax one of them")
     if optimum.status is ConicStatus.failed:
         raise NotIdentifiable(
-            "the interior-point method stopped before the optimum, where bodies are all but impossible: hold what is "
-            'known, raise the allowance, or weigh the prior with weighing = "both"'
+            "the interior-point method stopped before the optimum, where bodies are almost impossible: hold known "
+            'parameters, raise the allowance, or write weighing = "both"'
         )
     return optimum
 
@@ -530,7 +527,7 @@ def _clash(reduced: _ReducedProblem) -> list[str]:
     p = len(reduced.coordinates.center)
     nothing = ConeProgram(np.zeros((p, p)), np.zeros(p), ())
     needed = [*reduced.possible, *reduced.certain]
-    # the last ones are held parameters and the user's constraints: those that remain explain the conflict best
+    # the last ones, held parameters and the user's constraints, explain the conflict best
     for each in reversed(needed.copy()):
         fewer = [other for other in needed if other is not each]
         if fewer and replace(nothing, memberships=tuple(fewer)).solve().status is ConicStatus.infeasible:
@@ -552,7 +549,7 @@ def _nearest_to_prior(
         entropic = replace(reduced, method=replace(reduced.method, divergence="entropic"))
         x = _nearest_to_prior(entropic, radius, closest, 0).x
     elif radius is None:
-        # weighed, the fit is a small difference of large numbers unless counted from a good point
+        # the weighted fit is a small difference of large numbers unless taken relative to a good point
         stacked = np.concatenate([reduced.A @ reduced.prior_root, np.eye(len(x))])
         missing = np.append(reduced.b - reduced.A @ x, np.zeros(len(x)))
         x = x + reduced.prior_root @ np.linalg.lstsq(stacked, missing, rcond=None)[0]
@@ -561,7 +558,7 @@ def _nearest_to_prior(
         program = _last_program(reduced, term, x, radius)
         optimum = _solved(reduced, program, term.augmented(x))
         steps += optimum.steps
-        if term.divergence.convex:  # the program is no model but the problem itself
+        if term.divergence.convex:  # the program is the problem itself, not a model
             return _Answer(optimum.x[: len(x)], optimum.multipliers, radius, closest, steps)
         step, cost = optimum.x - x, program.cost(x)
         gain = cost - program.cost(optimum.x)
@@ -570,7 +567,7 @@ def _nearest_to_prior(
             status = Status.solved
             break
         length = 1.0
-        # Armijo's condition; a model that is wrong at 1e-3 of a step is so by rounding
+        # Armijo's condition; at 1e-3 of a step, the model fails only by rounding
         least = 0.1 * gain
         while (
             length > 1e-3
@@ -588,7 +585,7 @@ def _nearest_to_prior(
 def _last_program(
     reduced: _ReducedProblem, term: DivergenceTerm, x: Vector, radius: float | None
 ) -> ConeProgram:
-    """Divergence (or its model near x) over what is possible and fits."""
+    """Program that minimizes the divergence (or its model near x) over possible parameters that fit."""
     program = term.program(x)
     known = (*program.memberships, *reduced.certain)
     if radius is not None:
@@ -605,7 +602,7 @@ def _fit(reduced: _ReducedProblem, radius: float) -> Membership:
     """|A x - b| <= radius, in units of the radius; rows of an equation have norm 1."""
     A, b = reduced.A, reduced.b
     if radius == 0:
-        # an equation has no unit; a row of norm 1 misses it by a distance in x
+        # the residual of a row of norm 1 is a distance in x
         norms = np.linalg.norm(A, axis=1)
         return Membership("the fit of least squares", Cone.zero, A / norms[:, None], -b / norms)
     F = np.concatenate([np.zeros((1, A.shape[1])), A]) / radius
@@ -620,14 +617,14 @@ def _certify(
     """
     full = estimate.extra(FullParameters)
     assert full is not None
-    # from the values that the estimate states, and not from what the solver found
+    # from the values of the estimate, not from the solver's solution
     x = np.linalg.solve(reduced.coordinates.T, full.values)
     term = reduced.term()
     program = _last_program(reduced, term, x, found.radius)
     primal, dual, violation = program.bound(term.augmented(x), found.multipliers)
     feasible = violation <= FEASIBLE * max(1.0, float(np.abs(x).max()))
     feasible = feasible and least_squares.certificate().holds
-    # the base values and the full parameters are two statements of one estimate, and must agree
+    # the base values and the full parameters of an estimate must agree
     apart = float(np.linalg.norm(reduced.R @ (estimate.values - reduced.K @ full.values)))
     feasible = feasible and apart <= AGREEMENT * (1e3 + float(np.linalg.norm(reduced.R @ estimate.values)))
     tolerance = GAP if term.divergence.convex else LOCAL_GAP
@@ -639,8 +636,9 @@ class _Knowledge:
     """Means and covariances in coordinates y in which the prior's is 1: theta = T y.
 
     Args:
-        T: (p, p). before: of the prior, less what constraints fix. left: of prior and data.
-        mean, after: of prior, data and bounds; of the data, and the prior where they leave it open, if they are first.
+        T: (p, p). before: covariance of the prior, without fixed directions. left: covariance of prior and data.
+        mean, after: mean and covariance of prior, data and bounds; with `weighing = "data"` those of the data, and of
+            the prior where the data determine nothing.
     """
 
     T: Matrix
@@ -650,7 +648,7 @@ class _Knowledge:
     after: Matrix
 
     def share(self, body: slice) -> float:
-        """The prior's share in a body: its part of ten directions, in whatever chart they are written."""
+        """The prior's share in a body: its part of ten directions, independent of the chart."""
         free = float(np.trace(self.before[body, body]))
         return float(np.clip(np.trace(self.left[body, body]) / free, 0.0, 1.0)) if free > FIXED else 1.0
 
@@ -675,14 +673,14 @@ def _knowledge(reduced: _ReducedProblem, theta: Vector) -> _Knowledge:
         S, N = V[:, seen] / d[seen] @ U[:, seen].T @ reduced.R, np.delete(V, seen, axis=1)
         return _Knowledge(T, before, left, y, S @ reduced.free.covariance @ S.T + N @ N.T)
     prior = np.linalg.solve(T, reduced.coordinates.T @ reduced.coordinates.center)
-    prior = y + before @ (prior - y)  # what constraints fix is known, whatever the prior
+    prior = y + before @ (prior - y)  # fixed directions are known, regardless of the prior
     mean = prior + left @ A.T @ (reduced.b - A @ prior)
     mean, after = _truncated(reduced, to_x, mean, left)
     return _Knowledge(T, before, left, mean, after)
 
 
 def _truncated(reduced: _ReducedProblem, to_x: Matrix, mean: Vector, C: Matrix) -> tuple[Vector, Matrix]:
-    """Mean and covariance of a normal distribution less what is impossible, half space by half space.
+    """Mean and covariance of a normal distribution truncated by bounds, one half space at a time.
 
     With a^T y + g >= 0 and alpha = -(a^T mean + g) / s, s^2 = a^T C a, the truncated distribution has, with lambda the
     normal hazard rate at alpha, mean + lambda C a / s and C - lambda (lambda - alpha) C a a^T C / s^2. That bodies are
@@ -706,7 +704,7 @@ def _full_parameters(reduced: _ReducedProblem, known: _Knowledge, theta: Vector)
     half = T @ covariance_root(known.after)
     mean = T @ known.mean
     had, has = np.diag(T @ known.before @ T.T), np.diag(T @ known.left @ T.T)
-    # what is held or fixed by a constraint has no prior variance: its share is 1
+    # parameters that are held or fixed by a constraint have no prior variance: their share is 1
     share = np.divide(has, had, out=np.ones_like(has), where=had > FIXED * np.diag(T @ T.T))
     prior = np.concatenate([reduced.prior.ravel(), np.full(len(theta) - reduced.prior.size, np.nan)])
     for name, value in parameters.held.items():
@@ -719,7 +717,7 @@ def _full_parameters(reduced: _ReducedProblem, known: _Knowledge, theta: Vector)
         parameters.owners,
         parameters.kinds,
         theta,
-        # about the value that is stated, which bounds may have moved off the mean
+        # about the stated value, which bounds may have moved from the mean
         half @ half.T + np.outer(theta - mean, theta - mean),
         prior,
         np.clip(share, 0.0, 1.0),
@@ -728,22 +726,24 @@ def _full_parameters(reduced: _ReducedProblem, known: _Knowledge, theta: Vector)
 
 
 def _distance_note(reduced: _ReducedProblem, found: _Answer) -> tuple[str, ...]:
-    """Note on how far physical possibility and the prior moved the base values."""
+    """Note on the change of base values by physical possibility and the prior."""
     moved = float(np.linalg.norm(reduced.A @ found.x - reduced.b))
     apart = f"{moved:.3g} standard deviations from those of least squares in all {len(reduced.b)} together"
     if reduced.method.weighing == "both":
-        return (f"Prior and data are weighed by what they know: the base values are {apart}.",)
+        return (f"Prior and data are weighted by their covariances: the base values are {apart}.",)
     if found.closest is None:
         return (
-            "Least squares is physically possible as it is: the base values are exactly its own, and what the data do "
-            "not show comes from the prior.",
+            "Least squares is physically possible: its base values are kept exactly, and parameters that the data do "
+            "not determine come from the prior.",
         )
     closest = f"the closest {float(np.linalg.norm(reduced.A @ found.closest - reduced.b)):.3g}"
-    return (f"No possible bodies have the base values of least squares: these are {apart}, {closest}.",)
+    return (
+        f"Base values of least squares are physically impossible: those of the estimate are {apart}, {closest}.",
+    )
 
 
 def _implausible(reduced: _ReducedProblem, found: _Answer) -> tuple[str, ...]:
-    """Warn if a chi-square test rejects that possible bodies explain the data, near the prior if that is weighed."""
+    """Warn if a chi-square test rejects that possible bodies, near the prior if it is weighted, explain the data."""
     weighed = reduced.method.weighing == "both"
     x = found.x if weighed else found.closest
     if x is None:
@@ -755,6 +755,6 @@ def _implausible(reduced: _ReducedProblem, found: _Answer) -> tuple[str, ...]:
         return ()
     return (
         f"The data contradict every possible set of bodies{' near the prior' if weighed else ''}: the closest is "
-        f"{np.sqrt(square):.3g} standard deviations away, of {len(off)} parameters; look at units, signs, gains and "
-        "reductions, or at what the model lacks.",
+        f"{np.sqrt(square):.3g} standard deviations away, of {len(off)} parameters; check units, signs, gains, "
+        "reductions, and effects missing in the model.",
     )

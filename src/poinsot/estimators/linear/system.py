@@ -1,6 +1,6 @@
 """A regression reduced to triangular factors: first *whether* the recording determines a parameter, then its value.
 
-All that least squares needs of the rows is one triangular factor a degree of freedom j, with R_j^T R_j =
+Least squares needs only one triangular factor of the rows of each degree of freedom j, with R_j^T R_j =
 [W_j y_j]^T [W_j y_j]. With w_j the weight of its rows (one over their standard deviation, or 1 where all are alike) and
 prior knowledge theta_i = mean_i +- std_i,
 
@@ -36,14 +36,14 @@ class LinearSolution:
     """Least-squares solution of a `System`.
 
     Args:
-        theta: (k,) values of the system's columns.
+        theta: (k,) parameters of the system's columns.
         covariance: (k, k) of theta for white residuals.
         R: (k, k) triangular, R^T R = H.
         weights: (n,) w of each degree of freedom.
         variance: s^2 of the weighted residuals.
-        clip: weighted residuals count as no larger than this (Huber); infinite but for robust estimates.
-        factors: (n, b + 1, b + 1) of rows that are weighed one by one; None: the system's own.
-        steps, status: of reweighting.
+        clip: bound of weighted residuals (Huber); infinite except for robust estimates.
+        factors: (n, b + 1, b + 1) factors of individually weighted rows; None: the system's own.
+        steps, status: number of reweightings, and their status.
     """
 
     theta: Vector
@@ -63,7 +63,7 @@ class LinearSolution:
         return theta
 
     def scores(self, e: np.ndarray) -> np.ndarray:
-        """(N, n) what residuals (N, n) pull at theta with: W^T scores = 0 at the optimum, but for the prior."""
+        """(N, n) scores of residuals (N, n): W^T scores = 0 at the optimum, without a prior."""
         return self.weights * np.clip(self.weights * e, -self.clip, self.clip)
 
 
@@ -72,13 +72,13 @@ class System:
     """A regression problem reduced to triangular factors.
 
     Args:
-        factors: (n, b + 1, b + 1), one a degree of freedom.
+        factors: (n, b + 1, b + 1), one per degree of freedom.
         columns: (k,) base columns to estimate.
         base: the same columns as base parameters of the problem's full parameters.
         undetermined: unobservable directions.
         prior: (r, b + 1) rows of prior knowledge, in units of its standard deviation.
         equations: number of rows of the regression.
-        seconds: how long the folding took.
+        seconds: duration of the reduction of rows [s].
     """
 
     factors: np.ndarray
@@ -91,7 +91,7 @@ class System:
 
     @property
     def size(self) -> int:
-        """How many base columns there are, b."""
+        """Number b of base columns."""
         return self.factors.shape[-1] - 1
 
     @property
@@ -100,7 +100,7 @@ class System:
         return self.equations / len(self.factors)
 
     def restricted(self, columns: np.ndarray) -> System:
-        """The same with only these base columns, in rising order, to estimate: the others' parameters are zero."""
+        """The system with only these base columns, in rising order, to estimate: the others' parameters are zero."""
         return replace(self, columns=columns, base=self.base.subset(np.isin(self.columns, columns)))
 
     def solve(
@@ -111,7 +111,7 @@ class System:
         `factors` are those of rows weighed one by one, None: the system's own; `variance` is s^2, None: by Eq. 7.
         """
         k = len(self.columns)
-        # the last column is y: below the k-th row it holds what no theta explains
+        # the last column is y: below the k-th row it contains the residual
         data = self._stacked(weights, factors)
         if variance is None:
             variance = _residual_variance(data, self.equations)
@@ -128,7 +128,7 @@ class System:
         )
 
     def whitened_prior(self, R: Matrix) -> tuple[Matrix, Vector]:
-        """(r, k), (r,) what is known beforehand of R theta, in units of its standard deviation."""
+        """(r, k), (r,) prior rows on R theta, in units of their standard deviation."""
         P = linalg.solve_triangular(R, self._prior[:, :-1].T, trans="T", check_finite=False).T
         return P, self._prior[:, -1]
 
@@ -139,7 +139,7 @@ class System:
 
     def leverage(self, weights: np.ndarray, R: Matrix) -> np.ndarray:
         """(n,) trace of each degree of freedom's part of the hat matrix; they sum to k, and to less with a prior."""
-        # row by row |R^-T W^T|^2 is the diagonal of the hat matrix; a factor has the rows' sum
+        # |R^-T W^T|^2 of each row is the diagonal of the hat matrix; a factor gives the sum over rows
         n, _, k = (W := self.factors[:, :, self.columns]).shape
         A = linalg.solve_triangular(R, W.reshape(-1, k).T, trans="T", check_finite=False)
         return weights**2 * np.sum(A.reshape(k, n, -1) ** 2, axis=(0, 2))
@@ -161,7 +161,7 @@ class System:
 
 def covariance_root(C: Matrix) -> Matrix:
     """(p, p) B with B B^T = C; eigenvalues that rounding made negative count as 0."""
-    # no Cholesky factor: a covariance that constraints have made singular has none
+    # not by Cholesky, which fails for covariances that are singular due to constraints
     eigenvalues, V = np.linalg.eigh(0.5 * (C + C.T))
     return np.asarray(V * np.sqrt(np.maximum(eigenvalues, 0.0)))
 
@@ -175,7 +175,7 @@ def inverse(R: Matrix) -> Matrix:
 def _residual_variance(data: Matrix, equations: int) -> float:
     """Residual variance of the data alone (Eq. 7); their factor may be short of rank where a prior has to help."""
     W, y = data[:, :-1], data[:, -1]
-    # the rank of columns in different units means something once each has norm 1
+    # the rank of columns in different units is meaningful only after scaling each to norm 1
     norms = np.linalg.norm(W, axis=0)
     W = W / np.where(norms > 0, norms, 1.0)
     theta, _, rank, _ = np.linalg.lstsq(W, y, rcond=None)
@@ -189,7 +189,7 @@ def reduce(problem: InverseDynamics, rtol: float) -> System:
     structural = problem.base
     b = len(structural)
     if not b:
-        raise NotIdentifiable("every parameter is held; nothing is left to estimate")
+        raise NotIdentifiable("every parameter is held: there is nothing to estimate")
     if problem.equations <= b:
         raise NotIdentifiable(
             f"{problem.equations} equations cannot determine {b} parameters; record longer or decimate less"
@@ -199,10 +199,10 @@ def reduce(problem: InverseDynamics, rtol: float) -> System:
     prior = np.zeros((len(problem.priors), b + 1))
     for row, (name, normal) in zip(prior, problem.priors.items(), strict=True):
         row[[structural.index(name), b]] = 1 / normal.std, normal.mean / normal.std
-    # however weak, a prior determines its parameter: here it counts as much as all rows do
+    # even a weak prior determines its parameter: here it is scaled to the weight of all rows
     norms = np.linalg.norm(R, axis=0)
     known = (prior[:, :b] != 0) * np.maximum(norms, norms.max())
-    # places in the structural base, whose own `chosen` are columns of the full parameters
+    # indices in the structural base, whose own `chosen` are columns of the full parameters
     columns, K = choose(np.concatenate([R, known]), np.arange(b), rtol)
     if not len(columns):
         raise NotIdentifiable("nothing moves in this recording: every column of the regressor is zero")

@@ -3,20 +3,20 @@
     J_i = L_i X_i L_i^T,   J0_i = L_i L_i^T the prior body        x = (the X_i as vectors, theta_k / size_k)
     theta = T x            L_i upper triangular: its last column is m^(1/2) (c, 1), mass and centre of mass
 
-x depends on no unit, no frame and no size of a body, so that a solver's tolerances mean the same for a shoulder and
+x does not depend on units, frames and sizes of bodies, so that a solver's tolerances are equivalent for a shoulder and
 for a fingertip.
 
-What a description knows of its bodies is second moments of X about 1 (`prior_moments`). With J = m [[V V^T + c c^T, c],
+The prior of a description is second moments of X about 1 (`prior_moments`). With J = m [[V V^T + c c^T, c],
 [c^T, 1]] and V0, c0, m0 the description's,
 
-    m = m0 e^(std z)              z, and all below, standard normal and unrelated
+    m = m0 e^(std z)              z, and all below, standard normal and independent
     V = V0 W                      W = U + shear: log diagonal std / 2, entries above it std / 2^(1/2)
     c = c0 + |c0| tan(direction) n + V0 s std / 2^(1/2)
 
-so masses are log-normal, extents as well, shears as wide as that makes them in other axes, and a centre of mass moves
-in any direction by its distance times the tangent, and by a part of the body's extent. Torques are linear in J and none
-of this is; of all estimators that are linear in the data, the best and its mean square error follow from second moments
-alone, whatever the distribution (Hartigan 1969). They are taken about the description, the median.
+so masses and extents are log-normal, shears have the spread that this gives in other axes, and a centre of mass moves
+in any direction by its distance times the tangent, and by a part of the body's extent. Torques are linear in J, but
+these distributions are not normal; the best linear estimator and its mean square error follow from second moments
+alone, for any distribution (Hartigan 1969). They are taken about the description, the median.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _UNITS = matrix_of(np.eye(10))
 """The symmetric matrices that the coordinates of a body count."""
 
 SAMPLES = 4000
-"""Of the distribution: second moments are known to a few per cent."""
+"""Number of samples of the distribution: second moments are then accurate to a few per cent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Whitened:
 
     @property
     def bodies(self) -> tuple[slice, ...]:
-        """Where each body's coordinates are."""
+        """Slices of each body's coordinates."""
         return tuple(slice(10 * i, 10 * i + 10) for i in range(len(self.prior)))
 
     @property
@@ -59,7 +59,7 @@ class Whitened:
     @cached_property
     def factors(self) -> np.ndarray:
         """(l, 4, 4) L of the prior bodies."""
-        # a lower triangular factor of the matrix written backwards
+        # a lower triangular factor of the matrix in reversed order
         return np.linalg.cholesky(pseudo_inertia(self.prior)[:, ::-1, ::-1])[:, ::-1, ::-1]
 
     @cached_property
@@ -68,7 +68,7 @@ class Whitened:
         p = 10 * len(self.prior) + len(self.sizes)
         T = np.zeros((p, p))
         for body, L in zip(self.bodies, self.factors, strict=True):
-            # a column of T is what one coordinate moves; `from_pseudo_inertia` gives one body a row
+            # a column of T is the change with one coordinate; `from_pseudo_inertia` gives one row per body
             T[body, body] = from_pseudo_inertia(L @ _UNITS @ L.T).T
         T[self.others, self.others] = np.diag(self.sizes)
         return T
@@ -80,8 +80,8 @@ class Whitened:
 
 
 def prior_moments(coordinates: Whitened, std: float, direction_deg: float) -> np.ndarray:
-    """(l, 10, 10) second moments of x about the prior bodies: `std` is that of the logarithm of a mass, and of a second
-    moment about its centre, `direction_deg` that of the direction of a centre of mass [deg].
+    """(l, 10, 10) second moments of x about the prior bodies. `std`: standard deviation of the logarithm of a mass, and
+    of a second moment about its centre; `direction_deg`: of the direction of a centre of mass [deg].
     """
     L = coordinates.factors
     H = np.tile(np.diag([*4 * [std / 2], *6 * [std / np.sqrt(2)]]), (len(L), 1, 1))

@@ -1,4 +1,4 @@
-"""Estimators that run inside a control loop, sample by sample: masses of links (Foster et al. 2024), legged odometry.
+"""Estimators for control loops, one sample at a time: masses of links (Foster et al. 2024), legged odometry.
 
 problem                          `TrackingProblem`: recordings of a robot with open links, on one clock
 ticks                            recordings or streams as ticks of the robot
@@ -10,8 +10,8 @@ kalman                           filters on the ten parameters, and on a chart o
 gating                           rejection of improbable samples
 correction, square_root          the compiled update, on a root of the covariance
 attribution                      a bank of filters: which link changed
-observability                    what the last seconds showed
+observability                    mass properties that the last seconds determine
 publishing                       rate limit of published bodies
 tracking                         a run as an estimate
-leg_odometry                     where a legged robot goes: a filter, and recordings for it
+leg_odometry                     pose and velocity of a legged robot: a filter, and recordings for it
 """

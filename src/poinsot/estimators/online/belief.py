@@ -8,11 +8,11 @@ from enum import Enum
 
 import numpy as np
 
-from ...arrays import Matrix, Vector
+from ...arrays import Brief, Matrix, Vector
 
 
-@dataclass(frozen=True, eq=False)
-class Sample:
+@dataclass(frozen=True, eq=False, repr=False)
+class Sample(Brief):
     """One tick of a robot's state estimator.
 
     Args:
@@ -54,8 +54,8 @@ class RecordedSample:
     """A sample, and where it is from.
 
     Args:
-        sample: on the filter's clock, which runs on from one recording to the next.
-        recording: name of its recording. time: on the recording's own clock [s].
+        sample: the sample on the filter's clock, which continues from one recording to the next.
+        recording: name of its recording. time: time on the recording's own clock [s].
     """
 
     sample: Sample
@@ -65,32 +65,32 @@ class RecordedSample:
 
 @dataclass(frozen=True, eq=False)
 class InitialBelief:
-    """The coordinates that a filter began with, to which it returns at a restart.
+    """The initial coordinates of a filter, to which it returns at a restart.
 
     Args:
         x: (d,) coordinates.
-        whitening: (k, 4, 4) W with W^T J W = 1 for the pseudo-inertia J of each body, by which others are compared with
-            it; (0, 4, 4) where the coordinates are no chart.
+        whitening: (k, 4, 4) W with W^T J W = 1 for the pseudo-inertia J of each body, for comparison of other bodies
+            with it; (0, 4, 4) where the coordinates are not a chart.
     """
 
     x: Vector
     whitening: np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
-class Belief:
+@dataclass(frozen=True, eq=False, repr=False)
+class Belief(Brief):
     """State of a filter: x ~ N(x, B B^T).
 
     Args:
         time: [s]; NaN before the first sample.
         x: (d,) coordinates of the open bodies.
         root: (d, d) B.
-        unit: (d, d) root of the covariance of bodies that are known to a factor of 1 +- 1; drift is measured by it.
+        unit: (d, d) root of the covariance of bodies that are known to a factor of 1 +- 1, the unit of drift.
         information: (d, d) sum of H^T R^-1 H of the last seconds' samples, older ones forgotten exponentially.
-        start: the coordinates that the filter began with.
-        surprise: y^T S^-1 y per row, averaged over the last seconds; 1 if all is as assumed.
-        rejected: samples that did not pass the gate, less those that did since then; at least 0.
-        unchecked: number of next samples that pass the gate whatever their innovation, after it had to open again.
+        start: the initial coordinates of the filter.
+        surprise: y^T S^-1 y per row, averaged over the last seconds; 1 if assumptions hold.
+        rejected: number of rejected samples less that of accepted ones since then; at least 0.
+        unchecked: number of next samples that pass the gate with any innovation, after it was reopened.
     """
 
     time: float
@@ -110,7 +110,7 @@ class Belief:
 
 
 class SampleVerdict(Enum):
-    """Whether and how a filter used a sample; the value is a phrase for people."""
+    """Whether and how a filter used a sample; the value is a phrase for messages."""
 
     accepted = "accepted"
     gated = "improbable: its innovation did not pass the gate"
@@ -119,7 +119,7 @@ class SampleVerdict(Enum):
     reopened = "improbable for too long: the covariance was enlarged until samples pass again"
     restarted = (
         "it would have made a body a million times heavier, lighter, larger or smaller, or found one so small that "
-        "nothing moves it any more: begun again"
+        "no sample changes it any more: filter restarted"
     )
 
 
@@ -129,11 +129,11 @@ class Innovation:
 
     Args:
         verdict: whether the sample was used.
-        square: y^T S^-1 y; chi-square with `rows` degrees of freedom if all is as assumed (Foster et al. 2024, Eq. 22).
+        square: y^T S^-1 y; chi-square with `rows` degrees of freedom if assumptions hold (Foster et al. 2024, Eq. 22).
         rows: number of effort rows that were read and trusted.
         threshold: largest square that the gate accepts; infinite without a gate.
-        log_likelihood: of the sample's efforts, from the belief before it.
-        predicted: (F, 3) places of feet that were predicted in the inertial unit's frame, NaN of others [m].
+        log_likelihood: log-likelihood of the sample's efforts, from the belief before it.
+        predicted: (F, 3) predicted positions of feet in the inertial unit's frame, NaN for others [m].
     """
 
     verdict: SampleVerdict

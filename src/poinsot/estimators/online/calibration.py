@@ -1,12 +1,13 @@
 """Efforts that the model does not explain, before a filter runs: a constant bias (Foster et al. 2024, Sect. IV-B).
 
-Other links are never quite as described (cables, covers), and what they lack enters the filter as if it belonged to the
-open links. Over a window in which the open links are as described, it is estimated as constant,
+Other links differ from their description (cables, covers), and a filter attributes the difference to the open links.
+Over a window in which the open links are as described, the difference is estimated as constant,
 
     bias = mean of tau - tau_nom - Y pi
 
 and subtracted from then on. Within the state it cannot be distinguished from the parameters: a change of them that
-moves Y pi by the same effort at every sample looks like a bias. Such changes are the null space of the stacked [Y 1].
+changes Y pi by the same effort at every sample is equivalent to a bias. Such changes are in the null space of the
+stacked [Y 1].
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ MIN_CALIBRATION_SAMPLES = 10
 """With ten samples the standard deviation of the noise is known to about a quarter, 1 / sqrt(2 (10 - 1))."""
 NO_SAMPLES = (
     "there was no sample to process: the recording is shorter than a window, or than the calibration, or has gaps "
-    "throughout; look at window_s, calibrate_s and the clock"
+    "throughout; check window_s, calibrate_s and the clock"
 )
 
 
@@ -46,11 +47,11 @@ class Bias:
 
 
 def calibrate_bias(torques: LinkTorques, samples: Iterable[Sample], pi: np.ndarray | None = None) -> Bias:
-    """Mean and standard deviation of the residuals over a window, each of the readings that there are.
+    """Mean and standard deviation of the residuals over a window, from the available readings of each effort.
 
     Args:
         torques: the robot with its open bodies.
-        samples: of the window; a reading that is not finite is left out.
+        samples: samples of the window; readings that are not finite are ignored.
         pi: (k, 10) parameters of the open bodies during it; None: the description's.
 
     Raises:
@@ -61,12 +62,12 @@ def calibrate_bias(torques: LinkTorques, samples: Iterable[Sample], pi: np.ndarr
     for each in samples:
         Y, tau = torques(each.q, each.v, each.a, each.wrenches)
         residuals.append(each.tau - tau - Y @ np.ravel(pi))
-    # an effort may be read at some samples only, another never: each column counts its own
+    # efforts may be read at some samples only, or never: each column has its own number
     rows = np.ma.masked_invalid(np.reshape(residuals, (-1, torques.robot.model.nv)))
     most = int(rows.count(axis=0).max(initial=0))
     if most < 2:
         raise NotIdentifiable(f"a bias needs two finite samples at least; the window has {most}")
-    # ddof = 1: the mean was taken from the same samples
+    # ddof = 1: the mean is from the same samples
     std = rows.std(axis=0, ddof=1)
     return Bias(rows.mean(axis=0).filled(0.0), std.filled(0.0), int(rows.count(axis=1).astype(bool).sum()))
 
@@ -88,15 +89,15 @@ def calibrate_at_start(
         if window and each.sample.time - window[0].time >= seconds:
             if len(window) < MIN_CALIBRATION_SAMPLES:
                 raise NotIdentifiable(
-                    f"the calibration has {len(window)} samples in {seconds:g} s and needs "
+                    f"the calibration has {len(window)} samples in {seconds:g} s but needs "
                     f"{MIN_CALIBRATION_SAMPLES}: give a larger calibrate_s or sample_hz, or noise"
                 )
-            # this sample is beyond the window: the filter gets it
+            # this sample is after the window: the filter processes it
             return calibrate_bias(torques, window), chain([each], samples)
         window.append(each.sample)
     if not window:
         raise NotIdentifiable(NO_SAMPLES)
     raise NotIdentifiable(
-        f"the calibration wants {seconds:g} s, and there were only {window[-1].time - window[0].time:.3g} s: "
+        f"the calibration needs {seconds:g} s, but there were only {window[-1].time - window[0].time:.3g} s: "
         "give a smaller calibrate_s, or noise"
     )

@@ -4,9 +4,9 @@
     x_i+1 = x + K y, B_i+1                                                               square_root, Eq. 11
     info+ = info + H^T R^-1 H
 
-with the equations of Foster et al. (2024). With x_0 = x this is the extended filter; repeated until x_i settles, it is
-the iterated one (Bell and Cathey 1993), whose x and B are the mode of the posterior and the curvature there. The plain
-filter is overconfident after the first samples on a chart, which move the coordinates far.
+with the equations of Foster et al. (2024). With x_0 = x this is the extended filter; repeated until x_i converges, it
+is the iterated one (Bell and Cathey 1993), whose x and B are the mode of the posterior and the curvature there. The
+plain extended filter is overconfident after the first samples on a chart, which change the coordinates by much.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ def correct(
         x, B, info, x_next, B_next, info_next: (d,), (d, d), (d, d), before and after.
 
     Returns:
-        y^T S^-1 y, log det S, the number of rows used (0 if the motion is not finite), and the bend of the chart along
-        the step: the largest of step^2 / 2, the second order of e^step, in posterior standard deviations.
+        y^T S^-1 y, log det S, the number of rows used (0 if the motion is not finite), and the nonlinearity of the
+        chart along the step: the largest of step^2 / 2, the second order of e^step, in posterior standard deviations.
     """
-    # a joint of unknown motion moves the efforts of all: no row of the sample can be used
+    # unknown motion of one joint affects the efforts of all: no row of the sample can be used
     if not (_finite(q) and _finite(v) and _finite(a)):
         return np.nan, np.nan, 0, 0.0
     n, d = Y.shape
@@ -64,14 +64,14 @@ def correct(
             for r in range(10):
                 expected += Y[i, 10 * b + r] * pi[b, r]
         y[i] = tau[i] - expected
-        # w = 0 is what the update takes for a row that is not there
+        # w = 0 marks a missing row for the update
         w[i] = information[i] if trusted[i] and np.isfinite(y[i]) else 0.0
         if w[i] == 0.0:
             y[i] = 0.0
             continue
         _through(Y[i], D, H[i])
         for j in range(d):
-            # the innovation belongs to x, the linearization to x_i
+            # the innovation is at x, the linearization at x_i
             y[i] -= H[i, j] * (x[j] - at[j])
     step = np.empty(d)
     square, log_det, rows = update(B, H, y, w, step, B_next, info_next)
@@ -79,7 +79,7 @@ def correct(
     for j in range(d):
         step[j] += x[j] - at[j]
         furthest = max(furthest, abs(step[j]))
-    # all coordinates by the same part: the direction of the step stays
+    # all coordinates are scaled alike: the direction of the step is kept
     part = longest / furthest if furthest > longest else 1.0
     bend = 0.0
     for j in range(d):
@@ -99,7 +99,7 @@ def _through(Y: Vector, D: np.ndarray, H: Vector) -> None:
     for b in range(len(D)):
         for r in range(10):
             scale = Y[10 * b + r]
-            # most rows: only the base and the joints that carry the open body feel it
+            # most rows are zero: an open body affects only the base and the joints that carry it
             if scale == 0.0:
                 continue
             for c in range(10):
@@ -110,7 +110,7 @@ def _through(Y: Vector, D: np.ndarray, H: Vector) -> None:
 def _finite(x: Vector) -> bool:
     total = 0.0
     for each in x:
-        # 0 times NaN or infinity is NaN; a loop without a branch runs on vectors
+        # 0 times NaN or infinity is NaN; a loop without a branch is vectorized
         total += 0.0 * each
     return bool(total == 0.0)
 

@@ -6,9 +6,9 @@
 
 With U a root of the covariance of a body that is known to a factor of 1 +- 1, the random walk of the paper has process
 noise Q = drift^2 U U^T per second. It winds up: after ten minutes of standstill the covariance is so large that the
-next motion throws the estimate far. Here P grows as fast as that where it is small, and never beyond
+next motion changes the estimate by far too much. Here P grows at the same rate where it is small, and never beyond
 P_max = largest_std^2 U U^T: 2 c P_max = Q, so c = (drift / largest_std)^2 / 2. For P <= P_max this is the random walk
-with Q made smaller where P is large; directions that the motion excites are far below and do not notice.
+with smaller Q where P is large; in directions that the motion excites P is far smaller, and the difference negligible.
 
 Filters and beliefs are immutable values: a belief can be kept, compared and returned to.
 """
@@ -43,25 +43,25 @@ LOG_2_PI = float(np.log(2 * np.pi))
 
 @dataclass(frozen=True)
 class Safeguards:
-    """Limits that keep a filter sane whatever its samples say; good samples do not reach them.
+    """Limits that protect a filter against any samples; good samples do not reach them.
 
     Args:
-        longest_step: change of a coordinate of a chart in one update [1]; e changes a mass by more than seven times,
-            where no linearization holds. An update that was cut short leaves the covariance as it was.
-        bend: in posterior standard deviations. An update on a chart is repeated from its result until the chart's
-            second order, step^2 / 2, is below: a tenth adds 0.5 % to a standard deviation.
+        longest_step: largest change of a coordinate of a chart in one update [1]; e changes a mass by more than seven
+            times, where no linearization holds. A shortened update does not change the covariance.
+        bend: largest nonlinearity [posterior standard deviations]. An update on a chart is repeated from its result
+            until the chart's second order, step^2 / 2, is below: a tenth adds 0.5 % to a standard deviation.
         body_factor: ratio to the initial body, of mass or a second moment of mass, at which the filter restarts; no
             load is a million times a link.
-        lightest: the same ratio below which a filter that rejects its samples restarts: a lighter body moves efforts so
-            little that no growth of the covariance (`Gate.largest_std`) lets a sample pass.
+        lightest: the same ratio below which a filter that rejects its samples restarts: a lighter body affects efforts
+            so little that no growth of the covariance (`Gate.largest_std`) lets a sample pass.
         roundest: least squared length, in the metric of inertia, of a change of coordinates by 1. Turns of a round body
-            have none; without this its covariance would be infinite. Bodies of less than 3 m have 0.2 in the others.
-        clock_jump_s: a sample that is late by more is not late: the clock was set back, or had jumped ahead [s].
+            have none; without a bound its covariance would be infinite. Bodies of less than 3 m have 0.2 in the others.
+        clock_jump_s: lateness of a sample from which on the clock was set back, or had jumped ahead [s].
         surprise_share: weight of a sample in the average surprise: fifty samples, as chi-square needs for 20 %.
-        largest_surprise: y^T S^-1 y per row beyond this counts as this: an accident, not noise.
+        largest_surprise: bound of y^T S^-1 y per row in the average: beyond, it is an outlier, not noise.
         lost_surprise: average surprise from which a filter without a gate counts as rejecting its samples, for
-            `lightest`. It is 1 where all is as assumed; half of `largest_surprise` needs 35 impossible samples in
-            a row.
+            `lightest`. It is 1 where assumptions hold; half of `largest_surprise` takes 35 impossible samples in a
+            row.
     """
 
     longest_step: float = 1.0
@@ -77,7 +77,7 @@ class Safeguards:
 
 @dataclass(frozen=True, eq=False)
 class Filter(ABC):
-    """Kalman's filter on coordinates of the open bodies.
+    """Kalman filter on coordinates of the open bodies.
 
     Args:
         torques: the robot with its open bodies.
@@ -88,9 +88,9 @@ class Filter(ABC):
         gate: rejects improbable samples; None: all are used.
         bias: (n,) constant efforts that the model does not explain, see `calibrate_bias` [N m] or [N].
         memory_s: time constant of `Belief.information` and `Belief.surprise` [s].
-        adaptive: whether drift grows with the surprise, to follow a link that changes faster than `drift`.
-        iterations: most repetitions of an update on a chart; 0: the plain extended filter, overconfident after long
-            steps.
+        adaptive: whether drift grows with the surprise, to track a link that changes faster than `drift`.
+        iterations: largest number of repetitions of an update on a chart; 0: the plain extended filter, overconfident
+            after long steps.
         safeguards: limits that good samples do not reach.
     """
 
@@ -205,7 +205,7 @@ class Filter(ABC):
             # expm1: 1 - e^-x of a tick at 1 kHz loses six digits
             added = self.largest_std * math.sqrt(-math.expm1(-2 * c_dt))
             enlarge(belief.root, math.exp(-c_dt), belief.unit, added, root)
-        # towards 1, what it is if all is as assumed: after a pause nothing is known of it
+        # towards 1, its value if assumptions hold: after a pause it is unknown
         surprise = 1 + remembered * (belief.surprise - 1)
         return Belief(
             time, belief.x, root, belief.unit, remembered * belief.information, belief.start, surprise,
@@ -213,10 +213,10 @@ class Filter(ABC):
         )  # fmt: skip
 
     def update(self, belief: Belief, sample: Sample) -> tuple[Belief, Innovation]:
-        """The belief after a sample of the same time, and the sample's innovation and verdict.
+        """The belief after a sample at the same time, and the sample's innovation and verdict.
 
         Raises:
-            InvalidSignals: if the sample is not of this robot.
+            InvalidSignals: if the sample has the dimensions of another robot.
         """
         d, n, nq = self._sizes
         # copies are contiguous, writable floats, for which the kernels are compiled
@@ -270,7 +270,7 @@ class Filter(ABC):
         rejected, unchecked = max(belief.rejected - 1, 0), max(belief.unchecked - 1, 0)
         if self.gate is not None and belief.rejected > self.gate.patience:
             root, rejected, unchecked = self._bounded(belief, root), 0, self.gate.patience
-        # not replace(): it takes five times as long, every tick
+        # not by replace(), which takes five times as long, every tick
         belief = Belief(
             belief.time, x, root, belief.unit, information, belief.start, surprise, rejected, unchecked
         )
@@ -312,7 +312,7 @@ class Filter(ABC):
         return replace(belief, x=belief.start.x, root=root, rejected=0, unchecked=unchecked)
 
     def _bounded(self, belief: Belief, root: Matrix) -> Matrix:
-        """Root of the covariance after the gate opened: no direction is less known than P_max."""
+        """Root of the covariance after the gate opened, at most P_max in all directions."""
         d = self.size
         # a measurement of all coordinates at once, as exact as P_max
         least = np.linalg.inv(belief.unit) / self.largest_std
@@ -322,7 +322,7 @@ class Filter(ABC):
 
     def step(self, belief: Belief, sample: Sample) -> tuple[Belief, Innovation]:
         """Predict to a sample's time and update with it; one that is not later than the last is not used."""
-        # a clock that was set back by more than this starts a new stretch, in which nothing is late
+        # a clock that was set back by more than this restarts the sequence: the sample is not late
         if not math.isfinite(sample.time) or 0 <= belief.time - sample.time < self.safeguards.clock_jump_s:
             return belief, Innovation(SampleVerdict.late, np.nan, 0)
         return self.update(self.predict(belief, sample.time), sample)
@@ -346,7 +346,7 @@ class Filter(ABC):
         """The estimate after all samples of a problem's recordings.
 
         Args:
-            progress: called every fifty samples. stop: asked before each sample.
+            progress: called every fifty samples. stop: called before each sample; True ends the run.
 
         Raises:
             InvalidMethod: if the problem is of another model than the filter.

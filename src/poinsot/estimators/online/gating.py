@@ -1,14 +1,14 @@
 """Rejection of improbable samples by the chi-square gate of innovations (Foster et al. 2024, Eq. 22).
 
-If all is as assumed, y^T S^-1 y is chi-square with as many degrees of freedom as rows, so a confidence level says how
-many good samples are lost: with 0.999, one in a thousand.
+If assumptions hold, y^T S^-1 y is chi-square with as many degrees of freedom as rows, so a confidence level sets the
+part of good samples that is rejected: with 0.999, one in a thousand.
 
-What is rejected again and again is not an impact but a change, or noise that is larger than assumed. A counter goes up
-by one at a rejection and down by one at an acceptance; above `patience` the covariance grows by a factor at each
-further rejection, until a sample passes. It does not grow without end: what no body explains does not come from a body.
-A counter of rejections in a row would not do: a wrong belief accepts the few samples that happen to agree with it,
-never doubts itself, and stays wrong. For the same reason the first sample that passes is not enough, and the next
-`patience` samples pass whatever their innovation.
+Repeated rejections are due to a change, or to noise larger than assumed, not to impacts. A counter goes up by one at a
+rejection and down by one at an acceptance; above `patience` the covariance grows by a factor at each further rejection,
+until a sample passes. Its growth is bounded: residuals that no body explains are not due to a body.
+Counting consecutive rejections would not suffice: a wrong belief accepts the few samples that happen to agree with it,
+the counter restarts, and the belief stays wrong. For the same reason the first accepted sample is not enough, and the
+next `patience` samples pass with any innovation.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Gate:
         confidence: fraction of good samples that pass.
         patience: rejections, less acceptances, above which the covariance grows; and samples that then pass unchecked.
         growth: factor of the standard deviations at each further rejection.
-        largest_std: relative standard deviation of a body as a whole up to which they grow; no load is more than a
+        largest_std: relative standard deviation of a body as a whole up to which they grow: no load is more than a
             thousand times its link.
     """
 
@@ -55,7 +55,7 @@ class Gate:
             raise InvalidMethod("a gate needs a patience of at least 1 sample and a growth above 1")
 
     def threshold(self, rows: int) -> float:
-        """Largest accepted y^T S^-1 y of so many rows: the chi-square threshold."""
+        """Largest accepted y^T S^-1 y of `rows` rows: the chi-square threshold."""
         return _chi_square_quantile(self.confidence, rows)
 
     def rejected(self, belief: Belief) -> tuple[Belief, SampleVerdict]:

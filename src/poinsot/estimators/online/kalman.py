@@ -1,7 +1,7 @@
-"""Kalman's filters: linear on the ten parameters, and extended on a chart of inertia (Foster et al. 2024, III-B and C).
+"""Kalman filters: linear on the ten parameters, and extended on a chart of inertia (Foster et al. 2024, III-B and C).
 
 The linear one, without constraints, is the baseline of the paper: under weak excitation its estimates become physically
-impossible. Every belief of the extended one is a possible body; take it for a controller.
+impossible. Every belief of the extended one is a possible body: use it for controllers.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...arrays import Vector
+from ...arrays import Brief, Vector
 from ...inertia.log_cholesky import LogCholesky
 from ...inertia.parametrization import Parametrization
 from .filter import Filter
 
 
-@dataclass(frozen=True, eq=False)
-class KalmanFilter(Filter):
+@dataclass(frozen=True, eq=False, repr=False)
+class KalmanFilter(Brief, Filter):
     """x = pi (Foster et al. 2024, Eqs. 10 to 15)."""
 
     name = "kalman-filter"
@@ -34,8 +34,8 @@ class KalmanFilter(Filter):
         return np.broadcast_to(np.eye(10), (len(x) // 10, 10, 10))
 
 
-@dataclass(frozen=True, eq=False)
-class ExtendedKalmanFilter(Filter):
+@dataclass(frozen=True, eq=False, repr=False)
+class ExtendedKalmanFilter(Brief, Filter):
     """x = theta of a chart, h(theta) = Y pi(theta) (Foster et al. 2024, Eqs. 16 to 21).
 
     Args:

@@ -9,12 +9,12 @@ width r about t, V = [1 s s^2 ...] and y the positions,
 
     min over c of |y - V c|^2       q(t) = c_0,   v(t) = c_1 / r,   a(t) = 2 c_2 / r^2
 
-Efforts and wrenches pass the same filter, c_0 of theirs, so that all of a sample is equally old (Foster et al. 2024,
+Efforts and wrenches pass the same filter (c_0), so that all values of a sample have the same delay (Foster et al. 2024,
 Sect. III-D; docs/concepts/online.md). Where velocities are measured, they give v = c_0 and a = c_1 / r, and a floating
 base keeps the configuration nearest to t. Clocks may jitter.
 
-Missing readings: a tick without positions is left out, and so is one without velocities where others in the window have
-them. An effort comes from those ticks of the window in which it was read, if they suffice by the same rules as the
+Missing readings: ticks without positions are ignored, and so are those without velocities where others in the window
+have them. An effort is computed from the ticks of the window with its readings, if they suffice by the same rules as
 positions; else it is NaN.
 """
 
@@ -36,8 +36,8 @@ def with_accelerations(ticks: Iterable[Tick], longest_gap_s: float = 0.1) -> Ite
     """Samples by central differences, one tick late; none across a gap, or where clocks run backwards.
 
     Args:
-        ticks: in the order of time; those with a time that is not finite or not later are left out.
-        longest_gap_s: between the two velocities of a difference [s].
+        ticks: in the order of time; those with a time that is not finite or not later are ignored.
+        longest_gap_s: largest time between the two velocities of a difference [s].
     """
     before: Tick | None = None
     now: Tick | None = None
@@ -53,13 +53,13 @@ def with_accelerations(ticks: Iterable[Tick], longest_gap_s: float = 0.1) -> Ite
 
 @dataclass(frozen=True)
 class MovingPolynomial:
-    """Makes samples from ticks.
+    """Converts ticks to samples by a polynomial through a moving window.
 
     Args:
         window_s: the window's whole width [s].
-        degree: of the polynomial; 2 or more where velocities are not measured.
-        sample_hz: rate of the samples [Hz]; None: one at every tick. Neighbouring windows share their noise, which a
-            filter takes for independent: two per window are about as many as are independent.
+        degree: degree of the polynomial; 2 or more where velocities are not measured.
+        sample_hz: rate of the samples [Hz]; None: one at every tick. Overlapping windows share noise, which a filter
+            assumes independent: about two samples per window are independent.
         max_gap: longest part of a window without a reading; above, there is no sample. A cubic has up to three
             monotone pieces in a window, and a gap as long as one of them leaves it undetermined.
 
@@ -89,7 +89,7 @@ class MovingPolynomial:
 
         Args:
             ticks: in the order of time; one whose time or position is not finite, or that is not later than the last,
-                is left out. Those without velocities have joint positions (n,) for `q`.
+                is ignored. Those without velocities have joint positions (n,) for `q`.
             configuration: joint positions (n,) -> (nq,).
         """
         window: deque[Tick] = deque()
@@ -97,7 +97,7 @@ class MovingPolynomial:
         due = -np.inf
         for tick in ticks:
             is_later = not window or tick.time > window[-1].time
-            # a filter checks the rest, so that what it cannot use is counted
+            # a filter checks and counts other invalid samples
             if not (is_later and np.isfinite(tick.time) and np.isfinite(tick.q).all()):
                 continue
             window.append(tick)

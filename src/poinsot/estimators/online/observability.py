@@ -1,7 +1,7 @@
 """Observability over the last seconds: which mass properties of a body the motion excites, such as the mass alone.
 
-With A the information of the samples that are not forgotten yet and U the root of a covariance that knows a body to a
-factor of 1 +- 1 (`Belief.unit`), the covariance that these samples alone give to such a body is
+With A the information of the recent samples (exponentially forgotten) and U the root of the covariance of a body that
+is known to a factor of 1 +- 1 (`Belief.unit`), the posterior covariance of such a body from these samples alone is
 
     cov = U (U^T A U + 1)^-1 U^T
 
@@ -27,9 +27,9 @@ class LinkExcitation:
     """Which mass properties of one open body the last seconds determine.
 
     Args:
-        link: its name.
+        link: name of the link.
         mass_std: [kg]. center_of_mass_std: (3,) [m]. inertia_std: (3,) of Ixx, Iyy, Izz about the origin [kg m^2].
-        mass, center_of_mass, inertia: whether they are known; (3,) of booleans for the last two.
+        mass, center_of_mass, inertia: whether they are known; the last two are (3,) booleans.
     """
 
     link: str
@@ -56,8 +56,8 @@ def excitation(filter_: Filter, belief: Belief, known: float = 0.1) -> tuple[Lin
     """Which mass properties of each open body the last `memory_s` seconds determine.
 
     Args:
-        known: a quantity is known when its standard deviation has come down to this part of what it is for a body
-            that is known to a factor of 1 +- 1 [1].
+        known: a quantity is known when its standard deviation is below this part of that for a body that is known to a
+            factor of 1 +- 1 [1].
     """
     U = belief.unit
     # the 1 is the information of a body that is known to a factor of 1 +- 1: the inverse exists at rest too

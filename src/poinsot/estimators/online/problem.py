@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ...arrays import Brief
 from ...estimate import Certificate, Estimate
 from ...exceptions import InvalidMethod, NotIdentifiable
 from ...inertia.parameters import is_consistent
@@ -26,23 +27,23 @@ from .ticks import configuration_of, recording_ticks
 from .tracking import Tracker, TrackingRun
 
 REPLAY_TOLERANCE = 1e-8
-"""In standard deviations: a replay repeats the same operations, so what differs is at most the rounding of a file."""
+"""In standard deviations: a replay repeats the same operations, so differences are at most the rounding of a file."""
 
 
-@dataclass(frozen=True, eq=False)
-class TrackingProblem:
-    """Follow the mass properties of a few links through recordings.
+@dataclass(frozen=True, eq=False, repr=False)
+class TrackingProblem(Brief):
+    """Tracking of the mass properties of a few links over recordings.
 
     `ExtendedKalmanFilter(problem.torques, 2 * problem.calibration.std).solve(problem)` gives the estimate.
 
     Args:
         torques: the robot with its open links.
-        recordings: with positions and efforts of its joints; processed one after the other.
-        signals: how positions become velocities and accelerations.
-        calibrate_s: for how long at the start the open links are as described [s]; these samples give `calibration`
-            and are not processed by a filter.
-        names: of the recordings; by default `recording 1` and so on.
-        pause_s: time that passes for a filter between two recordings, whose clocks do not tell [s].
+        recordings: recordings of positions and efforts of its joints, processed one after the other.
+        signals: filter that computes velocities and accelerations.
+        calibrate_s: duration at the start in which the open links are as described [s]; these samples give
+            `calibration` and are not processed by a filter.
+        names: names of the recordings; by default `recording 1` and so on.
+        pause_s: time for a filter between two recordings, which their clocks do not determine [s].
 
     Raises:
         InvalidMethod: if there is no recording, numbers are out of range, or there are not as many names.
@@ -63,7 +64,7 @@ class TrackingProblem:
                 f"calibrate_s must be at least 0 and pause_s above 0, not {self.calibrate_s:g} and {self.pause_s:g}"
             )
         if self.names and len(self.names) != len(self.recordings):
-            raise InvalidMethod(f"there are {len(self.recordings)} recordings and {len(self.names)} names")
+            raise InvalidMethod(f"there are {len(self.recordings)} recordings but {len(self.names)} names")
 
     @cached_property
     def calibration(self) -> Bias:
@@ -75,7 +76,7 @@ class TrackingProblem:
         calibration, _ = self.calibrated_samples()
         if calibration is None:
             raise NotIdentifiable(
-                "nothing was calibrated: give the problem calibrate_s, or the filter a noise"
+                "there is no calibration: give the problem calibrate_s, or the filter a noise"
             )
         return calibration
 
@@ -101,7 +102,7 @@ class TrackingProblem:
         found = []
         for each in self.recordings:
             uniform = each if each.is_uniform else resample(each)
-            # a polynomial of degree d follows d + 1 half waves in its window
+            # a polynomial of degree d can represent d + 1 half waves in its window
             band = min((self.signals.degree + 1) / (2 * self.signals.window_s), 0.2 * uniform.rate_hz)
             found.append(ButterworthDecimation(band, 0.5 * band).apply(uniform))
         return inverse_dynamics(self.torques.robot, found)
@@ -109,11 +110,11 @@ class TrackingProblem:
     def certify(self, estimate: Estimate) -> Certificate:
         """Replay the recordings through the estimate's filter and compare with the estimate's values.
 
-        `stationarity` is the largest difference in posterior standard deviations. Feasible are bodies that can exist,
-        where the filter's coordinates are those of such bodies; finite values where they are not.
+        `stationarity` is the largest difference in posterior standard deviations. `feasible`: bodies are physically
+        possible if the filter's coordinates are a chart; else values are finite.
 
         Raises:
-            InvalidMethod: if the estimate does not hold the run of a filter.
+            InvalidMethod: if the estimate does not contain the run of a filter.
         """
         run = estimate.extra(TrackingRun)
         if run is None:
@@ -121,7 +122,7 @@ class TrackingProblem:
                 "only the estimate of a filter can be certified by a replay of its recordings"
             )
         replay = Tracker(run.filter, belief=run.start)
-        # as many as the run had, which may have been interrupted
+        # as many samples as in the run, which may have been interrupted
         replay.run(self.samples(), stop=lambda: replay.samples >= run.samples)
         replayed = replay.estimate()
         # in posterior standard deviations: the coordinates have different units

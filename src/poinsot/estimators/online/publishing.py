@@ -1,6 +1,6 @@
 """Rate limit of published bodies, for a controller (Foster et al. 2024, Sect. IV-B).
 
-A published body moves towards the estimate by pi + s (pi_hat - pi), with the largest s <= 1 that keeps every rate.
+A published body moves towards the estimate by pi + s (pi_hat - pi), with the largest s <= 1 within all rate limits.
 Possible bodies are a convex set, so published bodies are always possible.
 """
 
@@ -35,11 +35,11 @@ class RateLimit:
         rates = [np.inf if rate is None else rate for rate in (self.mass, self.first_moment, self.inertia)]
         limits = dt * np.repeat(rates, [1, 3, 6])
         change = estimate - published
-        # a controller must never be given NaN, whatever the filter says
+        # a controller must never receive NaN, even if the filter returns it
         if not np.isfinite(change).all():
             return published
         # 0 / 0 where nothing changed
         with np.errstate(divide="ignore", invalid="ignore"):
             part = np.where(np.abs(change) > limits, limits / np.abs(change), 1.0)
-        # one factor for all ten: scaled one by one they would leave the line between two possible bodies
+        # one factor for all ten: with several, bodies would leave the line between two possible ones
         return published + part.min(axis=-1, keepdims=True) * change

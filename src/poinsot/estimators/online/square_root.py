@@ -1,4 +1,4 @@
-"""Kalman's update on a square root of the covariance, P = B B^T, by orthogonal transformations.
+"""Kalman update of a square root of the covariance, P = B B^T, by orthogonal transformations.
 
 A measurement row z = h^T x + nu, nu ~ N(0, 1 / w), with innovation e = z - h^T x and f = sqrt(w) B^T h, is one array
 
@@ -46,7 +46,7 @@ def update(
         y^T S^-1 y, log det S, and the number of rows used.
     """
     d, n = len(B), len(y)
-    T = np.empty((d, d))  # B^T: a rotation then runs along rows, which lie together in memory
+    T = np.empty((d, d))  # B^T: a rotation then acts on rows, which are contiguous in memory
     for i in range(d):
         step[i] = 0.0
         for j in range(d):

@@ -1,7 +1,7 @@
 """Ticks of a robot from a recording, or from lines of a stream: joint side, complete configurations and efforts.
 
-A reading that is missing is NaN. So is the effort of a joint whose motor has no channel; a joint without a motor has
-the effort zero, which is known.
+A missing reading is NaN, and so is the effort of a joint whose motor has no channel; a joint without a motor has a
+known effort of zero.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def recording_ticks(robot: Articulated, recording: Recording, name: str = "") ->
     """Ticks of a recording; samples that are not valid are NaN.
 
     Args:
-        recording: with `position.<joint>` of all joints, `velocity.<joint>` of all or none, and one kind of effort.
-        name: of the recording, for messages.
+        recording: recording with `position.<joint>` of all joints, `velocity.<joint>` of all or none, and one kind of
+            effort. name: name of the recording, for messages.
 
     Raises:
         InvalidSignals: if the robot has a floating base, a joint has no position, or there is not exactly one kind of
@@ -52,7 +52,7 @@ def recording_ticks(robot: Articulated, recording: Recording, name: str = "") ->
     quantity, with_effort = effort_of(recording)
     missing = [joint for joint in joints if joint not in recording.joints("position")]
     if missing:
-        raise InvalidSignals(f"{where} has no position of joint {missing[0]!r}: name its column")
+        raise InvalidSignals(f"{where} has no position of joint {missing[0]!r}: give its column")
 
     def measured(quantity: str, names: tuple[str, ...]) -> JointSamples:
         columns = np.full((len(recording), len(joints)), np.nan)
@@ -63,7 +63,7 @@ def recording_ticks(robot: Articulated, recording: Recording, name: str = "") ->
 
     position = train.joint_positions(measured("position", joints))
     effort = _joint_efforts(robot, measured(quantity, with_effort))
-    # with the velocities of some joints alone, none are used: all of v has one origin
+    # if only some joints have velocities, none are used: all of v must have the same origin
     complete = set(joints) <= set(recording.joints("velocity"))
     velocity = train.joint_velocities(measured("velocity", joints if complete else ()))
     for k, time in enumerate(recording.time):
@@ -91,7 +91,7 @@ def stream_ticks(robot: Articulated, lines: Iterable[SampleLine]) -> Iterator[Ti
             base = line.base
             position = np.concatenate([base["base_position"], base["base_orientation"], position])
             velocity = np.concatenate([base["base_velocity"], velocity])
-            # nothing drives the base, which is a measurement too: six rows of the filter
+            # zero effort of the base is a measurement too: six rows of the filter
             effort = np.concatenate([np.zeros(6), effort])
         yield Tick(line.time, position, velocity, effort, line.wrenches)
 

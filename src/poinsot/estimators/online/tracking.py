@@ -1,6 +1,6 @@
-"""A filter's run over recordings as an estimate: its last belief, what it predicted on the way, what it rejected.
+"""A filter's run over recordings as an estimate: last belief, one-step predictions, rejected samples.
 
-The memory of a run does not grow with its length: every s-th sample is kept, and when those are too many every 2 s-th.
+The memory of a run is bounded: every s-th sample is kept, and when these are too many every 2 s-th.
 """
 
 from __future__ import annotations
@@ -87,11 +87,11 @@ class Rejection:
 
 @dataclass(frozen=True, eq=False)
 class LinkChange:
-    """Difference of a body from what it was known as.
+    """Difference of a body from its prior.
 
     Args:
         mass, mass_std: [kg].
-        center_of_mass: (3,) of what was added [m]; None where its mass is below two standard deviations.
+        center_of_mass: (3,) centre of the added mass [m]; None where that mass is below two standard deviations.
     """
 
     body: str
@@ -101,8 +101,8 @@ class LinkChange:
 
     def __str__(self) -> str:
         place = self.center_of_mass
-        where = "" if place is None else f", its centre of mass at {', '.join(f'{x:.3f}' for x in place)} m"
-        return f"{self.body}: {self.mass:+.4g} +- {self.mass_std:.2g} kg from what it was known as{where}"
+        where = "" if place is None else f", centre of the change at {', '.join(f'{x:.3f}' for x in place)} m"
+        return f"{self.body}: {self.mass:+.4g} +- {self.mass_std:.2g} kg from its prior mass{where}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,11 +110,11 @@ class TrackingRun(Extra):
     """The run of a filter that led to an estimate.
 
     Args:
-        filter: that processed the samples. start, belief: its first and its last belief.
-        samples: number of samples processed. verdicts: number of samples by verdict.
-        rejections: stretches of samples that were not used. history: states on the way, evenly spaced.
-        calibration: of the time before; None: there was none.
-        changes: of the open bodies, from what they were known as.
+        filter: the filter. start, belief: its first and its last belief.
+        samples: number of processed samples. verdicts: number of samples by verdict.
+        rejections: intervals of rejected samples. history: states during the run, evenly spaced.
+        calibration: calibration before the run; None: there was none.
+        changes: differences of the open bodies from their priors.
     """
 
     key = "tracking"
@@ -168,7 +168,7 @@ class TrackingRun(Extra):
 
     def as_text(self) -> str:
         """Changes of the open bodies, what the last seconds determine, and how many samples were not used, and why."""
-        lines = [*map(str, self.changes), *(f"the last seconds showed of {each}" for each in self.excitation)]
+        lines = [*map(str, self.changes), *(f"from the last seconds: {each}" for each in self.excitation)]
         lines += [
             f"{count} of {self.samples} samples not used: {verdict.value}"
             for verdict, count in Counter(self.verdicts).most_common()
@@ -181,10 +181,10 @@ class Tracker:
     """Runs a filter over samples and keeps what its estimate needs.
 
     Args:
-        filter_: processes the samples.
-        limit: of the rate of change of published bodies; None: none.
-        belief: the first one; None: the filter's.
-        calibration: of the time before, for the record.
+        filter_: the filter.
+        limit: limit of the rate of change of published bodies; None: none.
+        belief: initial belief; None: the filter's.
+        calibration: calibration before the run, for the record.
     """
 
     def __init__(
@@ -213,7 +213,7 @@ class Tracker:
         self.belief, innovation = filter_.step(before, sample)
         bodies = filter_.inertial(self.belief.x)
         elapsed = self.belief.time - before.time
-        # the first sample has no time before it; a late one none after it
+        # no time step before the first sample, and none for a late one
         if np.isfinite(elapsed) and elapsed > 0:
             self.published = self.limit.next(self.published, bodies, elapsed)
         by_x = filter_.jacobian(self.belief.x)[:, 0]
@@ -239,17 +239,17 @@ class Tracker:
         stop: Stop | None = None,
         process: Callable[[RecordedSample], object] | None = None,
     ) -> bool:
-        """Process samples until there are no more, or `stop` says so; whether all were processed.
+        """Process samples until there are no more, or `stop` returns True; return whether all were processed.
 
         Args:
-            process: called for each sample in place of `update`, which it calls; to publish what that returns.
+            process: called for each sample in place of `update`; it must call `update`, and may publish the result.
         """
         process = process or (lambda each: self.update(each.sample, each.recording, each.time))
         for each in samples:
             if stop_requested(stop):
                 return False
             process(each)
-            # progress costs more than a sample
+            # reporting progress costs more than a sample
             if self.samples % SAMPLES_PER_REPORT == 0:
                 bodies = zip(self.filter.torques.links, self.filter.inertial(self.belief.x), strict=True)
                 masses = ", ".join(f"{link} {pi[0]:.3g} kg" for link, pi in bodies)
@@ -270,7 +270,7 @@ class Tracker:
         if self.samples % self._stride == 0:
             self.kept.append(tracked)
             if len(self.kept) == MAX_KEPT:
-                # every other one goes, and only every other one is kept from now on: memory stays bounded
+                # drop every other one, and keep only every other one from now on: memory is bounded
                 self.kept, self._stride = self.kept[::2], 2 * self._stride
         self.samples += 1
 
@@ -280,7 +280,7 @@ class Tracker:
             last is not None
             and last.verdict is verdict
             and last.recording == tracked.recording
-            # the sample before was rejected too: the same stretch
+            # the sample before was rejected too: the same interval
             and self._rejected_at == self.samples - 1
         ):
             self.rejections[-1] = replace(last, stop_s=tracked.time, samples=last.samples + 1)
@@ -295,13 +295,13 @@ class Tracker:
         problem: TrackingProblem | None = None,
         **provenance: Any,
     ) -> Estimate:
-        """The belief at this point, as an estimate.
+        """The present belief as an estimate.
 
-        Its condition number is that of the whitened Jacobian by the coordinates in which the bodies are known to a
-        factor of 1 +- 1 at first: of B^-1 U, with the prior and process noise among its rows.
+        Its condition number is that of B^-1 U: of the whitened Jacobian, with rows of prior and process noise, in
+        coordinates in which the bodies are initially known to a factor of 1 +- 1.
 
         Args:
-            status: how the run ended. problem: whose samples were processed; None: there is none to go back to.
+            status: how the run ended. problem: problem whose samples were processed; None: there is none.
             provenance: fields of the estimate's `Provenance`.
 
         Raises:
@@ -310,7 +310,7 @@ class Tracker:
         if not self.verdicts[SampleVerdict.accepted]:
             reasons = "; ".join(f"{count} {verdict.value}" for verdict, count in self.verdicts.items())
             raise NotIdentifiable(
-                f"no sample could be used ({reasons}): look at units and columns, and at noise and gate"
+                f"no sample could be used ({reasons}): check units and columns, and noise and gate"
                 if reasons
                 else NO_SAMPLES
             )
@@ -367,7 +367,7 @@ class Tracker:
         )
 
     def _fit(self) -> Fit:
-        """Efforts one step ahead, of kept samples; those that were not read, or not trusted, count nowhere."""
+        """Fit of efforts predicted one step ahead, over kept samples; missing and untrusted readings are excluded."""
         robot = self.filter.torques.robot
         predicted = np.array([self._predicted(t) for t in self.kept])
         finite = np.isfinite(predicted).all(axis=1)
@@ -384,14 +384,14 @@ class Tracker:
         )
 
     def _predicted(self, tracked: Tracked) -> Vector:
-        """(n,) efforts that were predicted before the sample was used."""
+        """(n,) efforts predicted before the update with the sample."""
         sample = tracked.sample
         Y, known = self.filter.torques(sample.q, sample.v, sample.a, sample.wrenches)
         return known + self.filter.bias + Y @ tracked.predicted_from.ravel()
 
 
 def published_line(tracked: Tracked, tracker: Tracker) -> dict[str, Any]:
-    """One line for a consumer: published and estimated bodies, their uncertainty, and what the motion shows of them."""
+    """One line for a consumer: published and estimated bodies, their uncertainty, and their excitation."""
     shown = tracker.excitation()
     return {
         "time": tracked.time,
@@ -433,7 +433,7 @@ def _change(link: str, pi: Vector, prior: Vector, mass_std: float) -> LinkChange
 
 
 def examine(problem: TrackingProblem | None, estimate: Estimate) -> Diagnosis:
-    """What is wrong with the run of a filter, by its samples."""
+    """Findings about the run of a filter."""
     run = estimate.extra(TrackingRun)
     assert run is not None
     torques, gate = run.filter.torques, run.filter.gate

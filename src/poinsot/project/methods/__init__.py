@@ -1,8 +1,8 @@
 """The methods of [method], one file a family, listed in `METHODS`.
 
-    base                  what every method says of itself, and does
+    base                  interface of a method
     inverse_dynamics      the linear methods: recordings -> signals -> regression -> estimate
-    motion                what those share that estimate the motion too: recordings as read -> problem -> estimate
+    motion                base of methods that also estimate the motion: recordings as read -> problem -> estimate
 
 A method is a class derived from `MethodSettings`, listed here or in another distribution under the entry point group
 `poinsot.methods`. Its module is imported when a project file names it, and not before.
@@ -38,19 +38,19 @@ METHODS = MappingProxyType(
 """Name in project files -> module and class."""
 
 DEFAULT = "least-squares"
-"""The method of a project file that names none."""
+"""Default method of a project file."""
 
 GROUP = "poinsot.methods"
 """Entry points of methods of other distributions: name = "module:class"."""
 
 
 def installed_methods() -> dict[str, Any]:
-    """Methods of other distributions, by name; a name that is listed here stays ours."""
+    """Methods of other distributions, by name; names listed here take precedence."""
     return {each.name: each for each in entry_points(group=GROUP) if each.name not in METHODS}
 
 
 def method_names() -> tuple[str, ...]:
-    """Names of all methods, ours first."""
+    """Names of all methods, those listed here first."""
     return (*METHODS, *installed_methods())
 
 
@@ -58,7 +58,7 @@ def find_method(name: str) -> type[MethodSettings]:
     """The method of this name. Raises `KeyError` if there is none. Raises `InvalidProject` if another distribution has
     it, and it cannot be loaded.
     """
-    # ours first: looking for entry points reads the metadata of every distribution, which takes time
+    # those listed here first: searching entry points reads the metadata of every distribution, which is slow
     if name in METHODS:
         module, _, attribute = METHODS[name].partition(":")
         listed: type[MethodSettings] = getattr(import_module(f".{module}", __name__), attribute)
@@ -75,12 +75,12 @@ def find_method(name: str) -> type[MethodSettings]:
 
 
 def find_beginning(log: LogContents) -> tuple[str, type[MethodSettings], Beginning]:
-    """The first method that can begin with this log, its name, and how it begins; `InvalidProject` if none can."""
+    """The first method that can start from this log, its name, and its start; `InvalidProject` if none can."""
     for name in method_names():
         method = find_method(name)
         if (beginning := method.begin(log)) is not None:
             return name, method, beginning
-    lacks = "neither a torque, a current or a voltage of a joint nor anything else that a method begins with"
+    lacks = "no torque, current or voltage of a joint, nor any other quantity that a method can start from"
     raise InvalidProject(f"the log has {lacks}")
 
 
@@ -90,7 +90,7 @@ def names_where(condition: Callable[[type[MethodSettings]], bool]) -> str:
 
 
 def method_of(content: Any) -> type[MethodSettings]:
-    """The method of a project file that may have any mistake; the default one where it has none that exists."""
+    """The method of a project file that may contain errors; the default where it names no existing one."""
     method = content.get("method") if isinstance(content, dict) else None
     name = method.get("name", DEFAULT) if isinstance(method, dict) else DEFAULT
     return find_method(name if isinstance(name, str) and name in method_names() else DEFAULT)

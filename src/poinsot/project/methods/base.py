@@ -1,4 +1,4 @@
-"""What every [method] of a project file says of itself, and does."""
+"""Interface of a [method] of a project file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 OnSample = Callable[[Mapping[str, Any]], None]
-"""Called after each sample with the line to publish of it."""
+"""Called after each sample with the line to publish."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Tracking:
 
 @dataclass(frozen=True, eq=False)
 class LogContents:
-    """What a log has of a robot: from this a method begins a project. `robot`: joints without a position are locked.
+    """Channels of a robot in a log, from which a method begins a project. `robot`: joints without position are locked.
     `owners`: quantity -> joints, or frames, that have a channel of it. `noise`: quantity -> standard deviation of its
     readings, from differences of samples [SI].
     """
@@ -51,7 +51,7 @@ class LogContents:
 
     @property
     def effort(self) -> str:
-        """The quantity that says how hard motors work, torque before current and voltage; "": the log has none."""
+        """Effort quantity of the motors: torque, else current, else voltage; "": the log has none."""
         return next((each for each in EFFORTS if each in self.owners), "")
 
     @property
@@ -62,7 +62,7 @@ class LogContents:
 
 @dataclass(frozen=True)
 class Beginning:
-    """The beginning of a project by one method. `reason`: why this method. `quantities`: of the log that it reads.
+    """Start of a project with one method. `reason`: why this method. `quantities`: quantities of the log that it reads.
     `template`: of its sections of the project file, TOML with Jinja's marks. `values`: of the template.
     """
 
@@ -76,18 +76,18 @@ TEMPLATES = Path(__file__).parents[1] / "templates"
 
 
 class MethodSettings(SettingsTable):
-    """A method: its keys in the project file are fields, what it needs besides are class variables.
+    """A method: its keys in the project file are fields, its other requirements class variables.
 
-    What it does raises a `PoinsotError`, one sentence that says what to correct.
+    Its functions raise `PoinsotError`, one sentence that says what to correct.
 
     Class variables:
-        subject: the table that it is about: `"robot"`, `"mechanism"` or `"body"`.
-        tables: further tables that it takes, which others refuse: `"contacts"`, `"rotors"`, `"walls"`.
-        takes: which [preprocessing] its recordings have had.
-        estimates_motion: whether it finds how the mechanism moved.
-        floating_base: whether the robot may have one.
+        subject: table of its model: `"robot"`, `"mechanism"` or `"body"`.
+        tables: further tables that it uses, which others reject: `"contacts"`, `"rotors"`, `"walls"`.
+        takes: kinds of [preprocessing] that it accepts.
+        estimates_motion: whether it estimates the motion.
+        floating_base: whether the robot may have a floating base.
         loads: whether recordings may carry a load that is to be identified.
-        needs_recordings: whether a project without [[recordings]] is of no use.
+        needs_recordings: whether [[recordings]] are required.
         sections: names of `report.sections` on its page, besides those of every estimate; a section of another
             distribution as `"module:function"`.
     """
@@ -105,16 +105,16 @@ class MethodSettings(SettingsTable):
 
     @classmethod
     def begin(cls, log: LogContents) -> Beginning | None:
-        """The beginning of a project with this method, which identifies from this log at once; None: it needs more."""
+        """Start of a project with this method that runs on this log as it is; None: the method needs more."""
         return None
 
     def exchanged(self, job: Job) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
-        """Pairs of joints whose columns of some quantities fit the robot better the other way round, best first."""
+        """Pairs of joints whose columns of some quantities fit the robot better when exchanged, best first."""
         yield from ()
 
     def check(self, settings: Settings) -> None:
-        """Refuse combinations with other tables that have no use. Raises `PydanticCustomError` by `refuse`, with the
-        `key` to correct.
+        """Reject invalid combinations with other tables. Raises `PydanticCustomError` by `refuse`, with the `key` to
+        correct.
         """
 
     @property
@@ -123,7 +123,7 @@ class MethodSettings(SettingsTable):
         return {}
 
     def prepare(self, job: Job) -> tuple[str, ...]:
-        """Make of the recordings what is to be solved, without solving it: warnings about them. Raises `PoinsotError`:
+        """Build the problem from the recordings without solving it; return warnings about them. Raises `PoinsotError`:
         one sentence that says what the method needs and the recordings lack.
         """
         return ()
@@ -133,17 +133,17 @@ class MethodSettings(SettingsTable):
         """From recordings to the estimate."""
 
     def predict(self, job: PredictionJob) -> Prediction:
-        """What a result of this method says of another motion; some methods cannot."""
+        """Prediction of a result of this method for another motion; not supported by all methods."""
         raise InvalidProject(
-            f'{job.path}: a result of [method] name = "{self.name}" predicts no other motion'
+            f'{job.path}: a result of [method] name = "{self.name}" cannot predict other motions'
         )
 
     def track(
         self, job: Job, *, stream: str | None = None, follow: bool = False, on_sample: OnSample | None = None
     ) -> Tracking:
-        """Run over recordings, or a stream, sample by sample; most methods cannot."""
+        """Run over recordings, or a stream, sample by sample; not supported by most methods."""
         raise InvalidProject(
-            f'{job.project.path}: [method] name = "{self.name}" looks at a whole recording; poinsot track needs '
+            f'{job.project.path}: [method] name = "{self.name}" processes whole recordings; poinsot track needs '
             'name = "filter" and links, "leg-odometry" or "moving-horizon"'
         )
 

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 class FilterSettings(OnlineSettings):
     """`poinsot.ExtendedKalmanFilter`, or with `chart = "none"` `poinsot.KalmanFilter`, for `poinsot track`.
 
-    `links`: bodies whose mass properties are open; all others are known. `robot_from`: the project file, or the result,
-    of a job that identifies the robot: its gains, friction and mass properties; without it the description's.
-    `calibrate_s`: for how long at the start open bodies are as described, and their residuals say the noise and, with
-    `calibrate_bias`, a constant bias; 0: there is no such time, and `noise` is given. `mass_rate`: how fast published
-    masses may change [kg/s].
+    `links`: bodies whose mass properties are estimated; all others are known. `robot_from`: the project file, or the
+    result, of a job that identifies the robot (gains, friction and mass properties); without it the description's are
+    used. `calibrate_s`: duration at the start in which open bodies are as described, and residuals determine the noise
+    and, with `calibrate_bias`, a constant bias; 0: there is none, and `noise` is given. `mass_rate`: largest rate of
+    change of published masses [kg/s].
     """
 
     takes = AS_THEY_COME
@@ -70,15 +70,13 @@ class FilterSettings(OnlineSettings):
     @model_validator(mode="after")
     def _noise_from_somewhere(self) -> FilterSettings:
         if self.noise is None and self.calibrate_s == 0:
-            raise refuse(
-                "noise", "nothing says how large the noise is: give noise, or calibrate_s", key="calibrate_s"
-            )
+            raise refuse("noise", "the noise level is missing: give noise, or calibrate_s", key="calibrate_s")
         if self.calibrate_bias and self.calibrate_s == 0:
-            raise refuse("bias", "a bias is calibrated over a window: give calibrate_s", key="calibrate_bias")
+            raise refuse("bias", "the bias is calibrated over calibrate_s: set it", key="calibrate_bias")
         return self
 
     def check(self, settings: Settings) -> None:
-        """It processes all of each recording, and nothing that is given may be left out silently."""
+        """Reject settings that a filter, which processes all of each recording, cannot use."""
         for key in ("held", "priors"):
             if getattr(settings, key):
                 raise refuse(
@@ -90,7 +88,7 @@ class FilterSettings(OnlineSettings):
                 raise refuse(
                     "filter",
                     f"recording {recording.title!r}: a filter processes all of each recording, so {key} has no use "
-                    "here; choose a part with between_s, or leave the recording out",
+                    "here; choose a part with between_s, or delete the recording",
                     key="recordings",
                 )
 
@@ -140,27 +138,25 @@ class FilterSettings(OnlineSettings):
             )
 
             def process(each: RecordedSample, tracker: Tracker = tracker) -> None:
-                with uninterrupted():  # a sample that was processed is published
+                with uninterrupted():  # each processed sample must be published
                     tracked = tracker.update(each.sample, each.recording, each.time)
                     if on_sample is not None:
                         on_sample(published_line(tracked, tracker))
 
             if not tracker.run(samples, progress=job.progress, stop=job.stop, process=process):
                 status = Status.interrupted
-        # between two samples, or while waiting for a line: what was processed until then is the result
+        # between two samples, or while waiting for a line: the result is that of the samples processed until then
         except KeyboardInterrupt:
             status = Status.interrupted
         if tracker is None:
-            raise NotIdentifiable(
-                "it was interrupted before the calibration had ended, and nothing is known yet"
-            )
+            raise NotIdentifiable("interrupted before the end of the calibration: there is no result yet")
         watch.lap("filter")
         if calibration is not None:
             what = "noise and bias" if self.calibrate_bias else "noise"
             steps += (f"{what} from the first {self.calibrate_s:g} s, {calibration.samples} samples",)
         warnings: tuple[str, ...] = ()
         if lines is not None and lines.bad:
-            warnings = (f"{lines.bad} lines were no samples and were left out; {lines.first_bad}.",)
+            warnings = (f"{lines.bad} lines were not samples and were skipped; {lines.first_bad}.",)
         estimate = tracker.estimate(
             status=status,
             problem=problem,
@@ -196,8 +192,8 @@ class FilterSettings(OnlineSettings):
         return self.calibrate_s if self.noise is None or self.calibrate_bias else 0.0
 
     def filter(self, torques: LinkTorques, calibration: Bias | None) -> Filter:
-        """[method] -> the filter. `calibration`: noise and bias of the first seconds; None: there was none, and the
-        settings have the noise.
+        """[method] -> the filter. `calibration`: noise and bias of the first seconds; None: the settings contain the
+        noise.
         """
         from ...estimators.online.gating import Gate
         from ...estimators.online.kalman import ExtendedKalmanFilter, KalmanFilter
@@ -206,13 +202,13 @@ class FilterSettings(OnlineSettings):
         robot = torques.robot
         if self.noise is not None:
             given: Any = by_joint("method.noise", self.noise, robot.joints)
-            # efforts of the base are never measured, but the filter wants a positive noise for each
+            # efforts of the base are never measured, but the filter requires a positive noise for each
             noise = np.full(robot.model.nv, float(np.min(given)))
             noise[robot.actuated] = given
         else:
             assert calibration is not None
             noise = self.noise_margin * calibration.std
-            # an effort that was never read has no residuals, and its noise is used nowhere: any value above 0 does
+            # an effort without readings has no residuals, and its noise is not used: any value above 0 will do
             noise = np.where(noise > 0, noise, noise[noise > 0].min(initial=1.0))
         # not by `build_as`: a gate has a `largest_std` too, of another meaning
         gate = None if self.gate == "none" else Gate(self.gate, self.patience, self.growth)

@@ -1,4 +1,4 @@
-"""`[method] name = "impacts"`: tracked poses, or markers, of a [body] that strikes [[walls]].
+"""`[method] name = "impacts"`: parameters of a [body] that hits [[walls]], from tracked poses or markers.
 
 `ImpactsProblem.from_recordings` says which channels a recording needs.
 """
@@ -31,10 +31,10 @@ class TrackerNoiseSettings(SettingsTable):
 
 
 class ImpactsSettings(MotionSettings):
-    """`poinsot.estimators.complementarity`: J/m, friction and restitution of a [body] that strikes [[walls]].
+    """`poinsot.estimators.complementarity`: J/m, friction and restitution of a [body] that hits [[walls]].
 
-    `noise`: of the tracker; without it, it is found. `drag`: linear and angular [1/s]. `steps`: of the program between
-    two frames. `seed`: of the starts of the search.
+    `noise`: standard deviations of the tracker; without it, they are estimated. `drag`: linear and angular [1/s].
+    `steps`: time steps between two frames. `seed`: seed of the random starts of the search.
     """
 
     subject = "body"
@@ -60,8 +60,8 @@ class ImpactsSettings(MotionSettings):
         for run in runs:
             if run.role != "identification":
                 raise InvalidProject(
-                    f"recording {run.name!r} is for validation, which impacts has no use for: each drop is tested by "
-                    "its residuals; leave the role out"
+                    f"recording {run.name!r} is for validation, which impacts does not support: each drop is tested by "
+                    "its residuals; delete the line with role"
                 )
         return ImpactsProblem.from_recordings(
             {run.name: prepared(settings, run) for run in runs},
@@ -84,7 +84,7 @@ class ImpactsSettings(MotionSettings):
         body, name = job.project.settings.body, job.motion.name
         assert body is not None
         if job.wanted != ("torque",):
-            raise InvalidProject(f"a thrown body has no {listing(job.wanted)}; leave the option out")
+            raise InvalidProject(f"a thrown body has no {listing(job.wanted)}; omit the option")
         joints = pose_channels(body.markers)
         units = {f"position.{joint}": POSE.get(joint, "m") for joint in joints}
         recording = read_motion(job, units, joints, tuple(FORCES), "mask")
@@ -92,16 +92,14 @@ class ImpactsSettings(MotionSettings):
         scene, notes = job.result["scene"], []
         if found["friction"][0] is None:
             found["friction"] = scene["least_friction"], 0.0
-            notes.append(
-                f"Friction is known to be at least {scene['least_friction']:.3g}, and was taken to be that."
-            )
+            notes.append(f"The lower bound {scene['least_friction']:.3g} of friction was used as its value.")
         drop, warnings = drop_of(recording, name, body.markers, FLIGHT_FRAMES)
         noise = np.array(job.result.get("simulation", {}).get("noise", drop.noise))
         times = recording.time[recording.time >= drop.times[0]]
         walls = tuple(wall.build_as(Wall) for wall in job.project.settings.walls) or (floor(),)
         motion = predict_throw(drop, times, body.outline(), walls, found, noise)
         notes.append(
-            f"Frames until {motion.until:.4g} s are a flight and were used; what follows is predicted."
+            f"Frames until {motion.until:.4g} s are a flight and were used; the motion after them is predicted."
         )
         columns, rows = {CLOCK: times}, []
         measured = np.flatnonzero(drop.times > motion.until)
@@ -119,22 +117,20 @@ class ImpactsSettings(MotionSettings):
         """The method: of one drop by its motion, of several by the impacts of all."""
         drops = len(problem.drops)
         if settings.priors:
-            raise InvalidProject(
-                '[priors] have no use in "impacts", which assumes nothing about J/m; leave them out'
-            )
+            raise InvalidProject('"impacts" uses no priors on J/m; delete [priors]')
         if drops > 1:
             from ...estimators.complementarity.pooled import PooledImpacts
 
             for key in ("noise", "drag", "steps"):
                 if key in self.model_fields_set:
                     raise InvalidProject(
-                        f"method.{key} is for one drop by itself; of {drops} drops it is estimated: leave it out"
+                        f"method.{key} is for a single drop; with {drops} drops it is estimated: delete the line"
                     )
             return PooledImpacts(settings.held, seed=self.seed)
         if settings.held:
             raise InvalidProject(
-                "[held] is for several drops, whose geometry is estimated, and there is one: leave "
-                f"{listing(settings.held)} out"
+                "[held] is for several drops, whose geometry is estimated, but there is one: delete "
+                f"{listing(settings.held)}"
             )
         from ...estimators.complementarity.drop import DropIdentification
 

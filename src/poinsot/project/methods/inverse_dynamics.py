@@ -1,6 +1,6 @@
 """The linear methods: recordings -> signals -> inverse dynamics -> estimate -> validation.
 
-What they share; and the two that need nothing besides, least squares and essential parameters.
+Their common base, and the two methods without settings of their own: least squares and essential parameters.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 class InverseDynamicsSettings(MethodSettings):
     """A method that solves `poinsot.InverseDynamics`.
 
-    `per_recording`: what differs between recordings and is estimated too: `"zero"`, `"offset"` and `"delay"`, of all
-    joints, or of one, as `"zero.elbow"`.
+    `per_recording`: nuisances that differ between recordings and are also estimated: `"zero"`, `"offset"` and
+    `"delay"`, of all joints, or of one, as `"zero.elbow"`.
     """
 
     per_recording: list[str] = []
@@ -42,17 +42,17 @@ class InverseDynamicsSettings(MethodSettings):
 
     @abstractmethod
     def build(self, job: Job) -> Any:
-        """The estimator, with what other jobs have found."""
+        """The estimator, with results of other jobs."""
 
     def known(self, settings: Settings) -> tuple[dict[str, float], dict[str, Normal]]:
-        """Parameters held, by value, and priors on others: [held] and [priors]."""
+        """Held parameters with their values, and priors on others: [held] and [priors]."""
         from ...parameters import Normal
 
         priors = {name: prior.build_as(Normal) for name, prior in settings.priors.items()}
         return dict(settings.held), priors
 
     def attached(self, runs: Sequence[Run]) -> Mapping[str, Any]:
-        """Arguments of `inverse_dynamics` that say which recordings carry a load, and where."""
+        """Arguments of `inverse_dynamics` for the load: which recordings carry it, and on which link."""
         return {}
 
     def predict(self, job: PredictionJob) -> Prediction:
@@ -74,9 +74,9 @@ class InverseDynamicsSettings(MethodSettings):
         runs = list(job.project.runs(robot, job.data_dir))
         watch.lap("read")
         job.say("smoothing")
-        # All recordings, also those for validation, which are smoothed alike.
+        # All recordings, including those for validation, which are smoothed alike.
         runs = [condition(preprocessing, run) for run in runs]
-        # Before filters are chosen: a robot at rest is to be called that, and not a bad spectrum.
+        # Before filters are chosen: a robot at rest must be reported as such, not as a bad spectrum.
         warnings = motion_warnings(runs)
         preprocessing, runs = with_filters(preprocessing, runs)
         prepared = [(run, smooth(preprocessing, run)) for run in runs]
@@ -119,7 +119,7 @@ class InverseDynamicsSettings(MethodSettings):
 
         watch = Stopwatch()
         job.say("reading the robot")
-        # Before the recordings are read, as another job may have to be solved for it, or may be wrong.
+        # Before the recordings are read: this may solve another job, or fail.
         estimator = self.build(job)
         watch.lap("gains" if self.other_jobs else "robot")
         problem, prepared, warnings = self.problem(job, watch)
@@ -142,14 +142,14 @@ class InverseDynamicsSettings(MethodSettings):
             estimate = validate(estimate, held_out, loaded=[run.name for run, _ in prepared if run.loaded])
             watch.lap("validation")
         job.say("looking for what may be wrong")
-        # with the line to write where a remedy asks for another method
+        # the line to write where a remedy proposes another method
         possible = 'Write name = "semidefinite" in [method]'
         findings = (
             replace(each, remedy=each.remedy.replace(POSSIBLE_BODIES, possible)) for each in estimate.findings
         )
         estimate = estimate.updated(examined=replace(estimate.diagnosis, findings=tuple(findings)))
         watch.lap("diagnosis")
-        # the regressor's rows are made while the problem is solved; the estimate knows how long that took
+        # the regressor's rows are computed during the solution; the estimate has the time this took
         seconds = watch.seconds
         rows = min(estimate.seconds.get("regressor", 0.0), seconds["solve"])
         return estimate.updated(

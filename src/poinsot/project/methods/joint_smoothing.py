@@ -1,8 +1,8 @@
-"""`[method] name = "joint-smoothing"`: states and parameters of a [mechanism], from recordings as they were read.
+"""`[method] name = "joint-smoothing"`: states and parameters of a [mechanism], from unsmoothed recordings.
 
-The channels of the recordings decide on the sensors: `position.elbow` is an encoder on the joint `elbow`, whose own
-numbers are called `elbow encoder.zero`, ..., and `velocity.elbow` a rate sensor. Torques, currents or voltages are the
-commands of its motor.
+The channels of the recordings determine the sensors: `position.elbow` is an encoder on the joint `elbow`, with
+parameters `elbow encoder.zero`, ..., and `velocity.elbow` a rate sensor. Torques, currents or voltages are the commands
+of its motor.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 class JointSmoothingSettings(MotionSettings):
     """`poinsot.estimators.joint.JointEstimation`: states and parameters of a [mechanism].
 
-    `parameters`: names of what is open, like `"pendulum.Jxx"`, `"elbow.drag"`, `"elbow encoder.zero"`. `noise`:
-    standard deviations of what sensors read, by quantity (`position`) or channel (`position.elbow`) [rad], [m],
-    [rad/s]. `weight`: kappa, 1 / (standard deviation of an impulse that the model lacks [N m s], [N s])^2; `"auto"`:
-    chosen by likelihood and prediction. `per_recording`: zeros of sensors among `parameters`,
-    like `"elbow encoder.zero"`, of which each recording has its own. `step_s`: of the model; else one sample is one
-    step. `lower`, `upper`: bounds. `start`: where parameters begin, in place of those of the mechanism.
+    `parameters`: names of the open ones, like `"pendulum.Jxx"`, `"elbow.drag"`, `"elbow encoder.zero"`. `noise`:
+    standard deviations of readings, by quantity (`position`) or channel (`position.elbow`) [rad], [m],
+    [rad/s]. `weight`: kappa, 1 / (standard deviation of unmodelled impulses [N m s], [N s])^2; `"auto"`: chosen by
+    likelihood and prediction. `per_recording`: zeros of sensors among `parameters`, like `"elbow encoder.zero"`, that
+    are estimated for each recording. `step_s`: time step of the model; default: the sampling interval. `lower`,
+    `upper`: bounds. `start`: initial guess of parameters, in place of the mechanism's values.
     """
 
     subject = "mechanism"
@@ -71,7 +71,7 @@ class JointSmoothingSettings(MotionSettings):
         from ...models.maximal import keep_compiled
         from ...parameters import Normal
 
-        # JAX compiles for longer than it solves; a second run finds the code on disk.
+        # JAX takes longer to compile than to solve; a second run finds the compiled code on disk.
         keep_compiled()
         settings = job.settings
         job.say("reading the mechanism")
@@ -85,12 +85,12 @@ class JointSmoothingSettings(MotionSettings):
         for name in self.per_recording:
             if name not in self.parameters:
                 raise InvalidProject(
-                    f"{name!r} is per_recording and not among method.parameters; name it there too"
+                    f"{name!r} is in per_recording but not in method.parameters; add it there"
                 )
         for name in settings.held:
             if name in self.parameters:
                 raise InvalidProject(
-                    f"{name!r} is held and among method.parameters; leave it out of one of them"
+                    f"{name!r} is in both [held] and method.parameters; delete it from one of them"
                 )
         used: dict[str, dict[str, Recording]] = {"identification": {}, "validation": {}}
         for run in runs:
@@ -128,13 +128,13 @@ def noise_of(mechanism: Mechanism, noise: Mapping[str, float]) -> tuple[float, .
     channels = [sensor.channel for sensor in mechanism.sensors]
     known = {*channels, *(channel.partition(".")[0] for channel in channels)}
     for name in noise:
-        check_known(name, sorted(known), "method.noise has", "what is read is", InvalidProject)
+        check_known(name, sorted(known), "method.noise has", "the recordings have", InvalidProject)
     levels = []
     for channel in channels:
         level = noise.get(channel, noise.get(channel.partition(".")[0]))
         if level is None:
             raise InvalidProject(
-                f"method.noise says nothing of {channel!r}; give its standard deviation there, or leave its column out"
+                f"method.noise lacks {channel!r}; give its standard deviation there, or delete its column"
             )
         levels.append(level)
     return tuple(levels)

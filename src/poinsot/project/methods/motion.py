@@ -1,4 +1,4 @@
-"""What the methods share that estimate the motion too: recordings as they were read -> problem -> estimate."""
+"""Base of methods that also estimate the motion: recordings as they were read -> problem -> estimate."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 
 class MotionSettings(MethodSettings):
-    """A method that estimates the motion too, from samples as they were read."""
+    """A method that also estimates the motion, from samples as they were read."""
 
     takes = AS_READ
     estimates_motion = True
     stage: ClassVar[str] = "problem"
-    """What `estimate.seconds` calls the making of the problem."""
+    """Key of `estimate.seconds` for the construction of the problem."""
 
     @abstractmethod
     def problem(self, job: Job, watch: Stopwatch) -> Any:
-        """Recordings and what is known -> the problem; each stage is a lap of the watch."""
+        """Recordings and prior knowledge -> the problem; each stage is a lap of the watch."""
 
     @abstractmethod
     def solver(self, settings: Settings, problem: Any) -> Any:
-        """The method of the family, for this problem; a key that has no use in it is an error."""
+        """The solver of this problem; a key that it does not use is an error."""
 
     def warnings_of(self, problem: Any) -> tuple[str, ...]:
-        """What to know of the recordings."""
+        """Warnings about the recordings."""
         return ()
 
     def prepare(self, job: Job) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class MovingHorizonSettings(SensedMotionSettings):
-    """`poinsot.MovingHorizon`: parameters that change and the motion, from encoders, IMU, contacts and commands.
+    """`poinsot.MovingHorizon`: time-varying parameters and the motion, from encoders, IMU, contacts and commands.
 
     `walk`: standard deviation by which open parameters change in the square root of a second, one number or by body,
     parameter of a joint, gain, or error of a sensor; of a body in coordinates of its chart. `nodes`: of the horizon.
@@ -51,6 +51,6 @@ class MovingHorizonSettings(SensedMotionSettings):
         self, job: Job, *, stream: str | None = None, follow: bool = False, on_sample: OnSample | None = None
     ) -> Tracking:
         if stream is not None:
-            raise InvalidProject(f"{job.project.path}: {self.name!r} follows a recording: leave --stream out")
+            raise InvalidProject(f"{job.project.path}: {self.name!r} runs on recordings: omit --stream")
         with stoppable() as ctrl_c:
             return Tracking(self.identify(replace(job, stop=job.stop or ctrl_c), on_sample=on_sample))

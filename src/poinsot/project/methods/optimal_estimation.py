@@ -1,4 +1,4 @@
-"""`[method] name = "optimal-estimation"`: motion and parameters together, from what sensors read."""
+"""`[method] name = "optimal-estimation"`: motion and parameters together, from readings of sensors."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ NoiseLevel = Positive | Annotated[list[Positive], Field(min_length=1)]
 
 
 class SensedMotionSettings(MotionSettings):
-    """A method that estimates parameters and motion from what sensors of a robot read.
+    """A method that estimates parameters and motion from readings of a robot's sensors.
 
-    `bodies`, `joints`: whose mass properties, and which parameters of joints (`fv3`, `fc3`, ...), are open. `gains`:
-    open factors on commands: `thrust`, of all rotors, or `gain.JOINT`, of a motor. `noise`: standard deviations, by
-    quantity (`gyro`) or channel group (`gyro.imu_link`), of what sensors read and, as `torque`, `current` or `thrust`,
-    of its commands; `foot_velocity`: how fast a closed contact may slip. `speed_noise`: what the model lacks, as a
-    standard deviation of the change of each speed in a step, by joint, or as `base_linear` and `base_angular`.
-    `prior_std`: how far bodies may be from the description, in coordinates of the chart; without it only [priors] are
-    known. `bias_std`, `misalignment_std`: errors that sensors may have and that are estimated, as standard deviations
-    about 0, by quantity or channel group, and by frame [rad]. `start_std`: how well the first state is known,
-    `[positions, speeds]`. `dry_speed`: where dry friction has 76 % of its size [rad/s] or [m/s]. `longest`: radius of
-    the trust region of theta.
+    `bodies`: bodies with open mass properties. `joints`: open parameters of joints (`fv3`, `fc3`, ...). `gains`: open
+    factors on commands: `thrust` of all rotors, or `gain.JOINT` of a motor. `noise`: standard deviations, by quantity
+    (`gyro`) or channel group (`gyro.imu_link`), of readings and, as `torque`, `current` or `thrust`, of commands;
+    `foot_velocity`: of the slip velocity of a closed contact. `speed_noise`: process noise, as standard deviation of
+    the change of each speed in a step, by joint, or as `base_linear` and `base_angular`. `prior_std`: standard
+    deviation of bodies about the description, in coordinates of the chart; without it only [priors] are known.
+    `bias_std`, `misalignment_std`: standard deviations of sensor errors that are estimated, about 0, by quantity or
+    channel group, and by frame [rad]. `start_std`: standard deviations of the first state, `[positions, speeds]`.
+    `dry_speed`: speed at which smoothed dry friction has 76 % of its size [rad/s] or [m/s]. `longest`: radius of the
+    trust region of theta.
     """
 
     tables = ("contacts", "rotors")
@@ -77,7 +77,7 @@ class SensedMotionSettings(MotionSettings):
         if self.speed_noise is None and not commands:
             raise refuse(
                 "noise",
-                "nothing says how exact the model is: give speed_noise, or in noise that of torque, current or thrust",
+                "process noise is missing: give speed_noise, or in noise that of torque, current or thrust",
                 key="noise",
             )
         if self.start_std is not None and min(self.start_std) <= 0:
@@ -85,7 +85,7 @@ class SensedMotionSettings(MotionSettings):
         return self
 
     def sensor_errors(self, recordings: Mapping[str, Recording], used: Collection[str]) -> dict[str, Normal]:
-        """Priors of errors of sensors in recordings, of which those `used` are estimated from."""
+        """Priors of sensor errors in recordings; `used`: names of the recordings that are estimated from."""
         from ...models.sensor_errors import sensor_error_priors
 
         return sensor_error_priors(recordings.values(), self.bias_std, self.misalignment_std)
@@ -113,7 +113,7 @@ class SensedMotionSettings(MotionSettings):
             contacts = contacts_of(settings.contacts, run)
             log = RobotLog.from_recording(parameters, recordings[run.name], noise, contacts, run.name)
             logs[run.role].append(log)
-        # After all recordings: a sensor may be in one of them only.
+        # After all recordings: a sensor may be in only one of them.
         check_names_of_noise(noise, logs["identification"] + logs["validation"])
         priors = errors | {name: prior.build_as(Normal) for name, prior in settings.priors.items()}
         return OptimalEstimationProblem(
@@ -142,12 +142,12 @@ class SensedMotionSettings(MotionSettings):
 class OptimalEstimationSettings(SensedMotionSettings):
     """`poinsot.OptimalEstimation`: parameters and motion together, from encoders, IMU, contacts and commands.
 
-    `process_noise = "auto"`: the levels of commands and speeds are the most likely ones, `"commands"`: those of
-    commands alone; those given are where the search begins. `contact_schedule = "estimated"`: contacts close and open
-    where readings ask for it. `contact_slip = "estimated"`: noise of speeds grows where a foot slips.
-    `delay_std_s`: by how much readings may be late, as a standard deviation about 0, by quantity, channel group,
-    frame, or `all`. `bias_walk`: standard deviation by which biases change in the square root of a second, by quantity
-    or channel group, `bias_knots_s`: largest time between knots of their walk [s]. `start_from`: a result to begin at.
+    `process_noise = "auto"`: noise levels of commands and speeds are estimated by maximum likelihood, `"commands"`:
+    those of commands alone; given levels are the initial guess. `contact_schedule = "estimated"`: times at which
+    contacts close and open are estimated. `contact_slip = "estimated"`: noise of speeds is raised where a foot slips.
+    `delay_std_s`: standard deviation of delays of readings about 0, by quantity, channel group, frame, or `all`.
+    `bias_walk`: standard deviation of the change of biases in the square root of a second, by quantity or channel
+    group; `bias_knots_s`: largest time between knots of their walk [s]. `start_from`: result used as initial guess.
     """
 
     sections = ("motion", "contacts", "sensitivity", "convergence")
@@ -229,11 +229,11 @@ def _actuation(robot: Articulated, rotors: Sequence[RotorSettings]) -> Actuation
 
 
 def _start(parameters: OpenParameters, values: Mapping[str, float]) -> Vector:
-    """theta of another result, as far as it has the same parameters."""
+    """Initial guess of theta, with the values of another result for common parameters."""
     inertials = parameters.all_inertials.copy()
     for body, place in zip(parameters.bodies, parameters.places.tolist(), strict=True):
         ten = [values.get(name) for name in parameters.physical_names if name.endswith(f".{body}")]
-        # All ten or none: some of them with the rest of the described body need not be possible.
+        # All ten or none: some of them combined with the rest of the described body may be impossible.
         if all(value is not None for value in ten):
             inertials[place] = ten
     of_others = {name: values[name] for name in parameters.others if name in values}
@@ -249,7 +249,7 @@ def contacts_of(settings: ContactsSettings | None, run: Run) -> ContactDetection
     if settings is None:
         if run.gait is not None:
             raise InvalidProject(
-                f"recording {run.name!r} has a gait, and no [contacts] says what they are: give points = [...] or "
+                f"recording {run.name!r} has a gait, but [contacts] is missing: give points = [...] or "
                 "surfaces = [...] of the gait's frames"
             )
         return None

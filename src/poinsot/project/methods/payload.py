@@ -1,4 +1,4 @@
-"""`[method] name = "payload"`: what a link carries, directly or as the difference of two identifications."""
+"""`[method] name = "payload"`: the load of a link, directly or as the difference of two identifications."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class PointPriorSettings(SettingsTable):
-    """What is known of a point: where it is and how sure that is, along x, y and z [m]."""
+    """Prior of a point: mean and standard deviation along x, y and z [m]."""
 
     mean: Point
     std: Point
@@ -36,7 +36,7 @@ class PointPriorSettings(SettingsTable):
 class PayloadSettings(InverseDynamicsSettings):
     """`poinsot.PayloadIdentification`, or by difference `poinsot.PayloadDifference`.
 
-    `link`: that carries the load, and in whose frame it is. `mass` +- `mass_std`: of the load, where it is known [kg].
+    `link`: the link that carries the load, and whose frame is used. `mass` +- `mass_std`: known mass of the load [kg].
     `gains_from`: the project file, or the result, of a job that identifies the drive gains.
     """
 
@@ -62,7 +62,7 @@ class PayloadSettings(InverseDynamicsSettings):
     @model_validator(mode="after")
     def _only_what_is_used(self) -> PayloadSettings:
         if self.mass_std and self.mass is None:
-            raise refuse("payload", "mass_std says how sure the mass is; give mass too", key="mass_std")
+            raise refuse("payload", "mass_std is that of a known mass; give mass too", key="mass_std")
         both = {"name", "approach", "link", "mass", "seed"}
         if self.approach == "difference":
             for key in sorted(self.model_fields_set - both):
@@ -87,7 +87,7 @@ class PayloadSettings(InverseDynamicsSettings):
         return {} if self.gains_from is None else {"gains_from": self.gains_from}
 
     def known(self, settings: Settings) -> tuple[dict[str, float], dict[str, Normal]]:
-        """With what is known of the load's mass."""
+        """Held values and priors, including that on the load's mass."""
         from ...parameters import Normal
 
         held, priors = super().known(settings)
@@ -107,7 +107,7 @@ class PayloadSettings(InverseDynamicsSettings):
         from ...parameters import Normal
 
         if self.approach == "difference":
-            # a difference needs two recordings and no gains; all other keys have been refused
+            # a difference needs two recordings and no gains; all other keys have been rejected
             return PayloadDifference(seed=self.seed)
         more: dict[str, Any] = {}
         if self.center_of_mass is not None:

@@ -1,4 +1,4 @@
-"""`[method] name = "semidefinite"`: with its prior, and what is certain about a body, also for `payload`."""
+"""`[method] name = "semidefinite"`, with its prior, and constraints on a body, which `payload` uses too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RegionSettings(SettingsTable):
-    """A region of the body frame [m]: a box, an ellipsoid or a convex hull, whichever the keys are of."""
+    """A region of the body frame [m]: a box, an ellipsoid or a convex hull, depending on its keys."""
 
     low: Point | None = None
     high: Point | None = None
@@ -102,7 +102,7 @@ class SemidefiniteSettings(InverseDynamicsSettings):
         prior = None
         if self.prior is not None:
             path = job.project.find_description(self.prior, job.data_dir, "method.prior")
-            # The same joints locked, so that the bodies have the same names.
+            # With the same joints locked, so that the bodies have the same names.
             described = load_robot(path, locked=job.settings.described.locked)
             prior = dict(zip(described.bodies, described.inertials.tolist(), strict=True))
         bodies = {name: body.build() for name, body in self.constraints.bodies.items()}

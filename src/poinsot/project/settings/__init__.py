@@ -1,8 +1,8 @@
-"""What a project file may say: one class a section, each key with its unit, nothing else allowed.
+"""Content of a project file: one class per section, each key with its unit, no other keys allowed.
 
-Keys have the names of the Python arguments that they become, so a page about one is a page about the other.
+Keys have the names of the Python arguments that they become, so both share their documentation.
 
-    fields         kinds of values: units, one number a joint, windows
+    fields         kinds of values: units, one number per joint, windows
     bodies_and_walls  [body] [[walls]]
     mechanism      [mechanism]
     robot          [robot] [drive] [friction] [contacts] [[rotors]]
@@ -28,15 +28,15 @@ from .recordings import RecordingSettings
 from .robot import ContactsSettings, DriveSettings, FrictionSettings, RobotSettings, RotorSettings
 
 SUBJECTS = {
-    "robot": "path, of a robot description",
-    "mechanism": "bodies and joints, or path, of a robot description",
+    "robot": "the path of a robot description",
+    "mechanism": "bodies and joints, or the path of a robot description",
     "body": "its shape",
 }
-"""What a method is about -> what is said there."""
+"""Subject of a method -> required content of its table."""
 
 OF_ROBOTS = {
-    "mechanism": "say it in [[mechanism.joints]]",
-    "body": "leave it out",
+    "mechanism": "write it in [[mechanism.joints]]",
+    "body": "delete it",
 }
 """Where [drive] and [friction] of a robot belong for other subjects."""
 
@@ -59,16 +59,16 @@ class OutputSettings(SettingsTable):
     def _plain_name(cls, name: str) -> str:
         if not name or name in (".", "..") or "/" in name or "\\" in name:
             raise refuse(
-                "name", f"must be the name of a file, without folders, not {name!r}; the folder is --out's"
+                "name", f"must be the name of a file, without folders, not {name!r}; --out sets the folder"
             )
         if len(name.encode()) > MAX_NAME or not name.isprintable():
-            raise refuse("name", f"is no name that a file can have: {name!r:.60}")
+            raise refuse("name", f"is not a valid file name: {name!r:.60}")
         return name
 
     @model_validator(mode="after")
     def _two_files(self) -> OutputSettings:
         if self.report == self.result:
-            raise refuse("name", f"report and result cannot both be called {self.report!r}", key="result")
+            raise refuse("name", f"report and result cannot have the same name {self.report!r}", key="result")
         return self
 
 
@@ -94,7 +94,7 @@ class Settings(SettingsTable):
 
     @property
     def described(self) -> RobotSettings:
-        """[robot], which every method has but one for mechanisms."""
+        """[robot], which all methods except those of mechanisms and bodies have."""
         assert self.robot is not None
         return self.robot
 
@@ -103,17 +103,17 @@ class Settings(SettingsTable):
     def _subject_and_preprocessing(cls, content: Any) -> Any:
         if not isinstance(content, dict):
             return content
-        # Before validation, as the method decides what may be left out.
+        # Before validation, as the method determines which tables are optional.
         method = method_of(content)
         if method.subject == "robot" and "robot" not in content:
             raise refuse("robot", "the key 'robot' is missing")
         default = method.takes.default
-        # What is written comes last and wins.
+        # Written values come last and take precedence.
         return content if default is None else {"preprocessing": {"method": default}, **content}
 
     @model_validator(mode="after")
     def _tables_fit_the_method(self) -> Settings:
-        # In this order: what is said of a recording has no use where the subject is missing.
+        # In this order: messages on recordings are useless where the subject is missing.
         self._one_subject()
         self._what_the_method_takes()
         self.method.check(self)
@@ -127,18 +127,18 @@ class Settings(SettingsTable):
             if subject == wanted or getattr(self, subject) is None:
                 continue
             said = (
-                f"there is a [{wanted}] in place of [robot]; leave it out"
+                f"there is a [{wanted}] in place of [robot]; delete it"
                 if subject == "robot"
                 else f"{self._takes(subject)}; {name!r} needs [{wanted}]"
             )
             raise refuse(subject, said, key=subject)
         for key in ("drive", "friction"):
-            # [friction] has a default: only a table that was written is a mistake.
+            # [friction] has a default: only a table in the file is a mistake.
             if wanted in OF_ROBOTS and key in self.model_fields_set:
                 raise refuse("mechanism", f"[{key}] is for robots: {OF_ROBOTS[wanted]}", key=key)
 
     def _takes(self, table: str) -> str:
-        """Which methods take a table."""
+        """Clause naming the methods that use a table."""
         names = names_where(lambda method: table in (method.subject, *method.tables))
         shown = f"[[{table}]] are" if isinstance(getattr(self, table), list) else f"[{table}] is"
         return f"{shown} for [method] name = {names}"
@@ -173,7 +173,7 @@ class Settings(SettingsTable):
             names = names_where(lambda method: method.loads)
             raise refuse(
                 "loaded",
-                f"recording {loaded.title!r} carries a load, which other methods take for the robot's own: "
+                f"recording {loaded.title!r} carries a load, which other methods would attribute to the robot: "
                 f"give [method] name = {names}",
                 key="recordings",
             )

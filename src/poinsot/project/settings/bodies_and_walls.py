@@ -1,4 +1,4 @@
-"""[body] and [[walls]]: the shape of a thrown body, and the walls that it strikes, in the plane."""
+"""[body] and [[walls]]: the shape of a thrown body, and the walls that it hits, in the plane."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Pair = Annotated[list[float], Field(min_length=2, max_length=2)]
 
 
 class AnyBodySettings(SettingsTable):
-    """`mass` [kg]: where it is known, inertia and impulses are given by themselves, not only by mass. `markers`: points
-    of the body that a tracker follows, in its frame [m], where poses come from two or more of them.
+    """`mass` [kg]: where it is known, inertia and impulses are absolute, not only per mass. `markers`: tracked points
+    in the body's frame [m], two or more, from which poses are computed.
     """
 
     name: str = "body"
@@ -26,13 +26,13 @@ class AnyBodySettings(SettingsTable):
     @model_validator(mode="after")
     def _two_markers(self) -> AnyBodySettings:
         if len(self.markers) == 1:
-            raise refuse("markers", "one marker shows no angle; give two, or a pose", key="markers")
+            raise refuse("markers", "one marker determines no angle; give two, or a pose", key="markers")
         if len({tuple(place) for place in self.markers.values()}) < len(self.markers):
             raise refuse("markers", "two markers are at the same point of the body", key="markers")
         return self
 
     def outline(self) -> Shape:
-        """The shape of `poinsot.models.planar` that has this table's name."""
+        """The shape of `poinsot.models.planar` with the name of this table."""
         from ...models import planar
 
         shape: Shape = self.build_as(getattr(planar, type(self).__name__.removesuffix("Settings")))

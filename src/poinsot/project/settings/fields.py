@@ -1,4 +1,4 @@
-"""What sections are made of: a table that knows its keys, and the kinds of values in it."""
+"""Base of all sections: a table with known keys, and the kinds of values in it."""
 
 from __future__ import annotations
 
@@ -31,22 +31,26 @@ def refuse(kind: str, message: str, **context: Any) -> PydanticCustomError:
 
 
 class SettingsTable(BaseModel):
-    """A table of the project file: frozen, and with no key that it does not know."""
+    """A table of the project file: frozen, and without unknown keys."""
 
-    # strict, as "7" in quotes or a 1 for true are mistakes of a hand; TOML can write nan and inf
+    # strict, as "7" in quotes or a 1 for true are typing errors; TOML can contain nan and inf
     model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False, extra="forbid")
 
     elsewhere: ClassVar[dict[str, str]] = {}
-    """Keys that belong elsewhere, and what the message says about them."""
+    """Keys that belong elsewhere, and the advice of the message."""
     aliases: ClassVar[dict[str, str]] = {}
-    """Older names of keys that are still accepted, and the keys that they stand for."""
+    """Deprecated names of keys, and the keys that replace them."""
+
+    def __repr_args__(self) -> Any:
+        """Of a representation: what the project file sets."""
+        return [each for each in super().__repr_args__() if each[0] in self.model_fields_set]
 
     @model_validator(mode="before")
     @classmethod
     def _known_keys_only(cls, content: Any) -> Any:
         if not isinstance(content, dict):
             raise refuse("not_a_table", f"must be a table with the keys {listing(cls.model_fields)}")
-        # Before the fields are checked: a key that is misspelt would be reported as missing.
+        # Before the fields are checked: a misspelt key would be reported as missing.
         for old, new in cls.aliases.items():
             if old in content:
                 warnings.warn(f"the key {old} is now called {new}: write {new} = ...", FutureWarning, 2)
@@ -59,11 +63,11 @@ class SettingsTable(BaseModel):
         return content
 
     def build_as(self, kind: type[T], **more: Any) -> T:
-        """The value that this table stands for: its keys are arguments of the dataclass `kind`, by name. `more`:
-        arguments in place of keys, and those that the table does not have.
+        """The value of this table: its keys are arguments of the dataclass `kind`, by name. `more`: arguments that
+        replace keys, and arguments that the table does not contain.
         """
         names = {each.name for each in fields(kind)}  # type: ignore[arg-type]
-        # TOML has no null, so None is a key that was left out: the default of `kind` is the one that counts.
+        # TOML has no null, so None is an omitted key: the default of `kind` applies.
         given = {key: value for key, value in self if key in names and value is not None}
         return kind(**given | more)
 
@@ -95,7 +99,7 @@ def check_per_joint(value: Any) -> Any:
         for number in given
     ):
         raise refuse(
-            "per_joint", "must be a number, a list with one number a joint, or a table of numbers by joint"
+            "per_joint", "must be a number, a list with one number per joint, or a table of numbers by joint"
         )
     return value
 
@@ -127,14 +131,14 @@ def pair(value: Any) -> Any:
 
 
 AUTO = "auto"
-"""The value of a filter's key that the motion decides."""
+"""Value of a filter's key that is determined from the motion."""
 
 
 HIGHEST_ORDER = 20
 """Maximum order of a filter; beyond it rounding errors dominate."""
 
 RATIOS = (1e-30, 1e6)
-"""Noise variance ratios outside these smooth everything away, or nothing."""
+"""Smallest and largest noise variance ratio: beyond, the smoother removes everything, or nothing."""
 
 
 def is_text(value: Any) -> str:
@@ -173,7 +177,7 @@ def unit_of(quantity: str, unit: str) -> str:
 
 
 def by_joint(key: str, value: Any, joints: Sequence[str], default: float | None = None) -> Any:
-    """A number or a list as it is; a table by joint as a list in the robot's order, complete if there is no default."""
+    """A number or a list unchanged; a table by joint as a list in the robot's order, complete without a default."""
     if not isinstance(value, Mapping):
         return value
     for joint in value:

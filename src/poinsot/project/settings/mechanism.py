@@ -12,8 +12,8 @@ from .fields import NotNegative, Point, Positive, SettingsTable, refuse
 class DryFrictionSettings(SettingsTable):
     """`poinsot.models.maximal.Coulomb`, or `LoadDependent`.
 
-    `level` [N m] or [N], or as a coefficient of the joint's own forces [-]; `excess`: how much more at rest; `decay`:
-    how fast that is lost [s^2/rad^2] or [s^2/m^2]; `stick_drag`: viscous drag of a joint that sticks.
+    `level` [N m] or [N], or as a coefficient of the joint's own forces [-]; `excess`: additional level at rest;
+    `decay`: its decay with speed squared [s^2/rad^2] or [s^2/m^2]; `stick_drag`: viscous drag of a joint that sticks.
     """
 
     law: Literal["coulomb", "load-dependent"] = "coulomb"
@@ -34,7 +34,7 @@ class MotorSettings(SettingsTable):
 class MechanismBodySettings(SettingsTable):
     """`poinsot.models.maximal.RigidBody`.
 
-    `mass` [kg]; `center`: of mass [m]; `inertia`: about it, xx, yy, zz, or all six as xx, xy, yy, xz, yz, zz [kg m^2];
+    `mass` [kg]; `center`: centre of mass [m]; `inertia`: about it, xx, yy, zz, or xx, xy, yy, xz, yz, zz [kg m^2];
     all in the world's axes with every joint at zero.
     """
 
@@ -57,9 +57,9 @@ class MechanismBodySettings(SettingsTable):
 class MechanismJointSettings(SettingsTable):
     """`poinsot.models.maximal.Hinge`, `Slider`, `Ball` or `Fixed`.
 
-    `point`: where it is, and `axis`: along which it moves, in the world with every joint at zero [m]; `child_point`:
-    the same point as measured on the child. `drag` [N m s/rad] or [N s/m]; `offset`: constant effort [N m] or [N].
-    `compliance` [m/N], `rotation_compliance` [rad/(N m)] and `relaxation` [s] matter in the forms that have them.
+    `point`: its position [m], and `axis`: its axis, in the world with every joint at zero; `child_point`: the same
+    point as measured on the child. `drag` [N m s/rad] or [N s/m]; `offset`: constant effort [N m] or [N]. `compliance`
+    [m/N], `rotation_compliance` [rad/(N m)] and `relaxation` [s] are used by the forms that have them.
     """
 
     name: str
@@ -85,24 +85,24 @@ class MechanismJointSettings(SettingsTable):
         }.get(self.kind, ())
         for key in lacking:
             if key in self.model_fields_set:
-                raise refuse("joint", f"a {self.kind} joint has no {key}; leave it out", key=key)
+                raise refuse("joint", f"a {self.kind} joint has no {key}; delete it", key=key)
         return self
 
 
 class JointDetails(SettingsTable):
-    """What a description does not say of a joint: its dry friction and its motor."""
+    """Properties of a joint that a description lacks: dry friction, and motor; `false`: none, or it has no command."""
 
     drag: NotNegative | None = None
     offset: float | None = None
     friction: DryFrictionSettings | None = None
-    motor: MotorSettings | None = None
+    motor: MotorSettings | Literal[False] | None = None
 
 
 class MechanismSettings(SettingsTable):
     """`poinsot.models.maximal.Mechanism`.
 
-    `path`: of a robot description, or `bodies` and `joints`. `details`: joint -> what the description does not say.
-    `locked`: joint -> position [rad] or [m] of joints of the description that are held still. `gravity` [m/s^2].
+    `path`: path of a robot description, or `bodies` and `joints`. `details`: joint -> properties that the description
+    lacks. `locked`: joint of the description that is fixed -> its position [rad] or [m]. `gravity` [m/s^2].
     """
 
     name: str = "mechanism"
@@ -117,10 +117,10 @@ class MechanismSettings(SettingsTable):
     def _one_source(self) -> MechanismSettings:
         said = bool(self.bodies or self.joints)
         if (self.path is None) != said:
-            raise refuse("mechanism", "give path, of a robot description, or bodies and joints", key="path")
+            raise refuse("mechanism", "give path (robot description), or bodies and joints", key="path")
         if said and (self.details or self.locked):
             key = "details" if self.details else "locked"
             raise refuse(
-                "mechanism", f"{key} is for joints of a description; say it in [[mechanism.joints]]", key=key
+                "mechanism", f"{key} is for joints of a description; use [[mechanism.joints]]", key=key
             )
         return self

@@ -28,10 +28,10 @@ from .fields import (
 
 
 class ConditioningSettings(SettingsTable):
-    """What may be asked for before anything is smoothed: a new clock, delays.
+    """Settings that apply before smoothing: a new clock, delays.
 
-    `delays`: channel or quantity -> by how much it lags behind the positions [s]. `bridge_intervals`: of a new clock,
-    how many intervals without a sample may be bridged.
+    `delays`: channel or quantity -> its lag behind the positions [s]. `bridge_intervals`: largest number of consecutive
+    intervals of a new clock without a sample that are interpolated.
 
     Class variables:
         evens_clock: whether it needs equal intervals, so that small jitter is resampled.
@@ -45,9 +45,9 @@ class ConditioningSettings(SettingsTable):
 
 
 class SmoothingSettings(ConditioningSettings):
-    """What every smoother may be asked for besides: decimation. `"auto"`: the motion says which filter.
+    """Settings of all smoothers: decimation. `"auto"`: the filter is determined from the motion.
 
-    `delay`: by how much all efforts lag behind the positions [s]; `"auto"`: it is estimated, and corrected.
+    `delay`: lag of all efforts behind the positions [s]; `"auto"`: it is estimated and corrected.
     """
 
     effect: ClassVar[str] = "smooths them and looks ahead"
@@ -74,7 +74,7 @@ class ButterworthSettings(SmoothingSettings):
 
 
 class RatioPriorSettings(SettingsTable):
-    """What is known about the noise variance ratio: its median, and a standard deviation in powers of ten."""
+    """Prior of the noise variance ratio: its median, and a standard deviation in powers of ten."""
 
     median: Positive
     decades: Positive
@@ -85,7 +85,7 @@ def _numbers_or(word: str, value: Any) -> list[Any]:
     if value == word:
         return []
     if isinstance(value, str):
-        raise refuse("number", f'must be a number, a list with one a joint, or "{word}", not {value!r}')
+        raise refuse("number", f'must be a number, a list with one per joint, or "{word}", not {value!r}')
     return numbers(check_per_joint(value))
 
 
@@ -104,9 +104,9 @@ def _cutoff(value: Any) -> Any:
 
 
 class RandomWalkSettings(SmoothingSettings):
-    """`poinsot.RandomWalkSmoother`. Order 2 is the seed paper's IRWSM 1, order 3 its IRWSM 2.
+    """`poinsot.RandomWalkSmoother`. Order 2 is IRWSM 1, order 3 IRWSM 2 of Brunot et al. (2017).
 
-    How much it smooths is said by `cutoff_hz`, or by `ratio`.
+    `cutoff_hz` or `ratio` sets the bandwidth.
     """
 
     method: Literal["random-walk"]
@@ -118,11 +118,9 @@ class RandomWalkSettings(SmoothingSettings):
 
     @model_validator(mode="after")
     def _cutoff_or_ratio(self) -> RandomWalkSettings:
-        # The ratio has a default: only one that was written contradicts.
+        # The ratio has a default: only one in the file contradicts cutoff_hz.
         if self.cutoff_hz is not None and "ratio" in self.model_fields_set:
-            raise refuse(
-                "cutoff", "give cutoff_hz or ratio, not both: each says how much is smoothed", key="ratio"
-            )
+            raise refuse("cutoff", "give cutoff_hz or ratio, not both: each sets the bandwidth", key="ratio")
         return self
 
     def smoother(self, joints: Sequence[str], window_s: tuple[float, float] | None) -> Any:
@@ -140,9 +138,9 @@ class RandomWalkSettings(SmoothingSettings):
 
 
 class MovingPolynomialSettings(SettingsTable):
-    """`poinsot.MovingPolynomial`: smooths samples as they come, half a window late."""
+    """`poinsot.MovingPolynomial`: smooths samples as they arrive, with half a window of delay."""
 
-    effect: ClassVar[str] = "smooths them as they come"
+    effect: ClassVar[str] = "smooths them as they arrive"
 
     method: Literal["moving-polynomial"]
     window_s: Positive = 0.2
@@ -151,7 +149,7 @@ class MovingPolynomialSettings(SettingsTable):
 
     elsewhere: ClassVar[dict[str, str]] = {
         "decimate_hz": "samples a second are sample_hz",
-        "cutoff_hz": "window_s says how much is smoothed",
+        "cutoff_hz": "window_s sets the bandwidth",
     }
 
 
@@ -163,21 +161,21 @@ class RawSettings(ConditioningSettings):
     method: Literal["none"] = "none"
 
     elsewhere: ClassVar[dict[str, str]] = {
-        "cutoff_hz": "nothing is filtered: noise is said in [method]",
+        "cutoff_hz": "nothing is filtered: state the noise in [method]",
         "decimate_hz": "give resample_hz for a slower clock",
     }
 
 
 SmootherSettings = ButterworthSettings | RandomWalkSettings
-"""Those that look at a whole recording."""
+"""Smoothers of a whole recording."""
 
 PreprocessingSettings = SmootherSettings | MovingPolynomialSettings | RawSettings
 
 
 @dataclass(frozen=True)
 class MethodInput:
-    """Which [preprocessing] a method takes. `names`: of it. `reason`: why, after the method's name. `advice`: what to
-    write. `default`: [preprocessing] of a project file that has none; None: it must have one.
+    """Kinds of [preprocessing] that a method accepts. `names`: their names. `reason`: why, as a clause after the
+    method's name. `advice`: what to write. `default`: [preprocessing] of a project file without one; None: required.
     """
 
     names: tuple[str, ...]
@@ -194,9 +192,9 @@ SMOOTHED = MethodInput(
 AS_READ = MethodInput(
     ("none",),
     "takes samples as they were read",
-    'leave [preprocessing] out, or give method = "none"',
+    'delete [preprocessing], or give method = "none"',
     default="none",
 )
 AS_THEY_COME = MethodInput(
-    ("moving-polynomial",), "processes samples as they come", 'give method = "moving-polynomial"'
+    ("moving-polynomial",), "processes samples as they arrive", 'give method = "moving-polynomial"'
 )

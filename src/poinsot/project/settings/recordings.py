@@ -55,10 +55,10 @@ class ClockSettings(SettingsTable):
 
 
 class QuantitySettings(SettingsTable):
-    """One quantity of all joints: a column for each, in the robot's order or for the `joints` named.
+    """One quantity of all joints: a column for each, in the robot's order or for the named `joints`.
 
-    In a `.mat` file `columns` may be the name of one matrix with a column a joint. `unit` may be a list, for a robot
-    with slides and hinges.
+    In a `.mat` file `columns` may be the name of one matrix with a column per joint. `unit` may be a list, for a robot
+    with prismatic and revolute joints.
     """
 
     columns: Annotated[Any, AfterValidator(check_columns)]
@@ -70,7 +70,7 @@ class QuantitySettings(SettingsTable):
 
 
 class FrameSettings(SettingsTable):
-    """What a sensor at a frame of the robot reads: a column for each axis; of a force also for its moments."""
+    """Readings of a sensor at a frame of the robot: a column for each axis, for a force sensor also for its moments."""
 
     frame: str
     columns: Annotated[list[Any], AfterValidator(check_columns)]
@@ -79,7 +79,7 @@ class FrameSettings(SettingsTable):
 
 
 class OrientationSettings(SettingsTable):
-    """A quaternion of a frame in the world, the frame's axes seen from the world's."""
+    """A quaternion of a frame in the world, which rotates vectors from the frame's axes to the world's."""
 
     frame: str
     columns: Annotated[list[Any], AfterValidator(check_columns)]
@@ -87,7 +87,7 @@ class OrientationSettings(SettingsTable):
 
 
 class ContactSettings(SettingsTable):
-    """Which feet touch the ground: 1 or 0 (`unit = "1"`), or the normal force, a column for each frame."""
+    """Ground contact of feet: 1 or 0 (`unit = "1"`), or the normal force, a column for each frame."""
 
     frames: list[str]
     columns: Annotated[list[Any], AfterValidator(check_columns)]
@@ -95,7 +95,7 @@ class ContactSettings(SettingsTable):
 
 
 class ThrustSettings(SettingsTable):
-    """How hard each of these rotors of `[[rotors]]` pushes."""
+    """Thrust of each of these rotors of `[[rotors]]`."""
 
     rotors: list[str]
     columns: Annotated[list[Any], AfterValidator(check_columns)]
@@ -118,7 +118,7 @@ _KEYS: dict[str, Any] = {
 }
 _KEYS |= dict.fromkeys(QUANTITIES, (QuantitySettings | None, None))
 ListedQuantities = create_model("ListedQuantities", __base__=SettingsTable, **_KEYS)
-"""A key for each listed quantity: where a file has its columns, one table a frame or one for all joints."""
+"""A key for each listed quantity: its columns in a file, one table per frame or one for all joints."""
 
 
 class FileSettings(ListedQuantities):
@@ -151,9 +151,9 @@ class FileSettings(ListedQuantities):
             if listed is not None:
                 count, sizes = len(each.columns), listed.counts
                 if listed.is_orientation and count != 4:
-                    raise refuse("columns", f"a quaternion needs 4 columns, and has {count}")
+                    raise refuse("columns", f"a quaternion needs 4 columns, but has {count}")
                 if not listed.is_orientation and count not in sizes:
-                    raise refuse("columns", f"needs {' or '.join(map(str, sizes))} columns, and has {count}")
+                    raise refuse("columns", f"needs {' or '.join(map(str, sizes))} columns, but has {count}")
             unit = getattr(each, "unit", [])  # an orientation has none
             for one in unit if isinstance(unit, list) else [unit]:
                 unit_of(info.field_name, one)
@@ -163,9 +163,9 @@ class FileSettings(ListedQuantities):
 class RecordingSettings(FileSettings):
     """One recording, in one file (its keys are here) or in several with the same rows (`[[recordings.files]]`).
 
-    In the time of its clock, `between_s`: what to keep of it, before anything else; `window_s`: what to keep of it
-    after smoothing. `start_s`: what to call the time of the first sample. `loaded`: whether the robot carries the load
-    that is to be identified. `gait`: a file that says which feet touch the ground when, in place of `contact`.
+    In the time of its clock, `between_s`: interval that is kept, before all processing; `window_s`: interval that is
+    kept after smoothing. `start_s`: time of the first sample. `loaded`: whether the robot carries the load that is to
+    be identified. `gait`: file with the times at which feet touch the ground, in place of `contact`.
     """
 
     path: str | None = None  # type: ignore[assignment]
@@ -188,7 +188,7 @@ class RecordingSettings(FileSettings):
 
     @model_validator(mode="after")
     def _one_file_or_several(self) -> RecordingSettings:
-        # Keys that were written: every recording has the defaults of a file.
+        # Only keys in the file: every recording has the defaults of a file.
         own = self.model_fields_set & FileSettings.model_fields.keys()
         if self.files and own:
             key = sorted(own)[0]
@@ -206,5 +206,5 @@ class RecordingSettings(FileSettings):
 
     @property
     def title(self) -> str:
-        """Its name, or its file's."""
+        """Name of the recording, or of its file."""
         return self.name or (self.path or self.files[0].path)

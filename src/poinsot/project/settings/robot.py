@@ -34,7 +34,7 @@ from .fields import (
 
 def _listed(name: str, laws: Iterable[str]) -> str:
     if name not in laws:
-        # The words of a Literal, which the laws cannot be: another distribution may list one.
+        # Message as for a Literal, which the laws cannot be: another distribution may add one.
         *most, last = map(repr, laws)
         raise PydanticKnownError("literal_error", {"expected": f"{', '.join(most)} or {last}"})
     return name
@@ -84,9 +84,9 @@ class LoopSettings(SettingsTable):
 class RobotSettings(SettingsTable):
     """The robot description.
 
-    `path` is looked for beside the project file, then in the folder of the recordings. `locked`: joint -> position
-    [rad] or [m] of joints that are held still. `gravity`: [m/s^2], in the world frame. `efforts`: of its joints, beside
-    drive and friction. `loops`: beside those of an MJCF description.
+    `path` is searched beside the project file, then in the folder of the recordings. `locked`: joint that is fixed ->
+    its position [rad] or [m]. `gravity`: in the world frame [m/s^2]. `efforts`: efforts of joints in addition to drive
+    and friction. `loops`: closed loops in addition to those of an MJCF description.
     """
 
     path: str
@@ -158,16 +158,16 @@ class FrictionSettings(SettingsTable):
     def known_keys(cls, content: dict[str, Any]) -> tuple[str, ...]:
         name = content.get("law", cls.model_fields["law"].default)
         listed = LAWS.get(name) if isinstance(name, str) else None
-        # of a law that is not listed any key will do: what is said then is which laws there are
+        # an unknown law may have any key: the message then lists the laws
         return tuple(dict.fromkeys([*cls.model_fields, *(listed.keys if listed else content)]))
 
 
 class ContactsSettings(SettingsTable):
-    """Where a robot may touch the world.
+    """Possible contacts of a robot with the world.
 
-    `points`, `surfaces`: frames that keep their place, and those that keep their orientation too. `balls`: frame at the
-    centre of a ball that rolls -> its radius [m]. `closes_above`, `opens_below`: of measured normal forces [N].
-    `shortest_s`: shorter contacts, and breaks of one, are flicker.
+    `points`, `surfaces`: frames with fixed position in contact, and with fixed orientation too. `balls`: frame at the
+    centre of a rolling ball -> its radius [m]. `closes_above`, `opens_below`: thresholds of measured normal forces [N].
+    `shortest_s`: shorter contacts, and shorter interruptions of one, are ignored [s].
     """
 
     points: list[str] = []
@@ -179,9 +179,9 @@ class ContactsSettings(SettingsTable):
 
 
 class RotorSettings(SettingsTable):
-    """A rotor of a flying robot: where it is in the base's frame [m], where it pushes, and its moment per thrust [m].
+    """A rotor of a flying robot: position in the base's frame [m], direction of thrust, and moment per thrust [m].
 
-    `drag`: about its axis, positive along it.
+    `drag`: moment per thrust about the axis, positive along it.
     """
 
     name: str

@@ -37,7 +37,7 @@ STEMS_LEGEND = (("stem", "autocorrelation"), ("band", "95 % band of white noise"
 
 
 def white_band(fit: Fit) -> float:
-    """Half the width of the band that 95 of 100 autocorrelations of white residuals keep within."""
+    """Half the width of the 95 % band of autocorrelations of white residuals."""
     return NORMAL_95 / sqrt(len(fit.time))
 
 
@@ -101,7 +101,7 @@ def autocorrelation_grid(fit: Fit) -> FigureGrid:
         ),
         legend=STEMS_LEGEND,
         shared_x=True,
-        caption=f"Stems outside ± {band:.3f} happen once in twenty lags where residuals are white.",
+        caption=f"For white residuals, one stem in twenty is outside ± {band:.3f}.",
     )
 
 
@@ -116,7 +116,7 @@ def effort_figure(fit: Fit, joint: int, longest: int = 4000) -> Figure:
     """One joint: effort above, residual below, one time axis."""
     name, unit = fit.joints[joint], fit.units[joint]
     word, shown = effort_word(unit), unit_text(unit)
-    # By column, in the unit of the joint: forces and torques are never in one figure.
+    # One figure per column, in the unit of the joint: forces and torques are never in the same figure.
     measured, predicted = fit.measured[:, joint], fit.predicted[:, joint]
     residual = measured - predicted
     traces = (
@@ -128,7 +128,7 @@ def effort_figure(fit: Fit, joint: int, longest: int = 4000) -> Figure:
         curve(label, ink, yaxis=y, **line(fit.time, values, longest)) for label, values, ink, y in traces
     )
     percent = fit.relative_error_percent_per_joint[joint]
-    # a slow sensor has no reading in most rows, and NaN there
+    # a slow sensor has NaN in the rows without a reading
     read = residual[np.isfinite(residual)]
     rms = float(np.sqrt(np.mean(read**2))) if len(read) else nan
     largest = float(np.abs(read).max()) if len(read) else nan
@@ -160,7 +160,7 @@ def effort_grid(fit: Fit) -> FigureGrid:
         caption=zoom_note(
             len(fit.time),
             longest,
-            "The recordings are drawn one behind the other." if np.any(np.diff(fit.time) <= 0) else "",
+            "The recordings are drawn one after the other." if np.any(np.diff(fit.time) <= 0) else "",
         ),
     )
 
@@ -179,7 +179,7 @@ HEIGHT = 300
 def curve_figure(
     title: str, unit: str, time: np.ndarray, lines: Mapping[str, np.ndarray], along: str = "time [s]"
 ) -> Figure:
-    """Lines with one unit: name -> (T,), NaN leaves a gap, over time (T,) [s] or what `along` says."""
+    """Lines with one unit: name -> (T,), NaN leaves a gap, over time (T,) [s] or the quantity that `along` names."""
     shown = unit_text(unit)
     longest = longest_trace(2 * len(lines))  # there may be many sensors with many lines
     data = tuple(

@@ -38,7 +38,7 @@ def drop_grid(motions: Sequence[EstimatedMotion], scene: Scene) -> FigureGrid:
         f"to the body. {recordings_note(len(motions), len(shown))}"
     )
     return FigureGrid(
-        title="The motion beside what was tracked",
+        title="Estimated motion and tracked poses",
         panels=tuple(drop_figure(motion, scene) for motion in shown),
         caption=caption.strip(),
     )
@@ -88,7 +88,7 @@ def drop_figure(motion: EstimatedMotion, scene: Scene) -> Figure:
 
 
 def placed(pose: Float[np.ndarray, "3"], points: Float[np.ndarray, "k 2"]) -> Float[np.ndarray, "k 2"]:
-    """Points of a body where it is: (x, y, angle) [m], [rad]."""
+    """Points of a body in the world, at its pose (x, y, angle) [m], [rad]."""
     c, s = np.cos(pose[2]), np.sin(pose[2])
     R = np.array([[c, -s], [s, c]])
     return np.asarray(pose[:2] + points @ R.T)
@@ -123,7 +123,7 @@ def _points_of(points: np.ndarray) -> dict[str, Any]:
 
 def _body(pose: np.ndarray, corners: np.ndarray) -> dict[str, Any]:
     """Its outline, and the spoke."""
-    # Of a side that is all equally far ahead, its point nearest to the axis.
+    # Of a side whose points are all equally far ahead, the point nearest to the axis.
     ahead = corners[int(np.argmax(corners @ np.array([1.0, 0.0]) - 1e-6 * np.abs(corners[:, 1])))]
     spoke = np.array([[np.nan, np.nan], [0.0, 0.0], ahead])
     return _points_of(placed(pose, np.concatenate([corners, spoke])))
@@ -132,7 +132,7 @@ def _body(pose: np.ndarray, corners: np.ndarray) -> dict[str, Any]:
 def _still(
     scene: Scene, size: float, pose: np.ndarray, tracked: np.ndarray, corners: np.ndarray
 ) -> list[Any]:
-    """Traces of walls with their solid side shaded, of the body at other times, its centre, and what was tracked."""
+    """Traces of walls with their solid side shaded, of the body at other times, its centre, and tracked poses."""
     traces = []
     for wall in scene.walls:
         point, slope = wall[:2], wall[2]

@@ -1,6 +1,6 @@
-"""The bodies of a robot as ellipsoids, where they are at the neutral configuration: identified, and before the data.
+"""The bodies of a robot as ellipsoids at the neutral configuration: identified, and before the data.
 
-A body is drawn as the uniform ellipsoid that has its ten numbers, c + R diag(a) u with u on the unit sphere, placed in
+A body is drawn as the uniform ellipsoid with its ten parameters, c + R diag(a) u with u on the unit sphere, placed in
 the world by T_wb. The identified one is a surface, the one before it three ellipses around its principal axes. Numbers
 travel as base64, which Plotly reads: little more than half of what decimals would take.
 """
@@ -47,11 +47,11 @@ BOX = 1.55
 """Diagonal of the scene in the unit of Plotly's camera: the largest that stays visible when rotated."""
 
 LARGE = 2.0
-"""An ellipsoid whose half length is more than this many times the robot's size does not set the scale."""
+"""An ellipsoid with a semi-axis of more than this many times the robot's size does not set the scale."""
 
 
 class PlacedBody(NamedTuple):
-    """A body's ellipsoid in the world, of its parameters pi (10,), identified or before: center (3,), radii (3, 3) as
+    """Ellipsoid of a body with parameters pi (10,), identified or prior, in the world: center (3,), radii (3, 3) as
     columns [m].
     """
 
@@ -69,10 +69,10 @@ class PlacedBody(NamedTuple):
 
 
 def ellipsoid_grid(estimate: Estimate) -> FigureGrid | None:
-    """The robot with its bodies; None where no body has a place."""
+    """The robot with its bodies; None where no body has a placement."""
     described = {body.name: body for body in estimate.described}
     own = [_in_its_place(body, described.get(body.name)) for body in estimate.bodies]
-    # Of a body that is only named, the description says more.
+    # A body with neither values nor prior is drawn as described.
     named = described | {
         body.name: body for body in own if body.inertial is not None or body.prior is not None
     }
@@ -114,7 +114,7 @@ def ellipsoid_grid(estimate: Estimate) -> FigureGrid | None:
 
 
 def _in_its_place(body: Body, described: Body | None) -> Body:
-    """With the place, and where it has none the prior, of the description."""
+    """The body with the described placement, and with the described parameters as prior where it has none."""
     if described is None or body.placement is not None:
         return body
     prior = described.prior if body.prior is None and body.inertial is not None else body.prior
@@ -147,7 +147,7 @@ def packed(values: np.ndarray, kind: str) -> dict[str, str]:
 
 
 def _placed(body: Body, pi: Vector | None) -> PlacedBody | None:
-    """None where there is nothing to draw: no parameters, no place, or no such body."""
+    """The ellipsoid in the world; None without parameters or placement, or for an impossible body."""
     if pi is None or body.placement is None:
         return None
     try:
@@ -166,7 +166,7 @@ def _view(bodies: list[Body], placed: list[PlacedBody]) -> tuple[Vector, Vector,
     )
     points = np.concatenate([frames, *(one.center[None] for one in placed)])
     size = float(np.linalg.norm(np.ptp(points, axis=0)))
-    # A nearly massless body may have an ellipsoid of many metres, in which the robot would vanish.
+    # A nearly massless body may have an ellipsoid of many metres, beside which the robot would be too small to see.
     fits = [one for one in placed if size == 0 or one.ellipsoid.semi_axes.max() <= LARGE * size]
     points = np.concatenate([points, *(one.corners for one in fits)])
     low, high = points.min(axis=0), points.max(axis=0)
@@ -233,7 +233,7 @@ def _before(before: list[PlacedBody]) -> list[dict[str, Any]]:
     turn = np.linspace(0, 2 * np.pi, SEGMENTS + 1)
     circle = np.stack([np.cos(turn), np.sin(turn), np.zeros_like(turn)], axis=-1)
     gap = np.full((1, 3), np.nan)
-    # One circle turned into three planes by rolling its coordinates.
+    # One circle in three planes, by permuting its coordinates.
     ellipses = np.concatenate([part for k in range(3) for part in (np.roll(circle, k, axis=1), gap)])
     line = {"color": BEFORE, "width": 2.5}
     return [
@@ -294,7 +294,7 @@ def _surface(one: PlacedBody, which: str, parts: tuple[int, int], group: str, **
 
 
 def _words(one: PlacedBody, which: str) -> str:
-    """What hovering shows."""
+    """Text shown on hovering."""
     identified, m = which == "identified", float(one.pi[0])
     mass = plus_minus(m, float(spread(one.body)[0])) if identified else significant(m)
     center = ", ".join(significant(100 * float(c), 3) for c in one.ellipsoid.center)
@@ -321,13 +321,13 @@ def _caption(
     bodies: list[Body], now: list[PlacedBody], before: list[PlacedBody], cut: list[PlacedBody]
 ) -> str:
     sentences = [
-        "Each body is the uniform ellipsoid that has its mass, centre of mass and inertia; lines join the frames. "
+        "Each body is the uniform ellipsoid with its mass, centre of mass and inertia; lines join the frames. "
         "Drag to turn it; click the legend to hide or show."
     ]
     if not now:
-        sentences.append("Drawn as described: no body by itself was identified.")
+        sentences.append("Bodies are drawn as described: no single body was identified.")
     if len({origin(one.body.prior_share) for one in now}) > 1:
-        sentences.append("The paler and clearer a body, the more of it comes from the prior.")
+        sentences.append("The paler and more transparent a body, the more of it comes from the prior.")
     wanted = [(body, "identified", now) for body in bodies if body.inertial is not None]
     wanted += [(body, "before the data", before) for body in bodies if prior_of(body) is not None]
     missing = [
@@ -338,5 +338,5 @@ def _caption(
     if cut:
         names = list(dict.fromkeys(one.body.name for one in cut))
         sentences.append(f"Larger than the picture, and cut off at its edge: {series(names)}.")
-    sentences.append("Where a browser cannot draw in three dimensions, the tables say the same.")
+    sentences.append("The tables have the same values, for browsers that cannot draw in three dimensions.")
     return " ".join(sentences)

@@ -49,7 +49,7 @@ def impulse_grid(impacts: Sequence[Impact], motions: Sequence[EstimatedMotion]) 
 
 
 def impulse_figure(impacts: Sequence[Impact], span: Float[np.ndarray, "2"] | None = None) -> Figure:
-    """The impacts of one recording as stems; `span` is from when to when it goes [s]."""
+    """The impacts of one recording as stems; `span`: its first and last time [s]."""
     name, unit = impacts[0].recording, unit_text(impacts[0].unit)
     times = [impact.time for impact in impacts]
     # One trace of all stems, with gaps between them.
@@ -137,18 +137,18 @@ def cone_figure(impacts: Sequence[Impact], scene: Scene) -> Figure:
 
 
 def _edge(scene: Scene) -> tuple[float, str, str]:
-    """Slope of the cone's edge, what is said of friction, and the caption."""
+    """Slope of the cone's edge, sentence on friction, and caption."""
     if np.isfinite(slope := scene.friction):
         at_end = "on the edge if it slid one way all the time; one that sticks is within."
         caption = f"A point that slides at its end is {at_end}"
         return slope, f"friction is {significant(slope, 3)}", caption
     if np.isfinite(slope := scene.least_friction):
         caption = (
-            "Dashed: the data give no value of friction, only the least that it must be for what was seen; the true "
-            "edge is there or farther out."
+            "Dashed: the data determine only a lower bound of the friction coefficient; the true edge is there or "
+            "farther out."
         )
         return slope, f"friction is at least {significant(slope, 3)}", caption
-    return slope, "friction is not known", "No edge is drawn: the data do not say what friction is."
+    return slope, "friction is not known", "No edge is drawn: the data do not determine friction."
 
 
 def energy_grid(scene: Scene, impacts: Sequence[Impact]) -> FigureGrid | None:
@@ -172,8 +172,8 @@ def energy_grid(scene: Scene, impacts: Sequence[Impact]) -> FigureGrid | None:
 def energy_figure(
     name: str, time: np.ndarray, energy: np.ndarray, unit: str, impacts: Sequence[float] = ()
 ) -> Figure:
-    """One recording; (T,) times [s], one of them twice where energy jumps, and energies in `unit`."""
-    # Indices in order of time: of a time that is there twice both energies are kept in theirs.
+    """One recording; (T,) times [s], repeated where energy jumps, and energies in `unit`."""
+    # Indices in order of time: both energies of a repeated time are kept, in their order.
     kept = thinned(energy, LONGEST)
     first, last = float(energy[0]), float(energy[-1])
     lost = f"from {significant(first, 3)} to {significant(last, 3)} {unit_text(unit)}"

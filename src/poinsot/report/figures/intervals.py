@@ -1,4 +1,4 @@
-"""Values with their 95 % intervals, one picture for each kind of parameter: what matters, and how sure it is."""
+"""Values with their 95 % intervals, one picture for each kind of parameter."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SYMBOLS = {
 
 
 def families(estimate: Estimate) -> dict[tuple[str, str], list[int]]:
-    """(kind in words, unit) -> the parameters of it that the data determine, in their order."""
+    """(kind in words, unit) -> indices of its parameters that the data determine, in order."""
     groups: dict[tuple[str, str], list[int]] = {}
     for index, verdict in enumerate(verdicts(estimate)):
         if verdict.determined:
@@ -66,7 +66,7 @@ def interval_figure(estimate: Estimate, title: str, unit: str, indices: list[int
             yaxis=axis(
                 tickvals=list(range(len(indices))),
                 ticktext=[plain(name) for name in names],
-                # Turned round: the first on top.
+                # Reversed: the first on top.
                 range=[len(indices) - 0.4, -0.6],
                 zeroline=False,
                 ticks="",
@@ -82,7 +82,7 @@ def interval_grid(estimate: Estimate) -> FigureGrid | None:
     if not groups:
         return None
     left_out = int(np.sum([not verdict.determined for verdict in verdicts(estimate)]))
-    note = f" {left_out} that the data do not determine are left out." if left_out else ""
+    note = f" {left_out} that the data do not determine are omitted." if left_out else ""
     return FigureGrid(
         title="Values and 95 % intervals",
         panels=tuple(
@@ -94,5 +94,5 @@ def interval_grid(estimate: Estimate) -> FigureGrid | None:
             ("ring", "poorly known"),
             ("cross", "zero within its interval"),
         ),
-        caption="Bars are 95 % intervals; where none shows, it is smaller than the dot." + note,
+        caption="Bars are 95 % intervals; where none is visible, it is smaller than the dot." + note,
     )

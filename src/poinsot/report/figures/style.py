@@ -20,7 +20,7 @@ RESIDUAL = {"color": MUTED, "width": 1.1}
 CHANNEL = {"color": ACCENT, "width": 1.1}
 
 FIGURES_IN_JSON = 6
-"""Significant digits that a drawn number keeps, relative to the largest of its trace."""
+"""Significant digits of a drawn number, relative to the largest of its trace."""
 
 
 def rounded(values: Any) -> list[float | None]:
@@ -30,7 +30,7 @@ def rounded(values: Any) -> list[float | None]:
     largest = float(np.max(np.abs(values[finite]))) if finite.any() else 0.0
     if largest > 0:
         decimals = FIGURES_IN_JSON - 1 - floor(log10(largest))
-        # Beyond, 10**decimals is no double any more.
+        # Beyond, 10**decimals overflows.
         values = np.round(values, decimals) if abs(decimals) < 300 else values
     if finite.all():
         return list(values.tolist())
@@ -38,7 +38,7 @@ def rounded(values: Any) -> list[float | None]:
 
 
 def plain(text: str) -> str:
-    """Text for Plotly, which reads a little HTML: a name stays a name."""
+    """Text escaped for Plotly, which interprets some HTML."""
     return escape(text, quote=False)
 
 
@@ -83,7 +83,7 @@ def layout(height: int, *, legend_above: bool = False, below: int = 40, **more: 
 
 
 def curve(name: str, ink: dict[str, Any], hover: str = "%{y:.4g}", **more: Any) -> dict[str, Any]:
-    """A Plotly trace of lines; `hover` is the template of what hovering shows, "" for nothing."""
+    """A Plotly trace of lines; `hover` is the template of the text on hovering, "" for none."""
     shown = {"hovertemplate": hover} if hover else {"hoverinfo": "skip"}
     return {"type": "scatter", "mode": "lines", "name": name, "line": ink} | shown | more
 
@@ -91,6 +91,6 @@ def curve(name: str, ink: dict[str, Any], hover: str = "%{y:.4g}", **more: Any) 
 def markers(
     x: Any, y: Any, symbol: str | list[str], colour: str | list[str], size: int = 8, **more: Any
 ) -> dict[str, Any]:
-    """A Plotly trace of symbols, each with a rim of its own colour, as open ones consist of nothing else."""
+    """A Plotly trace of symbols, each with an outline of its own colour, as open symbols are only an outline."""
     look = {"symbol": symbol, "color": colour, "size": size, "line": {"color": colour, "width": 1.6}}
     return {"type": "scatter", "mode": "markers", "x": rounded(x), "y": rounded(y), "marker": look} | more

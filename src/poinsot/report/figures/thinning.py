@@ -17,8 +17,8 @@ LONGEST = 4000
 """Points of a trace that are drawn one by one; longer ones are thinned."""
 
 ALL_PANELS, FEWEST = 9000, 250
-"""Points of a trace in all panels of a grid together, and the fewest of one: the page of a humanoid has less than
-1.5 MB, and a stretch of two points is no wider than four pixels of a panel."""
+"""Points of all traces of a grid together, and the least number for one trace: the page of a humanoid has less than
+1.5 MB, and an interval of two points is no wider than four pixels of a panel."""
 
 
 def longest_trace(panels: int) -> int:
@@ -34,7 +34,7 @@ def thinned(values: np.ndarray, longest: int = LONGEST) -> np.ndarray:
     buckets = max((longest - 2) // 2, 1)
     edges = np.linspace(0, length, buckets + 1).astype(int)
     finite = np.isfinite(values)
-    # So that a missing sample is never the extreme of a stretch that has others.
+    # A missing sample must never be the extreme of an interval that has others.
     low = np.where(finite, values, np.inf)
     high = np.where(finite, values, -np.inf)
     # Buckets differ in length by one: pad to a rectangle by repeating each bucket's last sample.
@@ -46,11 +46,11 @@ def thinned(values: np.ndarray, longest: int = LONGEST) -> np.ndarray:
 
 
 def pieces(time: np.ndarray) -> list[slice]:
-    """The stretches without a gap or a restart of the clock: a line is drawn along each of them."""
+    """The intervals without a gap or a restart of the clock: a line is drawn in each of them."""
     steps = np.diff(time)
     if not len(steps):
         return [slice(0, len(time))]
-    # Of the steps forward: a clock starts anew at each recording.
+    # Median of positive steps only: a clock restarts at each recording.
     usual = np.median(steps[steps > 0]) if np.any(steps > 0) else 1.0
     breaks = np.flatnonzero((steps <= 0) | (steps > 20 * usual)) + 1
     if len(breaks) > len(time) // 20:  # a clock this irregular has no gaps worth showing
@@ -60,7 +60,7 @@ def pieces(time: np.ndarray) -> list[slice]:
 
 
 def end_to_end(time: np.ndarray) -> np.ndarray:
-    """The clock, with each recording that starts anew put behind the one before it."""
+    """The clock, with each recording that restarts it appended to the one before."""
     steps = np.diff(time)
     if np.all(steps > 0) or not np.any(steps > 0):
         return time
@@ -84,9 +84,9 @@ def line(time: np.ndarray, values: np.ndarray, longest: int = LONGEST) -> dict[s
 
 
 def zoom_note(length: int, longest: int, *more: str) -> str:
-    """The caption of panels that are zoomed together; it says where samples were left out."""
+    """The caption of panels that are zoomed together; it states whether samples were omitted."""
     thinned = (
-        f"{length} rows are drawn as the smallest and the largest of each of {longest // 2} stretches; "
+        f"{length} rows are drawn as the smallest and the largest of each of {longest // 2} intervals; "
         "every peak is kept, and all numbers are from all rows."
     )
     drag = "Drag over a panel to zoom all of them in time; double click to go back."
@@ -94,5 +94,5 @@ def zoom_note(length: int, longest: int, *more: str) -> str:
 
 
 def recordings_note(count: int, shown: int) -> str:
-    """What the caption says where recordings were left out."""
+    """Sentence of the caption where recordings are omitted."""
     return "" if count <= shown else f"The first {shown} of {count} recordings are shown."

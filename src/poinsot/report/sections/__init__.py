@@ -1,9 +1,9 @@
 """The identify page, section by section.
 
-A section is a function from the estimate to a `Section`, or to None where it has nothing to say. To add one, write it
-in a file of its own and list it in `SECTIONS` where a reader should meet it. A section of another distribution is
-listed under the entry point group `poinsot.sections`, where it comes before the last one, or named by a method as
-`"module:function"`, where it comes after the verdict. All but the verdict and what a method is for are folded.
+A section is a function from the estimate to a `Section`, or to None where it does not apply. To add one, write it in a
+file of its own and list it in `SECTIONS` at its place on the page. A section of another distribution is listed under
+the entry point group `poinsot.sections`, and then comes before the last one, or a method names it as
+`"module:function"`, and then it comes after the verdict. All but the verdict and a method's main results are folded.
 """
 
 from __future__ import annotations
@@ -48,23 +48,23 @@ SECTIONS = _by_name(*JUDGED, *HEADLINES, parameters_section, *MOVED, *FITTED, *S
 OF_EVERY_ESTIMATE = frozenset(
     _by_name(*JUDGED, numbers_section, parameters_section, *FITTED, provenance_section)
 )
-"""Those that say something of the estimate of any method; the others are for those that name them."""
+"""Sections for estimates of any method; the others are for the methods that name them."""
 
 OPEN = frozenset({*JUDGED, numbers_section, masses_section, payload_section, impacts_section})
-"""Those that are shown unfolded."""
+"""Sections that are shown unfolded."""
 
 GROUP = "poinsot.sections"
 
 
 def sections(estimate: Estimate, names: Sequence[str] | None = None) -> tuple[Section, ...]:
-    """All sections that have something to say, in the order of the page.
+    """All sections that apply, in the order of the page.
 
-    With names, only these and those of every estimate; `InvalidMethod` if there is none of one.
+    With names, only these and the sections for every estimate; `InvalidMethod` if there is no section of a name.
     """
     own = [EntryPoint(name, name, GROUP).load() for name in names or () if ":" in name]
     listed = _named(names) if names is not None else [*SECTIONS.values(), *_installed().values()]
     rest = [build for build in listed if build not in (*JUDGED, provenance_section)]
-    # Last of all, also behind the sections of other distributions.
+    # Always last, also after the sections of other distributions.
     ordered = [*JUDGED, *own, *rest, provenance_section]
     built = ((build(estimate), build not in OPEN and build not in own) for build in ordered)
     return tuple(replace(section, folded=folded) for section, folded in built if section is not None)
@@ -78,7 +78,7 @@ def _installed() -> dict[str, SectionBuilder]:
 def _named(names: Sequence[str]) -> list[SectionBuilder]:
     own = [name for name in names if ":" in name]
     listed = (
-        # Other distributions are looked up only for a name that is not ours: that takes its time.
+        # Other distributions are searched only for unknown names, as this is slow.
         SECTIONS if OF_EVERY_ESTIMATE.union(names) - {*own} <= SECTIONS.keys() else SECTIONS | _installed()
     )
     for name in names:

@@ -17,8 +17,8 @@ def effort_section(estimate: Estimate) -> Section | None:
     if motions_of(estimate):
         return None
     lead = (
-        f"Over {count_text(len(fit.time))} rows of {number_of(len(fit.joints), 'joint')} the prediction misses "
-        f"{percent_text(fit.relative_error_percent)} of what was measured."
+        f"Over {count_text(len(fit.time))} rows of {number_of(len(fit.joints), 'joint')} the prediction has a relative "
+        f"error of {percent_text(fit.relative_error_percent)}."
     )
     return Section("Measured and predicted effort", lead, (fit_table(fit), effort_grid(fit)))
 
@@ -32,7 +32,7 @@ def residuals_section(estimate: Estimate) -> Section | None:
     coloured = [name for name, verdict in zip(fit.joints, fit.whiteness, strict=True) if not verdict.white]
     if not coloured:
         each = "reading of every sensor" if motions_of(estimate) else "joint"
-        lead = f"They look like white noise in every {each}, so the model misses nothing that repeats."
+        lead = f"They look like white noise in every {each}: no systematic model error is visible."
     else:
         where = "They are" if len(coloured) == len(fit.joints) else f"Those of {series(coloured)} are"
         why = "friction that is not in the model, elasticity, or filters that are too wide"

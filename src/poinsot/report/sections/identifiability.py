@@ -12,25 +12,25 @@ from ..words import capitalized, number_of, series
 
 REASONS = {
     "structural": (
-        "No motion shows them",
-        "Whatever the robot does, the efforts do not depend on these: predictions lose nothing, and no better "
-        "recording will help. What shows only in sums is under the groupings.",
+        "No motion excites them",
+        "Efforts never depend on these, whatever the robot does: predictions do not need them, and no recording can "
+        "determine them. Parameters that occur only in sums are under the groupings.",
     ),
     "unexcited": (
-        "This recording does not show them",
+        "This recording does not excite them",
         "Another motion would: move the joints concerned faster, further, or against gravity in other postures.",
     ),
     "removed": (
         "Set to zero as not essential",
-        "The recording shows these, but so faintly that the others predict as well without them. They need not be zero "
-        "in truth: a livelier motion may bring them back.",
+        "The recording excites these so little that predictions are as good without them. Their true values need not "
+        "be zero: a more exciting motion may determine them.",
     ),
 }
 """Title and caption for each reason of a direction."""
 
 
 def identifiability_section(estimate: Estimate) -> Section:
-    """Condition numbers, then what is not determined, by reason."""
+    """Condition numbers, then undetermined parameters and combinations, by reason."""
     lost = [name for name, seen in zip(estimate.names, estimate.identifiable, strict=True) if not seen]
     facts = Facts(
         facts=(
@@ -40,17 +40,17 @@ def identifiability_section(estimate: Estimate) -> Section:
             ("Parameters", str(len(estimate.names))),
             *((("Not identifiable", series(lost, 20)),) if lost else ()),
         ),
-        caption="The first number depends on units; the second says how nearly some parameters' effects "
-        "cancel: 1 is perfect, some hundreds are usual, many thousands mean that errors are multiplied.",
+        caption="The first number depends on units; the second measures how nearly the effects of some parameters "
+        "cancel: 1 is ideal, some hundreds are usual, many thousands mean that errors are amplified.",
     )
     counts = Counter(direction.reason for direction in estimate.undetermined)
-    # Combinations that no motion shows are no fault of the recording.
+    # Combinations that no motion excites are no fault of the recording.
     missing = counts["unexcited"] or len(lost)
     what = "combination" if counts["unexcited"] else "parameter"
     lead = (
-        f"This recording leaves {number_of(missing, what)} undetermined that a better motion would show."
+        f"This recording leaves {number_of(missing, what)} undetermined that a better motion would determine."
         if missing
-        else "The recording determines everything that a motion of this robot can show."
+        else "The recording determines everything that a motion of this robot can determine."
     )
     if counts["removed"]:
         lead += (

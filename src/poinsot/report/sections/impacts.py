@@ -1,4 +1,4 @@
-"""What a thrown body did when it struck a wall, and which blows the result rests on."""
+"""Impacts of a thrown body on walls, and the information that each contributes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..tables import table
 from ..words import number_of, series
 
 MOST_ROWS = 40
-"""Impacts in the table."""
+"""Largest number of impacts in the table."""
 
 
 def impacts_section(estimate: Estimate) -> Section | None:
@@ -42,9 +42,9 @@ def impact_table(impacts: Sequence[Impact]) -> Table:
     shown, left = ordered[:MOST_ROWS], max(len(ordered) - MOST_ROWS, 0)
     unit, energy = unit_text(impacts[0].unit), unit_text(energy_unit(impacts))
     caption = (
-        "Impulses, normal to the wall and tangential, the largest normal one first. Restitution: by how much of its "
-        "normal velocity the struck point left. Information: what part of all that the data say of J/m came from "
-        "this impact; of a drop by itself with what its frames say until the next one."
+        "Impulses, normal to the wall and tangential, largest normal one first. Restitution: normal velocity of the "
+        "contact point after the impact over that before. Information: part of the information on J/m that comes from "
+        "this impact; for a single drop, with its frames until the next impact."
     )
     if left:
         caption += (
@@ -71,11 +71,11 @@ def impact_table(impacts: Sequence[Impact]) -> Table:
 
 def _lead(impacts: Sequence[Impact], scene: Scene) -> str:
     if not impacts:
-        return "The body struck nothing."
+        return "The body hit nothing."
     recordings = len({impact.recording for impact in impacts})
     counts = {mode: sum(impact.mode == mode for impact in impacts) for mode in ("slides", "sticks")}
     ends = [f"{mode} at the end of {count}" for mode, count in counts.items() if count]
-    modes = f": the struck point {series(ends)}" if ends else ""
+    modes = f": the contact point {series(ends)}" if ends else ""
     sentences = [f"{number_of(len(impacts), 'impact')} in {number_of(recordings, 'recording')}{modes}."]
     if np.isfinite(scene.friction):
         sentences.append(f"Friction is {significant(scene.friction, 3)}.")
@@ -91,7 +91,7 @@ def _lead(impacts: Sequence[Impact], scene: Scene) -> str:
 
 
 def _information(impacts: Sequence[Impact]) -> str:
-    """How few of them carry half of what all of them say; of one drop with the frames until the next impact."""
+    """Least number of impacts with half of the information; for one drop, with the frames until the next impact."""
     known = sorted(
         (impact for impact in impacts if np.isfinite(impact.share)), key=lambda impact: -impact.share
     )
@@ -99,9 +99,9 @@ def _information(impacts: Sequence[Impact]) -> str:
         return ""
     most, alone = known[0], significant(100 * known[0].share, 2)
     where = f"the one at {significant(most.time, 4)} s of {most.recording}"
-    following = ", with what follows until the next" if len({each.recording for each in known}) == 1 else ""
+    following = ", with the frames until the next" if len({each.recording for each in known}) == 1 else ""
     carried = np.cumsum([impact.share for impact in known])
-    # Of the information, half of it: the last quarter comes from many impacts that each say little.
+    # Half of the information: the last quarter comes from many impacts with little information each.
     few = int(np.searchsorted(carried, 0.5 * carried[-1])) + 1
     if few == 1:
         return f"Of the information on J/m, {where} alone carries {alone} %{following}."

@@ -1,4 +1,4 @@
-"""How the mechanism moved: sensors beside the estimated motion, forces at contacts, and how the iteration got there."""
+"""The estimated motion: readings and predictions of sensors, contact forces, and convergence of the iteration."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MOST_LINES = 10
 
 
 def motion_section(estimate: Estimate) -> Section | None:
-    """Sensor by sensor: what was read beside what should have been, and residuals in standard deviations."""
+    """Readings and predictions of each sensor, and residuals in standard deviations."""
     motions = motions_of(estimate)
     if not motions:
         return None
     samples = sum(len(motion.path) for motion in motions)
     lead = (
         f"One motion through {count_text(samples)} samples of {number_of(len(motions), 'recording')}, beside "
-        "what each sensor read. A root mean square of 1 is the noise that was said; more is what the model misses."
+        "the readings of each sensor. A root mean square of 1 is the stated noise; more is model error."
     )
     residuals = tuple(_residuals(motion, fit) for motion in motions for fit in motion.sensors)
     return section_of(
@@ -55,7 +55,7 @@ def _rows(motion: EstimatedMotion) -> list[dict[str, object]]:
 
 
 def _residuals(motion: EstimatedMotion, fit: SensorFit) -> Figure:
-    # Without what all begin with, up to a point: the axis is left.
+    # Without the common prefix up to a point: the axis remains.
     stems = {name.rpartition(".")[0] for name in fit.components}
     shared = f"{stems.pop()}." if len(stems) == 1 else ""
     shown = {name.removeprefix(shared): fit.normalized[:, k] for k, name in enumerate(fit.components)}
@@ -63,7 +63,7 @@ def _residuals(motion: EstimatedMotion, fit: SensorFit) -> Figure:
 
 
 def contacts_section(estimate: Estimate) -> Section | None:
-    """Forces at contacts, as the estimated motion needs them."""
+    """Contact forces of the estimated motion."""
     panels = []
     for motion in motions_of(estimate):
         for frame in motion.contacts:
@@ -74,7 +74,7 @@ def contacts_section(estimate: Estimate) -> Section | None:
     frames = sorted({frame for motion in motions_of(estimate) for frame in motion.contacts})
     return Section(
         "Contact forces",
-        f"What the world does to the robot at {series(frames)} while the contact is closed, in the frame's axes.",
+        f"Forces on the robot at {series(frames)} while the contact is closed, in the frame's axes.",
         (FigureGrid(panels=tuple(panels), shared_x=True),),
     )
 
@@ -85,18 +85,18 @@ def convergence_section(estimate: Estimate) -> Section | None:
     if found is None or len(found.cost) < 2:
         return None
     steps = np.arange(len(found.cost), dtype=float)
-    # The lowest cost itself, and a gap that is closed, have no logarithm.
+    # The lowest cost less itself, and a closed gap, are zero: they have no logarithm.
     cost, gaps = np.maximum(found.cost - found.cost.min(), 1e-12), np.maximum(found.infeasibility, 1e-16)
     decades = {"cost above the lowest": np.log10(cost), "sum of gaps in the dynamics": np.log10(gaps)}
     panels = [curve_figure("Cost and gaps, powers of ten", "1", steps, decades, along="iteration")]
     for owner in dict.fromkeys(estimate.owners):
         mine = [k for k, each in enumerate(estimate.owners) if each == owner][:MOST_LINES]
-        # From the result, so that lines of parameters of any size end at 0.
+        # Relative to the result, so that lines of parameters of any size end at 0.
         away = found.values[:, mine] - found.values[-1, mine]
         size = np.abs(found.values[:, mine]).max(axis=0)
         percent = np.divide(100 * away, size, out=away, where=size > 0)
         lines = {estimate.names[k].removesuffix(f".{owner}"): percent[:, i] for i, k in enumerate(mine)}
-        title = f"{owner or 'gains'}: away from the result [% of the largest value]"
+        title = f"{owner or 'gains'}: difference from the result [% of the largest value]"
         panels.append(curve_figure(title, "%", steps, lines, along="iteration"))
     return Section(
         "Convergence",

@@ -1,4 +1,4 @@
-"""The parameters: with intervals and verdicts, the sums that they stand for, and every single one with its prior."""
+"""The parameters with intervals and verdicts, the sums that they stand for, and every single one with its prior."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..verdicts import counted, counted_origins, verdicts
 from ..words import family, number_of, series
 
 MOST_NUMBERS = 10
-"""Parameters beneath the verdict."""
+"""Largest number of parameters beneath the verdict."""
 
 SAME = 1.05
-"""Standard deviations that differ by less than this factor in the median are said to be the same."""
+"""Standard deviations that differ by less than this factor in the median are reported as the same."""
 
 
 def parameters_section(estimate: Estimate) -> Section | None:
-    """The table, and the same as a picture."""
+    """Table and picture of the parameters."""
     if not estimate.names:
         return None
     lead = f"{series(counted(estimate))}. {which_std(estimate)}"
@@ -29,7 +29,7 @@ def parameters_section(estimate: Estimate) -> Section | None:
 
 
 def numbers_section(estimate: Estimate) -> Section | None:
-    """The parameters that are known best, masses first; None where the data determine none."""
+    """The best-known parameters, masses first; None where the data determine none."""
     is_mass = [family(*each) == "Masses" for each in zip(estimate.names, estimate.kinds, strict=True)]
     ranked = sorted(range(len(is_mass)), key=lambda k: (not is_mass[k], estimate.relative_std_percent[k]))
     table, judged = parameter_table(estimate), verdicts(estimate)
@@ -47,7 +47,7 @@ def which_std(estimate: Estimate) -> str:
             return "Standard deviations are those of white residuals, which these are."
         return (
             "Standard deviations are those of white residuals, which these are not: "
-            "take them for lower bounds, and see the residuals."
+            "they are lower bounds; see the residuals."
         )
     if estimate.white_std is None or estimate.coloured_std is None:
         return "Standard deviations account for residuals that are correlated in time."
@@ -60,7 +60,7 @@ def which_std(estimate: Estimate) -> str:
 
 
 def _white_would_be(ratios: np.ndarray) -> str:
-    """What those for white residuals would be, from coloured over white ones.
+    """Clause on standard deviations for white residuals, from the ratios of coloured to white ones.
 
     >>> _white_would_be(np.array([1.2, 1.7, 3.0]))
     'those for white residuals would be too small, here by a factor of 1.7 (median)'
@@ -83,20 +83,20 @@ def _white_would_be(ratios: np.ndarray) -> str:
 
 
 def groupings_section(estimate: Estimate) -> Section | None:
-    """None where no parameter is regrouped."""
+    """Groupings of base parameters; None where no parameter is regrouped."""
     pairs = zip(estimate.names, estimate.groupings, strict=True)
     rows = [{"Parameter": name, "stands for": sum_} for name, sum_ in pairs if with_others(name, sum_)]
     if not rows:
         return None
     return Section(
         "Base-parameter groupings",
-        f"{len(rows)} of the {len(estimate.names)} parameters are sums; no motion shows their single terms.",
+        f"{len(rows)} of the {len(estimate.names)} parameters are sums; no motion determines their single terms.",
         (table(rows, code=("Parameter", "stands for")),),
     )
 
 
 def full_parameters_section(estimate: Estimate) -> Section | None:
-    """None where no method filled in what the data do not determine."""
+    """Every parameter of the model; None where the method does not complete those that the data do not determine."""
     full = estimate.extra(FullParameters)
     if full is None or not full.names:
         return None
@@ -104,7 +104,7 @@ def full_parameters_section(estimate: Estimate) -> Section | None:
     origins = counted_origins(full.prior_share)
     said = f"{count}: {series(origins)}" if origins else count
     lead = (
-        f"{said}. The data see the parameters above, many of which are sums; their single terms, which a "
-        "simulator needs, follow only with what was known before."
+        f"{said}. The data determine the parameters above, many of which are sums; their single terms, which a "
+        "simulator needs, follow only with the prior."
     )
     return Section("Every parameter", lead, (full_parameter_table(full),))

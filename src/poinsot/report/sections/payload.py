@@ -1,4 +1,4 @@
-"""The load that a link carries, the drive gains (effort per unit of current), and what friction does at each speed."""
+"""The load that a link carries, the drive gains (effort per unit of current), and friction over speed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..numbers import interval_text, percent_text, plus_minus, significant
 from ..tables import table, value_cells
 from ..words import number_of
 
-POSSIBLE = {True: "could be real", False: "no real body", None: "not determined as a whole"}
+POSSIBLE = {True: "physically possible", False: "physically impossible", None: "not determined as a whole"}
 
 
 def payload_section(estimate: Estimate) -> Section | None:
-    """None where neither a load nor drive gains were estimated."""
+    """Load and drive gains; None where neither was estimated."""
     payload, gains = estimate.extra(Payload), estimate.extra(DriveGains)
     if payload is None and gains is None:
         return None
@@ -38,7 +38,7 @@ def _lead(payload: Payload | None, gains: DriveGains | None) -> str:
                 f"(95 %: {interval_text(payload.mass, payload.mass_std)})."
             )
         else:
-            said.append(f"The recordings do not show what the load on {payload.link} weighs.")
+            said.append(f"The recordings do not determine the mass of the load on {payload.link}.")
     if gains is not None and gains.identified:
         well = int((~gains.poorly_known).sum())
         said.append(f"{well} of {len(gains.joints)} drive gains are known to 5 % or better.")
@@ -60,7 +60,7 @@ def _payload_table(payload: Payload) -> Table:
         rows,
         title="The load",
         caption=f"In the frame of {payload.link}. Determined: the 95 % interval is within a third of the load's own "
-        "size (its mass; how far its matter is from the frame's origin; its largest principal moment). All ten "
+        "size (its mass; the distance of its matter from the frame's origin; its largest principal moment). All ten "
         f"parameters together: {POSSIBLE[payload.physically_consistent]}.",
     )
 
@@ -75,8 +75,8 @@ def _row(
     elif name in payload.identifiable:
         verdict = Cell("● determined", tone="good")
     else:
-        verdict = Cell("○ hardly seen", tone="fair")
-    # a value that is not determined has no standard deviation either, whatever its covariance says
+        verdict = Cell("○ hardly determined", tone="fair")
+    # a value that is not determined has no standard deviation either, regardless of its covariance
     return {
         "Quantity": words,
         **value_cells(value, std if isfinite(value) else nan, unit),
@@ -93,7 +93,7 @@ def _gain_table(gains: DriveGains) -> Table:
         if not gains.identified:
             words, tone = "– given", "fair" if poor else "none"
         elif gains.by_gravity is not None and not gains.by_gravity[k]:
-            words += ", by inertia alone: gravity never loads this joint"
+            words += ", by inertia alone: gravity does not act on this joint"
         percent = percent_text(100 * std / abs(value) if value else nan)
         cells = value_cells(value, std, gains.units[k])
         rows.append({"Joint": joint, **cells, "Relative std": percent, "Verdict": Cell(words, tone=tone)})
@@ -101,25 +101,25 @@ def _gain_table(gains: DriveGains) -> Table:
         rows,
         title="Drive gains",
         code=("Joint",),
-        caption="Effort per unit of what was measured. Poorly known: above 5 %, for all that a joint's currents say is "
-        "scaled by its gain."
+        caption="Effort per unit of the measured quantity. Poorly known: above 5 %, since the effort of a joint is its "
+        "current times its gain."
         + ("" if gains.identified else " These were given, with the standard deviations given."),
     )
 
 
 def friction_section(estimate: Estimate) -> Section | None:
-    """A curve a joint, with its 95 % band."""
+    """Friction curve of each joint, with its 95 % band."""
     curves = estimate.extra(FrictionCurves)
     if curves is None:
         return None
     panels = []
     for curve in curves:
         lines = with_interval("friction", curve.effort, curve.std)
-        # An effort in N belongs to a joint that slides.
+        # An effort in N belongs to a prismatic joint.
         along = f"speed [{'m/s' if curve.unit == 'N' else 'rad/s'}]"
         panels.append(curve_figure(curve.joint, curve.unit, curve.speed, lines, along=along))
     return Section(
         "Friction",
-        f"Against the motion, over the speeds of the recordings, of {number_of(len(panels), 'joint')}.",
+        f"Effort against the motion of {number_of(len(panels), 'joint')}, over the speeds of the recordings.",
         (FigureGrid(panels=tuple(panels)),),
     )

@@ -1,4 +1,4 @@
-"""How it was found: what was done to the data, settings, timings, versions, and what to cite."""
+"""Provenance: processing of the data, settings, timings, versions, and citations."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..tables import plain_text, table
 
 
 def provenance_section(estimate: Estimate) -> Section:
-    """Everything that is needed to repeat the estimation."""
+    """Everything needed to repeat the estimation."""
     # Stages of another program may come without a total.
     total = estimate.seconds.get("total", sum(estimate.seconds.values()))
     took = f", in {seconds_text(total)}" if estimate.seconds else ""
-    steps = Items(title="What was done to the data", items=estimate.steps, numbered=True)
+    steps = Items(title="Processing of the data", items=estimate.steps, numbered=True)
     facts = [
         ("Method", estimate.method),
         ("Status", estimate.status.value),
@@ -34,7 +34,7 @@ def provenance_section(estimate: Estimate) -> Section:
         {"Stage": stage, "Time": Cell(seconds_text(each), bar=each / longest)}
         for stage, each in estimate.seconds.items()
     ]
-    with suppress(InvalidMethod):  # an estimate from a file has no problem to go back to
+    with suppress(InvalidMethod):  # an estimate from a file has no problem
         facts += _certificate(estimate.certificate())
     return section_of(
         "How it was found",
@@ -50,7 +50,7 @@ def provenance_section(estimate: Estimate) -> Section:
 
 
 def _certificate(certificate: Certificate) -> list[tuple[str, str]]:
-    """What was recomputed from the problem; with constraints also the cost, and how much lower another could be."""
+    """Certificate recomputed from the problem; with constraints also primal and dual costs and their gap."""
     holds = "holds" if certificate.holds else "does not hold"
     constraints = "all constraints hold" if certificate.feasible else "a constraint is violated"
     primal, dual, gap = certificate.primal, certificate.dual, certificate.gap
@@ -58,11 +58,11 @@ def _certificate(certificate: Certificate) -> list[tuple[str, str]]:
         gradient = f"the gradient is {significant(certificate.stationarity, 2)} of its terms"
         return [("Certificate", f"{holds}: {gradient}, {constraints}")]
     return [
-        ("Certificate", f"{holds}: no other solution can cost much less, {constraints}"),
+        ("Certificate", f"{holds}: no other solution has a much lower cost, {constraints}"),
         ("Cost (primal)", significant(primal, 8)),
-        ("No possible solution costs less than (dual)", significant(dual, 8)),
+        ("Lower bound of the cost (dual)", significant(dual, 8)),
         (
-            "Gap between them",
+            "Duality gap",
             f"{significant(gap, 2)}; {significant(certificate.tolerance, 2)} of the cost is allowed",
         ),
     ]

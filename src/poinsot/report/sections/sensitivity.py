@@ -1,4 +1,4 @@
-"""How far parameters move when the noise that was assumed of a sensor, of commands or of the model is another."""
+"""Sensitivity of parameters to the assumed noise of sensors, commands and model."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from ..tables import table_of_rows
 
 
 def sensitivity_section(estimate: Estimate) -> Section | None:
-    """Each parameter by each noise level, in standard deviations of the parameter."""
+    """Change of each parameter with each noise level, in standard deviations of the parameter."""
     found = estimate.extra(NoiseSensitivity)
     if found is None or not (moves := found.as_json()):
         return None
     most = max(moves, key=lambda row: abs(row["moved_in_std"]))
-    cells: dict[str, dict[str, str]] = {row["parameter"]: {"parameter": row["parameter"]} for row in moves}
+    # the longer list goes down, as a page is narrow
+    down, across = sorted(("parameter", "level"), key=lambda each: -len({row[each] for row in moves}))
+    cells: dict[str, dict[str, str]] = {row[down]: {down: row[down]} for row in moves}
     for row in moves:
-        own = cells[row["parameter"]]
-        own[row["level"]] = f"{own.get(row['level'], '')} {row['moved_in_std']:+.2f}".strip()
+        own = cells[row[down]]
+        own[row[across]] = f"{own.get(row[across], '')} {row['moved_in_std']:+.2f}".strip()
     factors = ", and with ".join(f"{factor:.2g}" for factor in dict.fromkeys(row["factor"] for row in moves))
-    caption = f"Moves in standard deviations with {factors} times each level, to first order."
+    caption = f"Changes in standard deviations with {factors} times each level, to first order."
     return Section(
         "Sensitivity to noise levels",
-        f"{most['parameter']} moves most, by {most['moved_in_std']:+.2g} of its standard deviations, with "
+        f"{most['parameter']} changes most, by {most['moved_in_std']:+.2g} of its standard deviations, with "
         f"{most['factor']:.2g} times the noise assumed for {most['level']}.",
         (table_of_rows(list(cells.values()), caption=caption),),
     )

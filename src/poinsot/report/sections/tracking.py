@@ -1,4 +1,4 @@
-"""The run of a filter: masses in time, what the motion showed, and samples that were not used."""
+"""The run of a filter: masses over time, excitation, and rejected samples."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from ...estimators.online.tracking import TrackingRun
 
 MAX_REJECTIONS = 40
-"""Stretches of rejected samples that the page shows."""
+"""Largest number of intervals of rejected samples that the page shows."""
 
 
 def _run(estimate: Estimate) -> TrackingRun | None:
-    # by its key: importing the class would load the filters' kernels for every page
+    # by key: importing the class would load the filters' kernels for every page
     return cast("TrackingRun | None", estimate.extras.get("tracking"))
 
 
@@ -33,14 +33,14 @@ def masses_section(estimate: Estimate) -> Section | None:
     if run is None:
         return None
     at_the_end = [
-        f"{change.body} {plus_minus(float(body.inertial[0]), change.mass_std)} kg, {change.mass:+.3g} kg from what it "
-        "was known as"
+        f"{change.body} {plus_minus(float(body.inertial[0]), change.mass_std)} kg, {change.mass:+.3g} kg from its "
+        "prior mass"
         for body, change in zip(estimate.bodies, run.changes, strict=True)
         if body.inertial is not None
     ]
     panels = []
     for k, link in enumerate(run.filter.torques.links):
-        # A recording that comes twice in a row is one.
+        # A recording that occurs twice in a row counts once.
         for recording, group in groupby(run.history, key=lambda t: t.recording):
             rows = [(t.time, t.bodies[k, 0], t.mass_std[k], t.published[k, 0]) for t in group]
             time, mass, std, published = np.array(rows).T
@@ -50,7 +50,7 @@ def masses_section(estimate: Estimate) -> Section | None:
     return Section(
         "Masses in time",
         f"At the end: {'; '.join(at_the_end)}. The curves are the estimate after each sample, and the mass published "
-        "for a controller at a limited rate.",
+        "to a controller at a limited rate.",
         (FigureGrid(panels=tuple(panels)),),
     )
 
@@ -68,39 +68,39 @@ def history_section(estimate: Estimate) -> Section | None:
     ]
     return Section(
         "Parameters in time",
-        "Each curve is the estimate after each sample, from the samples until then.",
+        "Each curve is the estimate after each sample, from all samples up to it.",
         (FigureGrid(panels=tuple(panels), shared_x=True),),
     )
 
 
 def excitation_section(estimate: Estimate) -> Section | None:
-    """Which mass properties of each open body the last seconds showed."""
+    """Mass properties of each open body that the last seconds determine."""
     run = _run(estimate)
     if run is None:
         return None
     rows = [
         {
             "body": each.link,
-            "mass": "shown" if each.mass else "not shown",
+            "mass": "determined" if each.mass else "not determined",
             "centre of mass": _axes("x y z", each.center_of_mass),
             "inertia": _axes("xx yy zz", each.inertia),
         }
         for each in run.excitation
     ]
     return Section(
-        "What the motion shows",
-        f"The last {seconds_text(run.filter.memory_s)} by themselves: a consumer can tell a mass that is known from an "
-        "inertia that is not.",
+        "Excitation",
+        f"Mass properties that the last {seconds_text(run.filter.memory_s)} alone determine: the mass may be known but "
+        "not the inertia.",
         (table_of_rows(rows),),
     )
 
 
 def _axes(names: str, shown: np.ndarray) -> str:
-    return " ".join(name for name, yes in zip(names.split(), shown, strict=True) if yes) or "not shown"
+    return " ".join(name for name, yes in zip(names.split(), shown, strict=True) if yes) or "not determined"
 
 
 def rejections_section(estimate: Estimate) -> Section | None:
-    """Stretches of samples that were not used, and why."""
+    """Intervals of rejected samples, and why they were rejected."""
     run = _run(estimate)
     if run is None or not run.rejections:
         return None
@@ -112,13 +112,13 @@ def rejections_section(estimate: Estimate) -> Section | None:
             "samples": each.samples,
             "why": each.verdict.value,
         }
-        # The longest first; of a noisy run there may be thousands.
+        # The longest first; a noisy run may have thousands.
         for each in sorted(run.rejections, key=lambda each: -each.samples)[:MAX_REJECTIONS]
     ]
     caption = "The longest ones." if len(run.rejections) > MAX_REJECTIONS else ""
     return Section(
-        "What was not used",
+        "Rejected samples",
         f"{run.samples - run.used} of {number_of(run.samples, 'sample')}, in "
-        f"{number_of(len(run.rejections), 'stretch', 'stretches')}.",
+        f"{number_of(len(run.rejections), 'interval')}.",
         (table_of_rows(rows, caption=caption),),
     )

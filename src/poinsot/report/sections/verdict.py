@@ -1,4 +1,4 @@
-"""May these numbers be used, and if not, why and what now? What was found, and how sure is it?"""
+"""Whether the estimate can be trusted, and why; the main results and their uncertainty."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from ..words import capitalized, number_of, series
 from .bodies import verdict_on_bodies
 
 FEW = 6
-"""Joints that a card lists by name."""
+"""Largest number of joints that a card names."""
 
 LEADS = {
     Trust.trusted: ("good", "No check found anything wrong: the numbers hold within their intervals."),
-    Trust.with_care: ("fair", "Some numbers are less certain than their intervals say."),
+    Trust.with_care: ("fair", "Some numbers are less certain than their intervals state."),
     Trust.corrected: ("good", "A defect of the data was found, and its effect removed."),
-    Trust.not_to_be_used: ("bad", "Do not use these numbers before the errors below are mended."),
+    Trust.not_to_be_used: ("bad", "Do not use these numbers before the errors below are corrected."),
 }
-"""Tone, and what it means."""
+"""Tone and meaning of each level of trust."""
 
 
 def trust_section(estimate: Estimate) -> Section | None:
-    """What the checks found, and what they could not look at; None where nobody has written checks for the method."""
+    """Findings of the checks, and what they could not check; None where the method has no checks."""
     diagnosis = estimate.diagnosis
     if not diagnosis.complete and not diagnosis.findings:
         return None
     rows = [{"not checked": each.what, "why": each.reason} for each in diagnosis.unchecked]
-    title = f"{number_of(len(rows), 'thing')} that could not be checked"
+    title = f"{number_of(len(rows), 'property', 'properties')} that could not be checked"
     blocks = (
         Findings.of((each.severity.name, str(each)) for each in diagnosis.findings),
         replace(table_of_rows(rows, title=title), folded=True) if rows else None,
@@ -64,10 +64,10 @@ def _lead(estimate: Estimate) -> str:
     if motions_of(estimate):
         all_rms, each = _rms(estimate)
         explained = (
-            f"One motion explains what {number_of(len(each), 'sensor')} read to {significant(all_rms, 2)} of "
-            "their standard deviations (root mean square)."
+            f"One motion explains the readings of {number_of(len(each), 'sensor')} to {significant(all_rms, 2)} "
+            "standard deviations (root mean square)."
         )
-    # Whether bodies could be real, where every one of them is known.
+    # Whether bodies are physically possible, where all of them are known.
     judged = [body for body in estimate.bodies if body.physically_consistent is not None]
     bodies = f" {verdict_on_bodies(judged)}" if judged and len(judged) == len(estimate.bodies) else ""
     share = f"{known(estimate)} of the {number_of(len(estimate.names), 'parameter')}{of}"

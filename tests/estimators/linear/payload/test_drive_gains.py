@@ -92,7 +92,8 @@ def test_standard_deviations_that_cannot_be(std, sentence):
 
 def test_only_ratios_without_a_scale():
     with pytest.raises(
-        NotIdentifiable, match=r"^not identifiable: only ratios\. Neither the drive gains are known"
+        NotIdentifiable,
+        match=r"^not identifiable: only ratios are\. Neither drive gains nor a mass are known",
     ):
         drive_gains.check_scale(problem())
     with pytest.raises(NotIdentifiable, match="only ratios"):
@@ -117,6 +118,6 @@ def test_a_gain_that_nothing_shows_is_named():
     """At rest, posture after posture, gravity loads all joints but the first."""
     still = [replace(each, v=0 * each.v, a=0 * each.a) for each in drawn(0, white=0.01)]
     with pytest.raises(
-        NotIdentifiable, match="do not determine the drive gains of j1: other parameters make up"
+        NotIdentifiable, match="do not determine the drive gains of j1: other parameters compensate"
     ):
         PayloadIdentification().solve(problem(still, held={"mL": 3.0}))

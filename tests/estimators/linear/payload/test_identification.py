@@ -205,7 +205,7 @@ def test_poorly_known_gains_are_named_with_the_reason():
     estimate = PayloadIdentification().solve(problem(drawn(6, white=0.3, own=0.3), held=WEIGHED))
     assert estimate.drive_gains.poorly_known[0] and not estimate.drive_gains.by_gravity[0]
     said = [note for note in estimate.notes if note.startswith("The drive gain of j1 is poorly known, to +-")]
-    assert said and "gravity never loads this joint, only inertia does" in said[0]
+    assert said and "gravity does not act on this joint, only inertia does" in said[0]
 
 
 def test_the_efforts_of_other_recordings_are_predicted(noisy):
@@ -272,7 +272,7 @@ def test_comparisons_know_no_priors():
         ({"estimator": "guess"}, "estimator must be 'output-error', 'least-squares', 'total-least-squares'"),
         ({"max_iterations": 0}, "max_iterations of at least 1"),
         ({"identify_gains": True, "gain_std": 1.0}, "gains are given or identified, not both"),
-        ({"estimator": "least-squares", "possible": True}, "geometry needs estimator"),
+        ({"estimator": "least-squares", "possible": True}, "constraint and possible need estimator"),
     ],
 )
 def test_settings_that_contradict_themselves(settings, sentence, unchecked):

@@ -134,7 +134,7 @@ def test_too_short_a_recording_says_so():
     signals = [each.cut(0, 20, "") for each in drawn(0)]
     found = problem(signals, held={"mL": 3.0})
     system = reduce(found, 1e-5)
-    with pytest.raises(NotIdentifiable, match="20 rows of one recording are too few to say how sure"):
+    with pytest.raises(NotIdentifiable, match="20 rows of one recording are too few for standard deviations"):
         moments(found, system.columns, whitening(system), np.zeros((40, 4)))
 
 

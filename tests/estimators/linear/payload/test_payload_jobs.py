@@ -198,7 +198,7 @@ def test_a_load_that_must_be_possible(job):
         ("mass = 2.5\n", (('link = "tool"', 'link = "base"'),), InvalidModel, "link 'base' does not move"),
         ("mass = 0\n", (), InvalidProject, "mass: must be greater than 0.0, not 0"),
         ("mass = 2.5\n", (("loaded = true\n", ""),), PoinsotError, "no recording carries the load"),
-        ("mass_std = 0.1\n", (), InvalidProject, "mass_std says how sure the mass is; give mass too"),
+        ("mass_std = 0.1\n", (), InvalidProject, "mass_std is that of a known mass; give mass too"),
         ('mass = 2.5\napproach = "difference"\n', (), InvalidProject, 'draws needs approach = "direct"'),
         (
             "mass = 2.5\n\n[held]\nmL = 2.5\n", (), InvalidProject,
@@ -216,7 +216,7 @@ def test_a_load_that_must_be_possible(job):
         ("mass = 2.5\nmas = 1\n", (), InvalidProject, "unknown key 'mas'; did you mean 'mass'"),
         (
             "", (('name = "payload"\nlink = "tool"\ndraws = 40\n', 'name = "least-squares"\n'),),
-            InvalidProject, "recording 'loaded' carries a load, which other methods take for the robot's own",
+            InvalidProject, "recording 'loaded' carries a load, which other methods would attribute to the robot",
         ),
     ],
 )  # fmt: skip
@@ -235,9 +235,9 @@ def test_a_recording_of_another_robot_has_other_joints(job):
     ("name", "content", "kind", "sentence"),
     [
         ("nowhere.toml", None, UnreadableFile, "gains_from: there is no file .*nowhere.toml"),
-        ("other.json", "{}", UnreadableFile, "other.json is no result of `poinsot identify` with drive gains"),
+        ("other.json", "{}", UnreadableFile, "other.json is not a result of `poinsot identify` with drive gains"),
         ("other.json", '{"drive_gains": []}', UnreadableFile, "no result|not complete"),
-        ("other.json", "not json", UnreadableFile, "is no result of `poinsot identify`"),
+        ("other.json", "not json", UnreadableFile, "is not a result of `poinsot identify`"),
         ("chain.toml", JOB + 'gains_from = "gains.toml"\n', InvalidProject, "takes its gains from gains.toml; name"),
         (
             "given.toml", JOB.replace("[preprocessing]", "[drive]\ngain = [10, 12, 9, 11]\n\n[preprocessing]"),
@@ -266,7 +266,7 @@ def test_the_page_tells_of_load_and_gains(folder, tmp_path):
         "The load on tool is known to weigh 2.5",
         "Drive gains",
         "while moving",
-        "gravity never loads",
+        "gravity does not act on",
     ):
         assert words in page
 

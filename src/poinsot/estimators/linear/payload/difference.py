@@ -2,9 +2,9 @@
 
     beta_with - beta_without = K A pi_L + e,      cov(e) = cov(beta_with) + cov(beta_without)
 
-Each recording is identified for itself, on the same base parameters beta = K pi. A moves the load's ten parameters from
-the link's frame to the body that carries it. Friction is left out, so it may have changed between the recordings, with
-temperature or load; gains are taken for exact.
+Each recording is identified separately, with the same base parameters beta = K pi. A transforms the load's ten
+parameters from the link's frame to the body that carries it. Friction is excluded, so it may have changed between the
+recordings, with temperature or load; gains are assumed exact.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from .identification import check_recordings
 from .values import payload_of, with_load
 
 INERTIAL = ("inertia", "rotor_inertia", "rotor_coupling")
-"""Kinds of parameters that a load can change, or cannot change at all."""
+"""Kinds of parameters that a load changes, or that it cannot change."""
 
 DRAWS = 1000
-"""Of the load, from the normal distribution of its ten parameters."""
+"""Number of draws of the load from the normal distribution of its ten parameters."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class PayloadDifference:
     """A load as the difference of two identifications of the robot, with it and without it.
 
     Args:
-        weighting, rtol: of both, as in `LeastSquares`.
-        seed: of the draws from which follows how sure centre of mass and inertia are.
+        weighting, rtol: settings of both, as in `LeastSquares`.
+        seed: seed of the draws for the standard deviations of centre of mass and inertia.
     """
 
     weighting: Literal["none", "per-joint", "robust"] = "per-joint"
@@ -73,7 +73,7 @@ class PayloadDifference:
         assert problem.attachment is not None
         if drive_gains.unknown(problem):
             raise NotIdentifiable(
-                "by difference a load cannot be found where drive gains are unknown: give drive.gain, or the load's "
+                "a load cannot be identified by difference with unknown drive gains: give drive.gain, or the load's "
                 'mass and approach = "direct"'
             )
         least_squares = LeastSquares(self.weighting, rtol=self.rtol)
@@ -83,7 +83,7 @@ class PayloadDifference:
         )
         pi, C, known = _difference(problem, problem.attachment, without, with_)
         rng = np.random.default_rng(self.seed)
-        # centre of mass and inertia about it are no linear functions of pi: their spread is that of draws
+        # centre of mass and inertia about it are nonlinear in pi: their spread is that of draws
         draws = pi + rng.standard_normal((DRAWS, 10)) @ covariance_root(C).T
         payload = payload_of(problem.attachment.link, pi, draws, np.isfinite(known))
         seconds = time.perf_counter() - started - without.seconds["regressor"]
@@ -100,7 +100,7 @@ class PayloadDifference:
 
 
 def _robot_alone(problem: InverseDynamics, loaded: bool) -> InverseDynamics:
-    """The robot, whatever it carries, in the recordings with the load or in those without it."""
+    """The problem of the robot alone, in the recordings with the load or in those without it."""
     signals = [part.signals for part, on in zip(problem.parts, problem.loaded, strict=True) if on is loaded]
     own = set(problem.robot.parameters.names)
     held = {name: value for name, value in problem.parameters.held.items() if name in own}
@@ -108,12 +108,12 @@ def _robot_alone(problem: InverseDynamics, loaded: bool) -> InverseDynamics:
     fixed = [name for name in held if problem.parameters.index(name) in carried]
     if fixed:
         raise InvalidMethod(
-            f"{listing(fixed)} is held, which the load changes too: release it, or identify the load directly"
+            f"{listing(fixed)} is held, but the load changes it too: release it, or identify the load directly"
         )
     priors = {name: prior for name, prior in problem.priors.items() if name not in LOAD_NAMES}
     if priors:
         raise InvalidMethod(
-            f"the priors on {listing(priors)} are on the robot without the load: identify the load directly"
+            f"the priors on {listing(priors)} hold for the robot without the load only: identify the load directly"
         )
     return inverse_dynamics(problem.robot, signals, held=held)
 
@@ -121,14 +121,14 @@ def _robot_alone(problem: InverseDynamics, loaded: bool) -> InverseDynamics:
 def _difference(
     problem: InverseDynamics, attachment: Attachment, without: Estimate, with_: Estimate
 ) -> tuple[Vector, Matrix, Vector]:
-    """(10,) the load's parameters, NaN: not determined; (10, 10) their covariance; (10,) what was known of them."""
+    """(10,) the load's parameters, NaN: not determined; (10, 10) their covariance; (10,) their known values."""
     if without.names != with_.names or without.groupings != with_.groupings:
         other = sorted(set(without.groupings) ^ set(with_.groupings))
         raise NotIdentifiable(
-            f"with and without the load the recordings do not show the same combinations ({listing(other, 4)}): let "
-            "the robot move alike in both, or identify the load directly"
+            f"recordings with and without the load determine different combinations ({listing(other, 4)}): use "
+            "similar motions in both, or identify the load directly"
         )
-    # friction may change with temperature and load, which is no error of the load's parameters
+    # friction may change with temperature and load, without error of the load's parameters
     used = np.array([kind in INERTIAL for kind in without.kinds])
     alone = without.problem
     assert isinstance(alone, InverseDynamics)
@@ -141,7 +141,7 @@ def _difference(
     half = linalg.cholesky(C, lower=True)
     A = linalg.solve_triangular(half, K, lower=True)
     b = linalg.solve_triangular(half, d - K @ np.nan_to_num(known), lower=True)
-    # of several parameters that look alike none is the load's own value: only those alone are reported
+    # combinations of parameters are not values of the load: only single parameters are reported
     chosen, grouped = choose(A, np.flatnonzero(np.isnan(known)), EXCITATION_TOLERANCE)
     single = np.count_nonzero(grouped, axis=1) == 1
     place, inverse = chosen[single], np.linalg.pinv(A[:, chosen])[single]

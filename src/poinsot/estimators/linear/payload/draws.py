@@ -1,12 +1,12 @@
 """Uncertainty of robot, load and gains by a block bootstrap: the problem solved on resampled recordings.
 
-Blocks of motion are drawn with replacement (`moments`), and with each set
+Blocks of motion are drawn with replacement (`moments`), and for each sample
 
-    priors        their means, from their standard deviations
-    gains         from their covariance, where they are given and not exact
-    theta, c      solved for again, with the weights of the residuals as they are
+    priors        have means drawn with their standard deviations
+    gains         are drawn with their covariance, where they are given and not exact
+    theta, c      are solved for again, with the same weights of the residuals
 
-So what residuals have in common within a block, between joints, and between two recordings of one motion counts.
+This includes correlations of residuals within a block, between joints, and between two recordings of the same motion.
 The certificate is recomputed from the problem's rows. With e = k i - W theta the residuals, u their weights, and
 r = z - P theta those of the priors, at the optimum
 
@@ -42,18 +42,18 @@ FAILED = 0.05
 """Part of the samples that may leave a value undetermined without a warning."""
 
 CONSTRAINED = (
-    "The load is the one that fits best of those that can be. Standard deviations are those without that condition, "
-    "which changes little in what the recordings determine, and more in what they do not."
+    "The load is the best-fitting possible one. Standard deviations are those without this constraint, which "
+    "changes little in quantities that the recordings determine, and more in others."
 )
 
 MIN_DRAWS = 20
-"""With fewer, the spread of the draws is no estimate; a stop waits for them."""
+"""Least number of draws, for which a stop waits: with fewer, their spread is not an estimate."""
 
 STEPS, SETTLED = 50, 1e-6
-"""Of the search for gains in a draw, which scatter by far more."""
+"""Tolerance of the search for gains in a draw: draws scatter by far more."""
 
 TOLERANCE, CONIC_TOLERANCE = 1e-8, 1e-5
-"""Of stationarity: of linear algebra, and of an interior-point method where the load must be possible."""
+"""Tolerances of stationarity: of linear algebra, and of an interior-point method where the load must be possible."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Resampling:
     Args:
         draws: number of bootstrap samples.
         block_s: length of the blocks [s]; None: twice the correlation length of the residuals.
-        seed: of the draws.
+        seed: seed of the draws.
     """
 
     draws: int = 400
@@ -79,13 +79,13 @@ class Resampling:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Values found, before their uncertainty.
+    """Estimated values, before their uncertainty.
 
     Args:
-        problem: with the gains that were found. system, solution: of it.
-        free: (nv,) whose gains were unknown.
-        estimator: that found them.
-        proof: of a load that must be possible; else empty.
+        problem: the problem with the estimated gains. system, solution: system and solution of `problem`.
+        free: (nv,) True where gains were unknown.
+        estimator: name of the estimator of the gains.
+        proof: multipliers of a load that must be possible; else empty.
     """
 
     problem: InverseDynamics
@@ -127,7 +127,7 @@ def estimate_of(
         blocks.widening,
     )
     incomplete = (
-        f"{missing} of {tried} draws do not determine everything: intervals are too short; record longer",
+        f"{missing} of {tried} draws do not determine all parameters: intervals are too short; record longer",
     )
     estimate = fitted.updated(
         status=Status.interrupted if tried < resampling.draws else fitted.status,
@@ -159,35 +159,35 @@ def _solved(
     gains: list[np.ndarray] = []
     tried = 0
     for M in blocks.resampled(resampling.draws, rng):
-        # an interrupted result has standard deviations as well, from fewer draws
+        # an interrupted result also has standard deviations, from fewer draws
         if len(theta) >= MIN_DRAWS and stop_requested(stop):
             break
         tried += 1
         report(progress, "resampling", fraction=tried / resampling.draws)
         try:
             point = _solve(found, R, M, rng)
-        # blocks that leave out what shows a parameter; they are counted, and many of them are a warning
+        # samples of blocks that do not determine a parameter are counted, and many of them are a warning
         except linalg.LinAlgError:
             continue
         theta.append(linalg.solve_triangular(R, point.theta, check_finite=False))
         gains.append(1 / point.c[driven])
     if len(theta) < 0.5 * tried:
         raise NotIdentifiable(
-            "parts of these recordings do not determine what the whole does, so nothing can be said about how sure it "
-            "is: record longer"
+            "parts of these recordings do not determine all parameters that the whole determines, so their uncertainty "
+            "is unknown: record longer"
         )
     return np.array(theta), np.array(gains), tried
 
 
 def _solve(found: Found, R: Matrix, M: np.ndarray, rng: np.random.Generator) -> Point:
-    """One draw: theta and c = 1 / gain, relative to the gains that were found."""
+    """One draw: theta and c = 1 / gain, relative to the estimated gains."""
     P, z = found.system.whitened_prior(R)
-    # the prior is drawn too: it is a measurement that would have come out otherwise
+    # the prior is drawn too, as a measurement with an error of its own
     cost = Cost(M, found.solution.weights, P, z + rng.standard_normal(len(z)))
     c, driven = np.ones(len(M)), motors(found.problem.robot)
     if not found.free.any():
         half = covariance_root(found.gains.covariance)
-        # c is relative to the gains that were found: 1 at their values
+        # c is relative to the estimated gains: 1 at their values
         c[driven] = 1 / (1 + half @ rng.standard_normal(len(half)) / found.gains.values)
         return cost.at(c)
     if found.estimator == "output-error":
@@ -201,7 +201,7 @@ def _solve(found: Found, R: Matrix, M: np.ndarray, rng: np.random.Generator) -> 
 
 
 def certify(found: Found, estimate: Estimate) -> Certificate:
-    """The certificate of an estimate of a problem for which `found` was found before."""
+    """The certificate of an estimate with the values `found`."""
     problem, system = found.problem, found.system
     theta = np.zeros(system.size)
     theta[system.columns] = estimate.values

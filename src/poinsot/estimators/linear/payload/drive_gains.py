@@ -1,8 +1,7 @@
 """Drive gains: known ones with their covariance, and whether unknown ones are identifiable.
 
-A current gives the torque up to one factor a motor. With y_j the effort that a drive's own gain makes of the
-current and 1 / c_j what the gain really is over that one, y_j / c_j is the effort; it stays in joint j unless motors
-are coupled.
+A current gives the torque up to one factor per motor. With y_j the current times the nominal gain of the drive and
+1 / c_j the true gain over the nominal one, y_j / c_j is the effort; it acts on joint j alone unless motors are coupled.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from ....regression.inverse_dynamics import InverseDynamics
 from .output_error import GainOptimum
 
 UNDETERMINED = 1e-8
-"""Gains are not determined if other parameters make up for them to this part of their effect (squared)."""
+"""Gains are not determined if other parameters compensate all but this part of their effect (squared)."""
 
 UNITS = {"torque": "1", "current": "A", "voltage": "V"}
-"""Of the quantities that an effort can be measured as."""
+"""Units of the quantities that measure an effort."""
 
 POSTURES = 64
 UNLOADED = 1e-4
-"""Gravity loads a joint if its torque is more than this part of the largest one: descriptions round a right angle."""
+"""Gravity acts on a joint if its torque is above this part of the largest: descriptions round right angles."""
 
 
 def measured_as(problem: InverseDynamics) -> str:
@@ -35,7 +34,7 @@ def measured_as(problem: InverseDynamics) -> str:
     found = list(dict.fromkeys(part.signals.effort for part in problem.parts))
     if len(found) > 1:
         raise InvalidMethod(
-            f"one recording has {found[0]}, another {found[1]}: gains cannot be the same in both; give recordings of "
+            f"one recording has {found[0]}, another {found[1]}: gains cannot be the same in both; use recordings of "
             "one quantity"
         )
     return found[0]
@@ -65,18 +64,18 @@ def check_uncoupled(problem: InverseDynamics) -> None:
 
 
 def check_scale(problem: InverseDynamics) -> None:
-    """Check that something is known in absolute terms."""
-    # a prior mean of zero is met by zero, at any scale
+    """Check that the absolute scale is known: gains, a mass, or a prior."""
+    # a prior mean of zero is satisfied by zero, at any scale
     known = any(prior.mean for prior in problem.priors.values())
     if not known and not np.any(problem.parameters.held_values):
         raise NotIdentifiable(
-            "not identifiable: only ratios. Neither the drive gains are known nor any mass, and twice the gains with "
+            "not identifiable: only ratios are. Neither drive gains nor a mass are known, and twice the gains with "
             "twice the masses fit as well; give the load's mass, or the gains (drive.gain, gains_from)"
         )
 
 
 def gains_of(problem: InverseDynamics, covariance: Matrix | None = None) -> DriveGains:
-    """The gains that a problem's efforts were measured with, taken for exact without a covariance."""
+    """The gains that convert a problem's measurements to efforts, exact without a covariance."""
     robot = problem.robot
     train, m = robot.train, int(robot.train.driven.sum())
     values = train.gain[train.driven]
@@ -93,16 +92,16 @@ def gains_of(problem: InverseDynamics, covariance: Matrix | None = None) -> Driv
 
 
 def loaded_by_gravity(robot: Articulated) -> np.ndarray:
-    """(nv,) whether gravity loads a degree of freedom in some posture."""
+    """(nv,) whether gravity acts on a degree of freedom in some posture."""
     q, v, _ = robot.random_states(POSTURES, np.random.default_rng(0))
     still: JointSamples = np.zeros_like(v)
-    # at rest only gravity makes torques: the regressor's columns are those of mass and first moments
+    # at rest torques are due to gravity alone: the regressor's columns are those of mass and first moments
     torques = np.abs(robot.torque_regressor(q, still, still)).max(axis=(0, 2))
     return np.asarray(torques > UNLOADED * torques.max())
 
 
 def covariance_of(std: PerJoint | None, motors: Sequence[str]) -> Matrix | None:
-    """(m, m) of gains with these standard deviations; None: they are exact."""
+    """(m, m) covariance of gains with these standard deviations; None: they are exact."""
     if std is None:
         return None
     values = per_joint("gain_std", std, motors, np.zeros(len(motors)))
@@ -117,9 +116,9 @@ def check_identifiable(problem: InverseDynamics, optimum: GainOptimum, free: np.
     if values[0] > UNDETERMINED:
         return
     names = np.array(gains_of(problem).joints)
-    # the eigenvector of the smallest eigenvalue has the gains that can change together
+    # the eigenvector of the smallest eigenvalue contains the gains that can change together
     largest = np.abs(vectors[:, 0])
     raise NotIdentifiable(
         f"the recordings do not determine the drive gains of {listing(names[largest > 0.3 * largest.max()])}: other "
-        "parameters make up for them; move these joints faster and against gravity with the load, or give their gains"
+        "parameters compensate them; move these joints faster and against gravity with the load, or give their gains"
     )

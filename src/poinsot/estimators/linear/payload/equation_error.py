@@ -1,10 +1,10 @@
 """Drive gains from the equation that is linear in them: the current is a column of the regressor.
 
-    kappa_j y_j - W_j theta = h_j            kappa_j: the drive's gain over the one that it is described with
+    kappa_j y_j - W_j theta = h_j            kappa_j: the drive's true gain over the nominal one
 
-Ordinary least squares takes y for exact, and it is the noisy one: gains come out too small (errors in variables).
-Total least squares takes all columns for equally noisy, once each has norm 1: x = (kappa, theta, 1) is the last right
-singular vector of [y -W -h] (Gautier and Briot 2014). Both are there to be compared with `output_error`.
+Ordinary least squares assumes y exact although it is noisy: gains are biased towards zero (errors in variables). Total
+least squares assumes all columns equally noisy, once each has norm 1: x = (kappa, theta, 1) is the last right singular
+vector of [y -W -h] (Gautier and Briot 2014). Both are for comparison with `output_error`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 from ....arrays import Matrix, Vector
 
 EXACT = 1e6
-"""How much prior knowledge counts over all rows together, where it is taken for all but exact."""
+"""Weight of prior knowledge relative to all rows together, where it is treated as almost exact."""
 
 
 def ordinary(M: np.ndarray, free: np.ndarray, P: Matrix | None = None, z: Vector | None = None) -> Vector:
     """(n,) kappa by least squares, 1 where not `free` (n,); M are cross products (n, k + 2, k + 2) of [W h y], and
-    prior knowledge P theta = z, (r, k) and (r,), is taken for all but exact.
+    prior knowledge P theta = z, (r, k) and (r,), is treated as almost exact.
     """
     whole = _gram(M, free, np.ones(len(M)))
     G, known = whole[:-1, :-1], whole[:-1, -1]
@@ -45,7 +45,7 @@ def total(M: np.ndarray, free: np.ndarray, R: Matrix, weights: Vector) -> Vector
 
 
 def _gram(M: np.ndarray, free: np.ndarray, weights: Vector) -> Matrix:
-    """Cross products of the columns [y of each free one, -W] and of what has the coefficient 1: y of others, -h."""
+    """Cross products of the columns [y of each free joint, -W] and of those with coefficient 1: y of others, -h."""
     m, size = int(free.sum()), M.shape[1]
     C = np.zeros((len(M), size, m + size - 1))
     C[:, np.arange(size - 1), np.arange(m, m + size - 1)] = -1.0

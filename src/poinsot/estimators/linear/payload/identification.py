@@ -1,8 +1,8 @@
 """The load of a link, and the drives' gains, from recordings with the load and without it.
 
-The equations are in docs/concepts/payload.md. With known gains they are linear; unknown ones `output_error` finds too.
-What is known of the centre of mass, c_x = mean +- std and so on, is (h_x - mean m) / (std m) = 0 +- 1: linear for the
-mass that the last step found. `possible` keeps the load physically possible, `draws` gives its uncertainty.
+The equations are in docs/concepts/payload.md. With known gains they are linear; `output_error` estimates unknown ones
+too. A prior on the centre of mass, c_x = mean +- std and so on, is (h_x - mean m) / (std m) = 0 +- 1: linear for the
+mass of the last step. `possible` keeps the load physically possible, `draws` computes its uncertainty.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ CONTRADICTION = 3.0
 class PayloadIdentification:
     """A load, and drive gains where they are unknown: one regression on recordings with the load and without it.
 
-    The problem says which recordings carry the load, and by `held` or `priors` what is known of it (`mL`: its mass).
+    The problem marks recordings that carry the load; `held` or `priors` have what is known of it (`mL`: its mass).
 
     Args:
         estimator: `"output-error"`, or for comparison `"least-squares"`, `"total-least-squares"`.
-        gains: of an earlier estimate, with their covariance; None: the robot's.
-        gain_std: how sure the robot's gains are, in their unit: by joint, one a motor or one for all; None: exact.
-        identify_gains: None: only where the robot's are unknown: currents were measured and every gain is 1.
-        center_of_mass: what is known of c_x, c_y, c_z in the link's frame [m].
-        constraint: what is certain about the load, in the link's frame; the load is then physically possible too.
-        possible: whether it must be so without a constraint.
-        resampling: bootstrap for its uncertainty.
-        rtol: as in `LeastSquares`.
-        max_iterations: of the search.
+        gains: gains of an earlier estimate, with their covariance; None: the robot's.
+        gain_std: standard deviations of the robot's gains, in their unit: by joint, one per motor or one for all; None:
+            exact.
+        identify_gains: whether gains are estimated; None: if currents were measured and every gain of the robot is 1.
+        center_of_mass: priors on c_x, c_y, c_z in the link's frame [m].
+        constraint: certain knowledge of the load, in the link's frame; implies a physically possible load.
+        possible: whether the load must be physically possible without a constraint.
+        resampling: bootstrap for the uncertainty.
+        rtol: as in `LeastSquares`. max_iterations: largest number of iterations of the search.
     """
 
     estimator: Literal["output-error", "least-squares", "total-least-squares"] = "output-error"
@@ -86,10 +86,10 @@ class PayloadIdentification:
             raise InvalidMethod("give gains, which come with their covariance, or gain_std, not both")
         if self.identify_gains and (self.gains is not None or self.gain_std is not None):
             raise InvalidMethod(
-                "gains are given or identified, not both: leave out identify_gains, or what is given"
+                "gains are given or identified, not both: delete identify_gains, or the given gains"
             )
         if self.estimator != "output-error" and (self.center_of_mass is not None or self._must_be_possible):
-            raise InvalidMethod('what is known of the load\'s geometry needs estimator = "output-error"')
+            raise InvalidMethod('center_of_mass, constraint and possible need estimator = "output-error"')
 
     @property
     def _must_be_possible(self) -> bool:
@@ -115,7 +115,7 @@ class PayloadIdentification:
         problem, covariance = self._with_given_gains(problem)
         report(progress, "searching gains and load")
         unknown = drive_gains.unknown(problem) if self.identify_gains is None else self.identify_gains
-        # the certificate goes back to the problem with the gains that were found, which is a linear one
+        # the certificate uses the problem with the estimated gains, which is linear
         found = self._with_unknown_gains(problem) if unknown else self._with_known_gains(problem, covariance)
         estimate = estimate_of(self, found, self.resampling, progress=progress, stop=stop)
         if not unknown and not stop_requested(stop):
@@ -139,7 +139,7 @@ class PayloadIdentification:
         return problem.with_gains(values), self.gains.covariance
 
     def _with_known_gains(self, problem: InverseDynamics, covariance: Matrix | None) -> Found:
-        """Linear least squares: by `output_error` with every gain in its place."""
+        """Linear least squares: `output_error` with all gains fixed."""
         free = np.zeros(problem.robot.model.nv, dtype=bool)
         if self.estimator == "total-least-squares":
             raise InvalidMethod(
@@ -154,7 +154,7 @@ class PayloadIdentification:
         return Found(problem, reduced.system, solution, gains, free, self.estimator, proof)
 
     def _with_unknown_gains(self, problem: InverseDynamics) -> Found:
-        """Gains first, from what fixes the scale, and then all else with them."""
+        """Estimate gains first, and then all other parameters with them."""
         drive_gains.check_uncoupled(problem)
         drive_gains.check_scale(problem)
         if self.estimator != "output-error" and problem.priors:
@@ -165,14 +165,14 @@ class PayloadIdentification:
         free = drive_gains.motors(problem.robot)
         reduced, optimum, proof = self._optimum(problem, free)
         w, c = optimum.point.of.weights, optimum.point.c
-        # functions, so that only the estimator that was asked for is computed
+        # functions, so that only the chosen estimator is computed
         kappa = {
             "output-error": lambda: 1 / c,
             "least-squares": lambda: equation_error.ordinary(reduced.M, free),
             "total-least-squares": lambda: equation_error.total(reduced.M, free, reduced.R, w * c),
         }[self.estimator]()
         gained = problem.with_gains(problem.robot.train.gain * kappa[problem.robot.actuated])
-        # efforts have changed their size, so the rows are folded again; the prior's rows have not
+        # efforts are scaled by the gains, so their rows are reduced again, but not the prior's
         system = replace(reduce(gained, self.rtol), prior=reduced.system.prior)
         weights = np.abs(w / kappa)
         solution = system.solve(weights, variance=1.0)
@@ -186,7 +186,7 @@ class PayloadIdentification:
     def _optimum(
         self, problem: InverseDynamics, free: np.ndarray
     ) -> tuple[_ReducedPayload, GainOptimum, Proof]:
-        """The reduced problem with what is known of the centre of mass, and its solution."""
+        """The reduced problem with priors on the centre of mass, and its solution."""
         reduced = _ReducedPayload.of(problem, self.rtol, free)
         optimum = reduced.solve(None, self.max_iterations)
         if free.any():
@@ -217,15 +217,15 @@ class PayloadIdentification:
         if name not in problem.parameters.held:
             return estimate
         known = problem.parameters.held[name]
-        # with known gains the mass can be estimated, although it is known too: a check for free
+        # with known gains the mass can be estimated, although it is known too: a consistency check
         open_ = replace(problem, held={key: value for key, value in problem.held.items() if key != name})
         method = replace(self, gains=estimate.extra(DriveGains), gain_std=None, identify_gains=False)
         load = method.solve(open_, stop=stop).extra(Payload)
         assert load is not None
         found = f"{load.mass:.4g} +- {load.mass_std:.2g} kg"
-        said = f"by themselves, with these gains, the recordings say {found}"
+        said = f"with these gains, the recordings alone give {found}"
         if abs(load.mass - known) > CONTRADICTION * load.mass_std:
-            wrong = f"the load's mass is known as {known:.4g} kg, but {said}: one of mass and gains is wrong"
+            wrong = f"the load's mass is known as {known:.4g} kg, but {said}: the mass or the gains are wrong"
             return estimate.updated(warnings=(*estimate.warnings, wrong))
         note = f"The load's mass is held at {known:.4g} kg; {said}."
         return estimate.updated(notes=(*estimate.notes, note))
@@ -235,11 +235,11 @@ def check_recordings(problem: InverseDynamics) -> None:
     """Check that there is a load, and recordings with and without it."""
     if problem.attachment is None or not any(problem.loaded):
         raise InvalidMethod(
-            "no recording carries the load: say which ones do (loaded = true in [[recordings]], `loaded` in Python)"
+            "no recording carries the load: mark those that do (loaded = true in [[recordings]], `loaded` in Python)"
         )
     if all(problem.loaded):
         raise NotIdentifiable(
-            "every recording carries the load, so none shows what is the robot's own: add one of the robot without it "
+            "every recording carries the load, so none determines the robot alone: add one of the robot without it "
             "(loaded = false)"
         )
     drive_gains.measured_as(problem)
@@ -250,8 +250,8 @@ def check_recordings(problem: InverseDynamics) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _ReducedPayload:
-    """The problem without its rows: R (k, k) of the columns that are estimated, M (n, k + 2, k + 2) cross products of
-    [W R^-1, h, y], and whose gains are unknown, `free` (n,).
+    """The problem without its rows: R (k, k) of the estimated columns, M (n, k + 2, k + 2) cross products of
+    [W R^-1, h, y], and `free` (n,), True where the gain is unknown.
     """
 
     problem: InverseDynamics
@@ -267,14 +267,14 @@ class _ReducedPayload:
         return cls(problem, system, R, total_moments(problem, system.columns, R), free)
 
     def solve(self, start: Vector | None, max_iterations: int) -> GainOptimum:
-        """By output error, from a start nearby; None: with nothing known of unknown gains."""
+        """Optimum by output error, from the initial guess `start`; None: without an initial guess of unknown gains."""
         cost = Cost(self.M, np.ones(len(self.M)), *self.system.whitened_prior(self.R))
         rows = sum(self.problem.row_counts)
         if start is not None or not self.free.any():
             start = np.ones(len(self.free)) if start is None else start
             return output_error(cost, rows, self.free, start, max_iterations)
         try:
-            # too small, but of the right size
+            # too small, but of the right order of magnitude
             kappa = equation_error.ordinary(self.M, self.free, cost.P, cost.z)
             size = np.maximum(np.abs(kappa), MIN_START * np.abs(kappa).max())
             # least squares attenuates gains but keeps their signs, of which output error finds the nearest optimum
@@ -282,8 +282,8 @@ class _ReducedPayload:
             return output_error_of_any_sign(cost, rows, self.free, start, max_iterations)
         except linalg.LinAlgError:
             raise NotIdentifiable(
-                "no drive gains explain these recordings: what is known (the load's mass) shows in none of the joints; "
-                "look at link, and at which recordings carry the load"
+                "no drive gains explain these recordings: what is known (the load's mass) affects none of the joints; "
+                "check link, and which recordings carry the load"
             ) from None
 
     def theta(self, optimum: GainOptimum) -> Vector:
@@ -296,14 +296,14 @@ class _ReducedPayload:
         return replace(solved, theta=self.theta(optimum), steps=optimum.steps, status=optimum.status)
 
     def mass(self, optimum: GainOptimum) -> float:
-        """Of the load [kg]."""
+        """Mass of the load [kg]."""
         return float(load_values(self.problem, self.system, self.theta(optimum))[0])
 
     def with_center_of_mass(self, known: tuple[Normal, Normal, Normal], mass: float) -> _ReducedPayload:
-        """What is known of it as three more rows of the prior, for a load of this mass."""
+        """The problem with the prior on the centre of mass as three more rows, for a load of this mass."""
         if not mass > 0:
             raise NotIdentifiable(
-                "a prior on the load's centre of mass needs its mass, which these recordings do not show to be above 0"
+                "a prior on the load's centre of mass needs its mass, but these recordings give one not above 0"
             )
         base, held = self.problem.base, self.problem.parameters.held
         rows = np.zeros((3, self.system.size + 1))
@@ -315,6 +315,6 @@ class _ReducedPayload:
                 else:
                     row[base.index(symbol)] = coefficient
             row /= prior.std * mass
-        # the rows of the step before are replaced, not added to
+        # these replace the rows of the previous step
         own = self.system.prior[: len(self.problem.priors)]
         return replace(self, system=replace(self.system, prior=np.concatenate([own, rows])))

@@ -1,14 +1,14 @@
-"""Cross products of a regression, block of motion by block: what a block bootstrap resamples.
+"""Cross products of a regression for each block of motion, for a block bootstrap.
 
     M_j = sum over blocks of [W_j h_j y_j]^T [W_j h_j y_j]       of each degree of freedom j
 
-y is the measured effort, h the part of it that held parameters make, W the regressor's columns times R^-1, with R their
+y is the measured effort, h the part of it due to held parameters, W the regressor's columns times R^-1, with R their
 triangular factor: then W^T W of all rows together is near 1, and normal equations lose no digits.
 
-What a model cannot explain (friction that is more than Coulomb's, elasticity) comes from the motion, and again where
-the motion comes again. So recordings of one motion, with a load and without, are resampled together: what they share
-cancels in the load, and does not average out in the robot. A block is twice as long as residuals are correlated
-(Politis 2003), so that its ends cut little in two (Kuensch 1989).
+Model errors (friction beyond Coulomb's law, elasticity) depend on the motion, and repeat when it is repeated. So
+recordings of one motion, with a load and without, are resampled together: common errors cancel in the load, and do not
+average out in the robot. A block is twice as long as residuals are correlated (Politis 2003), so that its ends break
+few correlations (Kuensch 1989).
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ SAME_MOTION = 0.1
 """Recordings are of one motion if positions differ, row by row, by less than this part of it (rms)."""
 
 FEWEST_BLOCKS, MOST_BLOCKS = 12, 240
-"""Of a motion at least, of all together at most: few blocks scatter by chance, and more add no information."""
+"""Least number of blocks of a motion, and largest of all: too few scatter by chance, more add no information."""
 
 MOST_NUMBERS = 2**25
-"""That all blocks, or some draws, hold (256 MiB)."""
+"""Largest number of values in all blocks, or in some draws (256 MiB)."""
 
 DRAWS_AT_ONCE = 32
 
@@ -45,9 +45,9 @@ class Moments:
 
     Args:
         blocks: (B, n, k + 2, k + 2), columns W, h, y.
-        motions: (B,) number of the motion that each is part of.
-        block_s: how long a block is [s].
-        stretch: the part of its motion that a block is, where that is most.
+        motions: (B,) index of the motion of each block.
+        block_s: length of a block [s].
+        stretch: largest length of a block relative to its motion.
     """
 
     blocks: np.ndarray
@@ -57,11 +57,11 @@ class Moments:
 
     @property
     def widening(self) -> float:
-        """By what factor intervals from so few blocks must be wider (Kiefer and Vogelsang 2005)."""
+        """Factor by which intervals from few blocks must be wider (Kiefer and Vogelsang 2005)."""
         return float(np.sqrt(taper_allowance(self.stretch)))
 
     def resampled(self, draws: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-        """M of recordings that might have been: the blocks of each motion drawn with replacement."""
+        """M of bootstrap samples: the blocks of each motion drawn with replacement."""
         B, *shape = self.blocks.shape
         flat = self.blocks.reshape(B, -1)
         at_once = min(DRAWS_AT_ONCE, max(MOST_NUMBERS // flat.shape[1], 1))
@@ -69,15 +69,15 @@ class Moments:
             counts = np.zeros((min(at_once, draws - first), B))
             for motion in np.unique(self.motions):
                 own = np.flatnonzero(self.motions == motion)
-                # how often each block is drawn is all that a sum over drawn blocks needs
+                # a sum over drawn blocks needs only the number of times that each is drawn
                 counts[:, own] = rng.multinomial(len(own), np.full(len(own), 1 / len(own)), len(counts))
             yield from (counts @ flat).reshape(-1, *shape)
 
 
 def whitening(system: System) -> Matrix:
-    """(k, k) R of the columns that are estimated, each degree of freedom's rows in units of its efforts."""
+    """(k, k) R of the estimated columns, with each degree of freedom's rows in units of its efforts."""
     efforts = np.sqrt(system.residual_squares(np.zeros(system.size)))
-    # a joint that measured nothing but zeros has no size of its own
+    # a joint with only zeros has no size of its own
     return system.curvature(1 / np.where(efforts > 0, efforts, efforts.max()))
 
 
@@ -97,8 +97,8 @@ def moments(
 
     Args:
         columns: the k base columns that are estimated. R: (k, k).
-        residuals: (N, n) of the fit: their correlation length decides the length of a block.
-        block_s: how long it is instead [s].
+        residuals: (N, n) residuals of the fit, whose correlation length determines the length of a block.
+        block_s: length of a block in place of that [s].
     """
     motions = same_motions(problem)
     lengths = [min(problem.row_counts[part] for part in parts) for parts in motions]
@@ -108,14 +108,14 @@ def moments(
         factor / part.signals.rate_hz for factor, part in zip(factors, problem.parts, strict=True)
     )
     if block_s is None:
-        # rows after which residuals are unrelated, in the joint and recording where that takes longest
+        # correlation length of residuals in rows, the largest over joints and recordings
         each = np.split(residuals, np.cumsum(problem.row_counts)[:-1])
         rows_of = ((row, len(e)) for e in each for row in autocorrelation(e, max(len(e) // 8, 1)))
         length = 2 * max(1, *(correlation_length(*row) for row in rows_of))
     else:
         length = round(block_s / interval_s)
     most = min(MOST_BLOCKS, MOST_NUMBERS // (problem.robot.model.nv * (len(columns) + 2) ** 2))
-    # rounded up: more blocks than fit into the memory would be worse than longer ones
+    # rounded up: longer blocks are better than more blocks than fit into memory
     length = max(length, 1, -(-sum(lengths) // max(most, 1)))
     cuts: list[tuple[np.ndarray, int]] = [(np.array([], dtype=int), 0)] * len(problem.parts)
     owners: list[int] = []
@@ -123,7 +123,7 @@ def moments(
         count = max(rows // length, FEWEST_BLOCKS)
         if rows < 2 * count:
             raise NotIdentifiable(
-                f"{rows} rows of one recording are too few to say how sure the result is: record longer, or decimate "
+                f"{rows} rows of one recording are too few for standard deviations: record longer, or decimate "
                 "less"
             )
         for part in parts:
@@ -137,7 +137,7 @@ def moments(
 
 
 def same_motions(problem: InverseDynamics) -> list[list[int]]:
-    """The recordings, those of one motion together."""
+    """Indices of the recordings, grouped by motion."""
     positions = [part.signals.q[part.kept] for part in problem.parts]
     motions: dict[int, list[int]] = {}
     for part, q in enumerate(positions):
@@ -148,11 +148,11 @@ def same_motions(problem: InverseDynamics) -> list[list[int]]:
 
 def _alike(a: np.ndarray, b: np.ndarray) -> bool:
     shorter = min(len(a), len(b))
-    # a recording that has less than half of a motion cannot stand for it
+    # a recording with less than half of a motion is not a repetition of it
     if 2 * shorter < max(len(a), len(b)):
         return False
     a, b = a[:shorter], b[:shorter]
-    # relative to how far the motion goes, not to where it is
+    # relative to the range of the motion, not to its position
     return bool(np.linalg.norm(a - b) < SAME_MOTION * np.linalg.norm(a - a.mean(axis=0)))
 
 
@@ -169,11 +169,11 @@ def _folded(
     for rows in problem.rows():
         W = rows.W[:, :, columns]
         white = linalg.solve_triangular(R, W.reshape(-1, len(columns)).T, trans="T", check_finite=False).T
-        # `rows.y` is less what held parameters make: y is the whole measured effort again
+        # `rows.y` is without the effort of held parameters: add it to get the measured effort y
         known = rows.held[:, :, None]
         Z = np.concatenate([white.reshape(W.shape), known, rows.y[:, :, None] + known], axis=2)
         edges, first = cuts[rows.part]
-        # rows come in stretches that know nothing of blocks: a stretch may end within one
+        # rows come in chunks that are independent of blocks: a chunk may end within a block
         number = np.searchsorted(edges, rows.first + np.arange(len(Z)), side="right")
         for block in np.unique(number):
             z = Z[number == block].transpose(1, 0, 2)

@@ -1,7 +1,7 @@
-"""Drive gains by output error: the equation is solved for what is noisy, the measured current.
+"""Drive gains by output error: the equation is solved for the noisy quantity, the measured current.
 
-    y_j = c_j (W_j theta + h_j) + e_j         y_j: current times the gain that the drive is described with
-                                              1 / c_j: what the gain really is, over that one
+    y_j = c_j (W_j theta + h_j) + e_j         y_j: current times the nominal gain of the drive
+                                              1 / c_j: the true gain over the nominal one
     min over theta, c of  sum_j w_j^2 |y_j - c_j p_j|^2 + |P theta - z|^2,      p_j = W_j theta + h_j
 
 w_j = 1 / sigma_j, P and z are prior knowledge in units of its standard deviation. h, the effort of what is known (the
@@ -13,8 +13,8 @@ Gauss-Newton:
     H   = sum_j (w_j c_j)^2 W_j^T W_j + P^T P           B_j = w_j^2 c_j W_j^T p_j           D_j = w_j^2 |p_j|^2
     S   = D - B^T H^-1 B,   S dc = w^2 p^T (y - c p)     cov(c) = S^-1                for white residuals
 
-All of it from the cross products M_j of [W_j h_j y_j]. A joint that shares little with others fits nearly as well with
-the sign of its gain turned around, so each sign is tried: the likelihood, sum_j N log sigma_j, decides.
+All of these follow from the cross products M_j of [W_j h_j y_j]. A joint that shares few parameters with others fits
+nearly as well with the opposite sign of its gain, so each sign is tried: the likelihood, sum_j N log sigma_j, decides.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ STEP_SETTLED = 1e-11
 MAX_HALVINGS = 30
 
 MAX_GROWTH = 1e3
-"""Growth of |c| over its initial guess at which the search has diverged: theta then explains what h should."""
+"""Growth of |c| over its initial guess at which the search has diverged: theta then explains the effect of h."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ class Point:
         return p, (w**2 * self.c)[:, None] * p[:, :-2], w**2 * (p[:, :-1] @ x)
 
     def leverage(self) -> np.ndarray:
-        """(n,) how many of theta's parameters each degree of freedom determines."""
+        """(n,) number of theta's parameters that each degree of freedom determines."""
         a = (self.of.weights * self.c) ** 2
         inverse = linalg.cho_solve((self.factor, True), np.eye(len(self.theta)), check_finite=False)
         return a * np.einsum("jab,ab->j", self.of.M[:, :-2, :-2], inverse)
@@ -107,7 +107,7 @@ class GainOptimum:
     status: Status = Status.solved
 
     def likelihood(self, rows: int) -> float:
-        """Minus its logarithm, but for a constant; the smaller, the likelier."""
+        """Negative log-likelihood up to a constant; smaller is likelier."""
         point = self.point
         prior = float(np.sum((point.of.P @ point.theta - point.of.z) ** 2))
         size = np.maximum(point.squares, MIN_RESIDUAL**2 * point.of.M[:, -1, -1])
@@ -115,19 +115,19 @@ class GainOptimum:
 
     @property
     def white_covariance(self) -> Matrix:
-        """(m, m) of the free c, for white residuals."""
+        """(m, m) covariance of the free c, for white residuals."""
         return np.asarray(linalg.inv(self.point.curvature(self.free)[0]))
 
     @property
     def seen(self) -> tuple[Vector, Matrix]:
-        """Ascending eigenvalues (m,), from 0 (theta makes up for a direction of c) to 1, and eigenvectors of S / D."""
+        """Ascending eigenvalues (m,), from 0 (theta compensates a direction of c) to 1, and eigenvectors of S / D."""
         S, D, _ = self.point.curvature(self.free)
         found = np.linalg.eigh(S / np.sqrt(np.outer(D, D)))
         return found.eigenvalues, found.eigenvectors
 
 
 def output_error(cost: Cost, rows: int, free: np.ndarray, start: Vector, max_iterations: int) -> GainOptimum:
-    """c, theta and w together: c for given weights, weights from the residuals, until both stand still.
+    """c, theta and w together: c for given weights, weights from the residuals, until both converge.
 
     c begins at `start` (n,), and stays there where it is not `free` (n,); `rows` counts those of each degree of
     freedom.
@@ -153,16 +153,16 @@ def output_error(cost: Cost, rows: int, free: np.ndarray, start: Vector, max_ite
 def output_error_of_any_sign(
     cost: Cost, rows: int, free: np.ndarray, start: Vector, max_iterations: int
 ) -> GainOptimum:
-    """The likeliest with signs of c as they start, all positive, or one turned; `LinAlgError` if there is none."""
+    """Likeliest optimum over signs of c: initial, all positive, or one changed; `LinAlgError` if there is none."""
 
     def found(c: Vector) -> list[GainOptimum]:
         try:
             return [output_error(cost, rows, free, c, max_iterations)]
-        except linalg.LinAlgError:  # it ran away, to where nothing is determined
+        except linalg.LinAlgError:  # it diverged, to where nothing is determined
             return []
 
     def likeliest(optima: list[GainOptimum]) -> GainOptimum:
-        # others may still run away
+        # others may still diverge
         ended = [optimum for optimum in optima if optimum.status is Status.solved]
         return min(ended, key=lambda optimum: optimum.likelihood(rows)) if ended else optima[0]
 
@@ -179,7 +179,7 @@ def output_error_of_any_sign(
 def search(
     cost: Cost, free: np.ndarray, start: Vector, max_iterations: int, settled: float = STEP_SETTLED
 ) -> GainOptimum:
-    """The best c for given weights; a step that is smaller than the part `settled` of c is the last one."""
+    """Optimal c for given weights; converged where a step is smaller than the part `settled` of c."""
     point = cost.at(start)
     for steps in range(1, max_iterations + 1):
         S, D, gradient = point.curvature(free)
@@ -187,7 +187,7 @@ def search(
             break
         scale = np.sqrt(D)
         step = np.zeros_like(start)
-        # a direction that theta makes up for is left alone, not divided by
+        # a direction that theta compensates is left unchanged, to avoid division by zero
         step[free] = np.linalg.lstsq(S / np.outer(scale, scale), gradient / scale, rcond=1e-14)[0] / scale
         point = _downhill(cost, point, step)
         if np.max(np.abs(step) / np.maximum(np.abs(point.c), 1e-300)) < settled or not step.any():
@@ -196,7 +196,7 @@ def search(
 
 
 def _downhill(cost: Cost, point: Point, step: Vector) -> Point:
-    """The step, halved until it costs no more; rounding errors of the cost do not count."""
+    """The point after the step, halved until the cost does not increase beyond rounding errors."""
     rounding = 1e-12 * float(cost.weights**2 @ cost.M[:, -1, -1])
     for _ in range(MAX_HALVINGS):
         try:

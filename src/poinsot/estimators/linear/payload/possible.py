@@ -2,14 +2,14 @@
 
     min over pi_L, and over all else for it, of the cost      subject to  J(pi_L) > 0, and what is certain beside it
 
-Of all else (the robot, unknown gains) only the best for a given load counts, so the search is over the load's ten
-parameters x (in whitened coordinates): with S = U^T U the cost's curvature when all else adapts, and g its gradient,
+All else (the robot, unknown gains) is optimal for a given load, so the search is over the load's ten parameters x (in
+whitened coordinates): with S = U^T U the curvature of the cost when all else adapts, and g its gradient,
 
     min over u of  1/2 |u - U x|^2 + (U^-T g)^T u       U^-1 u in the set        a cone program (`conic`)
 
 and x = U^-1 u: exact where gains are known, and repeated from the new x where they are not. J is in units of the
-load's own mass and size, and no smaller than MARGIN there: closer to the border a body is a plate or a needle for all
-purposes.
+load's own mass and size, and no smaller than MARGIN there: closer to the boundary a body is practically a plate or a
+needle.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from .values import load_places
 
 MARGIN = 1e-6
 STEPS, SETTLED = 30, 1e-6
-"""Of the search, in standard deviations."""
+"""Tolerance of the search, in standard deviations."""
 
 MIN_RADIUS = 1e-3
 """Smallest size of a load, for the units of J [m]."""
 
 Proof = tuple[tuple[Membership, Vector], ...]
-"""What the load's ten parameters satisfy, with multipliers: they prove that no physically possible load fits better."""
+"""Constraints on the load's parameters, with multipliers that prove that no physically possible load fits better."""
 
 
 def nearest_possible(
@@ -56,8 +56,8 @@ def nearest_possible(
     ]
     if missing:
         raise NotIdentifiable(
-            f"the recordings do not determine {listing(missing)}, so whether the load is a possible body remains open: "
-            "move the link about more axes, or leave out possible and constraint"
+            f"the recordings do not determine {listing(missing)}, so physical possibility of the load cannot be "
+            "decided: move the link about more axes, or delete possible and constraint"
         )
     # the load's columns are the last ones, and R is triangular: its last block is theirs alone
     k, l = len(R), int((place >= 0).sum())
@@ -75,16 +75,16 @@ def nearest_possible(
         U = linalg.cholesky(S, check_finite=False)
         to_x = linalg.solve_triangular(U, np.eye(l), check_finite=False)
         inside = tuple(each.through(A @ to_x, a) for each in members)
-        # at the best load that cannot be the gradient is zero; from then on it is the solver's measure of small
+        # at the unconstrained optimum the gradient is zero; here it sets the scale of the solver's tolerance
         found = ConeProgram(np.eye(l), to_x.T @ gradient - U @ x, inside).solve(U @ x if step else None)
         if found.status is ConicStatus.infeasible:
             raise InvalidMethod(
-                f"no load satisfies all of this together: {'; '.join(each.name for each in members)}; relax one of them"
+                f"no load satisfies all of: {'; '.join(each.name for each in members)}; relax one of them"
             )
         if found.status is not ConicStatus.solved:
             raise NotIdentifiable(
-                "the interior-point method stopped before the best load that can be: hold what is known of it, or "
-                "leave out possible and constraint"
+                "the interior-point method stopped before the best possible load: hold its known parameters, or "
+                "delete possible and constraint"
             )
         length = float(np.linalg.norm(found.x - U @ x))
         x = to_x @ found.x
@@ -95,24 +95,24 @@ def nearest_possible(
 
 
 def _members(pi: Vector, constraint: BodyConstraint, link: str) -> tuple[Membership, ...]:
-    """What a load must satisfy, on its ten parameters; pi for its size."""
-    # of the best load, possible or not: only for units in which the entries of J are of one size
+    """Constraints on a load's ten parameters; pi determines its size."""
+    # from the best load, possible or not: it only sets units in which the entries of J are of one size
     mass = max(abs(float(pi[0])), 1e-12)
     radius = max(float(np.linalg.norm(pi[1:4])) / mass, MIN_RADIUS)
     scale = np.array([1 / radius, 1 / radius, 1 / radius, 1.0]) / np.sqrt(mass)
     J = vector_of(pseudo_inertia(np.eye(10)) * np.outer(scale, scale))
-    possible = Membership("being a possible body", Cone.semidefinite, J.T, -MARGIN * vector_of(np.eye(4)))
+    possible = Membership("physical possibility", Cone.semidefinite, J.T, -MARGIN * vector_of(np.eye(4)))
     certain = (Membership(f"{what} of {link}", cone, F, g) for what, cone, F, g in conditions_on(constraint))
     return possible, *certain
 
 
 def _with_load(cost: Cost, free: np.ndarray, c: Vector, x: Vector, max_iterations: int) -> Point:
-    """All else at its best for a load x (l,)."""
+    """Optimum of all other parameters for a load x (l,)."""
     size, l = cost.M.shape[-1], len(x)
     k = size - 2
     E = np.zeros((size, size - l))
     E[: k - l, : k - l] = np.eye(k - l)
-    # [W h y] E = [W_rest, h + W_load x, y]: a given load joins what is known
+    # [W h y] E = [W_rest, h + W_load x, y]: a given load is added to the known effort
     E[k - l : k, -2] = x
     E[k, -2] = E[k + 1, -1] = 1.0
     rest = Cost(E.T @ cost.M @ E, cost.weights, cost.P[:, : k - l], cost.z - cost.P[:, k - l :] @ x)
@@ -127,7 +127,7 @@ def _profile(point: Point, free: np.ndarray, l: int) -> tuple[Matrix, Vector]:
     M, w = cost.M, cost.weights
     p, B, D = point.products()
     H = point.factor @ point.factor.T
-    # Gauss-Newton's: second derivatives of c theta, which residuals multiply, are left out
+    # Gauss-Newton's: second derivatives of c theta, which multiply residuals, are neglected
     whole = np.block([[H, B[free].T], [B[free], np.diag(D[free])]])
     k, m = len(theta), int(free.sum())
     load = np.arange(k - l, k)

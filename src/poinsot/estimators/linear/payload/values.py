@@ -2,15 +2,15 @@
 
     c = h / m,    I_c = I - m (|c|^2 1 - c c^T)
 
-A parameter that the data do not determine is NaN, and so is what depends on it. A body's size is its own scale: with
-r = sqrt(tr I / 2m) how far its matter is from the link's origin (rms), and D the largest principal moment, the data
-determine
+A parameter that the data do not determine is NaN, and so are quantities that depend on it. Intervals are relative to
+the load's own size: with r = sqrt(tr I / 2m), the rms distance of its matter from the link's origin, and D the largest
+principal moment, the data determine
 
     the mass           if its 95 % interval is within a third of its value
     c_x, c_y, c_z      if theirs are within a third of r
-    I_c xx, ...        if theirs are within a third of D, and some real body has all ten
+    I_c xx, ...        if theirs are within a third of D, and all ten are physically possible
 
-What there is to note about them and about drive gains is written here too.
+Notes on them and on drive gains are also written here.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ QUANTITIES = (
 
 
 def load_places(problem: InverseDynamics, system: System) -> tuple[Indices, Vector]:
-    """(10,) places of the load's parameters in those estimated, -1 if not alone; and (10,) held values, else NaN."""
+    """(10,) indices of the load's parameters in the estimated ones, -1 if grouped; and (10,) held values, else NaN."""
     assert problem.attachment is not None
     place, known = np.full(10, -1), np.full(10, np.nan)
     names = system.base.names  # `mLr` where more is grouped into mL, which is then not determined by itself
@@ -75,19 +75,19 @@ def matrix(six: np.ndarray) -> np.ndarray:
 
 
 def payload_of(link: str, pi: Vector, draws: Matrix, held: np.ndarray, widening: float = 1.0) -> Payload:
-    """The load, and how sure it is.
+    """The load with its uncertainty.
 
     Args:
         pi: (10,) NaN where not determined.
-        draws: (d, 10) what other recordings would have given.
-        held: (10,) what was known before.
+        draws: (d, 10) parameters of the bootstrap samples.
+        held: (10,) known values, else NaN.
         widening: factor on the spread of the draws.
     """
     value, spread = quantities(pi), widening * quantities(draws).std(axis=0)
     of_pi: Matrix = widening**2 * np.atleast_2d(np.cov(draws.T))
-    # what follows from held parameters alone: the quantities that no unknown one makes NaN
+    # quantities that follow from held parameters alone: those that are not NaN
     exact = np.isfinite(quantities(np.where(held, 1.0, np.nan)))
-    # 0, and not the rounding errors of equal draws
+    # 0 in place of rounding errors of equal draws
     spread = np.where(exact & np.isfinite(value), 0.0, spread)
     of_pi[held] = of_pi[:, held] = 0.0
     whole = body(link, pi if np.isfinite(pi).all() else None)
@@ -114,12 +114,12 @@ def payload_of(link: str, pi: Vector, draws: Matrix, held: np.ndarray, widening:
 
 
 def _scales(pi: Vector, value: Vector) -> Vector:
-    """(10,) what the interval of each quantity is compared with; zero where that is not known."""
+    """(10,) scale to which the interval of each quantity is relative; zero where it is not known."""
     mass, center = abs(value[0]), np.nan_to_num(value[1:4])
     trace = np.nan_to_num(pi[[4, 6, 9]]).sum()
     r = np.sqrt(max(center @ center, 0.5 * trace / mass)) if mass > 0 else 0.0
     six = np.nan_to_num(value[4:])
-    # of what is known: NaN in one entry would leave no scale for the others
+    # from known entries only: NaN in one would leave no scale for the others
     D = np.abs(np.linalg.eigvalsh(matrix(six))).max()
     return np.concatenate([[mass], np.full(3, r), np.full(6, D)])
 
@@ -132,26 +132,26 @@ def with_load(estimate: Estimate, payload: Payload, gains: DriveGains, first: Se
     if shown:
         by_gravity = np.ones(len(gains.values), dtype=bool) if gains.by_gravity is None else gains.by_gravity
         for k in np.flatnonzero(gains.poorly_known & gains.identified):
-            why = "" if by_gravity[k] else ": gravity never loads this joint, only inertia does"
+            why = "" if by_gravity[k] else ": gravity does not act on this joint, only inertia does"
             to = f"{100 * NORMAL_95 * gains.std[k] / abs(gains.values[k]):.0f} % (95 %)"
             notes.append(f"The drive gain of {gains.joints[k]} is poorly known, to +- {to}{why}.")
         if np.any(gains.values < 0):
             names = np.array(gains.joints)[gains.values < 0].tolist()
-            warnings.append(f"the drive gain of {listing(names)} is negative: currents count the other way")
+            warnings.append(f"the drive gain of {listing(names)} is negative: currents have opposite sign")
     if missing:
         notes.append(
             f"These recordings do not determine {listing(_together(missing), 20)} of the load to a third of its own "
-            "size: their intervals are given all the same."
+            "size: their intervals are given nevertheless."
         )
     problem = estimate.problem
     if isinstance(problem, InverseDynamics) and np.any(np.abs(problem.speeds) <= MOVING):
         notes.append(
-            f"At standstill (joints slower than {MOVING:g} rad/s or m/s) dry friction is anything up to its Coulomb "
-            "value, either way: efforts are indeterminate there, so errors are also given for moving joints alone."
+            f"At standstill (joints slower than {MOVING:g} rad/s or m/s) dry friction takes any value up to its "
+            "Coulomb value, either way: efforts are indeterminate there, so errors are also given for moving joints."
         )
     if payload.physically_consistent is False:
         warnings.append(
-            f"no real body is this load: {payload.reasons[0]}; possible = true gives the body that fits best"
+            f"the load is physically impossible: {payload.reasons[0]}; possible = true gives the best possible one"
         )
     return estimate.updated(payload, gains if shown else None, notes=tuple(notes), warnings=tuple(warnings))
 
@@ -173,7 +173,7 @@ def resampling_note(estimate: Estimate, gains: DriveGains, moments: Moments, dra
 
 def _together(names: Sequence[str]) -> list[str]:
     """`inertia_at_com` for all its entries."""
-    # nine names of entries are no easier to read than the name of the whole
+    # the name of the whole is easier to read than nine names of entries
     split = {other.partition(".")[0] for other in QUANTITIES if other not in names}
     wholes = ((name, name.partition(".")[0]) for name in names)
     return list(dict.fromkeys(name if whole in split else whole for name, whole in wholes))
