@@ -120,7 +120,7 @@ BAD = {
     ),
     "gravity against a torque limit": (
         {"start": {}, "limits": {"torque": {"shoulder": 5.0}}}, InvalidMethod,
-        "the start posture and the torque limit of joint 'shoulder' contradict each other: gravity asks 11.8 N m",
+        "the start posture and the torque limit of joint 'shoulder' contradict each other: gravity requires 11.8 N m",
     ),
     "no noise": ({"torque_std": 0.0}, InvalidMethod, "the noise of the torques must be above 0"),
     "no time": ({"duration_s": 0.0}, InvalidMethod, "a duration and a rate above 0, not 0 s"),
