@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 NAMES = ("identify", "track", "inspect", "excite", "repair", "new", "predict", "export", "reproduce")
-"""The outputs: of the verbs, and what `identify` writes beside an exported description."""
+"""Names of the outputs: those of the verbs, and `export`, which `identify` writes beside an exported description."""
 
 
 def schema_file(name: str) -> Path:
