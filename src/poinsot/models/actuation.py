@@ -92,7 +92,7 @@ def rotor_thrusts(
         gain_unit: unit of the gain.
     """
     if not robot.floating_base:
-        raise InvalidModel(f"robot {robot.name!r} has no floating base that rotors could lift")
+        raise InvalidModel(f"robot {robot.name!r} has no floating base for rotors to lift")
     missing = [name for name in placements if name not in drag]
     if missing:
         raise InvalidModel(f"rotor {missing[0]!r} has no drag [m]; give 0 if it makes no moment")

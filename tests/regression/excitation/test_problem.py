@@ -101,7 +101,7 @@ BAD = {
     "payload link that does not exist": (
         {"payload": "hant"}, InvalidModel, "no link 'hant'; did you mean 'hand'?",
     ),
-    "payload on the base": ({"payload": "base"}, InvalidModel, "link 'base' does not move, so nothing"),
+    "payload on the base": ({"payload": "base"}, InvalidModel, "link 'base' does not move, so no load"),
     "start outside its limits": (
         {"start": {"elbow": 2.6}}, InvalidMethod, "puts joint 'elbow' at 2.6 rad, outside its limits -2.5 to 2.5 rad",
     ),
