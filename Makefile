@@ -18,7 +18,7 @@ export OMP_NUM_THREADS = 1
 # The theme's note on the future of MkDocs.
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: demo test test-all coverage install check gate lint types layers docs dist schemas format bench fuzz clean
+.PHONY: demo test test-all coverage install check gate lint types layers docs dist schemas format bench bench-check fuzz clean
 
 demo: $(VENV)/.installed-base      ## the main job on an embedded example; writes poinsot-demo/report.html
 	$(BIN)/python examples/demo.py
@@ -58,6 +58,10 @@ dist: install                      ## wheel and sdist; installs the wheel in an 
 	$(PIP) --python build/wheel/bin/python $(INSTALL) --constraint constraints.txt dist/*.whl
 	cd build/wheel && bin/poinsot identify ../../examples/arm/job.toml --out report
 	cd build/wheel && bin/poinsot --version
+	# The README's commands need extras, too: those of .venv, which a path file does not make editable packages of.
+	purelib="import sysconfig; print(sysconfig.get_path('purelib'))"; $(BIN)/python -c "$$purelib" \
+	  > "$$(build/wheel/bin/python -c "$$purelib")/extras.pth"
+	BROWSER=true POINSOT=$(CURDIR)/build/wheel/bin/poinsot $(BIN)/python -m pytest --quiet tests/test_readme.py -k all_commands
 
 schemas: install                   ## writes the JSON Schema files of every --json output
 	$(BIN)/python docs/json_schemas.py
@@ -68,6 +72,9 @@ format: install                    ## mends what `make lint` finds, as far as th
 
 bench: install                     ## poinsot beside its peers, in one run
 	for script in $(filter-out benchmarks/scale.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
+
+bench-check: install               ## the same beside benchmarks/baseline.json: a ratio that has lost 20 % fails; CHECK_FLAGS="online"
+	$(BIN)/python benchmarks/support/check.py $(CHECK_FLAGS)
 
 fuzz: install                      ## damaged files for every reader, a million each time; FUZZ_FLAGS="--only csv --inputs 10000"
 	$(BIN)/python benchmarks/support/hostile.py $(FUZZ_FLAGS)

@@ -625,6 +625,68 @@ class Reproduce(TypedDict):
     seconds: ByName
 
 
+# --------------------------------------------------------------------------------------------------------------- fleet
+
+
+class Spread(TypedDict):
+    std: Number
+    interval_95: Interval
+    p_value: Number
+    members: int
+    groups: int
+    differs: bool
+
+
+class RobotValue(TypedDict):
+    robot: str
+    value: Number
+    std: Number
+
+
+class PooledParameter(TypedDict):
+    name: str
+    unit: str
+    kind: str
+    owner: str
+    grouping: str
+    logs: int
+    value: Number
+    std: Number
+    interval_95: Interval
+    next_interval_95: Interval
+    between: dict[str, Spread]
+    robots: list[RobotValue]
+
+
+class LogEstimate(TypedDict):
+    log: str
+    robot: str
+    day: str
+    refused: str | None
+    status: Status | None
+    trust: str | None
+    findings: list[EstimateFinding] | None
+    rows: int | None
+    condition_number: Number
+    parameters: list[Parameter] | None
+    fit: Fit | None
+    validation: Validation | None
+    seconds: ByName | None
+
+
+class Fleet(TypedDict):
+    schema: Literal["poinsot.fleet/1"]
+    logs: int
+    robots: int
+    days: int
+    refused: int
+    parameters: list[PooledParameter]
+    estimates: list[LogEstimate]
+    notes: list[str]
+    seconds: ByName
+    text: str
+
+
 # -------------------------------------------------------------------------------------------------------- the files
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from scipy.integrate import solve_ivp
 
 from poinsot.exceptions import PoinsotError
 from poinsot.inspection.columns import clock_unit, match_columns, unit_in_name
@@ -86,6 +87,7 @@ HEADERS = {
         "position.a position.b position_command.a current.b torque.a",
     ),
     "a joint's name alone": (["elbow"], ["elbow", "volts", "temperature"], "position.elbow voltage.elbow"),
+    "a joint's name and a unit": (["elbow"], ["elbow_deg", "elbow_rpm"], "position.elbow"),
     "no label": (["pivot"], ["time", "position", "torque"], "position.pivot torque.pivot"),
     "nothing": ("abc", ["foo", "bar", "x"], ""),
     "measured before commanded": (
@@ -318,6 +320,33 @@ def test_a_semicolon_and_a_decimal_comma(tmp_path, table):
     assert recording["delimiter"] == ";" and recording["decimal_comma"] is True
 
 
+def test_the_folder_of_a_lerobot_data_set(tmp_path):
+    names = [f"{joint}.pos" for joint in JOINTS]
+    t = np.arange(300) / 50
+    positions = np.degrees(np.sin(np.outer(t, [1, 2, 3])))
+    frames = {"action": (positions + 1).tolist(), "observation.state": positions.tolist(), "timestamp": t}
+    features = {name: {"dtype": "float32", "shape": [3], "names": names} for name in list(frames)[:2]}
+    features |= {"timestamp": {"dtype": "float32", "shape": [1], "names": None}}
+    description = {
+        "codebase_version": "v2.1",
+        "robot_type": "arm",
+        "total_episodes": 1,
+        "chunks_size": 1000,
+        "fps": 50,
+    }
+    description |= {"data_path": "data/{episode_index:03d}.parquet", "features": features}
+    for folder in ("set/meta", "set/data"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "set/meta/info.json").write_text(json.dumps(description))
+    rows = pl.DataFrame(frames | {"episode_index": np.zeros(300, int), "frame_index": np.arange(300)})
+    rows.write_parquet(tmp_path / "set/data/000.parquet")
+    start = start_project(ARM, tmp_path / "set", tmp_path / "job.toml")
+    (recording,) = tomllib.loads(start.text)["recordings"]
+    assert start.method == "actuators" and recording["path"] == "set/meta/info.json"
+    assert recording["time"]["column"] == "/0/timestamp" and recording["position"]["unit"] == "deg"
+    assert of_joints(recording, "position_command")["elbow"] == "/0/action/elbow.pos"
+
+
 REFUSED = {
     "no matching column": ({"foo": [1.0, 2.0], "time": [0.0, 1.0]}, "no column is named like the position"),
     "a clock that stands": ({"time": [0.0] * 9, "q1": range(9), "tau1": range(9)}, "does not increase.*--rate-hz"),
@@ -334,6 +363,13 @@ def test_refusals(case, begin):
 def test_a_log_without_rows(begin):
     with pytest.raises(PoinsotError, match="fewer than two rows"):
         begin({"q1": [1.0], "tau1": [2.0]}, rate_hz=100)
+
+
+@pytest.mark.parametrize("name", ["log.npz", "log.mat"])
+def test_a_format_whose_columns_nothing_lists(name, tmp_path):
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(PoinsotError, match=r"save it as \.csv or \.parquet"):
+        start_project(ARM, tmp_path / name, tmp_path / "job.toml")
 
 
 def test_a_log_without_a_header(tmp_path):
@@ -361,6 +397,30 @@ def test_angles_alone(begin, tmp_path):
     project = Project.load(tmp_path / "job.toml")
     for name in project.settings.method.parameters:
         project.mechanism().place(name)  # it exists
+
+
+def test_a_pendulum_that_is_let_go(begin, tmp_path):
+    """Angles alone of a description, whose motor has no command: identified at once."""
+    (tmp_path / "pendulum.xml").write_text(
+        '<mujoco model="pendulum"><compiler angle="radian"/><worldbody><body name="rod">'
+        '<joint name="pivot" type="hinge" axis="0 1 0"/>'
+        '<inertial pos="0 0 -0.3" mass="1" diaginertia="0.05 0.05 0.01"/></body></worldbody></mujoco>'
+    )
+    t = np.arange(300) / 100
+    swing = solve_ivp(
+        lambda _, x: [x[1], (-9.81 * 0.3 * np.sin(x[0]) - 0.02 * x[1]) / 0.14],
+        (0, 3), [1.5, 0], t_eval=t, rtol=1e-9, atol=1e-9,
+    ).y[0]  # fmt: skip
+    columns = {
+        "time": t,
+        "pivot_deg": np.degrees(swing + 3e-4 * np.random.default_rng(1).standard_normal(300)),
+    }
+    content, _ = begin(columns, robot=tmp_path / "pendulum.xml")
+    assert content["mechanism"]["details"]["pivot"]["motor"] is False
+    estimate = identify(Project.load(tmp_path / "job.toml"))
+    assert estimate.trust.name == "trusted"
+    low, high = estimate.interval("pivot.drag")
+    assert low < 0.02 < high
 
 
 def test_currents_and_a_joint_without_a_motor(begin, table):

@@ -10,7 +10,7 @@ import pytest
 
 import poinsot
 import poinsot as package
-from poinsot.exceptions import InvalidMethod
+from poinsot.exceptions import InvalidMethod, PoinsotError
 from poinsot_reproductions.simulated_recordings import (
     Sensors,
     fourier_motion,
@@ -64,6 +64,18 @@ def test_base_parameters_have_the_mass_matrix_and_gravity_of_the_robot(robot, rn
     added = 0.5 * v + np.sign(v) + 0.2 * a
     torques = [pin.rnea(robot.model, data, *motion) for motion in zip(q, v, a, strict=True)]
     np.testing.assert_allclose(found.torque(q, v, a), np.array(torques) + added, atol=1e-6)
+
+
+def test_one_configuration_needs_no_time(estimate, rng):
+    q, v, a = rng.standard_normal((3, 4, 3))
+    np.testing.assert_array_equal(estimate.mass_matrix(q[0]), estimate.mass_matrix(q)[0])
+    np.testing.assert_array_equal(estimate.gravity(q[1]), estimate.gravity(q)[1])
+    np.testing.assert_array_equal(estimate.torque(q[2], v[2], a[2]), estimate.torque(q, v, a)[2])
+    for wrong in (q[0, :2], q.T, q[None]):
+        with pytest.raises(PoinsotError, match=r"q has the shape .*: give \(3,\), or \(T, 3\)"):
+            estimate.mass_matrix(wrong)
+    with pytest.raises(PoinsotError, match="a has the shape"):
+        estimate.torque(q, v, a[:2])
 
 
 def test_its_uncertainty_is_that_of_the_parameters(estimate, robot):

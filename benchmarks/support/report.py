@@ -1,8 +1,8 @@
 """What a benchmark says: seconds, ratios with their bounds, agreement of the results; as text and as JSON.
 
 A ratio is bounded by what is promised and compared with `baseline.json`, the ratios of the commit. The exit status is 1
-if a promise is broken or results disagree. That a ratio is worse than the baseline by more than `SLACK` is said, no
-more: another machine has other ratios.
+if a promise is broken or results disagree. That a ratio is worse than the baseline by more than `LOSS` is said; with
+`--check` it makes the exit status 1 too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from typing import Any
 from .timing import Seconds
 
 BASELINE = Path(__file__).parents[1] / "baseline.json"
-SLACK = 1.5
+LOSS = 0.2
+"""Part of a ratio that may be lost."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,10 @@ class Ratio:
         return f"at most {self.at_most:g}" if self.at_most is not None else ""
 
     def worse_than(self, baseline: float) -> bool:
-        return self.value * SLACK < baseline if self.at_most is None else self.value > baseline * SLACK
+        if self.at_most is None:
+            return self.value < (1 - LOSS) * baseline
+        # of nothing there is no part
+        return 0 < baseline < (1 - LOSS) * self.value
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,11 @@ def options(
     parser.add_argument(
         "--save-baseline", action="store_true", help=f"make these ratios the ones in {BASELINE.name}"
     )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help=f"exit with 1 if a ratio is worse than in {BASELINE.name} by {LOSS:.0%}",
+    )
     return parser.parse_args()
 
 
@@ -164,7 +173,9 @@ def deliver(
     if arguments.save_baseline:
         known[name] = {ratio.name: float(f"{ratio.value:.3g}") for ratio in ratios}
         BASELINE.write_text(json.dumps(dict(sorted(known.items())), indent=2) + "\n")
-    sys.exit(not all(each.kept for each in (*ratios, *agreements, *limits)))
+    lost = [r.name for r in ratios if r.name in baseline and r.worse_than(baseline[r.name])]
+    broken = not all(each.kept for each in (*ratios, *agreements, *limits))
+    sys.exit(broken or bool(arguments.check and lost))
 
 
 def machine() -> dict[str, Any]:

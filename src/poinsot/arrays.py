@@ -104,5 +104,10 @@ class Brief:
 def _brief(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"array of {value.shape}"
-    text = ", ".join(map(str, value)) if isinstance(value, Mapping) else " ".join(repr(value).split())
+    if isinstance(value, Brief):
+        return f"{type(value).__name__} {getattr(value, 'name', '')}".rstrip()
+    if isinstance(value, tuple) and any(isinstance(each, Brief | np.ndarray) for each in value):
+        text = ", ".join(map(_brief, value))
+    else:
+        text = ", ".join(map(str, value)) if isinstance(value, Mapping) else " ".join(repr(value).split())
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -16,7 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
-from .arrays import Vector
+from .arrays import Brief, Vector
 from .exceptions import InvalidMethod, check_known
 
 INERTIAL_SYMBOLS = ("m", "mx", "my", "mz", "xx", "xy", "yy", "xz", "yz", "zz")
@@ -57,8 +57,8 @@ class Normal:
             raise InvalidMethod(f"a prior needs a finite mean and std > 0, not {self.mean} +- {self.std}")
 
 
-@dataclass(frozen=True)
-class Parameters:
+@dataclass(frozen=True, repr=False)
+class Parameters(Brief):
     """All parameters of a model, in the order of its regressor's columns."""
 
     blocks: tuple[Block, ...]

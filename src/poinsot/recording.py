@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Any
 
@@ -109,6 +110,11 @@ class Recording(Brief):
             return self.channels[name]
         except KeyError:
             raise ChannelNotFound(name, self.channels) from None
+
+    def _repr_html_(self) -> str | None:
+        """A sparkline of each channel, for notebooks, by what is listed in `poinsot.notebook`; None: nothing is."""
+        shown = (each.load()(self) for each in entry_points(group="poinsot.notebook", name="Recording"))
+        return next(shown, None)
 
     @property
     def duration_s(self) -> float:

@@ -2,6 +2,10 @@
 
 study         many independent solves, in processes or on a cluster, that resume
 store         their results on disk
+fleet         a project's estimate of each of many logs, pooled
+logs          which files those are, of which robot and day
+random_effects  what differs between robots and between days
+page, verb    one page of a fleet; what `poinsot identify` does with a pattern
 parquet_log   a recording in many files, read in stretches
 streaming     least squares on it
 """

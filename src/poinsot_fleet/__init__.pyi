@@ -1,4 +1,10 @@
+from .fleet import Fleet as Fleet
+from .fleet import FleetEstimate as FleetEstimate
+from .logs import Log as Log
+from .logs import find_logs as find_logs
 from .parquet_log import ParquetLog as ParquetLog
+from .random_effects import RandomEffects as RandomEffects
+from .random_effects import random_effects as random_effects
 from .store import Store as Store
 from .streaming import Blocks as Blocks
 from .streaming import stream_least_squares as stream_least_squares

@@ -66,15 +66,16 @@ class Study(Generic[Task]):
         *,
         say: Say = lambda _: None,
         stop: Stop | None = None,
+        clear: bool = True,
     ) -> Any:
         """Solve what the store does not have, and combine.
 
         Args:
             executor: runs the tasks, and is not shut down; None: that of `CHOSEN`, else as many processes as there are
                 processors, at most one a task.
-            store: keeps results, and has those of an interrupted run; it is emptied at the end.
+            store: keeps results, and has those of an interrupted run.
             say: takes how many are done, and the time left.
-            stop: asked after each task.
+            stop: asked after each task. clear: whether the store is emptied at the end.
 
         Raises:
             StudyInterrupted: if workers or the scheduler went away, or `stop` asked for it; what is done is kept.
@@ -106,7 +107,7 @@ class Study(Generic[Task]):
                         self._kept("lost its workers or its scheduler", done, store)
                     ) from error
                 raise
-        if store is not None:
+        if store is not None and clear:
             store.clear()
         return self.combine({name: done[name] for name in self.tasks})
 

@@ -55,6 +55,7 @@ def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = Non
     of a log without a clock, or in place of its clock [Hz]. Raises `PoinsotError`: one sentence that says what the log
     lacks.
     """
+    log = next((log / each for each in INDEXES if (log / each).is_file()), log)
     columns, reading = list_columns(log)
     for floating in (False, True):
         described = load_robot(robot, floating_base=floating)
@@ -123,6 +124,8 @@ def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = Non
     return Start(draft.text(unused=listing(unused) if unused else ""), name, said, unused)
 
 
+INDEXES = ("meta/info.json", "metadata.yaml")
+"""Files that describe a folder: of a LeRobot data set, and of a ROS 2 bag."""
 HELD = (*EFFORTS, "position_command")
 """Quantities whose missing values are those of the row before."""
 

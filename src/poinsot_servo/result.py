@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from poinsot.arrays import JointSamples, Vector
+from poinsot.arrays import Brief, JointSamples, Vector
 from poinsot.estimate import Estimate
 from poinsot.estimate.extras import Extra
 from poinsot.models.articulated import Articulated
@@ -34,8 +34,8 @@ class Ratio:
     identifiable: bool
 
 
-@dataclass(frozen=True, eq=False)
-class Actuators(Extra):
+@dataclass(frozen=True, eq=False, repr=False)
+class Actuators(Brief, Extra):
     """The actuators that were found.
 
     Args:

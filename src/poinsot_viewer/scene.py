@@ -5,7 +5,7 @@ A body is the uniform ellipsoid with its ten parameters: c + R diag(a) u with u 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import pinocchio as pin
 from jaxtyping import Float
 
 from poinsot.arrays import Configurations, Matrix, Times
+from poinsot.estimate import Body
 from poinsot.exceptions import ImpossibleBody, UnreadableFile
 from poinsot.inertia.parameters import equivalent_ellipsoid
 from poinsot.io.npz import read_npz
@@ -106,6 +107,12 @@ def read_scene(path: Path, data_dir: Path | None = None) -> Scene:
             "and view the result in that folder"
         )
     return Scene(robot, _surfaces(found, shares), _surfaces(before, {}), recorded, estimated)
+
+
+def identified_surfaces(bodies: Sequence[Body]) -> tuple[Surface, ...]:
+    """Ellipsoids of the bodies of an estimate, those that have ten parameters."""
+    shares = {each.name: each.prior_share or 0.0 for each in bodies}
+    return _surfaces({each.name: each.inertial for each in bodies}, shares)
 
 
 def _surfaces(inertials: Mapping[str, object], shares: Mapping[str, float]) -> tuple[Surface, ...]:

@@ -20,6 +20,7 @@ from scipy.spatial.transform import Rotation
 from poinsot.exceptions import MissingExtra, UnwritableOutput
 from poinsot.io.writing import write_text
 
+from .prior_weight import PriorWeight
 from .scene import Motion, Scene, Surface
 
 try:
@@ -34,6 +35,8 @@ FRAME_S = 1 / 30
 MOST_FRAMES = 200
 """Largest number of frames of a recorded file."""
 IDENTIFIED, BEFORE, FORCE, LINE = (31, 95, 168), (224, 108, 0), (190, 30, 45), (60, 60, 60)
+PRIOR_STD = -2.0, 0.5
+"""Ends of the slider of the prior's standard deviation, as decimal logarithms."""
 NEWTON = 2e-3
 """Length of a line for each newton [m]."""
 
@@ -49,6 +52,7 @@ class Viewer:
         self.server.gui.configure_theme(show_share_button=False, show_logo=False)
         self.server.scene.set_up_direction("+z")
         self.moved: dict[str, list[viser.FrameHandle]] = {}
+        self.identified: list[viser.MeshHandle] = []
         for kind, motions in (("recorded", scene.recorded), ("estimated", scene.estimated)):
             if motions:
                 self.moved[kind] = self._robot(kind)
@@ -87,23 +91,32 @@ class Viewer:
             if parent:
                 ends = np.stack([np.zeros(3), placement.translation])[None]
                 add.add_line_segments(f"/{kind}/{parent}/to {body}", ends, LINE, thickness=0.006)
-        # Only the main motion has both ellipsoids; the other is drawn pale.
-        pale = kind == "recorded" and bool(self.scene.estimated)
-        for name, surfaces, color in (
-            ("identified", self.scene.identified, IDENTIFIED),
-            ("before", self.scene.before, BEFORE),
-        ):
-            for each in surfaces:
-                self._ellipsoid(f"/{kind}/{each.body}/{name}", each, color, name == "before", pale)
+        self.draw_identified(self.scene.identified, kind)
+        for each in self.scene.before:
+            opacity = 0.15 if self._is_pale(kind) else 0.35
+            add.add_mesh_simple(
+                f"/{kind}/{each.body}/before", each.vertices, each.faces, color=BEFORE, wireframe=True,
+                opacity=opacity, flat_shading=False,
+            )  # fmt: skip
         return frames
 
-    def _ellipsoid(
-        self, path: str, each: Surface, color: tuple[int, int, int], wire: bool, pale: bool
-    ) -> None:
-        opacity = 0.15 if pale else (0.35 if wire else 0.9 - 0.55 * each.share)
-        self.server.scene.add_mesh_simple(
-            path, each.vertices, each.faces, color=color, wireframe=wire, opacity=opacity, flat_shading=False
-        )
+    def _is_pale(self, kind: str) -> bool:
+        """Whether bodies are drawn pale: only the main motion has both ellipsoids in full."""
+        return kind == "recorded" and bool(self.scene.estimated)
+
+    def draw_identified(self, surfaces: Sequence[Surface], *kinds: str) -> None:
+        """Draw the identified bodies in these trees, in place of those that were there."""
+        for handle in [each for each in self.identified if each.name.split("/")[1] in kinds]:
+            handle.remove()
+            self.identified.remove(handle)
+        for kind in kinds:
+            for each in surfaces:
+                opacity = 0.15 if self._is_pale(kind) else 0.9 - 0.55 * each.share
+                mesh = self.server.scene.add_mesh_simple(
+                    f"/{kind}/{each.body}/identified", each.vertices, each.faces, color=IDENTIFIED,
+                    opacity=opacity, flat_shading=False,
+                )  # fmt: skip
+                self.identified.append(mesh)
 
     def draw(self, kind: str, motion: Motion, sample: int) -> None:
         """The robot of one tree at a sample, with its forces."""
@@ -129,12 +142,17 @@ class Viewer:
 
 
 def serve(
-    scene: Scene, say: Callable[[str], None], port: int = 8080, stop: Callable[[], bool] | None = None
+    scene: Scene,
+    say: Callable[[str], None],
+    port: int = 8080,
+    stop: Callable[[], bool] | None = None,
+    prior: PriorWeight | None = None,
 ) -> None:
     """Serve the scene until the program is interrupted, or `stop` returns True.
 
     Args:
         say: called with the address. port: port on which to listen, on this machine alone.
+        prior: solves again for the slider of the prior's standard deviation; None: there is no such slider.
     """
     viewer = Viewer(scene, port)
     names = [motion.name for motion in (scene.estimated or scene.recorded)]
@@ -145,6 +163,7 @@ def serve(
     for kind in viewer.moved:
         box = gui.add_checkbox(f"show {kind}", True)
         box.on_update(partial(_show, viewer.moved[kind]))
+    weight = None if prior is None else _Weight(viewer, prior)
     curves = _Curves(viewer, scene, names)
     shown: list[Motion] = []
 
@@ -170,6 +189,8 @@ def serve(
     try:
         while stop is None or not stop():
             time.sleep(FRAME_S)
+            if weight is not None:
+                weight.follow()
             if play.value:
                 ahead = now.value + FRAME_S
                 now.value = now.min if ahead > now.max else ahead  # type: ignore[misc]
@@ -180,6 +201,31 @@ def serve(
 def _show(frames: Sequence[viser.FrameHandle], event: viser.GuiEvent[viser.GuiCheckboxHandle]) -> None:
     for frame in frames:
         frame.visible = event.target.value
+
+
+class _Weight:
+    """A slider of the prior's standard deviation. The bodies are solved again where it has moved."""
+
+    def __init__(self, viewer: Viewer, prior: PriorWeight):
+        self.viewer, self.prior, self.drawn = viewer, prior, prior.method.prior_std
+        gui = viewer.server.gui
+        low, high = PRIOR_STD
+        at = float(np.clip(np.log10(self.drawn), low, high))
+        hint = "Standard deviation of the logarithm of a body: 0.1 keeps it within 10 % of its description"
+        self.slider = gui.add_slider("prior std [log10]", low, high, 0.05, at, hint=hint)
+        self.text = gui.add_markdown(prior.solve(self.drawn)[1])
+        self.last = self.slider.value
+
+    def follow(self) -> None:
+        """Solve for where the slider is; places that it passed in between are left out."""
+        if (at := self.slider.value) == self.last:
+            return
+        self.last = at
+        surfaces, text = self.prior.solve(10**at)
+        with self.viewer.server.atomic():
+            if surfaces:
+                self.viewer.draw_identified(surfaces, *self.viewer.moved)
+            self.text.content = f"prior std {10**at:.2g}\n\n{text}"
 
 
 class _Curves:

@@ -33,6 +33,7 @@ def view(
         from poinsot.io.writing import check_apart
         from poinsot.project.prediction import PredictionJob
 
+        from .prior_weight import read_prior_weight
         from .scene import read_scene
 
         check_apart([record], [result, *PredictionJob(result, result, data).project.inputs(data)])
@@ -45,5 +46,10 @@ def view(
             write(scene, record)
             typer.echo(f"written: {record}")
             return
+        read = read_prior_weight(result, data)
+        if read is not None:
+            say("reading the recordings, to solve again with another prior")
+        prior = None if read is None else read()
         say("serving the robot; Ctrl-C ends it")
-        serve(scene, lambda url: typer.echo(f"{url} (on this machine alone; Ctrl-C ends it)"), port)
+        served = "{} (on this machine alone; Ctrl-C ends it)"
+        serve(scene, lambda url: typer.echo(served.format(url)), port, prior=prior)

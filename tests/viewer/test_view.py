@@ -5,6 +5,8 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
@@ -13,10 +15,11 @@ import pinocchio as pin
 import pytest
 
 from poinsot.exceptions import PoinsotError, UnreadableFile
-from poinsot.project import Project
+from poinsot.project import Project, identify
 
 viser = pytest.importorskip("viser")
 from poinsot.cli import main  # noqa: E402
+from poinsot_viewer.prior_weight import read_prior_weight  # noqa: E402
 from poinsot_viewer.scene import read_scene  # noqa: E402
 from poinsot_viewer.show import IDENTIFIED, Viewer, record, serve  # noqa: E402
 
@@ -181,6 +184,57 @@ def test_the_slider_moves_the_robot(quadruped, browser):
             page.keyboard.press("PageUp")
         page.keyboard.press("End")
         wait_for(page, lambda: (np.abs(picture(page)[100:, :560] - before).max(axis=-1) > 40).sum() > 200)
+        assert not noise
+    finally:
+        over.set()
+        thread.join(timeout=10)
+
+
+@pytest.fixture(scope="module")
+def bodies(arm):
+    """A result with a body for every link."""
+    assert (
+        main(["identify", str(arm.parents[1] / "physical.toml"), "--out", str(arm.parents[1] / "bodies")])
+        == 0
+    )
+    return arm.parents[1] / "bodies/result.json"
+
+
+def test_another_prior_is_solved_as_the_method_does(bodies, arm):
+    assert read_prior_weight(arm) is None  # least squares has no prior
+    prior = read_prior_weight(bodies)()
+    project = Project.load(bodies.parents[1] / "physical.toml")
+    settings = project.settings.method.model_copy(update={"prior_std": 0.05})
+    again = identify(replace(project, settings=project.settings.model_copy(update={"method": settings})))
+    surfaces, text = prior.solve(0.05)
+    assert [each.body for each in surfaces] == [each.name for each in again.bodies]
+    for each, body in zip(surfaces, again.bodies, strict=True):
+        np.testing.assert_allclose(each.vertices.mean(axis=0), body.center_of_mass, atol=1e-6)
+        assert f"| {body.name} | {body.mass:.4g} |" in text
+    started = time.process_time()
+    prior.solve(0.3)
+    assert time.process_time() - started < 0.1  # [s]
+
+
+def test_the_slider_of_the_prior_moves_the_bodies(bodies, browser):
+    over, address = threading.Event(), []
+    arguments = {"stop": over.is_set, "prior": read_prior_weight(bodies)()}
+    scene = read_scene(bodies)
+    thread = threading.Thread(target=serve, args=(scene, address.append, 0), kwargs=arguments)
+    thread.start()
+    try:
+        while not address:
+            over.wait(0.1)
+        page, noise = opened(browser, address[0])
+        wait_for(page, lambda: blue(page) > 300)
+        masses = page.locator("table").filter(has_text="mass [kg]")
+        page.get_by_role("checkbox").first.click()  # stop playing
+        page.wait_for_timeout(1500)
+        before, said = picture(page)[100:, :560], masses.inner_text()
+        page.get_by_role("slider").nth(1).focus()
+        page.keyboard.press("Home")
+        wait_for(page, lambda: (np.abs(picture(page)[100:, :560] - before).max(axis=-1) > 40).sum() > 200)
+        assert masses.inner_text() != said and page.get_by_text("solved in").count()
         assert not noise
     finally:
         over.set()

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..exceptions import PoinsotError, listing
+from ..exceptions import InvalidProject, PoinsotError, listing
 from . import shell
-from .shell import Data, Job, Json, Out, Strict
+from .shell import Cluster, Data, Job, Json, Out, Strict, Workers
 
 if TYPE_CHECKING:
     from ..estimate import Estimate
@@ -23,23 +23,48 @@ Force = Annotated[
     typer.Option("--force", help="Write files for other programs even from a result that is not to be used."),
 ]
 
+Logs = Annotated[
+    str | None,
+    typer.Option(
+        help="A pattern of logs, as in 'logs/{robot}_{day}.parquet': one estimate each, pooled, and what differs."
+    ),
+]
+
 
 def identify(
     job: Job,
     data: Data = None,
+    logs: Logs = None,
     out: Out = None,
     json: Json = None,
     strict: Strict = False,
     force: Force = False,
+    workers: Workers = None,
+    cluster: Cluster = None,
 ) -> None:
-    """Identify the robot of a project file. With --out, write the page to read and the files to use."""
+    """Identify the robot of a project file. With --out, write the page to read and the files to use.
+
+    A pattern in place of the file, as in 'logs/*.parquet', stands for the logs of a fleet.
+    """
     with shell.running(data, out, json) as say:
+        from importlib.metadata import entry_points
+
         from ..estimate import Trust, motions_of
         from ..io.npz import write_recording
+        from ..io.sources import is_pattern
         from ..io.writing import check_apart
         from ..project import Project, identify
 
-        project = Project.load(job)
+        many = logs is not None or is_pattern(Path(), str(job))
+        project = None if many else Project.load(job)
+        if project is None or project.is_of_many(data):
+            (fleets,) = entry_points(group="poinsot.fleets")
+            fleets.load()(job, logs, data, out, json, workers, cluster, say)
+            return
+        if workers is not None or cluster is not None:
+            raise InvalidProject(
+                "--workers and --cluster are for many logs: give them by --logs 'logs/*.parquet'"
+            )
         reads, output = project.inputs(data), project.settings.output
         check_apart(
             [json, *(out / name for name in (output.result, output.report) if out is not None)], reads

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Protocol
 import typer
 
 from ..exceptions import InvalidMethod, check_known
-from .shell import Json, Out, deliver, running, table
+from .shell import Cluster, Json, Out, Workers, deliver, running, table
 
 GROUP = "poinsot.reproductions"
 
@@ -69,11 +69,8 @@ def reproduce(
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, help="Of a simulated one's random numbers; default: 0.")
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; default: as processors.")] = None,
-    cluster: Annotated[
-        str | None,
-        typer.Option(help="A Dask scheduler, tcp://HOST:PORT, that computes in place of processes."),
-    ] = None,
+    workers: Workers = None,
+    cluster: Cluster = None,
     out: Out = None,
     json: Json = None,
 ) -> None:

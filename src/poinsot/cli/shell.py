@@ -42,6 +42,10 @@ Out = Annotated[Path | None, typer.Option("--out", help="Folder to write the pag
 Json = Annotated[
     str | None, typer.Option("--json", help="Where to write the result for scripts; - is standard output.")
 ]
+Workers = Annotated[int | None, typer.Option(min=1, help="Processes; default: as processors.")]
+Cluster = Annotated[
+    str | None, typer.Option(help="A Dask scheduler, tcp://HOST:PORT, that computes in place of processes.")
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit with code 3 if the result is not to be used.")]
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Indices, Matrix, Vector
+from ..arrays import Brief, Indices, Matrix, Vector
 from ..estimate import Diagnosis, Estimate, Finding, Severity, Unchecked
 from ..estimate.estimate import unfinished
 from ..estimate.finding import ordered
@@ -66,8 +66,8 @@ CAUSES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class Throw:
+@dataclass(frozen=True, eq=False, repr=False)
+class Throw(Brief):
     """Frames of a throw.
 
     Args:

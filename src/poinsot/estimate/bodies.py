@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..arrays import Matrix, Vector
+from ..arrays import Brief, Matrix, Vector
 from .extras import Extra
 from .uncertainty import NORMAL_95
 
 
-@dataclass(frozen=True, eq=False)
-class Body:
+@dataclass(frozen=True, eq=False, repr=False)
+class Body(Brief):
     """One body's mass properties; None where the data do not determine them.
 
     Args:
@@ -55,8 +55,8 @@ class Body:
         return {key: fields[key] for key in fields if key not in ("covariance", "placement", "parent")}
 
 
-@dataclass(frozen=True, eq=False)
-class Payload(Extra):
+@dataclass(frozen=True, eq=False, repr=False)
+class Payload(Brief, Extra):
     """Mass properties of the load on a link, in the link's frame; NaN where the data do not determine them.
 
     Args:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from html import escape
 from importlib.metadata import entry_points
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
@@ -324,23 +323,10 @@ class Estimate:
         last = [f"... {more + 1} more lines; print(estimate) shows them"] if more > 0 else []
         return "\n".join([*lines[: SHOWN_LINES - len(last)], *last])
 
-    def _repr_html_(self) -> str:
-        """The verdict, the findings, and a row for each parameter with its 95 % interval."""
-        rows = []
-        for k, name in enumerate(self.names):
-            value, (low, high) = self.values[k], self.interval(name)
-            cells = f"{value:.5g}", f"{low:.4g} to {high:.4g}", self.units[k]
-            if not self.identifiable[k]:
-                cells = "not identifiable", "", self.units[k]
-            rows.append("".join(f"<td>{escape(cell)}</td>" for cell in (name, *cells)))
-        said = (f"<li>{escape(f'{finding.severity.name} {finding}')}</li>" for finding in self.findings)
-        head = "".join(f"<th>{title}</th>" for title in ("parameter", "value", "95 % interval", "unit"))
-        return (
-            f"<p><b>{escape(self.diagnosis.headline)}</b> {escape(self.method)} on {escape(self.robot)}: "
-            f"{escape(self.status.value)}</p><ul>{''.join(said)}</ul><table><tr>{head}</tr>"
-            + "".join(f"<tr>{row}</tr>" for row in rows)
-            + "</table>"
-        )
+    def _repr_html_(self) -> str | None:
+        """The parameters as a table, for notebooks, by what is listed in `poinsot.notebook`; None: nothing is."""
+        shown = (each.load()(self) for each in entry_points(group="poinsot.notebook", name="Estimate"))
+        return next(shown, None)
 
 
 def unfinished(estimate: Estimate) -> tuple[Finding, ...]:

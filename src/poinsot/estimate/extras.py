@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..arrays import Matrix, Vector
+from ..arrays import Brief, Matrix, Vector
 from .uncertainty import NORMAL_95, ParameterColumns, rows_of
 
 
@@ -101,8 +101,8 @@ class DriveGains(Extra):
         return rows_of(columns)
 
 
-@dataclass(frozen=True, eq=False)
-class FrictionCurve:
+@dataclass(frozen=True, eq=False, repr=False)
+class FrictionCurve(Brief):
     """Friction of a joint as a function of its speed, against the motion. `unit`: SI unit of the effort. `speed`: (k,)
     [rad/s] or [m/s]. `effort`, `std`: (k,) in `unit`.
     """
@@ -120,7 +120,7 @@ class FrictionCurves(tuple[FrictionCurve, ...], Extra):
     key = "friction_curves"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FullParameters(ParameterColumns, Extra):
     """All parameters of the model: values from the data, and from prior knowledge where the data do not determine them.
     `prior`: (p,) values before the data; NaN where nothing was known. `prior_share`: (p,) posterior over prior

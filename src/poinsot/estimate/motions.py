@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from ..arrays import Vector
+from ..arrays import Brief, Vector
 from ..recording import Recording
 from .extras import Extra
 
@@ -24,8 +24,8 @@ STD = "std."
 """Prefix of the channels of standard deviations."""
 
 
-@dataclass(frozen=True, eq=False)
-class SensorFit:
+@dataclass(frozen=True, eq=False, repr=False)
+class SensorFit(Brief):
     """Measured against predicted readings of one sensor along the estimated motion. `channels`, `units`: (width,) of
     its readings. `measured`: (S, width); NaN where nothing was read. `predicted`: (S, width). `components`: (m,) names
     of the components of a residual; an orientation has three. `normalized`: (S, m) residuals in standard deviations of
@@ -66,8 +66,8 @@ def rms_of(fits: Sequence[SensorFit]) -> float:
     return float(np.sqrt(np.mean(read**2))) if len(read) else float("nan")
 
 
-@dataclass(frozen=True, eq=False)
-class EstimatedMotion:
+@dataclass(frozen=True, eq=False, repr=False)
+class EstimatedMotion(Brief):
     """Estimated motion of a mechanism in one recording.
 
     Args:
@@ -109,8 +109,8 @@ def motions_of(estimate: Estimate) -> EstimatedMotions:
     return estimate.extra(EstimatedMotions) or EstimatedMotions()
 
 
-@dataclass(frozen=True, eq=False)
-class Convergence(Extra):
+@dataclass(frozen=True, eq=False, repr=False)
+class Convergence(Brief, Extra):
     """Cost and parameters at each iteration, the initial guess first. `names`: (b,) of the parameters. `cost`: (I + 1,)
     half of chi-square. `infeasibility`: (I + 1,) sum of the gaps in the dynamics. `values`: (I + 1, b) of the
     parameters.
@@ -131,8 +131,8 @@ class Convergence(Extra):
         }
 
 
-@dataclass(frozen=True, eq=False)
-class NoiseSensitivity(Extra):
+@dataclass(frozen=True, eq=False, repr=False)
+class NoiseSensitivity(Brief, Extra):
     """Change of parameters with other noise levels than those assumed, to first order in the change.
 
     Args:
@@ -158,8 +158,8 @@ class NoiseSensitivity(Extra):
         return [dict(zip(keys, row, strict=True)) for row in rows]
 
 
-@dataclass(frozen=True, eq=False)
-class ParameterHistory(Extra):
+@dataclass(frozen=True, eq=False, repr=False)
+class ParameterHistory(Brief, Extra):
     """Parameters after each sample, estimated from the samples up to it. `names`: (b,). `time`: (K,) [s].
     `values`, `std`: (K, b).
     """
@@ -241,8 +241,8 @@ class Impacts(tuple[Impact, ...], Extra):
         return [{longer.get(key, key): value for key, value in vars(impact).items()} for impact in self]
 
 
-@dataclass(frozen=True, eq=False)
-class Scene(Extra):
+@dataclass(frozen=True, eq=False, repr=False)
+class Scene(Brief, Extra):
     """Outline of a planar body, and the walls that it strikes. `outline`: (k, 2) of the body, about its center of mass,
     counterclockwise [m]. `walls`: (w, 3) a point and the slope of each [m], [m], [rad]; the body is on the left.
     `friction`: coefficient mu; NaN where only its lower bound `least_friction` is known. `energy`: name of the

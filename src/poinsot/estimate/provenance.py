@@ -10,6 +10,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from ..arrays import Brief
 from .finding import Finding
 
 
@@ -25,8 +26,8 @@ def software_versions() -> Mapping[str, str]:
     return found
 
 
-@dataclass(frozen=True)
-class Provenance:
+@dataclass(frozen=True, repr=False)
+class Provenance(Brief):
     """How an estimate was computed. `settings`: of the method and of the project file. `steps`: data processing steps,
     in order. `warnings`: sentences that limit how far the values can be trusted. `notes`: other sentences for the
     reader. `seconds`: time of each stage [s]. `versions`: software, by package. `citations`: keys of the methods used,

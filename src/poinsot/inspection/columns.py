@@ -92,8 +92,10 @@ def match_columns(columns: Sequence[str], joints: Sequence[str], frames: Sequenc
         if quantity in FRAME_QUANTITIES or quantity == CONTACT:
             if (guess := _at_frame(column, quantity, Label(words_of(column)) - used, frames)) is not None:
                 found.setdefault(guess.channel, guess)
-        elif (quantity or commanded or (joint and not rest)) and not (commanded and quantity == "velocity"):
-            units[column], unit_words = unit_in_name(column, quantity or "position")
+            continue
+        units[column], unit_words = unit_in_name(column, quantity or "position")
+        named = quantity or commanded or (joint and unit_words.issuperset(rest))
+        if named and not (commanded and quantity == "velocity"):
             label = Label(rest) - used - COMMANDS - MEASURED - unit_words
             labels.setdefault((commanded, quantity), {})[column] = Label([joint]) if joint else label
     first = 0 if any("0" in label for each in labels.values() for label in each.values()) else 1

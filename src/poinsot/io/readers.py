@@ -73,7 +73,8 @@ def list_columns(path: Path) -> tuple[tuple[str, ...], dict[str, Any]]:
     listing = find_listing(path)
     columns = listing(path)[0].get("columns") if listing is not None else None
     if columns is None:
-        find_reader(path)  # says which endings are known
+        if ending != RECORDING_ENDING[1:]:
+            find_reader(path)  # says which endings are known
         raise UnreadableFile(f"{path}: nothing lists the columns of such a file; save it as .csv or .parquet")
     return tuple(columns), {}
 

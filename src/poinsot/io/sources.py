@@ -120,6 +120,11 @@ class NotedColumns(dict[str | int, np.ndarray]):
         self.notes: list[str] = []
 
 
+def is_pattern(folder: Path, name: str) -> bool:
+    """Whether a name stands for many files: it has *, ? or {, and there is no file that is called so."""
+    return any(each in name for each in "*?{") and not os.path.exists(folder / name)
+
+
 def existing_file(path: Path) -> Path:
     """The path, if a regular file is there."""
     # of `os`, for which a name that is too long is no error

@@ -26,7 +26,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ..arrays import Columns, ColumnSlopes, Times, carried_on
+from ..arrays import Brief, Columns, ColumnSlopes, Times, carried_on
 from ..exceptions import InvalidModel, InvalidSignals, check_known, listing
 from ..recording import CONTACT, Recording
 from .frame_motion import FrameMotion
@@ -202,8 +202,8 @@ class Phase:
     gained: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class ContactSchedule:
+@dataclass(frozen=True, eq=False, repr=False)
+class ContactSchedule(Brief):
     """Which contacts are closed at each sample.
 
     Args:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ..arrays import Matrix, Vector
+from ..arrays import Brief, Matrix, Vector
 from ..exceptions import InvalidModel, check_known, listing
 from ..inertia.parameters import is_consistent
 from .articulated import Articulated
@@ -33,8 +33,8 @@ from .joint_terms import JointTerms
 from .tree import DEGREES
 
 
-@dataclass(frozen=True, eq=False)
-class LinkTorques:
+@dataclass(frozen=True, eq=False, repr=False)
+class LinkTorques(Brief):
     """Torques of a robot with some open bodies, linear in their parameters.
 
     Args:

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from ..arrays import Matrix, Vector
+from ..arrays import Brief, Matrix, Vector
 from ..estimate import Body
 from ..exceptions import ImpossibleBody, InvalidModel, check_known, listing
 from ..inertia.log_cholesky import LogCholesky
@@ -79,8 +79,8 @@ class ParameterValues:
     slope: Float[np.ndarray, "k 10 10"] | None
 
 
-@dataclass(frozen=True, eq=False)
-class OpenParameters:
+@dataclass(frozen=True, eq=False, repr=False)
+class OpenParameters(Brief):
     """A robot some of whose parameters are theta.
 
     Args:

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from ..arrays import Columns, NodeStates, States, Times, Vector
+from ..arrays import Brief, Columns, NodeStates, States, Times, Vector
 from ..exceptions import InvalidModel, InvalidSignals
 from .contact_dynamics import ContactDynamics, Linearized, RobotMotion
 from .contacts import ContactSchedule
@@ -35,8 +35,8 @@ STATES_PER_CALL = 200
 np.empty(31 * 2**20, dtype=np.uint8)
 
 
-@dataclass(frozen=True, eq=False)
-class Stages:
+@dataclass(frozen=True, eq=False, repr=False)
+class Stages(Brief):
     """A robot with its commands, contacts and readings, sample by sample.
 
     Args:

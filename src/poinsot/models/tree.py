@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Brief
 from ..exceptions import InvalidModel
 
 REVOLUTE, PRISMATIC, CONTINUOUS, HELICAL, SPHERICAL, TRANSLATION, PLANAR, FREE = range(8)
@@ -27,8 +28,8 @@ COORDINATES = np.array([1, 1, 2, 1, 4, 3, 4, 7])
 """Components of the configuration of each kind: angles, cosine and sine, or a quaternion (x, y, z, w)."""
 
 
-@dataclass(frozen=True, eq=False)
-class Tree:
+@dataclass(frozen=True, eq=False, repr=False)
+class Tree(Brief):
     """Primitive joints of a robot.
 
     Args:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays import Brief
 from ..exceptions import InvalidProject, PoinsotError, UnreadableFile
+from ..io.sources import is_pattern
 from ..solve import report
 from .recordings import Run, build_run, check_kinds
 from .settings import Settings
@@ -99,8 +101,8 @@ class Job:
         report(self.progress, stage)
 
 
-@dataclass(frozen=True)
-class Project:
+@dataclass(frozen=True, repr=False)
+class Project(Brief):
     """A project file, checked.
 
     Args:
@@ -135,6 +137,12 @@ class Project:
         with suppress(OSError):  # a project that Python made has no file
             found["project_text"] = self.path.read_text(encoding="utf-8")
         return found
+
+    def is_of_many(self, data_dir: str | Path | None = None) -> bool:
+        """Whether the path of a recording is a pattern, which stands for the logs of a fleet."""
+        folder = self.path.parent if data_dir is None else Path(data_dir)
+        files = (file for each in self.settings.recordings for file in each.files or [each])
+        return any(is_pattern(folder, file.path or "") for file in files)
 
     def inputs(self, data_dir: str | Path | None = None, of_jobs: bool = True) -> tuple[Path, ...]:
         """The project file and all that its keys name, beside it or among the recordings, and those of `other_jobs`."""

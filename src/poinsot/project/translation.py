@@ -110,5 +110,5 @@ def _given(settings: MechanismJointSettings | JointDetails) -> dict[str, Any]:
         size = fields(law)[0].name
         given["friction"] = settings.friction.build_as(law, **{size: settings.friction.level})
     if settings.motor is not None:
-        given["motor"] = settings.motor.build_as(Motor)
+        given["motor"] = settings.motor.build_as(Motor) if settings.motor else None
     return given

@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 from scipy import linalg
 
-from ..arrays import Matrix
+from ..arrays import Brief, Matrix
 from ..estimate import Direction
 from ..estimate.uncertainty import sum_text
 from ..exceptions import InvalidMethod, listing, nearest
@@ -77,8 +77,8 @@ RANDOM_STATES = 4
 """Random states per parameter and degree of freedom; more than needed for the rank, but cheap."""
 
 
-@dataclass(frozen=True, eq=False)
-class BaseParameters:
+@dataclass(frozen=True, eq=False, repr=False)
+class BaseParameters(Brief):
     """A set of columns that spans the others.
 
     Args:

@@ -14,8 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import Columns, JointSamples, Matrix, Vector
-from ..exceptions import InvalidMethod, listing
+from ..arrays import Brief, Matrix, Vector
+from ..exceptions import InvalidMethod, InvalidSignals, listing
 from ..models.articulated import Articulated
 from ..parameters import Parameters
 from .regressor import Regressor
@@ -23,13 +23,13 @@ from .regressor import Regressor
 SAMPLES_AT_ONCE = 2048
 
 
-@dataclass(frozen=True, eq=False)
-class IdentifiedDynamics:
+@dataclass(frozen=True, eq=False, repr=False)
+class IdentifiedDynamics(Brief):
     """Efforts of motions from parameters, joint side, in the order of `robot.effort_names`.
 
-    In all methods `q` is (T, n) positions of the joints [rad] or [m]; of a floating base (T, nq) configurations. With
-    closed loops positions of dependent joints, NaN or a guess, follow from the others; results are then those of the
-    independent joints.
+    In all methods `q` is (T, n) positions of the joints [rad] or [m]; of a floating base (T, nq) configurations. For
+    a single sample, `q` of (n,), the result has no T either. With closed loops positions of dependent joints, NaN or a
+    guess, follow from the others; results are then those of the independent joints.
 
     Args:
         robot: the robot of the parameters.
@@ -39,7 +39,7 @@ class IdentifiedDynamics:
         residual_std: (n,) standard deviation of measured efforts about the model [N m] or [N].
 
     Raises:
-        InvalidMethod: if a name belongs to no parameter of this robot.
+        InvalidMethod: if a name belongs to no parameter of this robot. InvalidSignals: if a shape does not fit.
     """
 
     robot: Articulated
@@ -72,8 +72,8 @@ class IdentifiedDynamics:
         return theta
 
     def torque(
-        self, q: np.ndarray, v: JointSamples, a: JointSamples, channels: np.ndarray | None = None
-    ) -> Columns:
+        self, q: np.ndarray, v: np.ndarray, a: np.ndarray, channels: np.ndarray | None = None
+    ) -> np.ndarray:
         """(T, n) efforts [N m] or [N] that a motion requires.
 
         Args:
@@ -83,21 +83,21 @@ class IdentifiedDynamics:
         return self._in_chunks(lambda W: W @ self.theta, q, v, a, channels)
 
     def torque_std(
-        self, q: np.ndarray, v: JointSamples, a: JointSamples, channels: np.ndarray | None = None
-    ) -> Columns:
+        self, q: np.ndarray, v: np.ndarray, a: np.ndarray, channels: np.ndarray | None = None
+    ) -> np.ndarray:
         """(T, n) standard deviation of the torque, from the parameters' uncertainty alone."""
         return self._in_chunks(self._std, q, v, a, channels)
 
     def mass_matrix(self, q: np.ndarray) -> np.ndarray:
         """(T, n, n) M, rotors included [kg m^2], [kg m] or [kg]."""
-        still = np.zeros((len(q), self.robot.model.nv))
+        still = np.zeros((*np.shape(q)[:-1], self.robot.model.nv))
         at_rest = self.torque(q, still, still)
-        units = np.eye(still.shape[1])[self.robot.equations]
-        return np.stack([self.torque(q, still, still + e) - at_rest for e in units], axis=2)
+        units = np.eye(still.shape[-1])[self.robot.equations]
+        return np.stack([self.torque(q, still, still + e) - at_rest for e in units], axis=-1)
 
-    def gravity(self, q: np.ndarray) -> Columns:
+    def gravity(self, q: np.ndarray) -> np.ndarray:
         """(T, n) efforts [N m] or [N] that hold the bodies against gravity, without friction and offsets."""
-        still = np.zeros((len(q), self.robot.model.nv))
+        still = np.zeros((*np.shape(q)[:-1], self.robot.model.nv))
         bodies = np.where(np.array(self.parameters.kinds) == "inertia", self.theta, 0.0)
         return self._in_chunks(lambda W: W @ bodies, q, still, still)
 
@@ -105,20 +105,35 @@ class IdentifiedDynamics:
     def _regressor(self) -> Regressor:
         return Regressor(self.robot, self.parameters)
 
-    def _std(self, W: np.ndarray) -> Columns:
+    def _std(self, W: np.ndarray) -> np.ndarray:
         seen = W[:, :, self.columns]
         variances = np.einsum("tnk, kl, tnl -> tn", seen, self.covariance, seen, optimize=True)
         return np.sqrt(np.maximum(variances, 0))
 
     def _in_chunks(
         self,
-        evaluate: Callable[[np.ndarray], Columns],
+        evaluate: Callable[[np.ndarray], np.ndarray],
         q: np.ndarray,
-        v: JointSamples,
-        a: JointSamples,
+        v: np.ndarray,
+        a: np.ndarray,
         channels: np.ndarray | None = None,
-    ) -> Columns:
+    ) -> np.ndarray:
         """(T, n) `evaluate` of dense regressors, in chunks, since all of them would not fit into memory."""
+        q, v, a = (np.asarray(each, dtype=float) for each in (q, v, a))
+        model, floating = self.robot.model, self.robot.floating_base
+        for name, x, width in (
+            ("q", q, model.nq if floating else model.nv),
+            ("v", v, model.nv),
+            ("a", a, model.nv),
+        ):
+            if x.shape[-1:] != (width,) or x.shape[:-1] != q.shape[:-1] or x.ndim > 2:
+                raise InvalidSignals(
+                    f"{name} has the shape {x.shape}: give ({width},), or (T, {width}) of T samples, as "
+                    f"{self.robot.name} has {listing(self.robot.joints)}"
+                )
+        if q.ndim == 1:
+            channels = None if channels is None else channels[None]
+            return np.asarray(self._in_chunks(evaluate, q[None], v[None], a[None], channels)[0])
         closure = self.robot.closure
         q = q if closure is None else closure.positions(q)[0]
         q = q if self.robot.floating_base else self.robot.configurations(q)

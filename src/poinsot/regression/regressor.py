@@ -14,15 +14,15 @@ from functools import cached_property
 
 import numpy as np
 
-from ..arrays import Configurations, JointSamples
+from ..arrays import Brief, Configurations, JointSamples
 from ..models.articulated import Articulated
 from ..models.joint_terms import JointTerms
 from ..models.torque_regressor import regressor_entries
 from ..parameters import Parameters
 
 
-@dataclass(frozen=True, eq=False)
-class Regressor:
+@dataclass(frozen=True, eq=False, repr=False)
+class Regressor(Brief):
     """tau = W theta for one robot.
 
     Args:

@@ -12,8 +12,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-NAMES = ("identify", "track", "inspect", "excite", "repair", "new", "predict", "export", "reproduce")
-"""Names of the outputs: those of the verbs, and `export`, which `identify` writes beside an exported description."""
+NAMES = ("identify", "track", "inspect", "excite", "repair", "new", "predict", "export", "reproduce", "fleet")
+"""Names of the outputs: of verbs, of `identify` for a fleet, and `export`, beside an exported description."""
 
 
 def schema_file(name: str) -> Path:

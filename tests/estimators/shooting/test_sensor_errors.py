@@ -9,6 +9,7 @@ from scipy.spatial.transform import Rotation
 
 import poinsot
 from poinsot.estimators.shooting.known_parameters import KnownParameters
+from poinsot.estimators.shooting.robot_log import RobotLog
 from poinsot.exceptions import PoinsotError
 from poinsot.models.open_parameters import OpenParameters
 from poinsot.models.sensor_errors import bias_walk_priors, sensor_error_priors
@@ -161,6 +162,30 @@ def test_a_delay_is_found(tmp_path, rng):
         late, std = truth["delay.imu"], estimate.std[estimate.names.index("delay.imu")]
         assert std < 0.02 * LATE_STD
         assert abs(estimate["delay.imu"] - late) < 3 * std + FASTEST * late**2 / 2
+
+
+def test_rates_have_less_noise_than_differences_of_neighbours(tmp_path, rng):
+    """Along a slow motion with noise lines are long, along one that curves they are short."""
+    (tmp_path / "arm.urdf").write_text(urdf(**ROD))
+    robot = poinsot.load_robot(tmp_path / "arm.urdf")
+    parameters = OpenParameters(robot, ("fore",), sensors=("delay.position",))
+    time, theta = 0.002 * np.arange(500), np.append(parameters.nominal_theta[:-1], 0.0)
+    assert len(theta) == 11
+    for frequency, noise, largest in ((4.0, 1e-3, 0.1), (200.0, 1e-5, 1.0)):
+        q, rate = np.sin(frequency * time), frequency * np.cos(frequency * time)
+        channels = {f"{kind}.{joint}": q for joint in robot.joints for kind in ("position", "torque")}
+        units = {name: "rad" if name[0] == "p" else "N m" for name in channels}
+        levels = poinsot.MotionNoise({"position": noise, "torque": 0.1}, 1e-3)
+        log = RobotLog.from_recording(parameters, poinsot.Recording(time, channels, units), levels)
+        x = np.column_stack([q, q, rate, rate])
+        x[:, :2] += noise * rng.standard_normal((len(time), 2))
+        (late,) = log.with_rates(x, np.zeros(log.model.noise_std.shape), theta).stages.readings
+        # differences of neighbours have the noise noise / (0.002 sqrt(2)), and leave (frequency 0.002)^2 / 6 of rates
+        differences = np.hypot(
+            noise / (0.002 * np.sqrt(2)), frequency * (frequency * 0.002) ** 2 / 6 / np.sqrt(2)
+        )
+        error = np.sqrt(np.mean((late.rates[10:-10] - rate[10:-10, None]) ** 2))
+        assert error < 1.1 * largest * differences
 
 
 def test_a_delay_that_is_held_counts_in_validation(tmp_path, rng):

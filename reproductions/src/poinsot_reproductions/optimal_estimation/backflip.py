@@ -284,6 +284,5 @@ NOTES = (
     "The whole-body controller's plan is the best of a random search, once, for three payloads; the jump is about two "
     "metres high.",
     "The estimator is told to doubt the last 35 ms of the push and the first 60 ms on the floor. What soft contacts do "
-    "before and after is in no interval: with clean sensors the mass comes out 0.1 to 0.4 % too small, by more than "
-    "its interval says.",
+    "before and after is in no interval: the mass comes out 0.1 to 0.4 % too small, by more than its interval says.",
 )

@@ -190,7 +190,8 @@ NOTES = (
     "that roll. The paper's walk is a measurement on the robot.",
     f"Readings every millisecond become nodes every {NODE} ms: differences and means that fit the integrator. Around "
     "each touchdown and lift-off speeds are not read and the model has more process noise.",
-    "A gyro's bias is its mean while the robot stands; misalignment and the accelerometer's bias are part of the noise "
-    "stated. The delay is known as a largest one: what it changes is part of the standard deviations, not corrected.",
+    "With clean sensors a gyro's bias is its mean while the robot stands. With defects biases, misalignment and delay "
+    "are estimated with the payload. Iterations are those of the last one, which begins at the description; before it "
+    "readings are shifted by whole samples of the delay.",
     "The controller that walks again has the estimate of the sensors with defects.",
 )

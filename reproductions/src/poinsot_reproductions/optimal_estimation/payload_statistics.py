@@ -42,8 +42,8 @@ from ..normalized_errors import (
 )
 from .go1_payload import FEET, QUICK_DURATION, STATED, carrier, seen
 from .go1_walk import payload, walk
-from .robot_sensors import CLEAN, DEFECTS, IMU, Moved, SensorQuality, read, touching
-from .weighing import METHOD, Weighing, problem
+from .robot_sensors import CLEAN, DEFECTS, IMU, Moved, read, touching
+from .weighing import METHOD, SHIFTS, Weighing, errors_of, estimated, problem
 
 WALKS, FEW = 40, 2
 SCHEDULED, FEW_SCHEDULED = 5, 1
@@ -51,8 +51,6 @@ SCHEDULED, FEW_SCHEDULED = 5, 1
 QUALITIES = {"clean": CLEAN, "defects": DEFECTS}
 SHIFT = 20
 """[ms]"""
-DELAY_STD = 5e-3
-"""Of the prior of a delay [s]."""
 LIKELIEST = replace(METHOD, process_noise="commands")
 SCHEDULES = {"late": SHIFT, "early": -SHIFT, "without a stance": None}
 
@@ -69,36 +67,21 @@ def attempt(job: tuple[int, int, bool]) -> dict[str, Any]:
     own, motion, found = carrier(walked.robot.robot), seen(walked), dict[str, Any]()
     for k, (name, quality) in enumerate(QUALITIES.items()):
         readings = read(motion, quality, np.random.default_rng([seed, number, 2, k]))
-        errors, told = errors_of(quality), own
-        if errors:  # the gyro's bias is one of them
-            told = replace(own, standing=None)
-            quality = replace(quality, gyro_bias=0.0, accelerometer_bias=0.0, misalignment=0.0)
-        estimate = LIKELIEST.solve(problem(told, readings, quality, STATED, errors))
-        found[name] = _errors(Weighing(estimate, told.own, load))
+        estimate, _ = estimated(own, readings, quality, STATED, LIKELIEST)
+        found[name] = _errors(Weighing(estimate, own.own, load))
     if scheduled:
         readings = read(motion, CLEAN, np.random.default_rng([seed, number, 2, 0]))
         for name, shift in SCHEDULES.items():
             wrong = problem(own, _scheduled(readings, shift), CLEAN, replace(STATED, edge=0))
             estimates = [replace(METHOD, contact_schedule=how).solve(wrong) for how in ("given", "estimated")]
-            given, estimated = (Weighing(each, own.own, load).mass_error_percent for each in estimates)
+            before, after = (Weighing(each, own.own, load).mass_error_percent for each in estimates)
             found[name] = {
-                "given": given,
-                "estimated": estimated,
+                "given": before,
+                "estimated": after,
                 "named": sum(each.cause == "contact-schedule" for each in estimates[0].findings),
                 "late_ms": _late(estimates[1], motion),
             }
     return found
-
-
-def errors_of(quality: SensorQuality) -> dict[str, dict[str, float]]:
-    """Priors of the errors that sensors of a quality have, as `sensor_error_priors` takes them."""
-    given = {
-        "bias_std": {"gyro": quality.gyro_bias, "accelerometer": quality.accelerometer_bias},
-        "misalignment_std": {IMU: quality.misalignment},
-        "delay_std_s": {"all": DELAY_STD if quality.delay else 0.0},
-    }
-    some = {key: {name: std for name, std in stds.items() if std} for key, stds in given.items()}
-    return {key: stds for key, stds in some.items() if stds}
 
 
 def _errors(weighing: Weighing) -> dict[str, Any]:
@@ -161,7 +144,8 @@ def run(
     sensors_told = {name: asdict(quality) for name, quality in QUALITIES.items()}
     settings = {"seed": seed, "walks": count, "scheduled": scheduled, "sensors": sensors_told}
     settings |= {"stated": asdict(STATED), "schedules": SCHEDULES, "seconds": QUICK_DURATION}
-    settings |= {"method": str(asdict(LIKELIEST)), "errors": errors_of(DEFECTS)}
+    settings |= {"method": str(asdict(LIKELIEST)), "errors": errors_of(DEFECTS, IMU)}
+    settings["shifts"] = SHIFTS
     store = Store("payload-statistics", settings, folder)
     solved = list(Study(jobs, attempt, unit="walks").run(executor, store, say=say).values())
     watch.lap("walks")

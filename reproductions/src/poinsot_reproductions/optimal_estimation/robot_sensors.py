@@ -79,6 +79,13 @@ class Moved:
     torque: Float[np.ndarray, "S j"]
     force: Float[np.ndarray, "S feet"]
 
+    def earlier(self, samples: int) -> Moved:
+        """The same if all sensors were later than commands by so many samples."""
+        S, time = len(self.time), {"time": self.time, "torque": self.torque}
+        kept = np.clip(np.arange(S) + samples, 0, S - 1)
+        moved = {name: values[kept] for name, values in vars(self).items() if name not in time}
+        return Moved(**moved, **time)
+
 
 @dataclass(frozen=True, eq=False)
 class TrueMotion:
@@ -248,10 +255,11 @@ def named(
 
 
 def _about(values: np.ndarray, nodes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """(K, m) weighted means of the samples about each node, of those that are there."""
-    half = len(weights) // 2
-    places = np.clip(nodes[:, None] + np.arange(len(weights)) - half, 0, len(values) - 1)
-    taken = values[places]
-    there = np.isfinite(taken) * weights[None, :, None]
-    with np.errstate(invalid="ignore"):
-        return np.nansum(taken * there, axis=1) / there.sum(axis=1)
+    """(K, m) weighted means of the samples (S, m) about each node.
+
+    A sample that is missing is interpolated: the mean of the others would be that of another time.
+    """
+    k, there = np.arange(len(values)), np.isfinite(values).all(axis=1)
+    filled = np.stack([np.interp(k, k[there], column[there]) for column in values.T], axis=1)
+    places = np.clip(nodes[:, None] + np.arange(len(weights)) - len(weights) // 2, 0, len(values) - 1)
+    return np.einsum("w, kwm -> km", weights / weights.sum(), filled[places])

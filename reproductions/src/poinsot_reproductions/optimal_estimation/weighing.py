@@ -6,12 +6,12 @@ at a node:
 
     positions           of encoders, and as far as contacts creep, which the model does not know
     velocities          of differences of encoders
-    orientation, accelerometer
-                        constant errors c count as white ones of c sqrt(N) would, N readings: the mean has the std c
     torque, speeds      as stated; of a node at which a contact comes to rest or leaves, `doubt` times as much
 
-A delay is not corrected; the estimate with commands as late as sensors may be says how far it may be off. So may nodes
-that are further apart, as a semi-implicit step errs in proportion to its duration where a motion is fast.
+Biases, misalignment and delay are parameters, with priors about 0 of the standard deviations that they have. A delay is
+estimated to first order: readings are shifted by whole samples of it and estimated again, until less than half a sample
+is left. How far nodes that are further apart change the result is part of its standard deviations, as a semi-implicit
+step errs in proportion to its duration where a motion is fast.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from poinsot_viewer.animation import ESTIMATED, TRUE, DrawnBodies, robot_animati
 from ..normalized_errors import PHYSICAL, physical, physical_slopes
 from ..presentation import with_std
 from .robot_sensors import EDGE, IMU, NODE, Moved, SensorQuality, at_nodes, read
+from .sensor_defects import DELAY_STD
 
 CHART_STD = 1.0
 """Of each coordinate of the open body's chart about the description: a factor e."""
@@ -51,10 +52,15 @@ TURNED = 0.3
 """Standard deviation of a rotation vector of a box [rad]."""
 NAME = "motion"
 """Of the recording."""
+DELAY = "delay.all"
 KNOTS_S = 0.5
 """Largest time between knots of a bias that walks [s]. The bridge between them, walk sqrt(KNOTS_S / 6) rms, is a tenth
 of the noise of `robot_sensors` for a walk of 1e-3 rad/s and 1e-2 m/s^2 in the root of a second."""
 METHOD = OptimalEstimation(DDP(step_tolerance=0.1, gap_tolerance=1e-4, max_iterations=60))
+ROUGH = replace(METHOD, ddp=replace(METHOD.ddp, max_iterations=15), max_rounds=1)
+"""Until a delay is known to a sample: where it is not, there may be no minimum near the motion."""
+SHIFTS = 5
+"""How often readings are shifted at most."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +68,11 @@ class Stated:
     """What the estimator is told beside the noise of sensors.
 
     Args:
-        creep: of positions, by contacts that creep [rad].
-        acceleration: of what contacts that are soft add to an accelerometer [m/s^2].
         torque: [N m]. speed: of the change of speeds in a step that the model lacks [m/s], [rad/s].
         doubt: how many times as large torques' and speeds' are where a contact comes to rest or leaves.
         closes_above: mean normal force of a contact that is closed [N].
+        acceleration: of an accelerometer, with what contacts that are soft add to it [m/s^2].
+        creep: of positions, by contacts that creep [rad].
         node, edge, unsteady, unit: of `at_nodes`.
     """
 
@@ -74,28 +80,23 @@ class Stated:
     speed: float
     doubt: tuple[float, float]
     closes_above: float
+    acceleration: float
     creep: float = 0.0
-    acceleration: float = 0.0
     node: int = NODE
     edge: int = EDGE
     unsteady: tuple[int, int] = (0, 0)
     unit: str = IMU
 
-    def noise(self, quality: SensorQuality, samples: int) -> MotionNoise:
-        """The standard deviations that the estimator is told.
-
-        Args:
-            quality: of the sensors. samples: N, of each sensor.
-        """
+    def noise(self, quality: SensorQuality) -> MotionNoise:
+        """The standard deviations that the estimator is told of sensors of a quality."""
         encoder = float(np.hypot(quality.position, quality.position_step / np.sqrt(12)))
-        constant = np.sqrt(samples) * np.array([quality.misalignment, quality.accelerometer_bias])
         return MotionNoise(
             {
                 "position": float(np.hypot(self.creep, encoder)),
                 "velocity": 1.5 * np.sqrt(2) * encoder / (1e-3 * self.node),
-                "orientation": float(np.hypot(quality.orientation, constant[0])),
+                "orientation": quality.orientation,
                 "gyro": quality.gyro,
-                "accelerometer": float(np.hypot(self.acceleration, constant[1])),
+                "accelerometer": self.acceleration,
                 "torque": self.torque,
             },
             speeds=self.speed,
@@ -131,13 +132,23 @@ class Weighing:
     Args:
         estimate: of the ten parameters and the motion.
         own: (10,) of the body without payload. load: (10,) of the payload.
-        others: the same under other assumptions: sensors as late as they may be, nodes further apart.
+        others: the same under other assumptions: nodes further apart.
+        late: by how much readings were shifted before [s].
     """
 
     estimate: Estimate
     own: Vector
     load: Vector
     others: tuple[Estimate, ...] = ()
+    late: float = 0.0
+
+    @property
+    def delay_ms(self) -> dict[str, float]:
+        """Of sensors, and its standard deviation, as keys of JSON; empty if none was estimated."""
+        if DELAY not in self.estimate.names:
+            return {}
+        std = float(self.estimate.std[self.estimate.names.index(DELAY)])
+        return {"delay_ms": 1e3 * (self.late + float(self.estimate[DELAY])), "delay_std_ms": 1e3 * std}
 
     @property
     def pi(self) -> Vector:
@@ -222,19 +233,57 @@ def weigh(
         rng: of the sensors' noise.
         coarser: the same with nodes further apart, to compare with; None: nothing is.
     """
-    readings = read(motion, quality, rng)
-
-    def estimated(readings: Moved, stated: Stated) -> Estimate:
-        return METHOD.solve(problem(carrier, readings, quality, stated))
-
-    others = []
-    if quality.delay:
-        commands = readings.torque.copy()
-        commands[quality.delay :] = readings.torque[: -quality.delay]
-        others.append(estimated(replace(readings, torque=commands), stated))
+    readings, others, late = read(motion, quality, rng), tuple[Estimate, ...](), None
     if coarser is not None:
-        others.append(estimated(readings, coarser))
-    return Weighing(estimated(readings, stated), carrier.own, load, tuple(others))
+        other, late = estimated(carrier, readings, quality, coarser)
+        others = (other,)
+    estimate, late = estimated(carrier, readings, quality, stated, late=late)
+    return Weighing(estimate, carrier.own, load, others, late)
+
+
+def estimated(
+    carrier: Carrier,
+    readings: Moved,
+    quality: SensorQuality,
+    stated: Stated,
+    method: OptimalEstimation = METHOD,
+    late: float | None = None,
+) -> tuple[Estimate, float]:
+    """The body's parameters and errors of sensors, and by how much readings were shifted before [s].
+
+    Args:
+        method: of the last solution; others as those of `weigh`.
+        late: by how much readings are shifted [s]; None: it is found.
+    """
+    errors = errors_of(quality, stated.unit)
+    if errors:  # the gyro's bias is one of them
+        carrier = replace(carrier, standing=None)
+        quality = replace(quality, gyro_bias=0.0, accelerometer_bias=0.0, misalignment=0.0)
+    period = float(readings.time[1] - readings.time[0])
+    shift = round((late or 0.0) / period)
+    for _ in range(SHIFTS if quality.delay and late is None else 0):
+        rough = ROUGH.solve(problem(carrier, readings.earlier(shift), quality, stated, errors))
+        more = round(float(rough[DELAY]) / period)
+        if not more:
+            break
+        shift += more
+    estimate = method.solve(problem(carrier, readings.earlier(shift), quality, stated, errors))
+    return estimate, period * shift
+
+
+def errors_of(quality: SensorQuality, unit: str) -> dict[str, dict[str, float]]:
+    """Priors of the errors that sensors of a quality have, as `sensor_error_priors` takes them.
+
+    Args:
+        unit: frame of the inertial unit.
+    """
+    given = {
+        "bias_std": {"gyro": quality.gyro_bias, "accelerometer": quality.accelerometer_bias},
+        "misalignment_std": {unit: quality.misalignment},
+        "delay_std_s": {"all": DELAY_STD if quality.delay else 0.0},
+    }
+    some = {key: {name: std for name, std in stds.items() if std} for key, stds in given.items()}
+    return {key: stds for key, stds in some.items() if stds}
 
 
 def problem(
@@ -263,7 +312,7 @@ def problem(
     stated_alike = OptimalEstimationProblem.from_recordings(
         parameters,
         {NAME: recording},
-        stated.noise(quality, len(recording)),
+        stated.noise(quality),
         contacts=ContactDetection(carrier.contacts),
         known=KnownParameters(parameters, priors, CHART_STD),
     )

@@ -32,7 +32,7 @@ from numba import njit
 from scipy import stats
 from scipy.optimize import least_squares, minimize
 
-from ...arrays import Indices, Matrix, Vector
+from ...arrays import Brief, Indices, Matrix, Vector
 from ...exceptions import InvalidRecording
 from ...models.planar.body import GRAVITY
 
@@ -46,8 +46,8 @@ FEWEST = 8
 """Least number of frames of a drop that is identified."""
 
 
-@dataclass(frozen=True, eq=False)
-class Drop:
+@dataclass(frozen=True, eq=False, repr=False)
+class Drop(Brief):
     """Poses of a tracked body, from release to rest or any part of it.
 
     Args:

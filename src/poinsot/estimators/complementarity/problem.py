@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from ...arrays import Vector
+from ...arrays import Brief, Vector
 from ...diagnosis.throws import Throw, diagnose_throws
 from ...estimate import Certificate, Diagnosis, Estimate, Finding, motions_of
 from ...estimate.extras import Extra
@@ -143,8 +143,8 @@ INSIDE, SMALL = 4.0, 5.0
 """Standard deviations of the tracker: how far inside a wall a body may begin to be, and how large it must be."""
 
 
-@dataclass(frozen=True, eq=False)
-class ImpactsProblem:
+@dataclass(frozen=True, eq=False, repr=False)
+class ImpactsProblem(Brief):
     """Drops of one body, its outline, and the walls that it may hit.
 
     Args:

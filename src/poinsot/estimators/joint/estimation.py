@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...arrays import Brief
 from ...estimate import Certificate, Estimate, Status, motions_of
 from ...models.maximal import State
 from ...solve import ProgressCallback, Stop, report, stop_requested
@@ -26,8 +27,8 @@ from .summary import Summary
 from .weight import ChosenWeight, WeightChoice, solve_from
 
 
-@dataclass(frozen=True, eq=False)
-class WeightedProblem:
+@dataclass(frozen=True, eq=False, repr=False)
+class WeightedProblem(Brief):
     """A problem with the method that weights its residuals, for certificates of estimates."""
 
     problem: JointSmoothingProblem

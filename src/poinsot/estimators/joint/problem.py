@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Matrix, Vector
+from ...arrays import Brief, Matrix, Vector
 from ...exceptions import InvalidMethod, InvalidSignals, check_known, listing
 from ...models.maximal import Mechanism, Model
 from ...parameters import Normal
@@ -76,8 +76,8 @@ class BoundedParameters:
         return bool(np.isfinite(theta).all() and inside[self.open].all())
 
 
-@dataclass(frozen=True, eq=False)
-class JointSmoothingProblem:
+@dataclass(frozen=True, eq=False, repr=False)
+class JointSmoothingProblem(Brief):
     """Records of one model, with the parameters that are estimated beside their states.
 
     Args:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ...arrays import Vector, carried_on, interpolated
+from ...arrays import Brief, Vector, carried_on, interpolated
 from ...exceptions import InvalidSignals, check_known
 from ...models.maximal import Encoder, Mechanism, Model, RateSensor
 from ...recording import Recording
@@ -32,8 +32,8 @@ SATURATED, VISITS, DISTINCT = 0.02, 3, 20
 there, and more different values than this between."""
 
 
-@dataclass(frozen=True, eq=False)
-class Record:
+@dataclass(frozen=True, eq=False, repr=False)
+class Record(Brief):
     """One recording, with one sample per step.
 
     Args:
@@ -99,7 +99,7 @@ class Record:
             if channel is None:
                 raise InvalidSignals(
                     f"recording {name!r} has no command of the motor of {joint!r}; give a column of its torque, "
-                    "current or voltage, or leave the motor out"
+                    "current or voltage, or leave the motor out (in a project with a description: motor = false)"
                 )
             values = recording.readings(channel)
             if not np.isfinite(values).any():

@@ -16,7 +16,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from ...arrays import Vector
+from ...arrays import Brief, Vector
 from ...exceptions import InvalidMethod
 from ...models.articulated import Articulated
 from ...models.link_torques import LinkTorques
@@ -44,8 +44,8 @@ class BankBelief:
         return weights / weights.sum()
 
 
-@dataclass(frozen=True, eq=False)
-class LinkBank:
+@dataclass(frozen=True, eq=False, repr=False)
+class LinkBank(Brief):
     """Filters of candidate links, and which of them changed.
 
     Args:

@@ -8,11 +8,11 @@ from enum import Enum
 
 import numpy as np
 
-from ...arrays import Matrix, Vector
+from ...arrays import Brief, Matrix, Vector
 
 
-@dataclass(frozen=True, eq=False)
-class Sample:
+@dataclass(frozen=True, eq=False, repr=False)
+class Sample(Brief):
     """One tick of a robot's state estimator.
 
     Args:
@@ -77,8 +77,8 @@ class InitialBelief:
     whitening: np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
-class Belief:
+@dataclass(frozen=True, eq=False, repr=False)
+class Belief(Brief):
     """State of a filter: x ~ N(x, B B^T).
 
     Args:

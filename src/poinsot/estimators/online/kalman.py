@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...arrays import Vector
+from ...arrays import Brief, Vector
 from ...inertia.log_cholesky import LogCholesky
 from ...inertia.parametrization import Parametrization
 from .filter import Filter
 
 
-@dataclass(frozen=True, eq=False)
-class KalmanFilter(Filter):
+@dataclass(frozen=True, eq=False, repr=False)
+class KalmanFilter(Brief, Filter):
     """x = pi (Foster et al. 2024, Eqs. 10 to 15)."""
 
     name = "kalman-filter"
@@ -34,8 +34,8 @@ class KalmanFilter(Filter):
         return np.broadcast_to(np.eye(10), (len(x) // 10, 10, 10))
 
 
-@dataclass(frozen=True, eq=False)
-class ExtendedKalmanFilter(Filter):
+@dataclass(frozen=True, eq=False, repr=False)
+class ExtendedKalmanFilter(Brief, Filter):
     """x = theta of a chart, h(theta) = Y pi(theta) (Foster et al. 2024, Eqs. 16 to 21).
 
     Args:

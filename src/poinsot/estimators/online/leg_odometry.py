@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Matrix, Vector
+from ...arrays import Brief, Matrix, Vector
 from ...diagnosis import diagnose_innovations
 from ...estimate import NARROWED, Certificate, Direction, Estimate, EstimatedParameters, Provenance, Status
 from ...estimate.fit import fit_of
@@ -56,8 +56,8 @@ ROTATION, VELOCITY, POSITION, BIASES = slice(0, 3), slice(3, 6), slice(6, 9), sl
 """Rows of xi_R, xi_v, xi_p and zeta in a covariance; those of the feet are between."""
 
 
-@dataclass(frozen=True, eq=False)
-class OdometrySample:
+@dataclass(frozen=True, eq=False, repr=False)
+class OdometrySample(Brief):
     """What the sensors of a legged robot read at a time; NaN where there is no reading.
 
     Args:
@@ -76,8 +76,8 @@ class OdometrySample:
     radii: Vector
 
 
-@dataclass(frozen=True, eq=False)
-class OdometryBelief:
+@dataclass(frozen=True, eq=False, repr=False)
+class OdometryBelief(Brief):
     """State of the filter at its last sample.
 
     Args:
@@ -94,8 +94,8 @@ class OdometryBelief:
     sample: OdometrySample
 
 
-@dataclass(frozen=True, eq=False)
-class LegOdometryProblem:
+@dataclass(frozen=True, eq=False, repr=False)
+class LegOdometryProblem(Brief):
     """Follow the base of a legged robot through a recording, from the origin on.
 
     Args:

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ...arrays import Brief
 from ...estimate import Certificate, Estimate
 from ...exceptions import InvalidMethod, NotIdentifiable
 from ...inertia.parameters import is_consistent
@@ -29,8 +30,8 @@ REPLAY_TOLERANCE = 1e-8
 """In standard deviations: a replay repeats the same operations, so differences are at most the rounding of a file."""
 
 
-@dataclass(frozen=True, eq=False)
-class TrackingProblem:
+@dataclass(frozen=True, eq=False, repr=False)
+class TrackingProblem(Brief):
     """Tracking of the mass properties of a few links over recordings.
 
     `ExtendedKalmanFilter(problem.torques, 2 * problem.calibration.std).solve(problem)` gives the estimate.

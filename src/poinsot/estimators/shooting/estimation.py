@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...arrays import Vector
+from ...arrays import Brief, Vector
 from ...estimate import Certificate, Estimate, Fit, Status, motions_of
 from ...estimate.motions import ContactChange, ContactChanges, NoiseSensitivity
 from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable
@@ -39,8 +39,8 @@ from .robot_log import MotionNoise, RobotLog, check_names_of_noise
 from .summary import EstimateSummary
 
 
-@dataclass(frozen=True, eq=False)
-class OptimalEstimationProblem:
+@dataclass(frozen=True, eq=False, repr=False)
+class OptimalEstimationProblem(Brief):
     """Recordings that share theta, and its prior.
 
     Args:
@@ -248,8 +248,12 @@ class OptimalEstimation:
                 break
             before, grown = solution.cost, map(RobotLog.with_slips, problem.logs, solution.at.w)
             problem = replace(problem, logs=tuple(grown))
-            problem, solution = self._with_delays(problem, solution.at, progress=progress, stop=stop)
+            # a slip that was not known yet may have driven theta to where a chart is flat
+            guess = replace(solution.at, theta=problem.guess.theta)
+            problem, solution = self._with_delays(problem, guess, progress=progress, stop=stop)
             if 2 * abs(solution.cost - before) < self.settled:
+                # as far as if it had begun at the last round's
+                problem, solution = self._with_delays(problem, solution.at, progress=progress, stop=stop)
                 break
         factors: dict[str, float] = {}
         rng = np.random.default_rng(self.seed)
@@ -280,7 +284,8 @@ class OptimalEstimation:
         for _ in range(self.max_rounds):
             at, before, logs = solution.at, solution, problem.logs
             rated = [log.with_rates(x, w, at.theta) for log, x, w in zip(logs, at.x, at.w, strict=True)]
-            if not any(rated) or not solution.status.converged:
+            # a delay that is not known yet may be why there is no minimum
+            if not any(rated) or not (solution.status.converged or solution.status is Status.step_limit):
                 break
             problem = replace(problem, logs=tuple(new or old for new, old in zip(rated, logs, strict=True)))
             solution = self.ddp.solve(problem.shooting, at, **more)

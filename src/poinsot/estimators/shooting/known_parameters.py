@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...arrays import Matrix, Vector
+from ...arrays import Brief, Matrix, Vector
 from ...exceptions import InvalidMethod, listing, nearest
 from ...models.open_parameters import OpenParameters
 from ...models.sensor_errors import KNOT
@@ -35,8 +35,8 @@ MAX_ITERATIONS, LONGEST_STEP, TOLERANCE = 100, 0.5, 1e-10
 """Of the search for the theta with the given means: iterations, change of a component, distance in std."""
 
 
-@dataclass(frozen=True, eq=False)
-class KnownParameters:
+@dataclass(frozen=True, eq=False, repr=False)
+class KnownParameters(Brief):
     """Priors of theta.
 
     Args:

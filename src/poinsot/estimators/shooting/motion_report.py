@@ -28,7 +28,7 @@ from ...recording import Recording
 from .robot_log import RobotLog
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RobotMotionEstimate(EstimatedMotion):
     """A motion with what a certificate needs beside its path.
 

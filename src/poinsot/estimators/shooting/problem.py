@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from ...arrays import Columns, Matrix, States, Vector
+from ...arrays import Brief, Columns, Matrix, States, Vector
 from ...exceptions import InvalidMethod
 from ...models.configuration_space import Manifold
 
@@ -174,8 +174,8 @@ class Trajectories:
     theta: Vector
 
 
-@dataclass(frozen=True, eq=False)
-class ShootingProblem:
+@dataclass(frozen=True, eq=False, repr=False)
+class ShootingProblem(Brief):
     """Recordings that share theta.
 
     Args:

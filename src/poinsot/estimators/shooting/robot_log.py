@@ -13,13 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Columns, NodeStates, Vector
+from ...arrays import Brief, Columns, NodeStates, Vector
 from ...exceptions import InvalidMethod, InvalidSignals, check_known, listing, nearest
 from ...models.articulated import Articulated
+from ...models.contact_dynamics import RobotMotion
 from ...models.contacts import ContactDetection, ContactSchedule, SurfaceContact
 from ...models.open_parameters import OpenParameters
 from ...models.sensor_errors import knots_of
-from ...models.sensors import ContactVelocity, JointPosition, JointVelocity, Readings, frame_sensor
+from ...models.sensors import (
+    ContactVelocity,
+    JointPosition,
+    JointVelocity,
+    Readings,
+    Sensor,
+    frame_sensor,
+)
 from ...models.stages import Stages
 from ...parameters import per_joint
 from ...quantities import FRAME_QUANTITIES
@@ -29,6 +37,8 @@ from .problem import GaussianPrior
 from .robot import RobotTrajectoryModel
 
 FOOT_VELOCITY = ContactVelocity.quantity
+WIDEST = 32
+"""Half a width of lines whose slopes are rates of readings [samples]."""
 STUDENT_DEGREES = 4.0
 """Of freedom of the noise of speeds where feet slip: below it Student's t has no finite kurtosis."""
 BASE_SPEEDS = ("base_linear", "base_angular")
@@ -85,8 +95,8 @@ class MotionNoise:
         return speeds
 
 
-@dataclass(frozen=True, eq=False)
-class RobotLog:
+@dataclass(frozen=True, eq=False, repr=False)
+class RobotLog(Brief):
     """One recording of a robot, ready to be estimated from.
 
     Args:
@@ -188,34 +198,57 @@ class RobotLog:
     def with_rates(self, x: NodeStates, w: Columns, theta: Vector) -> RobotLog | None:
         """The same log, with rates of predicted readings where they may be late; None: no sensor has a delay.
 
-        They are differences between neighbouring samples with the same contacts, along the motion x, w.
+        They are slopes along the motion x, w, of lines through neighbouring samples with the same contacts.
         """
         stages, errors = self.stages, self.stages.parameters.sensor_errors(theta)
         sensors = [some.sensor for some in stages.readings if some.sensor.quantity != FOOT_VELOCITY]
         late = [sensor for sensor in sensors if errors.delays(sensor.quantity, sensor.frames)]
         if not late:
             return None
-        alike, k = np.diff(stages.schedule.mode_of) == 0, np.arange(len(stages.times))
-        before, after = k - np.append(False, alike), k + np.append(alike, False)
-        span = np.maximum(stages.times[after] - stages.times[before], 1e-12)[:, None]
-        motions, readings = list(stages.along(x, theta, self.model.command_noise(w))), []
-        for some in stages.readings:
-            if some.sensor in late:
-                predicted, rates = np.empty_like(some.values), np.empty((len(k), some.sensor.size))
-                for samples, moved in motions:
-                    predicted[samples] = some.sensor.predicted(moved)
-                for samples, moved in motions:
-                    ahead, behind = (
-                        some.sensor.difference(predicted[at[samples]], moved) for at in (after, before)
-                    )
-                    rates[samples] = (ahead - behind) / span[samples]
-                some = replace(some, rates=rates)
-            readings.append(some)
-        return replace(self, stages=replace(stages, readings=tuple(readings)), guess=self.initial_states)
+        motions = list(stages.along(x, theta, self.model.command_noise(w)))
+        readings = tuple(
+            replace(some, rates=_rates(some.sensor, stages, motions)) if some.sensor in late else some
+            for some in stages.readings
+        )
+        return replace(self, stages=replace(stages, readings=readings), guess=self.initial_states)
 
     def with_parameters(self, parameters: OpenParameters) -> RobotLog:
         """The same log of a robot with other open parameters."""
         return replace(self, stages=replace(self.stages, parameters=parameters), guess=self.initial_states)
+
+
+def _rates(sensor: Sensor, stages: Stages, motions: Sequence[tuple[np.ndarray, RobotMotion]]) -> Columns:
+    """(S, m) rates of predicted readings: slopes of lines through neighbouring samples with the same contacts.
+
+    The noise of a motion is in its rates, where it counts as information on a delay and draws it towards 0 (an error in
+    variables). So lines are as long as they may be: the half width doubles while slopes change by less than white
+    noise of the sensor would change those of the shorter lines.
+    """
+    times, k = stages.times, np.arange(len(stages.times))
+    edges = np.array([0, *(np.flatnonzero(np.diff(stages.schedule.mode_of)) + 1), len(k)])
+    phase = np.searchsorted(edges, k, side="right")
+    first, last = edges[phase - 1], edges[phase] - 1
+    room = np.minimum(k - first, last - k)
+    predicted, rise = np.empty((len(k), sensor.width)), np.zeros((len(k), sensor.size))
+    for samples, moved in motions:
+        predicted[samples] = sensor.predicted(moved)
+    run, squares, noise, rates = np.full(len(k), 1e-12), np.zeros(len(k)), np.empty(0), rise
+    for j in range(1, WIDEST + 1):
+        # at the ends of a phase lines are shorter, and at its first and last sample from there to the next
+        inside = room >= j if j > 1 else np.ones(len(k), dtype=bool)
+        a, b = np.where(inside, np.maximum(k - j, first), k), np.where(inside, np.minimum(k + j, last), k)
+        for samples, moved in motions:
+            ahead, behind = (sensor.difference(predicted[at[samples]], moved) for at in (b, a))
+            rise[samples] += j * (ahead - behind)
+        run, squares = run + j * (times[b] - times[a]), squares + 2.0 * j**2 * inside
+        if j & (j - 1):
+            continue
+        longer = rise / run[:, None]
+        change = ((longer - rates) @ sensor.whitening.T)[inside]
+        if j > 1 and (not inside.any() or np.mean(change**2) > np.mean(noise[inside] ** 2)):
+            break
+        rates, noise = longer, np.sqrt(squares) / run
+    return rates
 
 
 def check_names_of_noise(noise: MotionNoise, logs: Sequence[RobotLog]) -> None:

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ...arrays import Brief
 from ...estimate import Body
 from ...exceptions import InvalidModel, check_known
 from .bodies import PlaneContact, RigidBody
@@ -23,8 +24,8 @@ from .structure import Structure
 from .values import Entry, Values
 
 
-@dataclass(frozen=True)
-class Mechanism:
+@dataclass(frozen=True, repr=False)
+class Mechanism(Brief):
     """Bodies joined to each other and to the world.
 
     Args:

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ...arrays import Brief
 from ...exceptions import InvalidModel
 from . import assembly, impulses, lcp, reduced
 from . import step as steps
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from .mechanism import Mechanism
 
 
-@dataclass(frozen=True, eq=False)
-class Model:
+@dataclass(frozen=True, eq=False, repr=False)
+class Model(Brief):
     """A mechanism in discrete time, some of whose numbers are theta.
 
     Args:

@@ -41,6 +41,10 @@ class SettingsTable(BaseModel):
     aliases: ClassVar[dict[str, str]] = {}
     """Deprecated names of keys, and the keys that replace them."""
 
+    def __repr_args__(self) -> Any:
+        """Of a representation: what the project file sets."""
+        return [each for each in super().__repr_args__() if each[0] in self.model_fields_set]
+
     @model_validator(mode="before")
     @classmethod
     def _known_keys_only(cls, content: Any) -> Any:

@@ -90,12 +90,12 @@ class MechanismJointSettings(SettingsTable):
 
 
 class JointDetails(SettingsTable):
-    """Properties of a joint that a description lacks: its dry friction and its motor."""
+    """Properties of a joint that a description lacks: dry friction, and motor; `false`: none, or it has no command."""
 
     drag: NotNegative | None = None
     offset: float | None = None
     friction: DryFrictionSettings | None = None
-    motor: MotorSettings | None = None
+    motor: MotorSettings | Literal[False] | None = None
 
 
 class MechanismSettings(SettingsTable):

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import linalg
 
-from ...arrays import JointSamples, Matrix, Times, Vector
+from ...arrays import Brief, JointSamples, Matrix, Times, Vector
 from ...citations import bibtex
 from ...estimate import Status
 from ...exceptions import listing
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 SCHEMA = "poinsot.excite/1"
 
 
-@dataclass(frozen=True, eq=False)
-class Excitation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Excitation(Brief):
     """A motion from rest to rest.
 
     Args:

@@ -14,10 +14,12 @@ def sensitivity_section(estimate: Estimate) -> Section | None:
     if found is None or not (moves := found.as_json()):
         return None
     most = max(moves, key=lambda row: abs(row["moved_in_std"]))
-    cells: dict[str, dict[str, str]] = {row["parameter"]: {"parameter": row["parameter"]} for row in moves}
+    # the longer list goes down, as a page is narrow
+    down, across = sorted(("parameter", "level"), key=lambda each: -len({row[each] for row in moves}))
+    cells: dict[str, dict[str, str]] = {row[down]: {down: row[down]} for row in moves}
     for row in moves:
-        own = cells[row["parameter"]]
-        own[row["level"]] = f"{own.get(row['level'], '')} {row['moved_in_std']:+.2f}".strip()
+        own = cells[row[down]]
+        own[row[across]] = f"{own.get(row[across], '')} {row['moved_in_std']:+.2f}".strip()
     factors = ", and with ".join(f"{factor:.2g}" for factor in dict.fromkeys(row["factor"] for row in moves))
     caption = f"Changes in standard deviations with {factors} times each level, to first order."
     return Section(
