@@ -166,7 +166,7 @@ def test_missing_meshes_stop_nothing(poinsot, tmp_path):
     arm = arm_with_shapes.write(tmp_path, upper_arm=mesh)
     code, out, err = poinsot("excite", arm, *QUICK, "--torque-noise", "0.5")
     assert (code, err) == (0, "")
-    assert "warning: collisions of upper_arm are not checked: their meshes are not there" in out
+    assert "warning: collisions of upper_arm are not checked: their meshes do not exist" in out
 
 
 def test_an_interruption_leaves_a_checkpoint_from_which_it_goes_on(poinsot, arm, tmp_path):

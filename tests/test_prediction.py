@@ -235,7 +235,7 @@ def test_amperes_are_never_called_torque(poinsot, tmp_path):
     units = {row["name"]: row["unit"] for row in result["parameters"]}
     assert units["fc1"] == "A" and units["fv1"] == "A s/rad" and units["zz1r"] == "kg m^2 A/(N m)"
     assert not any(unit.startswith("N m") for unit in units.values())
-    assert any("no gain makes torques" in warning for warning in result["warnings"])
+    assert any("no gain converts them to torques" in warning for warning in result["warnings"])
     # The page shows findings, whose advice may name N m/A; no row or axis is in N m.
     assert "[N m]" not in (tmp_path / "out/report.html").read_text()
     code, _, err = poinsot(

@@ -121,7 +121,7 @@ def test_a_walk_with_a_cutoff(job):
                 job(('"butterworth-decimation"\ncutoff_hz = 40', f'"random-walk"\ncutoff_hz = {cutoff}'))
             )
         )
-        assert any("for cutoff_hz = 40: accelerations smoothed like" in step for step in walk.steps)
+        assert any("for cutoff_hz = 40: accelerations smoothed as" in step for step in walk.steps)
         np.testing.assert_allclose(walk.values, butterworth.values, rtol=0.01)
 
 

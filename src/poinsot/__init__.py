@@ -1,4 +1,4 @@
-"""What a mechanism is and how it moved, together, from recordings of it, with the uncertainty of both.
+"""Estimate what a mechanism is and how it moved, together, from its recordings, with the uncertainty of both.
 
     robot     = poinsot.load_robot("robot.urdf", drive=..., friction=poinsot.ViscousCoulomb())
     recording = poinsot.read_recording("log.parquet", channels={...})

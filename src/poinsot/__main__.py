@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> int:
-    """Run the command; Ctrl-C while it is imported is one line too."""
+    """Run the command; Ctrl-C during the import also gives one line."""
     try:
         from .cli import main
 

@@ -16,11 +16,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 SMALLEST, LARGEST = 1e-30, 1e30
-"""Sizes of numbers other than 0 that a quantity in SI units can have: beyond, squares and products overflow."""
+"""Size limits of numbers other than 0 in SI units: beyond them, squares and products under- or overflow."""
 
 
 def is_plausible(value: float) -> bool:
-    """Whether a number, of any type and size, is one that a quantity in SI units can have, or infinite."""
+    """Whether a number, of any type, is infinite or of a size that a quantity in SI units can have."""
     return value == 0 or SMALLEST <= abs(value) <= LARGEST or abs(value) == np.inf
 
 
@@ -31,7 +31,7 @@ Samples: TypeAlias = Float[np.ndarray, "T"]
 """One channel, one value a sample, in the channel's SI unit."""
 
 Mask: TypeAlias = Bool[np.ndarray, "T"]
-"""True where a sample is to be trusted."""
+"""True where a sample is valid."""
 
 JointSamples: TypeAlias = Float[np.ndarray, "T n"]
 """One column a joint: [rad] or [m] and their derivatives, or [N m] or [N]."""
@@ -67,25 +67,25 @@ PseudoInertia: TypeAlias = Float[np.ndarray, "*batch 4 4"]
 """J = [[Sigma, h], [h^T, m]]. [kg m^2], [kg m], [kg]"""
 
 Vector: TypeAlias = Float[np.ndarray, "_"]
-"""Of a length that the docstring tells."""
+"""A vector of the length given in the docstring."""
 
 Matrix: TypeAlias = Float[np.ndarray, "_ _"]
-"""Of a shape that the docstring tells."""
+"""A matrix of the shape given in the docstring."""
 
 Indices: TypeAlias = Int[np.ndarray, "_"]
 
 
 def interpolated(times: Vector, values: Vector, turns: bool = False) -> Vector:
-    """Missing values (NaN) on straight lines, all 0 where none is known; `turns`: angles, which are unwrapped."""
+    """Values with missing ones (NaN) interpolated linearly, 0 if none is known; `turns`: angles, to be unwrapped."""
     known = np.isfinite(values)
     if not known.any():
         return np.zeros_like(values)
-    # unwrapped before: a line between 3.1 and -3.1 rad would pass 0
+    # unwrapped first: a line between 3.1 and -3.1 rad would pass through 0
     return np.interp(times, times[known], np.unwrap(values[known]) if turns else values[known])
 
 
 def carried_on(values: Float[np.ndarray, "T"], before: float) -> Float[np.ndarray, "T"]:
-    """The last value that is not NaN, at each sample; `before` the first."""
+    """Values with each NaN replaced by the last value before it, or by `before` where there is none."""
     if not len(values):
         return values
     last = np.maximum.accumulate(np.where(np.isnan(values), -1, np.arange(len(values))))
@@ -93,7 +93,7 @@ def carried_on(values: Float[np.ndarray, "T"], before: float) -> Float[np.ndarra
 
 
 class Brief:
-    """A dataclass (`repr=False`) that shows a line for each field: of an array its shape, of a mapping its keys."""
+    """A dataclass (`repr=False`) printed as one line per field: the shape of an array, the keys of a mapping."""
 
     def __repr__(self) -> str:
         shown: Any = self

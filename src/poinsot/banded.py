@@ -1,4 +1,4 @@
-"""What SciPy has not for symmetric banded matrices, stored as its lower diagonals, (w, N)."""
+"""Operations on symmetric banded matrices that SciPy lacks; a matrix is stored as its lower diagonals, (w, N)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numba import njit
 
 @njit(cache=True)
 def inverse_in_band(factor: np.ndarray) -> np.ndarray:
-    """Those entries of (L L^T)^-1 that lie in the band of L, lower diagonals as in `factor` (Takahashi's recursion)."""
+    """Entries of (L L^T)^-1 in the band of L, as lower diagonals like `factor` (Takahashi's recursion)."""
     w, N = factor.shape
     Z = np.zeros((w, N))
     for j in range(N - 1, -1, -1):
@@ -28,7 +28,7 @@ def solve_in_band(factor: np.ndarray, X: np.ndarray) -> None:
     """Replace X (N, k) by (L L^T)^-1 X, row by row, so that only w rows of it are in use at a time."""
     w, N = factor.shape
     columns = X.shape[1]
-    # loops and no slices of rows: those cost more than the few numbers of a row
+    # loops, not slices of rows: a slice costs more than the few numbers of a row
     for i in range(N):
         for k in range(1, min(w, i + 1)):
             f = factor[k, i - k]

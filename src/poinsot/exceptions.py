@@ -36,7 +36,7 @@ def one_line(text: str) -> str:
 
 
 class PoinsotError(Exception):
-    """Root of all errors that a user can correct. The message is one line, whatever a file has in its names."""
+    """Root of all errors that a user can correct. The message is one line, even if names in it have line breaks."""
 
     def __init__(self, message: object = ""):
         super().__init__(one_line(str(message)))
@@ -110,7 +110,7 @@ class NotIdentifiable(PoinsotError):
 
 
 class UntrustedResult(PoinsotError):
-    """A result that is not to be used is asked for as a robot description."""
+    """A robot description was requested from a result that must not be used."""
 
 
 class UnwritableOutput(PoinsotError):
@@ -125,11 +125,11 @@ def check_known(
     error: type[PoinsotError] = InvalidModel,
     limit: int = 12,
 ) -> int:
-    """The place of a name among those known, or `no link 'fot'; did you mean 'foot'?; the robot has hip, foot`.
+    """Index of a name among the known ones; errors are like `no link 'fot'; did you mean 'foot'?; the robot has foot`.
 
     Args:
-        what: before the name, e.g. `"no link"`. whose: before the known ones, e.g. `"the robot has"`.
-        limit: of the known ones that are listed.
+        what: text before the name, e.g. `"no link"`. whose: text before the known ones, e.g. `"the robot has"`.
+        limit: maximum number of known names that are listed.
     """
     if name not in (known := tuple(known)):
         raise error(f"{what} {name!r}{nearest(name, known)}; {whose} {listing(known, limit)}")

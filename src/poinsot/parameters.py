@@ -1,6 +1,6 @@
 """Parameters: the named blocks of theta, with unit, owner, and whether they are free or held.
 
-A block is what belongs together physically: the ten inertial parameters of one body, or the friction of one joint.
+A block holds parameters that belong together: the ten inertial parameters of one body, or the friction of one joint.
 Names are the short symbols of the identification literature, numbered like Pinocchio's joints (the universe is 0):
 
     m3 mx3 my3 mz3 xx3 xy3 yy3 xz3 yz3 zz3     body 3, about its frame's origin
@@ -101,7 +101,7 @@ class Parameters(Brief):
         return np.array([self.held.get(name, 0.0) for name in self.names])
 
     def measured_in(self, unit: str) -> Parameters:
-        """The same parameters of efforts in a unit whose relation to N m or N is unknown, as `"A"`."""
+        """The same parameters for efforts in a unit, such as `"A"`, whose relation to N m or N is unknown."""
         return replace(
             self, blocks=tuple(replace(block, units=rescaled(block.units, unit)) for block in self)
         )
@@ -128,13 +128,13 @@ PerJoint = float | Sequence[float] | np.ndarray | Mapping[str, float]
 
 
 def per_joint(what: str, value: PerJoint | None, joints: Sequence[str], default: Vector) -> Vector:
-    """(n,) numbers, of `default` (n,) where none are given.
+    """(n,) numbers, those of `default` (n,) where none are given.
 
     Args:
-        what: they are, as the subject of a message.
+        what: name of the quantity, the subject of messages.
 
     Raises:
-        InvalidMethod: if a joint does not exist, a number is none, or there are too few or too many.
+        InvalidMethod: if a joint does not exist, a value is NaN, or there are too few or too many.
     """
     if value is None:
         return np.array(default, dtype=float)

@@ -1,4 +1,4 @@
-"""The quantities that are read at frames of a robot, each listed once: channels, units, and the sensor that models it.
+"""The quantities measured at frames of a robot, each listed once: channels, units, and the sensor that models it.
 
 A channel is named `quantity.frame.end`: `gyro.imu_link.x`. Recordings, unit checks, project files, noise settings and
 optimal estimation find a quantity here. To add one, write its sensor (see docs/extend/sensor.md) and list it below.
@@ -16,7 +16,7 @@ WRENCH = (*XYZ, "mx", "my", "mz")
 
 @dataclass(frozen=True)
 class FrameQuantity:
-    """A quantity that is read at a frame of a robot.
+    """A quantity that is measured at a frame of a robot.
 
     Args:
         name: first part of its channels, and its key in project files and in noise settings.

@@ -1,7 +1,7 @@
 """Recording: named channels with units on one clock, frozen, checked once.
 
-A channel is named `quantity.joint` (`position.joint_1`, `torque.elbow`), or as the user likes where no joint is
-meant (`temperature`). Values are in SI units and radians; `io` converts the units of files. The constructor checks that
+A channel is named `quantity.joint` (`position.joint_1`, `torque.elbow`), or freely where it belongs to no joint
+(`temperature`). Values are in SI units and radians; `io` converts the units of files. The constructor checks that
 the clock increases and values are finite, so later stages do not check again.
 """
 
@@ -30,7 +30,7 @@ QUANTITIES = (
 """The quantities that a joint, its motor, or a body in the plane can have."""
 
 EFFORTS = ("torque", "current", "voltage")
-"""The quantities that say how hard a motor works."""
+"""The quantities that measure the effort of a motor."""
 
 CONTACT = "contact"
 """Quantity of a frame: 1 while it is in contact, or the normal force [N]."""
@@ -104,7 +104,7 @@ class Recording(Brief):
         """The values of a channel, (T,), read-only.
 
         Raises:
-            ChannelNotFound: with the names that exist.
+            ChannelNotFound: if there is no such channel.
         """
         try:
             return self.channels[name]
@@ -129,7 +129,7 @@ class Recording(Brief):
     def is_uniform(self) -> bool:
         """Whether every interval equals the median one to one part in a thousand."""
         intervals = np.diff(self.time)
-        # the median, not the mean: one gap moves the mean, and every interval would seem irregular
+        # the median, not the mean: one gap changes the mean, and every interval would seem irregular
         median = np.median(intervals)
         return bool(np.all(np.abs(intervals - median) <= UNIFORM_TOLERANCE * median))
 
@@ -156,7 +156,7 @@ class Recording(Brief):
     def frames(self, quantity: str) -> tuple[str, ...]:
         """The frames that have channels of this quantity, in the order of the channels."""
         prefix, ends = quantity + ".", FRAME_QUANTITIES[quantity].ends
-        # the last dot parts frame and end: names of frames in robot descriptions have dots too
+        # the last dot separates frame and end: names of frames in robot descriptions have dots too
         found = (
             name.removeprefix(prefix).rpartition(".") for name in self.channels if name.startswith(prefix)
         )
@@ -255,7 +255,7 @@ def _check_channel(name: str, values: np.ndarray, mask: np.ndarray | None, time:
             raise InvalidRecording(
                 f"channel {name!r}: its {what} have shape {array.shape}, the clock has {time.shape}"
             )
-    # what is masked may hold anything: NaN, or the value that a device sends without a reading
+    # masked samples may have any value: NaN, or the value that a device sends without a reading
     bad = ~np.isfinite(values)
     if mask is not None:
         bad &= mask

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 
 class Stopwatch:
-    """One stage after the other; a stage that comes again adds to its seconds.
+    """Measure the seconds of consecutive stages; those of a repeated stage add up.
 
     >>> watch = Stopwatch()
     >>> watch.lap("read"), watch.lap("solve"), watch.lap("read")
@@ -21,13 +21,13 @@ class Stopwatch:
         self._last = time.perf_counter()
 
     def lap(self, stage: str) -> None:
-        """Count the time since the last lap as this stage's."""
+        """Add the time since the last lap to this stage."""
         now = time.perf_counter()
         self.laps[stage] = self.laps.get(stage, 0.0) + now - self._last
         self._last = now
 
     def beside(self, stages: Mapping[str, float]) -> dict[str, float]:
-        """These stages, those of another watch that ran in between, and `total` of both. [s]"""
+        """Seconds of these stages, of those of another watch that ran in between, and `total` of both. [s]"""
         others = {stage: seconds for stage, seconds in stages.items() if stage != "total"}
         return {**self.laps, **others, "total": sum(self.laps.values()) + sum(others.values())}
 

@@ -1,4 +1,4 @@
-"""Held-out prediction: what an estimate says about recordings that it has not seen."""
+"""Held-out prediction: efforts of recordings that were not used for an estimate."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def test_descriptions_whose_loops_would_be_lost(tmp_path):
 
 def test_what_knows_no_loops_says_so():
     robot = closed_chain("five_bar.xml")
-    with pytest.raises(InvalidModel, match="knows no closed loops, and robot 'five-bar' has 1"):
+    with pytest.raises(InvalidModel, match="supports no closed loops, and robot 'five-bar' has 1"):
         LinkTorques(robot, ("left",))
 
 

@@ -328,7 +328,7 @@ def test_what_a_recording_misses_is_named():
         structural.parameters, np.array([0, 3]), np.array([[1.0, 1, 0, 0], [0, 0, 0, 1]])
     )
     directions = unexcited(structural, recorded)
-    assert [d.combination for d in directions] == ["off1, which looks like fc1", "fv1"]
+    assert [d.combination for d in directions] == ["off1, confounded with fc1", "fv1"]
     assert {d.reason for d in directions} == {"unexcited"}
     assert unexcited(structural, structural) == ()
 

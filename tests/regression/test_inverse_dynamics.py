@@ -270,11 +270,11 @@ def test_an_effort_that_says_nothing_is_refused_unless_nothing_drives_the_joint(
 def test_priors_are_for_base_parameters(rng):
     _, _, signals = problem_of(rng, 100)
     with pytest.raises(
-        InvalidMethod, match=r"a prior on m3 alone says nothing: the motion only shows .*mx2r = mx2 \+ 0.4 m3"
+        InvalidMethod, match=r"prior on m3 alone cannot be used: the motion determines .*mx2r = mx2 \+ 0.4 m3"
     ):
         inverse_dynamics(ARM, signals, priors={"m3": Normal(1, 1)})
     with pytest.raises(
-        InvalidMethod, match=r"a prior on m1 alone says nothing: the motion only shows nothing of it"
+        InvalidMethod, match=r"a prior on m1 alone cannot be used: the motion determines nothing of it"
     ):
         inverse_dynamics(ARM, signals, priors={"m1": Normal(1, 1)})
     with pytest.raises(InvalidMethod, match="no base parameter 'fv9'; did you mean"):

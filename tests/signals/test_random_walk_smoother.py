@@ -176,7 +176,7 @@ def test_a_cutoff_is_a_ratio_at_the_rate_of_the_recording(order, rng):
     by_ratio = RandomWalkSmoother(order, ratios).apply(recording_of(q))
     np.testing.assert_allclose(by_cutoff.a, by_ratio.a, rtol=1e-6, atol=1e-6)
     assert "for cutoff_hz = 30 to 60" in by_cutoff.steps[0]
-    assert "like by a Butterworth filter at 30 to 60 Hz" in by_ratio.steps[0]
+    assert "as by a Butterworth filter at 30 to 60 Hz" in by_ratio.steps[0]
 
 
 def test_the_paper_s_ratio_away_from_the_paper_s_rate_is_warned_of():

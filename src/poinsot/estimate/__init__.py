@@ -2,10 +2,10 @@
 
 status         how an estimation ended, and what to do next
 uncertainty    parameters with their standard deviations; combinations that the data do not determine, in words
-fit            measured against predicted, with a mask of what was measured
+fit            measured against predicted, with a mask of the measured samples
 finding        what may be wrong with a result, and the level of trust
-estimate       all of it: `Estimate`, with its `Certificate` of optimality and feasibility
-extras         what one family alone has: bodies and loads, drive gains, friction curves, motions, impacts
+estimate       all of these: `Estimate`, with its `Certificate` of optimality and feasibility
+extras         results of single families: bodies and loads, drive gains, friction curves, motions, impacts
 """
 
 from .bodies import Body as Body

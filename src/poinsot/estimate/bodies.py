@@ -16,14 +16,14 @@ class Body(Brief):
 
     Args:
         mass: [kg]. center_of_mass: (3,) in the body frame [m]. inertia_at_com: (3, 3), axes of the body frame [kg m^2].
-        physically_consistent: whether some real body has them. reasons: sentences why not.
-        min_pseudo_inertia_eigenvalue: how far from the border, of J (4 x 4).
+        physically_consistent: whether some real body has them. reasons: why not, in sentences.
+        min_pseudo_inertia_eigenvalue: least eigenvalue of J (4 x 4); 0 on the boundary of the possible bodies.
         inertial: (10,) the same as pi, about the body frame's origin.
-        covariance: (10, 10) of its log-Cholesky coordinates, so that every draw is a body; None where unknown.
+        covariance: (10, 10) of its log-Cholesky coordinates, so that every draw is a possible body; None if unknown.
         prior: (10,) pi before the data, usually the robot description's.
         prior_share: from 0 (all from the data) to 1 (all from the prior); the mean over its ten directions.
         placement: (4, 4) of its frame in the world at the neutral configuration.
-        parent: the body that carries it; "" for the world.
+        parent: name of the body that carries it; "" for the world.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Body(Brief):
         return f"{self.mass:>11.5g} {', '.join(f'{x:.4f}' for x in center):>26}  {possible}{share}"
 
     def as_json(self) -> dict[str, Any]:
-        """All but its place in the robot."""
+        """All fields but its place in the robot."""
         # A covariance in coordinates of a chart is named by its chart.
         fields = {**vars(self), "log_cholesky_covariance": self.covariance}
         return {key: fields[key] for key in fields if key not in ("covariance", "placement", "parent")}
@@ -57,18 +57,18 @@ class Body(Brief):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Payload(Brief, Extra):
-    """What a link carries, in the link's frame; NaN where the data do not determine it.
+    """Mass properties of the load on a link, in the link's frame; NaN where the data do not determine them.
 
     Args:
-        link: that carries it.
-        inertial: (10,) pi about the link's origin. covariance: (10, 10); zero for what was known before.
+        link: name of the link.
+        inertial: (10,) pi about the link's origin. covariance: (10, 10); zero for known values.
         mass [kg]; center_of_mass: (3,) [m]; inertia_at_com: (3, 3), axes of the link [kg m^2]; each with its standard
             deviation.
-        identifiable: what the data determine, of `mass`, `center_of_mass.x` ..., `inertia_at_com.xx` ...
-        known: what was not estimated, of the same.
+        identifiable: quantities that the data determine: `mass`, `center_of_mass.x` ..., `inertia_at_com.xx` ...
+        known: those of these quantities that were given, not estimated.
         physically_consistent: whether some real body has these values; None where one of them is not determined.
-        reasons: sentences why not.
-        min_pseudo_inertia_eigenvalue: how far from the border, of J (4 x 4).
+        reasons: why not, in sentences.
+        min_pseudo_inertia_eigenvalue: least eigenvalue of J (4 x 4); 0 on the boundary of the possible bodies.
     """
 
     key = "payload"
@@ -90,7 +90,7 @@ class Payload(Brief, Extra):
 
     @property
     def mass_interval(self) -> tuple[float, float]:
-        """95 % [kg]."""
+        """95 % confidence interval of the mass [kg]."""
         half = NORMAL_95 * self.mass_std
         return self.mass - half, self.mass + half
 

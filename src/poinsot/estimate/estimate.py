@@ -1,4 +1,4 @@
-"""Estimate: what was found, how sure it is, what the data cannot determine, and how it was found."""
+"""Estimate: values with their uncertainty, what the data do not determine, and how the values were computed."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ T = TypeVar("T", bound=Extra)
 V = TypeVar("V")
 
 SHOWN_LINES = 24
-"""Of the text of an estimate in a notebook or a debugger."""
+"""Maximum number of lines of an estimate in a notebook or a debugger."""
 COLUMNS = frozenset(each.name for each in fields(EstimatedParameters))
 ENTRIES = frozenset(each.name for each in fields(Provenance))
 
 
-class Shown(Generic[V]):
-    """An attribute of an estimate that is kept in one of its parts, under the same name."""
+class Forwarded(Generic[V]):
+    """An attribute of an estimate that returns the attribute of the same name of one of its parts."""
 
     def __init__(self, part: str):
         self.part = part
@@ -39,7 +39,7 @@ class Shown(Generic[V]):
         self.path = attrgetter(f"{self.part}.{name}")
 
     def __get__(self, estimate: Estimate | None, kind: type | None = None) -> V:
-        # of the class itself, as documentation tools ask for it, the descriptor
+        # on the class itself, as documentation tools access it, the descriptor
         return self if estimate is None else self.path(estimate)  # type: ignore[return-value]
 
 
@@ -78,7 +78,7 @@ class CertifiableProblem(Protocol):
 
 @runtime_checkable
 class PredictingProblem(CertifiableProblem, Protocol):
-    """A problem whose estimates predict what motions take that they have not seen."""
+    """A problem whose estimates predict the efforts of other motions."""
 
     def dynamics(self, estimate: Estimate) -> Any: ...
 
@@ -90,28 +90,28 @@ class Estimate:
     """Parameters with their uncertainty, and all that is needed to trust or distrust them.
 
     The columns of `parameters` and the entries of `provenance` are attributes of the estimate too: `estimate.values`,
-    `estimate.std`, `estimate.warnings`; so are `findings` (gravest first), `unchecked` and `trust` of its `diagnosis`,
-    and each extra that it has, by its key: `estimate.payload`. Packages above bring `to_polars()`, `to_pandas()` and
+    `estimate.std`, `estimate.warnings`; so are `findings` (most severe first), `unchecked` and `trust` of `diagnosis`,
+    and each of its extras, by its key: `estimate.payload`. Higher packages add `to_polars()`, `to_pandas()` and
     `plot` (entry points `poinsot.accessors`).
 
     Args:
         method: short name, e.g. `"least-squares"`.
         parameters: names, values and uncertainty.
         status: how the solution ended.
-        condition_number: of the whitened Jacobian of the parameters (singular values, largest over smallest).
-        rows: number of scalar residuals that were measured.
-        fit: on the rows fitted. validation: on held-out recordings.
+        condition_number: that of the whitened Jacobian by the parameters (largest over smallest singular value).
+        rows: number of scalar residuals with a measurement.
+        fit: fit of the estimation's own rows. validation: fits of held-out recordings.
         scaled_condition_number: the same with columns of unit norm.
         iterations: accepted steps of an iterative method; 1 for a direct one.
         bodies: mass properties body by body.
         described: all bodies of the robot as its description has them, in `Body.prior`, at their places.
         undetermined: combinations that the data do not determine.
-        extras: what this family alone has, by key.
-        problem: what was solved; `certificate()` goes back to it.
+        extras: further results of its family, by key.
+        problem: the problem that was solved; `certificate()` evaluates it.
         certifier: replaces `problem.certify` where constraints belong to the method and not to the problem.
-        examiner: looks at the estimate for what may be wrong with it; None: nobody has written checks for its family.
-        examined: what the examiner said; None: not asked yet.
-        provenance: how it was made.
+        examiner: runs the checks of its family on the estimate; None: its family has no checks.
+        examined: result of the examiner; None: not computed yet.
+        provenance: how it was computed.
     """
 
     method: str
@@ -134,24 +134,24 @@ class Estimate:
     examined: Diagnosis | None = None
     provenance: Provenance = field(default_factory=Provenance)
 
-    names, units, owners, kinds, groupings = (Shown[tuple[str, ...]]("parameters") for _ in range(5))
-    values, std, relative_std_percent = (Shown[Vector]("parameters") for _ in range(3))
-    white_std, coloured_std = (Shown[Vector | None]("parameters") for _ in range(2))
-    systematic_std, next_recording_std = (Shown[Vector | None]("parameters") for _ in range(2))
-    covariance = Shown[Matrix]("parameters")
-    identifiable = Shown[np.ndarray]("parameters")
-    std_kind = Shown[str]("parameters")
+    names, units, owners, kinds, groupings = (Forwarded[tuple[str, ...]]("parameters") for _ in range(5))
+    values, std, relative_std_percent = (Forwarded[Vector]("parameters") for _ in range(3))
+    white_std, coloured_std = (Forwarded[Vector | None]("parameters") for _ in range(2))
+    systematic_std, next_recording_std = (Forwarded[Vector | None]("parameters") for _ in range(2))
+    covariance = Forwarded[Matrix]("parameters")
+    identifiable = Forwarded[np.ndarray]("parameters")
+    std_kind = Forwarded[str]("parameters")
 
-    settings = Shown[Mapping[str, Any]]("provenance")
-    steps, warnings, notes, citations = (Shown[tuple[str, ...]]("provenance") for _ in range(4))
-    seconds = Shown[Mapping[str, float]]("provenance")
-    versions = Shown[Mapping[str, str]]("provenance")
+    settings = Forwarded[Mapping[str, Any]]("provenance")
+    steps, warnings, notes, citations = (Forwarded[tuple[str, ...]]("provenance") for _ in range(4))
+    seconds = Forwarded[Mapping[str, float]]("provenance")
+    versions = Forwarded[Mapping[str, str]]("provenance")
 
-    findings = Shown[tuple[Finding, ...]]("diagnosis")
-    unchecked = Shown[tuple[Unchecked, ...]]("diagnosis")
-    trust = Shown[Trust]("diagnosis")
+    findings = Forwarded[tuple[Finding, ...]]("diagnosis")
+    unchecked = Forwarded[tuple[Unchecked, ...]]("diagnosis")
+    trust = Forwarded[Trust]("diagnosis")
 
-    torque, mass_matrix, gravity = (Shown[Callable[..., np.ndarray]]("dynamics") for _ in range(3))
+    torque, mass_matrix, gravity = (Forwarded[Callable[..., np.ndarray]]("dynamics") for _ in range(3))
 
     def extra(self, kind: type[T]) -> T | None:
         """The extra of this class, or None if the estimate has none: `estimate.extra(Payload)`."""
@@ -161,11 +161,11 @@ class Estimate:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            # By `__dict__`, as copying and unpickling ask for attributes before there are any.
+            # By `__dict__`, since copying and unpickling access attributes before any is set.
             extras = self.__dict__.get("extras", {})
             if name in extras:
                 return extras[name]
-            # what layers above bring, such as figures; a private name is none of theirs
+            # attributes of higher layers, such as figures; these have no private names
             for accessor in (
                 () if name.startswith("_") else entry_points(group="poinsot.accessors", name=name)
             ):
@@ -178,13 +178,13 @@ class Estimate:
     def updated(self, *extras: Extra | None, **changes: Any) -> Estimate:
         """The same estimate with other fields and extras, each by its own name wherever it is kept.
 
-        `estimate.updated(values=theta).certificate()` asks for the certificate at other values;
+        `estimate.updated(values=theta).certificate()` is the certificate at other values;
         `estimate.updated(payload, notes=(...))` adds an extra and replaces the notes. Raises `TypeError` if an estimate
         has nothing of this name.
         """
         columns = {key: changes.pop(key) for key in COLUMNS & changes.keys()}
         entries = {key: changes.pop(key) for key in ENTRIES & changes.keys()}
-        # what was said of other values, or without these held-out recordings, does not hold any more
+        # findings on other values, or without these held-out recordings, are no longer valid
         if columns or {"parameters", "fit", "validation", "problem", "status"} & changes.keys():
             changes.setdefault("examined", None)
         if columns:
@@ -197,9 +197,9 @@ class Estimate:
 
     @property
     def diagnosis(self) -> Diagnosis:
-        """What may be wrong with the estimate, by the checks of its family; computed when it is first asked for."""
+        """What may be wrong with the estimate, by the checks of its family; computed on first access."""
         if self.examined is None:
-            # of a family without checks only its ending is known
+            # for a family without checks only the convergence is known
             unchecked = Unchecked(f"the result of {self.method}", "there are no checks for this method yet")
             found = Diagnosis(ordered(unfinished(self)), (unchecked,), complete=False)
             found = found if self.examiner is None else self.examiner(self)
@@ -230,7 +230,7 @@ class Estimate:
             return self.certifier(self)
         if self.problem is None:
             raise InvalidMethod(
-                "this estimate has no problem to go back to, as it came from a file or from a filter's loop; "
+                "this estimate has no problem to evaluate, since it came from a file or from a filter's loop; "
                 "solve a problem to certify its solution"
             )
         return self.problem.certify(self)
@@ -245,8 +245,8 @@ class Estimate:
 
         Args:
             recording: a `Recording`, which is smoothed as the first one was, or `Signals` prepared like it.
-            name: of the recording, for the report.
-            loaded: whether the robot carries the load there that was estimated.
+            name: name of the recording in the report.
+            loaded: whether the robot carries the estimated load in this recording.
 
         Raises:
             InvalidMethod: if the estimate is not of a regression that was solved here, or has no load.
@@ -258,8 +258,8 @@ class Estimate:
         if isinstance(self.problem, PredictingProblem):
             return self.problem
         raise InvalidMethod(
-            "only an estimate that was solved here, by regression, can predict other recordings; of a result file "
-            "`poinsot predict RESULT.json MOTION.csv` does, and poinsot.load_dynamics in Python"
+            "only an estimate that was solved here, by regression, can predict other recordings; for a result file "
+            "use `poinsot predict RESULT.json MOTION.csv`, or poinsot.load_dynamics in Python"
         )
 
     def references(self) -> str:
@@ -281,7 +281,7 @@ class Estimate:
         following = self.next_recording_std
         if following is not None:
             lines.append(
-                "std next: of the next recording's own parameters, since recordings differ; std: of these together"
+                "std next: for the parameters of a next recording, since recordings differ; std: for these together"
             )
         header = "" if following is None else f" {'std next':>10}"
         lines.append(f"{'name':<{width}}  {'value':>11}{header} {'std':>10} {'std %':>7}  unit")
@@ -317,7 +317,7 @@ class Estimate:
         )
 
     def __repr__(self) -> str:
-        """The first lines of the text, so that a notebook shows no pages."""
+        """The first lines of the text, to keep notebooks short."""
         lines = str(self).splitlines()
         more = len(lines) - SHOWN_LINES
         last = [f"... {more + 1} more lines; print(estimate) shows them"] if more > 0 else []
@@ -330,7 +330,7 @@ class Estimate:
 
 
 def unfinished(estimate: Estimate) -> tuple[Finding, ...]:
-    """A method that has not arrived at its solution: wrong in every family."""
+    """The finding that a method has not converged, an error in every family."""
     if estimate.status.converged:
         return ()
     message = "The method has not converged."

@@ -1,7 +1,7 @@
-"""Extras: what the estimate of one family has beside the core, each a typed value that knows its JSON.
+"""Extras: results that only one family of estimators has, each a typed value with its JSON form.
 
-An estimate keeps its extras in one mapping from `key` to value. A new one is a class here, or in the family that makes
-it, that derives from `Extra`; a page shows it with a section of `report.sections` that asks for it by its class. Those
+An estimate keeps its extras in one mapping from `key` to value. A new one is a subclass of `Extra`, here or in its
+family; a section of `report.sections` that requests it by its class shows it on a page. Those
 of joints are here: drive gains, friction curves, and every single parameter of a model.
 """
 
@@ -35,7 +35,7 @@ class Extra:
         return ""
 
     def files(self, estimate: Any) -> tuple[Mapping[str, Callable[[Path], Any]], tuple[str, ...]]:
-        """Name -> what writes a file for other programs from its estimate, and what they cannot hold, in sentences."""
+        """File name -> function that writes it for other programs; and sentences on what these files cannot hold."""
         return {}, ()
 
 
@@ -47,9 +47,9 @@ def extras_of(*values: Extra | None) -> Mapping[str, Extra]:
 @dataclass(frozen=True, eq=False)
 class DriveGains(Extra):
     """Effort per unit of current or voltage, motor by motor. `joints`, `units`: (m,) of each motor. `values`: (m,) in
-    `units`. `covariance`: (m, m); zero where values were taken for exact. `white_std`: (m,) what white residuals would
-    make of the standard deviations; None where nothing was estimated. `identified`: whether they were estimated here.
-    `by_gravity`: (m,) whether gravity loads the joint; a gain that only inertia shows is hard to know.
+    `units`. `covariance`: (m, m); zero where values were taken as exact. `white_std`: (m,) standard deviations for
+    white residuals; None where nothing was estimated. `identified`: whether they were estimated here. `by_gravity`:
+    (m,) whether gravity loads the joint; a gain determined by inertial torques alone is uncertain.
     """
 
     key = "drive_gains"
@@ -69,14 +69,14 @@ class DriveGains(Extra):
 
     @property
     def intervals(self) -> Matrix:
-        """(m, 2) 95 %, in `units`."""
+        """(m, 2) 95 % confidence intervals, in `units`."""
         half = NORMAL_95 * self.std
         return np.stack([self.values - half, self.values + half], axis=1)
 
     @property
     def poorly_known(self) -> np.ndarray:
-        """(m,) whether the standard deviation is above 5 % of the value: all that follows is scaled by it."""
-        # Multiplied, as a gain may be zero.
+        """(m,) whether the standard deviation is above 5 % of the value, with which all efforts scale."""
+        # Not a ratio, since a gain may be zero.
         return self.std > 0.05 * np.abs(self.values)
 
     def as_text(self) -> str:
@@ -103,7 +103,7 @@ class DriveGains(Extra):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FrictionCurve(Brief):
-    """What friction does at each speed of a joint, against the motion. `unit`: SI unit of the effort. `speed`: (k,)
+    """Friction of a joint as a function of its speed, against the motion. `unit`: SI unit of the effort. `speed`: (k,)
     [rad/s] or [m/s]. `effort`, `std`: (k,) in `unit`.
     """
 
@@ -122,10 +122,10 @@ class FrictionCurves(tuple[FrictionCurve, ...], Extra):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FullParameters(ParameterColumns, Extra):
-    """Every single parameter of the model: what the data say of it, and prior knowledge where they leave it open.
-    `prior`: (p,) values before the data; NaN where nothing was known. `prior_share`: (p,) which part of the prior's
-    variance the data leave: 0 all from the data, 1 all from the prior. `interval`: (p, 2) lowest and highest of 95 %,
-    inside what is physically possible.
+    """All parameters of the model: values from the data, and from prior knowledge where the data do not determine them.
+    `prior`: (p,) values before the data; NaN where nothing was known. `prior_share`: (p,) posterior over prior
+    variance: 0 all from the data, 1 all from the prior. `interval`: (p, 2) 95 % intervals, within the physically
+    possible set.
     """
 
     key = "full_parameters"

@@ -1,8 +1,8 @@
-"""What may be wrong with a result: findings, and the level of trust that they leave.
+"""What may be wrong with a result: findings, and the resulting level of trust.
 
 error      the numbers are wrong, or mean something else           -> not to be used
 warning    some numbers are less certain than their intervals say  -> with care
-note       worth knowing; the numbers stand
+note       worth knowing; the numbers are valid
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 
 class Severity(IntEnum):
-    """How much a finding weighs."""
+    """Severity of a finding."""
 
     note = 0
     warning = 1
@@ -22,7 +22,7 @@ class Severity(IntEnum):
 
 
 class Trust(Enum):
-    """May the numbers be used?"""
+    """Whether the numbers may be used."""
 
     trusted = "trusted"
     with_care = "with-care"
@@ -36,7 +36,7 @@ class Trust(Enum):
 
 class Setting(NamedTuple):
     """A line of a project file. `section`: the header above it, e.g. `"[preprocessing]"`. `value`: as TOML.
-    `recording`: number of the `[[recordings]]`, from 1; None: of all. `cause`: of the finding that proposes it.
+    `recording`: number of the `[[recordings]]`, from 1; None: of all. `cause`: cause of the finding that proposes it.
     """
 
     section: str
@@ -63,13 +63,13 @@ class Finding:
 
     Args:
         cause: its name, the same in every message and every family: `"joint-zero"`, `"lost-samples"`, ...
-        severity: what it does to the trust in the result.
+        severity: its effect on the trust in the result.
         message: what is wrong and where, with the number and its interval.
         remedy: what to do, with the very line to write where there is one.
         where: joint, channel, link or recording; "" for all.
-        evidence: by how much it is more likely than not, in log-likelihood; orders findings of one severity.
-        corrected: whether the values have been freed of its effect.
-        settings: lines of the project file that do what the remedy says, where nothing else is to be decided.
+        evidence: score that grows with the likelihood of the cause; orders findings of one severity.
+        corrected: whether its effect on the values has been removed.
+        settings: lines of the project file that apply the remedy, where the user has no further choice.
     """
 
     cause: str
@@ -92,7 +92,7 @@ class Finding:
 @dataclass(frozen=True)
 class Unchecked:
     """What could not be checked, and why. `what`: e.g. `"the zero of joint waist"`. `reason`: a sentence. `failed`:
-    whether a check broke off, so that nobody knows what it would have found.
+    whether a check failed with an error, so that its outcome is unknown.
     """
 
     what: str
@@ -102,9 +102,9 @@ class Unchecked:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """All findings about one result. `findings`: gravest first, of one severity causes before symptoms, and of these
+    """All findings about one result. `findings`: most severe first, of one severity causes before symptoms, of these
     the most evident first. `unchecked`: what could not be checked. `complete`: whether there are checks for this family
-    of methods, and none broke off; a result that nobody looked at is not trusted.
+    of methods, and none failed; an unchecked result is not trusted.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -122,7 +122,7 @@ class Diagnosis:
 
     @property
     def verdict(self) -> str:
-        """The trust, and what it is for."""
+        """The level of trust, and the causes of errors and warnings."""
         named = [each.cause for each in self.findings if each.severity > Severity.note]
         return self.trust.words + (f" ({', '.join(dict.fromkeys(named))})" if named else "")
 
@@ -133,5 +133,5 @@ class Diagnosis:
 
 
 def ordered(findings: Iterable[Finding], symptoms: Collection[str] = ()) -> tuple[Finding, ...]:
-    """Gravest first; of one severity causes before symptoms, and of these the most evident first."""
+    """Findings, most severe first; of one severity causes before symptoms, and of these the most evident first."""
     return tuple(sorted(findings, key=lambda each: (-each.severity, each.cause in symptoms, -each.evidence)))

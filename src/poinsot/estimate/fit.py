@@ -1,6 +1,6 @@
-"""Fit: measured against predicted readings or efforts, with a mask of what was measured.
+"""Fit: measured against predicted readings or efforts, with a mask of the measured samples.
 
-A sample that was not measured is NaN in `measured`. It counts nowhere: errors, root mean squares, autocorrelations and
+A sample that was not measured is NaN in `measured`. It is left out: errors, root mean squares, autocorrelations and
 whiteness are those of the samples that were measured. A lag counts measured samples of a column, so that a sensor
 that is read at every sixteenth step has the autocorrelation between its consecutive readings.
 """
@@ -54,7 +54,7 @@ class Fit(Brief):
         moving_error_percent_per_joint: (n,) the same while the joint moves: at standstill dry friction is anything up
             to its Coulomb value. NaN for a joint that never moves; empty where speeds are not known.
         noise: (n,) or (N, n) standard deviations of the measurements, in `units`; None where they are not stated.
-        sizes: (n,) |measured| of each column, as relative errors have it; None: positions are not about their mean.
+        sizes: (n,) |measured| of each column that relative errors are divided by; None: without subtracted means.
     """
 
     time: Times
@@ -77,11 +77,11 @@ class Fit(Brief):
         if np.isfinite(self.relative_error_percent):
             return f"{self.relative_error_percent:.2f} %"
         lost = not np.isfinite(self.predicted).all()
-        return f"unknown, as {'the prediction is not finite' if lost else 'nothing but zeros was measured'}"
+        return f"unknown, since {'the prediction is not finite' if lost else 'all measurements are 0'}"
 
     @property
     def measured_squares_per_joint(self) -> Vector:
-        """(n,) sums of what was measured, as relative errors have it."""
+        """(n,) sums of squared measurements that relative errors are divided by."""
         return np.asarray(np.nansum(self.measured**2, axis=0) if self.sizes is None else self.sizes**2)
 
     @property
@@ -101,7 +101,7 @@ class Fit(Brief):
 
     @property
     def sum_of_squares_per_joint(self) -> Vector:
-        """(n,) of the residuals, in `units` squared."""
+        """(n,) sums of squared residuals, in `units` squared."""
         return np.asarray(np.nansum(self.residuals**2, axis=0))
 
     @property
@@ -131,13 +131,13 @@ def fit_of(
 ) -> Fit:
     """The fit of efforts or of readings. `time`: (N,) [s]. `names`, `units`: (n,) of the columns. `measured`: (N, n),
     NaN where nothing was measured. `predicted`: (N, n). `speeds`: (N, n) of the joints [rad/s] or [m/s]; None where the
-    columns are not joints'. `counts`: number of rows of each recording, in the order of the rows; none: all are of one.
+    columns are not joints'. `counts`: number of rows of each recording, in the order of the rows; empty: one recording.
     `noise`: (n,) or (N, n) standard deviations of the measurements, in `units`. `ordered`: whether the rows are a time
     series; if not, there are no autocorrelations and no test of whiteness.
     """
     residuals, counts = measured - predicted, counts or [len(time)]
     read = np.isfinite(residuals)
-    # NaN would spread over all sums: what was not measured counts as no residual of nothing.
+    # NaN would make all sums NaN: a missing measurement and its residual are set to 0.
     e = residuals if read.all() else np.where(read, residuals, 0.0)
     z = np.where(read, about_means(measured, units, counts), 0.0)
     correlation, verdicts = np.empty((len(names), 0)), []
@@ -146,7 +146,7 @@ def fit_of(
         verdicts = [whiteness(row, int(mask.sum())) for row, mask in zip(each, read.T, strict=True)]
         lags = max((len(row) for row in each), default=1)
         correlation = np.array([np.pad(row, (0, lags - len(row))) for row in each]).reshape(len(each), lags)
-    # Newton metres and radians have no common size: there each is in units of its noise.
+    # Newton metres and radians cannot be added: with several units, each is divided by its noise.
     scale = np.ones(1) if noise is None or len(set(units)) <= 1 else noise
     size = np.linalg.norm(z / scale)
     moving = 1.0 if speeds is None else np.abs(speeds) > MOVING
@@ -168,7 +168,7 @@ def fit_of(
 
 
 def about_means(measured: JointSamples, units: Sequence[str], counts: Sequence[int]) -> JointSamples:
-    """(N, n) positions about the mean of each recording: their zero is nothing that is measured; others as they are."""
+    """(N, n) positions less their mean over each recording, since their zero is arbitrary; other columns unchanged."""
     positions = np.isin(units, ("rad", "m"))
     if not positions.any():
         return measured
@@ -194,10 +194,10 @@ def _correlation(e: np.ndarray, read: np.ndarray, counts: Sequence[int]) -> np.n
 
 
 def autocorrelation(e: JointSamples, lags: int) -> np.ndarray:
-    """(n, lags + 1) of each column, its mean removed; a constant column gives zeros."""
+    """(n, lags + 1) autocorrelation of each column, its mean removed; a constant column gives zeros."""
     from scipy import fft
 
-    # Padded by the lags, without which the transform would wrap the end round to the start.
+    # Padded by the lags, since the transform is periodic.
     length = fft.next_fast_len(len(e) + lags, real=True)
     spectrum = fft.rfft((e - e.mean(axis=0)).T, length)
     covariance = fft.irfft(np.real(spectrum) ** 2 + np.imag(spectrum) ** 2, length)[:, : lags + 1]
@@ -208,7 +208,7 @@ def whiteness(correlation: np.ndarray, samples: int) -> Whiteness:
     """Ljung and Box's test on the autocorrelation (L + 1,) of `samples` residuals."""
     from scipy import special
 
-    # Of few samples few lags: the test needs more samples than lags.
+    # Fewer lags for few samples: the test needs more samples than lags.
     lags = min(LJUNG_BOX_LAGS, len(correlation) - 1, max(samples - 1, 1))
     l = np.arange(1, lags + 1)
     # Terms of long lags weigh more, as they have fewer products.
@@ -232,7 +232,7 @@ def pooled(
     total: np.ndarray | float = 0.0
     for part in np.split(e, np.cumsum(counts)[:-1]):
         values = function(part, min(lags, len(part) - 1))
-        # A short recording says nothing about long lags.
+        # A short recording has no pairs at long lags.
         missing = [(0, 0)] * (values.ndim - 1) + [(0, lags + 1 - values.shape[-1])]
         total = total + len(part) / len(e) * np.pad(values, missing)
     return np.asarray(total)

@@ -1,4 +1,4 @@
-"""How a mechanism moved: states with their uncertainty, what sensors should have read, forces at contacts.
+"""Estimated motions of a mechanism: states with their uncertainty, predicted sensor readings, contact forces.
 
 A motion that was estimated is a `Recording` like one that was measured: its channels have the same names, and those of
 standard deviations begin with `std.`. So it is stored, plotted and read again like any other.
@@ -50,7 +50,7 @@ class SensorFit(Brief):
 
     @property
     def rms(self) -> float:
-        """Of all components together; 1 if the stated noise is right."""
+        """Root mean square of all components together; 1 if the stated noise is right."""
         return rms_of([self])
 
     def as_json(self) -> dict[str, Any]:
@@ -68,12 +68,12 @@ def rms_of(fits: Sequence[SensorFit]) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EstimatedMotion(Brief):
-    """How a mechanism moved in one recording.
+    """Estimated motion of a mechanism in one recording.
 
     Args:
         path: states at its samples, with standard deviations, and forces at contacts (invalid where one is open).
         sensors: measured against predicted readings.
-        contacts: frames, of which `path` has `force.FRAME.x`, ...
+        contacts: frames whose forces `path` has as `force.FRAME.x`, ...
         disturbance: name of a process noise (`command.JOINT`, `velocity.JOINT`) -> its root mean square in its stated
             standard deviations; at most about 1 if these are right.
     """
@@ -137,7 +137,7 @@ class NoiseSensitivity(Brief, Extra):
 
     Args:
         names: (b,). std: (b,) of the parameters; NaN where the data do not determine one.
-        compute: noise level and factor on it -> (b,) change of the values; called when it is asked for.
+        compute: noise level and factor on it -> (b,) change of the values; called on demand.
     """
 
     key = "sensitivity"
@@ -160,7 +160,7 @@ class NoiseSensitivity(Brief, Extra):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParameterHistory(Brief, Extra):
-    """Parameters after each sample, as they were known from the samples until then. `names`: (b,). `time`: (K,) [s].
+    """Parameters after each sample, estimated from the samples up to it. `names`: (b,). `time`: (K,) [s].
     `values`, `std`: (K, b).
     """
 
@@ -178,9 +178,9 @@ class ParameterHistory(Brief, Extra):
 
 @dataclass(frozen=True)
 class ContactChange:
-    """A contact closes or opens. `recording`: of which. `frame`: of the contact. `closes`: or it opens. `given`: time
-    by its channel [s]; None: the channel does not have it. `time`: by the readings [s], between samples. `sample`: from
-    which on it is closed, or open. `gain`: logarithm of how many times as likely it makes the readings.
+    """Closing or opening of a contact. `recording`: its name. `frame`: frame of the contact. `closes`: or it opens.
+    `given`: time in its channel [s]; None: not in the channel. `time`: from the readings [s], between samples.
+    `sample`: first sample at which it is closed, or open. `gain`: log-likelihood of the readings with it less without.
     """
 
     recording: str
@@ -199,22 +199,22 @@ class ContactChanges(tuple[ContactChange, ...], Extra):
 
 
 POSE = {"x": "m", "y": "m", "angle": "rad"}
-"""What the pose of a planar body is made of, and its units."""
+"""Components of the pose of a planar body, and their units."""
 
 
 @dataclass(frozen=True)
 class Impact:
-    """A body struck a wall.
+    """Impact of a body on a wall.
 
     Args:
-        recording: of which. time: [s].
-        contact: what struck what, in words.
+        recording: its name. time: [s].
+        contact: the wall, and corner, in contact, in words.
         normal, tangential: impulses, in `unit`: N s where the mass is known, m/s (by mass) where it is not.
-        restitution: by how much of its normal velocity the struck point left; NaN where it came too slowly to tell.
+        restitution: rebound over approach speed of the contact point; NaN where it approached too slowly.
         mode: `"slides"` or `"sticks"` at its end; `""` where the data do not say.
-        energy: lost [J], or by mass [J/kg].
-        share: what part of the information on J/m it carried, of a drop by itself with the frames until the next one, 0
-            to 1; NaN where that is not known.
+        energy: energy lost [J], or by mass [J/kg].
+        share: part, 0 to 1, of a drop's information on J/m that is in this impact and the frames until the next one;
+            NaN where unknown.
     """
 
     recording: str
@@ -243,9 +243,9 @@ class Impacts(tuple[Impact, ...], Extra):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scene(Brief, Extra):
-    """What a planar body looks like, and what it strikes. `outline`: (k, 2) of the body, about its center of mass,
+    """Outline of a planar body, and the walls that it strikes. `outline`: (k, 2) of the body, about its center of mass,
     counterclockwise [m]. `walls`: (w, 3) a point and the slope of each [m], [m], [rad]; the body is on the left.
-    `friction`: mu, of the cone; NaN where only a bound is known, then `least_friction` is that. `energy`: name of the
+    `friction`: coefficient mu; NaN where only its lower bound `least_friction` is known. `energy`: name of the
     recording -> (times [s], energy [J] or [J/kg]).
     """
 

@@ -1,4 +1,4 @@
-"""How an estimate was made: settings, processing steps, warnings, timings, versions, methods to cite."""
+"""How an estimate was computed: settings, processing steps, warnings, timings, versions, methods to cite."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def software_versions() -> Mapping[str, str]:
 
 @dataclass(frozen=True, repr=False)
 class Provenance(Brief):
-    """How an estimate was made. `settings`: of the method and of the project file. `steps`: what was done to the data,
+    """How an estimate was computed. `settings`: of the method and of the project file. `steps`: data processing steps,
     in order. `warnings`: sentences that limit how far the values can be trusted. `notes`: other sentences for the
     reader. `seconds`: time of each stage [s]. `versions`: software, by package. `citations`: keys of the methods used,
-    see `citations.bib`. `corrected`: defects of the data that were taken away before they were used.
+    see `citations.bib`. `corrected`: defects of the data that were corrected before use.
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)

@@ -5,7 +5,7 @@ systematic_std^2. A family that cannot compute one of the other standard deviati
 
 Unobservable directions are combinations of parameters that may change without changing any residual. A basis of them is
 not unique. It is brought to the echelon form in which each combination has few parameters, starting with those that
-move most relative to their own size.
+change most relative to their own size.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ NORMAL_95 = 1.959963984540054
 """Half width of the 95 % interval of a normal distribution, in standard deviations."""
 
 NARROWED = 0.5
-"""A parameter is known from the data if they leave less than this part of the standard deviation assumed before."""
+"""The data determine a parameter if they reduce its prior standard deviation to less than this part."""
 
 NEGLIGIBLE = 1e-4
 """Coefficients of a combination below this part of its largest are left out."""
 MAX_TERMS = 6
-"""Terms of a combination that are written."""
+"""Maximum number of terms of a combination that are printed."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ def taper_allowance(b: float) -> float:
 
 
 def rows_of(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One dict a row of columns (b,) that all have a length, or are None; the first has a length."""
-    # Columns come computed: `std` of b parameters inside the loop would cost b^2.
+    """One dict per row of columns, each (b,) or None; the first is not None."""
+    # Columns are computed before: `std` of b parameters inside the loop would cost b^2.
     length = len(next(iter(columns.values())))
     return [{key: c if c is None else c[k] for key, c in columns.items()} for k in range(length)]
 
@@ -79,7 +79,7 @@ class ParameterColumns(Brief):
     def relative_std_percent(self) -> Vector:
         """(b,) 100 std / |value|; infinite where the value is zero."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            # Infinite where the value is 0, NaN where both are: meant, and no warning.
+            # Infinite where the value is 0, NaN where both are: intended, without warnings.
             return 100.0 * self.std / np.abs(self.values)
 
     def rows(self, **more: Any) -> list[dict[str, Any]]:
@@ -94,15 +94,15 @@ class ParameterColumns(Brief):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EstimatedParameters(ParameterColumns):
-    """Parameters as an estimate has them; values are NaN where `identifiable` is false and no value is given.
+    """Parameters of an estimate; values are NaN where `identifiable` is false and no value is given.
 
     Args:
         groupings: what each stands for, e.g. `"zz1 + ia1 + yy2 + 0.0506 m3"`; the bare name where nothing is grouped.
-        std_kind: `"white"` or `"coloured"`: which assumption on the residuals `covariance` makes.
+        std_kind: `"white"` or `"coloured"`: assumption on the residuals in `covariance`.
         identifiable: (b,) whether the data determine the parameter.
         white_std, coloured_std: (b,) standard deviations by chance under each assumption; None where not computed.
-        systematic_std: (b,) part of `std` that is no chance: how far the value moves with the choice of the filter and
-            from half to half of the recording, beyond chance; None where not computed.
+        systematic_std: (b,) systematic part of `std`: change of the value with the choice of the filter and between
+            halves of the recording, beyond chance; None where not computed.
         next_recording_std: (b,) half width of the 95 % interval for the next recording's own parameter, over 1.96;
             parameters differ between recordings (friction from day to day), which `std` does not contain. None: not
             known, as there are fewer than four recordings.
@@ -143,7 +143,7 @@ def condition_numbers(normal: Matrix) -> tuple[float, float]:
 def unobservable_directions(
     names: Sequence[str], values: Vector, null_space: Matrix, unknown: Sequence[str]
 ) -> tuple[Direction, ...]:
-    """Combinations along which parameters may move, and single `unknown` ones whose prior the data do not narrow.
+    """Combinations along which parameters may change, and single `unknown` ones whose prior the data do not narrow.
 
     Values (b,) are the scale of changes; the null space (b, z) are those that change no residual.
     """
@@ -153,7 +153,7 @@ def unobservable_directions(
         size = np.where(np.abs(values) > 0, np.abs(values), 1.0)
         scaled = (null_space / size[:, None]).T
         scaled = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
-        # Pivots are the parameters that move most for their size; by them the basis is brought to echelon form.
+        # Pivots of the echelon form are the parameters that change most relative to their size.
         leading = qr(scaled, mode="economic", pivoting=True)[2][: len(scaled)]
         rows = np.linalg.solve(scaled[:, leading], scaled) * size / size[leading][:, None]
         found = [_text(names, row, size) for row in rows]

@@ -4,7 +4,7 @@ A link's ten parameters are about the origin and along the axes of the link's ow
 
     pi = (m, m c, I_c + m (|c|^2 1 - c c^T)),   I_c = R I_file R^T
 
-with R the rotation of the file's inertial frame. A joint is named by the link that it moves and the number of its
+with R the rotation of the file's inertial frame. A joint is identified by the link that it moves and the index of its
 freedom there, since the formats name joints differently and a joint of MJCF may have no name.
 """
 
@@ -99,7 +99,7 @@ class Description(ABC):
         return found
 
     def _changed(self, element: Element, name: str, values: Vector, size: float) -> list[Edit]:
-        """The edit that makes an attribute these numbers, if it is not, to rounding of numbers of this size."""
+        """The edit that sets an attribute to these numbers, if they differ by more than rounding of this size."""
         text = updated(element.get(name), values, size)
         return [] if text == element.get(name) else [self.text.set_attribute(element, name, text)]
 
@@ -116,7 +116,7 @@ class Description(ABC):
         self, inertials: Mapping[str, Vector | None], terms: Mapping[Freedom, JointDynamics] | None = None
     ) -> Self:
         """Return the description with new inertia and joint terms. `inertials`: link -> (10,) pi in its own frame; None
-        removes the inertia. `terms`: degree of freedom -> its new terms; None is kept. Raises `InvalidModel` if the
+        removes the inertia. `terms`: degree of freedom -> its new terms; None keeps one. Raises `InvalidModel` if the
         format does not support them.
         """
         of_links = (self._inertial_edits(link, pi) for link, pi in inertials.items())
@@ -146,7 +146,7 @@ def written(pi: Vector) -> tuple[float, Vector, Matrix]:
     # Second moments of mass: tr(I)/2 1 - I, positive for every real body.
     L, V = np.linalg.eigh(0.5 * np.trace(I) * np.eye(3) - I)
     size = np.abs(L).sum()
-    # A plate has one small moment. A rod has two, and lifting one of them would make it a plate.
+    # A plate has one small moment. A rod has two, and raising one of them would make it a plate.
     if L[0] < LEAST * size and L[1] > 1e-3 * size and is_consistent(pi):
         # A second moment s along v adds s (1 - v v^T) to the inertia.
         lift = (LEAST * size - L[0]) * np.outer(V[:, 0], V[:, 0])
@@ -163,7 +163,7 @@ def numbers(text: str, count: int, where: str) -> Vector:
     if len(values) != count or not (np.abs(values) <= LARGEST).all():
         many = "a finite number" if count == 1 else f"{count} finite numbers"
         raise UnreadableFile(f"{where} needs {many}, not {text!r}")
-    # divided by a mass, or squared, less than this is no number any more
+    # smaller numbers underflow when they are squared or divided by a mass
     return np.where(np.abs(values) < SMALLEST, 0.0, values)
 
 
@@ -176,9 +176,9 @@ def symmetric(entries: Iterable[float], places: Iterable[tuple[int, int]]) -> Ma
 
 
 def updated(text: str, values: Vector | float, size: float) -> str:
-    """Replace the numbers of a text that differ by more than the rounding of this size; else it stays as it is."""
+    """Replace the numbers of a text that differ by more than the rounding of this size; else it is unchanged."""
     values, words = np.ravel(values), text.split()
-    # A missing attribute, or one with another number of words, is written anew.
+    # A missing attribute, or one with another number of words, is replaced as a whole.
     if len(words) != len(values):
         return number_text(values)
     kept = np.abs(np.array([float(word) for word in words]) - values) <= KEPT * size

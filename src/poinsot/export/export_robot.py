@@ -5,13 +5,13 @@ the joint that carries it. With T_bl the placement of link l in it,
 
     pi_b = sum over l of change_frame(T_bl, pi_l),
 
-only one of its links changes (docs/concepts/export.md: which). Of joint parameters formats hold damping, dry friction
-and, in MJCF, rotor inertia (armature):
+only one of its links changes (docs/concepts/export.md: which). The formats support these joint parameters: damping,
+dry friction and, in MJCF, rotor inertia (armature):
 
     tau = (bodies) + damping q' + friction sign(q') + armature q''
 
-Before anything is written the text is read again, and its torques are compared at random states. Differences are by the
-largest torque of the joint, or a millionth of its summands if those cancel: an unloaded joint has rounding errors only.
+Before anything is written the text is read again, and its torques are compared at random states. Differences are
+relative to the largest torque of the joint, or to a millionth of its summands if these cancel, as at unloaded joints.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from .reading import open_description
 
 
 class TorqueParameter(NamedTuple):
-    """A parameter that belongs to no body, in `unit`."""
+    """A parameter of a joint or motor, in `unit`."""
 
     name: str
     value: float
@@ -76,7 +76,7 @@ def torque_parameters(estimate: Estimate) -> Iterator[TorqueParameter]:
 def place(
     parameters: Sequence[TorqueParameter], robot: Articulated, source: Description, *, negative: bool
 ) -> tuple[dict[Freedom, JointDynamics], list[TorqueParameter], list[str]]:
-    """New terms by degree of freedom (None is kept), parameters that the format cannot hold, and sentences about both.
+    """New terms by degree of freedom (None keeps it), parameters that the format cannot hold, and sentences about both.
 
     Where the description gives a joint's rotor inertia and the estimate has none, the estimate's bodies include it, so
     the armature is set to zero. `negative`: whether values below zero are written.
@@ -139,15 +139,15 @@ def share(
     shaped = [link for link in placements if source.has_shape_inertia(link)]
     masses = {link: float(own[link][0]) if link in own else 0.0 for link in placements}
     main, heaviest = next(iter(placements)), max(masses, key=lambda link: masses[link])
-    # The frame of a joint is often a link of a gram, which should not carry the difference.
+    # The link at a joint's frame is often a placeholder of a gram, which should not carry the difference.
     carrier = heaviest if masses[main] < PLACEHOLDER * masses[heaviest] else main
     others = [l for l in placements if l != carrier and (l in shaped or (l in own and own[l].any()))]
     T_lb = np.linalg.inv(placements[carrier])
     if set(others).isdisjoint(shaped):
         rest = pi - sum((change_frame(placements[l], own[l]) for l in others), np.zeros(10))
-        # An impossible whole, which only force=True brings here, has no possible remainder.
+        # An impossible body, which only force=True allows here, has no possible remainder.
         if (is_consistent(rest) and rest[0] > 0) or not is_consistent(pi):
-            return _unless_same(carrier, change_frame(T_lb, rest), own), []
+            return _changed_link(carrier, change_frame(T_lb, rest), own), []
         why = "since the remainder would be physically impossible"
     else:
         why = "since it was computed from shapes, not given as numbers"
@@ -156,10 +156,10 @@ def share(
         f"{why}."
     )
     whole = change_frame(T_lb, pi)
-    return {**_unless_same(carrier, whole, own), **dict.fromkeys(others)}, [note] if others else []
+    return {**_changed_link(carrier, whole, own), **dict.fromkeys(others)}, [note] if others else []
 
 
-def _unless_same(link: str, pi: Vector, own: Mapping[str, Vector]) -> dict[str, Vector | None]:
+def _changed_link(link: str, pi: Vector, own: Mapping[str, Vector]) -> dict[str, Vector | None]:
     """The link's new parameters, if they differ from the present ones."""
     m, trace = abs(pi[0]), np.abs(pi[[4, 6, 9]]).sum()
     size = np.array([m, *3 * [np.sqrt(m * trace)], *6 * [trace]])
@@ -179,7 +179,7 @@ def check_reloaded(
 ) -> float:
     """Largest relative torque error of the description, read with the same options as `robot`.
 
-    It has inertials (l, 10), in the order of `robot.bodies`, and these joint terms.
+    Expected are inertials (l, 10), in the order of `robot.bodies`, and these joint terms.
     """
     with TemporaryDirectory() as folder:
         path = Path(folder) / description.path.name
@@ -188,7 +188,7 @@ def check_reloaded(
     if (again.joints, again.bodies) != (robot.joints, robot.bodies):
         raise _changed(description, "it has other joints or bodies")
     states = robot.random_states(STATES, np.random.default_rng(0))
-    # Before the regressor, which would fail on states of another size.
+    # Checked before the regressor, which would fail on states of another size.
     if again.model.nq != robot.model.nq:
         raise _changed(description, "its joints are of other types")
     Y, pi = robot.torque_regressor(*states), inertials.ravel()
@@ -215,14 +215,14 @@ def check_reloaded(
 
 def _changed(description: Description, what: str) -> InvalidModel:
     return InvalidModel(
-        f"{description.path} with other inertia, read again, is not the robot that was identified: {what}; "
-        "if the file has changed since it was read, identify with it as it is now"
+        f"{description.path} with the new inertia, read again, differs from the identified robot: {what}; "
+        "if the file has changed since it was read, identify again with the present file"
     )
 
 
 EXPORT_SCHEMA = "poinsot.export/1"
 BODY = "name", "inertial", "log_cholesky_covariance", "prior_share"
-"""What the JSON file beside a description has of each body."""
+"""Fields of each body in the JSON file beside a description."""
 
 ABSOLUTE = ("/", "package://", "file://", "model://")
 """Prefixes of file names that do not depend on the folder of the description."""
@@ -231,9 +231,9 @@ ABSOLUTE = ("/", "package://", "file://", "model://")
 @dataclass(frozen=True, eq=False)
 class Export:
     """An edited description, checked to have the estimate's torques. `source`: the file that was edited. `description`:
-    after it. `changes`: old and new values, number by number. `torque_error`: largest relative difference of the
-    bodies' torques, at random states. `notes`: sentences to read before using it. `elsewhere`: bodies with their
-    covariance and all other parameters, for the JSON file.
+    after the edit. `changes`: old and new values, number by number. `torque_error`: largest relative difference of the
+    bodies' torques, at random states. `notes`: sentences to read before using it. `elsewhere`: content of the
+    JSON file: bodies with their covariance, and all other parameters.
     """
 
     source: Path
@@ -253,7 +253,7 @@ class Export:
             raise UnwritableOutput(
                 f"cannot write {path}: a {self.description.format} file ends in .urdf or .xml"
             )
-        # Before the description is written: both files or none.
+        # Checked before the description is written: both files or none.
         check_writable(beside)
         self.description.write(path)
         content = {
@@ -275,7 +275,7 @@ def export_robot(estimate: Estimate, robot: Articulated, path: str | Path, *, fo
     other parameters go to a file of the same name with the suffix `.json`.
 
     Args:
-        estimate: with all ten parameters of every body.
+        estimate: estimate of all ten parameters of every body.
         robot: the robot of the estimate, from `load_robot`.
         path: where to write, in the format of the robot's file.
         force: also write impossible bodies and negative friction, and results that are not to be used.
@@ -297,7 +297,7 @@ def prepare_export(estimate: Estimate, robot: Articulated, *, force: bool = Fals
     if not force and estimate.trust is Trust.not_to_be_used:
         worst = estimate.findings[0]
         raise UntrustedResult(
-            f"the result is not to be used: {worst} To write a description from it all the same, give --force (in "
+            f"the result is not to be used: {worst} To write a description from it nevertheless, give --force (in "
             "Python force=True)."
         )
     if robot.source is None:
@@ -309,13 +309,13 @@ def prepare_export(estimate: Estimate, robot: Articulated, *, force: bool = Fals
     terms, unsupported, notes = place(parameters, robot, source, negative=force)
     inertials = {link: pi for changed, _ in shares for link, pi in changed.items()}
     description = source.edited(inertials, terms)
-    # Read again before anything is written: a parser may see more in a file than the editor did.
+    # Read again before anything is written: a parser may find more in a file than the editor did.
     error = check_reloaded(robot, description, np.array(list(bodies.values())), terms)
     notes = [*(note for _, said in shares for note in said), *notes]
     files = (each.get(name, "/") for each in source.text.root.walk() for name in ("filename", "file"))
     if not all(file.startswith(ABSOLUTE) for file in files):
         notes.append(
-            "The file names meshes relative to itself: keep it in the folder of its source, or copy them along."
+            "The file names meshes relative to itself: keep it in the folder of its source, or copy the meshes too."
         )
     elsewhere = {
         "bodies": [{key: body.as_json()[key] for key in BODY} for body in estimate.bodies],

@@ -30,7 +30,7 @@ ORDER = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 ATTRIBUTES = {"damping": "damping", "friction": "frictionloss", "armature": "armature"}
 FREEDOMS = {"hinge": 1, "slide": 1, "ball": 3, "free": 6}
 ORIENTATIONS = ("quat", "axisangle", "xyaxes", "zaxis", "euler")
-NOTHING = '<inertial pos="0 0 0" mass="0" diaginertia="0 0 0"/>'
+ZERO_INERTIAL = '<inertial pos="0 0 0" mass="0" diaginertia="0 0 0"/>'
 """Replaces a removed inertia: without it, MuJoCo computes one from the shapes."""
 
 GENERATED = ("include", "replicate", "attach", "composite", "flexcomp")
@@ -61,7 +61,7 @@ class Mjcf(Description):
 
     @cached_property
     def freedoms(self) -> Mapping[Freedom, Element]:
-        # The terms of a ball joint do not belong to one axis: it only moves the numbers of those behind it on.
+        # A ball joint has no terms of a single axis; it only shifts the indices of the freedoms after it.
         found: dict[Freedom, Element] = {}
         for name, body in self.links.items():
             first = 0
@@ -122,11 +122,11 @@ class Mjcf(Description):
         body = self.links[link]
         element = body.first("inertial")
         if pi is None:
-            # The compiler would raise these zeros too.
+            # The compiler's bounds would raise these zeros, too.
             self._check_bounds(link, 0.0, np.zeros((3, 3)))
             if element is not None:
-                return [Edit(element.start, element.end, NOTHING)]
-            return [self.text.insert(body, [NOTHING])] if self.has_shape_inertia(link) else []
+                return [Edit(element.start, element.end, ZERO_INERTIAL)]
+            return [self.text.insert(body, [ZERO_INERTIAL])] if self.has_shape_inertia(link) else []
         m, c, I = written(pi)
         if m <= 0:
             raise InvalidModel(f"MJCF cannot hold the mass {m:.4g} kg of {link!r}, which must be above 0")
@@ -135,7 +135,7 @@ class Mjcf(Description):
         if element is None:
             new = f'<inertial pos="{number_text(c)}" mass="{number_text(m)}" fullinertia="{full}"/>'
             return [self.text.insert(body, [new])]
-        # Axes of the body: an orientation of the inertial frame would turn what is written.
+        # In axes of the body: an orientation of the inertial frame would rotate the new inertia.
         edits = [
             self.text.remove_attribute(element, name) for name in ORIENTATIONS if name in element.attributes
         ]
@@ -147,7 +147,7 @@ class Mjcf(Description):
 
     def _terms_edits(self, freedom: Freedom, terms: JointDynamics) -> list[Edit]:
         joint, old = self.freedoms[freedom], self.terms(freedom)
-        # "0 0" is a springdamper that does nothing.
+        # "0 0" is a springdamper without effect.
         if terms.damping is not None and self._of_joint(joint, "springdamper").strip("0. "):
             raise InvalidModel(
                 f"the joint that moves {freedom[0]!r} in {self.path} has a springdamper, which overrides its damping; "

@@ -1,4 +1,4 @@
-"""A robot description, to be edited: URDF or MJCF by its root element."""
+"""Open a robot description for editing: URDF or MJCF by its root element."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FORMATS: dict[str, type[Description]] = {"robot": Urdf, "mujoco": Mjcf}
 
 
 def open_description(path: str | Path) -> Description:
-    """Read a description to look at its links or to edit it, without its meshes; `UnreadableFile` if it is none."""
+    """Read a description, without its meshes, to inspect or edit its links; `UnreadableFile` if it is not one."""
     path = Path(path)
     text, root = read_description(path)
     return FORMATS[root](path, XmlText(text.encode()))

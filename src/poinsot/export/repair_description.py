@@ -46,7 +46,7 @@ class Repair:
         return tuple(link for link in self.links if not link.was_consistent)
 
     def write(self, path: str | Path) -> None:
-        """Write the source with other numbers in the links that were impossible, see `Description.write`."""
+        """Write the source with new numbers in the links that were impossible, see `Description.write`."""
         self.description.write(path)
 
 
@@ -76,7 +76,7 @@ def repair(path: str | Path, *, length: float | None = None) -> Repair:
     repaired = source.edited(changed)
     for link in changed:
         pi = repaired.inertial(link)
-        # Judged as the written text says it, with its rounding.
+        # Checked as written, with the rounding of the text.
         assert pi is not None and is_consistent(pi), "the floor is far from rounding"
     return Repair(source.path, tuple(links), repaired)
 

@@ -1,4 +1,4 @@
-"""URDF: `<inertial>` of links, `<dynamics damping friction>` of joints; rotor inertia has no place."""
+"""URDF: `<inertial>` of links, `<dynamics damping friction>` of joints; rotor inertia is not supported."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Urdf(Description):
 
     @cached_property
     def freedoms(self) -> Mapping[Freedom, Element]:
-        # Of a joint with several freedoms `<dynamics>` does not say of which it is.
+        # For a joint with several freedoms `<dynamics>` does not name one.
         one = ("revolute", "continuous", "prismatic")
         found: dict[Freedom, Element] = {}
         for joint in self.text.root.all("joint"):
@@ -79,7 +79,7 @@ class Urdf(Description):
             new = ["<inertial>", *(f"  {line}" for line in inside), "</inertial>"]
             return [self.text.insert(self.links[link], new)]
         R = _rotation(element, f"the inertia of link {link!r} in {self.path}")
-        # Into the axes of the inertial frame that the file has, so that its rpy stays as it is.
+        # Into the axes of the file's inertial frame, so that its rpy stays unchanged.
         I = R.T @ I @ R
         mass, inertia = element.first("mass"), element.first("inertia")
         assert mass is not None and inertia is not None, "inertial() has read it"
@@ -118,7 +118,7 @@ def _of_origin(inertial: Element, name: str, where: str) -> Vector:
 
 def _rotation(inertial: Element, where: str) -> Matrix:
     """(3, 3) R = Rz(yaw) Ry(pitch) Rx(roll), from the inertial frame to the link's."""
-    # Lower case is SciPy's way to say fixed axes, which URDF means.
+    # Lower case means fixed axes in SciPy, as in URDF.
     return Rotation.from_euler("xyz", _of_origin(inertial, "rpy", where)).as_matrix()
 
 

@@ -1,8 +1,8 @@
-"""XML that is edited where it stands: all that is not edited stays byte by byte, comments and white space included.
+"""Edits of XML in place: all that is not edited stays byte by byte, comments and white space included.
 
-The standard library's trees forget how a file was written. Here expat says at which byte each element starts and ends,
-and the attributes of a start tag are found between; an edit replaces a span of bytes. The text is well-formed and has
-no document type (`read_description` has seen to both), so a start tag ends at the first `>` outside quotes.
+The standard library's trees do not keep how a file was written. Here expat gives the bytes at which each element starts
+and ends, and the attributes of a start tag are found between them; an edit replaces a span of bytes. The text is
+well-formed and has no document type (`read_description` checks this), so a start tag ends at the first unquoted `>`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from functools import cached_property
 from typing import NamedTuple
 from xml.parsers import expat
 
-# Quoted values are passed over as a whole, since they may hold a `>`.
+# Quoted values are matched as a whole, since they may contain a `>`.
 _TAG = re.compile(rb"<[^\s/>]+(?:\s+[^\s=]+\s*=\s*(?:\"[^\"]*\"|'[^']*'))*\s*/?>")
 _ATTRIBUTE = re.compile(rb"\s+([^\s=]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")
 
 
 class Edit(NamedTuple):
-    """`text` in the place of the bytes from `start` to before `end`."""
+    """Replacement of the bytes from `start` to before `end` by `text`."""
 
     start: int
     end: int
@@ -28,8 +28,8 @@ class Edit(NamedTuple):
 
 
 class Attribute(NamedTuple):
-    """An attribute as the parser reads it, and where it stands. `value`: unescaped. `inside`: first byte of what is
-    between the quotes, and the one after its last. `whole`: of name, value and the white space before.
+    """An attribute as the parser reads it, and its place. `value`: unescaped. `inside`: first byte between the quotes,
+    and the one after the last. `whole`: the same of name, value and the white space before.
     """
 
     value: str
@@ -39,7 +39,7 @@ class Attribute(NamedTuple):
 
 @dataclass(eq=False)
 class Element:
-    """An element and where it stands: its start tag from `start` to `tag_end`, all of it to `end`."""
+    """An element and its place: its start tag from `start` to `tag_end`, all of it to `end`."""
 
     tag: str
     attributes: dict[str, Attribute]
@@ -62,7 +62,7 @@ class Element:
         return next(self.all(tag), None)
 
     def walk(self) -> Iterator[Element]:
-        """Itself and all below, in the order of the text."""
+        """The element and all elements below it, in the order of the text."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -88,7 +88,7 @@ class XmlText:
         return XmlText(b"".join([*pieces, self.data[done:]]))
 
     def set_attribute(self, element: Element, name: str, value: str) -> Edit:
-        """Its value, which needs no escaping; a new attribute goes last."""
+        """Set an attribute's value, which needs no escaping; a new attribute goes last."""
         if name in element.attributes:
             return Edit(*element.attributes[name].inside, value)
         name_end = element.start + 1 + len(element.tag.encode())
@@ -99,16 +99,16 @@ class XmlText:
         return Edit(*element.attributes[name].whole, "")
 
     def replace_attribute(self, element: Element, old: str, name: str, value: str) -> Edit:
-        """Another attribute in the place of an old one."""
+        """Replace an attribute by another one."""
         whole = element.attributes[old].whole
         written = self.data[slice(*whole)].decode()
         space = written[: len(written) - len(written.lstrip())]
         return Edit(*whole, f'{space}{name}="{value}"')
 
     def insert(self, parent: Element, lines: Sequence[str]) -> Edit:
-        """A last child of an element, in lines indented by spaces in twos; on one line where its siblings are."""
+        """Insert a last child of an element, `lines` with two spaces a level; on one line where its siblings are."""
         outer = self._indentation(parent)
-        # Its siblings show how a child is indented; without one, a step deeper than the element.
+        # Indented like its siblings; without any, a step deeper than the element.
         inner = next(filter(None, map(self._indentation, parent.children)), None)
         on_one_line = parent.children and b"\n" not in self.data[parent.start : parent.end]
         if inner is None and outer is not None and not on_one_line:
@@ -136,7 +136,7 @@ class XmlText:
         return Edit(end_tag, end_tag, f"{opening}{block}{before_end}")
 
     def remove(self, element: Element) -> Edit:
-        """Without it, and without its lines where nothing else stands on them."""
+        """Remove an element, and its lines where nothing else is on them."""
         line_start = self._line_start(element.start)
         line_end = self.data.find(b"\n", element.end) + 1 or len(self.data)
         alone = not (self.data[line_start : element.start] + self.data[element.end : line_end]).strip()
@@ -150,7 +150,7 @@ class XmlText:
         return self.data.rfind(b"\n", 0, position) + 1
 
     def _indentation(self, element: Element) -> str | None:
-        """The white space before it, if nothing else stands before it on its line, and the line is not the first."""
+        """The white space before an element, if nothing else is before it on its line, which is not the first."""
         start = self._line_start(element.start)
         before = self.data[start : element.start]
         return before.decode() if start and not before.strip() else None
@@ -158,13 +158,13 @@ class XmlText:
 
 def _parse(data: bytes) -> Element:
     parser = expat.ParserCreate("utf-8")
-    # In the order of the text, in which the spans are found.
+    # Attributes in the order of the text, as the spans are found.
     parser.ordered_attributes = True
     roots: list[Element] = []
     open_elements: list[Element] = []
 
     def started(tag: str, attributes: list[str]) -> None:
-        # Bytes and not characters, like all spans here.
+        # In bytes, not characters, like all spans here.
         start = parser.CurrentByteIndex
         written = _TAG.match(data, start)
         assert written is not None, "expat has accepted this tag"
@@ -196,5 +196,5 @@ def _parse(data: bytes) -> Element:
 
 
 def _closes_itself(data: bytes, element: Element) -> bool:
-    """<like this/>"""
+    """Whether an element has no end tag: <like this/>."""
     return data[element.tag_end - 2 : element.tag_end] == b"/>"

@@ -1,6 +1,6 @@
 """The physically possible rigid bodies.
 
-parameters                the ten numbers: their parts, frames, consistency with reasons, the ellipsoid that has them
+parameters                the ten inertial parameters: parts, frames, physical consistency, the equivalent ellipsoid
 parametrization           coordinates without bounds for the possible bodies; the charts are listed in CHARTS
 divergence                distances between bodies
 """
@@ -25,6 +25,6 @@ CHARTS = MappingProxyType(
 
 
 def find_chart(name: str) -> Parametrization:
-    """The chart of a name in `CHARTS`; its module compiles kernels and is imported now."""
+    """The chart of a name in `CHARTS`; its module, which compiles kernels, is imported by this call."""
     chart: Parametrization = getattr(import_module(f".{name.replace('-', '_')}", __name__), CHARTS[name])()
     return chart

@@ -9,12 +9,12 @@ transformations of space, and infinite on the boundary of the possible set. The 
 divergence of -log det, twice the Kullback-Leibler divergence of zero-mean Gaussians with covariances J and J0 (Lee,
 Wensing and Park 2020); in a convex program it is written tr(J0^-1 J) - log det J. The affine-invariant one is the
 squared length of the geodesic between J0 and J (Lee and Park 2018): convex along geodesics, but not along straight
-lines, since log^2 lambda is concave where lambda > e; so it cannot stand in a convex program. Near pi0 the two
-agree but for a factor,
+lines, since log^2 lambda is concave where lambda > e; so it cannot be used in a convex program. Near pi0 the two
+agree up to a factor,
 
     AffineInvariant = 2 Entropic = dpi^T G dpi   to second order,   G_kl = tr(J0^-1 E_k J0^-1 E_l),  E_k = dJ/dpi_k,
 
-and the convex quadratic form with `metric(pi0)` = G replaces it there.
+and a convex program uses the quadratic form with `metric(pi0)` = G instead.
 
 With J0 = L L^T, mu = lambda - 1 are the eigenvalues of L^-1 (J - J0) L^-T = V diag(mu) V^T. Both are sums of f(mu), so
 
@@ -43,7 +43,7 @@ class Divergence(ABC):
     """A squared distance of bodies pi from a reference body, both (..., 10): 0 where they are the same, else > 0."""
 
     convex: ClassVar[bool]
-    """Whether it is convex in pi, so that it may stand in a convex program."""
+    """Whether it is convex in pi, so that a convex program may use it."""
 
     @abstractmethod
     def between(self, pi: Bodies, reference: Bodies) -> Values:
@@ -56,7 +56,7 @@ class Divergence(ABC):
 
 @dataclass(frozen=True)
 class Euclidean(Divergence):
-    """|J - J0|_F^2: adds [kg], [kg m] and [kg m^2] as they stand, so it depends on the frame and the unit of length."""
+    """|J - J0|_F^2: adds [kg], [kg m] and [kg m^2] unscaled, so it depends on the frame and the unit of length."""
 
     convex: ClassVar[bool] = True
 
@@ -70,7 +70,7 @@ class Euclidean(Divergence):
 
 
 class _Spectral(Divergence):
-    """sum of f(mu); infinite, with a gradient of NaN, where pi is no body with extent in all directions."""
+    """sum of f(mu); infinite, with a gradient of NaN, where pi is not a body with extent in all directions."""
 
     def between(self, pi: Bodies, reference: Bodies) -> Values:
         """(...,) the sum of f(mu)."""
@@ -96,7 +96,7 @@ class Entropic(_Spectral):
     convex: ClassVar[bool] = True
 
     def _f(self, mu: np.ndarray) -> np.ndarray:
-        # where the difference would cancel, its series mu^2/2 - mu^3/3 + ...
+        # where digits of the difference would cancel, its series mu^2/2 - mu^3/3 + ...
         return np.where(np.abs(mu) < 1e-2, np.polyval(_SERIES, mu), mu - np.log1p(mu))
 
     def _slope(self, mu: np.ndarray) -> np.ndarray:
@@ -119,7 +119,7 @@ class AffineInvariant(_Spectral):
 def metric(pi: Float[np.ndarray, "*batch 10"]) -> Float[np.ndarray, "*batch 10 10"]:
     """(..., 10, 10) G of the affine-invariant distance at bodies (..., 10): ds^2 = dpi^T G dpi.
 
-    Raises ImpossibleBody if a body is none with extent in all directions.
+    Raises ImpossibleBody if a body is impossible, flat or a point.
     """
     W = _whitening(pi)
     M = np.swapaxes(W, -1, -2)[..., None, :, :] @ _BASIS @ W[..., None, :, :]
@@ -135,7 +135,7 @@ def _whitening(reference: np.ndarray) -> np.ndarray:
     """W (..., 4, 4) with W^T J0 W = 1."""
     J0 = pseudo_inertia(reference)
     diagonal = np.diagonal(J0, axis1=-2, axis2=-1)
-    if (diagonal > 0).all():  # NaN is not
+    if (diagonal > 0).all():  # False for NaN
         s = 1 / np.sqrt(diagonal)
         try:
             L = np.linalg.cholesky(s[..., :, None] * J0 * s[..., None, :])

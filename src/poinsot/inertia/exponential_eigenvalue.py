@@ -6,7 +6,7 @@
     I = I_c + (|h|^2 1 - h h^T) / m                                                            (5)
 
 Every theta is a physical body: Sigma_c = R diag(L) R^T is positive definite. A body has several theta: the axes can be
-numbered and directed in 24 ways, and Exp repeats itself. `from_inertial` takes the axes that are closest to the body
+ordered and oriented in 24 ways, and Exp is periodic. `from_inertial` takes the axes that are closest to the body
 frame's, so |omega| stays below 62.8 degrees, and from(to(theta)) = theta where |omega| < 45 degrees.
 
 A change of omega turns the axes by psi = J_r(omega) domega, seen in the axes themselves (J_r is the right Jacobian of
@@ -16,11 +16,11 @@ Exp). With r_i the columns of R and S_ij the entries of the skew matrix of psi,
 
 for (P L)_j - (P L)_i = L_i - L_j. So a body with L_i = L_j can be turned about the third axis k and remain the same:
 psi = e_k, domega = J_r^-1 e_k is a null direction of the Jacobian, and for a sphere every domega is one. J_r itself is
-singular where |omega| is 2 pi, 4 pi, ...: there two directions of omega do not turn at all. Together they are the null
+singular where |omega| is 2 pi, 4 pi, ...: there two directions of omega do not rotate. Together they are the null
 space of  diag(n) J_r,  n_k = 0 where the body is symmetric about axis k and 1 elsewhere.
 
 `from_inertial` diagonalizes Sigma_c with Jacobi's rotations: they keep the relative accuracy of small second moments of
-thin bodies, and leave the axes of a sphere alone.
+thin bodies, and do not rotate the axes of a sphere.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .parametrization import Kernels, Parametrization
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def _coefficients(w):
-    """Of Exp(w) = 1 + a S + b S^2 and J_r = 1 - b S + c S^2: sin(t)/t, (1 - cos t)/t^2, (t - sin t)/t^3 at t = |w|."""
+    """a, b, c in Exp(w) = 1 + a S + b S^2, J_r = 1 - b S + c S^2: sin(t)/t, (1-cos t)/t^2, (t-sin t)/t^3, t = |w|."""
     square = w[0] * w[0] + w[1] * w[1] + w[2] * w[2]
     if square == 0:
         return 1.0, 0.5, 1 / 6
@@ -123,7 +123,7 @@ def _differentiate(theta, D, R, J_r, L):
     D[5, 1], D[5, 2] = -per_m * hy, -per_m * hx
     D[7, 1], D[7, 3] = -per_m * hz, -per_m * hx
     D[8, 2], D[8, 3] = -per_m * hz, -per_m * hy
-    # turns psi_x, psi_y, psi_z: S_yz = -psi_x, S_xz = psi_y, S_xy = -psi_z
+    # rotations psi_x, psi_y, psi_z: S_yz = -psi_x, S_xz = psi_y, S_xy = -psi_z
     nx, ny, nz = L[2] - L[1], L[0] - L[2], L[1] - L[0]
     k = 4
     for r in range(3):
@@ -153,7 +153,7 @@ def _jacobian(theta, D):
 
 
 def _from_inertial(pi: Matrix, theta: Matrix) -> int:
-    """Write theta (B, 10) of pi (B, 10); how many, before one that is no body."""
+    """Write theta (B, 10) of pi (B, 10); return the number of rows before the first that is not a body."""
     L, R = np.empty((len(pi), 3)), np.empty((len(pi), 3, 3))
     done = _principal_axes(pi, L, R)
     pi, theta = pi[:done], theta[:done]
@@ -165,7 +165,7 @@ def _from_inertial(pi: Matrix, theta: Matrix) -> int:
 
 @njit(cache=True, error_model="numpy")
 def _principal_axes(pi, L, R):
-    """Write L (B, 3) and R (B, 3, 3) of pi (B, 10); how many, before one that is no body."""
+    """Write L (B, 3) and R (B, 3, 3) of pi (B, 10); return the number of rows before the first that is not a body."""
     A = np.empty((3, 3))
     for b in range(len(pi)):
         m, hx, hy, hz = pi[b, 0], pi[b, 1], pi[b, 2], pi[b, 3]
@@ -181,17 +181,17 @@ def _principal_axes(pi, L, R):
         _diagonalize(A, R[b], ROUNDING * (abs(xx) + abs(yy) + abs(zz)))
         for k in range(3):
             L[b, k] = A[k, k]
-            if not A[k, k] > 0:  # NaN is not
+            if not A[k, k] > 0:  # also for NaN
                 return b
     return len(pi)
 
 
 @njit(cache=True, error_model="numpy")
 def _diagonalize(A, R, rounding):
-    """Jacobi's method: A becomes R^T A R, diagonal but for what is rounding of its entries."""
+    """Jacobi's method: A becomes R^T A R, diagonal up to rounding errors of its entries."""
     eps = 2.220446049250313e-16
     R[:] = np.eye(3)
-    for _ in range(30):  # it converges quadratically; six sweeps have been the most
+    for _ in range(30):  # it converges quadratically; six sweeps is the largest number observed
         turned = False
         for p in range(2):
             for q in range(p + 1, 3):

@@ -9,8 +9,8 @@
 Every theta is a physical body, and every physical body with extent in all directions has exactly one theta: a positive
 definite matrix has one such factor. The last column shows that m = e^(2 alpha) and that t is the centre of mass [m].
 
-Squares and products of U's entries make Sigma / m, and I = tr(Sigma) 1 - Sigma, so pi is written out below, and
-differentiated, in a few dozen multiplications. Order and result are `pinocchio.LogCholeskyParameters`'.
+Sigma / m consists of squares and products of U's entries, and I = tr(Sigma) 1 - Sigma, so pi is written out below, and
+differentiated, in a few dozen multiplications. Order and values are those of `pinocchio.LogCholeskyParameters`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def jacobian_kernel(theta: Vector, D: Matrix) -> None:
     e1, e2, e3 = np.exp(theta[1]), np.exp(theta[2]), np.exp(theta[3])
     s12, s23, s13 = theta[4], theta[5], theta[6]
     t1, t2, t3 = theta[7], theta[8], theta[9]
-    # alpha: 2 pi, with the last row for pi until its own turn comes, for fresh memory would cost more than the rest
+    # alpha: 2 pi; the last row holds pi until it is computed itself, since allocation would cost more than the rest
     to_inertial_kernel(theta, D[9])
     for k in range(10):
         D[k, 0] = 2 * D[9, k]
@@ -93,7 +93,7 @@ def _jacobian(theta, D):
 
 
 def from_upper_factors(V: np.ndarray, theta: Matrix) -> int:
-    """Write theta of V = e^alpha U (B', 4, 4) into the first B' rows; B'."""
+    """Write theta of V = e^alpha U (B', 4, 4) into the first B' rows; return B'."""
     U = V / V[:, 3:, 3:]
     theta[: len(V), 0] = np.log(V[:, 3, 3])
     theta[: len(V), 1:4] = np.log(np.diagonal(U, axis1=1, axis2=2)[:, :3])
@@ -102,7 +102,7 @@ def from_upper_factors(V: np.ndarray, theta: Matrix) -> int:
 
 
 def leading_factors(J: PseudoInertia) -> np.ndarray:
-    """(B', 4, 4) Cholesky factors of those of J (B, 4, 4) before the first that is no body with extent."""
+    """(B', 4, 4) Cholesky factors of the J (B, 4, 4) before the first that is not positive definite."""
     with suppress(np.linalg.LinAlgError):
         L = np.linalg.cholesky(J)
         if np.isfinite(L).all():
@@ -113,7 +113,7 @@ def leading_factors(J: PseudoInertia) -> np.ndarray:
 
 
 def _from_inertial(pi: Matrix, theta: Matrix) -> int:
-    # J read from its last row upward: its lower factor read so is U
+    # with rows and columns of J reversed, the lower Cholesky factor is U reversed
     return from_upper_factors(leading_factors(pseudo_inertia(pi)[:, ::-1, ::-1])[:, ::-1, ::-1], theta)
 
 

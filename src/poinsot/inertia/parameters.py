@@ -5,7 +5,7 @@
     Sigma = tr(I)/2 1 - I,   J = [[Sigma, h], [h^T, m]]
 
 With rho the density, J is the integral of rho [p; 1] [p; 1]^T, so it is linear in pi, J_a = T_ab J_b T_ab^T in another
-frame, and the parameters of bodies in one frame add: of a whole less a part that is none, the rest is no body.
+frame, and the parameters of bodies in one frame add. A body less one that it does not contain may be impossible.
 
 Some real body has these parameters if and only if J is positive semidefinite: m > 0 and Sigma_c = Sigma - h h^T / m is
 positive semidefinite (or m = 0, h = 0 and Sigma is). Sigma_c has the axes of I_c and the eigenvalues
@@ -29,8 +29,8 @@ from ..estimate import Body
 from ..exceptions import ImpossibleBody, InvalidModel
 
 ROUNDING = 32 * float(np.finfo(float).eps)
-"""Of a second moment, relative to tr I about the frame's origin: Sigma adds three moments of inertia, Steiner's term
-is taken off it, and an eigenvalue of a 3 x 3 matrix is found to about ten units in the last place of its largest."""
+"""Rounding error of a second moment, relative to tr I about the frame's origin: Sigma adds three moments of inertia,
+Steiner's term is subtracted, and eigenvalues of a 3 x 3 matrix have errors of about ten ulp of the largest."""
 
 
 def inertia_matrix(pi: Inertial) -> Float[np.ndarray, "*batch 3 3"]:
@@ -145,15 +145,15 @@ _PARITY = np.linalg.det(np.eye(3)[_ORDERS])
 def closest_axes(
     D: Float[np.ndarray, "*batch 3"], R: Float[np.ndarray, "*batch 3 3"]
 ) -> tuple[Float[np.ndarray, "*batch 3"], Float[np.ndarray, "*batch 3 3"]]:
-    """Number and direct principal axes, the columns of R (..., 3, 3), for the rotation of the least angle, of 24.
+    """Order and orient principal axes, the columns of R (..., 3, 3), so that R has the least angle of all 24 choices.
 
     Args:
-        D: (..., 3) values along the axes, which are numbered alike.
+        D: (..., 3) values along the axes, reordered with them.
     """
     own = R[..., np.arange(3), _ORDERS]  # the diagonal of R in each order
     sign = np.where(own < 0, -1.0, 1.0)
     mirrored = np.linalg.det(R)[..., None] * _PARITY * sign.prod(axis=-1) < 0
-    # where it would mirror, the axis of the least component keeps its direction
+    # where R would be a reflection, the axis of the least component keeps its direction
     least = np.abs(own).min(axis=-1)
     best = np.argmax(np.abs(own).sum(axis=-1) - 2 * least * mirrored, axis=-1)[..., None]
     order = _ORDERS[best[..., 0]]
@@ -195,7 +195,7 @@ def inconsistencies(pi: Vector) -> tuple[str, ...]:
 
 
 def _broken_inequalities(I: np.ndarray, point: str, rounding: float, needed: bool) -> list[str]:
-    """Of the principal moments of I about a point; at least one if `needed`."""
+    """Inequalities that the principal moments of I about a point violate, in words; at least one if `needed`."""
     D, R = closest_axes(*np.linalg.eigh(I))
     aligned = np.abs(R).max(axis=0) > 1 - 1e-6
     name = [

@@ -1,8 +1,8 @@
 """A chart of inertia: coordinates theta without bounds for the physically possible bodies.
 
 A parametrization maps theta in R^10 onto the ten parameters pi of a real body that has extent in all directions
-(J > 0), so an estimator can change theta freely and every iterate is physical. Its Jacobian dpi/dtheta turns
-derivatives by pi (torques are linear in pi) into derivatives by theta. At the singularities of a chart some directions
+(J > 0), so an estimator can change theta freely and every iterate is physical. Its Jacobian dpi/dtheta maps
+derivatives by pi (torques are linear in pi) to derivatives by theta. At the singularities of a chart some directions
 of theta do not change pi: the null directions, which an estimator must leave out.
 
 Every chart also comes as kernels `to_inertial_kernel(theta, pi)` and `jacobian_kernel(theta, D)` of its module, for one
@@ -38,15 +38,15 @@ class Kernels:
 
 
 class Parametrization:
-    """Bodies (..., 10) by coordinates theta (..., 10)."""
+    """A chart: bodies (..., 10) as functions of coordinates theta (..., 10)."""
 
     theta_names: ClassVar[tuple[str, ...]]
-    """Of the ten coordinates, in order."""
+    """Names of the ten coordinates, in order."""
 
     kernels: ClassVar[Kernels]
 
     lengths: ClassVar[slice]
-    """Where the coordinates are that are lengths (or first moments)."""
+    """The coordinates that are lengths (or first moments)."""
 
     def to_inertial(self, theta: Float[np.ndarray, "*batch 10"]) -> Inertial:
         """(..., 10) pi of coordinates (..., 10)."""
@@ -64,7 +64,7 @@ class Parametrization:
         """
         pi = _ten(pi, "pi")
         theta = np.empty(pi.shape)
-        # a kernel cannot raise with a reason: it stops, and the reason is looked for here
+        # a kernel cannot raise an error with a reason: it stops, and the reason is determined here
         done = self.kernels.from_inertial(pi.reshape(-1, 10), theta.reshape(-1, 10))
         if done < theta.size // 10:
             failed = pi.reshape(-1, 10)[done]

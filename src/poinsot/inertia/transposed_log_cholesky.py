@@ -1,7 +1,7 @@
 """The transposed log-Cholesky chart (Foster et al. 2024, Eqs. 16 and 17).
 
-J = e^(2 alpha) U^T U with U and theta of `log_cholesky`: the same letters and order, and another chart, as
-m = e^(2 alpha) (1 + t^T t), and t is no length. Foster et al. write s13 before s23, and pi with Ixz before Iyy.
+J = e^(2 alpha) U^T U with U and theta of `log_cholesky`: the same letters and order, but another chart, since
+m = e^(2 alpha) (1 + t^T t), and t is not a length. Foster et al. write s13 before s23, and pi with Ixz before Iyy.
 
 Every theta is a physical body and every physical body with extent in all directions has exactly one theta, from the
 ordinary Cholesky factor J = L L^T, L = e^alpha U^T: alpha = log L44 comes last.
@@ -50,7 +50,7 @@ def jacobian_kernel(theta: Vector, D: Matrix) -> None:
     e1, e2, e3 = np.exp(theta[1]), np.exp(theta[2]), np.exp(theta[3])
     s12, s23, s13 = theta[4], theta[5], theta[6]
     t1, t2, t3 = theta[7], theta[8], theta[9]
-    # alpha: 2 pi, with the last row for pi until its own turn comes, for fresh memory would cost more than the rest
+    # alpha: 2 pi; the last row holds pi until it is computed itself, since allocation would cost more than the rest
     to_inertial_kernel(theta, D[9])
     for k in range(10):
         D[k, 0] = 2 * D[9, k]

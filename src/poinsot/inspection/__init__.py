@@ -32,7 +32,7 @@ INSPECT_SCHEMA = "poinsot.inspect/1"
 
 @dataclass(frozen=True, eq=False)
 class Inspection:
-    """Facts and findings of one recording, the worst finding first. `filters`: proposed by the spectrum of its motion;
+    """Facts and findings of one recording, the worst finding first. `filters`: proposed from the motion's spectrum;
     None: not computed.
     """
 
@@ -123,9 +123,9 @@ def inspect(
         velocity_map: (n, n) from measured velocities to joint velocities, in the order of the recording's positions;
             the inverse reduction matrix where positions are the motors'. None: positions are the joints'.
         passive: joints without a motor, which need no effort.
-        name: what to call the recording.
-        any_turn: whether angles may be read in any turn and at any times, by a method that estimates the motion.
-        standstills: whether they are worth a word, as to a regression.
+        name: name of the recording.
+        any_turn: whether angles may be known modulo full turns and at any times, by a method that estimates the motion.
+        standstills: whether they are reported, as for a regression.
 
     Raises:
         InvalidRecording: if the map does not fit the recording's joints.
@@ -142,11 +142,11 @@ def inspect(
     channels = {name: channel_facts(recording, name, motion.moving) for name in recording.channels}
     for joint, peak in zip(joints, motion.peak_speeds.tolist(), strict=True):
         limit, position = (limits or {}).get(joint, 0.0), f"position.{joint}"
-        # URDF writes 0 where nobody has thought of a limit.
+        # URDF has 0 where no limit is known.
         known = limit if np.isfinite(limit) and limit > 0 else None
         channels[position] = replace(channels[position], peak_speed=peak, speed_limit=known)
     findings = [*clock_findings(clock, even=not any_turn), *motion_findings(motion, recording, standstills)]
-    impacts = bool(recording.joints(IMPACT_VELOCITIES[0]))  # rows that are impacts are no motion
+    impacts = bool(recording.joints(IMPACT_VELOCITIES[0]))  # rows of impacts are not a motion
     findings = [] if impacts else findings
     efforts = {joint for each in (*EFFORTS, "position_command") for joint in recording.joints(each)}
     if without := [joint for joint in joints if joint not in (*efforts, *passive)]:
@@ -169,11 +169,11 @@ def inspect(
 
 
 def unwrapped(recording: Recording) -> Recording:
-    """The recording with angles that go on by less than half a turn a sample."""
+    """The recording with unwrapped angles, which change by less than half a turn per sample."""
     channels = {
         name: np.unwrap(values) if name.startswith("position.") and recording.units[name] == "rad" else values
         for name, values in recording.channels.items()
-        if name not in recording.valid  # a masked sample may hold anything
+        if name not in recording.valid  # a masked sample may have any value
     }
     return replace(recording, channels={**recording.channels, **channels})
 

@@ -1,6 +1,6 @@
 """Facts and findings of one channel: range, resolution, repeated samples, saturation, missing values.
 
-A sample that repeats its predecessor is *stale* only where the channel should have moved on: where its mean increment
+A sample that repeats its predecessor is *stale* only where the channel should have changed: where its mean increment
 nearby is larger than two steps of its resolution. A slow motion repeats samples too, by rounding alone. The resolution
 is that of the grid on which all values lie (an encoder), or the last of the few decimal digits that a file holds.
 """
@@ -27,7 +27,7 @@ STEPS_MOVED = 2.0
 """Mean increment, in steps of the resolution, from which a repeated sample cannot be rounding."""
 
 NOISE_REPEATS = 0.32
-"""Of Gaussian noise whose mean increment is d steps, 0.32 / d of the samples repeat by rounding: sqrt(2 / pi) times the
+"""Gaussian noise with a mean increment of d steps repeats 0.32 / d of its samples by rounding: sqrt(2 / pi) times the
 density of N(0, 1) at zero."""
 
 HARDLY_MOVES_PERCENT = 98.0
@@ -46,14 +46,14 @@ class ChannelFacts:
 
     Args:
         invalid: samples that are masked.
-        constant: whether all valid samples are equal. levels: how many different values there are.
-        step: of the grid on which the values lie; None: no grid.
+        constant: whether all valid samples are equal. levels: number of different values.
+        step: step of the grid on which the values lie; None: no grid.
         digits: significant decimal digits, if the values were rounded to a few; None: they were not.
-        repeated_percent: samples equal to the one before.
+        repeated_percent: part of samples equal to the one before.
         stale_percent: the same among samples where the channel should have changed; None: unknown.
-        lowest_percent, highest_percent: samples of the motion at the very minimum and maximum.
-        clipped: whether they crowd there, so that the channel seems saturated.
-        peak_speed, speed_limit: of a joint's position, at the joint's side; None: not known.
+        lowest_percent, highest_percent: part of the motion's samples at the minimum and maximum.
+        clipped: whether samples accumulate there, so that the channel seems saturated.
+        peak_speed, speed_limit: those of a joint, at the joint's side; None: not known.
     """
 
     name: str
@@ -77,7 +77,7 @@ class ChannelFacts:
 
     @property
     def moves(self) -> bool:
-        """Whether it has more than a few values, and does not repeat nearly all."""
+        """Whether it has more than a few values, and does not repeat nearly all samples."""
         return self.levels > FEWEST_LEVELS and self.repeated_percent < HARDLY_MOVES_PERCENT
 
 
@@ -98,7 +98,7 @@ def channel_facts(recording: Recording, name: str, moving: np.ndarray) -> Channe
     stale = None
     if levels > FEWEST_LEVELS and 100 * repeated.mean() < HARDLY_MOVES_PERCENT:
         stale = stale_percent(values, repeated, moving, resolution(values, digits, step), steadily=position)
-    # A position may rest at its end as a matter of course, and a stale channel repeats its extremes like all else.
+    # A position may rest at its limit, and a stale channel repeats its extremes like all other values.
     clipped = not position and (stale or 0.0) < 50 and bool(at_ends(values[moving]).any())
     return ChannelFacts(
         name=name,
@@ -135,7 +135,7 @@ def significant_digits(values: np.ndarray) -> int | None:
         scaled = magnitudes * 10.0 ** (digits - 1 - exponents)
         # Eight digits of a double are scaled exactly to about 1e-8.
         if np.all(np.abs(scaled - np.round(scaled)) < 1e-6):
-            # Small values have finer digits than large ones, as a fixed grid of decimals would not.
+            # Small values have finer digits than large ones, unlike a fixed grid of decimals.
             on_grid = magnitudes / 10.0 ** (exponents.max() - digits + 1)
             return digits if np.any(np.abs(on_grid - np.round(on_grid)) > 1e-6) else None
     return None
@@ -158,7 +158,7 @@ def grid_step(values: np.ndarray) -> float | None:
     places = np.round((levels - levels[0]) / step)
     step = float(span / places[-1])
     off_grid = np.abs((levels - levels[0]) / step - np.round((levels - levels[0]) / step))
-    # rounding in the file moves values off the grid a little; of ten million steps anything is near one
+    # rounding in the file moves values off the grid slightly; with ten million steps every value is near one
     return step if off_grid.max() < 0.05 and places[-1] < 1e7 else None
 
 
@@ -189,7 +189,7 @@ def stale_percent(
     if steadily:
         increment = np.abs(values[2 * w :] - values[: -2 * w]) / (2 * w)
     else:
-        # Sums of changes, so that each window of samples costs one difference.
+        # Cumulative changes, so that each window of samples costs one difference.
         path = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(values)))])
         increment = (path[2 * w :] - path[: -2 * w]) / (2 * w)
     middle = slice(w, len(values) - w)
@@ -211,11 +211,11 @@ def channel_findings(
     name, unit = channel.name, channel.unit
     quantity, _, joint = name.partition(".")
 
-    def say(cause: str, message: str, remedy: str, severity: Severity = Severity.warning) -> None:
+    def add(cause: str, message: str, remedy: str, severity: Severity = Severity.warning) -> None:
         found.append(Finding(cause, severity, message, remedy, name))
 
     if channel.invalid:
-        say(
+        add(
             "masked-samples",
             f"{name}: {channel.invalid} of {samples} samples are masked (empty, NaN or infinite).",
             "Bridge them with resample_hz and bridge_intervals in [preprocessing], or cut them off with between_s in "
@@ -228,24 +228,24 @@ def channel_findings(
     if channel.constant and quantity in EFFORTS and not passive:
         what = "zero" if channel.maximum == 0 else f"{channel.maximum:.6g} {unit}"
         remedy = f'Check its column, or list the joint: passive = ["{joint}"] in [drive].'
-        say("dropped-torque", f"{name} is {what} throughout.", remedy, Severity.error)
+        add("dropped-torque", f"{name} is {what} throughout.", remedy, Severity.error)
     elif channel.constant and quantity == "position":
-        say("no-motion", f"{name} never moves.", f"{hold}its friction stays unknown.")
+        add("no-motion", f"{name} never moves.", f"{hold}its friction stays unknown.")
     elif quantity == "position" and not channel.moves:
         moving = f"at {100 - channel.repeated_percent:.2g} % of the samples"
-        say("no-motion", f"{name} hardly moves, by {span} and {moving}.", f"{hold}excite it.")
+        add("no-motion", f"{name} hardly moves, by {span} and {moving}.", f"{hold}excite it.")
     elif rests:
-        say("no-motion", f"{name} shows no more than noise, {span}.", f"{hold}excite it.")
+        add("no-motion", f"{name} contains only noise, {span}.", f"{hold}excite it.")
     elif channel.constant:
-        say("constant-channel", f"{name} is {channel.maximum:.6g} {unit} throughout.", "", Severity.note)
+        add("constant-channel", f"{name} is {channel.maximum:.6g} {unit} throughout.", "", Severity.note)
     if channel.clipped and quantity not in EFFORTS:
         message = (
             f"{name} stays at an end of its range, {channel.minimum:.4g} to {channel.maximum:.4g} {unit}."
         )
-        say("saturation", message, "Cut those parts, or widen the range of the sensor.")
+        add("saturation", message, "Cut those parts, or widen the range of the sensor.")
     if channel.stale_percent is not None and channel.stale_percent >= STALE_PERCENT:
         read_hz = rate_hz * (1 - channel.stale_percent / 100)
-        say(
+        add(
             "stale-samples",
             f"{name} repeats {channel.stale_percent:.0f} % of its samples while it should change: it is read at about "
             f"{read_hz:.4g} Hz and logged at {rate_hz:.4g} Hz.",
@@ -259,10 +259,10 @@ def channel_findings(
             remedy = (
                 "Check the unit of its position, the reduction and drive.side, or the limit in the model."
             )
-            say("speed-limit", f"{joint} reaches {reached}", remedy)
+            add("speed-limit", f"{joint} reaches {reached}", remedy)
         elif 0 < peak < 0.02 * limit:
             remedy = "Check the unit of its position, or excite it more."
-            say("speed-limit", f"{joint} reaches only {reached}", remedy, Severity.note)
+            add("speed-limit", f"{joint} reaches only {reached}", remedy, Severity.note)
     return found
 
 

@@ -1,12 +1,12 @@
-"""Guess which column of a log is which channel, from the words of its header.
+"""Guess the channel of each column of a log from the words of its header.
 
 A header is split into words: `/joint_states/elbow_flex/position` has joint, states, elbow, flex, position. The name of
-a joint and the words of a quantity are taken out; what tells the rest from other columns of the quantity is its label.
+a joint and the words of a quantity are removed; the words that distinguish columns of one quantity are their labels.
 A label is matched to a joint
 
     by name      the joint's name is in the header, or the label has words that only this joint has
     by number    the label is a number: joints are counted in the robot's order, from 0 if there is a 0, else from 1
-    by order     of the columns and of the joints that are left
+    by order     of the remaining columns and joints
 
 and columns of all quantities with the same label belong to the same joint.
 """
@@ -28,7 +28,7 @@ from ..quantities import FRAME_QUANTITIES
 from ..recording import CONTACT, EFFORTS
 
 Label: TypeAlias = frozenset[str]
-"""Words that tell a column from others of its quantity."""
+"""Words that distinguish a column from others of its quantity."""
 
 
 def words_of(name: str) -> tuple[str, ...]:
@@ -44,15 +44,15 @@ BY_NAME, BY_NUMBER, BY_ORDER = "by name", "by number", "by order"
 LISTED = tomllib.loads(Path(__file__).with_name("header_words.toml").read_text(encoding="utf-8"))
 COMMANDS, MEASURED, CLOCK_WORDS = (Label(LISTED[each].split()) for each in ("commands", "measured", "clock"))
 EARLIEST_DATE_S = 5e8
-"""A clock that begins later counts from 1970: this is 1985. [s]"""
+"""A clock that starts later counts from 1970: this is 1985. [s]"""
 SLOWEST_HZ = 5.0
 """A clock in seconds whose samples are further apart is taken to count milliseconds, and so on."""
 
 
 @dataclass(frozen=True)
 class ColumnGuess:
-    """A column of a log, and what it is taken for. `channel`: `quantity.joint`, or `quantity.frame.end`. `reason`: why:
-    by name, number or order. `unit`: that its header names; None: it names none.
+    """A column of a log, and its guessed channel, `quantity.joint` or `quantity.frame.end`. `reason`: by name,
+    number or order. `unit`: unit that its header names; None: it names none.
     """
 
     column: str
@@ -70,15 +70,15 @@ class ColumnGuess:
         return self.channel.partition(".")[2]
 
     def given_to_other(self, pair: tuple[str, str]) -> ColumnGuess:
-        """The same of the other one of two joints."""
+        """The same column as a channel of the other one of two joints."""
         other = pair[self.owner == pair[0]]
         reason = f"{BY_ORDER}, and exchanged as the robot's dynamics ask"
         return replace(self, channel=f"{self.quantity}.{other}", reason=reason)
 
 
 def match_columns(columns: Sequence[str], joints: Sequence[str], frames: Sequence[str]) -> list[ColumnGuess]:
-    """Guess what columns are, as far as their headers say it; one column a channel, in the order of the file.
-    `columns`: headers of a log. `joints`: of the robot, in its order. `frames`: links, at which sensors may be.
+    """Guess the channels of columns from their headers; one column per channel, in the order of the file.
+    `columns`: headers of a log. `joints`: joints of the robot, in its order. `frames`: links that may have sensors.
     """
     found: dict[str, ColumnGuess] = {}
     # a name is a label too
@@ -99,7 +99,7 @@ def match_columns(columns: Sequence[str], joints: Sequence[str], frames: Sequenc
             label = Label(rest) - used - COMMANDS - MEASURED - unit_words
             labels.setdefault((commanded, quantity), {})[column] = Label([joint]) if joint else label
     first = 0 if any("0" in label for each in labels.values() for label in each.values()) else 1
-    # positions first, as most joints have one, and what was measured before commands
+    # positions first, since most joints have one; measurements before commands
     for kind in sorted(labels, key=lambda kind: (kind != (False, "position"), kind[0], -len(labels[kind]))):
         (commanded, quantity), given = kind, labels[kind]
         unnamed = {label for label in given.values() if label not in owners}
@@ -108,7 +108,7 @@ def match_columns(columns: Sequence[str], joints: Sequence[str], frames: Sequenc
         new = [label for label in own.values() if label not in owners]
         if not quantity:  # elements of a list, which has a layout too
             new = [label for label in new if len(label) == 1 and min(label).isdigit()] or new
-        # a command without a quantity may be of anything: then only with one for each joint
+        # a command without a quantity may be of any: accepted only with one for each joint
         if quantity or len(new) == len({each for each in found if each.startswith("position.")}):
             taken = {owners[each][0] for each in own.values() if each in owners}
             owners |= _owners(new, joints, taken, first)
@@ -122,7 +122,7 @@ def match_columns(columns: Sequence[str], joints: Sequence[str], frames: Sequenc
 
 
 def _joint_in(words: tuple[str, ...], joints: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """The joint that words name, the one of most words or "", and the other words."""
+    """The joint that words name (the longest name, or ""), and the other words."""
     for joint in sorted(joints, key=lambda each: -len(words_of(each))):
         name = words_of(joint)
         for k in range(len(words) - len(name) + 1) if name else ():
@@ -132,7 +132,7 @@ def _joint_in(words: tuple[str, ...], joints: Sequence[str]) -> tuple[str, tuple
 
 
 def _quantity(words: Sequence[str]) -> tuple[str, Label]:
-    """The quantity that words name, and which of them do; "" for none."""
+    """The quantity that words name, and the words that name it; "" for none."""
     for quantity, alternatives in LISTED["quantities"].items():
         for each in map(str.split, alternatives):
             if {*each} <= {*words}:
@@ -141,7 +141,7 @@ def _quantity(words: Sequence[str]) -> tuple[str, Label]:
 
 
 def _at_frame(column: str, quantity: str, label: Label, frames: Sequence[str]) -> ColumnGuess | None:
-    """A sensor at a frame: that which the header names, else the first `imu`, else the first frame; feet by name."""
+    """A sensor at the frame that the header names, else at the first `imu`, else at the first frame; feet by name."""
     of_frames = {frame: Label(words_of(frame)) for frame in frames}
     if quantity == CONTACT:
         fitting = [frame for frame, words in of_frames.items() if label - {"foot"} <= words]
@@ -167,7 +167,7 @@ def _owners(
     common = Label.intersection(*of_joints.values()) if len(joints) > 1 else Label()
     free = {joint: words - common for joint, words in of_joints.items() if joint not in taken}
     numbers = {label: int(min(label)) - first for label in left if len(label) == 1 and min(label).isdigit()}
-    # numbers from 0 would otherwise meet names from 1
+    # numbers from 0 would otherwise match names from 1
     if left and len(numbers) == len(left) and not {*left} <= {*free.values()}:
         places = {label: joints[k] for label, k in numbers.items() if k < len(joints)}
         return {label: (joint, BY_NUMBER) for label, joint in places.items() if joint in free}
@@ -201,13 +201,13 @@ def unit_in_name(column: str, quantity: str) -> tuple[str | None, frozenset[str]
 
 
 def find_clock(columns: Sequence[str]) -> list[str]:
-    """Columns that may be the clock by their headers, those first that name least besides."""
+    """Columns that may be the clock by their headers, those with the fewest other words first."""
     named = [each for each in columns if not CLOCK_WORDS.isdisjoint(words_of(each))]
     return sorted(named, key=lambda each: len(words_of(each)))
 
 
 def clock_unit(column: str, ticks: np.ndarray) -> tuple[str, str]:
-    """The unit of a clock and the reason: its header, the date that it would count, or its interval. Raises
+    """The unit of a clock and the reason: its header, the date that it would give, or its interval. Raises
     `InvalidRecording` if it does not increase from row to row.
     """
     steps = np.diff(ticks)
@@ -217,7 +217,7 @@ def clock_unit(column: str, ticks: np.ndarray) -> tuple[str, str]:
     if named is not None and find_unit(named).si == "s":
         return named, "its header names it"
     interval, units = float(np.median(steps)), ("s", "ms", "us", "ns")
-    if ticks[0] > EARLIEST_DATE_S:  # in ms, us and ns a date has 3, 6 and 9 digits more
+    if ticks[0] > EARLIEST_DATE_S:  # in ms, us and ns a date has 3, 6 and 9 more digits
         unit = units[min(int(np.log10(ticks[0] / EARLIEST_DATE_S) / 3), 3)]
     else:
         unit = next((each for each in units if interval * find_unit(each).factor * SLOWEST_HZ <= 1), "ns")

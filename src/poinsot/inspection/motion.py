@@ -18,13 +18,13 @@ LATE_START_S = 1e8
 """A clock that starts later than this (three years) counts from a date. [s]"""
 
 RESAMPLED_JITTER = 0.1
-"""Jitter with an rms up to this fraction of an interval is resampled by smoothers on their own."""
+"""Jitter with an rms up to this fraction of an interval is resampled automatically by smoothers."""
 
 
 @dataclass(frozen=True)
 class ClockFacts:
     """Facts of the clock. `start_s`: the time of the first sample. `interval_s`: the median one. `rms_jitter_s`,
-    `largest_jitter_s`: of the intervals that are no gaps, about it. `gaps_s`: (start, stop) of each gap.
+    `largest_jitter_s`: deviations of intervals that are no gaps from it. `gaps_s`: (start, stop) of each gap.
     """
 
     samples: int
@@ -39,12 +39,12 @@ class ClockFacts:
 
     @property
     def even_rate_hz(self) -> float:
-        """Rate of an even clock in its place: three digits, as an interval of 1.0003 ms is one of 1 kHz."""
+        """Rate of the uniform clock to resample to, to three digits: an interval of 1.0003 ms means 1 kHz."""
         return float(f"{self.rate_hz:.3g}")
 
     @property
     def has_small_jitter(self) -> bool:
-        """Whether it may be resampled without a word: little jitter, and no interval that misses a sample."""
+        """Whether it may be resampled without a finding: little jitter, and no interval that misses a sample."""
         lost = 2 * self.largest_jitter_s > self.interval_s
         return not lost and self.rms_jitter_s <= RESAMPLED_JITTER * self.interval_s
 
@@ -53,7 +53,7 @@ def clock_facts(recording: Recording) -> ClockFacts:
     intervals = np.diff(recording.time)
     median = float(np.median(intervals))
     gaps = recording.gaps
-    # Gaps are reported by themselves; one of them would hide the jitter of all other intervals.
+    # Gaps are reported separately; one of them would mask the jitter of all other intervals.
     jitter = np.delete(intervals, gaps) - median
     return ClockFacts(
         samples=len(recording),
@@ -69,7 +69,7 @@ def clock_facts(recording: Recording) -> ClockFacts:
 
 
 def clock_findings(clock: ClockFacts, even: bool = True) -> Iterator[Finding]:
-    """`even`: whether the method needs equal intervals."""
+    """Findings of the clock. `even`: whether the method needs equal intervals."""
     propose = Setting("[preprocessing]", "resample_hz", f"{clock.even_rate_hz:g}")
     if clock.gaps_s:
         yield _gaps(clock, propose)
@@ -93,7 +93,7 @@ def clock_findings(clock: ClockFacts, even: bool = True) -> Iterator[Finding]:
 
 
 def _gaps(clock: ClockFacts, propose: Setting) -> Finding:
-    """What to do about gaps: bridge short ones by resampling, split the recording at long ones."""
+    """The finding of gaps: bridge short ones by resampling, split the recording at long ones."""
     gaps, interval = clock.gaps_s, clock.interval_s
     one = len(gaps) == 1
     start, stop = max(gaps, key=lambda gap: gap[1] - gap[0])
@@ -133,7 +133,7 @@ FEWEST = 16
 SHORTEST_STILL_S = 0.1
 """A shorter standstill is a turning point. [s]"""
 
-WORTH_CUTTING = 0.01
+MIN_CUT_SHARE = 0.01
 """Minimum share of the recording that standstills at its ends must have to propose a window."""
 
 
@@ -154,7 +154,7 @@ class MotionFacts:
 
     @property
     def moves(self) -> bool:
-        """Whether some joint does."""
+        """Whether some joint moves."""
         return len(self.resting) < len(self.joints)
 
     @property
@@ -172,7 +172,7 @@ def motion_facts(recording: Recording, velocity_map: np.ndarray | None = None) -
     velocities = np.stack([_velocity(recording, f"position.{joint}") for joint in joints], axis=1)
     resting = resting_joints(recording)
     peaks = np.abs(velocities).max(axis=0)
-    # A joint at rest has noise only, and by its own peak it would never stand still.
+    # A joint at rest has noise only, which relative to its own peak would never stand still.
     at_least = STILL * np.where([joint in resting for joint in joints], np.inf, peaks)
     joint_moving = np.abs(velocities) > at_least
     moving = joint_moving.any(axis=1)
@@ -210,7 +210,7 @@ def _velocity(recording: Recording, name: str) -> np.ndarray:
     time, trusted = recording.time, recording.mask(name)
     if trusted.sum() < 2:
         return np.zeros(len(time))
-    # A masked sample is no reason for a standstill: interpolated, the speed goes on.
+    # Masked samples are interpolated, so that they do not appear as a standstill.
     x = np.interp(time, time[trusted], recording[name][trusted])
     half = max(1, round(0.5 * SPEED_OVER_S * recording.rate_hz))
     after = np.minimum(np.arange(len(time)) + half, len(time) - 1)
@@ -222,7 +222,7 @@ def _velocity(recording: Recording, name: str) -> np.ndarray:
 def _still_periods(time: Times, still: Mask) -> tuple[tuple[float, float], ...]:
     edges = np.flatnonzero(np.diff(np.concatenate([[False], still, [False]]).astype(np.int8)))
     periods = zip(time[edges[::2]].tolist(), time[edges[1::2] - 1].tolist(), strict=True)
-    # At an end of the recording it is no turning point.
+    # A short standstill at an end of the recording is not a turning point.
     at_end, inside = 0.5 * SPEED_OVER_S, SHORTEST_STILL_S
     return tuple(
         (start, stop)
@@ -238,15 +238,15 @@ def _window(time: Times, moving: Mask, still: Sequence[tuple[float, float]]) -> 
     if not ends or not moving.any():
         return None
     first, last = float(time[np.argmax(moving)]), float(time[len(moving) - 1 - np.argmax(moving[::-1])])
-    # Inwards, as the samples just before and after may stand.
+    # Inwards, since the samples just before and after may be at rest.
     start, stop = math.ceil(100 * first) / 100, math.floor(100 * last) / 100
-    worth_it = 0 < stop - start < (1 - WORTH_CUTTING) * (time[-1] - time[0])
+    worth_it = 0 < stop - start < (1 - MIN_CUT_SHARE) * (time[-1] - time[0])
     return (start, stop) if worth_it else None
 
 
 def motion_findings(motion: MotionFacts, recording: Recording, standstills: bool = True) -> Iterator[Finding]:
-    """`standstills`: whether they are worth a word, as to a regression."""
-    # This says all: a window and standstills of a recording without motion would only repeat it.
+    """Findings of the motion. `standstills`: whether they are reported, as for a regression."""
+    # Sufficient alone: a window and standstills of a recording without motion would only repeat it.
     if motion.joints and not motion.moves:
         message = "No joint moves in this recording, so nothing can be identified."
         yield Finding("no-motion", Severity.error, message, "Check columns and units of the positions.")
@@ -275,7 +275,7 @@ def motion_findings(motion: MotionFacts, recording: Recording, standstills: bool
 
 
 def _early_motion(motion: MotionFacts, recording: Recording) -> Iterator[Finding]:
-    """Joints with a motor that move while no effort is there yet: a command came before the log of commands."""
+    """Joints with a motor that move before the first effort: a command was given before the log of commands."""
     efforts = {f"{quantity}.{joint}": joint for quantity in EFFORTS for joint in recording.joints(quantity)}
     acting = [recording[name] != 0 for name in efforts]
     first = min((int(np.argmax(each)) for each in acting if each.any()), default=0)

@@ -1,11 +1,11 @@
 """Guess the units of a log: the first unit of a quantity in which its readings are plausible.
 
-How implausible readings x are is one number, the largest of all channels; it is at most 1 where they are plausible:
+Readings x have one implausibility, the largest of all channels; it is at most 1 where they are plausible:
 
     position        |x - middle| by half of the joint's range, and its speed by five times the speed limit
     torque          its peak by twice the limit
-    gyro            its size by 35 rad/s, which few measure
-    accelerometer   9.81 m/s^2 by three times the largest of its size
+    gyro            its norm by 35 rad/s, beyond most sensors' range
+    accelerometer   9.81 m/s^2 by three times its largest norm
     contact         its peak by 1
 """
 
@@ -34,18 +34,18 @@ CANDIDATES: Mapping[str, tuple[str, ...]] = {
     "voltage": ("V",),
     "orientation": ("1",),
 }
-"""Quantity, where it depends on it with the unit of the joint's position -> units, the likeliest first."""
+"""Quantity (with the unit of the joint's position where it matters) -> units, the likeliest first."""
 
 PLAUSIBLE = 1.05
-"""Largest number that is still plausible: limits of descriptions are round numbers."""
+"""Largest implausibility of plausible readings: limits of descriptions are round numbers."""
 
 
 def guess_units(
     robot: Articulated, channels: Mapping[str, np.ndarray], named: Mapping[str, str], interval_s: float
 ) -> dict[str, tuple[str, str]]:
-    """Channel -> unit and the reason for it; channels of one quantity have the same, but for joints that slide.
-    `channels`: name -> (T,) readings as the log has them, NaN where there is none, positions first. `named`: units that
-    headers name. `interval_s`: between two samples [s].
+    """Channel -> unit and the reason for it; channels of one quantity have the same unit, except prismatic joints.
+    `channels`: name -> (T,) readings as logged, NaN where there is none, positions first. `named`: units that headers
+    name. `interval_s`: time between two samples [s].
     """
     kinds = {joint: robot.position_units[k] for joint, k in zip(robot.joints, robot.actuated, strict=True)}
     groups: dict[tuple[str, str], dict[str, np.ndarray]] = {}
@@ -56,7 +56,7 @@ def guess_units(
     positions: dict[str, str] = {}
     for (quantity, kind), group in groups.items():
         sizes, of_group = group, [f"{quantity}.{each}" for each in group]
-        if quantity in FRAME_QUANTITIES:  # of the vector, as one axis may read nothing
+        if quantity in FRAME_QUANTITIES:  # norm of the vector, since one axis may read 0
             sizes = {next(iter(group)): np.sqrt(sum(x**2 for x in group.values()))}
         per_time = {"velocity": "/s", "acceleration": "/s^2"}.get(quantity, "")
         as_positions = (positions.get(kind, "") + per_time,)
@@ -70,9 +70,9 @@ def guess_units(
         unit, (size, owner) = candidates[best], worst[best]
         reason = "as positions" if candidates == as_positions else "the numbers are plausible"
         if size > PLAUSIBLE:
-            reason = f"and yet {owner} goes to {size:.3g} times what is plausible: check it"
+            reason = f"but {owner} reaches {size:.3g} times the plausible limit: check it"
         elif best:
-            reason = f"in {candidates[0]} {worst[0][1]} would go to {worst[0][0]:.3g} times what is plausible"
+            reason = f"in {candidates[0]} {worst[0][1]} would be {worst[0][0]:.3g} times the plausible limit"
         elif len(candidates) > 1:
             reason += f"; it may be {' or '.join(candidates[1:])}"
         if quantity == "position":
@@ -83,7 +83,7 @@ def guess_units(
 
 
 def _implausible(robot: Articulated, quantity: str, interval_s: float, owner: str, x: np.ndarray) -> float:
-    """The number of the head of the file, of a channel in SI units."""
+    """Implausibility of a channel in SI units, as defined at the top of this file."""
     peak = float(np.nanmax(np.abs(x), initial=0.0))
     k = robot.joints.index(owner) if owner in robot.joints else 0
     if quantity == "position":

@@ -1,7 +1,7 @@
 """From commands or measured efforts u to generalized forces tau = A (g * u), with gains g that may be unknown.
 
-Of joints u are efforts of motors and A is the drive train (see `drive`). Of rotors in the air u are thrusts, or squared
-speeds, and A their places: rotor k pushes along the z axis of its frame, and turns against its drag,
+For joints u are efforts of motors and A is the drive train (see `drive`). For propellers u are thrusts, or squared
+speeds, and A follows from their placements: rotor k pushes along the z axis of its frame, with a drag moment about it,
 
     f = R_k e_z u_k,    moment = p_k x f + drag_k f         [N], [N m] for a thrust in N and a drag in m
 """
@@ -55,13 +55,13 @@ class Actuation:
         )
 
     def slope(self, gains: Vector) -> Matrix:
-        """(n, m) of tau by u."""
+        """(n, m) derivative of tau by u."""
         # an input without a gain has the gain 1
         g = gains @ self.shares + (self.shares.sum(axis=0) == 0)
         return self.matrix * g
 
     def columns(self, u: Float[np.ndarray, "T m"]) -> Float[np.ndarray, "T n _"]:
-        """(T, n, gains) tau for each gain at 1, the others and what has none at 0."""
+        """(T, n, gains) tau for each gain at 1, other gains, and inputs without one, at 0."""
         return np.einsum("nm, tm, gm -> tng", self.matrix, u, self.shares)
 
 
@@ -89,7 +89,7 @@ def rotor_thrusts(
         robot: with a floating base. placements: rotor -> (4, 4) T_br in the base's frame; it pushes along its z axis.
         drag: rotor -> moment about z per thrust [m], positive along z.
         gain: name of the one gain of all rotors (a thrust coefficient, if u is squared speed); "": none.
-        gain_unit: its unit.
+        gain_unit: unit of the gain.
     """
     if not robot.floating_base:
         raise InvalidModel(f"robot {robot.name!r} has no floating base for rotors to lift")

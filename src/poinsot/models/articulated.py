@@ -1,7 +1,7 @@
 """Robots: a tree of bodies and joints read by Pinocchio, with drive trains and friction.
 
-Pinocchio is imported here and in the files beside this one that ask it for terms of the dynamics, states and distances;
-nowhere else. Bodies that fixed joints hold together are one body, as in Pinocchio; it has the name of the first link of
+Pinocchio is imported only here and in the files beside this one that use it for terms of the dynamics, states and
+distances. Bodies that fixed joints hold together are one body, as in Pinocchio; it has the name of the first link of
 the group, and its ten parameters are about that joint's frame.
 """
 
@@ -43,7 +43,7 @@ UNLIMITED = 1e6
 
 MAX_DESCRIPTION_BYTES = 64 * 2**20
 MAX_LINKS, MAX_NESTING = 1000, 300
-"""Chains of links, and bodies in bodies, are followed by recursion, in C++ until its stack ends (at 20 000)."""
+"""Maximum numbers of links and of nested bodies: parsers recurse over both, and C++ runs out of stack (at 20 000)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,15 +51,15 @@ class Articulated:
     """A robot: kinematic tree, drive trains, friction.
 
     Args:
-        name: of the robot.
-        model: Pinocchio's.
+        name: name of the robot.
+        model: Pinocchio's model.
         drive: motors and gears.
         friction: the law of every joint.
-        efforts: springs, counterbalances and others beside them.
+        efforts: further efforts of joints: springs, counterbalances, ...
         floating_base: whether the first joint is a free-flyer that was added to the description.
-        source: the file that it came from.
+        source: the file that it was read from.
         locked: joint -> position [rad] or [m] of joints of the file that are held still.
-        loops: where links of different branches hold together.
+        loops: closed loops, where links of different branches are joined.
     """
 
     name: str
@@ -86,7 +86,7 @@ class Articulated:
 
     @cached_property
     def _freedoms(self) -> tuple[tuple[int, int, int], ...]:
-        """Number of Pinocchio's joint, how many freedoms it has and which of them it is, of each of `joints`."""
+        """(index of Pinocchio's joint, number of its freedoms, index of the freedom) of each of `joints`."""
         own = list(self.model.joints)[2 if self.floating_base else 1 :]  # without the universe
         # numbers: Pinocchio's joints cannot be sent to another process
         return tuple((joint.id, joint.nv, k) for joint in own for k in range(joint.nv))
@@ -121,12 +121,12 @@ class Articulated:
 
     @cached_property
     def freedoms(self) -> tuple[tuple[str, int], ...]:
-        """The body that each of `joints` moves, and which of the freedoms of its joint it is."""
+        """(body that it moves, index of the freedom in its joint) of each of `joints`."""
         return tuple((self.bodies[joint - 1], k) for joint, _, k in self._freedoms)
 
     @cached_property
     def described_terms(self) -> dict[str, np.ndarray]:
-        """What the description says of the torques of `joints`, each (n,): damping, dry friction, rotor inertia."""
+        """Joint terms of the description, each (n,): damping, dry friction, rotor inertia."""
         model = self.model
         terms = {"damping": model.damping, "friction": model.friction, "armature": model.armature}
         return {name: np.array(values)[self.actuated] for name, values in terms.items()}
@@ -173,26 +173,26 @@ class Articulated:
         return tuple("" if i == 0 else self.bodies[i - 1] for i in list(self.model.parents)[1:])
 
     def link(self, name: str) -> tuple[int, np.ndarray]:
-        """The place in `bodies` of the body that a link is part of, and (4, 4) T_bl, its frame in the body's.
+        """Index in `bodies` of the body that a link is part of, and (4, 4) T_bl, its frame in the body's.
 
         Raises:
             InvalidModel: if there is no such link, or it does not move.
         """
         frames = {frame.name: frame for frame in self.model.frames if frame.type == pin.FrameType.BODY}
-        if name in self.bodies and name not in frames:  # a body without a link is called like its joint
+        if name in self.bodies and name not in frames:  # a body without a link has the name of its joint
             return self.bodies.index(name), np.eye(4)
         check_known(name, frames, "no link", "the robot has", limit=20)
         frame = frames[name]
         if frame.parentJoint == 0:
             raise InvalidModel(
-                f"link {name!r} does not move, so nothing that it carries shows; links that move are on "
+                f"link {name!r} does not move, so no load on it can be identified; links that move are on "
                 f"{listing(self.bodies, 20)}"
             )
         return frame.parentJoint - 1, frame.placement.homogeneous
 
     @cached_property
     def closure(self) -> Closure | None:
-        """What loops of a robot without a floating base ask of a motion; None: there are none."""
+        """The loop closure of a robot without a floating base; None: there are no loops."""
         if not self.loops or self.floating_base:
             return None
         # few robots have loops, and its kernels need SciPy's rotations
@@ -202,7 +202,7 @@ class Articulated:
 
     @cached_property
     def equations(self) -> np.ndarray:
-        """Freedoms that have an equation of motion: all of them, or the independent ones of closed loops."""
+        """Freedoms that have an equation of motion: all, or with closed loops the independent ones."""
         return np.arange(self.model.nv) if self.closure is None else self.closure.independent
 
     @cached_property
@@ -291,24 +291,24 @@ class Articulated:
 
     @cached_property
     def placed_efforts(self) -> tuple[JointEffort, ...]:
-        """`efforts` with what they need of this robot."""
+        """`efforts` with the properties of this robot that they need."""
         return tuple(effort.placed(self) for effort in self.efforts)
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
-        """Channels of a recording that efforts read."""
+        """Channels of a recording that efforts depend on."""
         return tuple(dict.fromkeys(name for effort in self.efforts for name in effort.inputs))
 
     @cached_property
     def joint_numbers(self) -> tuple[str, ...]:
-        """Number of each of `joints` in parameter names: Pinocchio's joint index, `7.1` for its second freedom."""
+        """Number of each of `joints` in names of parameters: Pinocchio's joint index, `7.1` for its second freedom."""
         return tuple(str(joint) if size == 1 else f"{joint}.{k}" for joint, size, k in self._freedoms)
 
     def configurations(self, positions: JointSamples) -> Configurations:
         """(T, nq) Pinocchio's configurations from joint positions (T, n); continuous joints become cos, sin.
 
         Raises:
-            InvalidModel: for a robot with a floating base or ball joints, whose configurations no angles give.
+            InvalidModel: for a robot with a floating base or ball joints, whose configurations are no list of angles.
         """
         first, turning = self.coordinates
         if positions.shape[1] != self.model.nv or (first < 0).any():
@@ -331,13 +331,13 @@ class Articulated:
 
     @cached_property
     def coordinates(self) -> tuple[np.ndarray, np.ndarray]:
-        """(n,) place in q of each freedom's position, -1 of balls and floating bases; (n,) whether it is a cosine.
+        """(n,) index in q of each freedom's position, -1 for balls and floating bases; (n,) whether it is a cosine.
 
-        A cosine has its sine behind it.
+        The sine follows its cosine.
         """
         first, turning = np.full(self.model.nv, -1), np.zeros(self.model.nv, dtype=bool)
         for kind, at, dof in zip(self.tree.kind, self.tree.q_index, self.tree.v_index, strict=True):
-            if kind in (kinds.FREE, kinds.SPHERICAL):  # no angle gives their orientation
+            if kind in (kinds.FREE, kinds.SPHERICAL):  # their orientation is not an angle
                 continue
             size = int(kinds.DEGREES[kind])
             first[dof : dof + size] = at + np.arange(size)
@@ -351,7 +351,7 @@ class Articulated:
             q, v, a: (T, nq), (T, n), (T, n).
 
         Raises:
-            InvalidSignals: if they are not as wide as this robot's.
+            InvalidSignals: if their numbers of columns are not this robot's.
         """
         nq, n = self.model.nq, self.model.nv
         if (q.shape[1], v.shape[1], a.shape[1]) != (nq, n, n):
@@ -362,14 +362,14 @@ class Articulated:
         return dense_regressor(self.tree, q, v, a)
 
     def refuse_loops(self, what: str) -> None:
-        """What is done without regard to loops.
+        """Check that there are no loops, for computations that do not support them.
 
         Raises:
-            InvalidModel: if there are any.
+            InvalidModel: if there are loops, with the name `what` of the computation.
         """
         if self.loops:
             raise InvalidModel(
-                f"{what} knows no closed loops, and robot {self.name!r} has {len(self.loops)}: least-squares, "
+                f"{what} supports no closed loops, and robot {self.name!r} has {len(self.loops)}: least-squares, "
                 "essential-parameters, semidefinite and optimal-estimation do"
             )
 
@@ -380,7 +380,7 @@ class Articulated:
         if self.closure is not None:
             return self.closure.random_states(count, rng)
         v, a = rng.standard_normal((2, count, self.model.nv))
-        # uniform configurations would be without bounds for joints that have none
+        # uniform configurations would be unbounded for joints without limits
         step = rng.uniform(-np.pi, np.pi, (count, self.model.nv))
         q = np.array([pin.integrate(self.model, self.neutral, dq) for dq in step])
         return q, v, a
@@ -406,7 +406,7 @@ def load_robot(
         floating_base: add a free-flyer between the world and the root link.
         locked: joint -> position [rad] or [m] of joints that are held still and become part of their parent.
         efforts: springs, counterbalances and others of single joints.
-        loops: beside those that an MJCF file has as `equality` of kind `connect`.
+        loops: loops in addition to the `connect` equalities of an MJCF file.
         gravity: [m/s^2] in the world frame.
 
     Raises:
@@ -419,7 +419,7 @@ def load_robot(
     said: list[str] = []
     base = (pin.JointModelFreeFlyer(),) if floating_base else ()
     try:
-        with _kept_to_ourselves(said):
+        with _parser_errors(said):
             if root == "mujoco":
                 read = pin.buildModelFromMJCFAndRootJoint if base else pin.buildModelFromMJCF
                 model = read(str(path), *base)
@@ -428,7 +428,7 @@ def load_robot(
     except Exception as error:
         why = said or str(error).strip().splitlines()[-1:]
         raise UnreadableFile(f"{path} is not a valid robot description: {'; '.join(why)}") from None
-    if zeros := [each for each in said if "inertial" in each]:  # with which the parser goes on
+    if zeros := [each for each in said if "inertial" in each]:  # the parser only warns of these
         raise UnreadableFile(f"{path} is not a valid robot description: {'; '.join(zeros)}")
     if root == "mujoco":
         loops = (*(each for each in loops_of(model, text) if each not in loops), *loops)
@@ -440,7 +440,7 @@ def load_robot(
     g = np.asarray(gravity, dtype=float)
     if g.shape != (3,) or not np.isfinite(g).all():
         raise InvalidModel("gravity needs three finite numbers [m/s^2], e.g. [0, 0, -9.81]")
-    # of the model itself, so that Pinocchio's own functions agree with our kernels
+    # set in the model itself, so that Pinocchio's own functions agree with our kernels
     model.gravity.linear = g
     name = model.name or path.stem
     robot = Articulated(
@@ -458,14 +458,14 @@ def load_robot(
     masses = np.abs(robot.inertials[:, 0])
     if not (np.abs(sizes) <= LARGEST).all() or ((masses > 0) & (masses < SMALLEST)).any():
         raise InvalidModel(f"{path} has inertia or lengths that no robot has, above {LARGEST:g} in SI units")
-    # joints and drives that do not work are refused here, not at the first use
+    # invalid joints and drives are refused here, not at the first use
     _ = robot.tree, robot.train, robot.placed_efforts, robot.equations
     return robot
 
 
 @contextmanager
-def _kept_to_ourselves(said: list[str]) -> Iterator[None]:
-    """The parser is not Python's: what it writes to standard error goes into `said`, without its places in C++."""
+def _parser_errors(said: list[str]) -> Iterator[None]:
+    """Append the error messages that the C++ parser writes to standard error to `said`."""
     try:
         terminal = os.dup(2)
     except OSError:  # standard error is closed, so there is nothing to redirect
@@ -510,7 +510,7 @@ def read_description(path: Path) -> tuple[str, str]:
         raise UnreadableFile(f"cannot read the robot description {path}: it is not text in UTF-8") from None
     except OSError as error:
         raise UnreadableFile(f"cannot read the robot description {path}: {error.strerror or error}") from None
-    # UTF-8 whatever the file declares: all who read it shall read the same
+    # UTF-8 whatever the file declares, so that all parsers read the same text
     parser = ElementTree.XMLParser(target=_Elements(), encoding="utf-8")
     try:
         root = ElementTree.fromstring(text.encode(), parser)

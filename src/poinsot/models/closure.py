@@ -33,27 +33,27 @@ if TYPE_CHECKING:
     from .articulated import Articulated
 
 CLOSED = 1e-10
-"""Gap of a closed loop, as part of the mechanism's size: rounding of positions."""
+"""Largest gap of a closed loop relative to the mechanism's size: rounding of positions."""
 
 DAMPING = 1e-14
-"""Of normal equations, relative to their trace."""
+"""Damping of normal equations, relative to their trace."""
 
 MAX_ITERATIONS = 50
-"""Of Newton's method, which needs five where a loop can be closed."""
+"""Maximum iterations of Newton's method, which needs five where a loop can be closed."""
 
 STEPS = 20
 """Intermediate positions on the way from the neutral configuration to a sample: a fraction of a radian each."""
 
 REGULAR = 1e-2
-"""Smallest singular value of J_d beside its largest at the random states that show which parameters matter."""
+"""Least ratio of smallest to largest singular value of J_d at random states, which determine base parameters."""
 
 
 @dataclass(frozen=True, eq=False)
 class Closure:
-    """The loops of a robot whose joints have one freedom each; n joints.
+    """The loops of a robot with n joints of one freedom each.
 
     Args:
-        robot: with a frame at each end of each loop.
+        robot: robot with a frame at each end of each loop.
 
     Raises InvalidModel if the loops cannot be closed near the neutral configuration.
     """
@@ -79,11 +79,11 @@ class Closure:
 
     @cached_property
     def dependent(self) -> np.ndarray:
-        """Freedoms that follow from the others, in rising order; passive ones where these are enough."""
-        # a little off, since a mechanism can be singular where it is drawn
+        """Freedoms that follow from the others, in rising order; passive ones first."""
+        # slightly off, since a mechanism can be singular in its neutral configuration
         away = self.closed + np.random.default_rng(0).uniform(-0.1, 0.1, len(self.closed))
         near, _ = self._closed(away[None])
-        # pivoting takes the largest column first
+        # pivoting chooses the largest column first
         weights = np.where(self.robot.train.driven, 1.0, 1e6)
         R, order = linalg.qr(
             self.jacobian(self.robot.configurations(near))[0] * weights, mode="r", pivoting=True
@@ -113,7 +113,7 @@ class Closure:
         """(T, n) positions whose dependent ones close the loops, and (T,) the gap that stays [m].
 
         Args:
-            positions: of all joints; dependent ones are where the search begins, NaN where they were not measured: it
+            positions: of all joints; dependent ones are initial guesses, NaN where they were not measured: the search
                 then goes from the neutral configuration to each sample in small steps.
         """
         d, i = self.dependent, self.independent
@@ -152,9 +152,7 @@ class Closure:
             if len(found) >= count:
                 break
         else:
-            raise InvalidModel(
-                "the loops leave their joints nothing regular to move in: look at their points"
-            )
+            raise InvalidModel("no regular configurations of the loops were found: check their points")
         q = self.robot.configurations(found[:count])
         return q, *self.motion(q, *rng.standard_normal((2, count, self.robot.model.nv)))
 
@@ -169,7 +167,7 @@ class Closure:
             if np.all(np.abs(r) <= self.tolerance):
                 break
             step = _least_squares(_jacobian(gaps)[:, :, moved], r[:, :, None])[:, :, 0]
-            # a joint turns by half a radian at most: farther, the linearization says nothing
+            # a joint turns by half a radian at most: farther, the linearization does not hold
             positions[:, moved] -= step / np.maximum(1, 2 * np.abs(step).max(axis=1, keepdims=True))
         return positions, np.abs(r).max(axis=1)
 
@@ -194,7 +192,7 @@ def _jacobian(gaps: list[RelativeMotion]) -> Float[np.ndarray, "T r n"]:
 def _least_squares(
     A: Float[np.ndarray, "T r n"], b: Float[np.ndarray, "T r k"]
 ) -> Float[np.ndarray, "T n k"]:
-    """A^+ b by normal equations; with as much damping as rounding, since all joints together can close in many ways."""
+    """A^+ b by normal equations; damped at the level of rounding: all joints together can close loops in many ways."""
     H = A.transpose(0, 2, 1) @ A
     damping = DAMPING * np.trace(H, axis1=1, axis2=2)[:, None, None]
     return np.linalg.solve(H + damping * np.eye(H.shape[1]), A.transpose(0, 2, 1) @ b)

@@ -1,14 +1,14 @@
 """Distances between the links of a robot, to the floor and to the walls of a workspace, and their gradients.
 
 The distance d between two bodies ends at a witness point on each, p_1 and p_2, with the normal n from the first to the
-second. A small motion moves material points, and to first order nothing else changes d:
+second. To first order a small motion changes d only by moving these material points:
 
     dd/dq = n . (J_2(p_2) - J_1(p_1))
 
-Where bodies overlap d is minus the depth. Floor and walls are half-spaces. Meshes are taken by their convex
-hulls, which is safe, a hundred times faster and tells how deep; but where the hulls of two links overlap although the
-links do not (at the neutral configuration, or at postures that are known to be free), their meshes are taken instead.
-Links that a joint joins, and links that touch at the neutral configuration, are not watched; links that are close there
+Where bodies overlap d is minus the depth. Floor and walls are half-spaces. Meshes are replaced by their
+convex hulls, which is conservative, a hundred times faster, and gives the depth; but where the hulls of two links
+overlap although the links do not (at the neutral configuration, or at postures known to be free), meshes are used.
+Links that a joint joins, and links that touch at the neutral configuration, are not checked; links that are close there
 by construction cannot keep further apart than that.
 """
 
@@ -30,11 +30,11 @@ from ..arrays import Configurations, JointSamples, Vector
 from ..exceptions import InvalidModel, check_known, listing
 from .articulated import Articulated, read_description
 
-AROUND = "the floor", "the lower wall", "the upper wall"
-"""How the names of what is not the robot's begin."""
+ENVIRONMENT = "the floor", "the lower wall", "the upper wall"
+"""Prefixes of names of objects that are not part of the robot."""
 
-POINT_M = 1e-6
-"""Radius of what stands for a point. [m]"""
+POINT_RADIUS_M = 1e-6
+"""Radius of the sphere that represents a point. [m]"""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Workspace:
 
     Args:
         lower, upper: corners (x, y, z) [m]; infinite where a side is open.
-        frames: whose origins stay inside; none: those of the last links, which carry no other.
+        frames: frames whose origins stay inside; none: those of the last links, which carry no other.
     """
 
     lower: tuple[float, float, float] = (-np.inf, -np.inf, -np.inf)
@@ -61,13 +61,13 @@ class Workspace:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a robot must not touch.
+    """Objects that a robot must not touch.
 
     Args:
-        itself: whether its own links are watched.
+        itself: whether its own links are checked against each other.
         floor_m: height of a floor in the world frame [m]; None: none.
         workspace: a box to stay in; None: none.
-        packages: folders in which the description's `package://` names are looked for, besides those around it.
+        packages: folders in which `package://` names of the description are searched, besides its parent folders.
     """
 
     itself: bool = True
@@ -84,11 +84,11 @@ class Surroundings:
             )
 
     def resolve(self, robot: Articulated, free: Configurations | None = None) -> Collisions:
-        """What is watched of one robot.
+        """The pairs to check for one robot.
 
         Args:
-            robot: as its description says; what it lacks of collision geometry becomes warnings.
-            free: (k, nq) postures that are known to be free of collisions.
+            robot: the robot; missing collision geometry is reported in the warnings.
+            free: (k, nq) postures known to be free of collisions.
 
         Raises:
             InvalidModel: if a frame of the workspace does not exist.
@@ -109,19 +109,19 @@ class Surroundings:
                     if np.isfinite(at):
                         scene.watch_wall(f"the {side} wall in {name}", sign * normal, sign * at, points)
         if self.floor_m is not None and not scene.moving:
-            scene.warnings.append("nothing of the robot is kept above the floor: no link has a shape")
+            scene.warnings.append("the robot is not kept above the floor: no link has a shape")
         watched, usual = tuple(scene.watched), np.array(scene.usual)
         return Collisions(robot, scene.geometry, watched, usual, tuple(scene.warnings))
 
 
 @dataclass(frozen=True, eq=False)
 class Collisions:
-    """The C pairs that are watched.
+    """The C pairs that are checked.
 
     Args:
-        robot: whose configurations are asked about. geometry: Pinocchio's. pairs: names of the two, (C,).
-        usual: (C,) how far apart two links are at the neutral configuration [m]; infinite for floor and walls.
-        warnings: what could not be watched.
+        robot: the robot. geometry: Pinocchio's geometry model. pairs: (C,) names of both objects.
+        usual: (C,) distance of two links at the neutral configuration [m]; infinite for floor and walls.
+        warnings: what could not be checked.
     """
 
     robot: Articulated
@@ -134,11 +134,11 @@ class Collisions:
         return len(self.pairs)
 
     def clearances(self, wanted_m: float) -> Vector:
-        """(C,) how far apart each pair has to stay [m]: as far as is wanted, or half as far as the two usually are."""
+        """(C,) least distance of each pair [m]: the wanted one, or half of the usual one if that is smaller."""
         return np.minimum(wanted_m, 0.5 * self.usual)
 
     def distances(self, q: Configurations) -> Float[np.ndarray, "T C"]:
-        """(T, C) [m]; less than 0 where the two overlap."""
+        """(T, C) distances [m]; less than 0 where the two overlap."""
         found = np.empty((len(q), len(self.pairs)))
         if not self.pairs:
             return found
@@ -184,12 +184,12 @@ class Collisions:
     def _supports(self) -> list[np.ndarray]:
         """Degrees of freedom that move each joint."""
         own = [np.arange(joint.idx_v, joint.idx_v + joint.nv) for joint in self.robot.model.joints]
-        own[0] = own[0][:0]  # the world's joint, which says that it has a degree of freedom
+        own[0] = own[0][:0]  # the world's joint, which reports a degree of freedom
         return [np.concatenate([own[k] for k in path]) for path in self.robot.model.supports]
 
 
 class _Scene:
-    """Geometry under construction: which shapes there are, and which pairs of them are watched."""
+    """Geometry under construction: its shapes, and the pairs of them to check."""
 
     def __init__(self, robot: Articulated, geometry: pin.GeometryModel, *warnings: str):
         self.robot = robot
@@ -212,7 +212,7 @@ class _Scene:
 
     @classmethod
     def of(cls, robot: Articulated, packages: Sequence[Path] | None) -> _Scene:
-        """The shapes of a robot's description, and what it lacks as warnings; `packages` None: none are wanted."""
+        """The shapes of a robot's description, with missing ones as warnings; `packages` None: no shapes are needed."""
         if packages is None:
             return cls(robot, pin.GeometryModel())
         unchecked = "collisions are not checked: "
@@ -233,8 +233,8 @@ class _Scene:
             return cls(robot, pin.GeometryModel(), f"{unchecked}the shapes cannot be read: {why}")
         if missing:
             scene.warnings.append(
-                f"collisions of {listing(missing, 6)} are not checked: their meshes are not there "
-                f"(e.g. {next(iter(missing.values()))}); say with --package-dir where they are"
+                f"collisions of {listing(missing, 6)} are not checked: their meshes do not exist "
+                f"(e.g. {next(iter(missing.values()))}); give their folder with --package-dir"
             )
         elif is_urdf and not scene.links:
             scene.warnings.append(f"{unchecked}the description gives no link a shape (<collision>)")
@@ -249,7 +249,7 @@ class _Scene:
         return str(self.model.frames[self.geometry.geometryObjects[shape].parentFrame].name)
 
     def watch_links(self, postures: Sequence[np.ndarray]) -> None:
-        """All pairs of links that a joint does not join, and that are apart at the first of these postures."""
+        """Add all pairs of links that no joint joins, and that are apart at the first of these postures."""
         carrier, parents = [each.parentJoint for each in self.geometry.geometryObjects], self.model.parents
         candidates = [
             (first, second)
@@ -262,7 +262,7 @@ class _Scene:
             meshes = self.meshes.get(pair[0], pair[0]), self.meshes.get(pair[1], pair[1])
             if (distances > 0).all():
                 self._watch(pair, distances[0])
-            # hulls overlap where the links do not: take the meshes
+            # hulls overlap where the links do not: use the meshes
             elif meshes != pair and (apart := self._distances([meshes], postures[:1])[0, 0]) > 0:
                 self._watch(meshes, apart)
             elif distances[0] > 0:
@@ -271,25 +271,25 @@ class _Scene:
     def watch_wall(
         self, name: str, normal: Sequence[float] | np.ndarray, at: float, shapes: Iterable[int]
     ) -> None:
-        """The half-space normal . x <= at, against these shapes."""
+        """Add the half-space normal . x <= at, to be checked against these shapes."""
         solid = coal.Halfspace(np.asarray(normal, dtype=float), float(at))
         wall = self.geometry.addGeometryObject(pin.GeometryObject(name, 0, pin.SE3.Identity(), solid))
         for shape in shapes:
             self._watch((shape, wall), np.inf, name)
 
     def add_point(self, frame: str) -> int:
-        """The origin of a frame as a shape."""
+        """Add the origin of a frame as a shape."""
         names = [each.name for each in self.model.frames]
         check_known(frame, names, "the workspace names frame", "the robot has", limit=20)
         index = names.index(frame)
         place = self.model.frames[index]
         point = pin.GeometryObject(
-            f"{frame} origin", place.parentJoint, index, place.placement, coal.Sphere(POINT_M)
+            f"{frame} origin", place.parentJoint, index, place.placement, coal.Sphere(POINT_RADIUS_M)
         )
         return int(self.geometry.addGeometryObject(point))
 
     def last_frames(self) -> tuple[str, ...]:
-        """The links that no joint follows, one for each place."""
+        """The links after which no joint follows, one for each place."""
         carrying = set(self.model.parents)
         found: dict[tuple[float, ...], str] = {}
         for frame in self.model.frames:
@@ -316,7 +316,7 @@ class _Scene:
 
 
 def _resolve_meshes(root: ElementTree.Element, source: Path, packages: Sequence[Path]) -> dict[str, str]:
-    """Write where each mesh is into the description, and take out those that are not there: link -> its mesh."""
+    """Write the path of each mesh into the description, and remove missing ones; return link -> missing mesh."""
     ros = [Path(folder) for folder in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if folder]
     folders = [*packages, *source.absolute().parents, *ros]
     missing: dict[str, str] = {}

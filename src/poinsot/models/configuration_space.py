@@ -13,14 +13,14 @@ Slopes are Pinocchio's: by q of q [+] d the adjoint of the inverse of Exp(d), by
                             e = (t^2 + 2 cos t - 2) / (2 t^4),   f = (2 t - 3 sin t + t cos t) / (2 t^5)
 
 and those of y [-] x are the inverses of that, at d = y [-] x by y, and less it at -d by x. Below t = 1 all of a to f
-are power series, which rounding spares. A planar joint moves as a floating base whose other freedoms are held.
+are power series, which lose no digits. A planar joint moves as a floating base whose other freedoms are held.
 
 The shooting equation is f(x_k) [-] x_{k+1} = 0 (Martinez et al. 2024, Eq. 1; Sola et al. 2018). With J_x, J_y the
-derivatives of y [-] x by small changes of either, changes d and d' of the two states fulfil it to first order if
+derivatives of y [-] x by small changes of either, changes d and d' of the two states satisfy it to first order if
 
     gap + J_y f_x d + J_x d' = 0     that is     d' = gap + T f_x d,   T = -J_x^-1 J_y
 
-where gap itself stays as it is: moving along the difference is moving straight. T is 1 where the gap is closed, and
+where gap itself is unchanged: a motion along the difference is straight. T is 1 where the gap is closed, and
 everywhere in a flat space. On rotations it is Exp(gap).
 """
 
@@ -64,7 +64,7 @@ class Manifold(ABC):
     def carry(self, x: States, y: States, *changes: Float[np.ndarray, "T n _"]) -> tuple[np.ndarray, ...]:
         """T times changes of y: the changes of x that keep y [-] x, to first order.
 
-        A manifold that is flat, or flat but for a few components, does better to override this.
+        Manifolds that are flat, or flat except for a few components, should override this for speed.
         """
         by_x, by_y = self.difference_jacobians(x, y)
         T = -np.linalg.solve(by_x, by_y)
@@ -72,7 +72,7 @@ class Manifold(ABC):
 
 
 NEAR = 1.0
-"""Angle [rad] below which coefficients are series."""
+"""Angle [rad] below which coefficients are computed by series."""
 
 
 def integrate(tree: Tree, q: Configurations, d: JointSamples) -> Configurations:
@@ -257,7 +257,7 @@ def _rotated(x, y, z, w, v):
 
 @njit(**STEP)
 def _product(x, y, z, r, X, Y, Z, R):
-    """Of two quaternions (x, y, z, r)."""
+    """Product of two quaternions (x, y, z, r)."""
     c0, c1, c2 = cross(x, y, z, X, Y, Z)
     return (
         r * X + x * R + c0,
@@ -276,7 +276,7 @@ def _turn(q, at, w, out):
     if c < 0:
         s, c = -s, -c
     o0, o1, o2, o3 = _product(q[at], q[at + 1], q[at + 2], q[at + 3], s * w[0], s * w[1], s * w[2], c)
-    # one step of Newton's towards length 1: it keeps rounding from growing along a recording, without a root
+    # one Newton step towards length 1: keeps rounding errors from growing along a recording, without a root
     unit = 0.5 * (3.0 - (o0 * o0 + o1 * o1 + o2 * o2 + o3 * o3))
     out[at], out[at + 1], out[at + 2], out[at + 3] = unit * o0, unit * o1, unit * o2, unit * o3
 
@@ -287,7 +287,7 @@ def _between(p, q, at, w):
     o0, o1, o2, o3 = _product(
         -p[at], -p[at + 1], -p[at + 2], p[at + 3], q[at], q[at + 1], q[at + 2], q[at + 3]
     )
-    if o3 < 0:  # q and -q are one rotation: take the shorter way
+    if o3 < 0:  # q and -q are the same rotation: use the shorter one
         o0, o1, o2, o3 = -o0, -o1, -o2, -o3
     length2 = o0 * o0 + o1 * o1 + o2 * o2
     length = np.sqrt(length2)

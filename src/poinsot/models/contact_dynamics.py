@@ -15,13 +15,13 @@ a = P (tau - b) - L^T gamma and f = -L (tau - b) - G^-1 gamma. Every slope uses 
 
 and r_x, s_x their slopes at constant a and f, a_x = -P r_x - L^T s_x and f_x = L r_x - G^-1 s_x. By tau r_tau = -1. By
 theta r is linear in what theta stands for: bodies r_pi = Y(q, v, a) dpi/dtheta, joints' terms their columns, gains
--A u, and s does not know theta. (Eq. 18 says this for -f. Eq. 17 lacks its minus sign: heavier bodies are slower.)
+-A u, and s does not depend on theta. (Eq. 18 says this for -f. Eq. 17 lacks its minus sign: heavier bodies are slower.)
 
 An impact (Eq. 19, without restitution) is the same with momentum: M (v+ - v) = J^T impulse, J v+ = mu impulse. Then
-r = ID_0(q, 0, v+ - v) - J^T impulse, where ID_0 knows no gravity, and r_v = -M.
+r = ID_0(q, 0, v+ - v) - J^T impulse, where ID_0 is without gravity, and r_v = -M.
 
 mu > 0 is a softness of all contacts [1/kg] that makes redundant contacts solvable: they share the indeterminate forces
-as springs of one softness do, with the smallest forces that explain the motion. All slopes are
+like springs of equal softness, with the smallest forces that explain the motion. All slopes are
 those of the softened problem, exactly. With the default, a contact under 1 kN lets an acceleration of 1e-5 m/s^2 pass.
 """
 
@@ -53,8 +53,8 @@ class DynamicsJacobians:
     """Derivatives of m components at T states.
 
     Args:
-        q, v, tau: (T, m, n) along the tangent of the configuration, by speeds, by generalized forces.
-        theta: (T, m, p).
+        q, v, tau: (T, m, n) by the configuration along its tangent, by speeds, by generalized forces.
+        theta: (T, m, p) by theta.
     """
 
     q: ColumnSlopes
@@ -69,8 +69,8 @@ class Linearized:
 
     Args:
         value: (T, m); next states are (T, nq + n), with m = 2 n numbers in their tangent.
-        by_x: (T, m, 2n) by changes of the state; None: slopes were not asked for.
-        by_tau, by_theta: (T, m, n) by generalized forces, if that was asked for, and (T, m, p) by theta.
+        by_x: (T, m, 2n) by changes of the state; None: slopes were not requested.
+        by_tau, by_theta: (T, m, n) by generalized forces, if requested, and (T, m, p) by theta.
     """
 
     value: Float[np.ndarray, "T _"]
@@ -80,7 +80,7 @@ class Linearized:
 
     @classmethod
     def zeros(cls, value: np.ndarray, m: int, n: int, p: int, slopes: bool, efforts: bool) -> Linearized:
-        """These values with slopes of 0, to be written."""
+        """These values with slopes of 0, to be filled in."""
         if not slopes:
             return cls(value)
         by_x, by_theta = np.zeros((len(value), m, 2 * n)), np.zeros((len(value), m, p))
@@ -103,10 +103,10 @@ class RobotMotion:
         forces: (T, m) of the closed contacts, one after the other, on the robot in the axes of their frames [N],
             [N m]; of an impact impulses [N s], [N m s].
         contacts: the closed ones, and loops.
-        frames: how the frames move that were asked for, and those of the contacts.
-        a_by, forces_by: slopes; None: they were not asked for.
+        frames: motion of the requested frames, and of those of the contacts.
+        a_by, forces_by: slopes; None: they were not requested.
         effort_slope: (n, inputs) of tau by u.
-        errors: of the sensors that read it.
+        errors: errors of the sensors that measure it.
     """
 
     q: Configurations
@@ -125,7 +125,7 @@ class RobotMotion:
 
     @property
     def slopes(self) -> tuple[DynamicsJacobians, DynamicsJacobians]:
-        """`a_by` and `forces_by`, which must have been asked for."""
+        """`a_by` and `forces_by`, which must have been requested."""
         assert self.a_by is not None and self.forces_by is not None, "the motion was evaluated without slopes"
         return self.a_by, self.forces_by
 
@@ -144,9 +144,9 @@ class ContactDynamics:
     """The dynamics of one mode: which contacts are closed.
 
     Args:
-        parameters: the robot, its actuation, and what theta is.
+        parameters: the robot, its actuation, and the meaning of theta.
         contacts: the closed ones.
-        frames: others whose motion sensors will ask for.
+        frames: further frames, whose motion sensors need.
         softness: mu [1/kg], above 0 if contacts may be redundant.
     """
 
@@ -174,7 +174,7 @@ class ContactDynamics:
         Args:
             q, v, u: (T, nq), (T, n), (T, inputs).
             theta: (p,).
-            slopes: whether slopes by q, v, tau and theta are wanted.
+            slopes: whether slopes by q, v, tau and theta are computed.
         """
         terms = self._terms
         values = self.parameters.values(theta)
@@ -202,7 +202,7 @@ class ContactDynamics:
             [
                 self._body_columns(values, q, v, a, gravity=True),
                 joints.columns(self.parameters.joint_places, q, v, a),
-                # r = M a + b - tau: what drives is on the other side
+                # r = M a + b - tau: efforts of the drive have a minus sign
                 -self.parameters.drive.columns(u)[:, :, self.parameters.gain_places],
                 np.zeros((*v.shape, len(self.parameters.sensors))),
             ],
@@ -217,7 +217,7 @@ class ContactDynamics:
         Args:
             q, v: (T, nq), (T, n) before.
             theta: (p,).
-            slopes: whether slopes by q, v and theta are wanted; those by tau are by an impulse on the joints.
+            slopes: whether slopes by q, v and theta are computed; those by tau are by an impulse on the joints.
         """
         terms = self._terms
         values = self.parameters.values(theta)
@@ -232,7 +232,7 @@ class ContactDynamics:
         motion = RobotMotion(q, v, after, impulses, self.constraints, effort)
         if not slopes:
             return motion
-        # ID_0 of the jump is the momentum that the impulses bring; speeds are 0 in it, as they last no time
+        # ID_0 of the jump is the momentum from the impulses; speeds are 0 in it, since an impact has no duration
         jump = after - v
         frames = terms.frames(self._contact_frames, q, after, zero, slopes=True)
         r_q, _ = self._effort_slopes(values.inertials, replace(motion, v=zero, a=jump, frames=frames), False)
@@ -273,7 +273,7 @@ class ContactDynamics:
     def _effort_slopes(
         self, inertials: np.ndarray, motion: RobotMotion, gravity: bool = True
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Of M a + b - J^T f by q and by v."""
+        """Derivatives of M a + b - J^T f by q and by v."""
         at = [(c, c.motion(motion.frames), motion.forces[:, motion.rows(c.frame)]) for c in self.constraints]
         wrenches = [np.zeros((len(motion), 0)), *(c.wrench(frame, force) for c, frame, force in at)]
         r_q, r_v = self._terms.inverse_dynamics_slopes(
@@ -284,10 +284,10 @@ class ContactDynamics:
 
     @cached_property
     def _entries(self) -> tuple[tuple[slice, np.ndarray], ...]:
-        """Of each open body the pairs of the regressor that it has, which are neighbours, and their rows."""
+        """For each open body the slice of its pairs of the regressor, and their rows."""
         dofs, bodies = self.parameters.robot.tree.pairs
         found = [np.flatnonzero(bodies == place) for place in self.parameters.places]
-        # a slice of the entries is a view, chosen columns would be copied
+        # a slice of the entries is a view, indexed columns would be copied
         assert all(len(pairs) == pairs[-1] + 1 - pairs[0] for pairs in found)
         return tuple((slice(int(pairs[0]), int(pairs[-1]) + 1), dofs[pairs]) for pairs in found)
 
@@ -300,7 +300,7 @@ class ContactDynamics:
         if not k:
             return np.empty((T, n, 0))
         tree = self.parameters.robot.tree
-        # no weight acts within an impact
+        # weight has no effect within an impact
         if not gravity:
             tree = replace(tree, gravity=np.zeros(3))
         entries = regressor_entries(tree, q, v, a).reshape(T, -1, 10)
@@ -342,7 +342,7 @@ class _Inverse:
     def slopes(
         self, r_q: np.ndarray, r_v: np.ndarray, s_q: np.ndarray, s_v: np.ndarray, r_theta: np.ndarray
     ) -> tuple[DynamicsJacobians, DynamicsJacobians]:
-        """Of a and f."""
+        """Derivatives of a and f."""
         P, L, G_inverse, Lt = self.P, self.L, self.G_inverse, self.L.transpose(0, 2, 1)
         return (
             DynamicsJacobians(-P @ r_q - Lt @ s_q, -P @ r_v - Lt @ s_v, P, -P @ r_theta),
@@ -382,7 +382,7 @@ def _inverses(A, out):
                 s = A[t, i, j]
                 for k in range(j):
                     s -= L[i, k] * L[j, k]
-                # NaN where s < 0, which goes through to the whole inverse
+                # NaN where s < 0, which makes the whole inverse NaN
                 L[i, j] = np.sqrt(s) if i == j else s / L[j, j]
         for i in range(n):
             inverse = 1 / L[i, i]

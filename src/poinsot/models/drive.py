@@ -1,11 +1,11 @@
-"""Drive trains: from what motors measure to what joints feel, and what motors add to the dynamics.
+"""Drive trains: from motor measurements to joint motion and efforts, and the motors' terms in the dynamics.
 
 Motors turn with p = N (q - q0), N the reduction matrix [motor turns per joint turn]; a row with several entries is a
 coupling (the TX40's motor 6 turns with joints 5 and 6). By virtual work tau = N^T c for motor efforts c, and
 
     q = N^-1 p + q0,     tau_joint = N^T (gain * effort).
 
-Rotors turn too, which takes N^T diag(J) N q'' at the joints. Each row scaled by the motor's own joint, C = N / N_kk,
+The rotors' inertia takes N^T diag(J) N q'' at the joints. Each row scaled by the motor's own joint, C = N / N_kk,
 and ia_k = J_k N_kk^2 the rotor's inertia reflected to its own joint, motor k adds ia_k C_k^T C_k q'' , viscous friction
 likewise, and dry friction fc_k C_k^T sign(C_k q'). The diagonal of C_k^T C_k acts like the rotor inertia and
 viscous friction of the joints' own motors; so a coupled motor's linear columns (iam, fvm) carry only the cross terms:
@@ -44,7 +44,7 @@ class Drive:
 
     Args:
         reduction: motor turns per joint turn: one for all driven joints, one value a driven joint (in the robot's
-            order), or one value a joint. A passive joint that is given none is measured directly.
+            order), or one value a joint. A passive joint without one is measured directly.
         couplings: motors that turn with a second joint too.
         side: where positions and efforts are measured, `"joint"` or `"motor"`.
         position_offset: (n,) or one value, added to the joint position [rad] or [m].
@@ -144,8 +144,8 @@ class DriveTrain:
         return p_dot @ self.velocity_map.T
 
     def joint_torques(self, effort: JointSamples) -> JointSamples:
-        """(T, n) joint torques from measured efforts; what a passive joint has for one is not an effort."""
-        # a log may hold numbers for joints without a motor
+        """(T, n) joint torques from measured efforts; numbers of passive joints are ignored."""
+        # a log may have numbers for joints without a motor
         torque = effort * self.gain * self.driven
         return torque @ self.reduction if self.drive.side == "motor" else torque
 
@@ -161,10 +161,10 @@ class DriveTrain:
 
     @cached_property
     def cross(self) -> np.ndarray:
-        """(n, n, n) C_k^T C_k for each motor k, without the part of its diagonal that a joint's own motor makes too."""
+        """(n, n, n) C_k^T C_k for each motor k, without the part of its diagonal that a joint's own motor covers."""
         outer = self.scaled[:, :, None] * self.scaled[:, None, :]
         own = np.flatnonzero(self.driven)
-        # a passive joint has no motor of its own to take the diagonal over
+        # a passive joint has no motor of its own that covers the diagonal
         outer[:, own, own] = 0.0
         return outer
 

@@ -2,12 +2,12 @@
 
 Velocities and accelerations are spatial, (linear l, angular w), in the frame's own axes. The material point at the
 frame's origin accelerates by l' + w x l. Slopes by q are along the tangent of the configuration. With V and A of frame
-F, the twists of `joint_motion` of a freedom j on the way to the world, seen from F, give its column of each slope:
+F, the twists of `joint_motion` of a freedom j between F and the world, seen from F, give its column of each slope:
 
     V by v, A by a:  J_j      V by q:  V_j      A by q:  A_j - V x V_j      A by v:  A'_j - V x J_j
 
 Equal to Pinocchio's `getFrameAccelerationDerivatives`, its reference in the tests. From Python that costs 6 us a frame
-and state; here a frame costs one walk to the world, well below 1 us.
+and state; here a frame costs one pass to the world, well below 1 us.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class FrameSlopes:
 
     Args:
         jacobian: of the velocity by v, and of the acceleration by a.
-        velocity_by_q, acceleration_by_q, acceleration_by_v: the others; NaN where only Jacobians were asked for.
+        velocity_by_q, acceleration_by_q, acceleration_by_v: the others; NaN where only Jacobians were requested.
     """
 
     jacobian: Float[np.ndarray, "T 6 n"]
@@ -48,7 +48,7 @@ class FrameMotion:
     Args:
         rotation, position: (T, 3, 3), (T, 3) R_wf and p_w [m].
         velocity, acceleration: (T, 6) [m/s], [rad/s] and per second; gravity is not in it.
-        slopes: None where they were not asked for.
+        slopes: None where they were not requested.
     """
 
     rotation: Float[np.ndarray, "T 3 3"]
@@ -59,20 +59,20 @@ class FrameMotion:
 
     @property
     def by(self) -> FrameSlopes:
-        """The slopes, which must have been asked for."""
+        """The slopes, which must have been requested."""
         assert self.slopes is not None, "the motion was evaluated without slopes"
         return self.slopes
 
     @property
     def point_acceleration(self) -> Float[np.ndarray, "T 3"]:
-        """Of the material point at the origin [m/s^2]."""
-        # a spatial acceleration is that of the point which is here now, not of the material
+        """Acceleration of the material point at the origin [m/s^2]."""
+        # a spatial acceleration is that of the point of space, not of the material
         return self.acceleration[:, :3] + rotations.cross(self.velocity[:, 3:], self.velocity[:, :3])
 
     def point_acceleration_slopes(
         self,
     ) -> tuple[Float[np.ndarray, "T 3 n"], Float[np.ndarray, "T 3 n"], Float[np.ndarray, "T 3 n"]]:
-        """Of `point_acceleration` by q, v, a."""
+        """Derivatives of `point_acceleration` by q, v, a."""
         by = self.by
         by_q, by_v = by.acceleration_by_q[:, :3].copy(), by.acceleration_by_v[:, :3].copy()
         _add_turning(self.velocity, by.velocity_by_q, by_q)
@@ -84,7 +84,7 @@ class FrameMotion:
 
         Args:
             columns: whether slopes have three columns more: those by q by a turn in the new axes, which is [x]x of a
-                vector x there; those by v and a mean nothing.
+                vector x there; those by v and a have no meaning.
         """
         T, slopes = len(self.rotation), self.slopes
         V, A = ((x.reshape(T, 2, 3) @ R) for x in (self.velocity, self.acceleration))
@@ -135,8 +135,8 @@ def frame_motions(
     Args:
         tree: the robot. joints: (F,) index in the tree of the joint that carries each frame, -1 for the world.
         placements: (F, 4, 4) T_jf in that joint's frame. q, v, a: (T, nq), (T, n), (T, n).
-        slopes: whether slopes are wanted.
-        jacobians: if not, whether `jacobian` alone is; the other slopes are NaN then.
+        slopes: whether slopes are computed.
+        jacobians: if not, whether `jacobian` alone is; the other slopes are then NaN.
     """
     F, T, n = len(joints), len(v), tree.degrees_of_freedom
     R, p = np.empty((F, T, 3, 3)), np.empty((F, T, 3))
@@ -168,7 +168,7 @@ def _frame_motions(tree, joints, placements, q, v, a, R_out, p_out, V_out, A_out
     V, A, J = np.empty((count, 6)), np.empty((count, 6)), np.empty((n, 6))
     by = np.empty((3, n if slopes else 0, 6))
     V_j, A_j, A_v = by[0], by[1], by[2]
-    # accelerations of motion alone: an accelerometer takes gravity off itself
+    # accelerations of motion alone: the accelerometer model subtracts gravity itself
     no_gravity, away, columns, turning = np.zeros(3), np.empty(3), np.empty((4, 6)), np.empty(6)
     for t in range(len(v)):
         outward(tree, no_gravity, q[t], v[t], a[t], R, p, V, A, J, V_j, A_j, A_v)

@@ -1,4 +1,4 @@
-"""What bodies weigh, where nothing else is said."""
+"""Default gravity."""
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
-"""In the world [m/s^2]."""
+"""Gravity in the world frame [m/s^2]."""

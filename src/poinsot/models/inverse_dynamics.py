@@ -1,9 +1,9 @@
 """Mass matrix, inverse dynamics and their slopes at many states, one call for all.
 
-With the motion of joints as in `joint_motion`, what a joint carries adds up, body by body:
+With the motion of joints as in `joint_motion`, sums over the bodies that a joint carries are
 
     Y       mass m, first moment h, inertia I:  Y (x, y) = (m x + y x h,  h x x + I y)
-    F       Y A + V x* Y V - f, the wrench that it needs, f from outside;  (l, w) x* (f, n) = (w x f, w x n + l x f)
+    F       Y A + V x* Y V - f, the wrench that they need, f external;  (l, w) x* (f, n) = (w x f, w x n + l x f)
     D       how V x* Y V + (Y moving with V) responds to a change of V: with (p, k) = Y V
 
             D (x, y) = (2 y x p,  B y),     B = W I - I W + 2 (l . h) 1 - h l^T - l h^T - [k]x,   V = (l, w), W = [w]x
@@ -50,8 +50,8 @@ def inverse_dynamics(
     Args:
         tree: the robot. inertials: pi of its bodies. gravity: (3,) [m/s^2].
         q, v, a: (T, nq), (T, n), (T, n).
-        slopes: whether slopes are wanted instead of M and efforts.
-        outside: (k,) joints of the tree on which wrenches act from outside, and these wrenches in the frames of the
+        slopes: whether to compute slopes instead of M and efforts.
+        outside: (k,) joints of the tree on which external wrenches act, and these wrenches in the frames of the
             joints [N], [N m]; None: there are none.
     """
     T, n = v.shape
@@ -70,7 +70,7 @@ def inverse_dynamics(
 
 
 _INLINED: dict[str, Any] = {**STEP, "inline": "always"}
-"""Of steps with many arrays, which take longer to hand over than to use."""
+"""Numba's options of steps with many arrays, whose passing would take longer than their use."""
 
 
 @njit(**STEP)
@@ -120,7 +120,7 @@ def _add_shifted(Y, r, out):
     """out += Y about a point that is r behind: I + 2 (r . h) 1 - r h^T - h r^T + m (|r|^2 1 - r r^T)."""
     m, h0, h1, h2, r0, r1, r2 = Y[0], Y[1], Y[2], Y[3], r[0], r[1], r[2]
     g0, g1, g2 = 2 * h0 + m * r0, 2 * h1 + m * r1, 2 * h2 + m * r2
-    # g = 2 h + m r, so that r g^T symmetrized is all that is taken off
+    # g = 2 h + m r, so that only r g^T symmetrized is subtracted
     trace = r0 * g0 + r1 * g1 + r2 * g2
     out[0] += m
     out[1] += h0 + m * r0
@@ -171,7 +171,7 @@ def _add_response(D, x, out):
 
 @njit(**STEP)
 def _transposed_response(D, x, out):
-    """out = the angular part of D^T x, which has no other."""
+    """out = the angular part of D^T x, which has no linear part."""
     c0, c1, c2 = cross(D[0], D[1], D[2], x[0], x[1], x[2])
     out[0] = 2 * c0 + D[3] * x[3] + D[6] * x[4] + D[9] * x[5]
     out[1] = 2 * c1 + D[4] * x[3] + D[7] * x[4] + D[10] * x[5]
@@ -180,7 +180,7 @@ def _transposed_response(D, x, out):
 
 @njit(**_INLINED)
 def _add_behind(i, o, p, slopes, Y, F, D):
-    """What joint i carries, to what its parent does; F[i] is shifted."""
+    """Add the sums of joint i to those of its parent; F[i] is shifted."""
     _add_shifted(Y[i], p, Y[o])
     shift_wrench(F[i], p)
     for r in range(6):
@@ -211,15 +211,15 @@ def _mass_column(j, i, parent, kind, v_index, p, J, by_a, M):
 def _slope_columns(j, i, parent, kind, v_index, p, J, V_j, A_j, A_v, back, by_a, of_q, of_v, by_q, by_v):
     """Rows and columns j, of joint i, as far as the tree's root.
 
-    by_a = Y J_j, back (3,) is the part of D^T J_j that angular velocities feel; of_q and of_v are what J_k is
-    multiplied with for the row of another freedom k.
+    by_a = Y J_j, back (3,) is the angular part of D^T J_j; J_k is multiplied by of_q and of_v for the row of
+    another freedom k.
     """
     own = i
     while True:
         for k in range(v_index[i], v_index[i] + DEGREES[kind[i]]):
             by_q[j, k] = dot(by_a, A_j[k]) + back[0] * V_j[k, 3] + back[1] * V_j[k, 4] + back[2] * V_j[k, 5]
             by_v[j, k] = dot(by_a, A_v[k]) + back[0] * J[k, 3] + back[1] * J[k, 4] + back[2] * J[k, 5]
-            # on its own joint the line above has both: J_j x* F is of freedoms before j
+            # on its own joint the line above covers both: J_j x* F is for freedoms before j
             if i != own:
                 by_q[k, j], by_v[k, j] = dot(J[k], of_q), dot(J[k], of_v)
         if parent[i] < 0:

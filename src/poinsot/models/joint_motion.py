@@ -1,15 +1,15 @@
-"""Placements, twists and accelerations of all joints of a tree, in the world's axes: what its kernels begin with.
+"""Placements, twists and accelerations of all joints of a tree, in the world's axes: the first step of all kernels.
 
-What belongs to a joint is about the joint's own origin, which spares light bodies at the end of long arms from
-rounding; from joint to joint only that point moves, by p. There freedom j is the twist J_j = (l, u), and a joint moves
+Quantities of a joint are about the joint's own origin, which avoids rounding errors for light bodies at the end of long
+arms; from joint to joint only that point moves, by p. There freedom j is the twist J_j = (l, u), and a joint moves
 with V = V_o + J v and A = A_o + J a + V_o x J v, o its other side (of the root A_o is -g). With x the cross product of
 twists,
 
     (l, w) x (x, y) = (w x x + l x y, w x y)
 
-To move joint j is to see all that is before it from elsewhere: V of what is behind changes by V_j = V_o x J_j and A by
-A_j = A_o x J_j + V_o x V_j, beside what the new velocity does there. To speed it up changes V by J_j and A by
-A'_j = V x J_j + V_j.
+Seen from the bodies behind joint j, its displacement moves all that is before it: their V changes by V_j = V_o x J_j,
+and A by A_j = A_o x J_j + V_o x V_j, beside the effect of the new velocity. A change of its speed changes V by J_j, and
+A by A'_j = V x J_j + V_j.
 """
 
 from __future__ import annotations
@@ -101,9 +101,9 @@ def outward(
 
     Args:
         tree: `Tree.arrays`. gravity: (3,); zeros for accelerations without -g. q, v, a: (nq,), (n,), (n,).
-        R, p: (joints, 3, 3), (joints, 3) written: orientation, and the way from the parent's origin to this one.
+        R, p: (joints, 3, 3), (joints, 3) written: orientation, and the vector from the parent's origin to this one.
         V, A: (joints, 6) written. J: (n, 6) written.
-        V_j, A_j, A_v: (n, 6) written, A_v being A'_j; or (0, 6): they are not wanted.
+        V_j, A_j, A_v: (n, 6) written, A_v being A'_j; or (0, 6): they are not computed.
     """
     parent, kind, rotation, translation, axis, pitch, q_index, v_index, _, subspace = tree
     R_q, p_q, world = np.empty((3, 3)), np.empty(3), np.eye(3)
@@ -114,7 +114,7 @@ def outward(
         _compose(R[o] if o >= 0 else world, rotation[i], translation[i], R_q, p_q, R[i], p[i])
         for r in range(3):
             Vo[r] = Vo[3 + r] = Ao[3 + r] = 0.0
-            # a world that accelerates upward: what carries bodies against gravity then carries their inertia
+            # the world accelerates upward, so that gravity is part of the inertial forces
             Ao[r] = -gravity[r]
         if o >= 0:
             _seen_ahead(V[o], p[i], Vo)
@@ -135,7 +135,7 @@ def outward(
         for r in range(6):
             V[i, r] = Vo[r] + moving[r]
             A[i, r] += across[r]
-        # at most four more products a freedom, which pure motion does not need
+        # at most four more products per freedom, which motion without slopes does not need
         if len(V_j):
             for j in range(first, last):
                 twist_cross(Ao, J[j], A_j[j])

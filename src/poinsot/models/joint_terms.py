@@ -1,6 +1,6 @@
-"""What joints add to the dynamics besides bodies: rotors, friction, couplings, efforts, drag of the base, their slopes.
+"""Terms of joints in the dynamics: rotors, friction, couplings, efforts, drag of the base, and their slopes.
 
-The effort is linear in every parameter phi_k of `Articulated.parameters` that is no body's (see `drive`),
+The effort is linear in every parameter phi_k of `Articulated.parameters` that is not of a body (see `drive`),
 
     tau = sum_k phi_k (L_k a + V_k v + c_k f_k(c_k . v) + e_j g_k(q_j, v_j, channels))
 
@@ -32,7 +32,7 @@ class JointTerms:
     """The terms of a robot's joints.
 
     Args:
-        robot: with its drive and friction.
+        robot: robot with its drive and friction.
         dry_speed: speed at which dry friction has 76 % of its size [rad/s] or [m/s]; 0: sign, with the slope 0.
         drag: whether the base's drag is three parameters, `drag_x`, `drag_y`, `drag_z`, after those of the joints.
     """
@@ -65,7 +65,7 @@ class JointTerms:
 
     @cached_property
     def efforts(self) -> tuple[tuple[JointEffort, int, np.ndarray, np.ndarray], ...]:
-        """Each effort of a joint with its degree of freedom, its parameters' places, and those of its channels."""
+        """Each effort of a joint with its degree of freedom, and the indices of its parameters and channels."""
         names, inputs = self.parameters.names, self.robot.inputs
         found = []
         for effort in self.robot.placed_efforts:
@@ -87,7 +87,7 @@ class JointTerms:
 
     @cached_property
     def linear_entries(self) -> tuple[np.ndarray, np.ndarray]:
-        """(n, K) each: what speeds and accelerations add to each entry."""
+        """(n, K) each: derivatives of each entry by speeds and by accelerations, where it is linear in them."""
         rows, columns = self.structure
         L, V, _ = self._maps
         return V[columns, rows].T, L[columns, rows].T
@@ -98,7 +98,7 @@ class JointTerms:
         """(T, K) efforts for each parameter at 1.
 
         Args:
-            channels: (T, m) of `robot.inputs`; None: what they cause is left out.
+            channels: (T, m) of `robot.inputs`; None: efforts that depend on them are left out.
         """
         rows, columns = self.structure
         by_v, by_a = self.linear_entries
@@ -116,12 +116,12 @@ class JointTerms:
         return out
 
     def torque(self, q: Vector, v: Vector, a: Vector, phi: Vector) -> Vector:
-        """(n,) of one sample."""
+        """(n,) efforts at one sample."""
         rows, columns = self.structure
         return np.bincount(rows, self.entries(q[None], v[None], a[None])[0] * phi[columns], minlength=len(v))
 
     def stiffness(self, phi: Vector, q: Configurations) -> tuple[JointSamples, Float[np.ndarray, "T n n"]]:
-        """(T, n) what efforts that read no channel add, and (T, n, n) its slope by q."""
+        """(T, n) torque of efforts that depend on no channel, and (T, n, n) its slope by q."""
         tau = np.zeros((len(q), self.robot.model.nv))
         slope = np.zeros((*tau.shape, tau.shape[1]))
         positions = self.robot.joint_positions(q) if self.efforts else tau
@@ -161,7 +161,7 @@ class JointTerms:
 
     @cached_property
     def _nonlinear(self) -> tuple[tuple[FrictionTerm, np.ndarray], ...]:
-        """Each friction term that is not linear in v, and which parameters are of it."""
+        """Each friction term that is not linear in v, and the indices of its parameters."""
         found: dict[FrictionTerm, list[int]] = {}
         for k, term in enumerate(self._terms):
             if term is not None and not term.linear:
@@ -170,7 +170,7 @@ class JointTerms:
 
     @cached_property
     def described_rotors(self) -> Matrix:
-        """(n, n) the rotor inertia that the description gives, of joints where it is no parameter."""
+        """(n, n) the rotor inertia that the description gives, of joints where it is not a parameter."""
         open_to_theta = {block.owner for block in self.parameters if block.kind == "rotor_inertia"}
         own = np.array([joint not in open_to_theta for joint in self.robot.joints], dtype=bool)
         # Pinocchio adds the armature in `crba`; our kernels know bodies only
@@ -179,20 +179,20 @@ class JointTerms:
         return np.diag(armature)
 
     def rotors(self, phi: Vector) -> Matrix:
-        """(n, n) what rotors add to the mass matrix."""
+        """(n, n) part of the rotors in the mass matrix."""
         used = np.flatnonzero(phi)
         return self.described_rotors + np.tensordot(phi[used], self._maps[0][used], 1)
 
     def friction(
         self, phi: Vector, v: JointSamples, slopes: bool = True
     ) -> tuple[JointSamples, Float[np.ndarray, "T n n"]]:
-        """(T, n) efforts that do not depend on accelerations, and (T, n, n) their slope by v, of all if `slopes`."""
+        """(T, n) friction and drag, and (T, n, n) their slope by v; without `slopes` only that of terms linear in v."""
         _, V, c = self._maps
         used = np.flatnonzero(phi)
         viscous = np.tensordot(phi[used], V[used], 1)
         out, slope = v @ viscous.T, np.broadcast_to(viscous, (len(v), *viscous.shape))
         for term, places in self._nonlinear:
-            # tanh of all speeds is dear, and most robots have no dry friction open
+            # tanh of all speeds is expensive, and most robots have no open dry friction
             if not phi[places].any():
                 continue
             C = c[places]
@@ -212,12 +212,12 @@ class JointTerms:
         return out[:, :, chosen]
 
     def rotor_columns(self, chosen: np.ndarray, a: JointSamples) -> Float[np.ndarray, "T n _"]:
-        """(T, n, chosen) of those the part that goes with accelerations."""
+        """(T, n, chosen) part of `columns` that is proportional to accelerations."""
         return np.einsum("knj, tj -> tnk", self._maps[0][chosen], a)
 
 
 def is_nonnegative(kind: str) -> bool:
     """Whether no real joint has a parameter of this kind below zero."""
-    # of coupled motors only the whole matrix is positive, not each entry
+    # for coupled motors only the whole matrix is positive, not each entry
     term = None if kind == "inertia" or kind.endswith(COUPLING) else term_of(kind)
     return kind in ("rotor_inertia", *nonnegative_kinds()) or (term is not None and term.dissipates)

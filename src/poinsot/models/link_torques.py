@@ -38,7 +38,7 @@ class LinkTorques(Brief):
     """Torques of a robot with some open bodies, linear in their parameters.
 
     Args:
-        robot: with the inertia of the other bodies, unless `nominal` is given.
+        robot: robot with the inertia of the other bodies, unless `nominal` is given.
         links: names of the open bodies.
         nominal: (l, 10) pi of all bodies, which need not be physically possible; None: the description's.
         added: values of `robot.parameters` after those of the bodies: rotors, couplings, friction; None: zero.
@@ -63,7 +63,7 @@ class LinkTorques(Brief):
             raise InvalidModel(f"nominal parameters need ten numbers for each of {len(bodies)} bodies")
         if robot.inputs:
             raise InvalidModel(
-                f"a filter reads no channels besides motion and efforts, and not {listing(robot.inputs)}"
+                f"a filter reads motion and efforts alone, and not the channels {listing(robot.inputs)}"
             )
         behind = len(robot.parameters) - 10 * len(bodies)
         if self.added is not None and self.added.shape != (behind,):
@@ -84,7 +84,7 @@ class LinkTorques(Brief):
     def known(self) -> np.ndarray:
         """(l, 10) known pi of all bodies; of open bodies the nominal ones less `described`, usually 0."""
         pi = self._nominal.copy()
-        # base parameters are no bodies: what an open body starts from is taken off them
+        # base parameters are not bodies: the initial guess of an open body is subtracted from them
         pi[self.open_bodies] -= self.described
         return pi
 
@@ -99,7 +99,7 @@ class LinkTorques(Brief):
 
         Args:
             q, v, a: (nq,), (n,), (n,) configuration, velocity, acceleration.
-            wrenches: body -> (6,) force and moment about its frame's origin that act on it from outside, in that
+            wrenches: body -> (6,) force and moment about its frame's origin that act on it externally, in that
                 frame [N], [N m]; tau_nom is without the torques that balance them.
         """
         n = self.robot.model.nv
@@ -108,7 +108,7 @@ class LinkTorques(Brief):
         return Y, tau
 
     def outside(self, wrenches: Mapping[str, Vector] | None) -> Matrix:
-        """(l, 6) of wrenches by name. Raises InvalidModel if one acts on a body that the robot does not have."""
+        """(l, 6) of wrenches given by name. Raises InvalidModel if one acts on a body that the robot does not have."""
         if not wrenches:
             return self._none
         outside = np.zeros(self._none.shape)  # zeros_like takes four times as long, every tick
@@ -118,7 +118,7 @@ class LinkTorques(Brief):
         return outside
 
     def write(self, q: Vector, v: Vector, a: Vector, outside: Matrix, Y: Matrix, tau: Vector) -> None:
-        """The same into Y (n, 10 k) and tau (n,), which begin as zeros; `outside` (l, 6)."""
+        """Write the same into Y (n, 10 k) and tau (n,), which must be zeros; `outside` (l, 6)."""
         kernel: Any = _link_torques
         tree = self.robot.tree
         kernel(tree.arrays, tree.gravity, self.known, self.open_bodies, q, v, a, outside, Y, tau)

@@ -19,7 +19,7 @@ CLOSING_RATE = 50.0
 
 @dataclass(frozen=True, eq=False)
 class RelativeMotion(FrameMotion):
-    """How a point a moves relative to a point b, in the axes of the world, as if it were a frame that does not turn.
+    """How a point a moves relative to a point b, in the axes of the world, as a frame that does not rotate.
 
     With x a vector of a frame, R x changes by R (x_q - [x]x J_w) with q.
 
@@ -31,7 +31,7 @@ class RelativeMotion(FrameMotion):
 
     @classmethod
     def of(cls, ends: tuple[FrameMotion, FrameMotion]) -> RelativeMotion:
-        """Of the first frame relative to the second, with slopes if these have them."""
+        """The motion of the first frame relative to the second, with slopes if both have them."""
         a, b = (_in_world(frame) for frame in ends)
         difference = [
             np.pad(x - y, [(0, 0), (0, 3), *[(0, 0)] * (x.ndim - 2)]) for x, y in zip(a, b, strict=True)
@@ -65,7 +65,7 @@ class LoopConstraint(PointContact):
     Its force [N] is on the first frame in the axes of the world, and the opposite one on the second.
 
     Args:
-        frame: its name, the first of the frames. damping: 2 rate [1/s]. ends: the frames that keep together.
+        frame: its name, the first of the frames. damping: 2 rate [1/s]. ends: the frames that stay together.
     """
 
     damping: float = 2 * CLOSING_RATE

@@ -1,6 +1,6 @@
 """Loops of a robot: points of two links that stay together, where the tree of joints is cut open.
 
-`closure` has what follows for the motion, `loop_constraint` the force that closes a loop.
+`closure` has the consequences for the motion, `loop_constraint` the force that closes a loop.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Loop:
 
     Args:
         links: the two links; "world" is the one that does not move.
-        points: of each, in its frame [m].
+        points: the point of each link, in its frame [m].
     """
 
     links: Sequence[str]
@@ -94,7 +94,7 @@ def loops_of(model: pin.Model, description: str) -> Iterator[Loop]:
 
 
 def _numbers(text: str) -> tuple[float, ...]:
-    """None of them where one is no number."""
+    """Numbers of a text; empty where one is not a number."""
     try:
         return tuple(map(float, text.split()))
     except ValueError:
@@ -102,6 +102,6 @@ def _numbers(text: str) -> tuple[float, ...]:
 
 
 def _links(model: pin.Model) -> dict[str, pin.Frame]:
-    """Link -> a copy of its frame, the world's among them: further frames move those of the model in memory."""
+    """Link -> a copy of its frame, the world's among them: adding frames moves those of the model in memory."""
     bodies = {f.name: pin.Frame(f) for f in model.frames if f.type == pin.FrameType.BODY}
     return bodies | {WORLD: pin.Frame(model.frames[0])}

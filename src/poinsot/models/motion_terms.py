@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class MotionTerms:
-    """Terms of a robot whose bodies may be others than the description's.
+    """Terms of a robot whose bodies may differ from the description's.
 
     Args:
-        robot: of which. contacts: whose forces act, one after the other.
+        robot: the robot. contacts: contacts whose forces act, in their order.
     """
 
     robot: Articulated
@@ -50,14 +50,14 @@ class MotionTerms:
         joints = np.unique(places[places >= 0])
         maps = np.zeros((len(joints), 6, len(places), 6))
         for k, (place, T_jf) in enumerate(zip(places, placements, strict=True)):
-            if place >= 0:  # what touches a frame of the world moves nothing
+            if place >= 0:  # a contact at a frame of the world has no effect
                 maps[np.searchsorted(joints, place), :, k] = pin.SE3(T_jf).toDualActionMatrix()
         return joints, maps.reshape(len(joints), 6, 6 * len(places))
 
     def mass_and_bias(
         self, inertials: Float[np.ndarray, "l 10"], q: Configurations, v: JointSamples
     ) -> tuple[Float[np.ndarray, "T n n"], JointSamples]:
-        """M and b, of bodies with these ten parameters each."""
+        """M and b of a robot whose bodies have these ten parameters each."""
         return inverse_dynamics(self.robot.tree, inertials, self.robot.tree.gravity, q, v, np.zeros_like(v))
 
     def inverse_dynamics_slopes(
@@ -69,7 +69,7 @@ class MotionTerms:
         wrenches: Columns,
         gravity: bool,
     ) -> tuple[Float[np.ndarray, "T n n"], Float[np.ndarray, "T n n"]]:
-        """Of ID by q and by v, with the wrenches (T, 6 c) of contacts constant in their frames."""
+        """Derivatives of ID by q and by v, with the wrenches (T, 6 c) of contacts constant in their frames."""
         touched, maps = self._to_joints
         of_joints = np.einsum("jrm, tm -> tjr", maps, wrenches)
         g, tree = self.robot.tree.gravity * gravity, self.robot.tree
@@ -84,12 +84,12 @@ class MotionTerms:
         slopes: bool = False,
         jacobians: bool = False,
     ) -> dict[str, FrameMotion]:
-        """How frames move.
+        """Motion of frames.
 
         Args:
             names: links, or other frames of the description.
             q, v, a: (T, nq), (T, n), (T, n).
-            slopes: whether their slopes are wanted too.
+            slopes: whether their slopes are computed too.
             jacobians: if not, whether their Jacobians are.
 
         Raises:
@@ -107,12 +107,12 @@ class MotionTerms:
 
     @cached_property
     def _carriers(self) -> dict[tuple[str, ...], tuple[np.ndarray, np.ndarray]]:
-        """What was looked up so far."""
+        """Cache of the frames looked up so far."""
         return {}
 
 
 def carriers(robot: Articulated, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """(F,) place in the tree of the joint that carries each frame, -1 for the world, and (F, 4, 4) T_jf."""
+    """(F,) index in the tree of the joint that carries each frame, -1 for the world, and (F, 4, 4) T_jf."""
     frames, bodies = (
         [robot.model.frames[frame_index(robot, name)] for name in names],
         robot.tree.body.tolist(),
@@ -130,5 +130,5 @@ def frame_index(robot: Articulated, name: str) -> int:
     frames = robot.model.frames
     check_known(name, [frame.name for frame in frames], "no frame", "the robot has", limit=20)
     found = [i for i, frame in enumerate(frames) if frame.name == name]
-    # a URDF may name a joint as its link; sensors and contacts are at links
+    # a URDF may give a joint the name of its link; sensors and contacts are at links
     return min(found, key=lambda i: frames[i].type != pin.FrameType.BODY)

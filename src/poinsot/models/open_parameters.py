@@ -38,11 +38,11 @@ def body_of(
     prior: Vector,
     prior_share: float | None = None,
 ) -> Body:
-    """One body.
+    """The result of one body.
 
     Args:
-        robot: whose. place: in its `bodies`.
-        pi: (10,). covariance: (10, 10) of it.
+        robot: the robot. place: index in its `bodies`.
+        pi: (10,). covariance: (10, 10) of pi.
         prior: (10,) pi before the data.
         prior_share: see `Body`.
     """
@@ -56,7 +56,7 @@ def body_of(
     chart = LogCholesky()
     try:
         to_chart = np.linalg.inv(chart.jacobian(chart.from_inertial(pi)))
-    except ImpossibleBody:  # it has no place in the chart, or is at its border: draws of it are made in pi
+    except ImpossibleBody:  # it is not in the chart, or at its boundary: draws are made in pi
         return found
     return replace(found, covariance=to_chart @ covariance @ to_chart.T)
 
@@ -81,18 +81,18 @@ class ParameterValues:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OpenParameters(Brief):
-    """A robot of which some parameters are theta.
+    """A robot some of whose parameters are theta.
 
     Args:
-        robot: with all other parameters at their nominal values.
+        robot: robot with all other parameters at their nominal values.
         bodies: those whose ten parameters are open.
-        chart: of bodies; None: theta is pi itself, and need not be a real body.
+        chart: chart of bodies; None: theta is pi itself, and need not be physically possible.
         joints: open parameters of joints, by their names in `robot.parameters`: `fv3`, `fc3`, `off3`, `ia3`, ...; and
             of the base's drag, `drag_x`, ...
         gains: open gains of the actuation.
         sensors: open errors of sensors, by the names of `sensor_errors`.
         actuation: generalized forces of u; None: a motor at each joint.
-        nominal: values of parameters of joints, gains and errors of sensors; those that are not named are 0, gains 1.
+        nominal: values of parameters of joints, gains and errors of sensors; others are 0, gains 1.
         inertials: (l, 10) pi of all bodies; None: the description's.
         dry_speed, drag: see `JointTerms`.
     """
@@ -150,7 +150,7 @@ class OpenParameters(Brief):
 
     @cached_property
     def size(self) -> int:
-        """p."""
+        """p, the number of components of theta."""
         return 10 * len(self.bodies) + len(self.others)
 
     @cached_property
@@ -160,24 +160,24 @@ class OpenParameters(Brief):
 
     @cached_property
     def places(self) -> np.ndarray:
-        """(k,) place of each open body in the robot's bodies."""
+        """(k,) index of each open body in the robot's bodies."""
         return np.array([self.robot.bodies.index(body) for body in self.bodies], dtype=np.int64)
 
     @cached_property
     def joint_places(self) -> np.ndarray:
-        """Place of each open parameter of a joint among all of them."""
+        """Index of each open parameter of a joint among all of them."""
         return np.array(
             [self.joint_terms.parameters.names.index(name) for name in self.joints], dtype=np.int64
         )
 
     @cached_property
     def gain_places(self) -> np.ndarray:
-        """Place of each open gain among those of the actuation."""
+        """Index of each open gain among those of the actuation."""
         return np.array([list(self.drive.gains).index(name) for name in self.gains], dtype=np.int64)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Of theta: `alpha.trunk`, ..., or `m.trunk`, ...; then joints' parameters, gains and errors."""
+        """Names of theta: `alpha.trunk`, ..., or `m.trunk`, ...; then joints' parameters, gains and errors."""
         if self.chart is None:
             return self.physical_names
         coordinates = (f"{name}.{body}" for body in self.bodies for name in self.chart.theta_names)
@@ -185,7 +185,7 @@ class OpenParameters(Brief):
 
     @cached_property
     def units(self) -> tuple[str, ...]:
-        """Of theta; "" for a chart's coordinates."""
+        """Units of theta; "" for a chart's coordinates."""
         ten = INERTIAL_UNITS if self.chart is None else ("",) * 10
         joint_units = self.joint_terms.parameters.units
         return (
@@ -248,7 +248,7 @@ class OpenParameters(Brief):
 
     @cached_property
     def physical_units(self) -> tuple[str, ...]:
-        """(p,) of them."""
+        """(p,) units of the physical values."""
         return (*INERTIAL_UNITS * len(self.bodies), *self.units[10 * len(self.bodies) :])
 
     @cached_property
@@ -283,15 +283,15 @@ class OpenParameters(Brief):
         return np.concatenate([ten.ravel(), physical[10 * len(self.bodies) :]])
 
     def physical_slope(self, theta: Vector) -> Matrix:
-        """(p, p) of `physical` by theta."""
+        """(p, p) derivative of `physical` by theta."""
         slope, of_bodies = np.eye(self.size), self.values(theta).slope
         for k, block in enumerate(of_bodies if of_bodies is not None else ()):
             slope[10 * k : 10 * k + 10, 10 * k : 10 * k + 10] = block
         return slope
 
     def natural_scale(self, theta: Vector) -> Vector:
-        """(p,) typical change of theta in one step: a chart's `natural_scale`, others by themselves or by 1."""
-        # a coefficient may start at 0, where its own size says nothing
+        """(p,) typical change of theta in one step: a chart's `natural_scale`, the size of others, at least 1."""
+        # a coefficient may start at 0, where its own size is no scale
         scale = np.maximum(np.abs(theta), 1.0)
         if self.bodies:
             pi = self.values(theta).bodies

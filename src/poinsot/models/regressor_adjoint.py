@@ -1,4 +1,4 @@
-"""How a weighted sum of the torque regressor's entries changes with the motion: d/d(q, v, a) of <G, Y(q, v, a)>.
+"""Derivative of a weighted sum of the torque regressor's entries by the motion: d/d(q, v, a) of <G, Y(q, v, a)>.
 
 The row of a twist (l, u) times ten numbers g = (m, h, I) is what a body with these parameters exerts along it,
 l . f + u . n. So the sum over a body's rows is linear in twists and parameters alike, and with w, alpha, c as in
@@ -100,7 +100,7 @@ def _rows_back(x, g, count, b):
             b[2 + k, 3, s] += h1 * c2 - h2 * c1 + xx * a0 + xy * a1 + xz * a2 + w1 * Iw2 - w2 * Iw1
             b[2 + k, 4, s] += h2 * c0 - h0 * c2 + xy * a0 + yy * a1 + yz * a2 + w2 * Iw0 - w0 * Iw2
             b[2 + k, 5, s] += h0 * c1 - h1 * c0 + xz * a0 + yz * a1 + zz * a2 + w0 * Iw1 - w1 * Iw0
-            # by c, and what that is by V and A
+            # by c, and its parts by V and A
             d0, d1, d2 = m * l0 + u1 * h2 - u2 * h1, m * l1 + u2 * h0 - u0 * h2, m * l2 + u0 * h1 - u1 * h0
             b[1, 0, s] += d0
             b[1, 1, s] += d1
@@ -207,7 +207,7 @@ def _adjoint(tree, gravity, start, motion, G, out):
     joints, n = len(parent), out.shape[1] // 3
     nq = motion.shape[1] - 2 * n
     twists = start_twists(tree, gravity, start)
-    # cleared for each L samples: the reverse pass adds to them
+    # cleared for each L samples, since the reverse pass adds to them
     forces = np.empty_like(twists)  # the derivatives by them
     first_pair, pairs = np.zeros(joints, np.int64), 0
     for i in range(joints):
@@ -236,7 +236,7 @@ def _adjoint(tree, gravity, start, motion, G, out):
                 _weights(G, 10 * first_pair[i], t, moving, g)
                 _rows_back(twists[i], g, moving, forces[i])
             _along(subspace[i, :own], forces[i, 1], 1.0, 2 * n + v_index[i], t, out)
-            # from here on V, A and the derivatives by them are those of the parent, carried
+            # from here on V, A and the derivatives by them are those of the parent, in the child's frame
             _advance_back(J[i], twists[i], forces[i], D)
             _along(subspace[i, :own], D, 1.0, n + v_index[i], t, out)
             D[:] = 0.0

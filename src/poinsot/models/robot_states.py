@@ -1,4 +1,4 @@
-"""States x = (q, v) of a robot as points of a manifold, and how a step in time moves them.
+"""States x = (q, v) of a robot as points of a manifold, and steps in time.
 
 A change d = (dq, dv) of a state adds dq to the configuration along its tangent (Pinocchio's: a floating base's in its
 own axes) and dv to the speeds. A step is semi-implicit,
@@ -34,19 +34,19 @@ class RobotStates(Manifold):
     """The states of a robot; every call takes T of them.
 
     Args:
-        robot: whose states.
+        robot: the robot.
     """
 
     robot: Articulated
 
     @property
     def size(self) -> int:  # type: ignore[override]
-        """Numbers of a state, nq + n."""
+        """Number of components of a state, nq + n."""
         return int(self.robot.model.nq + self.robot.model.nv)
 
     @property
     def degrees(self) -> int:  # type: ignore[override]
-        """Numbers of a change, 2 n."""
+        """Number of components of a change, 2 n."""
         return 2 * int(self.robot.model.nv)
 
     def split(self, x: States) -> tuple[Configurations, JointSamples]:
@@ -76,7 +76,7 @@ class RobotStates(Manifold):
         y: States,
         *changes: Float[np.ndarray, "T two_n _"],
     ) -> tuple[np.ndarray, ...]:
-        """Of changes of y, (T, 2n, ...), the changes of x that keep y [-] x, to first order."""
+        """The changes of x that keep y [-] x to first order under changes of y, (T, 2n, ...)."""
         d = self.difference(x, y) if self.curved else x
         (_, back), (_, forth) = (self._blocks(space.integrate_slopes, step) for step in (-d, d))
         # -J_x^-1 J_y, the slopes of a difference being inverses of these
@@ -91,13 +91,13 @@ class RobotStates(Manifold):
         x, by_w = self.integrate(step.value, w), self._dense(by_d, len(w), 1.0)
         if step.by_x is None or step.by_theta is None:
             return Linearized(x), by_w
-        if not w[:, : self.robot.model.nv].any():  # noise of speeds alone turns nothing
+        if not w[:, : self.robot.model.nv].any():  # noise of speeds alone does not change configurations
             return Linearized(x, step.by_x, step.by_tau, step.by_theta), by_w
         by_tau = None if step.by_tau is None else self._times(by_q, step.by_tau)
         return Linearized(x, self._times(by_q, step.by_x), by_tau, self._times(by_q, step.by_theta)), by_w
 
     def _times(self, blocks: list[np.ndarray], change: np.ndarray) -> np.ndarray:
-        """Slopes of curved joints, which else are 1, times changes of states."""
+        """Slopes times changes of states; the slopes are `blocks` for curved joints, 1 elsewhere."""
         out = change.copy()
         for rows, block in zip(self.curved, blocks, strict=True):
             out[:, rows] = block @ change[:, rows]
@@ -117,7 +117,7 @@ class RobotStates(Manifold):
         D_q, D_d = self._blocks(space.integrate_slopes, h[:, :, 0] * v)
 
         def by_of(*parts: np.ndarray, own: bool = False) -> np.ndarray:
-            """(T, 2n, ...) of q+ and v+ from slopes of a, side by side; `own`: they are those by q and v."""
+            """(T, 2n, ...) of q+ and v+ from slopes of a, side by side; `own`: those by q and v."""
             out = np.empty((T, 2 * n, sum(part.shape[2] for part in parts)))
             of_q, of_v = out[:, :n], out[:, n:]
             # into the memory of the result, without copies of the largest arrays
@@ -173,7 +173,7 @@ class RobotStates(Manifold):
         return [first for first, _ in both], [second for _, second in both]
 
     def _dense(self, blocks: list[np.ndarray], T: int, sign: float) -> np.ndarray:
-        """(T, 2n, 2n) slopes of changes of states, from those of curved joints; of all else they are the sign."""
+        """(T, 2n, 2n) slopes of changes of states, from those of curved joints; elsewhere they are the sign."""
         n = self.robot.model.nv
         dense = np.zeros((T, 2 * n, 2 * n))
         dense[:, range(2 * n), range(2 * n)] = sign

@@ -1,4 +1,4 @@
-"""Rotations as vectors, many at once: r = Log(R), |r| <= pi; `configuration_space` knows how r moves with R."""
+"""Rotations as vectors, many at once: r = Log(R), |r| <= pi; `configuration_space` has the derivative of r by R."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from jaxtyping import Float
 from scipy.spatial.transform import Rotation
 
 TINY = 1e-12
-"""sin|r| below which |r| is as good."""
+"""sin|r| below which |r| / sin|r| is taken as 1."""
 
 FAR = 3.0
-"""Angle [rad] from which on the axis is no longer in R - R^T."""
+"""Angle [rad] above which R - R^T no longer determines the axis accurately."""
 
 
 def skew(x: Float[np.ndarray, "*batch 3"]) -> Float[np.ndarray, "*batch 3 3"]:
@@ -24,7 +24,7 @@ def skew(x: Float[np.ndarray, "*batch 3"]) -> Float[np.ndarray, "*batch 3 3"]:
 def cross(
     x: Float[np.ndarray, "*batch 3"], y: Float[np.ndarray, "*batch 3"]
 ) -> Float[np.ndarray, "*batch 3"]:
-    """x x y; for short batches a multiple as fast as `np.cross`."""
+    """x x y; for short batches several times as fast as `np.cross`."""
     z = np.empty(np.broadcast_shapes(x.shape, y.shape))
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         z[..., i] = x[..., j] * y[..., k] - x[..., k] * y[..., j]
@@ -39,7 +39,7 @@ def log(R: Float[np.ndarray, "T 3 3"]) -> Float[np.ndarray, "T 3"]:
     angle = np.arctan2(size, 0.5 * (R[:, 0, 0] + R[:, 1, 1] + R[:, 2, 2] - 1))
     r = sine * np.where(size > TINY, angle / np.where(size > TINY, size, 1.0), 1.0)[:, None]
     far = angle > FAR
-    # near pi R - R^T vanishes, and its direction is rounding
+    # near pi R - R^T vanishes, and its direction is rounding error
     if far.any():
         r[far] = Rotation.from_matrix(R[far]).as_rotvec()
     return r
@@ -49,7 +49,7 @@ def from_quaternion(xyzw: Float[np.ndarray, "T 4"]) -> Float[np.ndarray, "T 3 3"
     """Rotations of quaternions (x, y, z, w) of any length but 0; NaN where one is not finite or 0."""
     R, length2 = np.full((len(xyzw), 3, 3), np.nan), (xyzw * xyzw).sum(axis=1)
     good = np.isfinite(length2) & (length2 > 0)
-    if good.any():  # of any length: attitude filters let theirs drift
+    if good.any():  # of any length: those of attitude filters drift
         R[good] = Rotation.from_quat(xyzw[good]).as_matrix()
     return R
 
@@ -65,6 +65,6 @@ def turning_z_to(axis: Float[np.ndarray, "3"]) -> Float[np.ndarray, "3 3"]:
     about = np.cross(z, to)
     size = float(np.linalg.norm(about))
     if size < 1e-12:
-        # opposite to z any axis across will do
+        # opposite to z any perpendicular axis is valid
         return np.eye(3) if to[2] > 0 else np.diag([1.0, -1.0, -1.0])
     return np.asarray(Rotation.from_rotvec(about / size * np.arctan2(size, to[2])).as_matrix())

@@ -31,7 +31,7 @@ STATES_PER_CALL = 200
 
 # The C library of Linux returns freed memory above a threshold to the system, and gets it again page by page. For the
 # slopes of a humanoid that takes longer than their computation. The threshold rises to the largest block that was
-# ever freed, up to 32 MiB; so one is, untouched. Elsewhere this does nothing.
+# ever freed, up to 32 MiB; so one is, untouched. Elsewhere this has no effect.
 np.empty(31 * 2**20, dtype=np.uint8)
 
 
@@ -40,11 +40,11 @@ class Stages(Brief):
     """A robot with its commands, contacts and readings, sample by sample.
 
     Args:
-        parameters: the robot, its actuation, and what theta is.
-        schedule: which contacts were closed at each sample.
+        parameters: the robot, its actuation, and the meaning of theta.
+        schedule: contacts that were closed at each sample.
         times: (S,) of the samples [s].
         u: (S, inputs) commands or measured efforts; the last affects accelerations and forces of the last sample alone.
-        readings: of the sensors at each sample.
+        readings: readings of the sensors at each sample.
 
     Raises:
         InvalidSignals: if lengths differ, times do not increase, or commands are missing.
@@ -73,15 +73,15 @@ class Stages(Brief):
             raise InvalidSignals(
                 f"the robot is moved by {len(inputs)} inputs, the commands have {self.u.shape[1]} columns"
             )
-        # the last command moves nothing: no step begins there
+        # the last command has no effect: no step begins there
         missing = np.flatnonzero(~np.isfinite(self.u[:-1]).all(axis=1))
         if len(missing):
             raise InvalidSignals(
                 f"commands are missing at {len(missing)} of {S} samples, the first at sample {missing[0]}; dynamics "
-                f"need them all: fill the gaps, or take a stretch without any"
+                f"need them all: fill the gaps, or use a part without any"
             )
         for some in self.readings:
-            # by identity: frames and joints of a copy may have other numbers
+            # by identity: frames and joints of a copy may have other indices
             if some.sensor.robot is not self.parameters.robot:
                 raise InvalidModel(f"{some.sensor.name} is a sensor of another robot than the one estimated")
         _ = self.modes  # a contact at a frame that does not exist is refused here
@@ -94,7 +94,7 @@ class Stages(Brief):
     @cached_property
     def samples(self) -> np.ndarray:
         """(N + 1,) the sample of each node."""
-        # one node more where a foot lands
+        # one more node where a foot lands
         landings = [phase.first for phase in self.schedule.resets]
         return np.sort(np.concatenate([np.arange(len(self.times)), landings]).astype(np.int64))
 
@@ -105,7 +105,7 @@ class Stages(Brief):
 
     @property
     def count(self) -> int:
-        """N, stages."""
+        """N, the number of stages."""
         return len(self.samples) - 1
 
     @cached_property
@@ -119,7 +119,7 @@ class Stages(Brief):
 
     @property
     def rows(self) -> int:
-        """Of the residuals at a node."""
+        """Number of residuals at a node."""
         return sum(some.sensor.size for some in self.readings)
 
     def evaluate(
@@ -137,8 +137,8 @@ class Stages(Brief):
             first: number of the first stage.
             x: (T, nx) at the beginning of each.
             theta: (p,).
-            slopes: whether slopes are wanted.
-            efforts: and those by tau too; at a reset, by an impulse on the joints.
+            slopes: whether slopes are computed.
+            efforts: whether those by tau are computed, too; at a reset, by an impulse on the joints.
             command_noise: (T, inputs) applied less recorded commands; None: zero.
         """
         groups = tuple(self._groups(first, len(x)))
@@ -199,7 +199,7 @@ class Stages(Brief):
         if command_noise is not None:
             # the last node has no stage, so no noise
             u[:-1] += command_noise
-        # a sample with an impact is compared with what sensors read after it
+        # at a sample with an impact sensors are read after it
         nodes = self.after_impacts
         mode = self.schedule.mode_of[self.samples[nodes]]
         per_call = STATES_PER_CALL if theta.ndim == 1 else 1
@@ -226,7 +226,7 @@ class Stages(Brief):
 
     @cached_property
     def after_impacts(self) -> np.ndarray:
-        """(S,) the node of each sample that sensors are compared with."""
+        """(S,) the node of each sample at which sensors are read."""
         return np.flatnonzero(~np.append(self.resets, False))
 
     def _motion(
@@ -247,9 +247,9 @@ class Stages(Brief):
         return dynamics(q, v, u, theta, slopes)
 
     def _groups(self, first: int, T: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Places among the stages, and nodes, that one call can evaluate."""
+        """Indices of stages, and their nodes, that one call can evaluate."""
         nodes = np.arange(first, first + T)
-        # one number for mode and reset: np.unique takes no pairs without sorting rows
+        # one number for mode and reset, since np.unique of pairs would sort rows
         kind = 2 * self.schedule.mode_of[self.samples[nodes]] + self.resets[nodes]
         for each in np.unique(kind):
             places = np.flatnonzero(kind == each)

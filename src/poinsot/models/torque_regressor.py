@@ -6,7 +6,7 @@ less gravity, its ten parameters pi = (m, h = m c_m, I) need the force and momen
     f = m c + B h                    B = [alpha]x + w w^T - |w|^2 1
     n = h x c + I alpha + w x I w
 
-A degree of freedom that moves body i with the unit twist (l, u) (linear, angular) feels l . f + u . n, so its row is
+A freedom that moves body i with the unit twist (l, u) (linear, angular) takes the effort l . f + u . n, so its row is
 
     m: l . c       h: B^T l + c x u       I: u alpha^T + (u x w) w^T, symmetrized
 
@@ -15,7 +15,7 @@ some sixty multiplications, and only blocks that are not zero by structure are c
 Hollerbach (1986); equal to Pinocchio's `computeJointTorqueRegressor`, its reference in the tests.
 
 All quantities are kept for L samples at a time, the samples innermost: Q[r, s] is component r at sample s, and each
-loop over s becomes vector instructions. For that LLVM must know how far apart rows are, hence the asserted shapes, and
+loop over s becomes vector instructions. For that LLVM must know how far rows are apart, hence the asserted shapes, and
 must have few pairs of arrays to check for overlap, hence a small function for each step. A placement (R, p) is twelve
 rows, R row by row; a twist (l, u) is six.
 """
@@ -37,7 +37,7 @@ L = 16
 KERNEL: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
 """Numba's options of a kernel."""
 INLINE_KERNEL: dict[str, Any] = {**KERNEL, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""The same of a function that only kernels call."""
+"""Options of functions that only kernels call."""
 
 
 def regressor_entries(
@@ -47,7 +47,7 @@ def regressor_entries(
 
     Args:
         tree: the robot. q, v, a: (T, nq), (T, n), (T, n) configurations, velocities, accelerations.
-        out: (T, at least 10 K) array whose first 10 K columns to write; fresh memory is what takes longest.
+        out: (T, at least 10 K) array whose first 10 K columns to write; allocation takes longest.
 
     Returns:
         (T, 10 K): ten numbers for each of `tree.pairs`.
@@ -78,16 +78,16 @@ def _fill(
 
 
 def side_by_side(tree: Tree, q: Configurations, v: JointSamples, a: JointSamples) -> np.ndarray:
-    """(T, nq + 2 n) q, v and a, C-contiguous: for another layout all is compiled anew."""
+    """(T, nq + 2 n) q, v and a, C-contiguous: for another layout all would be compiled again."""
     n = tree.degrees_of_freedom
     assert (q.shape[1], v.shape[1], a.shape[1]) == (tree.configuration_size, n, n), "q, v, a of another robot"
     return np.concatenate([q, v, a], axis=1, out=np.empty((len(q), q.shape[1] + 2 * n)))
 
 
-# cos and sin: Taylor series on [-pi/2, pi/2] after taking off multiples of pi, which is split in two so that this is
+# cos and sin: Taylor series on [-pi/2, pi/2] after subtracting multiples of pi, which is split in two so that this is
 # exact up to 1e9 rad. Library functions would be called one sample at a time.
 PI_HIGH = float(np.float32(np.pi))
-PI_LOW = np.pi - PI_HIGH + math.sin(np.pi)  # sin(pi) is what the rounded pi lacks
+PI_LOW = np.pi - PI_HIGH + math.sin(np.pi)  # sin(pi) is the rounding error of pi
 COSINE = np.array([(-1) ** k / math.factorial(2 * k) for k in range(12)])
 SINE = np.array([(-1) ** k / math.factorial(2 * k + 1) for k in range(11)])
 
@@ -206,7 +206,7 @@ def advance(J: Matrix, V: Matrix, A: Matrix, M: Matrix) -> None:
 
         (l, w) x (x, y) = (w x x + l x y, w x y)
 
-    and collect in M what rows of the regressor are made of: c, alpha, B, products and differences of squares of w.
+    and collect in M the terms of the regressor's rows: c, alpha, B, products and differences of squares of w.
     """
     assert J.shape[1] == L and V.shape[1] == L and A.shape[1] == L and M.shape[1] == L
     for s in range(L):
@@ -258,7 +258,7 @@ def _rows(M, x, first, count, y):
 def gather_samples(motion: Matrix, t: int, x: Matrix) -> None:
     """x: samples t to t + L - 1 of (T, columns), samples innermost; the last sample again beyond the end."""
     assert x.shape[1] == L
-    # L samples always: a loop of known length becomes vector instructions, a rest of any length does not
+    # always L samples: a loop of known length becomes vector instructions, one of any length does not
     last = len(motion) - 1
     for s in range(L):
         sample = min(t + s, last)
@@ -321,7 +321,7 @@ def _regressor(tree, gravity, start, motion, columns, out):
             else:
                 several_freedoms_placement(kind[i], x, q_index[i], Q)
             place(rotation[i], translation[i], Q, X)
-            # parent -1 is the last, the world
+            # parent -1 is the last entry, the world
             carry_twists(X, twists[parent[i]], 2 + moving - own, twists[i])
             own_motion(subspace[i, :own], x, nq + v_index[i], nq + n + v_index[i], J)
             advance(J, twists[i, 0], twists[i, 1], M)

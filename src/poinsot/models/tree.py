@@ -2,8 +2,8 @@
 
 `tree_of` makes it of a model that Pinocchio has read.
 
-Every joint here has a motion subspace S that is constant in its own frame. What has not (composite and universal
-joints, Euler angles) is a chain of primitive joints with massless bodies between, `body = -1`.
+Every joint here has a motion subspace S that is constant in its own frame. Others (composite and universal
+joints, Euler angles) become chains of primitive joints with massless bodies between, `body = -1`.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Tree(Brief):
             if kind == PRISMATIC:
                 S_i[0, :3] = axis
             elif DEGREES[kind] == 1:
-                # pitch is 0 but for a screw
+                # pitch is 0 except for a screw
                 S_i[0] = [*(pitch * axis), *axis]
             else:
                 freedoms = {SPHERICAL: [3, 4, 5], TRANSLATION: [0, 1, 2], PLANAR: [0, 1, 5], FREE: range(6)}[
@@ -87,7 +87,7 @@ class Tree(Brief):
     def arrays(self) -> tuple[np.ndarray, ...]:
         """(parent, kind, rotation, translation, axis, pitch, q_index, v_index, body, subspace), as kernels take them.
 
-        A plain tuple: Numba needs three times as long to look at a named one, which tells for one sample.
+        A plain tuple: Numba takes three times as long to unpack a named one, which matters for single samples.
         """
         return (
             self.parent, self.kind, self.rotation, self.translation, self.axis, self.pitch, self.q_index,
@@ -97,7 +97,7 @@ class Tree(Brief):
     @cached_property
     def path(self) -> tuple[np.ndarray, np.ndarray]:
         """(start, dof): the degrees of freedom between the world and joint i are dof[start[i]:start[i + 1]]."""
-        # parents come before children, so their paths are there already
+        # parents come before children, so their paths are already known
         paths: list[list[int]] = []
         for i in range(len(self)):
             inherited = paths[self.parent[i]] if self.parent[i] >= 0 else []
@@ -146,7 +146,7 @@ def _primitives(joint: Any, placement: Any) -> Iterator[tuple[int, np.ndarray, f
         yield kind, axis, getattr(concrete, "pitch", 0.0), placement, joint.idx_q, joint.idx_v
     elif name in _UNALIGNED:
         kind = _UNALIGNED[name]
-        # the bindings hide the axis of continuous joints, but not their motion subspace
+        # the bindings lack the axis of continuous joints, but not their motion subspace
         axis = np.ravel(joint.createData().S)[3:] if kind == CONTINUOUS else np.array(concrete.axis)
         yield kind, axis, getattr(concrete, "pitch", 0.0), placement, joint.idx_q, joint.idx_v
     elif name == "JointModelComposite":
@@ -171,7 +171,7 @@ def _primitives(joint: Any, placement: Any) -> Iterator[tuple[int, np.ndarray, f
 def tree_of(model: Any) -> Tree:
     """The tree of a Pinocchio model.
 
-    Raises InvalidModel if a joint is of a type that no primitive joints make up, or has no axis.
+    Raises InvalidModel if a joint is of a type that is not a chain of primitive joints, or has no axis.
     """
     joints: list[tuple[Any, ...]] = []  # the tree's arrays as rows
     last = {0: -1}  # Pinocchio's joint -> its last primitive joint

@@ -3,8 +3,8 @@
     tau = Y_l pi_l + Y_l A pi_L         pi_L of the load in the frame of the link, pi_l of the body l that the link is
                                         part of, A the change from the link's frame to the body's
 
-Without the load the columns Y_l A are zero. So recordings with the load and without it share every parameter of the
-robot, and what is the load's alone shows in what differs: all ten, if the motion turns body l about enough axes.
+Without the load the columns Y_l A are zero. So recordings with and without the load share every parameter of the
+robot, and their difference determines the load: all ten parameters, if the motion turns body l about enough axes.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ LOAD_NAMES = tuple(f"{symbol}L" for symbol in INERTIAL_SYMBOLS)
 
 @dataclass(frozen=True, eq=False)
 class Attachment:
-    """Where a load is.
+    """Place of a load, and of its parameters.
 
     Args:
-        link: in whose frame its parameters are.
-        body: the place in `robot.bodies` of the body that the link is part of.
+        link: link in whose frame its parameters are expressed.
+        body: index in `robot.bodies` of the body that the link is part of.
         to_body: (10, 10) A.
-        first: column of its first parameter: as many as the robot has of its own.
+        first: column of its first parameter, the number of the robot's own parameters.
     """
 
     link: str
@@ -47,7 +47,7 @@ class Attachment:
         return 10 * self.body + np.arange(10)
 
     def columns(self, regressor: Regressor, entries: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-        """(T, n, len(wanted)) Y_l A from entries (T, K) of the robot's regressor, of these of the ten."""
+        """(T, n, len(wanted)) columns `wanted` of Y_l A, from entries (T, K) of the robot's regressor."""
         return regressor.scatter(entries, self.carrier) @ self.to_body[:, wanted]
 
 
@@ -56,14 +56,14 @@ def attach(robot: Articulated, link: str | None = None) -> Attachment:
     robot.refuse_loops("the identification of a payload")
     link = robot.bodies[-1] if link is None else link
     body, T_bl = robot.link(link)
-    # `change_frame` moves one body a row, so the rows of this are the columns of A
+    # `change_frame` transforms one body per row, so the rows of this are the columns of A
     return Attachment(link, body, change_frame(T_bl, np.eye(10)).T, len(robot.parameters))
 
 
 def with_load(
     base: BaseParameters, attachment: Attachment, regressor: Regressor, seed: int = 0
 ) -> BaseParameters:
-    """The robot's base parameters, on all parameters, and those of the load (last, ten) that some motion determines."""
+    """The robot's base parameters, then those of the load that some motion determines; its ten columns are the last."""
     parameters = regressor.parameters
     states = regressor.robot.random_states(10 * RANDOM_STATES, np.random.default_rng(seed))
     Y = attachment.columns(regressor, regressor.entries(*states), np.arange(10))

@@ -74,17 +74,17 @@ STRUCTURAL_TOLERANCE = 1e-5
 EXCITATION_TOLERANCE = 1e-5
 ROUNDING = 1e-11
 RANDOM_STATES = 4
-"""Random states per parameter and degree of freedom; more than needed for the rank, cheap all the same."""
+"""Random states per parameter and degree of freedom; more than needed for the rank, but cheap."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BaseParameters(Brief):
-    """A set of columns that determines the rest.
+    """A set of columns that spans the others.
 
     Args:
-        parameters: all of them.
+        parameters: all parameters.
         chosen: (b,) the columns that stay.
-        map: (b, p) K: base values from full ones.
+        map: (b, p) K, which maps full to base parameters.
     """
 
     parameters: Parameters
@@ -112,7 +112,7 @@ class BaseParameters(Brief):
         return replace(self, chosen=self.chosen[rows], map=self.map[rows])
 
     def index(self, name: str) -> int:
-        """Place of a base parameter, with or without the `r` of grouped ones; `InvalidMethod` if there is none."""
+        """Index of a base parameter, with or without the `r` of grouped ones; `InvalidMethod` if there is none."""
         for place, c in enumerate(self.chosen):
             if name.removesuffix("r") == self.parameters.names[c]:
                 return place
@@ -122,7 +122,7 @@ class BaseParameters(Brief):
 
     @cached_property
     def groupings(self) -> tuple[str, ...]:
-        """What each stands for, e.g. `zz1 + ia1 + yy2 + 0.0506 m3`."""
+        """The combination that each one stands for, e.g. `zz1 + ia1 + yy2 + 0.0506 m3`."""
         return tuple(combination(row, self.parameters.names) for row in self.map)
 
     @cached_property
@@ -160,14 +160,14 @@ def choose(R: Matrix, order: np.ndarray, tolerance: float) -> tuple[np.ndarray, 
 
     Args:
         R: (k, p) with R^T R = W^T W.
-        order: columns from most to least welcome in the base; columns left out are not considered.
+        order: columns from most to least preferred in the base; columns left out are not considered.
         tolerance: a column of unit norm with less than this outside the span of those before it is spanned.
     """
     norms = np.linalg.norm(R, axis=0)
     scale = norms.max(initial=0.0)
     basis = np.empty((len(R), 0))
     chosen: list[int] = []
-    unspanned = ROUNDING  # how far the spanned columns are from being so, and hence K from being exact
+    unspanned = ROUNDING  # largest distance of spanned columns from the span, hence the error of K
     zero = norms <= tolerance * scale
     for c in order[~zero[order]]:
         column = R[:, c] / norms[c]
@@ -186,7 +186,7 @@ def choose(R: Matrix, order: np.ndarray, tolerance: float) -> tuple[np.ndarray, 
     considered[order] = ~zero[order]
     # columns in different units are compared at norm 1, and the units are put back after
     K = np.linalg.lstsq(R[:, chosen] / norms[chosen], R * considered, rcond=None)[0] / norms[chosen, None]
-    # what is below the accuracy of the columns' own dependence is no grouping; 1e2: errors of a solution are larger
+    # entries below the accuracy of the linear dependence are no grouping; 1e2: errors of a solution are larger
     K[np.abs(K) * norms[chosen, None] <= 1e2 * unspanned * norms] = 0.0
     # exactly, so that `alone` can count nonzero entries
     K[:, chosen] = np.eye(len(chosen))
@@ -194,7 +194,7 @@ def choose(R: Matrix, order: np.ndarray, tolerance: float) -> tuple[np.ndarray, 
 
 
 def preference(regressor: Regressor) -> np.ndarray:
-    """Columns from most to least welcome: the textbook's of each body, its others, rotors, couplings, friction."""
+    """Columns from most to least preferred: the textbook's of each body, its others, rotors, couplings, friction."""
     tree = regressor.robot.tree
     parameters = regressor.parameters
     first: list[int] = []
@@ -212,9 +212,9 @@ def preference(regressor: Regressor) -> np.ndarray:
 
 
 def _regrouped_symbols(kind: int, axis: np.ndarray) -> tuple[str, ...]:
-    """What moves into other parameters for a joint about this axis (the textbook's is z, here indices rotate)."""
+    """Symbols regrouped into other parameters for a joint about this axis (the textbook's is z; indices rotate)."""
     if kind in (kinds.PRISMATIC, kinds.TRANSLATION):
-        # it does not turn in its parent, which takes its inertia over
+        # it does not turn relative to its parent, into which its inertia is regrouped
         return ("xx", "xy", "yy", "xz", "yz", "zz")
     if kind not in (kinds.REVOLUTE, kinds.CONTINUOUS, kinds.HELICAL):
         return ("yy", "mz", "m")
@@ -236,6 +236,6 @@ def unexcited(structural: BaseParameters, recorded: BaseParameters) -> tuple[Dir
     for c in structural.chosen[~np.isin(structural.chosen, recorded.chosen)]:
         twin = combination(recorded.map[:, c], kept)
         directions.append(
-            Direction(f"{names[int(c)]}, which looks like {twin}" if twin else names[int(c)], "unexcited")
+            Direction(f"{names[int(c)]}, confounded with {twin}" if twin else names[int(c)], "unexcited")
         )
     return tuple(directions)

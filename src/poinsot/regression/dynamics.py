@@ -1,9 +1,9 @@
-"""Identified dynamics: torque, mass matrix and gravity that estimated parameters, base or full, give on any motion.
+"""Identified dynamics: torque, mass matrix and gravity of any motion from estimated parameters, base or full.
 
     tau = W(q, v, a) theta,      M e_j = W(q, 0, e_j) theta - W(q, 0, 0) theta,      g = W(q, 0, 0) theta_bodies
 
-Base parameters are enough: a value that stands for a sum goes to the column that names it, and the columns of the
-others are combinations of those that stay.
+Base parameters are enough: the value of a sum multiplies the column of its name, since the other columns are
+combinations of those that stay.
 """
 
 from __future__ import annotations
@@ -25,22 +25,21 @@ SAMPLES_AT_ONCE = 2048
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IdentifiedDynamics(Brief):
-    """What parameters say of a motion, joint side, in the order of `robot.effort_names`.
+    """Efforts of motions from parameters, joint side, in the order of `robot.effort_names`.
 
-    In all methods `q` is (T, n) positions of the joints [rad] or [m]; of a floating base (T, nq) configurations. Of one
-    sample alone, `q` of (n,), the result has no T either. With
-    closed loops positions of dependent joints, NaN or a guess, follow from the others; what is returned is then of the
-    independent joints.
+    In all methods `q` is (T, n) positions of the joints [rad] or [m]; of a floating base (T, nq) configurations. For
+    a single sample, `q` of (n,), the result has no T either. With closed loops positions of dependent joints, NaN or a
+    guess, follow from the others; results are then those of the independent joints.
 
     Args:
-        robot: of the parameters.
-        parameters: of the robot, with what is held.
-        names: (k,) of the estimated parameters; a base parameter's with or without its `r`.
+        robot: the robot of the parameters.
+        parameters: parameters of the robot, with held ones.
+        names: (k,) names of the estimated parameters; a base parameter's with or without its `r`.
         values: (k,) in their units. covariance: (k, k).
-        residual_std: (n,) of measured efforts about the model [N m] or [N].
+        residual_std: (n,) standard deviation of measured efforts about the model [N m] or [N].
 
     Raises:
-        InvalidMethod: if a name belongs to no parameter of this robot. InvalidSignals: if a shape is another.
+        InvalidMethod: if a name belongs to no parameter of this robot. InvalidSignals: if a shape does not fit.
     """
 
     robot: Articulated
@@ -55,7 +54,7 @@ class IdentifiedDynamics(Brief):
 
     @cached_property
     def columns(self) -> np.ndarray:
-        """(k,) of the estimated parameters in the regressor."""
+        """(k,) columns of the estimated parameters in the regressor."""
         places = {name: k for k, name in enumerate(self.parameters.names)}
         own = [name if name in places else name.removesuffix("r") for name in self.names]
         unknown = [given for given, name in zip(self.names, own, strict=True) if name not in places]
@@ -75,19 +74,19 @@ class IdentifiedDynamics(Brief):
     def torque(
         self, q: np.ndarray, v: np.ndarray, a: np.ndarray, channels: np.ndarray | None = None
     ) -> np.ndarray:
-        """(T, n) efforts [N m] or [N] that a motion takes.
+        """(T, n) efforts [N m] or [N] that a motion requires.
 
         Args:
             v, a: (T, n) velocities and accelerations.
-            channels: (T, m) of `robot.inputs`; None: what they cause is left out.
+            channels: (T, m) of `robot.inputs`; None: efforts that depend on them are left out.
         """
-        return self._in_stretches(lambda W: W @ self.theta, q, v, a, channels)
+        return self._in_chunks(lambda W: W @ self.theta, q, v, a, channels)
 
     def torque_std(
         self, q: np.ndarray, v: np.ndarray, a: np.ndarray, channels: np.ndarray | None = None
     ) -> np.ndarray:
-        """(T, n) standard deviation of the torque, of the parameters' uncertainty alone."""
-        return self._in_stretches(self._std, q, v, a, channels)
+        """(T, n) standard deviation of the torque, from the parameters' uncertainty alone."""
+        return self._in_chunks(self._std, q, v, a, channels)
 
     def mass_matrix(self, q: np.ndarray) -> np.ndarray:
         """(T, n, n) M, rotors included [kg m^2], [kg m] or [kg]."""
@@ -100,7 +99,7 @@ class IdentifiedDynamics(Brief):
         """(T, n) efforts [N m] or [N] that hold the bodies against gravity, without friction and offsets."""
         still = np.zeros((*np.shape(q)[:-1], self.robot.model.nv))
         bodies = np.where(np.array(self.parameters.kinds) == "inertia", self.theta, 0.0)
-        return self._in_stretches(lambda W: W @ bodies, q, still, still)
+        return self._in_chunks(lambda W: W @ bodies, q, still, still)
 
     @cached_property
     def _regressor(self) -> Regressor:
@@ -111,15 +110,15 @@ class IdentifiedDynamics(Brief):
         variances = np.einsum("tnk, kl, tnl -> tn", seen, self.covariance, seen, optimize=True)
         return np.sqrt(np.maximum(variances, 0))
 
-    def _in_stretches(
+    def _in_chunks(
         self,
-        of: Callable[[np.ndarray], np.ndarray],
+        evaluate: Callable[[np.ndarray], np.ndarray],
         q: np.ndarray,
         v: np.ndarray,
         a: np.ndarray,
         channels: np.ndarray | None = None,
     ) -> np.ndarray:
-        """(T, n) of dense regressors, which would not fit into memory all at once."""
+        """(T, n) `evaluate` of dense regressors, in chunks, since all of them would not fit into memory."""
         q, v, a = (np.asarray(each, dtype=float) for each in (q, v, a))
         model, floating = self.robot.model, self.robot.floating_base
         for name, x, width in (
@@ -134,7 +133,7 @@ class IdentifiedDynamics(Brief):
                 )
         if q.ndim == 1:
             channels = None if channels is None else channels[None]
-            return np.asarray(self._in_stretches(of, q[None], v[None], a[None], channels)[0])
+            return np.asarray(self._in_chunks(evaluate, q[None], v[None], a[None], channels)[0])
         closure = self.robot.closure
         q = q if closure is None else closure.positions(q)[0]
         q = q if self.robot.floating_base else self.robot.configurations(q)
@@ -143,5 +142,5 @@ class IdentifiedDynamics(Brief):
         for first in range(0, len(q), SAMPLES_AT_ONCE):
             part = slice(first, first + SAMPLES_AT_ONCE)
             read = None if channels is None else channels[part]
-            found.append(of(self._regressor.dense(q[part], v[part], a[part], read)))
+            found.append(evaluate(self._regressor.dense(q[part], v[part], a[part], read)))
         return np.concatenate(found)

@@ -1,7 +1,7 @@
 """Inverse dynamics identification model: tau = W(q, v, a) theta + e, row by row (Brunot et al. 2017, Eqs. 2 to 4).
 
-The rows are made stretch by stretch: joint side, regressor entries, decimation of entries and torques alike. Estimators
-fold them on the way; rows that are few enough are kept, since several passes want them.
+The rows are computed in chunks: joint side, regressor entries, decimation of entries and torques alike. Estimators fold
+each chunk into a factor; rows that are few enough are kept, for several passes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Rows:
     Args:
         first: index of the first one in its recording. part: index of the recording.
         time: (r,). W: (r, n, b) columns of the base parameters. y: (r, n) effort less `held`.
-        held: (r, n) effort that held parameters make.
+        held: (r, n) effort of the held parameters.
     """
 
     part: int
@@ -53,11 +53,11 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One recording, brought to the joint side stretch by stretch, so that nothing of its length is copied.
+    """One recording, converted to the joint side in chunks, so that no array of its length is copied.
 
     Args:
         signals: as recorded.
-        robot: whose joints they are.
+        robot: robot whose joints they are.
         order: (n,) column of the signals for each joint of the robot; -1: not measured, it follows from a loop.
     """
 
@@ -79,7 +79,7 @@ class Part:
         signals, train = self.signals, self.robot.train
         q, v, a, tau = (array[first:last] for array in (signals.q, signals.v, signals.a, signals.tau))
         if self.robot.floating_base:
-            # the base's efforts are no motor's, and no gear is between
+            # efforts of the base are not those of motors, and pass no gears
             return q, v, a, np.concatenate([tau[:, :6], train.joint_torques(tau[:, 6:])], axis=1)
         q, v, a, tau = (array[:, self.order] for array in (q, v, a, tau))
         v, a, tau = train.joint_velocities(v), train.joint_velocities(a), train.joint_torques(tau)
@@ -107,13 +107,13 @@ class Part:
 
     @cached_property
     def channels(self) -> np.ndarray:
-        """(T, m) channels of the recording that efforts of the joints read; `InvalidSignals` if it lacks one."""
+        """(T, m) channels of the recording that efforts of joints depend on; `InvalidSignals` if one is missing."""
         wanted, recording = self.robot.inputs, self.signals.recording
         missing = [name for name in wanted if recording is None or name not in recording.channels]
         if missing:
             raise InvalidSignals(
                 f"the efforts of the robot's joints need the channel {listing(map(repr, missing))}, which a recording "
-                f'has not: channels = {{ "{missing[0]}" = {{ column = "...", unit = "..." }} }} in its file'
+                f'lacks: channels = {{ "{missing[0]}" = {{ column = "...", unit = "..." }} }} in its file'
             )
         if recording is None:
             return np.zeros((len(self), 0))
@@ -128,7 +128,7 @@ class Part:
 
 
 class SignalsMethod(Protocol):
-    """How a recording becomes signals: `ButterworthDecimation`, `RandomWalkSmoother`, ..."""
+    """A method that computes signals from a recording: `ButterworthDecimation`, `RandomWalkSmoother`, ..."""
 
     def apply(self, recording: Recording, /) -> Signals: ...
 
@@ -138,15 +138,15 @@ class InverseDynamics(Brief):
     """min over theta of sum |tau - W theta|^2, rows streamed (Brunot et al. 2017, Eq. 4).
 
     Args:
-        robot: as `load_robot` gives it; its parameters are theta.
-        recordings: of the robot, sharing the parameters: one or several, `Recording`s or the `Signals` made of them.
+        robot: as `load_robot` returns it; its parameters are theta.
+        recordings: of the robot, sharing the parameters: one or several, `Recording`s or `Signals` computed from them.
             Kept as signals.
-        signals: makes signals of recordings; None where `recordings` are signals already.
-        held: parameter name -> value that is not to be estimated.
+        signals: method that computes signals of recordings; None where `recordings` are signals already.
+        held: parameter name -> value of a parameter that is not estimated.
         priors: base parameter name (e.g. `zz1r`) -> `Normal(mean, std)`.
-        loaded: of each recording, whether the robot carries a load, whose parameters `mL`, `mxL`, ... are estimated
+        loaded: for each recording, whether the robot carries a load, whose parameters `mL`, `mxL`, ... are estimated
             too; empty: there is no load.
-        link: that carries the load, and in whose frame it is; None: the last body.
+        link: link that carries the load, in whose frame it is expressed; None: the last body.
 
     Raises:
         InvalidSignals: if joints and channels do not match, or an effort carries no information.
@@ -189,7 +189,7 @@ class InverseDynamics(Brief):
         _ = self.parameters
         for name in self.priors:
             _check_prior(name, self.base, self.parameters)
-        # cached now, so that what does not fit is refused where the problem is made
+        # computed now, so that invalid input is refused when the problem is made
         _ = self.base, self.parts
 
     @cached_property
@@ -204,7 +204,7 @@ class InverseDynamics(Brief):
 
     @cached_property
     def parameters(self) -> Parameters:
-        """All of them, with what is held."""
+        """All parameters, with held ones."""
         parameters = self.robot.parameters
         if self.attachment is not None:
             block = Block("payload", self.attachment.link, LOAD_NAMES, INERTIAL_UNITS)
@@ -215,7 +215,7 @@ class InverseDynamics(Brief):
 
     @cached_property
     def unscaled_unit(self) -> str:
-        """`"A"` or `"V"` where efforts were measured so and no gain makes torques of them; else empty."""
+        """`"A"` or `"V"` where efforts have this unit and no gain converts them to torques; else empty."""
         # with a load, gains are identified
         known = self.loaded or np.any(self.robot.train.gain != 1)
         return "" if known else UNSCALED.get(cast("Sequence[Signals]", self.recordings)[0].effort, "")
@@ -235,8 +235,8 @@ class InverseDynamics(Brief):
     def warnings(self) -> tuple[str, ...]:
         """Warnings on the data."""
         unscaled = (
-            f"Efforts are in {self.unscaled_unit}, and no gain makes torques of them: so are all values here, and "
-            f"masses are no masses. Write gain [N m/{self.unscaled_unit}] in [drive].",
+            f"Efforts are in {self.unscaled_unit}, and no gain converts them to torques: all values here are in this "
+            f"unit, and masses not in kg. Write gain [N m/{self.unscaled_unit}] in [drive].",
         )
         of_parts = tuple(warning for part in self.parts for warning in part.signals.warnings)
         return (*of_parts, *(unscaled if self.unscaled_unit else ()))
@@ -257,7 +257,7 @@ class InverseDynamics(Brief):
     def _with_the_same_base(self, **changes: Any) -> InverseDynamics:
         """A copy with changes on which the parameters and their base do not depend: these are not computed again."""
         other = object.__new__(InverseDynamics)
-        # `replace` would run __post_init__ and search the base again, which costs more than a fold
+        # `replace` would run __post_init__ and compute the base again, which costs more than a factorization
         names = ("robot", "recordings", "held", "priors", "loaded", "link")
         fields = {name: getattr(self, name) for name in names}
         derived = {name: getattr(self, name) for name in ("parameters", "attachment", "base")}
@@ -282,7 +282,7 @@ class InverseDynamics(Brief):
         """(n, b + 1, b + 1) triangular factor of [W y] of each degree of freedom.
 
         Args:
-            weights: gives (r, n) factors for the rows; None: 1.
+            weights: function that returns (r, n) factors for the rows; None: 1.
         """
         n, b = len(self.robot.equations), len(self.base)
         # a joint near the tip has few columns: folding zeros would take most of the time
@@ -357,7 +357,7 @@ class InverseDynamics(Brief):
     def gradient(
         self, theta: Vector, weights: np.ndarray, clip: float = np.inf
     ) -> tuple[Vector, Vector, float]:
-        """Of -1/2 sum over rows of rho(w (y - W theta)) by base values theta (b,), and its scale.
+        """Gradient of -1/2 sum over rows of rho(w (y - W theta)) by base values theta (b,), and its scale.
 
         Args:
             weights: (n,) w of each degree of freedom.
@@ -380,7 +380,7 @@ class InverseDynamics(Brief):
             1/2 sum over rows of rho(w (y - W theta)) + 1/2 sum over priors of (theta_i - mean_i)^2 / std_i^2
 
         the gradient is zero; here it is relative to |w W| |w y|, column by column. The weights w of the degrees of
-        freedom and the size beyond which Huber's rho grows linearly are those that the estimate says it was found with.
+        freedom and the size beyond which Huber's rho grows linearly are those in the estimate's settings.
         """
         place = np.array([self.base.index(name) for name in estimate.names], dtype=np.int64)
         theta = np.zeros(len(self.base))
@@ -402,7 +402,7 @@ class InverseDynamics(Brief):
 
     @cached_property
     def _starts(self) -> tuple[float, ...]:
-        """Shift of each recording's clock that puts the recordings one after the other."""
+        """Shift of each recording's clock such that the recordings are consecutive in time."""
         shifts, end = [], 0.0
         for k, part in enumerate(self.parts):
             # recordings have clocks of their own, and a plot of all has one axis
@@ -416,7 +416,7 @@ class InverseDynamics(Brief):
 
     @cached_property
     def _active(self) -> np.ndarray:
-        """(n, b) whether a base parameter enters a row at all."""
+        """(n, b) whether a base parameter acts on a degree of freedom at all."""
         rows, columns = self.regressor.structure
         active = np.zeros((len(self.robot.equations), len(self.parameters)), dtype=bool)
         active[rows, columns] = True
@@ -445,11 +445,11 @@ class InverseDynamics(Brief):
                 at, entries, y = time[first : first + len(raw)], raw[:, :-n], raw[:, -n:]
                 W = self._columns(index, entries, self.base.chosen)
                 known = self._columns(index, entries, held) @ self.parameters.held_values[held]
-                # a difference is a copy: the memory of `raw` is used again
+                # a difference is a copy: the memory of `raw` is reused
                 yield Rows(index, first, at, W, y - known, known)
 
     def _raw(self, part: Part, spans: Sequence[tuple[int, int]]) -> Iterator[np.ndarray]:
-        """Entries and efforts side by side, stretch by stretch, in the same memory: fresh one takes longest."""
+        """Entries and efforts side by side, chunk by chunk, in the same memory: allocation takes longest."""
         n = len(self.robot.equations)
         memory = np.empty((max(last - first for first, last in spans), len(self.regressor.structure[0]) + n))
         for first, last in spans:
@@ -485,7 +485,7 @@ def _check_prior(name: str, base: BaseParameters, parameters: Parameters) -> Non
             f"{b} = {g}" for b, g in zip(base.names, base.groupings, strict=True) if f"{name}" in g.split()
         ]
         raise InvalidMethod(
-            f"a prior on {name} alone says nothing: the motion only shows {'; '.join(inside) or 'nothing of it'}; "
+            f"a prior on {name} alone cannot be used: the motion determines {'; '.join(inside) or 'nothing of it'}; "
             "give the prior for a base parameter"
         )
     check_known(name, base.names, "no base parameter", "there are", InvalidMethod, 30)
@@ -495,7 +495,7 @@ def _joint_side(robot: Articulated, signals: Signals) -> Part:
     """Signals of one recording in the robot's own coordinates, columns in its order."""
     if robot.floating_base:
         robot.refuse_loops("the torque regressor of a robot with a floating base")
-        # configurations and efforts come complete, the base's own effort being zero
+        # configurations and efforts include the base, whose effort is zero
         nq, n = robot.model.nq, robot.model.nv
         for name, size in {"q": nq, "v": n, "a": n, "tau": n}.items():
             columns = getattr(signals, name).shape[1]
@@ -529,5 +529,5 @@ def _joint_side(robot: Articulated, signals: Signals) -> Part:
                 "give its channel, or list the joint under drive.passive if nothing drives it"
             )
     part = Part(signals, robot, np.array(order))
-    _ = part.joint_side(0, 1), part.channels  # what does not fit is refused here, not at the first use
+    _ = part.joint_side(0, 1), part.channels  # invalid input is refused here, not at the first use
     return part

@@ -4,7 +4,7 @@
 
 With closed loops there is an equation for each independent freedom, N^T tau = N^T W theta (see `models.closure`).
 A *sample* gives K entries, entry k in row `rows[k]` (equation of motion) and column `columns[k]` (parameter): filters
-and factorizations run over entries, and a dense (T, n, p) array exists only for the rows that are left in the end.
+and factorizations run over entries, and a dense (T, n, p) array exists only for the remaining rows.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Regressor(Brief):
     """tau = W theta for one robot.
 
     Args:
-        robot: with its drive and friction.
-        parameters: the columns, `robot.parameters` with what is held.
+        robot: robot with its drive and friction.
+        parameters: the columns, `robot.parameters` with held ones.
     """
 
     robot: Articulated
@@ -58,12 +58,12 @@ class Regressor(Brief):
         channels: np.ndarray | None = None,
         out: np.ndarray | None = None,
     ) -> np.ndarray:
-        """(T, K) entries of a stretch of samples.
+        """(T, K) entries of samples.
 
         Args:
             q, v, a: (T, nq), (T, n), (T, n), joint side.
-            channels: (T, m) of `robot.inputs`; None: what they cause is left out.
-            out: (T, at least K) where to write them, in the first K columns; fresh memory is what takes longest.
+            channels: (T, m) of `robot.inputs`; None: efforts that depend on them are left out.
+            out: (T, at least K) where to write them, in the first K columns; allocation takes longest.
         """
         closure, K = self.robot.closure, len(self.structure[0])
         if out is None:
@@ -96,14 +96,14 @@ class Regressor(Brief):
         return out
 
     def places(self, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Which entries belong to chosen columns, and the place of each one's column among them."""
+        """Indices of the entries in chosen columns, and the place of each one's column among these."""
         _, columns = self.structure
-        place = np.full(len(self.parameters), -1)  # a column that is not asked for
+        place = np.full(len(self.parameters), -1)  # a column that is not chosen
         place[chosen] = np.arange(len(chosen))
         wanted = np.flatnonzero(place[columns] >= 0)
         return wanted, place[columns[wanted]]
 
     @cached_property
     def joint_terms(self) -> JointTerms:
-        """What joints add."""
+        """The terms of joints."""
         return JointTerms(self.robot)

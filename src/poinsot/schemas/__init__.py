@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 NAMES = ("identify", "track", "inspect", "excite", "repair", "new", "predict", "export", "reproduce", "fleet")
-"""The outputs: of the verbs, of `identify` for a fleet, and what `identify` writes beside an exported description."""
+"""Names of the outputs: of verbs, of `identify` for a fleet, and `export`, beside an exported description."""
 
 
 def schema_file(name: str) -> Path:

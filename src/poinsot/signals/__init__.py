@@ -1,8 +1,8 @@
-"""Recording -> Signals: q, v, a and tau on one uniform clock, and how well each is known.
+"""Recording -> Signals: q, v, a and tau on one uniform clock, with standard deviations.
 
 resampling, alignment     a uniform clock, channels without delay
-bandwidth                 which cutoff the excitation calls for
+bandwidth                 filter cutoffs from the spectrum of the motion
 butterworth               smoothing with a known bandwidth
-random_walk               smoothing without: the smoother, noise_variance_ratio, random_walk_smoother
-decimation                what regressor columns and efforts still have to pass, alike
+random_walk               smoothing without one: the smoother, noise_variance_ratio, random_walk_smoother
+decimation                low-pass filter and down-sampling of regressor columns and efforts alike
 """

@@ -81,7 +81,7 @@ def align(recording: Recording, delays: Mapping[str, float]) -> Recording:
 
     time = recording.time
     near = ROUNDING * float(np.median(np.diff(time)))
-    # samples are kept where every delayed channel has a value; channels without a delay are cut alike
+    # samples are kept where every delayed channel has a value; all channels are cut alike
     late, early = max(0.0, *seconds.values()), min(0.0, *seconds.values())
     kept = (time + late <= time[-1] + near) & (time + early >= time[0] - near)
     if kept.sum() < 2:
@@ -160,7 +160,7 @@ def estimate_delay(recording: Recording, late: str, reference: str, largest_s: f
     # whole samples first: between samples the correlation has one maximum a period of the motion
     correlation = _correlations(x, y, most)
     coarse = int(np.argmax(correlation)) - most
-    # a maximum at the end of the range is none: it goes on rising outside
+    # at the end of the range it is not a maximum: the correlation increases beyond
     if abs(coarse) == most or correlation.max() <= 0:
         raise InvalidSignals(
             f"{late!r} and {reference!r} do not correlate most inside +-{largest_s:g} s: "
@@ -174,17 +174,17 @@ def estimate_delay(recording: Recording, late: str, reference: str, largest_s: f
         if hz is None:
             raise InvalidSignals(f"channel {name!r} does not exceed its noise at any frequency")
     cutoff = min(filter(None, cutoffs.values())) * dt
-    # the transform takes a record for periodic: without a taper the jump from its end to its start correlates
+    # the transform assumes a periodic record: without a taper the jump from its end to its start correlates
     taper = signal.windows.tukey(len(x), 0.1)
     X, Y = (np.fft.rfft(taper * signal.detrend(z)) for z in (x, y))
     f = np.fft.rfftfreq(len(x))
-    # without phase, or d would be biased; gradual, as a sharp edge rings, and ringing correlates with itself
+    # zero phase, or d would be biased; gradual, since a sharp cutoff rings, and ringing correlates with itself
     U = X / (1 + (f / cutoff) ** 8)
 
     def c(d: float) -> float:
         return float(np.real(np.vdot(U, Y * np.exp(2j * np.pi * f * d))))
 
-    # the sign: x is late by d where y(t) = x(t - d), whose transform is that of x times e^(-2 pi i f d)
+    # the sign: y is late by d where y(t) = x(t - d), whose transform is that of x times e^(-2 pi i f d)
     d = float(minimize_scalar(lambda d: -c(d), bounds=(-1, 1), method="bounded", options={"xatol": 1e-6}).x)
     shift, slope = np.exp(-2j * np.pi * f * d), 2j * np.pi * f
     u, u_slope, x, x_slope, y = (
@@ -201,14 +201,14 @@ def estimate_delay(recording: Recording, late: str, reference: str, largest_s: f
 
 
 def jackknife_std(terms: np.ndarray, estimate: Callable[[np.ndarray], np.ndarray]) -> float:
-    """Standard deviation of an estimate from sums over samples, by leaving out one stretch of them after the other.
+    """Standard deviation of an estimate from sums over samples, by leaving out one stretch of them at a time.
 
     Valid for terms that are correlated within a stretch, and where few stretches hold most of the information.
 
     Args:
-        terms: (T, ...) what is summed. estimate: (STRETCHES, ...) sums -> (STRETCHES,) estimates.
+        terms: (T, ...) summands. estimate: (STRETCHES, ...) sums -> (STRETCHES,) estimates.
     """
-    # sums and not means: stretches differ by one in length, and in how much moves in them
+    # sums, not means: stretches differ by one sample in length, and in their excitation
     sums = np.array([stretch.sum(axis=0) for stretch in np.array_split(terms, STRETCHES)])
     return float(np.sqrt((STRETCHES - 1) * np.var(estimate(sums.sum(axis=0) - sums))))
 
@@ -223,7 +223,7 @@ def _correlations(x: Samples, y: Samples, most: int) -> np.ndarray:
     """(2 most + 1,) correlation of y(t) and x(t - k dt), k from -most to most, over the same samples of y."""
     from scipy import signal
 
-    # the same samples of y at each lag, or the correlation at large lags is of fewer samples
+    # the same samples of y at each lag, or the correlation at large lags would have fewer samples
     y = y[most : len(y) - most]
     y = y - y.mean()
     x = x - x.mean()

@@ -49,20 +49,20 @@ UNATTENUATED = (1 / 0.95 - 1) ** (1 / 8)
 SHORT_ORDER = 4
 """A decimation of this order settles within 7 rows; one of order 8 needs 26."""
 
-TWICE = 1 / (2**0.25 - 1) / HALF_POWER
+TWO_PASS = 1 / (2**0.25 - 1) / HALF_POWER
 """Factor on the ratio of a walk that is applied twice, to have the -3 dB frequency of one applied once."""
 
 SHARE = 0.999
 """Part of the velocity's power below w_dyn [1]; on the TX40 recording it gives the 5 Hz of Brunot et al."""
 
 ABOVE, MOVING = 4.0, 100.0
-"""Ratio of power to noise above which a band contains motion [1], 6 dB; one that a moving joint exceeds somewhere."""
+"""Ratio of power to noise above which a band contains motion [1], 6 dB; ratio that a moving joint exceeds in a band."""
 
 LOWEST, HIGHEST = 2.0, 10.0
 """LOWEST w_dyn <= w_q <= HIGHEST w_dyn, and w_f >= LOWEST w_dyn (Brunot et al. 2017, Sect. 2.3), where noise allows."""
 
 ROWS = 200
-"""Per joint; fewer are said: a robot with six joints has about sixty parameters."""
+"""Rows per joint below which a reason warns: a robot with six joints has about sixty parameters."""
 
 EDGES = 0.1
 """Part of the rows that a decimation may cut as transients before a filter of lower order is taken."""
@@ -76,7 +76,7 @@ class FilterProposal:
         joints: the n joints with position channels. rate_hz: sampling rate of the recording.
         bandwidth_hz: w_dyn of all joints together. noise_hz: w_e, above which the noise dominates.
         cutoff_hz: for `ButterworthDecimation` or `RandomWalkSmoother`. decimate_hz: None: do not decimate.
-        decimation_order: of its filter, lower where a sharp one's edges would take most of a short recording.
+        decimation_order: that of its filter, lower where a sharp one's edges would take most of a short recording.
         bandwidth_hz_per_joint, noise_hz_per_joint, cutoff_hz_per_joint: (n,) of each joint; NaN at rest.
         reasons: one sentence per value.
     """
@@ -123,7 +123,7 @@ def propose_filters(recording: Recording) -> FilterProposal:
     single = [_excitation(f, S[:, j], steps[j], rate) or AT_REST for j in range(len(joints))]
     powers = np.array([each.power for each in single])
     moving = np.isfinite(powers)
-    # equal power of each joint: in radians and metres the fastest one would decide alone
+    # equal power of each joint: otherwise the fastest one alone would determine the sum
     weights = 1 / (powers[moving] * moving.sum())
     pooled = _excitation(f, S[:, moving] @ weights, np.sqrt(np.sum(weights * steps[moving] ** 2)), rate)
     if pooled is None:
@@ -192,7 +192,7 @@ def ratio_for_cutoff(cutoff_hz: float, rate_hz: float, order: int) -> float:
     5.30e-05
     """
     walk = GeneralizedRandomWalk.integrated(order)
-    return (TWICE if order == 2 else 1.0) * nvr_for_cutoff(walk, BUTTERWORTH_3_DB * cutoff_hz, rate_hz)
+    return (TWO_PASS if order == 2 else 1.0) * nvr_for_cutoff(walk, BUTTERWORTH_3_DB * cutoff_hz, rate_hz)
 
 
 def cutoff_for_ratio(ratio: float, rate_hz: float, order: int) -> float:
@@ -202,12 +202,12 @@ def cutoff_for_ratio(ratio: float, rate_hz: float, order: int) -> float:
     [32.9, 6.59, 0.659]
     """
     walk = GeneralizedRandomWalk.integrated(order)
-    return cutoff_hz(walk, ratio / (TWICE if order == 2 else 1.0), rate_hz) / BUTTERWORTH_3_DB
+    return cutoff_hz(walk, ratio / (TWO_PASS if order == 2 else 1.0), rate_hz) / BUTTERWORTH_3_DB
 
 
 @dataclass(frozen=True)
 class _Excitation:
-    """Of one spectrum: w_dyn, w_e [Hz], the power of the motion, and whether N at w_e is that of rounding."""
+    """Results of one spectrum: w_dyn, w_e [Hz], the power of the motion, and whether N at w_e is that of rounding."""
 
     bandwidth_hz: float
     noise_hz: float
@@ -219,7 +219,7 @@ AT_REST = _Excitation(np.nan, np.nan, np.nan, rounding=False)
 
 
 def _velocity_spectrum(p: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
-    """Frequencies (k,) and S (k, n) per Hz, up to 0.9 of the Nyquist frequency: mean of five stretches of a third."""
+    """Frequencies (k,) and S (k, n) per Hz, up to 0.9 of the Nyquist frequency: mean over five stretches of a third."""
     length = (len(p) - 1) // 3
     # the velocity leaks less than the position, whose spectrum is steeper; column by column, which needs less memory
     S = np.stack([welch(np.diff(column) * rate, rate, length) for column in p.T], axis=1)
@@ -265,15 +265,15 @@ def _excitation(f: np.ndarray, S: np.ndarray, step: float, rate: float) -> _Exci
     first = np.flatnonzero(np.diff(band, prepend=-1))
     last = np.append(first[1:], len(f))
     mean = np.add.reduceat(S, first) / (last - first)
-    # the median of a band: a single line of the motion in it is no noise
+    # the median of a band: a single line of the motion in it is not noise
     median = np.array([np.median(S[a:b]) for a, b in zip(first, last, strict=True)])
     centre = np.sqrt(f[first] * f[last - 1])
-    # from above: noise does not fall with the frequency, so what is quieter above bounds it
+    # from the highest band down: noise does not decrease with frequency, so smaller values above bound it
     quietest = np.minimum.accumulate(median[::-1])[::-1]
     rounding = (2 * np.pi * centre) ** 2 * step**2 / (6 * rate)
     N = np.maximum(quietest, rounding)
     motion = mean > ABOVE * N
-    # one band at 6 dB happens by chance among thirty; none is 20 dB above its own noise
+    # one of thirty bands reaches 6 dB by chance; none is 20 dB above its own noise
     if not np.any(mean > MOVING * N):
         return None
     power = np.cumsum(np.repeat(motion, last - first) * S)
@@ -313,20 +313,20 @@ def _decimation(w_dyn: float, w_q: float, duration_s: float, rate: float) -> tup
     assert decimation is not None
     if decimation.rows(samples) * decimation.factor < (1 - EDGES) * samples:
         order, decimation = SHORT_ORDER, replace(decimation, order=SHORT_ORDER)
-        why += f"; decimation_order = {order}: of a sharper filter the edges are more than {100 * EDGES:g} %"
+        why += f"; decimation_order = {order}: the edges of a sharper filter exceed {100 * EDGES:g} % of the rows"
     rows = decimation.rows(samples)
     few = f"; {duration_s:.3g} s leave only {rows} rows a joint: record longer" if rows < ROWS else ""
     return w_f, order, f"{why}{few}."
 
 
 def _rounded_down(value: float) -> float:
-    """Round down to two digits, as a rule of thumb has no more and must not exceed its bounds.
+    """Round down to two digits: a rule of thumb has no more, and must not exceed its bounds.
 
     >>> [_rounded_down(value) for value in (6.58, 118.5, 0.3)]
     [6.5, 110.0, 0.3]
     """
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
-    # 1e-9: 13 must not become 12 for the rounding of a product
+    # 1e-9: 13 must not become 12 by rounding of a product
     return float(f"{unit * math.floor(value / unit * (1 + 1e-9)):.2g}")
 
 

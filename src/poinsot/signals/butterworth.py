@@ -1,4 +1,4 @@
-"""Butterworth filter, central differences, parallel decimation: (Brunot et al. 2017, Sect. 2.3).
+"""Butterworth filter, central differences, parallel decimation (Brunot et al. 2017, Sect. 2.3).
 
 Step 1  position through a Butterworth low-pass of order n_d + 2, forwards and backwards; then central differences
 Step 2  the regressor is built from q, v, a (elsewhere)
@@ -30,10 +30,10 @@ class ButterworthDecimation:
     """Zero-phase Butterworth filter, central differences, then the parallel decimation filter.
 
     Args:
-        cutoff_hz: of the Butterworth filter, each way.
+        cutoff_hz: cutoff of the Butterworth filter in each direction.
         decimate_hz: end of the decimation filter's pass-band, 0.8 of the new Nyquist frequency; None: no decimation.
-        order: of the Butterworth filter; n_d + 2 = 4 for accelerations.
-        decimation_order: of the Chebyshev filter.
+        order: order of the Butterworth filter; n_d + 2 = 4 for accelerations.
+        decimation_order: order of the Chebyshev filter.
         cut_edges: drop the samples (and rows) within the filters' transients at both ends.
         window_s: keep start <= time < stop of the smoothed signals, before decimation.
 
@@ -60,7 +60,7 @@ class ButterworthDecimation:
         if self.order < 1:
             raise InvalidMethod(f"the Butterworth filter needs an order of at least 1, not {self.order}")
         low_pass = LowPass.butterworth(self.order, 2 * self.cutoff_hz / rate_hz)
-        # as MATLAB's filtfilt
+        # as in MATLAB's filtfilt
         padding = 3 * self.order
         edge = math.ceil(low_pass.samples_until(SETTLED)) if self.cut_edges else 0
         if len(q) <= max(padding, 2 * edge + 2):

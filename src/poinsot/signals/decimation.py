@@ -38,9 +38,9 @@ RIPPLE_DB = 0.05
 PASSBAND = 0.8
 """MATLAB's `decimate`: Chebyshev I, 0.05 dB of ripple up to 0.8 of the new Nyquist frequency."""
 
-# Below the rounding of doubles, with a margin of a hundred for what the states amplify.
+# Below the rounding of doubles, with a margin of a hundred for amplification by the states.
 FORGOTTEN = 1e-18
-# A row that holds 1 % of a transient is as good as others beside residuals of some percent.
+# 1 % of a transient in a row is negligible beside residuals of some percent.
 SETTLED = 1e-2
 
 
@@ -50,7 +50,7 @@ class Decimation:
 
     Args:
         factor: M, samples a block; the first block may be shorter, as in MATLAB.
-        order: of the Chebyshev filter (each way).
+        order: order of the Chebyshev filter (in each direction).
         cut_edges: drop the rows within the transients at both ends (impulse response above 1 %).
 
     Raises InvalidMethod if the factor is not at least 2 or the order not at least 1.
@@ -74,7 +74,7 @@ class Decimation:
         Raises InvalidMethod if the pass-band is not below the Nyquist frequency.
         """
         check_below_nyquist("decimate_hz", passband_hz, rate_hz)
-        # rounded down, so that the pass-band is at least as wide; 1e-9 keeps factors that are whole but rounded
+        # rounded down, so that the pass-band is at least as wide; 1e-9 keeps factors that are integers but for rounding
         factor = int(PASSBAND * rate_hz / 2 / passband_hz * (1 + 1e-9))
         return cls(factor, **settings) if factor >= 2 else None
 
@@ -135,8 +135,8 @@ class Decimation:
             short = 0
             if done == 0:
                 short = (samples - 1) % self.factor + 1
-                # at rest on the first value of the odd reflection, then run through it; odd: position and slope go on
-                # through the end, so that a filter at rest is nearly settled
+                # start in steady state at the first value of the odd reflection, then run through it; odd: value and
+                # slope are continuous at the end, so that a filter in steady state is nearly settled
                 prefix = 2 * piece[0] - piece[self.padding : 0 : -1]
                 state, _ = self._run(np.outer(self._steady, prefix[0]), prefix)
             for blocks in (piece[None, :short], piece[short:].reshape(-1, self.factor, piece.shape[1])):
@@ -198,7 +198,7 @@ class Decimation:
         return self._block_maps(self.factor)
 
     def _block_maps(self, M: int) -> tuple[np.ndarray, ...]:
-        """A^M, C A^{M-1}, P and [G; Q; r] of a block of M samples (see the top of the file)."""
+        """A^M, C A^{M-1}, P and [G; Q; r] of a block of M samples (see the top of this file)."""
         A, B, C, D = self._modes
         powers_B = np.empty((M, self.order))  # A^j B
         C_powers = np.empty((M, self.order))  # C A^j
@@ -245,19 +245,19 @@ def _recurrence(A: np.ndarray, z: np.ndarray, inputs: np.ndarray) -> tuple[np.nd
 
 
 class _BackwardQueue:
-    """Blocks that wait for the backward filter, released as soon as enough later samples are known."""
+    """Queue of blocks for the backward filter, released as soon as enough later samples are known."""
 
     def __init__(self, decimation: Decimation, rows: int):
         self.decimation = decimation
         self.rows = rows
-        self.first = -decimation.edge_rows  # row of the first block that waits; below 0 in the transient
+        self.first = -decimation.edge_rows  # row of the first block in the queue; below 0 in the transient
         self.g: list[np.ndarray] = []
         self.y: list[np.ndarray] = []
 
     def pop(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield rows with enough later samples, once there are enough of them to repay the overlap."""
+        """Yield rows with enough later samples, once there are enough of them to justify the overlap."""
         waiting = sum(map(len, self.g))
-        # a pass over the overlap is spent at each release: three times its length bounds the waste by a half
+        # each release filters the overlap again: three times its length bounds this extra cost by a half
         if waiting >= 3 * self.decimation.memory_rows + 1:
             yield from self._run(np.zeros_like(self.g[0][0]), waiting - self.decimation.memory_rows)
 
@@ -272,7 +272,7 @@ class _BackwardQueue:
         x = C @ before[::-1][:count] + D * y[:count]
         first, self.first = self.first, self.first + count
         self.g, self.y = [g[count:]], [y[count:]]
-        # rows in the transients are computed, as others need their states, and dropped
+        # rows in the transients are computed, since others need their states, and dropped
         x = x[max(-first, 0) : max(self.rows - first, 0)]
         if len(x):
             yield max(first, 0), x

@@ -50,7 +50,7 @@ class LowPass:
     @classmethod
     def _digital(cls, poles: np.ndarray, gain_at_zero: float, cutoff: float) -> LowPass:
         """The bilinear transform of an analogue prototype; `gain_at_zero` is H(0) = H(z = 1)."""
-        # prewarped: the bilinear transform bends frequencies, and the cutoff is to stay where it is asked for
+        # prewarped: the bilinear transform warps frequencies, and the cutoff must keep its value
         scaled = np.tan(np.pi * cutoff / 2) * poles
         return cls((1 + scaled) / (1 - scaled), gain_at_zero * float(np.real(np.prod(scaled / (scaled - 1)))))
 
@@ -60,7 +60,7 @@ class LowPass:
 
         The first section carries the gain.
         """
-        # slow poles last: the fast ones attenuate before the resonance of the slow ones amplifies
+        # slow poles last: fast ones attenuate before the resonance of slow ones amplifies
         upper = [pole for pole in self.poles[np.argsort(np.abs(self.poles))] if pole.imag >= 0]
         rows = [
             (1.0, 1.0, 0.0, -pole.real, 0.0)
@@ -95,8 +95,8 @@ class LowPass:
 
 
 def check_below_nyquist(name: str, hz: float, rate_hz: float) -> None:
-    """Refuse a cutoff, by its name, that is not between 0 and half the sampling rate."""
-    # just below half of a clock's rate is half of it; far below, (pi hz / rate)^2 in a section is rounding error
+    """Raise `InvalidMethod`, with the name of the cutoff, if it is not between 0 and half the sampling rate."""
+    # within 1e-9 of half the rate is half of it; below 1e-7, (pi hz / rate)^2 in a section is rounding error
     if not 1e-7 * rate_hz < hz < (1 - 1e-9) * rate_hz / 2:
         raise InvalidMethod(
             f"{name} = {hz:g} must lie between 0 and the Nyquist frequency {rate_hz / 2:g} Hz"
@@ -112,7 +112,7 @@ def _angles(order: int) -> np.ndarray:
 def _run(sections: np.ndarray, x: np.ndarray) -> None:
     """Filter x (T,) in place, each section in transposed direct form II and at rest on the first sample."""
     z = np.empty((len(sections), 2))
-    # started from zero, the filter would answer an offset with a step
+    # started from zero, the filter would respond to an offset as to a step
     level = x[0]
     for s in range(len(sections)):
         b0, b1, b2, a1, a2 = sections[s]

@@ -22,7 +22,7 @@ from .random_walk import (
 )
 
 LEAST_NOISE = 0.9
-"""Rounding to steps of d has a standard deviation of d / sqrt(12); a residual below this share follows the steps."""
+"""Rounding to steps of d has a standard deviation of d / sqrt(12); below this part of it smoothers follow steps."""
 
 BOUND_DECADES = 0.01
 """An optimum within this distance [decades] of a bound of the search is at the bound."""
@@ -57,7 +57,7 @@ class RatioVerdict(Enum):
 class LogNormalPrior:
     """log10 NVR ~ N(log10 median, decades^2).
 
-    A prior decides where a recording is short. With thousands of samples it has little effect, even where the model is
+    A prior matters where a recording is short. With thousands of samples it has little effect, even where the model is
     wrong and the walk follows noise; the verdict reports that.
     """
 
@@ -65,7 +65,7 @@ class LogNormalPrior:
     decades: float
 
     def log_density(self, log10_nvr: float | np.ndarray) -> float | np.ndarray:
-        """Up to a constant."""
+        """Log density of log10 NVR, up to a constant."""
         return -(((log10_nvr - math.log10(self.median)) / self.decades) ** 2) / 2
 
 
@@ -127,7 +127,7 @@ def maximum_likelihood_nvr(
     noise_std = np.sqrt(smoothed.noise_variance)
     cutoff = np.array([cutoff_hz(model, ratio, rate_hz=2.0) for ratio in 10**log10_nvr])
     rounding = np.array([encoder_step(y[valid[:, j], j]) for j in range(y.shape[1])]) / math.sqrt(12)
-    # bounds before all else: there a curvature has no meaning
+    # bounds first: there a curvature has no meaning
     conditions = {
         RatioVerdict.at_upper_bound: upper - log10_nvr < BOUND_DECADES,
         RatioVerdict.at_lower_bound: log10_nvr - lower < BOUND_DECADES,

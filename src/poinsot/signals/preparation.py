@@ -16,14 +16,14 @@ from .signals import Signals
 
 
 def unsmoothed(recording: Recording, method: Any) -> Signals:
-    """Positions in memory of their own, and efforts, checked for filtering; speeds and accelerations are 0 as yet.
+    """Positions in memory of their own, and efforts, checked for filtering; speeds and accelerations are still 0.
 
     The effort of a joint without a motor may be missing; its column is zero.
     """
     joints, p = positions(recording)
     effort, driven = effort_of(recording)
     check_samples(recording, [f"{effort}.{joint}" for joint in driven])
-    # zero is true of a joint without a motor, and NaN would spread through the decimation
+    # zero is correct for a joint without a motor, and NaN would spread through the decimation
     tau = np.zeros((len(recording), len(joints)))
     tau[:, [joints.index(joint) for joint in driven]] = recording.stack(effort, driven)
     still = np.zeros_like(p)
@@ -43,7 +43,7 @@ def positions(recording: Recording) -> tuple[tuple[str, ...], JointSamples]:
 
 
 def check_samples(recording: Recording, names: Sequence[str]) -> None:
-    """Refuse, as `InvalidSignals`, what no filter or spectrum can take: unequal steps, or gaps in these channels."""
+    """Raise `InvalidSignals` for unequal steps, or gaps in these channels, which no filter or spectrum accepts."""
     if not recording.is_uniform:
         interval = np.diff(recording.time)
         raise InvalidSignals(

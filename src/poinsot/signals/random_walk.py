@@ -18,7 +18,7 @@ Every r is a whitened prediction error, so with N samples and n_x states (Eq. 22
 
     sigma_e^2 = sum r^2 / (N - n_x)     log L = -(N - n_x)/2 (log(2 pi sigma_e^2) + 1) - sum_k log|U_k| - log|S_0|
 
-No normal equation is formed, so a small noise variance ratio loses no digits. A zero row of G (delta = 0) is a
+No normal equation is formed, so no digits are lost at small noise variance ratios. A zero row of G (delta = 0) is a
 constraint that holds exactly; a missing sample is a zero row in place of [h | y_k]. Once S has converged, all stages
 are equal and are computed once.
 """
@@ -169,9 +169,9 @@ def smooth(
         u, s, noise_variance[columns], log_likelihood[columns] = factor.eliminate(y[:, columns])
         x = np.empty((T, len(columns), model.states))
         x[0] = np.linalg.solve(factor.S, s).T
-        _roll_out(factor.F, factor.B, factor.stage, u, x)
+        _propagate_states(factor.F, factor.B, factor.stage, u, x)
         states[:, columns], group[columns] = x, len(unit_covariance)
-        # by group and not by column: (T, n_x, n_x) is the largest array here
+        # by group, not by column: (T, n_x, n_x) is the largest array here
         unit_covariance.append(factor.covariance())
     return SmoothedStates(states, noise_variance, log_likelihood, np.array(unit_covariance), group)
 
@@ -208,7 +208,7 @@ def checked_samples(
 
 
 def _groups(nvr: float | np.ndarray, valid: np.ndarray) -> Iterator[tuple[float, np.ndarray, list[int]]]:
-    """Columns that share one factorisation: NVR, (T,) mask and their indices."""
+    """Columns that share one factorization: NVR, (T,) mask and their indices."""
     ratios = np.broadcast_to(np.asarray(nvr, dtype=float), valid.shape[1:])
     if not (np.isfinite(ratios).all() and np.all(ratios >= 0)):
         raise InvalidMethod(f"the noise variance ratio must be finite and not negative, not {nvr}; try 1e-5")
@@ -265,7 +265,7 @@ class _Factor:
         root = np.linalg.inv(self.S)
         P = np.empty((len(self.stage), *root.shape))
         P[0] = root @ root.T
-        _spread(self.F, self.B @ self.B.transpose(0, 2, 1), self.stage, P)
+        _propagate_covariances(self.F, self.B @ self.B.transpose(0, 2, 1), self.stage, P)
         return P
 
 
@@ -279,7 +279,7 @@ def _triangularize(A, G, valid):
     S = np.zeros((n_x, n_x))
     count, settled = 0, False
     for k in range(T - 1, -1, -1):
-        # a gap is another stage: the walk has to settle again after it
+        # a gap is another stage: the recursion has to converge again after it
         if not (settled and valid[k] == valid[k + 1]):
             M = stages[count]
             M[:] = 0.0
@@ -298,7 +298,7 @@ def _triangularize(A, G, valid):
                 for i in range(j + 1, rows):
                     # most entries below the diagonal are zero from the start
                     if M[i, j] != 0.0:
-                        # positive, so that S keeps its sign and can settle
+                        # positive, so that S keeps its sign and can converge
                         radius = math.hypot(M[j, j], M[i, j])
                         c, s = M[j, j] / radius, M[i, j] / radius
                         for l in range(j, columns):
@@ -341,7 +341,7 @@ def _rotate(rotations, stage, y):
 
 
 @njit(cache=True)
-def _roll_out(F, B, stage, u, x):
+def _propagate_states(F, B, stage, u, x):
     """x_{k+1} = F x_k + B u_k, filling x after x_0."""
     T, n, n_x = x.shape
     m = u.shape[1]
@@ -358,7 +358,7 @@ def _roll_out(F, B, stage, u, x):
 
 
 @njit(cache=True)
-def _spread(F, BB, stage, P):
+def _propagate_covariances(F, BB, stage, P):
     """P_{k+1} = F P_k F^T + B B^T, filling P after P_0."""
     T, n_x, _ = P.shape
     FP = np.empty((n_x, n_x))

@@ -99,7 +99,7 @@ def _twice(y: np.ndarray, nvr: float | np.ndarray) -> tuple[np.ndarray, np.ndarr
 def _two_passes(y: np.ndarray, nvr: float | np.ndarray) -> np.ndarray:
     """(T, n, 3) q, v, a."""
     position = _smooth_from_before(y, 2, nvr).states
-    # forward differences belong half a sample later: the mean of two is centred
+    # forward differences refer to half a sample later: the mean of two is centred
     v = (position[1:, :, 1] + position[:-1, :, 1]) / 2
     velocity = _smooth_from_before(v, 2, nvr).states
     a = (velocity[1:, :, 1] + velocity[:-1, :, 1]) / 2
@@ -136,7 +136,7 @@ class RandomWalkSmoother:
         order: 2: the walk of order 2 applied twice (IRWSM 1); 3: the walk of order 3 once (IRWSM 2).
         ratio: noise variance ratio, one for all or one a joint, or `"maximum-likelihood"`.
         highest_cutoff: upper bound of the search for the ratio, as the smoother's cutoff over the Nyquist frequency.
-        prior: of the ratio, where the data should not decide alone.
+        prior: prior of the ratio for maximum likelihood; None: none.
         decimate_hz, decimation_order, cut_edges, window_s: as in `ButterworthDecimation`.
         cutoff_hz: instead of a ratio: smooth like a `ButterworthDecimation` of this cutoff, one for all or one a joint.
 
@@ -167,7 +167,7 @@ class RandomWalkSmoother:
             raise InvalidMethod(
                 f"highest_cutoff must lie between {LOWEST_CUTOFF:g} and 1, not {self.highest_cutoff:g}"
             )
-        # the default ratio counts as not given: a dataclass cannot tell it from one that is
+        # the default ratio counts as not given: a dataclass cannot distinguish the two
         if self.cutoff_hz is not None and not (isinstance(self.ratio, float) and self.ratio == PAPER_RATIO):
             raise InvalidMethod("give ratio or cutoff_hz, not both: each sets the bandwidth")
 
@@ -176,7 +176,7 @@ class RandomWalkSmoother:
 
         Raises:
             InvalidSignals: if the clock is not uniform, samples are marked invalid, or the recording is too short.
-            InvalidMethod: if ratios or cutoffs are not positive, or not one a joint.
+            InvalidMethod: if ratios or cutoffs are not positive, or not one per joint.
         """
         raw = unsmoothed(recording, self)
         p, joints, rate_hz = raw.q, raw.joints, recording.rate_hz
@@ -185,14 +185,14 @@ class RandomWalkSmoother:
         cutoffs = np.array([cutoff_for_ratio(value, rate_hz, self.order) for value in ratio.tolist()])
         step = (
             f"integrated random walk of order {self.order}{' applied twice' if self.order == 2 else ''} with noise "
-            f"variance ratio {how}: accelerations smoothed like by a Butterworth filter at {span_text(cutoffs)} Hz"
+            f"variance ratio {how}: accelerations smoothed as by a Butterworth filter at {span_text(cutoffs)} Hz"
         )
         q_std, v_std, a_std = np.moveaxis(smoothed.std, -1, 0)
         signals = replace(
             raw, q=smoothed.q, v=smoothed.v, a=smoothed.a, q_std=q_std, v_std=v_std, a_std=a_std,
             steps=(*raw.steps, step), warnings=(*warnings, *too_narrow(joints, p, rate_hz, cutoffs)),
         )  # fmt: skip
-        # the smallest ratio is the longest transient, and all joints are cut alike
+        # the smallest ratio has the longest transient, and all joints are cut alike
         edge = settling_samples(float(ratio.min()), self.order) if self.cut_edges else 0
         if len(p) < 2 * edge + 2:
             raise InvalidSignals(
@@ -206,7 +206,7 @@ class RandomWalkSmoother:
     ) -> tuple[np.ndarray, str, tuple[str, ...]]:
         """(n,) ratios, their origin in words, and warnings."""
         if self.cutoff_hz is not None:
-            cutoffs = _one_a_joint("cutoff_hz", self.cutoff_hz, joints)
+            cutoffs = _one_per_joint("cutoff_hz", self.cutoff_hz, joints)
             check_below_nyquist("cutoff_hz", float(cutoffs.max()), rate_hz)
             ratio = np.array([ratio_for_cutoff(cutoff, rate_hz, self.order) for cutoff in cutoffs.tolist()])
             return ratio, f"{span_text(ratio)}, for cutoff_hz = {span_text(cutoffs)}", ()
@@ -218,7 +218,7 @@ class RandomWalkSmoother:
                 if verdict is not RatioVerdict.credible
             )
             return found.nvr, f"{span_text(found.nvr)} by maximum likelihood", doubts
-        ratio = _one_a_joint("ratio", self.ratio, joints)
+        ratio = _one_per_joint("ratio", self.ratio, joints)
         return ratio, span_text(ratio), ()
 
     def maximum_likelihood(self, p: JointSamples) -> NoiseVarianceRatio:
@@ -244,8 +244,8 @@ def settling_samples(ratio: float, order: int) -> int:
     return int(np.ceil(SETTLED[order] / -np.log(slowest)))
 
 
-def _one_a_joint(name: str, values: float | Sequence[float], joints: tuple[str, ...]) -> np.ndarray:
-    """(n,) positive numbers from one or from one a joint."""
+def _one_per_joint(name: str, values: float | Sequence[float], joints: tuple[str, ...]) -> np.ndarray:
+    """(n,) positive numbers from one for all joints, or one for each."""
     array = np.asarray(values, dtype=float)
     if array.ndim and array.shape != (len(joints),):
         raise InvalidMethod(

@@ -22,10 +22,10 @@ NewTimes: TypeAlias = Float[np.ndarray, "K"]
 """The K samples of the new clock. [s]"""
 
 BRIDGED_INTERVALS = 3.5
-"""Default of `gap_intervals`: gaps of up to so many median intervals are bridged."""
+"""Default of `gap_intervals`: gaps of up to this many median intervals are bridged."""
 
 LARGEST_GROWTH = 100
-"""Maximum ratio of new to old number of samples; more is refused as a mistake."""
+"""Maximum ratio of new to old number of samples; more is refused as an error."""
 
 
 def resample(
@@ -39,8 +39,8 @@ def resample(
     """Resample a recording to a uniform clock that starts at its first sample.
 
     Args:
-        recording: with any clock.
-        rate_hz: of the new clock [Hz]; None: the recording's own, from its median interval.
+        recording: recording with any clock.
+        rate_hz: rate of the new clock [Hz]; None: the recording's own, from its median interval.
         method: interpolation between two samples; linear is safer where values jump.
         hold: channels that keep their value until the next sample.
         gap_intervals: valid samples more than this many median intervals apart enclose a gap.
@@ -58,7 +58,7 @@ def resample(
     for name in hold:
         if name not in recording.channels:
             raise ChannelNotFound(name, recording.channels)
-    # of the slower clock: the interval of a slower new clock is no gap, and a faster one closes none
+    # in intervals of the slower clock: a slower new clock makes no gaps, and a faster one closes none
     reach = gap_intervals * max(interval, 1.0 / rate_hz)
     channels, valid = {}, {}
     for name in recording.channels:
@@ -87,7 +87,7 @@ def resample(
 def _uniform_clock(recording: Recording, rate_hz: float) -> NewTimes:
     if not (np.isfinite(rate_hz) and rate_hz > 0):
         raise InvalidSignals(f"the rate to resample to must be a positive number, not {rate_hz} Hz")
-    # A hair of tolerance: the last sample belongs to the clock although its stamp is rounded.
+    # A small tolerance: the last sample belongs to the clock although its time stamp is rounded.
     samples = int(np.floor(recording.duration_s * rate_hz + 1e-6)) + 1
     if samples < 2:
         raise InvalidSignals(
@@ -113,7 +113,7 @@ def _resample_channel(
     near = UNIFORM_TOLERANCE * (new[1] - new[0])
     if how == "hold":
         last = np.searchsorted(time, new + near, side="right") - 1
-        # before its first value a held channel is not known
+        # before its first value a held channel is unknown
         return values[np.maximum(last, 0)], last >= 0
     # the interval that holds each new time, also beyond the ends
     before = np.clip(np.searchsorted(time, new, side="right") - 1, 0, len(time) - 2)

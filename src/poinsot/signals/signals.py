@@ -28,8 +28,8 @@ class Signals(Brief):
         q_std, v_std, a_std: (n,) or (T, n) standard deviations, where the method gives them.
         decimation: the filter to apply to regressor columns and efforts alike; None: none.
         steps: processing steps, one sentence each.
-        warnings: sentences to read before using them.
-        recording, method: what they were made of, and by what; None where nobody said.
+        warnings: sentences to read before using the signals.
+        recording, method: recording and method that they were computed from; None where unknown.
     """
 
     time: Times
@@ -79,7 +79,7 @@ class Signals(Brief):
         kept = slice(first, last)
         arrays = {name: getattr(self, name)[kept] for name in ("time", "q", "v", "a", "tau")}
         for name in ("q_std", "v_std", "a_std"):
-            # (n,) is of all samples, (T, n) of each
+            # (n,) applies to all samples, (T, n) has one row per sample
             std = getattr(self, name)
             arrays[name] = std[kept] if std is not None and std.ndim == 2 else std
         return replace(self, **arrays, steps=(*self.steps, why))

@@ -1,7 +1,7 @@
 """What every method of estimation shares.
 
-gauss_newton   the one damped Gauss-Newton iteration; a method brings an `Iterate`; progress, and how it is stopped
-dense          small dense least squares in a box, as iterates; the step in a box
+gauss_newton   damped Gauss-Newton over the `Iterate` of a method; progress reports, and stopping on request
+dense          small dense least squares with bounds, as iterates; the step within bounds
 """
 
 from .gauss_newton import DampedStep as DampedStep

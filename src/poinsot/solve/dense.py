@@ -30,7 +30,7 @@ def step_in_box(S: Matrix, g: Vector, lower: Vector, upper: Vector) -> Vector:
     `numpy.linalg.LinAlgError` if S is not positive definite.
     """
     open_ = upper > lower
-    if not open_.all():  # BVLS goes astray where a box is closed
+    if not open_.all():  # BVLS fails where bounds are equal
         d = np.where(open_, 0.0, lower)
         d[open_] = step_in_box(S[np.ix_(open_, open_)], (g + S @ d)[open_], lower[open_], upper[open_])
         return d
@@ -38,7 +38,7 @@ def step_in_box(S: Matrix, g: Vector, lower: Vector, upper: Vector) -> Vector:
         return np.zeros(0)
     if not (np.diag(S) > 0).all():
         raise np.linalg.LinAlgError("S is not positive definite")
-    # BVLS compares gradients of components, which units must not decide
+    # BVLS compares gradients of components, which must not depend on units
     scale = 1 / np.sqrt(np.diag(S))
     L = np.linalg.cholesky(S * scale[:, None] * scale)
     free = -linalg.cho_solve((L, True), g * scale)

@@ -8,7 +8,7 @@
               nu <- max(0.9 nu, -m(1) / ((1 - rho) e)),  e = |c|_1                                    penalty
               alpha = 1, 1/2, ... >= shortest  until
                   F + nu e  falls from the largest of the last `memory` by at least eta (m + alpha nu e)    Armijo
-              mu from how the step turned out
+              mu from the result of the step
 
 The merit F + nu e and its penalty are those of Martinez, Mastalli et al., Eqs. 37 and 38; without constraints it is F.
 With `shortest = 1` there is no line search: a step that fails is tried again with more damping.
@@ -17,18 +17,18 @@ With `shortest = 1` there is no line search: a step that fails is tried again wi
 a term multiplier . c, which rounding keeps above zero: for 120 nodes of a quadruped with c = 4e-15 it stays at 5e-12,
 a tenth of what a step of 1e-5 standard deviations predicts; so the test is not on m.
 
-Two rules for the damping, by what they look at: the gain ratio of the decrease over the predicted one (Nielsen 1999;
-Madsen, Nielsen and Tingleff 2004, Eq. 2.21), or the step length that a line search accepted.
+The damping follows one of two rules: the gain ratio of the actual to the predicted decrease (Nielsen 1999; Madsen,
+Nielsen and Tingleff 2004, Eq. 2.21), or the step length that a line search accepted.
 
-A method brings an `Iterate`: a point with its cost, and the direction from there. What the linear algebra is (dense,
-banded with a border, a Riccati recursion) stays there.
+A method provides an `Iterate`: a point with its cost, and the step direction from there. The linear algebra (dense,
+banded with a border, a Riccati recursion) is part of the method.
 
 Every `solve` of the package takes progress and stop:
 
     estimate = method.solve(problem, progress=print, stop=lambda: time.monotonic() > deadline)
 
-`progress` is called before each stage and after each iteration. `stop` is asked between iterations; once it says yes,
-the method ends with what it has found, as `Status.interrupted`.
+`progress` is called before each stage and after each iteration. `stop` is called between iterations; once it returns
+True, the method ends with its current result, as `Status.interrupted`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Progress:
     """One report of a running method; `str` gives one line for a terminal.
 
     Args:
-        stage: what is being done, in a few words: `"smoothing"`, `"iterating"`.
+        stage: name of the current stage: `"smoothing"`, `"iterating"`.
         iteration: number of iterations completed; None outside of iterations.
         cost: half of the sum of squared whitened residuals at this point.
         fraction: part of the stage that is done, 0 to 1; None where that is unknown.
@@ -75,7 +75,7 @@ class Progress:
 
 ProgressCallback = Callable[[Progress], None]
 Stop = Callable[[], bool]
-"""Asked between iterations: True ends the method with what it has."""
+"""Called between iterations: True ends the method with its current result."""
 
 
 def report(progress: ProgressCallback | None, stage: str, **fields: object) -> None:
@@ -85,7 +85,7 @@ def report(progress: ProgressCallback | None, stage: str, **fields: object) -> N
 
 
 def stop_requested(stop: Stop | None) -> bool:
-    """Whether `stop` was given and says yes."""
+    """Whether `stop` was given and returns True."""
     return stop is not None and stop()
 
 
@@ -109,7 +109,7 @@ class DampedStep(ABC, Generic[I]):
         return self.predicted(1.0)
 
     def adapt(self, alpha: float) -> None:
-        """Adapt a trust region to the step length that was accepted; 0: none was."""
+        """Adapt a trust region to the step length that was accepted; 0: none was accepted."""
 
 
 class Iterate(Protocol):
@@ -145,7 +145,7 @@ class GainRatio:
 
     Args:
         first: damping of the first step, relative to the diagonal of the Hessian. least, most: its limits.
-        little: damping up to which a short predicted decrease means a minimum and not a short step.
+        little: damping up to which a small predicted decrease means a minimum, not a step shortened by damping.
     """
 
     first: float = 1e-3
@@ -163,9 +163,9 @@ class GainRatio:
 @dataclass(frozen=True)
 class StepLength:
     """Damping from the step length that a line search accepted: none where full steps succeed. `first`: damping of the
-    first step; 0: none. `raised`: the least damping once there is some. `least`, `most`: its limits. `factor`: by which
+    first step; 0: none. `raised`: least damping after a raise. `least`, `most`: its limits. `factor`: by which
     it is raised and lowered. `long`, `short`: step lengths from which it is lowered, and up to which it is raised.
-    `little`: damping up to which a short predicted decrease means a minimum.
+    `little`: damping up to which a small predicted decrease means a minimum.
     """
 
     first: float = 0.0
@@ -188,10 +188,10 @@ class StepLength:
 
 @dataclass(frozen=True, eq=False)
 class Iteration:
-    """What one iteration did. `number`: from 1. `cost`, `infeasibility`: after it. `predicted`: decrease of the cost
-    that its full step predicted. `length`: of the full step, in standard deviations. `step_length`: alpha; 0 where no
-    step was accepted. `trials`: step lengths and dampings that were tried. `damping`: of its step, relative to the
-    diagonal of the Hessian. `penalty`: nu. `theta`: (p,) after it.
+    """Record of one iteration. `number`: from 1. `cost`, `infeasibility`: after it. `predicted`: decrease of the cost
+    predicted for the full step. `length`: of the full step, in standard deviations. `step_length`: alpha; 0 where
+    no step was accepted. `trials`: number of step lengths and dampings tried. `damping`: damping of the step, relative
+    to the diagonal of the Hessian. `penalty`: nu. `theta`: (p,) after it.
     """
 
     number: int
@@ -213,7 +213,7 @@ class Iteration:
 @dataclass(frozen=True, eq=False)
 class Minimum(Generic[I]):
     """Where the iteration ended. `at`: the last accepted iterate. `status`: how it ended; `solved` only if the stopping
-    test was passed. `history`: of the iterations.
+    test was passed. `history`: all iterations.
     """
 
     at: I
@@ -232,22 +232,22 @@ Search: TypeAlias = Generator[Any, Any, Minimum[I]]
 
 @dataclass(frozen=True)
 class GaussNewton:
-    """The iteration.
+    """The damped Gauss-Newton iteration.
 
     Args:
-        max_iterations: accepted steps, and failed line searches, at most.
+        max_iterations: maximum number of accepted steps and failed line searches.
         relative_tolerance, absolute_tolerance: a full step whose predicted decrease is at most
             absolute + relative cost is the last.
         gap_tolerance: the largest gap that counts as closed, in units of the constraints.
         damping: how the damping adapts.
         shortest: step lengths from 1 down to this one are tried; 1: no line search.
-        memory: iterations that acceptance looks back on; 1: the merit falls in every iteration.
-        kink_factor: a rejected step, with little damping, whose predicted decrease is below so many times the
+        memory: number of iterations whose largest merit a step is compared with; 1: the merit falls in every iteration.
+        kink_factor: a rejected step, with little damping, whose predicted decrease is below this factor times the
             tolerance ends the search at a kink of the cost, where the linearization holds on one side only; 1: never.
-        take_last: whether the step that passes the stopping test is still taken, where it does no harm.
+        take_last: whether the step that passes the stopping test is still taken, where it raises neither cost nor gaps.
         armijo: eta, the part of the predicted decrease that a step must achieve in a line search.
         feasible_share: rho, the part of the merit's decrease that closing the constraints must bring.
-        penalty_decay: by which the penalty may fall in an iteration.
+        penalty_decay: least ratio of the penalty to that of the iteration before.
         rounding: relative rounding error of the merit, by which a line search lets it rise: 1e-13 is that of a sum of
             up to 1e6 squares of residuals in double precision.
     """
@@ -269,20 +269,20 @@ class GaussNewton:
     def minimize(
         self, start: I, *, progress: ProgressCallback | None = None, stop: Stop | None = None
     ) -> Minimum[I]:
-        """Iterate from `start`. `progress`: called after each iteration. `stop`: asked before each."""
+        """Iterate from `start`. `progress`: called after each iteration. `stop`: called before each."""
         search: Search[I] = _Search(self, start, progress, stop).run()
         answer: Any = None
         while True:
             try:
-                answer = search.send(answer)  # a single problem's directions and trials are there at once
+                answer = search.send(answer)  # directions and trials of a single problem are already computed
             except StopIteration as end:
                 found: Minimum[I] = end.value
                 return found
 
     def search(self, start: I, stop: Stop | None = None) -> Search[I]:
-        """The same iteration, suspended at each direction and trial: send back what was yielded, or what it stands for.
+        """The same iteration as a generator: send back each yielded direction and trial, computed if it was deferred.
 
-        Whoever solves many problems together answers those that wait for the same in one computation.
+        A caller that solves many problems together computes what their searches wait for in one batch.
         """
         return _Search(self, start, None, stop).run()
 
@@ -293,7 +293,7 @@ class _Search(Generic[I]):
     def __init__(self, method: GaussNewton, start: I, progress: ProgressCallback | None, stop: Stop | None):
         self.method, self.now, self.progress, self.stop = method, start, progress, stop
         self.damping, self.penalty = method.damping.first, 0.0
-        # since the last accepted step: whether the damping was taken away, and whether the Hessian was indefinite then
+        # since the last accepted step: whether damping was reduced to `little`, and the Hessian was indefinite then
         self.undamped = self.indefinite = False
         self.history: list[Iteration] = []
         self.past: deque[tuple[float, float]] = deque(maxlen=method.memory)  # cost and infeasibility
@@ -314,7 +314,7 @@ class _Search(Generic[I]):
         return Minimum(self.now, status, tuple(self.history))
 
     def iterate(self) -> Generator[Any, Any, Status | None]:
-        """One accepted step, or a failed line search; a status where the iteration ends."""
+        """Make one accepted step, or a failed line search; return a status where the iteration ends."""
         rule, trials, failures = self.method.damping, 0, 0
         while True:
             direction = yield self.now.direction(self.damping)
@@ -329,7 +329,7 @@ class _Search(Generic[I]):
             if short and little:
                 self.take_last_step(direction)
                 return Status.solved
-            if short:  # damping makes any step short: look at the full one, once
+            if short:  # damping shortens every step: test the undamped step, once
                 if self.undamped:
                     return Status.indefinite if self.indefinite else Status.stalled
                 self.damping, self.undamped = rule.little, True
@@ -352,12 +352,12 @@ class _Search(Generic[I]):
     def tolerance(self) -> float:
         """Decrement up to which a full step is the last."""
         method, cost = self.method, self.now.cost
-        # steps shorter than rounding moves the residuals never pass any test
+        # below this, a step changes the residuals by less than their rounding errors
         least = 1e-8 * method.rounding * (1.0 + 2.0 * cost)
         return max(method.absolute_tolerance + method.relative_tolerance * cost, least)
 
     def raise_damping(self, failures: int) -> bool:
-        """Raise it; False where it was at its maximum."""
+        """Raise the damping; return False where it was at its maximum."""
         # at the limit already: another try would give the same step
         if self.damping >= self.method.damping.most:
             return False
@@ -371,7 +371,7 @@ class _Search(Generic[I]):
             needed = -direction.predicted(1.0) / ((1.0 - method.feasible_share) * e)
             self.penalty = max(method.penalty_decay * self.penalty, needed)
         nu = self.penalty
-        # older merits are taken with the newest penalty
+        # older merits are computed with the newest penalty
         reference = max(cost + nu * infeasibility for cost, infeasibility in self.past)
         searches = method.shortest < 1
         slack, share = (method.rounding * (1.0 + abs(reference)), method.armijo) if searches else (0.0, 0.0)
@@ -381,7 +381,7 @@ class _Search(Generic[I]):
             trial = yield direction.trial(alpha)
             falls = direction.predicted(alpha) + alpha * nu * e
             merit = trial.cost + nu * trial.infeasibility
-            # without a line search any decrease is taken: the gain ratio judges it
+            # without a line search any decrease is accepted: its gain ratio sets the damping
             if merit <= reference - share * falls + slack and (searches or merit < reference):
                 return trial, alpha, trials
             alpha /= 2
@@ -392,7 +392,7 @@ class _Search(Generic[I]):
         # where gaps close, the cost may be predicted to rise
         gain = (before - trial.cost) / predicted if predicted > 0 else 1.0
         self.now, self.undamped, self.indefinite = trial, False, False
-        # cost and gaps apart, since the penalty of their sum may change
+        # cost and gaps separately, since the penalty in their sum may change
         self.past.append((trial.cost, trial.infeasibility))
         self.damping = self.method.damping.accepted(used, gain, alpha)
         self.record(direction, alpha, trials, used)

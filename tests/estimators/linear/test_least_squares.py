@@ -258,7 +258,7 @@ def test_a_joint_that_moves_one_way_only_cannot_tell_offset_from_dry_friction(rn
     assert "off3" not in estimate.names
     assert estimate.groupings[estimate.names.index("fc3r")] == "fc3 + off3"
     (missing,) = (d for d in estimate.undetermined if d.reason == "unexcited")
-    assert missing.combination == "off3, which looks like fc3"
+    assert missing.combination == "off3, confounded with fc3"
     assert estimate.status is Status.partly
     truth = theta[ARM.parameters.index("fc3")] + theta[ARM.parameters.index("off3")]
     assert abs(estimate["fc3r"] - truth) < 5 * estimate.std[estimate.names.index("fc3r")]

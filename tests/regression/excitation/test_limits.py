@@ -60,7 +60,7 @@ def test_continuous_joints_have_no_limits_of_position():
             {"lower": {"elbow": 3}},
             "limits of joint 'elbow' contradict each other: the lower one, 3 rad, is not below",
         ),
-        ({"velocity": {"yaw": 0}}, "velocity limit of joint 'yaw' is 0, which lets nothing move"),
+        ({"velocity": {"yaw": 0}}, "velocity limit of joint 'yaw' is 0, which allows no motion"),
         ({"torque": -5}, "torque limit of joint 'yaw' is -5"),
         ({"velocity": {"elbo": 1}}, "names joint 'elbo'; did you mean 'elbow'?"),
         (

@@ -101,7 +101,7 @@ BAD = {
     "payload link that does not exist": (
         {"payload": "hant"}, InvalidModel, "no link 'hant'; did you mean 'hand'?",
     ),
-    "payload on the base": ({"payload": "base"}, InvalidModel, "link 'base' does not move, so nothing"),
+    "payload on the base": ({"payload": "base"}, InvalidModel, "link 'base' does not move, so no load"),
     "start outside its limits": (
         {"start": {"elbow": 2.6}}, InvalidMethod, "puts joint 'elbow' at 2.6 rad, outside its limits -2.5 to 2.5 rad",
     ),
@@ -120,7 +120,7 @@ BAD = {
     ),
     "gravity against a torque limit": (
         {"start": {}, "limits": {"torque": {"shoulder": 5.0}}}, InvalidMethod,
-        "the start posture and the torque limit of joint 'shoulder' contradict each other: gravity asks 11.8 N m",
+        "the start posture and the torque limit of joint 'shoulder' contradict each other: gravity requires 11.8 N m",
     ),
     "no noise": ({"torque_std": 0.0}, InvalidMethod, "the noise of the torques must be above 0"),
     "no time": ({"duration_s": 0.0}, InvalidMethod, "a duration and a rate above 0, not 0 s"),

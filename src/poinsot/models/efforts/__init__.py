@@ -1,6 +1,6 @@
 """Efforts of a joint beside bodies, drive and friction, linear in their parameters.
 
-effort       `JointEffort`: parameters, columns, slopes by position, and the channels that it reads
+effort       `JointEffort`: parameters, columns, slopes by position, and the channels that it depends on
 positional   of position: `Spring`, `Counterbalance`, `Ripple`
 channels     of recorded channels: `KnownEffort`, `CurrentCurve`, `WarmingFriction`
 here         `EFFORTS`: every law by its name in a project file; adding one is its file and a line in it
@@ -26,5 +26,5 @@ EFFORTS: dict[str, type[JointEffort]] = {
 
 
 def nonnegative_kinds() -> tuple[str, ...]:
-    """Kinds of parameters of effort laws that no real joint has below 0."""
+    """Kinds of parameters of effort laws that are never below 0 in a real joint."""
     return tuple(kind for law in EFFORTS.values() for kind in law.nonnegative)

@@ -1,4 +1,4 @@
-"""Efforts that need a recorded channel: what is known beforehand, what a motor does not give in proportion, warming.
+"""Efforts that need a recorded channel: known efforts, nonlinear torque constants, friction that warms up.
 
 known     scale * channel, or scale * a table of position                       scale is held at 1
 current   tau = N gain (i + sum over p of sat_p i0 sign(i) |i / i0|^p)           so that small currents have the gain
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KnownEffort(JointEffort):
-    """An effort that is known, as a channel or as a table of position; its scale may be freed.
+    """An effort that is known, as a channel or as a table of position; its scale may be estimated.
 
     Args:
         channel: name of a channel [N m] or [N].
-        positions, efforts: of a table, interpolated between and constant beyond [rad] or [m], [N m] or [N].
+        positions, efforts: a table [rad] or [m], [N m] or [N], interpolated linearly and constant beyond its ends.
         free: whether its scale is estimated; else it is 1.
     """
 
@@ -57,17 +57,17 @@ class KnownEffort(JointEffort):
         x, y = np.asarray(self.positions), np.asarray(self.efforts)
         slope = np.append(np.diff(y) / np.diff(x), 0.0)
         piece = np.searchsorted(x, np.real(q), side="right") - 1
-        # constant before the first position and behind the last one
+        # constant before the first position and after the last one
         return np.where(piece < 0, y[0], y[piece] + slope[piece] * (q - x[piece]))[:, None]
 
 
 @dataclass(frozen=True)
 class CurrentCurve(JointEffort):
-    """A motor whose torque is no multiple of its current: odd powers of it, relative to the drive's gain.
+    """A motor whose torque is not proportional to its current: odd powers of it, relative to the drive's gain.
 
     Args:
         powers: p > 1 of the terms; saturation has a negative `sat_p`.
-        reference: current i0 [A] at which sat_p is the part by which the term changes the torque.
+        reference: current i0 [A] at which the term changes the torque by the part sat_p.
         scale: torque at the joint per current; `placed` takes it from the drive.
     """
 
@@ -102,7 +102,7 @@ class CurrentCurve(JointEffort):
 
     def columns(self, q: Any, v: Samples, channels: np.ndarray) -> Any:
         i = channels[:, :1] / self.reference
-        # on the other side of the equation than the current itself
+        # on the opposite side of the equation to the current itself
         return -self.scale * self.reference * np.sign(i) * np.abs(i) ** np.asarray(self.powers)
 
 
@@ -111,7 +111,7 @@ class WarmingFriction(JointEffort):
     """Viscous and Coulomb friction that change in proportion to a temperature.
 
     Args:
-        channel: of the temperature. reference: T0 in the channel's unit, where fv and fc are.
+        channel: name of the temperature channel. reference: T0, at which fv and fc hold, in the channel's unit.
     """
 
     channel: str = "temperature"

@@ -1,4 +1,4 @@
-"""A joint's effort that is linear in its parameters: what the motor gives beside bodies and friction.
+"""Efforts of a joint that are linear in their parameters, in addition to those of bodies and friction.
 
 tau_j = ... + sum over k of parameter_k column_k(q_j, q_j', recorded channels)
 """
@@ -25,7 +25,7 @@ class EffortParameter(NamedTuple):
     """One parameter of an effort.
 
     `symbol` begins its name (`ks` of `ks_2`), `kind` is what models, results and JSON call it, `unit` has N m or N for
-    `effort` and rad or m for `position` in braces, `held` its value where it is not estimated unless asked for.
+    `effort` and rad or m for `position` in braces, `held` its value if it is held by default.
     """
 
     symbol: str
@@ -39,7 +39,7 @@ class JointEffort(ABC):
     """An effort law of one joint, given by its name; fields are the keys of its table in a project file.
 
     Class attributes:
-        nonnegative: kinds of its parameters that no real joint has below 0.
+        nonnegative: kinds of its parameters that are never below 0 in a real joint.
     """
 
     joint: str
@@ -49,7 +49,7 @@ class JointEffort(ABC):
     @property
     @abstractmethod
     def parameters(self) -> tuple[EffortParameter, ...]:
-        """In the order of its columns."""
+        """Its parameters, in the order of its columns."""
 
     @abstractmethod
     def columns(self, q: Any, v: Samples, channels: np.ndarray) -> Any:
@@ -62,16 +62,16 @@ class JointEffort(ABC):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The m channels of a recording that it reads; without a recording its columns are 0."""
+        """The m channels of a recording that it depends on; without a recording its columns are 0."""
         return ()
 
     def placed(self, robot: Articulated) -> JointEffort:
-        """The same effort with what it needs of its robot; most need nothing.
+        """The same effort with the properties of the robot that it needs; most need none.
 
         Raises:
-            InvalidModel: if the robot has no such joint, or none that fits.
+            InvalidModel: if the robot has no such joint, or the joint is of another type.
         """
-        check_known(self.joint, robot.joints, "an effort is of joint", "the robot has")
+        check_known(self.joint, robot.joints, "an effort names joint", "the robot has")
         return self
 
     def slopes(self, q: Samples) -> np.ndarray:

@@ -7,7 +7,7 @@ By virtual work an element whose force f pulls its two ends together along a len
     ripple          sum over n of cos_n cos(n q) + sin_n sin(n q)
 
 A spring of constant stiffness between two points, f = c L, has the torque of a weight, c (moving x fixed) . axis: of a
-joint whose axis is level and stays so, no motion distinguishes it from gravity.
+joint whose axis always stays horizontal, no motion distinguishes it from gravity.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Spring(JointEffort):
-    """ks (q - zero), and ts if where it is relaxed is unknown.
+    """ks (q - zero), plus ts if the relaxed position is unknown.
 
     Args:
-        zero: position where it is relaxed [rad] or [m]; None: unknown, then `ts` is its effort at 0.
+        zero: relaxed position [rad] or [m]; None: unknown, then `ts` is its effort at 0.
     """
 
     zero: float | None = None
@@ -55,8 +55,8 @@ class Counterbalance(JointEffort):
     Args:
         fixed: its end on the link before the joint, moving: its end on the link behind the joint; both [m] in the frame
             of the link behind the joint, with the joint at 0.
-        degree: of the polynomial; 0: a constant force.
-        axis: of the joint, in the same frame; `placed` takes it from the robot.
+        degree: degree of the polynomial; 0: a constant force.
+        axis: axis of the joint, in the same frame; `placed` takes it from the robot.
     """
 
     fixed: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -81,7 +81,7 @@ class Counterbalance(JointEffort):
         effort = replace(self, axis=tuple(tree.axis[at].tolist()))
         if np.max(np.abs(effort.columns(np.linspace(-3, 3, 7), np.zeros(7), np.zeros((7, 0)))[:, 0])) < 1e-9:
             raise InvalidModel(
-                f"the counterbalance of joint {self.joint!r} has a point on the joint's axis, or both are one: its "
+                f"the counterbalance of joint {self.joint!r} has a point on the joint's axis, or both are equal: its "
                 "length never changes; correct fixed and moving [m]"
             )
         return effort
@@ -91,7 +91,7 @@ class Counterbalance(JointEffort):
         along, cross, within = e * (e @ b), np.cross(e, b), b - e * (e @ b)
         sin, cos = np.sin(q)[:, None], np.cos(q)[:, None]
         between, speed = along + cos * within + sin * cross - a, cos * cross - sin * within
-        # no norm: it would take the absolute value of complex numbers
+        # not a norm, which would take the absolute value of complex numbers
         length, at_zero = np.sqrt((between**2).sum(axis=1)), np.linalg.norm(b - a)
         slope = (between * speed).sum(axis=1) / length
         return slope[:, None] * (length / at_zero - 1)[:, None] ** np.arange(self.degree + 1)
@@ -99,10 +99,10 @@ class Counterbalance(JointEffort):
 
 @dataclass(frozen=True)
 class Ripple(JointEffort):
-    """Cogging, or another effort that repeats: a Fourier series in position.
+    """Cogging, or another periodic effort: a Fourier series in position.
 
     Args:
-        harmonics: cycles in a turn; of a slide [rad/m].
+        harmonics: cycles per turn; for a prismatic joint [rad/m].
     """
 
     harmonics: tuple[float, ...] = (1.0,)

@@ -16,7 +16,7 @@ from .terms import CoulombTerm, FrictionTerm, OffsetTerm, ViscousTerm
 class FrictionLaw(ABC):
     """Friction as a sum of terms, one parameter each.
 
-    A law is a frozen dataclass: its fields are what a project file may set under [friction], by the same names.
+    A law is a frozen dataclass: its fields are the keys that a project file may set under [friction].
     """
 
     term_types: ClassVar[tuple[type[FrictionTerm], ...]] = ()
@@ -54,7 +54,7 @@ class ViscousCoulomb(FrictionLaw):
 
     Args:
         offset: whether a constant offset is a parameter (asymmetric friction, amplifier bias).
-        coulomb: whether dry friction is.
+        coulomb: whether dry friction is a parameter.
         deadband: speed below which sign(v) is taken as 0, in the joint's unit [rad/s] or [m/s]; at standstill dry
             friction is anything up to fc, so its sign there is noise.
 

@@ -1,4 +1,4 @@
-"""The list of friction laws, and what follows from it for a parameter's kind alone."""
+"""The list of friction laws, and the term and words of a parameter's kind."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .terms import CoulombTerm, FrictionTerm, ViscousTerm
 
 @dataclass(frozen=True)
 class ListedLaw:
-    """A law, by its class, that project files may name; `fixed` are fields of it that this name decides."""
+    """A law, by its class, that project files may name; `fixed` are fields that this name sets."""
 
     law: type[FrictionLaw]
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What else a project file may set under [friction]."""
+        """The other keys that a project file may set under [friction]."""
         return tuple(each.name for each in fields(self.law) if each.name not in self.fixed)
 
     def build(self, settings: Mapping[str, Any]) -> FrictionLaw:
@@ -45,12 +45,12 @@ def term_types() -> dict[str, type[FrictionTerm]]:
 
 
 def term_of(kind: str) -> type[FrictionTerm] | None:
-    """The term of a parameter's kind, a joint's own or a coupled motor's; None if it is no friction."""
+    """The term of a parameter's kind, a joint's own or a coupled motor's; None if it is not friction."""
     return term_types().get(kind.removesuffix(COUPLING))
 
 
 def dissipating_kinds() -> tuple[str, ...]:
-    """Kinds of friction whose parameters no real joint has below 0, of joints, then of coupled motors."""
+    """Kinds of friction whose parameters are never below 0 in a real joint: of joints, then of coupled motors."""
     own = [kind for kind, term in term_types().items() if term.dissipates]
     return (*own, *(f"{kind}{COUPLING}" for kind in own))
 

@@ -34,7 +34,7 @@ def dry_sign(v: Any, deadband: float = 0.0, width: Any = 0.0) -> Any:
 
 
 def dry_level(v: Any, level: Any, excess: Any, decay: Any) -> Any:
-    """Dry friction's size at speed v: level + excess exp(-decay v^2), higher at rest (Stribeck)."""
+    """Magnitude of dry friction at speed v: level + excess exp(-decay v^2), higher at rest (Stribeck)."""
     return level + excess * _library(v).exp(-decay * v * v)
 
 
@@ -43,8 +43,8 @@ class FrictionTerm(ABC):
     """One parameter of a friction law.
 
     Class attributes:
-        symbol: `fv`: what names of its parameters begin with.
-        kind: `viscous`: what all models, results and JSON call it.
+        symbol: prefix of its parameters' names, e.g. `fv`.
+        kind: its name in all models, results and JSON, e.g. `viscous`.
         words: for messages and pages.
         dissipates: whether it takes energy at every speed if its parameter is positive; the parameter is then
             never below 0 in a real joint.
@@ -60,7 +60,7 @@ class FrictionTerm(ABC):
     described_as: ClassVar[str | None] = None
 
     def unit(self, effort: str, velocity: str) -> str:
-        """Unit of the parameter for a joint whose effort and velocity have these units: the effort's, but for some."""
+        """Unit of the parameter for a joint whose effort and velocity have these units; by default the effort's."""
         return effort
 
     @abstractmethod
@@ -69,7 +69,7 @@ class FrictionTerm(ABC):
 
         Args:
             v: (...) speed of the joint [rad/s] or [m/s].
-            width: that jumps are smoothed over, in the unit of v; 0: they are not.
+            width: speed over which jumps are smoothed, in the unit of v; 0: they are not.
         """
 
     def slope(self, v: Any, width: Any = 0.0) -> Any:

@@ -41,7 +41,7 @@ def tree(structure: Structure) -> list[tuple[int, int, int, bool]]:
 
 
 def coordinates(structure: Structure) -> list[slice]:
-    """Where in y the coordinates of each joint are; those that close loops have their places too."""
+    """Slices of y of each joint's coordinates, those of joints that close loops included."""
     ends = np.cumsum(structure.free.sum(axis=1))
     return [slice(int(end - n), int(end)) for end, n in zip(ends, structure.free.sum(axis=1), strict=True)]
 
@@ -50,7 +50,7 @@ def placed(
     structure: Structure, values: Values, y: Coordinates, rate: Coordinates
 ) -> tuple[Float[Array, "l 3 3"], State]:
     """Axes of the bodies, and the state in which joints have the coordinates y and the rates given."""
-    # Axes and quaternions are both carried along the tree. The reduced form asks for the axes alone, many times a step:
+    # Axes and quaternions are both computed along the tree. The reduced form needs the axes alone, many times per step:
     # compilation then leaves out the quaternions, which cost more.
     world, place, (y, rate) = structure.bodies, coordinates(structure), (jnp.asarray(y), jnp.asarray(rate))
     T = [jnp.asarray(each) for each in (*structure.placement, np.eye(4))]

@@ -1,6 +1,6 @@
 """Bodies and contacts: their description and their states (Lacoursiere 2007, Eqs. 2.1, 2.2, 2.12 to 2.16).
 
-A body has a frame, which in the reference configuration is where `frame` says (by default at the world's),
+A body has a frame, which in the reference configuration is at `frame` (by default the world's),
 and in it a centre of mass c and the inertia about c. Its state is that of the centre of mass,
 
     q = (r, e),  r in R^3,  e a unit quaternion (x, y, z, w) from the body's axes to the world's,    v = (rdot, omega)
@@ -31,7 +31,7 @@ CREEP = 1e-3
 
 
 def require(value: float, what: str, bound: str, hint: str = "") -> None:
-    """Check a finite number against its bound; else an `InvalidModel` says what is wrong."""
+    """Check that a number is finite and within its bound; raise `InvalidModel` otherwise."""
     if not (0 < value < np.inf or (value == 0 and bound.startswith("at least"))):
         raise InvalidModel(f"{what} must be {bound}, not {value}{hint}")
 
@@ -73,7 +73,7 @@ class RigidBody:
         frame: (4, 4) T_wb of the body's frame in the reference configuration; None: the world's.
 
     Raises:
-        InvalidModel: if there is no such body.
+        InvalidModel: if these values are not those of a rigid body.
     """
 
     name: str
@@ -93,7 +93,7 @@ class RigidBody:
         reasons = inconsistencies(from_physical(self.mass, np.zeros(3), self.inertia_matrix))
         if reasons:
             raise ImpossibleBody(reasons, self.name)
-        # a rod has none about its axis, and then no angular acceleration about it
+        # a rod has none about its axis, and its angular acceleration about it is not defined
         if not np.all(np.linalg.eigvalsh(self.inertia_matrix) > 0):
             raise InvalidModel(f"body {self.name!r} needs an inertia above 0 about every axis; 1e-9 will do")
 
@@ -133,10 +133,10 @@ class PlaneContact:
     the normal one (Eqs. 2.20 to 2.25). `along` is the first of the two directions.
 
     Args:
-        body: that it is a point of. point: (3,) in the body's frame [m]. normal: (3,) of the plane, in the world.
+        body: name of the body. point: (3,) in the body's frame [m]. normal: (3,) of the plane, in the world.
         height: of the plane along its normal [m]. friction: coefficient mu.
         along: (3,) a direction in the plane; None: any. compliance: normal [m/N]. relaxation: [s].
-        stick_drag: [N s/m] of a contact that sticks; None: it creeps at 1e-3 m/s where friction is all used up under
+        stick_drag: [N s/m] of a contact that sticks; None: it creeps at 1e-3 m/s at the friction limit under
             the weight of all bodies.
     """
 
@@ -175,7 +175,7 @@ class PlaneContact:
     def frame(self) -> np.ndarray:
         """(3, 3) columns: two directions along the plane, its normal; in the world."""
         n = np.asarray(self.normal, dtype=float) / np.linalg.norm(self.normal)
-        # without a direction given, that axis of the world which is least along the normal
+        # without a given direction, the world's axis that is least along the normal
         along = np.eye(3)[np.argmin(np.abs(n))] if self.along is None else np.asarray(self.along, dtype=float)
         t = along - (along @ n) * n
         if np.linalg.norm(t) < 1e-9 * max(float(np.linalg.norm(along)), 1e-300):

@@ -1,4 +1,4 @@
-"""Constraints: how far joints and contacts are from where they should be, how fast that changes, and who feels it.
+"""Constraints: violations of joints and contacts, their rates, and the momenta that their impulses give to bodies.
 
 Of a joint with frames a (on A, origin x_a) and b (on B), R_a = [e_1 e_2 e_3], R_b = [b_1 b_2 b_3], d = x_b - x_a, and
 arms from the centres of mass s_a = x_a - r_A, s_b = x_b - r_B, the six directions are
@@ -35,7 +35,7 @@ from .values import Values
 
 
 class Geometry(NamedTuple):
-    """Where everything is at one configuration, in the world's axes.
+    """Geometry of a mechanism at one configuration, in the world's axes.
 
     Args:
         rotation: (l + 1, 3, 3) of bodies and world. axes: (j, 3, 3) R_a.
@@ -81,10 +81,10 @@ def geometry(structure: Structure, values: Values, x: State) -> Geometry:
 
 @dataclass(frozen=True, eq=False)
 class Instant:
-    """A mechanism with its numbers in one state. What the equations of motion need is computed once, when asked for."""
+    """A mechanism with its numbers in one state. Terms of the equations of motion are computed once, on demand."""
 
-    # It belongs to the trace in which it is made. One that is kept for a later call of a compiled function, or that
-    # first computes a property inside an inner trace (`jvp`, `scan`), leaks tracers.
+    # It belongs to the trace in which it is created. If it is kept for a later call of a compiled function, or first
+    # computes a property inside an inner trace (`jvp`, `scan`), it leaks tracers.
 
     structure: Structure
     values: Values
@@ -103,7 +103,7 @@ class Instant:
     def jacobians(self) -> tuple[Array, Array, Array]:
         """`rates` as matrices (j, 6, n), (j, 6, n) and (c, 3, n), n = 6 l."""
         l = self.structure.bodies
-        # rates are linear in velocities, so that any velocity will do; their derivative is their matrix
+        # rates are linear in velocities: their derivative at any velocity is their matrix
         slopes = jax.jacfwd(partial(rates, self))(jnp.zeros((l, 6), float))
         held, free, contact = (slope.reshape(*slope.shape[:2], 6 * l) for slope in slopes)
         return held, free, contact
@@ -135,7 +135,7 @@ def rates(
 def momenta(
     here: Instant, held: Float[Array, "j 6"], free: Float[Array, "j 6"], contact: Float[Array, "c 3"]
 ) -> Float[Array, "l 6"]:
-    """What impulses along the directions of `rates` give to the bodies: the transpose of `rates` [N s], [N m s]."""
+    """Momenta of the bodies from impulses along the directions of `rates`: the transpose of `rates` [N s], [N m s]."""
     # the transpose by reverse mode, so that it cannot differ from `rates` by a sign
     at_rest = jnp.zeros((here.structure.bodies, 6), float)
     given: Array = jax.vjp(partial(rates, here), at_rest)[1]((held, free, contact))[0]

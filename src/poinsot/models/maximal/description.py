@@ -74,7 +74,7 @@ def mechanism_of(robot: Articulated, **softness: float) -> Mechanism:
         drag, dry, shaft = (
             float(said[term][tree.v_index[k]]) for term in ("damping", "friction", "armature")
         )
-        # joints and links often have the same name; things of a mechanism have names of their own
+        # joints and links often have the same name; names in a mechanism are unique
         own = f"{name} joint" if name in robot.bodies else name
         parent = robot.parents[k] or WORLD
         friction = Coulomb(dry) if dry > 0 else None

@@ -8,16 +8,16 @@ held directions (2.8 to 2.11; 2.8 with its symbols restored):
 
     Sigma lambda + G v+ = -(4/h) Upsilon g + Upsilon G v,   Upsilon = 1 / (1 + 4 tau/h),   Sigma = (4/h^2) eps Upsilon
 
-The linear prediction g + h G v+ overlooks that constraints curve: a step of speed v along a circle of radius l leaves
-it by (h v)^2 / 2 l, and drawing it back is work done on the constraint's damper, so SPOOK brakes motion in proportion
+The linear prediction g + h G v+ neglects that constraints curve: a step of speed v along a circle of radius l leaves
+it by (h v)^2 / 2 l, and the correction does work on the constraint's damper, so SPOOK brakes motion in proportion
 to h. On the curve, velocities are chords, G v = (h/2) k before and G v+ = -(h/2) k after, k = G' v; taking
 
     -(h/2) (1 + Upsilon) k
 
-to the right-hand side keeps the motion on it (an option; the paper has it not).
+to the right-hand side keeps the motion on it (an option that the paper does not have).
 
 Free directions, with speeds y = F v and y+ = F v+ (F.2 and F.3, solved for the multiplier so that a drag or a shaft of
-zero is no exception):
+zero is allowed):
 
     phi = -h b y+ + J_s (y - y+) + h (K u + off) + phi_d
     phi_d = clip(-h b_s y+, -U, U),     U = h fc(y)  or  mu(y) sum of weights |lambda|,  fc(y) = fc + dfc exp(-zeta y^2)
@@ -73,7 +73,7 @@ def held_rows(here: Instant, h: Scalar) -> tuple[Float[Array, "j 6"], Float[Arra
         def speeds(time: Array) -> Array:
             return rates(Instant(structure, values, move(here.x, v, time)), v)[0]
 
-        # at constant velocities: k has no share of the accelerations, which G v+ already has
+        # at constant velocities: k does not contain the accelerations, which G v+ already does
         bend: Array = jax.jvp(speeds, (jnp.zeros(()),), (jnp.ones(()),))[1]
         target = target - h / 2 * (1 + _upsilon(relaxation, h)) * bend
     return Sigma, target
@@ -117,7 +117,7 @@ def multipliers(here: Instant, after: BodyVelocities, u: Controls, h: Scalar) ->
     # Sigma of free directions is above 0 too, so that the masked quotient has a finite derivative
     held = jnp.where(structure.held, (target - after_held) / Sigma, 0.0)
 
-    # drag and shaft as forces, not as constraints: then 0 is a value like any other
+    # drag and shaft as forces, not as constraints: then they may be 0
     free = -h * values.drag[:, None] * after_free + values.shaft[:, None] * (before - after_free)
     free = free + h * drive(structure, values, u)
     dry = jnp.zeros_like(free)
@@ -168,7 +168,7 @@ def forces(here: Instant) -> Float[Array, "l 6"]:
 
 
 def external_impulse(here: Instant, after: BodyVelocities, u: Controls, h: Scalar) -> Float[Array, "l 6"]:
-    """External impulse, beside all of the above, of a step to the velocity `after` (2.29, times h) [N s], [N m s]."""
+    """External impulse, in addition to all of the above, of a step to `after` (2.29, times h) [N s], [N m s]."""
     given = multipliers(here, after, u, h)
     gained = inertia_times(here, after - here.x.velocity)
     return gained - h * forces(here) - momenta(here, given.held, given.free, given.contact)

@@ -11,7 +11,7 @@ joint is a division of these into *held* and *free*:
     Ball       held held held      FREE FREE FREE
 
 Held directions are holonomic constraints with a compliance (one for translations, one for rotations) and a relaxation
-time. Free directions carry what resists or drives the motion: viscous drag, dry friction, a motor, a constant offset.
+time. Free directions have the efforts along the motion: viscous drag, dry friction, a motor, a constant offset.
 
 Dry friction has two laws. With a constant `Coulomb` level (an effort) the friction impulse lies within +- h level; with
 `LoadDependent` friction it lies within +- mu times the joint's own constraint impulses, lengths in front (Appendix F):
@@ -19,8 +19,8 @@ Dry friction has two laws. With a constant `Coulomb` level (an effort) the frict
     hinge, ball:  mu (r sum |translations| + sum |rotations|)
     slider:       mu (sum |translations| + sum |rotations| / r)
 
-In both the level falls from its value at rest to that in motion as Stribeck has it (4.1): at the speed v it is level +
-excess exp(-decay v^2). Inside its bounds dry friction is not infinitely stiff: a joint that sticks creeps like one with
+In both the level falls from its value at rest to that in motion (Stribeck effect, 4.1): at the speed v it is level +
+excess exp(-decay v^2). Inside its bounds dry friction is not infinitely stiff: a joint that sticks creeps as with
 the viscous drag `stick_drag`, which makes the friction impulse unique (Delta of Eq. 2.24 is 1 / (h stick_drag)).
 """
 
@@ -57,7 +57,7 @@ class DryFriction(ABC):
 
     depends_on_load: ClassVar[bool]
     symbol: ClassVar[str]
-    """What the names of its numbers begin with."""
+    """Prefix of the names of its numbers."""
 
     def __post_init__(self) -> None:
         for entry in fields(self):  # type: ignore[arg-type]
@@ -83,7 +83,7 @@ class DryFriction(ABC):
 
     @abstractmethod
     def creep_drag(self, weight: float) -> float:
-        """Drag of a joint that sticks with which full friction lets it creep at 1e-3 [N m s/rad] or [N s/m], > 0."""
+        """Drag [N m s/rad] or [N s/m], > 0, of a sticking joint: it creeps at 1e-3 rad/s or m/s at full friction."""
 
     def load_weight(self, held: np.ndarray, slides: bool) -> np.ndarray:
         """(6,) lengths with which held impulses enter the law; 0 in free directions and in laws without load."""
@@ -95,7 +95,7 @@ class Coulomb(DryFriction):
     """Dry friction of a constant level.
 
     Args:
-        level: in motion [N m] or [N].
+        level: level in motion [N m] or [N].
         excess: how much higher it is at rest (Stribeck) [N m] or [N].
         decay: rate at which the excess is lost with the squared speed [s^2/rad^2] or [s^2/m^2].
         stick_drag: viscous drag of a joint that sticks [N m s/rad] or [N s/m]; None: a full level makes it creep at
@@ -111,7 +111,7 @@ class Coulomb(DryFriction):
     symbol: ClassVar[str] = "coulomb"
 
     def creep_drag(self, weight: float) -> float:
-        # a level of 0 that is free may grow: it starts with the drag of a level of 1
+        # a free level of 0 may grow: it starts with the drag of a level of 1
         return (self.level + self.excess or 1.0) / CREEP
 
 
@@ -120,8 +120,8 @@ class LoadDependent(DryFriction):
     """Dry friction in proportion to the joint's own constraint forces.
 
     Args:
-        coefficient: in motion [-].
-        radius: of the bearing [m], > 0; only its product with the coefficient shows in a hinge.
+        coefficient: coefficient in motion [-].
+        radius: radius of the bearing [m], > 0; a hinge depends only on its product with the coefficient.
         excess, decay, stick_drag: as in `Coulomb`; the excess is one of the coefficient. Without a stick drag, friction
             under the weight of all bodies makes it creep at 1e-3 rad/s or m/s.
     """
@@ -144,7 +144,7 @@ class LoadDependent(DryFriction):
 
     @property
     def level(self) -> float:  # type: ignore[override]
-        """The coefficient, which stands where the level of `Coulomb` does."""
+        """The coefficient, in place of the level of `Coulomb`."""
         return self.coefficient
 
     def load_weight(self, held: np.ndarray, slides: bool) -> np.ndarray:
@@ -165,8 +165,8 @@ class Motor:
 
     Args:
         gain: effort per unit of the control signal [N m/unit] or [N/unit]; with efforts as signals, 1.
-        shaft_inertia: of the shaft, seen at the joint [kg m^2] or [kg].
-        unit: of the control signal, as `V`.
+        shaft_inertia: inertia of the shaft reflected to the joint [kg m^2] or [kg].
+        unit: unit of the control signal, e.g. `V`.
     """
 
     gain: float = 1.0
@@ -181,14 +181,14 @@ class Motor:
 
 @dataclass(frozen=True)
 class Joint:
-    """What all joints have.
+    """Base class of all joints.
 
     Args:
         parent, child: the bodies that it joins; the parent may be "world".
         point: (3,) where its frames are in the world in the reference configuration [m].
         compliance: of the held translations [m/N], > 0. rotation_compliance: of the held rotations [rad/(N m)], > 0.
         relaxation: time in which a violated constraint recovers [s].
-        child_point: (3,) where the child's frame is, if that was measured apart from the parent's; it must be the same
+        child_point: (3,) place of the child's frame, if it was measured separately; it must be the same
             point.
     """
 
@@ -203,7 +203,7 @@ class Joint:
 
     held: ClassVar[tuple[bool, ...]] = 6 * (HELD,)
     has_axis: ClassVar[bool] = False
-    """Whether it has one coordinate, which a sensor can read and a motor drive."""
+    """Whether it has one coordinate, which a sensor can measure and a motor can drive."""
     slides: ClassVar[bool] = False
     position_unit: ClassVar[str] = "rad"
     effort_unit: ClassVar[str] = "N m"
@@ -217,7 +217,7 @@ class Joint:
         if self.child_point is not None:
             require_three(self.child_point, f"the child's point of {who}")
             gap = float(np.linalg.norm(np.subtract(self.child_point, self.point)))
-            if gap > 1e-6:  # less is rounding of the numbers given, and closed by the first step
+            if gap > 1e-6:  # less is rounding of the given numbers, and is closed by the first step
                 raise InvalidModel(
                     f"{who} does not close: its points on {self.parent!r} and {self.child!r} are {gap:.3g} m apart in "
                     f"the reference configuration; give both bodies the same point"
@@ -246,7 +246,7 @@ class Joint:
 
 @dataclass(frozen=True)
 class Fixed(Joint):
-    """Holds two bodies together, as firmly as its compliance says."""
+    """Holds two bodies together, with its compliance."""
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ class _Moving(Joint):
     """A joint that moves.
 
     Args:
-        drag: viscous [N m s/rad] or [N s/m]. friction: dry, or None. offset: constant effort [N m] or [N].
+        drag: viscous drag [N m s/rad] or [N s/m]. friction: dry one, or None. offset: constant effort [N m] or [N].
     """
 
     drag: float = 0.0
@@ -284,7 +284,7 @@ class _OneAxis(_Moving):
     """A joint with one free direction.
 
     Args:
-        axis: (3,) its direction in the world in the reference configuration, of any length. motor: or None.
+        axis: (3,) its direction in the world in the reference configuration, of any length. motor: its motor, or None.
     """
 
     axis: Sequence[float] = (0.0, 0.0, 1.0)
@@ -318,7 +318,7 @@ class _OneAxis(_Moving):
     def frame(self) -> np.ndarray:
         """(3, 3) z is the axis."""
         z = np.asarray(self.axis, dtype=float) / np.linalg.norm(self.axis)
-        # any axis across z; that of the least component is never parallel to it
+        # any axis normal to z; that of the least component is never parallel to it
         x = np.cross(np.eye(3)[np.argmin(np.abs(z))], z)
         x /= np.linalg.norm(x)
         return np.stack([x, np.cross(z, x), z], axis=1)
@@ -354,4 +354,4 @@ FRICTION_LAWS: Mapping[str, type[Coulomb] | type[LoadDependent]] = {
     "coulomb": Coulomb,
     "load-dependent": LoadDependent,
 }
-"""By the names that project files use."""
+"""Joints by their names in project files."""

@@ -1,20 +1,20 @@
 """Linear complementarity: z with w = H z + q, w >= 0, z >= 0, w_i z_i = 0 (Lacoursiere 2007, Appendices A and D.1).
 
-Lemke's method brings in z0 with w = H z + z0 1 + q, first as large as needed for w >= 0, then exchanges one basic
+Lemke's method introduces z0 with w = H z + z0 1 + q, first as large as needed for w >= 0, then exchanges one basic
 variable a step, always the partner of the one that left, until z0 leaves. Among rows that tie for leaving, the one that
 is lexicographically least in [q, B^-1] leaves (z0 if it is among them), so no basis comes twice and the method ends:
 with a solution, or on a ray along which z0 stays. On the matrices of friction (copositive, Lacoursiere 2007, 2.24) it
 ends with a solution. H is equilibrated first: z = D z', w = D^-1 w' has H' = D H D, whose rows have largest entries
 near 1.
 
-Where rounding makes it cycle, or H is of a kind that ends on a ray, a projected Newton method takes over: with
+Where rounding makes it cycle, or H is such that it ends on a ray, a projected Newton method takes over: with
 phi_i = sqrt(z_i^2 + w_i^2) - z_i - w_i, which is zero exactly at a solution (Fischer and Burmeister), it solves
 (P^T P + mu 1) d = -P^T phi, P the slope of phi, and halves the step until phi decreases. Its answer is polished like
 Lemke's: the variables with z_i > w_i solve H_aa z_a = -q_a. `Solution.method` says which method found z.
 
 The derivative (D.1). Near a solution in which no z_i and w_i are both zero, the active variables a (z_i > 0) stay the
 active ones, so H_aa z_a + q_a = 0 holds along with its derivative, below. Where z_i = w_i = 0, active are those in
-Lemke's last basis: H_aa is regular, and the derivative is that to one side. (Friction bounded by no load is like that.)
+Lemke's last basis: H_aa is regular, and the derivative is that to one side. (Friction without load is an example.)
 
     H_aa dz_a = -(dq + dH z)_a,    dz = 0 elsewhere
 
@@ -22,7 +22,7 @@ Mixed complementarity (2.26, 2.27 and Appendix A),
 
     S [lambda_A; lambda_B] + b = [0; w],   lambda_B >= 0, w >= 0, lambda_B w = 0
 
-goes by block LDL^T. S is symmetric but for its last block S_BB. With blocks 1..n of A and B as the last one,
+is solved by block LDL^T. S is symmetric but for its last block S_BB. With blocks 1..n of A and B as the last one,
 S = L D L^T, L unit lower block triangular and D block diagonal: for j = 1, 2, ..., of the remainder of S
 
     D_j = S_jj,    L_.j = S_.j D_j^-1,    S <- S - L_.j S_.j^T    (rows and columns after j)
@@ -52,8 +52,8 @@ TRIVIAL, LEMKE, NEWTON, FAILED = range(4)
 
 RELATIVE_TOLERANCE = 1e-9
 """Largest min(z, w) of a solution, relative to the largest entry of q, in equilibrated units."""
-ROUGHLY = 1e-6
-"""The same for what Lemke's method gives, before it is polished."""
+ROUGH_TOLERANCE = 1e-6
+"""The same for the result of Lemke's method, before it is polished."""
 PIVOTS_PER_VARIABLE = 20
 PIVOT_TOLERANCE = 1e-11
 """An entry smaller than this, beside the 1 of an equilibrated row, is no pivot."""
@@ -90,8 +90,8 @@ def solve(H: Float[Numbers, "n n"], q: Float[Numbers, "n"]) -> Solution:
     H_, q_ = D[:, None] * H * D, D * q / scale
 
     z, active, pivots = lemke(H_, q_)
-    # roughly, since pivots of a long run lose digits that polishing restores
-    failed = _residual(H_, q_, z) > ROUGHLY
+    # a rough tolerance, since many pivots lose digits that polishing restores
+    failed = _residual(H_, q_, z) > ROUGH_TOLERANCE
     method = jnp.where(jnp.all(q_ >= 0), TRIVIAL, jnp.where(failed, NEWTON, LEMKE))
     z = projected_newton(H_, q_, z, failed)
     active = jnp.where(failed, z > H_ @ z + q_, active)
@@ -245,7 +245,7 @@ def _on_active(H: Array, active: Array) -> Array:
 
 
 def _residual(H: Array, q: Array, z: Array) -> Array:
-    # NaN compares false with every bound, so that a broken answer would pass as a solution
+    # NaN compares false with every bound, so that a failed result would pass as a solution
     residual = jnp.max(jnp.abs(jnp.minimum(z, H @ z + q)), initial=0.0)
     return jnp.where(jnp.isfinite(residual), residual, jnp.inf)
 
@@ -253,7 +253,7 @@ def _residual(H: Array, q: Array, z: Array) -> Array:
 def solve_mixed(
     S: Float[Array, "n n"], b: Float[Array, "n"], blocks: Sequence[int], unilateral: int
 ) -> tuple[Float[Array, "n"], Solution]:
-    """lambda, and what the complementarity problem inside had to say.
+    """lambda, and the solution of the complementarity problem in it.
 
     Args:
         S: symmetric but for its last block, positive definite in the others. b: right-hand side.

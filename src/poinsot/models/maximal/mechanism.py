@@ -1,6 +1,6 @@
 """Mechanisms: bodies, joints, contacts and sensors, in a few lines (docs/concepts/joint_smoothing.md has one).
 
-Everything is said in one *reference configuration*, in which every joint's coordinate is zero: points and axes of
+Everything is given in one *reference configuration*, in which every joint's coordinate is zero: points and axes of
 joints in the world, and bodies in their own frames, which there are the world's unless a body's `frame` says otherwise.
 `mechanism.model(free=["arm.Jzz", "elbow.drag"])` makes the discrete dynamics of it, with these two as theta.
 """
@@ -32,12 +32,12 @@ class Mechanism(Brief):
         bodies: at least one.
         joints: fixed, hinge, slider, ball.
         contacts: points of bodies that may not pass planes.
-        sensors: what is measured.
+        sensors: sensors of joints.
         gravity: (3,) [m/s^2].
-        numbers: of `entries`, by name, that are not as bodies, joints, contacts and sensors say.
+        numbers: values of `entries`, by name, that replace those of bodies, joints, contacts and sensors.
 
     Raises:
-        InvalidModel: if names repeat, or something names what is not there.
+        InvalidModel: if names repeat, or a name that is referred to does not exist.
     """
 
     bodies: Sequence[RigidBody]
@@ -85,7 +85,7 @@ class Mechanism(Brief):
 
     @cached_property
     def readable_joints(self) -> tuple[str, ...]:
-        """Joints with one coordinate, which sensors can read: hinges and sliders."""
+        """Joints with one coordinate, which sensors can measure: hinges and sliders."""
         return tuple(joint.name for joint in self.joints if joint.has_axis)
 
     @cached_property
@@ -154,7 +154,7 @@ class Mechanism(Brief):
 
     @cached_property
     def values(self) -> Values:
-        """Its numbers: those of `entries`, but for those of `numbers`."""
+        """Its numbers: those of `entries`, replaced by those of `numbers`."""
         sizes = (len(part) for part in (self.bodies, self.joints, self.contacts, self.sensors))
         values = Values.blank(*sizes)
         for name, entry in self.entries.items():
@@ -164,7 +164,7 @@ class Mechanism(Brief):
     @cached_property
     def entries(self) -> dict[str, Entry]:
         """Name -> every number that it has, in the order of bodies, joints, contacts, sensors, world."""
-        # below 1 m/s^2 the weight says nothing of the loads on bearings; masses then stand in for it
+        # below 1 m/s^2 the weight is no measure of the loads on bearings; masses are then used instead
         weight = sum(body.mass for body in self.bodies) * max(float(np.linalg.norm(self.gravity)), 1.0)
         found = [entry for i, body in enumerate(self.bodies) for entry in body.entries(i)]
         found += [entry for k, joint in enumerate(self.joints) for entry in joint.entries(k, weight)]
@@ -184,7 +184,7 @@ class Mechanism(Brief):
         return self.entries[name]
 
     def place(self, name: str) -> int:
-        """Where in Theta a number is; errors as of `entry`."""
+        """Index of a number in Theta; errors as of `entry`."""
         entry = self.entry(name)
         return self.values.place(entry.kind, *entry.index)
 
@@ -197,8 +197,8 @@ class Mechanism(Brief):
 
         Args:
             free: names of theta.
-            curvature: whether steps follow curved constraints to second order, which takes most of SPOOK's own
-                damping away.
+            curvature: whether steps follow curved constraints to second order, which removes most of SPOOK's own
+                damping.
 
         Raises:
             InvalidModel: if one is named twice or does not exist.

@@ -1,9 +1,9 @@
 """The discrete dynamics of a mechanism as functions of states, controls and theta.
 
-What an estimator needs of a step from x_k to x_{k+1}, all pure functions in JAX, to be differentiated and batched with
+Terms of a step from x_k to x_{k+1} that estimators need, pure functions in JAX, to be differentiated and batched with
 `jax.vmap` over a recording (under `double_precision`). A state is a `State` of l bodies; its tangent has 12 numbers a
 body, `plus(x, d)`, `minus(x, y)` of `bodies`. The time step h is an argument like the rest, and compliances can be
-listed in theta: sweeps compile nothing anew.
+in theta: sweeps compile nothing again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Model(Brief):
 
     @cached_property
     def structure(self) -> Structure:
-        """What never changes."""
+        """The constants of the mechanism."""
         return replace(self.mechanism.structure, curvature=self.curvature)
 
     def __post_init__(self) -> None:
@@ -71,14 +71,14 @@ class Model(Brief):
 
     @cached_property
     def lower(self) -> Float[np.ndarray, "p"]:
-        """The bounds below which free parameters mean nothing: 0 or -inf."""
+        """Lower bounds of the free parameters: 0 or -inf."""
         return np.array([self.mechanism.entries[name].lower for name in self.free], dtype=float)
 
     def values(self, theta: Theta) -> Values:
         """All numbers of the mechanism, with those of theta."""
         base = self.mechanism.values
         numbers = jnp.asarray(base.flat())
-        # in single precision compliances of 1e-8 beside masses leave no digits
+        # in single precision, compliances of 1e-8 beside masses leave no digits
         assert numbers.dtype == jnp.float64, "call this under double_precision"
         return base.from_flat(numbers.at[self._places].set(theta) if len(self.free) else numbers)
 
@@ -115,7 +115,7 @@ class Model(Brief):
     def reduced_errors(
         self, before: JointMotion, after: JointMotion, u: Controls, theta: Theta, h: Scalar
     ) -> Float[Array, "2 n"]:
-        """Two moments of what else acts in a step, constraints infinitely stiff [N m s] or [N s].
+        """Two moments of the external forces in a step, with infinitely stiff constraints [N m s] or [N s].
 
         Raises InvalidModel if joints close loops, are balls, or bodies are not joined to the world.
         """
@@ -155,7 +155,7 @@ class Model(Brief):
         return assembly.joint_coordinates(here), jnp.ravel(here.speeds[1])[self.structure.moving]
 
     def observe(self, x: State, theta: Theta) -> Float[Array, "s"]:
-        """h(x; theta): what the sensors read (3.2)."""
+        """h(x; theta), the predicted readings of the sensors (3.2)."""
         return self.observe_coordinates(*self.motion(x, theta), theta)
 
     def observe_coordinates(self, y: Coordinates, rate: Coordinates, theta: Theta) -> Float[Array, "s"]:
@@ -171,7 +171,7 @@ class Model(Brief):
 
     def nearest_turn(self, error: Float[Array, "s"]) -> Float[Array, "s"]:
         """Errors h(x; theta) - z of readings; of angles the nearest to zero that differs by full turns (3.6)."""
-        # constant in derivatives: rounding has none, and its jump is no part of the error
+        # constant in derivatives: rounding has none, and its jump is not part of the error
         turns = 2 * jnp.pi * jnp.round(error / (2 * jnp.pi))
         return error - jnp.where(self.angular, jax.lax.stop_gradient(turns), 0.0)
 
@@ -184,7 +184,7 @@ class Model(Brief):
     def assemble(self, y: Coordinates, rate: Coordinates, theta: Theta) -> State:
         """The state that closes every joint of the tree, from joint coordinates [rad], [m] and their rates.
 
-        Bodies that no joint leads to from the world stay in the reference configuration. Of a ball the rates are
+        Bodies that no joints connect to the world stay in the reference configuration. Of a ball the rates are
         angular velocities along the parent's axes.
         """
         return assembly.placed(self.structure, self.values(theta), y, rate)[1]
@@ -196,7 +196,7 @@ class Model(Brief):
         """Joint coordinates [rad], [m] of states (T, ...), angles unwrapped, and their rates."""
         y, rate = self._observed(states, self.theta if theta is None else theta)
         y, angular = np.array(y), [unit == "rad" for _, unit in self.mechanism.coordinates]
-        # angles alone: displacements may rise by more than pi in a step
+        # angles alone: displacements may change by more than pi in a step
         y[:, angular] = np.unwrap(y[:, angular], axis=0)
         return y, np.array(rate)
 
@@ -207,7 +207,7 @@ class Model(Brief):
     def needs_a_tree(self, what: str) -> None:
         """Check that joint coordinates determine the state of all bodies.
 
-        Raises InvalidModel if `what` cannot be: joints close loops, are balls, or leave a body loose.
+        Raises InvalidModel if joints close loops, are balls, or leave a body loose; its message begins with `what`.
         """
         structure, reached = self.structure, len(assembly.tree(self.structure))
         for lacking, words in (

@@ -1,10 +1,10 @@
 """JAX's settings: double precision for single calls, and machine code kept from one process to the next.
 
 Constraints of compliance 1e-9 beside masses of 1 leave no digits in JAX's default, single precision, so everything in
-this folder needs double. That setting is process-wide, and set here it would change the arrays of everybody who uses
-JAX in the same process. So the doors of this package (what takes and returns NumPy arrays) compute under
-`double_precision`, which holds for their own duration and thread only, and whoever transforms or compiles the functions
-behind the doors does the same.
+this folder needs double. That setting is process-wide, and set here it would change the arrays of all other users of
+JAX in the same process. So the functions of this package that take and return NumPy arrays compute under
+`double_precision`, which holds for their own duration and thread only. Code that transforms or compiles the other
+functions must do the same.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ except ImportError:
     raise MissingExtra("discrete", "jax") from None
 
 Numbers = jax.Array | np.ndarray
-"""JAX's arrays inside, NumPy's at the doors."""
+"""JAX's arrays inside, NumPy's at the interface."""
 
 Scalar = float | Float[jax.Array, ""]
 """A number, or one that is being traced."""
@@ -50,7 +50,7 @@ R = TypeVar("R")
 
 
 def double_precision(function: Callable[P, R]) -> Callable[P, R]:
-    """`function`, run with JAX in double precision; before and after, JAX is as it was."""
+    """`function`, run with JAX in double precision; JAX's setting is restored after it."""
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -6,7 +6,7 @@ With psi a rotation vector, |psi| its angle,
 
     Exp(psi) = (s psi, c),   s = sin(|psi|/2) / |psi|,   c = cos(|psi|/2)
 
-|psi| has no derivative at zero, s and c have: they are functions of |psi|^2. The tangent is (D.9, D.10, rearranged)
+|psi| has no derivative at zero, but s and c do: they are functions of |psi|^2. The tangent is (D.9, D.10, rearranged)
 
     d(s psi) = s dpsi + r (psi . dpsi) psi,   dc = -s/2 (psi . dpsi),   r = (c/2 - s) / |psi|^2
 

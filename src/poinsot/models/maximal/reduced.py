@@ -1,17 +1,17 @@
 """The force balance in joint coordinates: its limit for infinitely stiff constraints.
 
-External impulses (2.29) find the constraints' impulses from their violation, lambda = (...) / Sigma, so an error e of
-the state becomes one of e / Sigma: with compliance 1e-9 that drowns everything. Two forms do without.
+External impulses (2.29) compute the constraints' impulses from their violation, lambda = (...) / Sigma, so an error e
+of the state becomes one of e / Sigma: with compliance 1e-9 that dominates. Two forms avoid this.
 
 *Implicit*: with v* the velocity after a step forward from x_k, the constraints solved for as they are there,
 
     M (v+ - v*)
 
-is what the bodies would have had to be given if no constraint had answered to it. It is M M_Sigma^-1 times the external
-impulse, with M_Sigma = M + G^T Sigma^-1 G (3.13): the same where constraints say nothing, and bounded where they do.
+is the impulse that the bodies would need if no constraint reacted to it. It is M M_Sigma^-1 times the external
+impulse, with M_Sigma = M + G^T Sigma^-1 G (3.13): the same where no constraint acts, and bounded elsewhere.
 
 *Reduced*: a tree of joints has no redundant coordinates, and ideal constraint forces do no work. With joint coordinates
-y, P = dL/dy' their momenta and F = dL/dy + (controls, drag, friction), what else acts is f = P' - F. Over a step in
+y, P = dL/dy' their momenta and F = dL/dy + (controls, drag, friction), the external force is f = P' - F. Over a step in
 which y is the cubic of both ends' coordinates and rates, its middle
 
     y_m = (y_0 + y_1) / 2 + h/8 (y'_0 - y'_1),      y'_m = 3/(2h) (y_1 - y_0) - (y'_0 + y'_1) / 4
@@ -21,7 +21,7 @@ the first two moments of f, by Simpson's rule after integrating P' by parts, are
     e_1 = int f dt               = P_1 - P_0 - h/6 (F_0 + 4 F_m + F_1)
     e_2 = 2/h int f (t - t_m) dt = 2/3 (P_0 - 2 P_m + P_1) - h/6 (F_1 - F_0)
 
-two impulses a coordinate, as many as (3.7, 3.8) have. They are of fourth order in h, neither brake nor drive a motion,
+two impulses per coordinate, as many as in (3.7, 3.8). They are of fourth order in h, neither brake nor drive a motion,
 and of a white force e_1 and sqrt(3) e_2 are independent and as large. F takes controls as held over the step. Dry
 friction that depends on the load takes the constraints' forces from G^T lambda + F^T phi = p' - weight, p the momenta
 of the bodies, with accelerations of the cubic.
@@ -75,7 +75,7 @@ def joint_inertia(structure: Structure, values: Values, y: Coordinates) -> Float
         R, x = placed(structure, values, y, rate)
         return jnp.ravel(x.velocity), jnp.ravel(momentum(values, R, x.velocity))
 
-    # velocities are linear in rates: a row a rate
+    # velocities are linear in rates: one row per rate
     velocities, momenta = jax.vmap(moved)(jnp.eye(n))
     return velocities @ momenta.T + jnp.diag(_Mechanics(structure, values).of("shaft"))
 
@@ -108,7 +108,7 @@ class _Mechanics(NamedTuple):
         return np.repeat(np.arange(len(self.structure.free)), self.structure.free.sum(axis=1))
 
     def of(self, name: str) -> Array:
-        """(n,) a number of joints, by coordinate."""
+        """(n,) values of a kind of joint numbers, by coordinate."""
         return jnp.asarray(getattr(self.values, name))[self.joints]
 
     def lagrangian(self, y: Array, rate: Array) -> Array:
@@ -118,7 +118,7 @@ class _Mechanics(NamedTuple):
         return kinetic + jnp.sum(weights(self.values) * x.position)
 
     def loads(self, y: Array, rate: Array, acceleration: Array) -> Array:
-        """(j,) sizes of the constraints' forces, as friction weighs them [N m] or [N]."""
+        """(j,) sizes of the constraints' forces, with the weights of friction [N m] or [N]."""
         structure, values = self.structure, self.values
 
         def momenta(y: Array, rate: Array) -> Array:
@@ -126,10 +126,10 @@ class _Mechanics(NamedTuple):
             return momentum(values, R, x.velocity)
 
         gained: Array = jax.jvp(momenta, (y, rate), (rate, acceleration))[1]
-        # constraints give what the bodies gain and the weight does not
+        # constraint forces are the change of momentum less the weight
         gained = gained.at[:, :3].add(-weights(values))
         held, free, _ = Instant(structure, values, placed(structure, values, y, rate)[1]).jacobians
         every = jnp.where(structure.held[:, :, None], held, free).reshape(-1, 6 * structure.bodies)
-        # of a tree held and free rows together are square and regular: all forces of joints follow from the balance
+        # for a tree, held and free rows together are square and regular: the balance determines all joint forces
         forces = jnp.linalg.solve(every.T, jnp.ravel(gained)).reshape(structure.held.shape)
         return jnp.sum(structure.weight * jnp.abs(jnp.where(structure.held, forces, 0.0)), axis=1)

@@ -1,7 +1,7 @@
 """Sensors of a mechanism: readings h(x; theta) (Lacoursiere 2007, Eqs. 3.2 and 3.6).
 
-An encoder on a hinge reads its angle y (a slider: its displacement) with a zero that is off, and on a disc that is not
-centred, which adds the first harmonic of the angle:
+An encoder on a hinge reads its angle y (on a slider: its displacement) with a zero offset, and on an eccentric disc,
+which adds the first harmonic of the angle:
 
     z = y + zero + sine sin y + cosine cos y
 
@@ -24,11 +24,11 @@ from .values import Entry
 
 @dataclass(frozen=True)
 class AxisSensor:
-    """Reads the coordinate of a hinge or slider, given by its name, or its rate.
+    """Sensor of the coordinate of a hinge or slider, given by its name, or of its rate.
 
     Args:
-        zero: reading where that is 0 [rad], [m], [rad/s] or [m/s].
-        name: None: that of the joint. recording: the only one that it reads; None: all.
+        zero: reading where the coordinate or rate is 0 [rad], [m], [rad/s] or [m/s].
+        name: None: that of the joint. recording: the only recording that has it; None: all.
     """
 
     joint: str
@@ -59,7 +59,7 @@ class AxisSensor:
 
     @property
     def label(self) -> str:
-        """The name that its parameters have."""
+        """Prefix of its parameters' names."""
         return self.name or f"{self.joint} {'rate' if self.is_rate else 'encoder'}"
 
     @property
@@ -70,7 +70,7 @@ class AxisSensor:
 
 @dataclass(frozen=True)
 class Encoder(AxisSensor):
-    """Reads the coordinate of a hinge [rad] or slider [m].
+    """Sensor of the coordinate of a hinge [rad] or slider [m].
 
     Args:
         sine, cosine: eccentricity: amplitudes of the first harmonic, hinges only [rad].
@@ -84,6 +84,6 @@ class Encoder(AxisSensor):
 
 @dataclass(frozen=True)
 class RateSensor(AxisSensor):
-    """Reads the speed of a hinge [rad/s] or slider [m/s]."""
+    """Sensor of the speed of a hinge [rad/s] or slider [m/s]."""
 
     is_rate: ClassVar[bool] = True

@@ -4,14 +4,14 @@ Free directions first. With phi = s (c - y+), written out as phi = k - s y+,
 
     s = h b + J_s,    k = J_s y + h (K u + off)
 
-the drag and the motor leave the list of unknowns (they are linear in v+, and s may be 0): M -> M + F^T s F, and F^T k
-joins the impulses. What is left is the mixed complementarity problem (2.26) with the unknowns
+drag and motor are eliminated from the unknowns (they are linear in v+, and s may be 0): M -> M + F^T s F, and F^T k
+joins the impulses. The rest is the mixed complementarity problem (2.26) with the unknowns
 
-    lambda_A   held directions of joints whose dry friction does not ask for them
-    n >= 0     contacts; and, twice, those held directions whose size friction does ask for: g >= 0 and -g >= 0, so that
+    lambda_A   held directions of joints whose dry friction does not depend on them
+    n >= 0     contacts; and, twice, held directions whose size enters friction: g >= 0 and -g >= 0, so that
                n_+ - n_- is the impulse and n_+ + n_- its size (Sigma > 0 leaves at most one of the two above 0)
     t >= 0     friction, twice in each of its directions D: t_+ - t_- is the impulse
-    sigma >= 0 the slip speed that its bound lets happen
+    sigma >= 0 the slip speed at the friction bound
 
     w_n = C v+ + Sigma n - (-(4/h) Upsilon c + Upsilon C v)
     w_t = +-D v+ + Delta t + sigma
@@ -95,7 +95,7 @@ def unilateral_rows(here: Instant, h: Scalar) -> tuple[Array, Array, Array]:
     Sigma_h, target = (jnp.ravel(part)[load] for part in held_rows(here, h))
 
     N = picked(held, load)
-    # an impulse of either sign as two of one sign: complementarity knows no absolute values
+    # an impulse of either sign as two of one sign: complementarity has no absolute values
     normals = jnp.concatenate([N, -N, contact[:, 2]])
     Sigma_n = jnp.concatenate([Sigma_h, Sigma_h, Sigma_c])
     b_n = jnp.concatenate([target, -target, approach])

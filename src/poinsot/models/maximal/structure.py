@@ -1,4 +1,4 @@
-"""What of a mechanism never changes: who is joined to whom and where. Plain NumPy, constants of compiled code.
+"""The constants of a mechanism: which bodies are joined, and where. Plain NumPy, constants of compiled code.
 
 The world is body l, after the others. Values of bodies are gathered by joint as stacks of slices with fixed
 indices, which compile into straight-line code.
@@ -92,7 +92,7 @@ class Structure:
 
     @cached_property
     def controls(self) -> int:
-        """Signals in u."""
+        """Number of signals in u."""
         return int(self.driven.max(initial=-1)) + 1
 
 

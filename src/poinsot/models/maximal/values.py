@@ -4,8 +4,8 @@ Names are the owner's, then the number's: `arm.mass`, `arm.Jzz`, `shoulder.drag`
 
     Theta = Theta_0 with Theta[free] = theta,    values = Theta cut into arrays, one a kind
 
-so all of it is differentiable by theta, and what is not estimated (compliances, say) can still change from call to call
-without compiling anew.
+so all of it is differentiable by theta, and numbers that are not estimated (e.g. compliances) can change between calls
+without another compilation.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Values(NamedTuple):
         return Values(*(part.reshape(np.shape(field)) for part, field in zip(parts, self, strict=True)))
 
     def place(self, kind: str, *index: int) -> int:
-        """Where in Theta the number `index` of a field is."""
+        """Index in Theta of the number `index` of a field."""
         before = self[: self._fields.index(kind)]
         own = np.ravel_multi_index(index, np.shape(getattr(self, kind)))
         return sum(np.size(field) for field in before) + int(own)
@@ -91,8 +91,8 @@ class Entry:
     """A number that may be estimated.
 
     Args:
-        owner: body, joint, contact or sensor that has it, or "world". symbol: what it is. unit: SI.
-        kind: the field of `Values` that it is in. index: its place there. value: as described.
+        owner: body, joint, contact or sensor that has it, or "world". symbol: its symbol. unit: SI.
+        kind: the field of `Values` that it is in. index: its place there. value: its given value.
         lower: bound below which it has no meaning.
     """
 
@@ -111,7 +111,7 @@ class Entry:
 
     @property
     def family(self) -> str:
-        """The kind of the parameter in the words that all models share."""
+        """The kind of the parameter, in the names common to all models."""
         return FAMILIES.get(self.kind, self.kind)
 
 

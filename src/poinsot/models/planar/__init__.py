@@ -1,10 +1,10 @@
 """Planar rigid bodies that strike walls with friction (Gabiccini et al. 2019).
 
 shapes       outlines of bodies: ellipse, circle, polygon, smooth convex curve
-walls        what a body may strike
+walls        walls that a body may strike
 contact      gaps, contact points and the directions in which impulses act, with exact derivatives
 impulses     impulses at closed contacts: restitution and Coulomb friction
-body         what moves: mass, inertia, friction, restitution, drag
+body         the moving body: mass, inertia, friction, restitution, drag
 events       motion from impact to impact, with exact flights
 
 A pose is q = (x, y, theta) of the center of mass [m], [m], [rad], a velocity v = (v_x, v_y, omega), y is up.

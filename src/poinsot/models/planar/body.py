@@ -1,4 +1,4 @@
-"""The body that moves in the plane, alone and among its walls, as compiled simulations take it.
+"""A body that moves in the plane, alone and with its walls, as compiled simulations take it.
 
 In the plane M is constant, so there are no gyroscopic terms. Drag, where there is some, is linear in the velocity.
 """
@@ -18,7 +18,7 @@ from .contact import Wall, wall_array
 from .shapes import Shape
 
 GRAVITY = -STANDARD_GRAVITY[2]
-"""Downwards [m/s^2]."""
+"""Acceleration of gravity, downwards [m/s^2]."""
 
 
 class World(NamedTuple):
@@ -43,14 +43,14 @@ class World(NamedTuple):
 
 @dataclass(frozen=True)
 class PlanarBody:
-    """The body that moves.
+    """A planar rigid body.
 
     Args:
-        shape: about the center of mass. mass: [kg]. inertia: about the center of mass [kg m^2].
+        shape: outline about the center of mass. mass: [kg]. inertia: about the center of mass [kg m^2].
         friction: mu at every wall. restitution: epsilon, from 0 to 1.
         drag: of the velocity and of the spin, an acceleration -k v each [1/s].
 
-    Raises InvalidModel if a number has no meaning.
+    Raises InvalidModel if a number is out of its range.
     """
 
     shape: Shape

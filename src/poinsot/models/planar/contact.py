@@ -13,7 +13,7 @@ the body's frame is phi = alpha - pi/2 - theta. With r = R(theta) c its center a
     GQ = r - h n + h' t
     N  = (n, cross(GQ, n)) = (n, cross(r, n) + h')        T = (t, cross(GQ, t)) = (t, cross(r, t) + h)
 
-N is the derivative of g by q. Contacts are ordered wall by wall, in each of them part by part.
+N is the derivative of g by q. Contacts are ordered by walls, and for each wall by parts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .shapes import Shape, support_of
 
 @dataclass(frozen=True)
 class Wall:
-    """A half plane that a body stays out of.
+    """A straight wall; bodies cannot enter the half plane behind it.
 
     Args:
         x, y: a point of it [m].
@@ -52,7 +52,7 @@ class Wall:
 
 
 def floor(height: float = 0.0, slope: float = 0.0) -> Wall:
-    """Under x = 0 at this height [m]."""
+    """A floor through (0, height) [m] with this slope [rad]."""
     return Wall(0.0, height, slope)
 
 
@@ -84,14 +84,14 @@ def contacts(
     N: np.ndarray,
     T: np.ndarray,
 ) -> None:
-    """Gaps g (C,), directions N and T (C, 3) at a pose, written into arrays that are given."""
+    """Gaps g (C,), directions N and T (C, 3) at a pose, written into given arrays."""
     c, s = np.cos(q[2]), np.sin(q[2])
     i = 0
     for w in range(len(walls)):
         alpha = walls[w, 2]
         t_x, t_y = np.cos(alpha), np.sin(alpha)
         n_x, n_y = -t_y, t_x
-        # of the center of mass; parts add what they are off it
+        # for the center of mass; parts add their distance from it
         above = (q[0] - walls[w, 0]) * n_x + (q[1] - walls[w, 1]) * n_y
         for p in range(len(parts)):
             r_x = c * parts[p, 0] - s * parts[p, 1]

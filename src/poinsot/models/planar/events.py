@@ -1,4 +1,4 @@
-"""Motion from event to event: flights are exact, impacts happen when they happen.
+"""Motion from event to event: flights are exact, and impacts at their exact times.
 
 A flight under gravity, constant forces and linear drag k has a closed form. With a the acceleration without drag,
 
@@ -31,7 +31,7 @@ from .impulses import apply_impulses
 
 SLOW = 0.02
 """Normal velocity below which an impact is not followed by a flight [m/s]."""
-STEP, LOOK = 5e-4, 2e-3
+STEP, FLIGHT_STEP = 5e-4, 2e-3
 """Step while a contact stays closed, and interval at which gaps are evaluated in flight [s]."""
 CLOSED = 1e-9
 """Gap of a closed contact [m]."""
@@ -67,7 +67,7 @@ def moved(
     most: int = 256,
     forces: Float[np.ndarray, "K 3"] | None = None,
 ) -> tuple[Float[np.ndarray, "T 3"], Float[np.ndarray, "T 3"], ImpactEvents]:
-    """Poses and velocities at rising times, the first of which is the start, and the first `most` impacts.
+    """Poses and velocities at increasing times, the first of which is the start, and the first `most` impacts.
 
     Args:
         pose: (3,) of the center of mass [m], [m], [rad]. velocity: (3,) its rate.
@@ -83,7 +83,7 @@ def moved(
 
 
 class _Now(NamedTuple):
-    """State of the simulation, and arrays to work in.
+    """State of the simulation, and work arrays.
 
     Args:
         q, v, a: (3,) pose, velocity, and acceleration without drag and contact.
@@ -154,7 +154,7 @@ def follow(
                 # a simulation that makes no progress must not hang: NaN makes its cost infinite
                 q_at[k:], v_at[k:] = np.nan, np.nan
                 return events
-            left, dt = times[k] - t, STEP if now.touching.any() else LOOK
+            left, dt = times[k] - t, STEP if now.touching.any() else FLIGHT_STEP
             # the last step is up to 1.5 times as long, so that no tiny one remains
             dt = left if left < 1.5 * dt else dt
             if now.touching.any():
@@ -179,7 +179,7 @@ def follow(
                         log[events, 10:] = now.c[j]
                     events += 1
             now.v[:] = now.v_next
-            # an impact that took no time and left no contact closed would repeat for ever
+            # an impact after no time that leaves no contact closed would repeat forever
             if not now.touching.any() and dt == 0.0:
                 now.touching[now.closed[:count]] = True
         q_at[k], v_at[k] = now.q, now.v
@@ -189,7 +189,7 @@ def follow(
 @njit(cache=True, inline="always")
 def _fly(world: World, now: _Now, s: float) -> None:
     """Write pose, velocity, gaps and directions after s seconds of flight."""
-    # arrays are taken out of the tuples once, here and below: each access counts a reference, 9 ns in a loop
+    # arrays are taken from tuples once, here and below: each access counts a reference, 9 ns in a loop
     drag, q, v, a, q_next, v_next = world.drag, now.q, now.v, now.a, now.q_next, now.v_next
     for i in range(3):
         k = drag[i]
@@ -224,7 +224,7 @@ def _slide(world: World, now: _Now, dt: float) -> float:
     q, g, g_next, N, c = now.q, now.g, now.g_next, now.N, now.c
     touching, aside, closed = now.touching, now.aside, now.closed
     for i in range(len(g)):
-        # also what is closed and opens: it does not end the step
+        # also closed contacts that are opening: they do not end the step
         aside[i] = touching[i] or g[i] <= CLOSED
     low, high, g_low, g_high, count = 0.0, dt, _least(g, aside), np.inf, 0
     for trial in range(MAX_SECANTS):
@@ -257,7 +257,7 @@ def _slide(world: World, now: _Now, dt: float) -> float:
 
 @njit(cache=True)
 def _secant(low: float, high: float, g_low: float, g_high: float) -> float:
-    """Where a gap closes by the secant, kept off the ends so that the bracket shrinks."""
+    """Time at which a gap closes by the secant, kept off the ends so that the bracket shrinks."""
     return low + (high - low) * min(max(g_low / (g_low - g_high), 0.05), 0.95)
 
 
@@ -323,7 +323,7 @@ def _fly_on(world: World, now: _Now, dt: float) -> float:
     """Fly for dt, or until a gap closes; return the time until then, -1 where none closes."""
     _fly(world, now, dt)
     closes = now.g_next.min() < 0.0
-    # a gap that closes and opens again within dt is missed, which is why LOOK is short
+    # a gap that closes and opens again within dt is missed, which is why FLIGHT_STEP is short
     if closes:
         dt = _until_closed(world, now, dt)
         _fly(world, now, dt)
@@ -349,7 +349,7 @@ def _strike(world: World, now: _Now) -> tuple[int, bool]:
     apply_impulses(now.N, now.T, closed, world.W, now.v_next, now.b, world.friction, now.c)
     for j in range(count):
         i = now.closed[j]
-        # what leaves more slowly than a contact of the slowest bounce stays closed
+        # a contact that separates more slowly than after the slowest bounce stays closed
         now.touching[i] = _speed(now.N[i], now.v_next) <= SLOW * world.restitution + 1e-12
     return count, slow
 

@@ -44,7 +44,7 @@ from numba import njit
 PIVOT = 1e-10
 """Least pivot; rows are scaled to entries near 1."""
 TIE = 1e-9
-"""Ratios that are closer tie. q is scaled to entries up to 1, so this also bounds how negative a w or z may be."""
+"""Ratios closer than this tie. q is scaled to entries up to 1, so this also bounds how negative a w or z may be."""
 PIVOTS_PER_VARIABLE = 30
 PROPORTIONS = 5
 """Number of different proportions of z_0 in the second attempt."""
@@ -52,7 +52,7 @@ PROPORTIONS = 5
 
 @njit(cache=True)
 def lemke(H: np.ndarray, q: np.ndarray, z: np.ndarray) -> bool:
-    """Write z; return whether it is a solution. H is scaled by its diagonal where that is positive."""
+    """Write the solution z; return whether it was found. H is scaled by its diagonal where that is positive."""
     n = len(q)
     z[:] = 0.0
     if (q >= 0).all():
@@ -165,7 +165,7 @@ def one_contact(
     if c_n >= 0 and abs(c_t) <= mu * c_n:
         return c_n, c_t, True
     for side in (-1.0, 1.0):
-        # not positive beyond the end of the range of k, where friction jams the contact
+        # not positive beyond the end of the range of k, where the contact jams
         along = a_nn + side * mu * a_nt
         if along > 0:
             c_n = -b_n / along
@@ -194,7 +194,7 @@ def apply_impulses(
     K = len(closed)
     found = False
     if K == 1:
-        # in closed form, as most impacts are; b_n may be such that no mode is found
+        # in closed form, as for most impacts; for some b_n no mode is found
         i = closed[0]
         c[0, 0], c[0, 1], found = one_contact(N[i], T[i], W, v, b[0], mu)
     if not found:
@@ -243,6 +243,6 @@ def _by_lemke(
         found = lemke(H, q, z)
     for i in range(C):
         c[i, 0] = z[i]
-        # ties within rounding may leave the cone a little
+        # ties within rounding may leave the cone slightly
         c[i, 1] = min(max(z[C + 2 * i] - z[C + 2 * i + 1], -mu * z[i]), mu * z[i])
     return found

@@ -1,6 +1,6 @@
 """Convex outlines of planar bodies, by their support (Gabiccini et al., Sect. 4.1).
 
-The support of an outline in the direction u(phi) = (cos phi, sin phi) of the body's frame is its reach in it,
+The support of an outline in the direction u(phi) = (cos phi, sin phi) of the body's frame is its extent in it,
 
     h(phi) = max over r in the body of r . u(phi),    reached at    r(phi) = h u + h' u',   u' = (-sin phi, cos phi)
 
@@ -55,7 +55,7 @@ class Shape(ABC):
         return float(max(reach))
 
     def support(self, phi: float) -> Float[np.ndarray, "P"]:
-        """Reach of each part from the center of mass in a direction of the body's frame [m]."""
+        """Support of each part about the center of mass in a direction of the body's frame [m]."""
         u = np.array([np.cos(phi), np.sin(phi)])
         return np.array([part[:2] @ u + support_of(part, self.harmonics, phi)[0] for part in self.parts])
 
@@ -70,7 +70,7 @@ class Shape(ABC):
         return np.array(drawn)
 
 
-# inlined: most callers have no use for h'', and the compiler leaves its divisions out there
+# inlined: most callers do not use h'', and the compiler then omits its divisions
 @njit(cache=True, inline="always")
 def support_of(part: np.ndarray, harmonics: np.ndarray, phi: float) -> tuple[float, float, float]:
     """h, h' and h'' of a part about its own center."""
@@ -94,7 +94,8 @@ def support_of(part: np.ndarray, harmonics: np.ndarray, phi: float) -> tuple[flo
 
 @dataclass(frozen=True)
 class Ellipse(Shape):
-    """
+    """An ellipse.
+
     Args:
         a, b: half axes, along x and y of the body's frame [m].
 
@@ -115,7 +116,8 @@ class Ellipse(Shape):
 
 @dataclass(frozen=True)
 class Circle(Shape):
-    """
+    """A circle.
+
     Args:
         radius: [m].
 
@@ -135,11 +137,11 @@ class Circle(Shape):
 
 @dataclass(frozen=True, eq=False)
 class Polygon(Shape):
-    """Convex, with corners that may be round.
+    """A convex polygon, with corners that may be round.
 
     Args:
-        vertices: (P, 2) where its sides would meet, about the center of mass, in either sense [m].
-        corner_radius: of the circles that round the corners off [m].
+        vertices: (P, 2) corners before rounding, about the center of mass, in either sense [m].
+        corner_radius: radius of the circles that round the corners [m].
 
     Raises:
         InvalidModel: if it has fewer than three corners, is not convex, or the circles do not fit.
@@ -197,11 +199,11 @@ class SmoothCurve(Shape):
     """A convex outline by the Fourier series of its support.
 
     Args:
-        mean: [m]. cosines, sines: c_k and s_k for k = 2, 3, ... [m].
-        center: of the series, in the body's frame [m].
+        mean: mean support [m]. cosines, sines: c_k and s_k for k = 2, 3, ... [m].
+        center: center of the series, in the body's frame [m].
 
     Raises:
-        InvalidModel: if the curve is not convex, saying where.
+        InvalidModel: if the curve is not convex, with the direction.
     """
 
     mean: float
@@ -234,7 +236,7 @@ class SmoothCurve(Shape):
 
 
 def rectangle(width: float, height: float, corner_radius: float = 0.0) -> Polygon:
-    """With its center of mass in the middle [m].
+    """A rectangle with its center of mass in the middle [m].
 
     Raises:
         InvalidModel: if a side is not above 0, or the corners do not fit.

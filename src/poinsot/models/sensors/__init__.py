@@ -1,6 +1,6 @@
 """Sensors of a robot: predicted readings, residuals and their derivatives.
 
-sensor      what every sensor has: `Sensor`, and at a frame `FrameSensor`
+sensor      base classes: `Sensor`, and for those at a frame `FrameSensor`
 joints      encoders and tachometers
 placement   orientation, position and pose of a frame
 inertial    gyro, accelerometer, velocity of a frame; forces at contacts, and the velocity of a foot that stands

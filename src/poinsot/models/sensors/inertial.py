@@ -1,4 +1,4 @@
-"""Sensors of how a frame moves and what acts on it: those of an inertial unit, and those of a foot."""
+"""Sensors of the motion of a frame and of forces on it: those of an inertial unit, and those of a foot."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TwistSensor(FrameSensor):
     @property
     @abstractmethod
     def rows(self) -> slice:
-        """Which of the six components it reads."""
+        """The components, of six, that it measures."""
 
     def predicted(self, motion: RobotMotion) -> ReadingRows:
         return self.motion_of_frame(motion).velocity[:, self.rows]
@@ -42,7 +42,7 @@ class Gyro(TwistSensor):
 
 @dataclass(frozen=True, eq=False)
 class PreintegratedVelocity(TwistSensor):
-    """Velocity of a frame's origin in its axes [m/s], as an inertial unit has it from integrated accelerations."""
+    """Velocity of a frame's origin in its axes [m/s], as an inertial unit integrates it from accelerations."""
 
     quantity = "frame_velocity"
     label = "velocity of"
@@ -61,7 +61,7 @@ class Accelerometer(FrameSensor):
 
     def predicted(self, motion: RobotMotion) -> ReadingRows:
         frame = self.motion_of_frame(motion)
-        # at rest it reads what holds it up
+        # at rest it reads the support against gravity
         return frame.point_acceleration - frame.seen_in_frame(self.robot.tree.gravity)[0]
 
     def slopes(self, motion: RobotMotion) -> ReadingSlopes:
@@ -77,7 +77,7 @@ class ContactVelocity(TwistSensor):
     Readings are 0 while it stands, with the noise of how much it slips, and NaN while it does not.
 
     Args:
-        turning: whether its angular velocity is read too.
+        turning: whether its angular velocity is measured too.
     """
 
     turning: bool = False
@@ -96,7 +96,7 @@ class ContactVelocity(TwistSensor):
 
 @dataclass(frozen=True, eq=False)
 class ContactForce(FrameSensor):
-    """What the world does to the robot at a contact, in the axes of its frame [N], and with moments [N m].
+    """Force of the world on the robot at a contact, in the axes of its frame [N], and with moments [N m].
 
     An open contact is expected to read 0, and so are the moments of a point.
 
@@ -125,7 +125,7 @@ class ContactForce(FrameSensor):
         return ()
 
     def _rows(self, motion: RobotMotion) -> slice:
-        """The rows of forces that are read; empty where the contact is open."""
+        """The rows of forces that are measured; empty where the contact is open."""
         # an open contact has no rows
         rows = motion.rows(self.frame) or slice(0, 0)
         return slice(rows.start, min(rows.stop, rows.start + self.size))

@@ -19,7 +19,7 @@ class JointSensor(Sensor):
     """One component a joint.
 
     Args:
-        joints: which; none: all.
+        joints: names of the joints; none: all.
     """
 
     joints: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class JointSensor(Sensor):
     def _check(self) -> None:
         for joint in self.joints:
             check_known(joint, self.robot.joints, "no joint", "the robot has", limit=20)
-        # a floating body alone
+        # a single floating body
         if not self.robot.joints:
             raise InvalidModel(f"robot {self.robot.name!r} has no joints to read")
 
@@ -43,13 +43,13 @@ class JointSensor(Sensor):
 
     @cached_property
     def chosen(self) -> Matrix:
-        """(m, n) 1 where a component is a freedom."""
+        """(m, n) 1 where a component measures a freedom."""
         return np.eye(self.robot.model.nv)[self.dofs]
 
 
 @dataclass(frozen=True, eq=False)
 class JointPosition(JointSensor):
-    """Encoders [rad] or [m]. Joints without limits are read in any turn: their differences are from -pi to pi."""
+    """Encoders [rad] or [m]. Joints without limits are measured modulo full turns: differences are from -pi to pi."""
 
     quantity = "position"
     name = "joint positions"
@@ -62,7 +62,7 @@ class JointPosition(JointSensor):
     def _turning(self) -> np.ndarray:
         """(m,) whether a joint has no limits."""
         tree, (first, turning) = self.robot.tree, self.robot.coordinates
-        # what a planar joint reads changes along its own axes, not the world's
+        # positions of a planar joint change along its own axes, not the world's
         planar = np.repeat(tree.kind, kinds.DEGREES[tree.kind]) == kinds.PLANAR
         for joint, dof in zip(self.joints or self.robot.joints, self.dofs.tolist(), strict=True):
             if first[dof] < 0 or planar[dof]:
@@ -82,7 +82,7 @@ class JointPosition(JointSensor):
     def difference(self, readings: ReadingRows, motion: RobotMotion) -> Columns:
         away = readings - self.predicted(motion)
         turning = self._turning
-        # a joint without limits is read in any turn
+        # a joint without limits is measured modulo full turns
         away[:, turning] = np.remainder(away[:, turning] + np.pi, 2 * np.pi) - np.pi
         return away
 

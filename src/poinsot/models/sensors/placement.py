@@ -1,4 +1,4 @@
-"""Where a frame is in the world: attitude filters, markers, motion capture."""
+"""Sensors of the pose of a frame in the world: attitude filters, markers, motion capture."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..rotations import from_quaternion, log, to_quaternion
 from .sensor import FrameSensor, ReadingSlopes, channels_of
 
 ROTATION = ("rx", "ry", "rz")
-"""Last parts of the names of a rotation vector's components."""
+"""Suffixes of the names of a rotation vector's components."""
 
 
 def rotation_from_first(quaternions: Float[np.ndarray, "T 4"]) -> Float[np.ndarray, "T 3"]:
@@ -26,7 +26,7 @@ def rotation_from_first(quaternions: Float[np.ndarray, "T 4"]) -> Float[np.ndarr
 
 @dataclass(frozen=True, eq=False)
 class Orientation(FrameSensor):
-    """Of a frame in the world: an attitude filter. A reading is a quaternion (x, y, z, w), a difference [rad]."""
+    """Orientation of a frame in the world. A reading is a quaternion (x, y, z, w), a difference a vector [rad]."""
 
     quantity = "orientation"
     label = "orientation of"
@@ -58,7 +58,7 @@ class Orientation(FrameSensor):
 
 @dataclass(frozen=True, eq=False)
 class Position(FrameSensor):
-    """Of a frame's origin in the world [m]: a marker that cameras follow."""
+    """Position of a frame's origin in the world [m], e.g. of a marker tracked by cameras."""
 
     quantity = "frame_position"
     label = "position of"
@@ -74,7 +74,7 @@ class Position(FrameSensor):
 
 @dataclass(frozen=True, eq=False)
 class Pose(FrameSensor):
-    """Of a frame in the world: motion capture. A reading is x, y, z [m] and a quaternion (x, y, z, w).
+    """Pose of a frame in the world (motion capture). A reading is x, y, z [m] and a quaternion (x, y, z, w).
 
     A difference is that of positions, in the world's axes [m], and of orientations, in the frame's [rad].
     """
@@ -120,7 +120,7 @@ class Pose(FrameSensor):
 
     def difference_slopes(self, readings: ReadingRows, motion: RobotMotion) -> ReadingSlopes:
         factor = np.zeros((len(motion), 6, 6))
-        # positions are in the world's axes, so turning the frame does not turn their difference
+        # positions are in the world's axes, so rotating the frame does not rotate their difference
         factor[:, :3, :3] = -np.eye(3)
         factor[:, 3:, 3:] = -left_slopes(self.difference(readings, motion)[:, 3:])
         return self.slopes(motion).times(factor)

@@ -22,11 +22,11 @@ class Readings:
     """Readings of one sensor at the samples of a recording.
 
     Args:
-        sensor: that was read.
-        values: (T, width), NaN where it was not.
+        sensor: the sensor.
+        values: (T, width), NaN where there is no reading.
         rates: (T, m) derivative by time of the predicted reading along a motion, for readings that are late; None:
-            they are taken to be of their time.
-        knots: what each knot of a bias that walks adds to its name -> (T,) weight of the bias there.
+            they have no delay.
+        knots: suffix of the name of each knot of a random-walk bias -> (T,) weight of the bias there.
 
     Raises:
         InvalidSignals: if readings are of another width, or infinite.
@@ -42,14 +42,14 @@ class Readings:
             raise InvalidSignals(
                 f"a reading of {self.sensor.name} has {self.sensor.width} numbers, not {self.values.shape[1]}"
             )
-        # NaN says missing; infinity is an error of whoever wrote the file
+        # NaN means missing; infinity is an error in the file
         if np.isinf(self.values).any():
             raise InvalidSignals(
                 f"the readings of {self.sensor.name} are infinite somewhere; leave out what is missing as NaN"
             )
 
     def without_last_effort(self) -> Readings:
-        """Readings without the last sample if they depend on efforts: no step begins there to show their noise."""
+        """Readings without the last sample if they depend on efforts: no step there determines its noise."""
         if not self.sensor.depends_on_efforts:
             return self
         values = self.values.copy()
@@ -60,13 +60,13 @@ class Readings:
         return len(self.values)
 
     def some(self, samples: slice | np.ndarray) -> Readings:
-        """Those at some of the samples."""
+        """The readings at some of the samples."""
         rates = None if self.rates is None else self.rates[samples]
         knots = {knot: np.broadcast_to(weight, len(self))[samples] for knot, weight in self.knots.items()}
         return Readings(self.sensor, self.values[samples], rates, knots)
 
     def error(self, motion: RobotMotion) -> Columns:
-        """(T, m) by which bias and delay make readings larger than predicted ones."""
+        """(T, m) offset of readings from predicted ones by bias and delay."""
         sensor, errors, found = self.sensor, motion.errors, np.zeros((len(motion), self.sensor.size))
         if sensor.width == sensor.size:
             for knot, weight in self.knots.items():
@@ -86,7 +86,7 @@ class Readings:
         read = np.isfinite(difference)
         if not sensor.independent:
             read[:] = read.all(axis=1, keepdims=True)
-        # NaN times 0 is NaN: what is missing is taken out before the product and after it
+        # NaN times 0 is NaN: missing readings are masked before the product and after it
         return np.where(read, np.where(read, difference, 0.0) @ sensor.whitening.T, np.nan)
 
 
@@ -122,7 +122,7 @@ def residuals(readings: Sequence[Readings], motion: RobotMotion, efforts: bool =
 def _write_slopes(
     found: Linearized, motion: RobotMotion, some: Readings, missing: np.ndarray, rows: slice
 ) -> None:
-    """Slopes by q, v, a and f, carried on to x, tau and theta, in standard deviations where there is a reading."""
+    """Write slopes by q, v, a and f, chained to x, tau and theta, in standard deviations where there is a reading."""
     assert found.by_x is not None and found.by_theta is not None
     slopes, whitened, n = (
         some.sensor.difference_slopes(some.values, motion),
@@ -153,7 +153,7 @@ def _write_slopes(
 def _write_slopes_by_errors(
     by_theta: np.ndarray, motion: RobotMotion, some: Readings, by_q: np.ndarray | None
 ) -> None:
-    """Slopes by the open errors of a sensor, whose slopes by q have those by turns of its frame as last columns."""
+    """Write slopes by a sensor's open errors; its slopes by q have those by rotations of its frame as last columns."""
     sensor, n, places = some.sensor, motion.v.shape[1], motion.errors.places
     for knot, weight in some.knots.items():
         for k, name in enumerate(motion.errors.at_knot(sensor.channels, knot)):

@@ -55,7 +55,7 @@ class Sensor(ABC):
     """A sensor on a robot.
 
     Args:
-        robot: that carries it.
+        robot: robot that carries it.
         noise: standard deviation of a reading, one for all components or one a component, or (m, m) covariance.
     """
 
@@ -84,16 +84,16 @@ class Sensor(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What it measures and where, for reports."""
+        """Its quantity and place, for reports."""
 
     @property
     def size(self) -> int:
-        """m, components of a difference."""
+        """m, the number of components of a difference."""
         return len(self.units)
 
     @property
     def width(self) -> int:
-        """Numbers of a reading; more than m for orientations."""
+        """Number of components of a reading; more than m for orientations."""
         return len(self.channels)
 
     @property
@@ -108,7 +108,7 @@ class Sensor(ABC):
 
     @property
     def channel_units(self) -> tuple[str, ...]:
-        """(width,) SI unit of each."""
+        """(width,) SI unit of each channel."""
         return self.units
 
     @property
@@ -131,22 +131,22 @@ class Sensor(ABC):
 
     @abstractmethod
     def slopes(self, motion: RobotMotion) -> ReadingSlopes:
-        """Of h, in its tangent."""
+        """Derivatives of h, in its tangent."""
 
     def difference(self, readings: ReadingRows, motion: RobotMotion) -> Columns:
         """(T, m) z [-] h."""
         return readings - self.predicted(motion)
 
     def difference_slopes(self, readings: ReadingRows, motion: RobotMotion) -> ReadingSlopes:
-        """Of `difference`."""
+        """Derivatives of `difference`."""
         return self.slopes(motion).times(-1.0)
 
     depends_on_efforts: ClassVar[bool] = False
-    """Whether it reads accelerations or contact forces, which generalized forces change at once."""
+    """Whether it measures accelerations or contact forces, which generalized forces change directly."""
 
     @cached_property
     def covariance(self) -> Float[np.ndarray, "m m"]:
-        """Of a reading."""
+        """Covariance of a reading."""
         noise = np.asarray(self.noise, dtype=float)
         return noise if noise.ndim == 2 else np.diag(np.broadcast_to(noise**2, (self.size,)))
 
@@ -156,12 +156,12 @@ class Sensor(ABC):
         return np.linalg.inv(np.linalg.cholesky(self.covariance))
 
     def whitened(self, slope: np.ndarray) -> np.ndarray:
-        """W times (..., m, k); a component that is not read, NaN, leaves independent ones as they are."""
+        """W times (..., m, k); a missing component, NaN, does not affect independent ones."""
         return np.diag(self.whitening)[:, None] * slope if self.independent else self.whitening @ slope
 
     @cached_property
     def independent(self) -> bool:
-        """Whether components are, so that one can be missing alone."""
+        """Whether components are independent, so that one can be missing alone."""
         return not np.any(self.covariance - np.diag(np.diag(self.covariance)))
 
 
@@ -181,7 +181,7 @@ class FrameSensor(Sensor):
     frame: str
 
     label: ClassVar[str]
-    """What it is, before the name of its frame: `gyro at`."""
+    """Text before the name of its frame: `gyro at`."""
     component_units: ClassVar[tuple[str, ...]]
     """(m,) SI unit of each component of a difference."""
 
@@ -189,7 +189,7 @@ class FrameSensor(Sensor):
     def with_channels(
         cls, robot: Articulated, noise: float | Vector | Matrix, frame: str, ends: Sequence[str]
     ) -> Self:
-        """The sensor whose channels in a recording have these last parts."""
+        """The sensor whose channels in a recording end in these parts."""
         return cls(robot, noise, frame)
 
     def _check(self) -> None:
@@ -214,7 +214,7 @@ class FrameSensor(Sensor):
         return (self.frame,)
 
     def motion_of_frame(self, motion: RobotMotion) -> FrameMotion:
-        """How the frame moves, with the axes of its sensors; see `FrameMotion.turned` where their alignment is open."""
+        """Motion of the frame, with the axes of its sensors; see `FrameMotion.turned` where their alignment is open."""
         assert self.frame in motion.frames, f"the motion was evaluated without the frame {self.frame!r}"
         alignment, found = motion.errors.alignment(self.frame), motion.frames[self.frame]
         return (
@@ -228,6 +228,6 @@ def is_covariance(C: np.ndarray) -> bool:
     if not np.isfinite(C).all() or not np.all(np.diag(C) > 0):
         return False
     scale = np.sqrt(np.diag(C))
-    # correlations, as units must not decide
+    # correlations, since the result must not depend on units
     R = C / np.outer(scale, scale)
     return bool(np.abs(R - R.T).max() < 1e-9 and np.linalg.eigvalsh(R)[0] > 1e-12)

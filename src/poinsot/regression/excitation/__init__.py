@@ -1,5 +1,5 @@
-"""The motion that makes a recording worth having: designed before the robot moves.
+"""Optimal excitation: informative motions, designed before the robot moves.
 
-`problem` says what to excite within which `limits`, `design` is the method: a `search` over a `trajectory` for the best
-`criterion` under `constraints`, which a `checkpoint` keeps; `excitation` is the result.
+`problem` has the parameters to excite and the `limits`, `design` is the method: a `search` over a `trajectory` for the
+best `criterion` under `constraints`, whose state a `checkpoint` keeps; `excitation` is the result.
 """

@@ -1,6 +1,6 @@
 """Checkpoints: the state of a search in a file, from which a later run resumes exactly.
 
-The file also has the inputs of the search. A run with other inputs is refused, with the first that differs.
+The file also has the inputs of the search. A run with other inputs is refused; the error names the first that differs.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ ARRAYS = ("coefficients", "times", "multipliers", "best")
 def write_checkpoint(
     path: str | Path, state: SearchState, problem: ExcitationProblem, method: OptimalExcitation
 ) -> None:
-    """Write where a search is, complete or not at all."""
+    """Write the state of a search, completely or not at all."""
     numbers = {each.name: getattr(state, each.name) for each in fields(state) if each.name not in ARRAYS}
     arrays = {name: getattr(state, name) for name in ARRAYS if getattr(state, name) is not None}
-    # json keeps every digit, and infinity, which the strict JSON of results has no word for
+    # json keeps every digit, and infinity, which the strict JSON of results does not allow
     text = json.dumps({"format": FORMAT, "state": numbers, "job": _job(problem, method)})
     with atomic_path(path) as temporary, temporary.open("wb") as file:
         np.savez(file, text=np.array(text), **arrays)
 
 
 def read_checkpoint(path: str | Path, problem: ExcitationProblem, method: OptimalExcitation) -> SearchState:
-    """Where a search for this problem by this method stopped. A later run may have more starts."""
+    """The state in which a search for this problem by this method stopped. A later run may have more starts."""
     path = Path(path)
     if not isfile(path):
-        raise UnreadableFile(f"there is no checkpoint {path} to go on from")
+        raise UnreadableFile(f"there is no checkpoint {path} to resume from")
     try:
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             content = json.loads(str(file["text"]))
@@ -58,9 +58,9 @@ def read_checkpoint(path: str | Path, problem: ExcitationProblem, method: Optima
         if content["job"].get(key) != wanted:
             raise InvalidMethod(
                 f"{path} belongs to another search: {key} is {_short(content['job'].get(key))} there and "
-                f"{_short(wanted)} here; ask for the same, or start anew"
+                f"{_short(wanted)} here; use the same, or start anew"
             )
-    # a search that was done goes on if more starts are asked for now
+    # a search that was done continues if there are more starts now
     return replace(state, done=state.done and state.start + 1 >= method.starts)
 
 

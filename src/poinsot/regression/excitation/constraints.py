@@ -4,7 +4,7 @@
     speed, acceleration, torque     x / x_max - 1,  -x / x_max - 1
     clearance     (d_min - d) / 0.1 m
 
-at each of the times that are looked at. `excess` has a row a time and a column a constraint, always in this order.
+at each evaluated time. `excess` has one row per time and one column per constraint, always in this order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CLEARANCE_SCALE_M = 0.1
 
 @dataclass(frozen=True, eq=False)
 class MotionConstraints:
-    """The limits of one problem, with a part of each kept free (`spare`); 0.1 m times as much for clearances."""
+    """The limits of one problem, with a part of each as margin (`spare`); 0.1 m times this part for clearances."""
 
     problem: ExcitationProblem
     spare: float = 0.0
@@ -52,13 +52,13 @@ class MotionConstraints:
         )
         apart = -weights[:, 8 * n :] / CLEARANCE_SCALE_M
         dq = (up - down) / self._range
-        # distances are what costs most, and mostly no pair is near
+        # distances are the largest cost, and usually no pair is close
         if apart.any():
             dq = dq + self.problem.collisions.pull_back(self.problem.robot.configurations(q), apart)
         return dq, dv, da, dtau
 
     def describe(self, excess: Float[np.ndarray, "T G"]) -> str:
-        """The worst of them, in words, e.g. `the torque of joint elbow exceeds its limit by 3 %`."""
+        """The most violated constraint, in words, e.g. `the torque of joint elbow exceeds its limit by 3 %`."""
         problem, n = self.problem, len(self.problem.robot.joints)
         # the order of `excess`: 2 n positions, 6 n others by quantity and sign, then pairs
         column = int(np.argmax(excess.max(axis=0)))

@@ -35,15 +35,14 @@ class OptimalExcitation:
     Args:
         criterion: `"condition"`: the condition number of the regressor with columns at unit norm; `"d-optimal"`: the
             determinant of the information, the inverse covariance of the parameters.
-        basis: what the motion is made of.
-        starts: random motions to begin with.
-        seed: of them; the same seed gives the same motion.
-        information_weight: what a motion that lowers all standard deviations by a factor e may cost: its condition
-            number grows by a factor e^weight. 0: the condition number alone, which lets columns shrink to noise.
-        legs: of the optimizer from each start, at most.
-        max_seconds: after which no leg begins any more once a motion was found, and after twice as many in any case,
-            the first leg not counted;
-            what is found then depends on how fast the machine is, and the result says so.
+        basis: functions of which the motion is a combination.
+        starts: number of random initial motions.
+        seed: seed of these motions; the same seed gives the same result.
+        information_weight: a motion that lowers all standard deviations by a factor e may have a condition number
+            larger by a factor e^weight. 0: the condition number alone, which lets columns shrink to noise.
+        legs: maximum number of optimizer legs from each start.
+        max_seconds: time after which no further leg begins if a motion was found, or after twice this time in any
+            case; the first leg does not count. The result then depends on the speed of the machine, and says so.
     """
 
     criterion: Literal["condition", "d-optimal"] = "condition"
@@ -65,7 +64,7 @@ class OptimalExcitation:
             raise InvalidMethod(f"max_seconds must be above 0, not {self.max_seconds:g}")
 
     def objective(self, W: Float[np.ndarray, "T n b"], torque_std: Vector, sharpness: float) -> Criterion:
-        """What is minimized, a logarithm, and its gradient by the regressor of all samples.
+        """The objective, a logarithm, and its gradient by the regressor of all samples.
 
         The noise is `torque_std` (n,); for the sharpness see `log_condition_number`.
         """
@@ -86,9 +85,9 @@ class OptimalExcitation:
         """Design a motion.
 
         Args:
-            problem: what is wanted.
-            progress: called after each leg. stop: asked after each leg; what was found until then is the result.
-            resume: where an earlier search for the same problem by the same method stopped.
+            problem: the problem to solve.
+            progress: called after each leg. stop: called after each leg; True: the result is the best motion so far.
+            resume: state in which an earlier search for the same problem by the same method stopped.
 
         Raises:
             InvalidMethod: if no motion was found that keeps within all limits.
@@ -100,7 +99,7 @@ class OptimalExcitation:
         return self.finish(problem, state)
 
     def fraction(self, state: SearchState) -> float:
-        """Which part of the search is done: of its starts, or of its time if that is more."""
+        """Part of the search that is done: of its starts, or of its time if that is more."""
         by_time = 0.0 if self.max_seconds is None else state.seconds / self.max_seconds
         return min(max((state.start + state.leg / self.legs) / self.starts, by_time), 1.0)
 
@@ -121,7 +120,7 @@ class OptimalExcitation:
                 state = replace(state, seconds=seconds)
                 yield state
                 if self.max_seconds is not None:
-                    # a search that has found nothing yet may go on for twice the time
+                    # a search that has found no motion yet may continue for twice the time
                     patience = 1 if state.best is not None else 2
                     if seconds > patience * self.max_seconds:
                         return
@@ -129,7 +128,7 @@ class OptimalExcitation:
     def finish(
         self, problem: ExcitationProblem, state: SearchState, *, interrupted: bool = False
     ) -> Excitation:
-        """What a search has found, checked again, with its predictions; `interrupted`: it was asked to stop."""
+        """The result of a search, checked again, with its predictions; `interrupted`: `stop` ended it."""
         if state.best is None:
             raise InvalidMethod(
                 f"no motion within all limits was found after {state.iterations} iterations: {state.failure}; "
@@ -139,7 +138,7 @@ class OptimalExcitation:
         q, v, a = search.motion(state.best, problem.time)
         entries = problem.terms.entries(q, v, a)
         W = problem.terms.W(entries)
-        # distances are looked at more often than samples are taken
+        # distances are evaluated at more times than samples are taken
         closely, _, _ = search.motion(state.best, problem.checked_time)
         distances = problem.collisions.distances(problem.robot.configurations(closely))
         status = Status.solved if state.done else Status.step_limit
@@ -149,7 +148,7 @@ class OptimalExcitation:
         elif not state.done:
             warnings.append(
                 f"the search ended after {state.seconds:.0f} s, with {state.start} of {self.starts} starts done: "
-                "what it found depends on how fast this machine is"
+                "the result depends on the speed of this machine"
             )
         return Excitation(
             problem,

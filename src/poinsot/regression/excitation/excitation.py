@@ -1,4 +1,4 @@
-"""Excitation: a motion that was designed, and how well it will determine each parameter.
+"""Excitation: a designed motion, and the predicted uncertainty of each parameter.
 
 The prediction is the covariance of weighted least squares before anything is measured,
 
@@ -25,7 +25,7 @@ from ...estimate import Status
 from ...exceptions import listing
 from ...io.results import plain
 from ...io.writing import write_columns
-from ...models.collisions import AROUND
+from ...models.collisions import ENVIRONMENT
 from ...models.friction import term_of
 from ...recording import Recording
 from .limits import SYMMETRIC
@@ -44,16 +44,16 @@ class Excitation(Brief):
     """A motion from rest to rest.
 
     Args:
-        problem, method: that it solves, and that found it. state: where the search ended; its `best` are the
+        problem, method: the problem solved, and the method used. state: final state of the search; its `best` are the
             coefficients c (m, n) of q(t) = Phi(t) c.
         q, v, a: (T, n) [rad] or [m] and derivatives. tau: (T, n) torques that the robot's description requires,
             without friction [N m] or [N].
         covariance: (b, b) predicted for the base parameters `problem.base`.
-        limits_respected: whether the check found all limits kept, clearances too.
-        least_distance: between all watched pairs [m]; None where nothing was watched.
-        condition_number: of the regressor with columns at unit norm.
-        log_determinant: of the information, the inverse of the predicted covariance.
-        warnings: what to look at before the robot moves.
+        limits_respected: whether the motion keeps all limits, clearances too, in the check.
+        least_distance: smallest distance of all checked pairs [m]; None where none was checked.
+        condition_number: that of the regressor with columns at unit norm.
+        log_determinant: that of the information, the inverse of the predicted covariance.
+        warnings: sentences to read before the robot moves.
         status: `solved` if every start was searched, `step_limit` if the time was up before.
     """
 
@@ -115,9 +115,9 @@ class Excitation(Brief):
 
     @property
     def unchecked(self) -> tuple[str, ...]:
-        """What nobody has checked, and why."""
+        """What was not checked, and why."""
         problem, unwatched = self.problem, self.problem.collisions.warnings
-        around = [second.startswith(AROUND) for _, second in problem.collisions.pairs]
+        around = [second.startswith(ENVIRONMENT) for _, second in problem.collisions.pairs]
         kinds, joints = problem.base.parameters.kinds, np.array(self.joints)
         missing = {
             "the surroundings, as no floor and no box were named": not any(around),
@@ -194,7 +194,7 @@ class Excitation(Brief):
 
     @property
     def use_of_limits_percent(self) -> dict[str, dict[str, float]]:
-        """Joint -> how much of each finite limit of the robot the motion uses."""
+        """Joint -> part of each finite limit of the robot that the motion uses. [%]"""
         limits = self.problem.limits.whole
         used: dict[str, dict[str, float]] = {}
         for k, joint in enumerate(self.joints):
@@ -210,7 +210,7 @@ def predicted_covariance(problem: ExcitationProblem, W: Float[np.ndarray, "T n b
     b = len(problem.base)
     weighted = (W / problem.torque_std[:, None]).reshape(-1, b)
     norms = np.linalg.norm(weighted, axis=0)
-    # unit columns: parameters of grams and of kilograms would lose digits beside each other
+    # unit columns: otherwise digits are lost where parameters differ in size by orders of magnitude
     R = linalg.qr(weighted / norms, mode="r")[0][:b]
     half = linalg.solve_triangular(R, np.eye(b)) / norms[:, None]
     return np.asarray(half @ half.T)

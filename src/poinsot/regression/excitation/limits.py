@@ -1,6 +1,6 @@
 """Limits of a motion: positions, speeds, accelerations and torques, joint by joint.
 
-Descriptions hold positions, speeds and torques, and no accelerations. Whatever is infinite is no limit.
+Descriptions hold positions, speeds and torques, and no accelerations. Infinite values mean no limit.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ SYMMETRIC = ("velocity", "acceleration", "torque")
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Of the n joints of one robot, in its order.
+    """Limits of the n joints of one robot, in its order.
 
     Args:
         joints: their names. units: of their positions, `"rad"` or `"m"`.
         lower, upper: (n,) positions [rad] or [m].
         velocity, acceleration: (n,) of either sign [rad/s] or [m/s], [rad/s^2] or [m/s^2].
         torque: (n,) of either sign [N m] or [N].
-        part: which part of the robot's own limits these are.
+        part: part of the robot's own limits that these are.
 
     Raises:
         InvalidMethod: if two of them contradict each other, or nothing bounds the speed of a joint.
@@ -53,7 +53,7 @@ class Limits:
             for joint, limit in zip(self.joints, getattr(self, name), strict=True):
                 if not limit > 0:
                     raise InvalidMethod(
-                        f"the {name} limit of joint {joint!r} is {limit:g}, which lets nothing move; "
+                        f"the {name} limit of joint {joint!r} is {limit:g}, which allows no motion; "
                         "give one above 0"
                     )
         bounded = np.isfinite(self.velocity) | np.isfinite(self.acceleration) | np.isfinite(self.torque)
@@ -118,6 +118,6 @@ def limits_of(
 
 
 def _magnitudes(limits: np.ndarray) -> np.ndarray:
-    """(n,) limits; infinite where a description has 0, or a very large number, for want of one."""
+    """(n,) limits; infinite where a description has 0 or a very large number, for no limit."""
     limits = np.asarray(limits, dtype=float)
     return np.where((limits > 0) & (limits < UNLIMITED), limits, np.inf)

@@ -5,9 +5,9 @@ A problem that contradicts itself is refused here, in one sentence, before any t
     W   the columns of the base parameters
     tau = W_full theta   with the parameters that the description gives, friction and rotors where they are held
 
-All entries are linear in what the bodies' kernel is the adjoint of, in a (rotors), in v (viscous friction, couplings),
-or they are another function of one joint's speed (the other terms of friction). A jump has no slope to follow, so while
-a motion is being designed terms are smoothed over s, a small part of the largest speed (see `models.friction`).
+The bodies' entries have an adjoint kernel for derivatives; all others are linear in a (rotors) or v (viscous friction,
+couplings), or functions of one joint's speed (other friction) or position (efforts). A jump has no derivative, so while
+a motion is being designed, friction is smoothed over s, a small part of the largest speed (see `models.friction`).
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Terms:
     """Regressor and torques of one robot along a motion.
 
     Args:
-        regressor: all of its columns.
-        base: those that count.
-        theta: (p,) parameters that its torques are made with.
-        rounding: (n,) speed s below which dry friction is rounded; 0: it is not.
+        regressor: the regressor with all columns.
+        base: the base parameters to excite.
+        theta: (p,) parameters that torques are computed with.
+        rounding: (n,) speed s below which dry friction is smoothed; 0: it is not.
     """
 
     regressor: Regressor
@@ -71,8 +71,8 @@ class Terms:
         by_W: np.ndarray | None,
         by_torque: JointSamples,
     ) -> tuple[JointSamples, JointSamples, JointSamples]:
-        """(T, n) each: derivatives by q, v, a of a function of the first samples' W and of all torques, of whose
-        derivatives `by_W` is (T_W <= T, n, b) and `by_torque` (T, n).
+        """(T, n) each: derivatives by q, v, a of a function of the first samples' W and of all torques, from
+        its derivatives `by_W` (T_W <= T, n, b) and `by_torque` (T, n).
         """
         rows, _ = self.regressor.structure
         G = by_torque[:, rows] * self._theta
@@ -87,7 +87,7 @@ class Terms:
         dv, da = dv + G[:, bodies:] @ by_v.T, da + G[:, bodies:] @ by_a.T
         for term, entries, joints in self._smoothed:
             slope = term.slope(v[:, joints], self.rounding[joints])
-            # a joint may be named more than once, which `+=` with an index would count once
+            # a joint may occur more than once, which `+=` with an index would count once
             np.add.at(dv.T, joints, (G[:, entries] * slope).T)
         columns = self.regressor.joint_terms.structure[1]
         for effort, dof, places, read in self.regressor.joint_terms.efforts:
@@ -109,7 +109,7 @@ class Terms:
 
     @cached_property
     def _smoothed(self) -> tuple[tuple[FrictionTerm, np.ndarray, np.ndarray], ...]:
-        """Of each term that is not linear in v: it, its entries of joints whose speeds are rounded, these joints."""
+        """Friction terms that are not linear in v, with their entries of joints with smoothing, and these joints."""
         rows, columns = self.regressor.structure
         kinds = np.array(self.regressor.parameters.kinds)[columns]
         found = []
@@ -133,30 +133,30 @@ def with_friction_held(parameters: Parameters) -> Parameters:
 NOISE_OF_LIMIT = 0.01
 """Where no noise of the torques is given: this part of each joint's torque limit, and 1 N m where there is none."""
 
-ROUNDED_SPEED = 0.02
-"""While a motion is designed, dry friction is rounded below this part of the largest speed, or below so many rad/s."""
+SMOOTHED_SPEED = 0.02
+"""During a design, dry friction is smoothed below this part of the largest speed, or below this speed [rad/s]."""
 
 MAX_READINGS = 2e7
-"""Of torques along a motion: an hour of seven joints at 800 Hz; the regressor takes gigabytes."""
+"""Maximum number of torque samples of a motion: an hour of seven joints at 800 Hz; the regressor takes gigabytes."""
 
 CHECKED_HZ = 200.0
-"""Limits and collisions are checked at least so often along the whole motion."""
+"""Limits and collisions are checked at least at this rate along the whole motion. [Hz]"""
 
 
 @dataclass(frozen=True, eq=False)
 class ExcitationProblem:
-    """A motion from rest to rest that shows the base parameters of a robot, within limits and free of collisions.
+    """A motion from rest to rest that excites the base parameters of a robot, within limits and free of collisions.
 
     Args:
-        robot: whose motion it is.
-        duration_s: of the motion. rate_hz: of the samples that will be recorded.
-        limits: that hold at every moment.
+        robot: the robot that moves.
+        duration_s: duration of the motion. rate_hz: rate of the samples that will be recorded.
+        limits: limits at every time.
         base: the parameters to excite.
-        theta: (p,) parameters that torques are computed with: the description's, and what is held.
-        torque_std: (n,) white noise of each measured torque [N m] or [N].
+        theta: (p,) parameters that torques are computed with: the description's, and held ones.
+        torque_std: (n,) standard deviation of white noise of each measured torque [N m] or [N].
         start: (n,) posture to start from [rad] or [m]; None: any.
-        collisions: what is watched. clearances: (C,) how far apart each pair stays [m].
-        warnings: what could not be watched, or had to be assumed.
+        collisions: the pairs to check. clearances: (C,) least distance of each pair [m].
+        warnings: what could not be checked, or had to be assumed.
     """
 
     robot: Articulated
@@ -178,8 +178,8 @@ class ExcitationProblem:
 
     @cached_property
     def checked_time(self) -> Times:
-        """Of the check: the samples and, where they are few, moments between them. [s]"""
-        # a multiple of the rate, so that the samples themselves are among the moments
+        """Times of the check: the samples and, where they are few, times between them. [s]"""
+        # a multiple of the rate, so that it includes the samples themselves
         often = int(np.ceil(CHECKED_HZ / self.rate_hz))
         return sample_times(self.duration_s, often * self.rate_hz)
 
@@ -192,17 +192,17 @@ class ExcitationProblem:
 
     @cached_property
     def rounded_terms(self) -> Terms:
-        """The same with dry friction that has slopes."""
+        """The same with smoothed dry friction, which has derivatives."""
         speed = self.limits.velocity
-        return replace(self.terms, rounding=ROUNDED_SPEED * np.where(np.isfinite(speed), speed, 1.0))
+        return replace(self.terms, rounding=SMOOTHED_SPEED * np.where(np.isfinite(speed), speed, 1.0))
 
     @cached_property
     def nominal(self) -> Vector:
-        """(b,) values of the base parameters as the description has them; NaN where it knows none."""
+        """(b,) values of the base parameters as the description has them; NaN where it has none."""
         values: Vector = self.base.map @ self.theta
         known = np.array([kind == "inertia" for kind in self.base.kinds])
-        # relative to these, a value that is zero but for rounding would have a relative deviation of 1e9 %
-        terms = np.abs(self.base.map) @ np.abs(self.theta)  # what cancels but for rounding is zero
+        # a value that is zero up to rounding would have a relative deviation of 1e9 %
+        terms = np.abs(self.base.map) @ np.abs(self.theta)  # what cancels up to rounding is zero
         return np.where(known & (np.abs(values) > 1e-9 * terms), values, np.nan)
 
     def holding_torques(self, q: JointSamples) -> JointSamples:
@@ -232,23 +232,23 @@ def excitation_problem(
     surroundings: Surroundings | None = None,
     clearance_m: float = 0.02,
 ) -> ExcitationProblem:
-    """Build the problem of a motion: the parameters that it excites, and its limits.
+    """Build the problem of a motion: the parameters to excite, and its limits.
 
     Args:
         robot: with joints of one degree of freedom each, all driven, and a fixed base.
-        duration_s: of the motion. rate_hz: of the samples that will be recorded.
-        limits: as `limits_of` gives them; None: the description's.
+        duration_s: duration of the motion. rate_hz: rate of the samples that will be recorded.
+        limits: as `limits_of` returns them; None: the description's.
         friction: whether the parameters of friction are excited too, by the law of the robot's joints.
         payload: a link, where only the ten parameters of its load are excited and all others are known.
-        held: parameter name -> value of what is known.
-        torque_std: white noise of each sample of a joint's torque [N m] or [N]; None: 1 % of the joint's limit.
+        held: parameter name -> value of a known parameter.
+        torque_std: white noise of each sample of a joint's torque, as deviation [N m] or [N]; None: 1 % of its limit.
         start: the posture to start from [rad] or [m]; None: the design chooses one.
-        surroundings: what not to touch; None: itself.
-        clearance_m: how far from touching; links that are close by construction keep half of their usual distance.
+        surroundings: what not to touch; None: the robot itself.
+        clearance_m: least distance; links that are close by construction keep half of their usual distance.
 
     Raises:
-        InvalidModel: if the robot cannot be asked for a motion, or a link or frame does not exist.
-        InvalidMethod: if two demands contradict each other.
+        InvalidModel: if the robot is not of this kind, or a link or frame does not exist.
+        InvalidMethod: if two settings contradict each other.
     """
     if robot.floating_base:
         raise InvalidModel(
@@ -276,7 +276,7 @@ def excitation_problem(
     if payload is not None:
         carrier, _ = robot.link(payload)
         ten = parameters.names[10 * carrier : 10 * carrier + 10]
-        # what is known costs no information: held at zero, its columns are gone
+        # known parameters need no information: held at zero, their columns are removed
         others = (name for name in parameters.names if name not in ten and name not in parameters.held)
         parameters = parameters.hold(**dict.fromkeys(others, 0.0))
     base = structural_base(Regressor(robot, parameters))
@@ -345,6 +345,6 @@ def _check_start(problem: ExcitationProblem, posture: Vector) -> None:
     ):
         if torque >= limit:
             raise InvalidMethod(
-                f"the start posture and the torque limit of joint {joint!r} contradict each other: gravity asks "
-                f"{torque:.3g} {unit} of it, and {limit:g} {unit} are allowed"
+                f"the start posture and the torque limit of joint {joint!r} contradict each other: gravity requires "
+                f"{torque:.3g} {unit}, and {limit:g} {unit} are allowed"
             )

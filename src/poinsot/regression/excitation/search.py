@@ -10,16 +10,16 @@ function (Hestenes 1969, Powell 1969, Rockafellar 1973): SciPy's L-BFGS-B minimi
 for some iterations, a *leg*; then lambda <- max(0, lambda + rho g), rho grows if g did not shrink, and the next leg
 begins. All derivatives are analytic, and since q, v, a are linear in c the last step of the chain is a product.
 
-A constraint at all times is one at finitely many of them, and at those where the check, which looks much closer, found
-it broken after a leg (the exchange method of semi-infinite programs). Only a motion that passes the check counts; one
-that nearly does may pass when it is made a little smaller. A leg needs nothing but the `SearchState` of the last one.
+A constraint at all times is one at finitely many of them, and at those where the check, on a much finer grid, found
+it violated after a leg (the exchange method of semi-infinite programs). Only a motion that passes the check counts; one
+that nearly does may pass when it is scaled down slightly. A leg needs nothing but the `SearchState` of the last one.
 
 A motion begins at a random posture within all limits and free of collisions. In a narrow workspace hardly any is free;
-then those that break their limits least are improved, by
+then those that violate their limits least are improved, by
 
     min over q of  sum max(0, d_min - d(q) + s)^2 / (0.1 m)^2 + sum max(0, |tau(q)| / tau_max - 1 + s)^2
 
-within the limits of positions, where tau holds the robot still and s is a little to spare.
+within the limits of positions, where tau holds the robot still and s is a small margin.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ def random_posture(problem: ExcitationProblem, rng: np.random.Generator) -> Vect
         )
         if problem.free_postures(found.x[None])[0]:
             return np.asarray(found.x)
-    raise InvalidMethod(_why_none_is_free(problem, drawn))
+    raise InvalidMethod(_no_free_posture(problem, drawn))
 
 
 def _range(problem: ExcitationProblem) -> tuple[Vector, Vector]:
-    """One turn at most, in the middle of what is allowed."""
+    """Position range of random postures: at most one turn, in the middle of the limits."""
     low, high = problem.limits.lower, problem.limits.upper
-    # a turn beside the limit that there is, or about zero where there is none
+    # a turn beside the only limit, or about zero where there is none
     nearest = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high - 2 * np.pi, -np.pi))
     middle = 0.5 * (nearest + np.where(np.isfinite(high), high, nearest + 2 * np.pi))
     return np.maximum(low, middle - np.pi), np.minimum(high, middle + np.pi)
@@ -79,15 +79,15 @@ def _cost(q: Vector, problem: ExcitationProblem) -> tuple[float, Vector]:
     posture, still = q[None], np.zeros((1, len(q)))
     constraints = MotionConstraints(problem, SPARE)
     over = np.maximum(constraints.excess(posture, still, still, problem.holding_torques(posture)), 0.0)
-    # the bounds of the optimizer keep to the limits of positions
+    # the optimizer's bounds enforce the position limits
     over[:, : 2 * len(q)] = 0.0
     *direct, by_torque = constraints.pull_back(posture, 2 * over)
     gradient = direct[0] + problem.terms.pull_back(posture, still, still, None, by_torque)[0]
     return float(np.sum(over**2)), gradient[0]
 
 
-def _why_none_is_free(problem: ExcitationProblem, q: JointSamples) -> str:
-    """The most frequent reason."""
+def _no_free_posture(problem: ExcitationProblem, q: JointSamples) -> str:
+    """The error message with the most frequent reason why postures are not free."""
     touching = problem.collisions.distances(problem.robot.configurations(q)) < problem.clearances
     heavy = np.abs(problem.holding_torques(q)) >= problem.limits.torque
     reasons = [
@@ -108,10 +108,10 @@ def _why_none_is_free(problem: ExcitationProblem, q: JointSamples) -> str:
 
 
 SAMPLES_PER_DETAIL = 24
-"""Times at which a motion is looked at, for each back and forth of its fastest function."""
+"""Number of times at which a motion is evaluated, per oscillation of its fastest function."""
 
 SHARPNESS = (2.0, 8.0, 32.0)
-"""p of the condition number: the first two for so many legs each, the last one from then on."""
+"""p of the condition number: the first two for this many legs each, the last one from then on."""
 
 LEGS_OF_SHARPNESS = 4
 ITERATIONS_OF_LEG = 60
@@ -121,15 +121,15 @@ MARGIN = 0.004
 MAX_VIOLATION = 0.04
 """Relative violation above which a motion adds no times to the next leg."""
 
-SHRINKING = 1.2
-"""One that fails the check by little is also tried smaller, by so many times as much; for speeds 1 would do."""
+SHRINK_FACTOR = 1.2
+"""A motion that nearly passes is also scaled down, by this factor times its violation; 1 suffices for speeds."""
 
 FIRST_PENALTY, GROWTH, LARGEST_PENALTY = 30.0, 3.0, 1e5
 SETTLED, SETTLED_LEGS = 1e-3, 3
-"""A start is done when so many legs with the last sharpness each improved the criterion, a logarithm, by less."""
+"""A start is done when this many legs with the last sharpness each improved the criterion, a logarithm, by less."""
 
-EXCHANGED = 40
-"""Times at most that a check adds."""
+MAX_ADDED_TIMES = 40
+"""Maximum number of times that a check adds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,17 +137,17 @@ class SearchState:
     """State of a search after a leg.
 
     Args:
-        start: which random motion it began with, from 0. leg: how many legs have gone since.
-        coefficients: (m, n) of the motion at hand.
-        times: (N,) at which constraints are looked at [s]; first those of the criterion, then what checks added.
+        start: index of the random initial motion, from 0. leg: number of legs since.
+        coefficients: (m, n) of the current motion.
+        times: (N,) at which constraints are evaluated [s]; first those of the criterion, then those that checks added.
         multipliers: (N, G) lambda. penalty: rho.
-        violation: largest g at `times` after the last leg. condition_number: of the motion at hand.
+        violation: largest g at `times` after the last leg. condition_number: of the current motion.
         passed: criterion of the best motion of this start that passed the check. settled: legs that changed it little.
         best: (m, n) coefficients of the best motion of all starts that passed; None: none did yet.
         best_value, best_condition_number: its criterion, its condition number.
         failure: in words, why the last motion that was checked did not pass.
-        iterations: of the optimizer, all legs together. seconds: likewise.
-        done: whether nothing is left to do.
+        iterations: optimizer iterations of all legs. seconds: time of all legs.
+        done: whether the search is complete.
     """
 
     start: int
@@ -180,12 +180,12 @@ OF_ONE_START = (
     "passed",
     "settled",
 )
-"""What a state has of its start alone."""
+"""Fields of a state that belong to its start alone."""
 
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """One problem and one method."""
+    """Search for the motion of one problem by one method."""
 
     problem: ExcitationProblem
     method: OptimalExcitation
@@ -196,12 +196,12 @@ class Search:
         return q, v, a
 
     def begin(self, start: int = 0) -> SearchState:
-        """A start, before its first leg, from a `random_posture`."""
+        """State of a start before its first leg, from a `random_posture`."""
         motion = self._random_motion(start)
         return SearchState(start, 0, motion, self.samples, self._no_multipliers(self.samples))
 
     def advance(self, state: SearchState) -> SearchState:
-        """One leg, and on to the next start if this one is done."""
+        """The state after one more leg, at the next start if this one is done."""
         state = self._checked(self._leg(state))
         if state.leg < self.method.legs and state.settled < SETTLED_LEGS:
             return state
@@ -218,14 +218,14 @@ class Search:
         return self.method.objective(W, self.problem.torque_std, np.inf)[0], condition_number(W)
 
     def check(self, coefficients: Matrix) -> np.ndarray:
-        """(T, G) g at all moments of the check, with nothing to spare."""
+        """(T, G) g at all times of the check, without margin."""
         q, v, a = self.motion(coefficients, self.problem.checked_time)
         terms = self.problem.terms
         return MotionConstraints(self.problem).excess(q, v, a, terms.torques(terms.entries(q, v, a)))
 
     @cached_property
     def samples(self) -> Times:
-        """Times that the criterion is computed at. [s]"""
+        """Times at which the criterion is evaluated. [s]"""
         count = int(np.ceil(SAMPLES_PER_DETAIL * self.method.basis.detail)) + 1
         return np.linspace(0.0, self.problem.duration_s, count)
 
@@ -235,7 +235,7 @@ class Search:
     def _random_motion(self, start: int) -> Matrix:
         """(m, n) coefficients: from a free posture, half as far, fast and sudden as allowed."""
         limits = self.problem.limits
-        # a start does not depend on those before it: a search that goes on elsewhere begins alike
+        # a start does not depend on those before it: a resumed search has the same starts
         rng = np.random.default_rng([self.method.seed, start])
         posture = self.problem.start
         if posture is None:
@@ -272,14 +272,14 @@ class Search:
         )
 
     def sharpness(self, leg: int) -> float:
-        """Of a leg of a start."""
+        """Sharpness p of a leg of a start."""
         return SHARPNESS[min(leg // LEGS_OF_SHARPNESS, len(SHARPNESS) - 1)]
 
     def _checked(self, state: SearchState) -> SearchState:
         """The state with its motion as the best one if it passes, else with the times at which it does not."""
         value, condition = self.value(state.coefficients)
         state = replace(state, condition_number=condition)
-        # the check looks closely and takes long; a motion this far off would not pass it
+        # the check is fine and slow; a motion this far off would not pass it
         if state.violation > MAX_VIOLATION and state.best is not None:
             return state
         g = self.check(state.coefficients)
@@ -295,12 +295,12 @@ class Search:
             return state
         # the first coefficient is the posture at the start, about which the motion shrinks
         smaller = state.coefficients.copy()
-        smaller[1:] *= 1 - SHRINKING * float(g.max())
+        smaller[1:] *= 1 - SHRINK_FACTOR * float(g.max())
         if self.check(smaller).max(initial=-np.inf) <= 0:
             state = self._passed(state, smaller, *self.value(smaller))
         moments = np.unique(np.argmax(g, axis=0)[g.max(axis=0) > 0])
-        # more times would slow every leg from here on, and neighbours say the same
-        worst = moments[np.argsort(-g[moments].max(axis=1))][:EXCHANGED]
+        # more times would slow every further leg, and adjacent times add the same constraint
+        worst = moments[np.argsort(-g[moments].max(axis=1))][:MAX_ADDED_TIMES]
         added = np.setdiff1d(self.problem.checked_time[worst], state.times)
         return replace(
             state,
@@ -318,8 +318,8 @@ class Search:
 
 
 class AugmentedCost:
-    """f + rho / 2N sum max(0, g + lambda / rho)^2 during one leg, by coefficients in units of what each joint can do;
-    a start posture that was asked for is the first coefficient, and no variable.
+    """f + rho / 2N sum max(0, g + lambda / rho)^2 during one leg, by coefficients in units of each joint's amplitude;
+    a given start posture is the first coefficient, and not a variable.
     """
 
     def __init__(self, search: Search, state: SearchState):
@@ -331,22 +331,22 @@ class AugmentedCost:
         self.functions = search.method.basis.at(state.times, problem.duration_s)
         self.samples = len(search.samples)
         self.first = 0 if problem.start is None else 1
-        # what amplitude a joint's limits allow to a motion of the lowest frequency
+        # amplitude that a joint's limits allow in a motion of the lowest frequency
         w = 2 * np.pi / problem.duration_s
         sizes = [0.5 * (limits.upper - limits.lower), limits.velocity / w, limits.acceleration / w**2]
         self.unit = np.minimum(np.min(sizes, axis=0), np.pi)  # [rad] or [m]
 
     def variables(self, coefficients: Matrix) -> Vector:
-        """What the optimizer works with, from (m, n) coefficients."""
+        """The optimizer's variables from (m, n) coefficients."""
         return np.ravel(coefficients[self.first :] / self.unit)
 
     def coefficients(self, x: Vector) -> Matrix:
-        """(m, n) coefficients from what the optimizer works with."""
+        """(m, n) coefficients from the optimizer's variables."""
         moved = x.reshape(-1, len(self.unit)) * self.unit
         return np.concatenate([self.state.coefficients[: self.first], moved])
 
     def excess(self, coefficients: Matrix) -> np.ndarray:
-        """(N, G) g, with what is kept to spare."""
+        """(N, G) g, with the margin."""
         q, v, a = self.functions @ coefficients
         return self.constraints.excess(q, v, a, self.terms.torques(self.terms.entries(q, v, a)))
 

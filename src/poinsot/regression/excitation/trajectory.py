@@ -2,7 +2,7 @@
 
 The first function of every basis is 1, and the others are 0 with their first two derivatives when the motion starts; so
 the first coefficient is the posture at the start. At the end all first and second derivatives are 0 too, whatever the
-coefficients: rest is built in, no constraint is left to an optimizer.
+coefficients: rest is built in, and an optimizer needs no constraint for it.
 
     Fourier   q = q_0 + sum_k a_k (cos k w t - 1) + b_k sin k w t,     w = 2 pi / T
               at rest:  sum_k k b_k = 0,  sum_k k^2 a_k = 0
@@ -30,17 +30,17 @@ DEGREE = 5
 
 
 class Basis(ABC):
-    """Functions of time that a motion is made of."""
+    """Functions of time whose combination is a motion."""
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """How many functions, m."""
+        """Number of functions, m."""
 
     @property
     @abstractmethod
     def detail(self) -> float:
-        """How many times the fastest function goes back and forth in the whole motion."""
+        """Number of oscillations of the fastest function in the whole motion."""
 
     @abstractmethod
     def at(self, time: Times, duration_s: float) -> Float[np.ndarray, "3 T m"]:
@@ -111,7 +111,7 @@ class QuinticSplines(Basis):
         splines = BSpline(knots, np.eye(len(knots) - DEGREE - 1), DEGREE)
         time = np.clip(time, 0.0, duration_s)
         functions = np.array([splines(time, order) for order in range(3)])
-        # the last three coefficients are equal, so their functions are one; the first three are the posture's
+        # the last three coefficients are equal, so their functions are summed; the first three are the posture's
         last = functions[:, :, -3:].sum(axis=2, keepdims=True)
         return _with_posture(np.concatenate([functions[:, :, 3:-3], last], axis=2))
 
