@@ -190,7 +190,7 @@ def test_forces_that_cannot_be_right(tmp_path, changes, message):
         (lambda t, q: (t, q * [1e3, 1e3, 1]), "its positions are in mm"),
         (lambda t, q: (t, q - [0, 0.2, 0]), "mm inside wall 1; correct the wall"),
         (lambda t, q: (t, q * [1, -1, -1]), "let y point up"),
-        (lambda t, q: (t[:6], q[:6]), "it takes at least 8"),
+        (lambda t, q: (t[:6], q[:6]), "it needs at least 8"),
         (lambda t, q: (t, q * [1, 1, 180 / np.pi]), "if it is in degrees"),
         (lambda t, q: (t[::-1], q), "runs backwards"),
         (lambda t, q: (t, q + np.array([0, 10, 0])), "the body hits nothing"),
@@ -278,7 +278,7 @@ def test_several_drops_are_pooled(tmp_path):
     settings, six = Project.load(held).settings, SimpleNamespace(drops=[None] * 6)
     assert settings.method.solver(settings, six).held == {"corner_radius": 0.005}
     held.write_text(head + recordings + '[method]\nname = "impacts"\nsteps = 3\n')
-    with pytest.raises(PoinsotError, match=r"method\.steps is for one drop"):
+    with pytest.raises(PoinsotError, match=r"method\.steps is for a single drop"):
         identify(Project.load(held))
 
 

@@ -416,7 +416,7 @@ BAD = {
     "cutoff of a walk in words": (
         ('"butterworth-decimation"\ncutoff_hz = 40', '"random-walk"\ncutoff_hz = "maximum-likelihood"'),
         21,
-        'must be a number, a list with one a joint, or "auto"',
+        'must be a number, a list with one per joint, or "auto"',
     ),
     "floating base": (
         ('path = "table.urdf"', 'path = "table.urdf"\nfloating_base = true'),
@@ -483,7 +483,7 @@ BAD = {
     "gravity of two": (
         ('path = "table.urdf"', 'path = "table.urdf"\ngravity = [0, 0]'),
         3,
-        "needs at least 3 entries, and has 2",
+        "needs at least 3 entries, but has 2",
     ),
 }
 

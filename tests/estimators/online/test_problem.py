@@ -164,7 +164,7 @@ def test_problems_that_mean_nothing_are_refused(rng):
     one = recording(rng, seconds=1.0)
     with pytest.raises(InvalidMethod, match="at least one recording"):
         TrackingProblem(TORQUES, [])
-    with pytest.raises(InvalidMethod, match="1 recordings and 2 names"):
+    with pytest.raises(InvalidMethod, match="1 recordings but 2 names"):
         TrackingProblem(TORQUES, [one], names=["a", "b"])
     with pytest.raises(InvalidMethod, match="calibrate_s"):
         TrackingProblem(TORQUES, [one], calibrate_s=-1.0)

@@ -319,7 +319,7 @@ BAD = {
     "outside": ({"theta": np.full((2, 11), -1.0)}, InvalidMethod, "is outside its bounds; change either"),
     "parameter": ({"open": ["pivot.drg"]}, InvalidMethod, r"did you mean 'pivot\.drag'"),
     "motors": ({"u": np.zeros((50, 2))}, InvalidSignals, "record 1 has 2 controls and 2 readings; pendulum has 1"),
-    "times": ({"times": TIMES[::-1].copy()}, InvalidSignals, "the times of record 1 do not rise"),
+    "times": ({"times": TIMES[::-1].copy()}, InvalidSignals, "the times of record 1 do not increase"),
     "infinite": ({"z": np.full((2, 50, 2), np.inf)}, InvalidSignals, "readings of record 1 are infinite"),
 }  # fmt: skip
 

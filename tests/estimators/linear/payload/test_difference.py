@@ -137,7 +137,7 @@ def test_what_is_held_of_the_carrying_body_is_refused():
 
 
 def test_a_prior_is_on_one_robot_or_the_other():
-    with pytest.raises(InvalidMethod, match="the priors on fv1 are on the robot without the load"):
+    with pytest.raises(InvalidMethod, match="the priors on fv1 hold for the robot without the load only"):
         PayloadDifference().solve(problem(torques(0.01), priors={"fv1": Normal(1.0, 0.1)}))
 
 
