@@ -272,7 +272,7 @@ def test_each_recording_may_have_a_zero_of_its_own(folder, job):
     shared = identify(Project.load(job((held_out, third), ("[method]", second))))
     assert worst < 0.2 * max(fit.relative_error_percent for fit in shared.validation)
     refused = ("weight = 1e9", 'weight = 1e9\nper_recording = ["pivot.drag"]')
-    with pytest.raises(InvalidSignals, match=r"names 'pivot.drag'.*may differ is pivot encoder.zero"):
+    with pytest.raises(InvalidSignals, match=r"names 'pivot.drag'.*it may name pivot encoder.zero"):
         identify(Project.load(job(refused)))
 
 
@@ -293,14 +293,14 @@ BAD = {
     "no such parameter": ('"pivot.drag"', '"pivot.dragg"', "did you mean 'pivot.drag'"),
     "a bound of nothing open": ("weight = 1e9", 'weight = 1e9\nlower = { "rod.mass" = 0.1 }', "'rod.mass'"),
     "noise of nothing": ("position = 1e-3", "positoin = 1e-3", "'positoin'; did you mean 'position'"),
-    "no noise": ("{ position = 1e-3 }", "{}", "says nothing of 'position.pivot'"),
+    "no noise": ("{ position = 1e-3 }", "{}", "lacks 'position.pivot'"),
     "nothing moves": ("position = 1e-3", "position = 10.0", "nothing moves in one"),
     "no torque": ('torque = { columns = ["torque"], unit = "N m" }', "", "has no command"),
     "a step that is no multiple": ("weight = 1e9", "weight = 1e9\nstep_s = 0.015", "give a multiple"),
     "a robot too": ("[mechanism]", '[robot]\npath = "x.urdf"\n[mechanism]', "in place of [robot]"),
     "another method": ('"joint-smoothing"', '"optimal-estimation"', "line"),
     "a filter before": ("[method]", '[preprocessing]\nmethod = "random-walk"\n[method]', "as they were read"),
-    "held and open": ("[method]", '[held]\n"pivot.drag" = 1.0\n[method]', "leave it out of one"),
+    "held and open": ("[method]", '[held]\n"pivot.drag" = 1.0\n[method]', "delete it from one of them"),
 }
 
 

@@ -88,6 +88,11 @@ HEADERS = {
     ),
     "a joint's name alone": (["elbow"], ["elbow", "volts", "temperature"], "position.elbow voltage.elbow"),
     "a joint's name and a unit": (["elbow"], ["elbow_deg", "elbow_rpm"], "position.elbow"),
+    "names of LeRobot": (
+        ["elbow_joint"],
+        ["action.elbow_joint", "observation.state.elbow_joint"],
+        "position_command.elbow_joint position.elbow_joint",
+    ),
     "no label": (["pivot"], ["time", "position", "torque"], "position.pivot torque.pivot"),
     "nothing": ("abc", ["foo", "bar", "x"], ""),
     "measured before commanded": (

@@ -94,7 +94,7 @@ def match_columns(columns: Sequence[str], joints: Sequence[str], frames: Sequenc
                 found.setdefault(guess.channel, guess)
             continue
         units[column], unit_words = unit_in_name(column, quantity or "position")
-        named = quantity or commanded or (joint and unit_words.issuperset(rest))
+        named = quantity or commanded or (joint and (unit_words | MEASURED).issuperset(rest))
         if named and not (commanded and quantity == "velocity"):
             label = Label(rest) - used - COMMANDS - MEASURED - unit_words
             labels.setdefault((commanded, quantity), {})[column] = Label([joint]) if joint else label
