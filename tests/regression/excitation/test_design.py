@@ -135,7 +135,7 @@ def test_time_that_is_up_is_said_and_what_was_found_is_given(problem, method, st
     assert len(gone_on) == 1 and not gone_on[0].done
     found = hurried.finish(problem, gone_on[0])
     assert found.limits_respected
-    assert "depends on the speed this machine is" in found.warnings[-1]
+    assert "depends on the speed of this machine" in found.warnings[-1]
     with pytest.raises(InvalidMethod, match="no motion within all limits was found after"):
         hurried.solve(problem)
 
