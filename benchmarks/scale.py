@@ -261,11 +261,13 @@ def cold(_: int) -> dict[str, float]:
     source = needs.recording("staubli_tx40")
     job = Path(__file__).parents[1] / "examples" / "tx40.toml"
     command = [sys.executable, "-m", "poinsot", "identify", str(job), "--data", str(source), "--out"]
+    # a container may forbid to keep byte code: every process would then compile all that it imports
+    keeping = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     spent = []
     for _ in range(7):
         with tempfile.TemporaryDirectory() as out:
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            subprocess.run([*command, out], check=True, capture_output=True)
+            subprocess.run([*command, out], check=True, capture_output=True, env=keeping)
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     return {"cold_processor_s": min(spent)}

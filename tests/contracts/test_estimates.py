@@ -136,7 +136,7 @@ def test_an_angle_of_many_turns_has_no_small_error(rng):
     lost = fit_of(
         np.arange(2.0), ("a",), ("N m",), np.ones((2, 1)), np.full((2, 1), np.nan), speeds=None, counts=[2]
     )
-    assert lost.error_text == "unknown, as the prediction is not finite"
+    assert lost.error_text == "unknown, since the prediction is not finite"
 
 
 def test_missing_readings_are_no_perfect_predictions(rng):
