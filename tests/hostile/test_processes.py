@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -118,9 +117,8 @@ def test_termination_is_an_interruption(tmp_path):
 # ------------------------------------------------------------------------------------------------------------ disks
 
 
-def small_files() -> None:
-    """As on a full disk: no file may be longer than a page."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+SMALL_FILES = ["bash", "-c", 'ulimit -f 4; exec "$@"', "bash"]
+"""As on a full disk: no file may be longer than a page. A shell sets it, since a process with JAX must not fork."""
 
 
 @pytest.mark.parametrize("verb", ["identify", "track", "excite"])
@@ -137,8 +135,8 @@ def test_a_full_disk_is_one_sentence_and_old_outputs_stay(tmp_path, verb):
     for name, text in old.items():
         (out / name).write_text(text)
     done = subprocess.run(
-        [*COMMAND, *arguments, "--out", str(out)],
-        *(), capture_output=True, text=True, preexec_fn=small_files, check=False,
+        [*SMALL_FILES, *COMMAND, *arguments, "--out", str(out)],
+        *(), capture_output=True, text=True, check=False,
         env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},  # which Python 3.11 would cut short, for all who come after
     )  # fmt: skip
     assert done.returncode == 2, done.stderr
