@@ -217,9 +217,9 @@ def stream_log(task: tuple[LogTask, ParquetLog], executor: Executor | None) -> d
     def estimate() -> Estimate:
         (each, log), smoothing = task, task[0].project.settings.preprocessing
         method: Any = each.project.settings.method
-        smoother = smoothing.smoother(each.project.robot(each.folder).joints, None)  # type: ignore[union-attr]
-        estimator = LeastSquares(weighting=method.weighting)
         robot = each.project.robot(each.folder)
+        smoother = smoothing.smoother(robot.joints, None)  # type: ignore[union-attr]
+        estimator = LeastSquares(weighting=method.weighting)
         return stream_least_squares(robot, log, smoother, estimator=estimator, executor=executor)
 
     return _record(estimate)
@@ -233,9 +233,10 @@ def _record(estimate: Any) -> dict[str, Any]:
     except MemoryError:
         return {"refused": "not enough memory: give its files as Parquet, which can be read in blocks"}
     content = identify_json(found)
+    kept = {key: content[key] for key in OF_LOG}
     if found.trust is Trust.not_to_be_used:
-        return {"refused": f"the result is {found.diagnosis.verdict}"} | {key: content[key] for key in OF_LOG}
-    return {key: content[key] for key in OF_LOG}
+        return {"refused": f"the result is {found.diagnosis.verdict}"} | kept
+    return kept
 
 
 @dataclass(frozen=True)

@@ -15,21 +15,9 @@ from poinsot.exceptions import InvalidMethod, InvalidRecording, UnreadableFile
 from poinsot_fleet.parquet_log import ParquetLog
 from poinsot_fleet.streaming import Blocks, stream_least_squares
 from poinsot_fleet.study import Serial
+from simulated_fleet import ARM, JOINTS
 
-RATE, JOINTS = 500.0, ("one", "two", "three")
-LINK = """<link name="l{k}"><inertial><origin xyz="0.05 -0.02 {z}"/><mass value="{m}"/>
-<inertia ixx="0.02" iyy="0.03" izz="0.01" ixy="0.001" ixz="-0.002" iyz="0.003"/></inertial></link>
-<joint name="{joint}" type="revolute"><parent link="l{parent}"/><child link="l{k}"/>
-<origin xyz="0 0 0.2" rpy="{roll} 0 0"/><axis xyz="0 0 1"/>
-<limit lower="-3" upper="3" effort="50" velocity="9"/></joint>"""
-ARM = (
-    '<robot name="arm"><link name="l0"/>'
-    + "".join(
-        LINK.format(k=k + 1, parent=k, joint=joint, z=0.1 * k, m=2.0 - 0.4 * k, roll=1.3 if k else 0.0)
-        for k, joint in enumerate(JOINTS)
-    )
-    + "</robot>"
-)
+RATE = 500.0
 METHOD = ButterworthDecimation(cutoff_hz=20.0, decimate_hz=12.0)
 CHANNELS = {f"position.{joint}": (f"q_{joint}", "deg") for joint in JOINTS} | {
     f"torque.{joint}": (f"tau_{joint}", "N m") for joint in JOINTS
