@@ -96,12 +96,12 @@ class Reproduction:
             [table_of_rows(rows, title=title) for title, rows in self.tables.items()],
             [
                 *(draw[self.pictures[title]](fits, title) for title, fits in self.fits.items()),
-                *self.animations,
                 *(curve_figure(title, c.unit, c.time, c.lines, c.along) for title, c in self.curves.items()),
             ],
             path,
             lead=self.lead,
             facts=self.facts.items(),
+            animations=self.animations,
             notes=self.notes,
         )
 

@@ -22,9 +22,10 @@ def write_reproduction_page(
     *,
     lead: str = "",
     facts: Iterable[tuple[str, Any]] = (),
+    animations: Iterable[Figure] = (),
     notes: Iterable[str] = (),
 ) -> Path:
-    """Writes tables and figures as one HTML file that opens offline; all but the first table are folded.
+    """Writes tables and figures as one HTML file that opens offline; all but the first table and animations are folded.
 
     Args:
         title: of the page: the case.
@@ -33,6 +34,7 @@ def write_reproduction_page(
         path: of the file.
         lead: one sentence that says the result.
         facts: (name, value) headline numbers.
+        animations: of a robot.
         notes: sentences on what differs from the paper and why.
 
     Raises:
@@ -40,7 +42,7 @@ def write_reproduction_page(
     """
     facts = tuple((capitalized(name), plain_text(value)) for name, value in facts)
     notes = tuple(notes)
-    # the first table is the case; the others, and all figures, are there to be unfolded
+    # the first table is the case; the others, and figures, are there to be unfolded
     tables = tuple(replace(each, folded=k > 0) for k, each in enumerate(tables))
     blocks: list[PageBlock] = []
     if facts:
@@ -54,7 +56,12 @@ def write_reproduction_page(
         Section(name, sentence, tuple(content), folded=name == "Figures")
         for name, sentence, content in (
             ("Result", lead, blocks),
-            ("Tables", "The paper's numbers beside ours.", tables),
+            (
+                "Motion",
+                "Play it, and drag to turn it.",
+                tuple(FigureGrid(panels=(each,)) for each in animations),
+            ),
+            ("Tables", "With the paper's numbers beside ours, where it has them.", tables),
             ("Figures", "Drawn from the same computation as the tables.", drawn),
         )
         if content or (name == "Result" and sentence)

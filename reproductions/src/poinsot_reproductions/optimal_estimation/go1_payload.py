@@ -26,7 +26,7 @@ from ..online.simulation.legged_robot import GO1_FOOT, GO1_LEGS
 from ..presentation import with_std
 from .go1_walk import DURATION, PAYLOAD_MASS, TRUNK, Walk, height_error, payload, swing_error, walk
 from .robot_sensors import CLEAN, DEFECTS, IMU, NODE, Moved, SensorQuality, moved
-from .weighing import Carrier, Stated, Weighing, quantity_lines, weigh, weighing_animation
+from .weighing import CALLED, Carrier, Stated, Weighing, quantity_lines, weigh, weighing_animation
 
 PAPER_KG, PAPER_ITERATIONS = 7.364, 27
 FEET = tuple(f"{leg}_foot" for leg in GO1_LEGS)
@@ -84,7 +84,7 @@ def run(seed: int, quick: bool = False, say: Say = lambda _: None) -> Reproducti
     watch.lap("walk")
     found = {}
     for number, (name, quality) in enumerate({"clean": CLEAN, "defects": DEFECTS}.items()):
-        say(f"estimation, {name} sensors")
+        say(f"estimation, {CALLED[name]}")
         found[name] = weighed(without, load, quality, np.random.default_rng([seed, 2, number]))
         watch.lap(name)
     say("walk with the estimated trunk")
@@ -113,7 +113,7 @@ def run(seed: int, quick: bool = False, say: Say = lambda _: None) -> Reproducti
         {
             "Payload": [_payload_line(row) for row in rows],
             **{
-                f"Trunk and payload, {name} sensors": quantity_lines(each.quantities())
+                f"Trunk and payload, {CALLED[name]}": quantity_lines(each.quantities())
                 for name, each in found.items()
             },
             "Root mean square tracking errors": [
@@ -140,7 +140,7 @@ def run(seed: int, quick: bool = False, say: Say = lambda _: None) -> Reproducti
 def _row(name: str, weighing: Weighing) -> dict[str, Any]:
     estimate = weighing.estimate
     return {
-        "name": f"payload, {name} sensors",
+        "name": f"payload, {CALLED[name]}",
         "paper": PAPER_KG,
         "ours": weighing.mass,
         "unit": "kg",

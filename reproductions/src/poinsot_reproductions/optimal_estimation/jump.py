@@ -249,7 +249,9 @@ def run(
             "mean flight [s]": round(mean["flight_s"], 3),
             "mean length [m]": round(mean["length_m"], 3),
             "random walk of a foot [m/sqrt(s)]": FOOT_WALK,
-            "creep of all feet, and of each, for each g of acceleration [m/sqrt(s)]": str(FOOT_CREEP),
+            "creep of all feet, and of each, for each g of acceleration [m/sqrt(s)]": "{}, {}".format(
+                *FOOT_CREEP
+            ),
         },
         curves=_pictures(motion, poses, ours, first),
         animations=(_animated(motion, first),),
@@ -283,10 +285,12 @@ def _line(row: Mapping[str, Any]) -> dict[str, Any]:
         "method": row["name"],
         "position [mm]": round(1e3 * row["position"], 2),
         "orientation [mrad]": round(1e3 * row["orientation"], 2),
-        "mean squared error in standard deviations": round(row["nees_mean"], 2),
+        "mean squared error in standard deviations, of 6": round(row["nees_mean"], 2),
         "99 % band": f"{low:.2f} to {high:.2f}",
         "inside": "yes" if row["inside"] else "no",
-        ", ".join(COMPONENTS): ", ".join(f"{each:.1f}" for each in row["in_std"].values()),
+        f"{', '.join(COMPONENTS)} [standard deviations]": ", ".join(
+            f"{each:.1f}" for each in row["in_std"].values()
+        ),
     }
 
 

@@ -31,7 +31,7 @@ from ..online.simulation.plant import Grip, Plant
 from ..online.simulation.tasks import Task
 from ..online.simulation.whole_body import ContactLimits, WholeBodyController
 from .robot_sensors import CLEAN, DEFECTS, TrueMotion, moved
-from .weighing import Carrier, Stated, Weighing, quantity_lines, random_box, weigh, weighing_animation
+from .weighing import CALLED, Carrier, Stated, Weighing, quantity_lines, random_box, weigh, weighing_animation
 
 PERIOD, STEPS, CONTROL_STEPS = 1e-3, 4, 2
 """Of the recording [s], and time steps of the plant in it and in a step of the controller."""
@@ -219,7 +219,7 @@ def weighed(maneuver: Maneuver, seed: int, quick: bool = False, say: Say = lambd
     for number, (name, quality) in enumerate((("clean", CLEAN), ("defects", DEFECTS))):
         if quick and name != "clean":
             continue
-        say(f"estimation, {name} sensors")
+        say(f"estimation, {CALLED[name]}")
         rng = np.random.default_rng([seed, 1, number])
         found[name] = weigh(
             carrier, load, motion, quality, replace(FINE, unsteady=maneuver.unsteady), rng,
@@ -241,7 +241,7 @@ def weighed(maneuver: Maneuver, seed: int, quick: bool = False, say: Say = lambd
             for of, each in some.items()
         ),
         {
-            f"Payload in the frame of {BACKPACK}, {name} sensors": quantity_lines(some)
+            f"Payload in the frame of {BACKPACK}, {CALLED[name]}": quantity_lines(some)
             for name, some in quantities.items()
         },
         figures,
@@ -282,7 +282,7 @@ def _figures(weighing: Weighing) -> dict[str, Any]:
 def _sentence(name: str, weighing: Weighing) -> str:
     estimate = weighing.estimate
     return (
-        f"with {name} sensors its mass of {weighing.load[0]:.2f} kg is estimated as {weighing.mass:.2f} kg "
+        f"with {CALLED[name]} its mass of {weighing.load[0]:.2f} kg is estimated as {weighing.mass:.2f} kg "
         f"({weighing.mass_error_percent:+.2f} %) and its centre of mass to {1e3 * _center_error(weighing):.1f} mm, in "
         f"{estimate.iterations} iterations ({estimate.status.name})"
     )

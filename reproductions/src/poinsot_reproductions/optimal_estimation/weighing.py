@@ -41,7 +41,7 @@ from poinsot.models.sensor_errors import bias_walk_priors, sensor_error_priors
 from poinsot.report.blocks import Figure
 from poinsot_viewer.animation import ESTIMATED, TRUE, DrawnBodies, robot_animation
 
-from ..normalized_errors import PHYSICAL, physical, physical_slopes
+from ..normalized_errors import PHYSICAL, PHYSICAL_UNITS, physical, physical_slopes
 from ..presentation import with_std
 from .robot_sensors import EDGE, IMU, NODE, Moved, SensorQuality, at_nodes, read
 from .sensor_defects import DELAY_STD
@@ -59,6 +59,8 @@ of the noise of `robot_sensors` for a walk of 1e-3 rad/s and 1e-2 m/s^2 in the r
 METHOD = OptimalEstimation(DDP(step_tolerance=0.1, gap_tolerance=1e-4, max_iterations=60))
 ROUGH = replace(METHOD, ddp=replace(METHOD.ddp, max_iterations=15), max_rounds=1)
 """Until a delay is known to a sample: where it is not, there may be no minimum near the motion."""
+CALLED = {"clean": "clean sensors", "defects": "sensors with defects"}
+"""How tables name kinds of sensors."""
 SHIFTS = 5
 """How often readings are shifted at most."""
 
@@ -350,7 +352,7 @@ def quantity_lines(quantities: Mapping[str, Mapping[str, Any]]) -> list[dict[str
     """Quantities as lines of a table."""
     return [
         {
-            "of": name,
+            "of": f"{name} [{PHYSICAL_UNITS[name]}]",
             "truth": float(f"{each['truth']:.4g}"),
             "ours": with_std(each["ours"], each["std"]),
             "in its 95 % interval": "yes" if each["inside"] else "no",
