@@ -58,6 +58,10 @@ dist: install                      ## wheel and sdist; installs the wheel in an 
 	$(PIP) --python build/wheel/bin/python $(INSTALL) --constraint constraints.txt dist/*.whl
 	cd build/wheel && bin/poinsot identify ../../examples/arm/job.toml --out report
 	cd build/wheel && bin/poinsot --version
+	# The README's commands need extras, too: those of .venv, which a path file does not make editable packages of.
+	purelib="import sysconfig; print(sysconfig.get_path('purelib'))"; $(BIN)/python -c "$$purelib" \
+	  > "$$(build/wheel/bin/python -c "$$purelib")/extras.pth"
+	BROWSER=true POINSOT=$(CURDIR)/build/wheel/bin/poinsot $(BIN)/python -m pytest --quiet tests/test_readme.py -k all_commands
 
 schemas: install                   ## writes the JSON Schema files of every --json output
 	$(BIN)/python docs/json_schemas.py

@@ -1,8 +1,13 @@
-"""The commands of the README run in order, in a fresh folder that holds the examples and nothing else."""
+"""The commands of the README run in order, in a fresh folder that holds the examples and nothing else.
 
+`make dist` runs all of them with the command of the installed wheel, which the variable POINSOT names.
+"""
+
+import os
 import re
 import shlex
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -27,19 +32,33 @@ def fresh(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run(poinsot, lines):
+@pytest.fixture
+def command(poinsot):
+    """Arguments -> exit code and stderr."""
+    installed = os.environ.get("POINSOT")
+    if installed is None:
+        return lambda *arguments: poinsot(*arguments)[::2]
+
+    def run_installed(*arguments):
+        done = subprocess.run([installed, *arguments], capture_output=True, text=True, timeout=600)
+        return done.returncode, done.stderr
+
+    return run_installed
+
+
+def run(command, lines):
     for line in lines:
-        code, _, err = poinsot(*shlex.split(line)[1:])
+        code, err = command(*shlex.split(line)[1:])
         assert code == 0, f"{line}: {err}"
 
 
-def test_a_page_from_a_log(poinsot, fresh):
+def test_a_page_from_a_log(command, fresh):
     assert [shlex.split(line)[1] for line in LINES[:FIRST]] == ["new", "inspect", "identify"]
-    run(poinsot, LINES[:FIRST])
+    run(command, LINES[:FIRST])
     assert (fresh / "results/report.html").is_file() and (fresh / "results/estimate.json").is_file()
 
 
 @pytest.mark.slow
-def test_all_commands(poinsot, fresh):
+def test_all_commands(command, fresh):
     assert len(LINES) >= 6
-    run(poinsot, LINES)
+    run(command, LINES)
