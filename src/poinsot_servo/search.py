@@ -399,7 +399,7 @@ class Search:
             the steps asked for.
         hops: perturbed restarts in a row that must fail to lower the cost by more than `SETTLED` before the search
             ends. Dry friction makes many small minima close to each other.
-        coarse_s: coarse step [s]. seed: of the draws.
+        coarse_s: longest coarse step [s]; a whole number of them is between two samples. seed: of the draws.
         iteration: of the last refinement. coarse: of those before.
     """
 
@@ -407,7 +407,7 @@ class Search:
     refined: int = 6
     finished: int = 2
     hops: int = 6
-    coarse_s: float = 0.005
+    coarse_s: float = 0.01
     seed: int = 0
     iteration: GaussNewton = FINE
     coarse: GaussNewton = COARSE
