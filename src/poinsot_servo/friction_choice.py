@@ -85,7 +85,7 @@ def excess(first: GroupProblem, z: Vector, trial: GroupProblem, other: Vector) -
         first, trial: the group with the first law and with another. z, other: unknowns of both.
     """
     gains = costs_by_recording(first, z) - costs_by_recording(_at_level(trial, first), other)
-    samples = sum(int(strand.mask.sum()) for strand in first.strands)
+    samples = sum(sum(strand.rows) for strand in first.strands)
     more = trial.coordinates.size - first.coordinates.size
     if (gains <= 0).any():
         return -np.inf
@@ -93,12 +93,12 @@ def excess(first: GroupProblem, z: Vector, trial: GroupProblem, other: Vector) -
 
 
 def _at_level(group: GroupProblem, first: GroupProblem) -> GroupProblem:
-    return replace(group, sigma=first.sigma, correlation=first.correlation)
+    return replace(group, sigma=first.sigma, rate_sigma=first.rate_sigma, correlation=first.correlation)
 
 
 def costs_by_recording(group: GroupProblem, z: Vector) -> Vector:
     """(R,) cost of each recording's samples at z (size,)."""
-    ends = np.cumsum([int(strand.mask.sum()) for strand in group.strands])
+    ends = np.cumsum([sum(strand.rows) for strand in group.strands])
     parts = np.split(group.residuals(z)[: ends[-1]], ends[:-1])
     return np.array([0.5 * float(r @ r) for r in parts]).reshape(-1, len(group.sigma)).sum(axis=1)
 

@@ -6,7 +6,7 @@ One `<general>` actuator a joint gives
     c = w + (d / k) w'                              the control: w the command behind ramp, delay, lag and play
 
 so the gain on the command error's rate needs the rate of the command in the control. What MJCF has no attribute for
-(ramp, lag, that gain, everything that depends on the state) stays in the file as `<numeric>` elements,
+(ramp, lag, that gain, everything that depends on the state or on the supply voltage) stays in the file as `<numeric>` elements,
 `joint.parameter`; `Simulator` applies it, and `parameters_beyond_mjcf` names each. The delay is an attribute, from
 MuJoCo 3.5 on: MuJoCo delays the control by itself, from 0 before the first one.
 
@@ -51,6 +51,7 @@ BEYOND: Mapping[str, str] = {
     "stiction": "frictionloss is changed at each step",
     "stribeck_speed": "frictionloss is changed at each step",
     **dict.fromkeys(PER_TORQUE, "frictionloss is changed at each step"),
+    "nominal_voltage": "gains and forcerange follow the voltage of a motion that has one",
     "friction_positions": "frictionloss is changed at each step",
     "friction_levels": "frictionloss is changed at each step",
 }

@@ -104,13 +104,16 @@ class Rollout:
     """A simulated motion of one joint.
 
     Args:
-        position: (T,) at the samples [rad]. sensitivities: (T, a) by the parameters that were asked for.
+        position, velocity: (T,) at the samples [rad], [rad/s]. sensitivities: (T, a) of positions by the parameters
+            that were asked for. rates: (T, a) of velocities, or (0, a).
         fine_position, fine_velocity: (K + 1,) at the beginning of every step and the end of the last [rad], [rad/s].
         torque: (K,) of the motor [N m]. saturated, stuck: parts of the steps.
     """
 
     position: Vector
+    velocity: Vector
     sensitivities: Float[np.ndarray, "T _"]
+    rates: Float[np.ndarray, "_ _"]
     fine_position: Vector
     fine_velocity: Vector
     torque: Vector
@@ -130,24 +133,32 @@ def roll_out(
     setpoint: Setpoint,
     load: JointLoad,
     *,
+    supply: Vector | None = None,
     knots: Vector | tuple[float, ...] = (),
     wanted: tuple[int, ...] = (),
+    rates: bool = False,
 ) -> Rollout:
     """Simulate one joint under its recorded command.
 
     Args:
         theta: (p,) see `parameter_vector`.
         setpoint: of its recorded commands, on the clock of the samples.
+        supply: (K,) supply voltage over the nominal one at the middle of every step; None: 1.
         knots: friction_positions. wanted: places in theta of the parameters whose sensitivities are computed.
+        rates: whether those of velocities are, too.
     """
     T, K = len(steps.time), int(steps.counts.sum())
     slots = np.full(len(theta), len(wanted), dtype=np.int64)
     slots[list(wanted)] = np.arange(len(wanted))
-    position, fine_q, fine_v = np.empty(T), np.empty(K + 1), np.empty(K + 1)
+    position, velocity, fine_q, fine_v = np.empty(T), np.empty(T), np.empty(K + 1), np.empty(K + 1)
     sensitivities, torque = np.zeros((T, len(wanted))), np.empty(K)
+    of_velocity = np.zeros((T if rates else 0, len(wanted)))
     saturated, stuck = roll(
         np.ascontiguousarray(theta, dtype=float), np.asarray(knots, dtype=float), slots, steps.time, steps.counts,
         setpoint.time, setpoint.position, setpoint.hold, load.inertia, load.load, load.slope, load.posture, load.static,
-        position, sensitivities, fine_q, fine_v, torque,
+        np.empty(0) if supply is None else supply, position, velocity, sensitivities, of_velocity, fine_q, fine_v,
+        torque,
     )  # fmt: skip
-    return Rollout(position, sensitivities, fine_q, fine_v, torque, saturated / K, stuck / K)
+    return Rollout(
+        position, velocity, sensitivities, of_velocity, fine_q, fine_v, torque, saturated / K, stuck / K
+    )

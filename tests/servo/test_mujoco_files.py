@@ -73,18 +73,38 @@ def exact(actuator, motion, h, hold=True):
     for _ in range(40):
         gravity = sag * np.sin(posture)
         load = JointLoad(np.full(K, MASS * LENGTH**2), gravity, sag * np.cos(posture), posture, gravity)
-        found = roll_out(theta, steps, setpoint, load, knots=actuator.friction_positions)
+        supply = None
+        if motion.voltage is not None:
+            supply = np.interp(steps.middles, motion.time, motion.voltage[:, 0]) / actuator.nominal_voltage
+        found = roll_out(theta, steps, setpoint, load, supply=supply, knots=actuator.friction_positions)
         if np.abs(found.fine_position[:-1] - posture).max() < 1e-10:
             return found.position
         posture = found.fine_position[:-1].copy()
     raise AssertionError("the posture does not settle")
 
 
+def test_gains_and_limits_follow_the_supply_voltage(tmp_path):
+    robot, motion = robot_of(tmp_path, PENDULUM), motion_of(seconds=4.0)
+    sagging = replace(motion, voltage=12.0 - 1.0 * motion.time[:, None])
+    servo = Actuator(
+        "hinge", 6.0, velocity_gain=0.1, damping=0.2, coulomb=0.05, armature=0.01, torque_limit=0.9, no_load_speed=5.0,
+        zero=0.02, nominal_voltage=12.0,
+    )  # fmt: skip
+    here, there = exact(servo, sagging, 1e-3), exact(servo, motion, 1e-3)
+    assert np.abs(here - there).max() > 5e-3
+    errors = [
+        np.abs(Simulator.of(robot, [servo], timestep=h).roll_out(sagging)[:, 0] - here).max() for h in (2e-3, 1e-3)
+    ]
+    # of first order in MuJoCo's step
+    assert errors[0] < 2e-3
+    assert errors[1] < 0.6 * errors[0] + 1e-5
+
+
 def test_a_written_file_reads_back_as_the_same_actuators(tmp_path):
     robot = robot_of(tmp_path, ARM)
     numbers = (
-        123.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.1, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.007, 3.3, 8.0, 0.02, 0.004, -0.01,
-        0.001, 0.002, 0.03,
+        123.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.1, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1, 0.007, 3.3, 8.0, 0.02,
+        0.004, -0.01, 0.001, 0.002, 0.03, 12.1,
     )  # fmt: skip
     one = Actuator("slide & turn", *numbers, (-0.5, 0.1, 0.7), (0.1, 0.2, 0.3))
     other = Actuator("shoulder", 17.8, velocity_gain=0.4)
@@ -96,7 +116,7 @@ def test_a_written_file_reads_back_as_the_same_actuators(tmp_path):
         assert again.friction_levels == written.friction_levels
         np.testing.assert_allclose(list(again.values.values()), list(written.values.values()), rtol=1e-12)
     beyond = {"derivative_gain", "ramp", "lag", "dead_band", "backlash", "no_load_speed", "stiction",
-              "stribeck_speed", *PER_TORQUE, "friction_positions", "friction_levels"}  # fmt: skip
+              "stribeck_speed", *PER_TORQUE, "nominal_voltage", "friction_positions", "friction_levels"}  # fmt: skip
     assert len(lines) == len(beyond)
     assert all(any(f"attribute for {name} =" in line for line in lines) for name in beyond)
     assert parameters_beyond_mjcf([other]) == ()
