@@ -285,12 +285,12 @@ def _add(S, slot, half, change):
 def roll(
     theta: Vector, knots: Vector, slots: np.ndarray, time: Times, counts: np.ndarray, commanded: Times, command: Vector,
     hold: bool, inertia: Vector, load: Vector, slope: Vector, posture: Vector, static: Vector, supply: Vector,
-    position: Vector, velocity: Vector, sensitivities: Matrix, rates: Matrix, fine_q: Vector, fine_v: Vector,
+    position: Vector, sensitivities: Matrix, rates: Matrix, fine_q: Vector, fine_v: Vector,
     torque: Vector,
 ) -> tuple[int, int]:  # fmt: skip
     """Fill the outputs of `rollout.roll_out`; the numbers of steps at a bound of the motor, and at rest.
 
-    `supply` and `rates` (sensitivities of velocities) may be empty.
+    `supply` and `rates`, (K + 1, a) sensitivities of velocities, may be empty.
     """
     lag, play, dead, u = theta[LAG], theta[PLAY], theta[DEAD], 1.0
     limit, D = theta[LIMIT], theta[KD] + theta[KV]
@@ -319,7 +319,7 @@ def roll(
     S[2, slots[DELAY]] = S[3, slots[DELAY]] = d_a
     u_a, C_a, s_a = u_b, C_b, s_a + h
 
-    position[0], velocity[0], fine_q[0], fine_v[0] = q, v, q, v
+    position[0], fine_q[0], fine_v[0] = q, q, v
     sensitivities[0] = S[0, :wanted]
     if len(rates):
         rates[0] = S[1, :wanted]
@@ -374,12 +374,11 @@ def roll(
             u_a, C_a, s_a, m_a, d_a = u_b, C_b, s, m_b, d_b
             k += 1
             fine_q[k], fine_v[k] = q, v
+            if len(rates):
+                rates[k] = S[1, :wanted]
         if not abs(q) < DIVERGED:
             position[i + 1 :], fine_q[k:], fine_v[k:], torque[k:] = np.nan, np.nan, np.nan, np.nan
-            velocity[i + 1 :] = np.nan
             return saturated, stuck
-        position[i + 1], velocity[i + 1] = q, v
+        position[i + 1] = q
         sensitivities[i + 1] = S[0, :wanted]
-        if len(rates):
-            rates[i + 1] = S[1, :wanted]
     return saturated, stuck

@@ -6,9 +6,9 @@ One `<general>` actuator a joint gives
     c = w + (d / k) w'                              the control: w the command behind ramp, delay, lag and play
 
 so the gain on the command error's rate needs the rate of the command in the control. What MJCF has no attribute for
-(ramp, lag, that gain, everything that depends on the state or on the supply voltage) stays in the file as `<numeric>` elements,
-`joint.parameter`; `Simulator` applies it, and `parameters_beyond_mjcf` names each. The delay is an attribute, from
-MuJoCo 3.5 on: MuJoCo delays the control by itself, from 0 before the first one.
+(ramp, lag, that gain, everything that depends on the state or on the supply voltage) stays in the file as `<numeric>`
+elements, `joint.parameter`; `Simulator` applies it, and `parameters_beyond_mjcf` names each. The delay is an attribute,
+from MuJoCo 3.5 on: MuJoCo delays the control by itself, from 0 before the first one.
 
 Dry friction is a constraint in MuJoCo. With its default impedance (`solimp` .9 to .95) a joint creeps under gravity: a
 servo arm sinks by 17 mrad/s where the real one holds. So the impedance written here is 0.9999, and the constraint's

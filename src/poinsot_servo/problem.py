@@ -26,8 +26,8 @@ from poinsot.models.articulated import Articulated
 from poinsot.parameters import Normal
 
 from .actuator import DESCRIPTIONS, FRICTION_LAWS, KNOWN, PARAMETERS, Actuator
-from .mechanics import Mechanics, interpolated, smoothed
-from .rollout import JointLoad, Rollout, Steps, parameter_vector, roll_out
+from .mechanics import Mechanics, smoothed
+from .rollout import JointLoad, Rollout, Steps, interpolated, parameter_vector, roll_out
 from .setpoint import Setpoint
 from .velocities import VELOCITY, MeasuredVelocity, measured_velocity
 

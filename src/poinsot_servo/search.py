@@ -65,7 +65,8 @@ class Strand:
         joint: place in the group. steps, setpoint, load: of the simulation. command: (T,) [rad]. measured: (T,), NaN
             where nothing was.
         position, velocity: where the simulation may start.
-        rate: (T,) measured velocities, NaN where none is used [rad/s]; None: none is.
+        rate: (T,) measured velocities, NaN where none is used [rad/s]; None: none is. late: their lateness,
+            nearly [s].
         supply: (K,) see `roll_out`.
     """
 
@@ -78,6 +79,7 @@ class Strand:
     position: float
     velocity: float
     rate: Vector | None = None
+    late: float = 0.0
     supply: Vector | None = None
 
     @cached_property
@@ -92,21 +94,34 @@ class Strand:
         )
 
     @cached_property
+    def velocity_at(self) -> Vector | None:
+        """Times of the simulation at which velocities are compared [s]."""
+        return None if self.rate is None else self.steps.time[self.rate_mask] - self.late
+
+    @cached_property
     def rows(self) -> tuple[int, int]:
         """Numbers of positions and of velocities that are used."""
         return int(self.mask.sum()), int(self.rate_mask.sum())
 
     def errors(self, found: Rollout) -> tuple[Vector, Vector]:
         """Of positions [rad] and velocities [rad/s] that are used, measured less simulated."""
-        of_velocity = self.mask[:0] if self.rate is None else (self.rate - found.velocity)[self.rate_mask]
-        return (self.measured - found.position)[self.mask], of_velocity.astype(float)
+        of_velocity = np.empty(0)
+        if self.rate is not None:
+            of_velocity = without_lateness(self.rate[self.rate_mask] - found.velocity, found)
+        return (self.measured - found.position)[self.mask], of_velocity
 
     def coarse(self, longest: float) -> Strand:
         """With longer steps, and positions alone."""
         steps = Steps.of(self.steps.time, longest)
         at, there = self.steps.middles, steps.middles
         supply = None if self.supply is None else np.interp(there, at, self.supply)
-        return replace(self, steps=steps, load=self.load.resampled(at, there), rate=None, supply=supply)
+        return replace(
+            self,
+            steps=steps,
+            load=self.load.resampled(at, there),
+            rate=None,
+            supply=supply,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +169,7 @@ class GroupProblem:
         wanted = (*coordinates.wanted, START_Q, START_V) if slopes else ()
         return roll_out(
             numbers, strand.steps, strand.setpoint, strand.load, supply=strand.supply, knots=self.knots, wanted=wanted,
-            rates=slopes and strand.rate is not None,
+            velocity_at=strand.velocity_at,
         )  # fmt: skip
 
     def _softened(self, strand: Strand, found: Rollout) -> tuple[Vector, Vector]:
@@ -193,7 +208,7 @@ class GroupProblem:
             block = np.zeros((sum(strand.rows), self.size))
             found = each.sensitivities[strand.mask]
             if strand.rate is not None:
-                found = np.concatenate([found, each.rates[strand.rate_mask]])
+                found = np.concatenate([found, without_lateness(each.rates, each)])
             # of a simulation that grows without limit, which no step is to follow
             sensitivities = np.clip(np.nan_to_num(found), -STEEPEST, STEEPEST)
             block[:, :p] = coordinates.spread(sensitivities[:, :-2], strand.joint) @ slope
@@ -277,6 +292,13 @@ class GroupProblem:
         return float(np.median(np.abs(errors)) / 0.6745 if robust else np.sqrt(np.mean(errors**2)))
 
 
+def without_lateness(rows: np.ndarray, found: Rollout) -> np.ndarray:
+    """Rows (V, ...) of velocities without their part that another lateness would change (variable projection)."""
+    direction = np.nan_to_num(found.acceleration)
+    direction = direction / max(float(np.linalg.norm(direction)), 1e-300)
+    return np.asarray(rows - np.multiply.outer(direction, direction @ rows))
+
+
 def softened(r: Vector, c: float) -> tuple[Vector, Vector]:
     """s (N,) with s^2 / 2 = c^2 (sqrt(1 + (r / c)^2) - 1), a smooth Huber loss of residuals r, and ds/dr (N,)."""
     if not np.isfinite(c):
@@ -333,11 +355,12 @@ def group_problem(
 
 def _further_channels(
     problem: ActuatorProblem, motion: Motion, joint: str
-) -> tuple[Vector | None, Vector | None]:
-    """`rate` and `supply` of a strand."""
-    velocity = motion.velocities.get(joint)
-    rate = None if velocity is None or velocity.problem else np.ascontiguousarray(velocity.values)
-    return rate, motion.supply(problem.held_actuator(joint))
+) -> tuple[Vector | None, float, Vector | None]:
+    """`rate`, `late` and `supply` of a strand."""
+    velocity, supply = motion.velocities.get(joint), motion.supply(problem.held_actuator(joint))
+    if velocity is None or velocity.problem:
+        return None, 0.0, supply
+    return velocity.values, velocity.late, supply
 
 
 def _priors(problem: ActuatorProblem, group: GroupProblem) -> tuple[Vector, Vector]:

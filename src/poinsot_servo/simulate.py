@@ -258,7 +258,11 @@ def _play(w: np.ndarray, start: float, half: float) -> np.ndarray:
 
 
 def _stepwise(
-    simulator: Simulator, data: mujoco.MjData, smoothed: JointSamples, rate: JointSamples, supply: JointSamples
+    simulator: Simulator,
+    data: mujoco.MjData,
+    smoothed: JointSamples,
+    rate: JointSamples,
+    supply: JointSamples,
 ) -> JointSamples:
     """(S + 1, n) positions; before each step a copy of the model has gains, friction and limits of supply and state."""
     model = copy.copy(simulator.model)

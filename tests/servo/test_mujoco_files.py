@@ -93,7 +93,8 @@ def test_gains_and_limits_follow_the_supply_voltage(tmp_path):
     here, there = exact(servo, sagging, 1e-3), exact(servo, motion, 1e-3)
     assert np.abs(here - there).max() > 5e-3
     errors = [
-        np.abs(Simulator.of(robot, [servo], timestep=h).roll_out(sagging)[:, 0] - here).max() for h in (2e-3, 1e-3)
+        np.abs(Simulator.of(robot, [servo], timestep=h).roll_out(sagging)[:, 0] - here).max()
+        for h in (2e-3, 1e-3)
     ]
     # of first order in MuJoCo's step
     assert errors[0] < 2e-3
