@@ -154,6 +154,10 @@ class GroupProblem:
         """Unknowns: parameters and two of the start of each strand."""
         return self.coordinates.size + 2 * len(self.strands)
 
+    def coarse(self, longest: float) -> GroupProblem:
+        """With longer steps, and positions alone."""
+        return replace(self, strands=tuple(each.coarse(longest) for each in self.strands))
+
     def begin(self, x: Vector) -> Vector:
         """(size,) coordinates and measured starts."""
         return np.concatenate([x, *([each.position, each.velocity] for each in self.strands)])
@@ -471,10 +475,11 @@ class Search:
 
     Args:
         draws: points that are ranked. refined: of them, that are refined with coarse steps. finished: of those, with
-            the steps asked for.
+            the steps asked for; but none whose cost with coarse steps is more than `coarse_error` above the least.
         hops: perturbed restarts in a row that must fail to lower the cost by more than `SETTLED` before the search
             ends. Dry friction makes many small minima close to each other.
-        coarse_s: longest coarse step [s]; a whole number of them is between two samples. seed: of the draws.
+        coarse_s: longest coarse step [s]; a whole number of them is between two samples. coarse_error: part of the cost
+            by which coarse steps may change the order of two minima. seed: of the draws.
         iteration: of the last refinement. coarse: of those before.
     """
 
@@ -483,6 +488,7 @@ class Search:
     finished: int = 2
     hops: int = 6
     coarse_s: float = 0.01
+    coarse_error: float = 0.5
     seed: int = 0
     iteration: GaussNewton = FINE
     coarse: GaussNewton = COARSE
@@ -502,7 +508,7 @@ class Search:
             first: (p,) coordinates that are starts in any case.
         """
         rng = np.random.default_rng(self.seed)
-        coarse = replace(group, strands=tuple(each.coarse(self.coarse_s) for each in group.strands))
+        coarse = group.coarse(self.coarse_s)
         points = [*first, *Ranges.of(group).draw(rng, group.coordinates, self.draws)]
         dense = coarse.dense()
         p = group.coordinates.size
@@ -521,7 +527,11 @@ class Search:
                 break
         found.sort(key=lambda each: each.at.cost)
         coarse = coarse.at_level_of(found[0].at.x)
-        others = found[1 : self.finished]
+        others = [
+            each
+            for each in found[1 : self.finished]
+            if each.at.cost < (1 + self.coarse_error) * found[0].at.cost
+        ]
         found = [self.hop(coarse, found[0].at.x, rng, label, progress, stop), *others]
         sigma = coarse.levels(found[0].at.x)["sigma"]
         group = replace(
