@@ -28,7 +28,7 @@ from poinsot.parameters import Normal
 from .actuator import DESCRIPTIONS, FRICTION_LAWS, KNOWN, PARAMETERS, Actuator
 from .mechanics import Mechanics, smoothed
 from .rollout import JointLoad, Rollout, Steps, interpolated, parameter_vector, roll_out
-from .setpoint import Setpoint
+from .setpoint import Setpoint, regular_changes
 from .velocities import VELOCITY, MeasuredVelocity, measured_velocity
 
 if TYPE_CHECKING:
@@ -327,7 +327,22 @@ class ActuatorProblem:
         has_rate = "derivative_gain" in self.open_of(joint) or self.setting(
             self.held, "derivative_gain", joint
         )
-        return max(self._interval, self.step_s) if self.hold and has_rate else 0.0
+        return (
+            max(self._interval, self.command_periods.get(joint, 0.0), self.step_s)
+            if self.hold and has_rate
+            else 0.0
+        )
+
+    @cached_property
+    def command_periods(self) -> dict[str, float]:
+        """Joint -> longest period of its commands in a recording where it is not that of the samples [s]."""
+        found: dict[str, float] = {}
+        for recording in self.recordings.values() if self.hold else ():
+            for joint in self.joints:
+                command = _filled(recording, f"{COMMAND}.{joint}", hold=True)
+                if (regular := regular_changes(recording.time, command)) is not None:
+                    found[joint] = max(found.get(joint, 0.0), regular[1])
+        return found
 
     @cached_property
     def _median_voltage(self) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Measured velocities and supply voltages beside positions; the truth is simulated in MuJoCo by its own actuator."""
+"""Measured velocities, supply voltages, and stamps of commands; the truth is simulated by MuJoCo's own actuator."""
 
 from dataclasses import replace
 
@@ -10,6 +10,7 @@ import poinsot
 from poinsot import Recording
 from poinsot_servo import ActuatorProblem, OutputError, Search
 from poinsot_servo.problem import InvalidActuatorProblem
+from poinsot_servo.setpoint import Setpoint, regular_changes
 from poinsot_servo.uncertainty import coloured_covariance
 from poinsot_servo.velocities import measured_velocity
 
@@ -21,7 +22,8 @@ MODEL = """<mujoco><option timestep="0.0002" integrator="implicitfast"/><worldbo
     solimpfriction="0.9999 0.9999 0.001" solreffriction="0.0004 1"/>
   <inertial pos="0 0 -0.15" mass="0.4" diaginertia="1e-4 1e-4 1e-4"/></body></worldbody>
   <actuator><general joint="hinge" gainprm="8" biastype="affine" biasprm="0 -8 -0.1"/></actuator></mujoco>"""
-TRUTH = {"stiffness": 8.0, "damping": 0.3, "coulomb": 0.05, "armature": 0.01, "delay": 0.01}
+TRUTH = {"stiffness": 8.0, "damping": 0.3, "coulomb": 0.05, "armature": 0.01 + 0.5 * 0.0002 * 0.4, "delay": 0.01}
+"""Of MODEL; MuJoCo's implicit damping (0.3 and 0.1) adds half of itself times the step to the inertia."""
 OPEN = (*TRUTH, "zero")
 QUICK = OutputError(Search(draws=60, refined=2, finished=1, hops=1))
 NOISE, VELOCITY_NOISE, LATE_S = 1e-3, 0.02, 0.006
@@ -178,3 +180,65 @@ def test_covariance_of_two_measurements_of_one_noise_is_that_of_many_draws():
         predicted.append(np.diag(found[0]))
     # 300 draws: 8 % of a variance; tapers and estimated means leave some percent
     np.testing.assert_allclose(np.mean(predicted, axis=0), np.var(estimates, axis=0), rtol=0.35)
+
+
+STEP, PERIOD, LOG = 2e-4, 0.01, 1 / 333
+
+
+def logged(seed):
+    """6 s: commands at 100 Hz that are held, and logged with positions at 333 Hz."""
+    rng = np.random.default_rng(seed)
+    model = mujoco.MjModel.from_xml_string(MODEL)
+    data, fine = mujoco.MjData(model), STEP * np.arange(round(6.0 / STEP))
+    sent = PERIOD * np.arange(round(6.0 / PERIOD)) + rng.uniform(0, PERIOD)
+    command = 0.5 * np.sin(1.1 * sent) + 0.3 * np.sin(5.3 * sent) + 0.15 * np.sign(np.sin(1.7 * sent))
+    command = np.round((command - command[0]) / 1e-4) * 1e-4
+
+    def held(at):
+        return command[np.clip(np.searchsorted(sent, at, side="right") - 1, 0, None)]
+
+    # forces at the beginning of a step act from half a step before to half a step after (leapfrog)
+    reached = 0.5 * sum(held(fine + side * STEP / 4 - TRUTH["delay"]) for side in (-1, 1))
+    q = np.empty(len(fine))
+    for k in range(len(fine)):
+        q[k], data.ctrl[0] = data.qpos[0], reached[k]
+        mujoco.mj_step(model, data)
+    time = np.arange(0.0, 5.9, LOG)
+    channels = {
+        "position_command.hinge": held(time),
+        "position.hinge": np.interp(time, fine, q) + 3e-4 * rng.standard_normal(len(time)),
+    }
+    return Recording(time, channels, dict.fromkeys(channels, "rad")), sent
+
+
+def test_changes_of_a_regular_clock_are_found_between_samples_of_the_log():
+    recording, sent = logged(0)
+    time, command = recording.time, recording["position_command.hinge"]
+    times, period = regular_changes(time, command)
+    assert period == pytest.approx(PERIOD, rel=1e-4)
+    offset = (times - sent[0]) / PERIOD
+    assert np.abs(offset - np.round(offset)).max() * PERIOD < 1e-4
+    setpoint = Setpoint.of(time, command, hold=True)
+    assert (np.diff(setpoint.time) > 0).all()
+    # commands of the log's own clock stay where they are: each sample, some samples, and irregular ones
+    rng = np.random.default_rng(0)
+    for own in (
+        np.cumsum(rng.standard_normal(3000)),
+        np.repeat(np.cumsum(rng.standard_normal(1000)), 3),
+        np.repeat(np.cumsum(rng.standard_normal(500)), rng.integers(2, 11, 500)),
+    ):
+        assert regular_changes(LOG * np.arange(len(own)), own) is None
+
+
+def test_delay_and_armature_hold_where_the_log_is_faster_than_commands(robot):
+    recording, _ = logged(1)
+    problem = ActuatorProblem(
+        robot, {"motion": recording}, open=OPEN, held={"velocity_gain": 0.1}, step_s=0.0015
+    )
+    estimate = OutputError(Search(draws=30, refined=2, finished=1, hops=0)).solve(problem)
+    assert "command-stamps" in {each.cause for each in estimate.findings}
+    for kind, value, std in zip(estimate.kinds, estimate.values, estimate.std, strict=True):
+        if kind in TRUTH:
+            assert abs(value - TRUTH[kind]) < 4 * std, kind
+    delay = estimate.values[list(estimate.kinds).index("delay")]
+    assert delay == pytest.approx(TRUTH["delay"], abs=3e-4)
