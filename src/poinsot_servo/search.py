@@ -271,22 +271,24 @@ class GroupProblem:
         parts = [part for strand, each in self._simulated(z) for part in strand.errors(each) if len(part)]
         times = [correlation_time(each) for each in parts]
         count = np.array([len(each) for each in parts], dtype=float)
-        return replace(self, correlation=float(np.sum(count * times) / count.sum()), **self.levels(z))
+        sigma, rate_sigma = self.levels(z)
+        correlation = float(np.sum(count * times) / count.sum())
+        return replace(self, correlation=correlation, sigma=sigma, rate_sigma=rate_sigma)
 
     def _simulated(self, z: Vector) -> list[tuple[Strand, Rollout]]:
         return list(zip(self.strands, self.rollouts(z), strict=True))
 
-    def levels(self, z: Vector) -> dict[str, Vector]:
+    def levels(self, z: Vector) -> tuple[Vector, Vector]:
         """`sigma` and `rate_sigma`: root mean squares of errors; of most samples where large ones count less."""
         errors = [(strand.joint, *strand.errors(each)) for strand, each in self._simulated(z)]
         found = []
         for channel in (1, 2):
             by_joint = [
-                np.concatenate([each[channel] for each in errors if each[0] == joint])  # type: ignore[misc]
+                np.concatenate([each[channel] for each in errors if each[0] == joint])
                 for joint in range(len(self.sigma))
             ]
             found.append(np.array([max(self._level(each), SMALLEST_LEVEL) for each in by_joint]))
-        return {"sigma": found[0], "rate_sigma": found[1]}
+        return found[0], found[1]
 
     def _level(self, errors: Vector) -> float:
         if not len(errors):
@@ -533,10 +535,9 @@ class Search:
             if each.at.cost < (1 + self.coarse_error) * found[0].at.cost
         ]
         found = [self.hop(coarse, found[0].at.x, rng, label, progress, stop), *others]
-        sigma = coarse.levels(found[0].at.x)["sigma"]
-        group = replace(
-            group, correlation=coarse.correlation, **group.levels(found[0].at.x) | {"sigma": sigma}
-        )
+        at = found[0].at.x
+        sigma, rate_sigma = coarse.levels(at)[0], group.levels(at)[1]
+        group = replace(group, sigma=sigma, rate_sigma=rate_sigma, correlation=coarse.correlation)
         last = [self.refine(group, each.at.x, label=label, progress=progress, stop=stop) for each in found]
         return min(last, key=lambda each: each[1].at.cost)
 

@@ -22,7 +22,13 @@ MODEL = """<mujoco><option timestep="0.0002" integrator="implicitfast"/><worldbo
     solimpfriction="0.9999 0.9999 0.001" solreffriction="0.0004 1"/>
   <inertial pos="0 0 -0.15" mass="0.4" diaginertia="1e-4 1e-4 1e-4"/></body></worldbody>
   <actuator><general joint="hinge" gainprm="8" biastype="affine" biasprm="0 -8 -0.1"/></actuator></mujoco>"""
-TRUTH = {"stiffness": 8.0, "damping": 0.3, "coulomb": 0.05, "armature": 0.01 + 0.5 * 0.0002 * 0.4, "delay": 0.01}
+TRUTH = {
+    "stiffness": 8.0,
+    "damping": 0.3,
+    "coulomb": 0.05,
+    "armature": 0.01 + 0.5 * 0.0002 * 0.4,
+    "delay": 0.01,
+}
 """Of MODEL; MuJoCo's implicit damping (0.3 and 0.1) adds half of itself times the step to the inertia."""
 OPEN = (*TRUTH, "zero")
 QUICK = OutputError(Search(draws=60, refined=2, finished=1, hops=1))

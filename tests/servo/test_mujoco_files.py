@@ -83,6 +83,40 @@ def exact(actuator, motion, h, hold=True):
     raise AssertionError("the posture does not settle")
 
 
+def test_a_dcmotor_moves_in_mujoco_alone_as_the_speed_torque_line_in_the_simulator(tmp_path):
+    robot, motion, h = robot_of(tmp_path, PENDULUM), motion_of(seconds=10.0), 0.002
+    servo = Actuator(
+        "hinge", 6.0, velocity_gain=0.1, damping=0.05, coulomb=0.02, armature=0.01, torque_limit=0.6, no_load_speed=4.0,
+        nominal_voltage=12.0,
+    )  # fmt: skip
+    lines = write_mjcf(robot, [servo], tmp_path / "motor.xml", dcmotor=True)
+    assert [line.split(" = ")[0] for line in lines] == ["hinge: MJCF has no attribute for nominal_voltage"]
+    shifted = write_mjcf(robot, [replace(servo, zero=0.1)], tmp_path / "zero.xml", dcmotor=True)
+    assert any("zero = 0.1" in line for line in shifted)
+    apart = []
+    for h in (0.002, 0.0005):
+        write_mjcf(robot, [servo], tmp_path / "motor.xml", timestep=h, dcmotor=True)
+        model = mujoco.MjModel.from_xml_path(str(tmp_path / "motor.xml"))
+        assert model.actuator_gaintype[0] == mujoco.mjtGain.mjGAIN_DCMOTOR
+        data, each = mujoco.MjData(model), round(0.02 / h)
+        # the control of each step as the simulator has it
+        control, _ = shaped_command(
+            servo, motion.time, motion.commands[:, 0], h, each * (len(motion.time) - 1)
+        )
+        data.qpos[0] = motion.position[0]
+        q = np.empty(len(control))
+        for k, u in enumerate(control):
+            q[k], data.ctrl[0] = data.qpos[0], u
+            mujoco.mj_step(model, data)
+        expected = Simulator.of(robot, [servo], timestep=h).roll_out(motion)[:-1, 0]
+        apart.append(np.abs(q[::each] - expected).max())
+    without = Simulator.of(robot, [replace(servo, no_load_speed=np.inf)]).roll_out(motion)[:-1, 0]
+    assert np.abs(without - expected).max() > 0.05
+    # MuJoCo takes the line of a <dcmotor> implicitly in the speed, the simulator explicitly: of first order in the step
+    assert apart[0] < 5e-3
+    assert apart[1] < 0.3 * apart[0]
+
+
 def test_gains_and_limits_follow_the_supply_voltage(tmp_path):
     robot, motion = robot_of(tmp_path, PENDULUM), motion_of(seconds=4.0)
     sagging = replace(motion, voltage=12.0 - 1.0 * motion.time[:, None])
