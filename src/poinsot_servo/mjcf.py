@@ -284,7 +284,7 @@ def _dcmotor(actuator: Actuator, timestep: float) -> str:
     """A motor with a speed-torque line as MuJoCo's `<dcmotor>` with positions as input; without a line `<general>`.
 
     With gains in torque, its voltage R / K m + K v is within +-V: K / R (-V - K v) <= m <= K / R (V - K v), the line
-    with K = V / no_load_speed and R = K V / torque_limit. Any V gives the same motion; it is the nominal voltage, or 1 V.
+    with K = V / no_load_speed and R = K V / torque_limit. Any V gives the same motion; here the nominal one, or 1 V.
     """
     if not _has_line(actuator):
         return _general(actuator, timestep)

@@ -60,7 +60,7 @@ def actuator_section(estimate: Estimate) -> Section | None:
         table_of_rows(
             errors,
             title="Root mean square error of the simulated position [mrad]",
-            caption="Of the estimate's own simulation, second order in its step; the MuJoCo file differs by the first order of its.",
+            caption="Of the estimate's own simulation; the MuJoCo file differs from it by the first order of its step.",
         ),
         FigureGrid(
             panels=tuple(
