@@ -8,8 +8,8 @@ cluster     a study on two Dask workers, of which one is killed, against the sam
 hostile     processes that are killed at random moments, and damaged files (`support/hostile.py`)
 filter      one update of ten parameters on Talos, beside filterpy with Pinocchio (`online.py` has the rest)
 cold        processor time of `poinsot identify` on the TX40, from process start to page
-day         what `poinsot track` runs, for `--hours` of a seven-axis arm at 1 kHz: growth of memory after a tenth, largest
-            difference of the belief's clock from the samples', and bodies that are not physical
+day         what `poinsot track` runs, for `--hours` of a seven-axis arm at 1 kHz: growth of memory after a tenth,
+            largest difference of the belief's clock from the samples', and bodies that are not physical
 
 `make bench` leaves it out: it takes a quarter of an hour.
 """
@@ -335,8 +335,8 @@ def day(hours: float) -> dict[str, float]:
                 grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - first_mb
                 spent = time.process_time() - busy
                 print(
-                    f"{stamp / 3600:.1f} h, {1e6 * spent / (k + 1):.1f} us a sample, {grown:.1f} MB, {late[-1]:.2g} kg off, "
-                    f"{impossible} impossible",
+                    f"{stamp / 3600:.1f} h, {1e6 * spent / (k + 1):.1f} us a sample, {grown:.1f} MB, "
+                    f"{late[-1]:.2g} kg off, {impossible} impossible",
                     flush=True,
                 )
         if k == count // 10:
