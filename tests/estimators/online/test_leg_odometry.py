@@ -119,6 +119,27 @@ def test_the_covariance_moves_by_the_slopes_of_the_step(rng):
     np.testing.assert_allclose(found, F @ P @ F.T, rtol=1e-4, atol=1e-5)
 
 
+def test_feet_creep_together_where_the_robot_pushes():
+    filter_ = LegOdometry(foot_walk=0.0, foot_creep=(0.01, 0.001))
+    feet, rest = FEET.copy(), np.array([0, 0, 0, 0, 0, 9.81])
+    push = rest + np.array([0, 0, 0, 3.0, 4.0, 2.0])
+
+    def grown(inertial):
+        begun = filter_.init(sample(0.0, inertial, feet), np.zeros(3), np.eye(3))
+        with_, without = (
+            each.predict(begun, sample(1e-3, inertial, feet)).covariance[9:-6, 9:-6]
+            for each in (filter_, replace(filter_, foot_creep=(0.0, 0.0)))
+        )
+        return with_ - without
+
+    np.testing.assert_allclose(grown(rest), 0.0, atol=1e-18)
+    a = np.array([3.0, 4.0, 0.0]) / 9.81
+    one = 1e-3 * (np.outer(a, a) + np.diag([0, 0, (2 / 9.81) ** 2]))
+    together, alone = 0.01**2 * one, 0.001**2 * one
+    expected = np.kron(np.ones((3, 3)), together) + np.kron(np.eye(3), alone)
+    np.testing.assert_allclose(grown(push), expected, atol=1e-15)
+
+
 def test_slopes_of_the_state_do_not_depend_on_the_state(rng):
     """The invariant error: without biases, F is exact far from the estimate."""
     belief, after, _ = standing(rng)
@@ -259,8 +280,10 @@ def test_missing_readings(rng):
     assert np.linalg.eigvalsh(back.covariance)[0] > -1e-12
 
 
-@pytest.mark.parametrize("field", ["inertial_noise", "position_noise", "foot_walk", "bias_std", "start_std"])
+@pytest.mark.parametrize(
+    "field", ["inertial_noise", "position_noise", "foot_walk", "foot_creep", "bias_std", "start_std"]
+)
 def test_levels_are_standard_deviations(field):
-    wrong = (-1.0, 1.0) if field in ("inertial_noise", "bias_std", "start_std") else -1.0
+    wrong = (-1.0, 1.0) if field in ("inertial_noise", "foot_creep", "bias_std", "start_std") else -1.0
     with pytest.raises(InvalidMethod, match=field):
         LegOdometry(**{field: wrong})

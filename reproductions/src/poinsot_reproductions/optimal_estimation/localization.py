@@ -1,19 +1,20 @@
 """Where the base of a legged robot was, from its inertial unit, its encoders and its contacts, by optimal estimation.
 
-A trajectory model whose base is moved by what the inertial unit read, with noise w and biases theta = (b_g, b_a); feet
-stand while their contacts are closed. With R_k the orientation Exp(r_k) Rbar_k about that of the
+A trajectory model whose base is moved by what the inertial unit read, with noise w and biases b = (b_g, b_a) that walk;
+feet stand while their contacts are closed. With R_k the orientation Exp(r_k) Rbar_k about that of the
 integrated gyro, w^ and a^ means of the readings at both ends of a step, and J_k, y_k slopes and positions of feet by
 encoders as in `LegOdometry`,
 
     r+ = r - dt Rbar_m (b_g + w_g)              Rbar+ = Rbar Exp(dt w^),  Rbar_m in the middle of the step
     v+ = v + dt a,   p+ = p + dt v + dt^2 a / 2      a = Exp(r) Rbar_m (a^ - b_a - w_a) + g
-    d+ = d + rolled + w_d                       residual: y - R^T (d - p), noise J n of encoders
+    b+ = b + w_b,   d+ = d + rolled + crept + w_d     residual: y - R^T (d - p), noise J n of encoders
 
-Feet mostly stand still, and creep where they push: slip is t-distributed with `FREEDOM` degrees of freedom about the
-scale `STILL`, one scale for each foot and window of `WINDOW` samples. Its mode is found by solving again with the
-variance of each window, dimension 3, by its displacement s in a time T,
+Feet creep as in `LegOdometry`, together and each by itself, and walk. But a foot may slip, too: what each does by
+itself is t-distributed with `FREEDOM` degrees of freedom about the scale S of that walk and creep, one for each foot
+and window of `WINDOW` samples. Its mode is found by solving again with the variance of each window, in which it moves
+by s,
 
-    sigma^2 = (FREEDOM STILL^2 + |s|^2 / T) / (FREEDOM + 3)
+    lambda^2 = (FREEDOM + s^T S^-1 s) / (FREEDOM + 3)       times S
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ from .flat_space import FlatSpace
 
 PINNED = 1e-6
 """Standard deviation of the heading and of the place at the start [rad], [m]."""
-STILL, FREEDOM, WINDOW = 1.2e-3, 3.0, 20
-"""Scale of the slip of a foot [m/sqrt(s)], degrees of freedom of its distribution, and samples of a window."""
+FREEDOM, WINDOW = 3.0, 20
+"""Degrees of freedom of the slip of a foot, and samples of a window."""
 SETTLED, ROUNDS = 0.1, 15
 """Largest relative change of a standard deviation of slip at which the rounds end, and their largest number."""
 FREE = 0.1
@@ -58,21 +59,22 @@ class MovedBase(TrajectoryModel):
         samples: of the recording, all at finite times.
         noise: standard deviations of readings.
         R: (3, 3) orientation of the unit at the first sample.
-        bias: (6,) about which the orientation is integrated and the state linear in r is exact.
     """
 
-    def __init__(self, samples: list[OdometrySample], noise: LegOdometry, R: Matrix, bias: Vector):
+    def __init__(self, samples: list[OdometrySample], noise: LegOdometry, R: Matrix):
         self.g = np.array(noise.gravity)
         time = np.array([each.time for each in samples])
         self.dt = np.diff(time)
         readings = np.array([each.inertial for each in samples])
-        filled, doubt = interpolated(time, readings)
-        mean = 0.5 * (filled[1:] + filled[:-1]) - bias
+        filled, doubt = map(
+            np.hstack, zip(*(interpolated(time, each) for each in np.split(readings, 2, axis=1)), strict=True)
+        )
+        mean = 0.5 * (filled[1:] + filled[:-1])
         turns = [gammas(step)[0] for step in mean[:, :3] * self.dt[:, None]]
         self.Rbar = np.array([*accumulate(turns, np.matmul, initial=R)])
         halves = np.array([gammas(step)[0] for step in 0.5 * mean[:, :3] * self.dt[:, None]])
         self.R_m = self.Rbar[:-1] @ halves
-        self.a, self.bias = mean[:, 3:], bias
+        self.a = mean[:, 3:]
         F = samples[0].feet.shape[0]
         y = np.array([each.feet for each in samples])
         closed = np.array([each.closed for each in samples])
@@ -88,39 +90,51 @@ class MovedBase(TrajectoryModel):
         rolled = samples[0].radii[:, None] * np.cross(turned, [0.0, 0.0, 1.0])
         self.rolled = np.where(np.isfinite(rolled) & self.standing[:, :, None], rolled, 0.0)
         levels = np.repeat(noise.inertial_noise, 3)
-        self.manifold, self.parameters = FlatSpace(9 + 3 * F), 6
+        # along the ground and normal to it, of feet that stand
+        pushed = np.zeros((len(self.dt), F, 3, 2))
+        along = (np.einsum("tij, tj -> ti", self.R_m, self.a) + self.g) / np.linalg.norm(self.g)
+        pushed[..., :2, 0], pushed[..., 2, 1] = along[:, None, :2], along[:, None, 2]
+        self.creeps = (pushed * self.standing[:, :, None, None]).reshape(len(self.dt), 3 * F, 2)
+        self.manifold, self.parameters = FlatSpace(15 + 3 * F), 0
         self.noisy = np.ones(len(self.dt), dtype=bool)
         std = np.hypot(levels, np.hypot(doubt[1:], doubt[:-1]) / np.sqrt(2))
-        self.noise_std = np.concatenate([std, np.zeros((len(self.dt), 3 * F))], axis=1)
-        self.slip = np.full((len(self.dt), F), STILL)
+        walks = (
+            np.repeat([*noise.bias_walk, max(noise.foot_creep[0], PINNED)], [3, 3, 2])
+            * np.sqrt(self.dt)[:, None]
+        )
+        self.noise_std = np.concatenate([std, walks, np.zeros((len(self.dt), 3 * F))], axis=1)
+        _, alone = noise.foot_creep
+        self.scale = np.sqrt(noise.foot_walk**2 + (alone * along) ** 2)
+        self.slip = np.ones((len(self.dt), F))
 
     @property
     def slip(self) -> Float[np.ndarray, "N F"]:
-        """Standard deviation of the slip of each foot [m/sqrt(s)]."""
+        """How many times as large the walk of each foot is as its scale."""
         return self._slip
 
     @slip.setter
     def slip(self, slip: Float[np.ndarray, "N F"]) -> None:
         self._slip = slip
-        std = np.where(self.standing, slip * np.sqrt(self.dt)[:, None], FREE)
-        self.noise_std[:, 6:] = np.repeat(std, 3, axis=1)
+        std = slip[:, :, None] * (self.scale * np.sqrt(self.dt)[:, None])[:, None]
+        self.noise_std[:, 14:] = np.where(self.standing[:, :, None], std, FREE).reshape(len(slip), -1)
 
-    def grown(self, x: States) -> Float[np.ndarray, "N F"]:
-        """Standard deviations of slip by how feet move along the states x."""
-        moved = np.diff(x[:, 9:].reshape(len(x), -1, 3), axis=0) - self.rolled
+    def grown(self, w: Columns) -> Float[np.ndarray, "N F"]:
+        """The same by how feet move with the noise w."""
+        moved = w[:, 14:].reshape(len(w), -1, 3)
         found = np.empty_like(self._slip)
         for begin in range(0, len(moved), WINDOW):
             rows = slice(begin, begin + WINDOW)
-            stands = self.standing[rows]
-            T = np.maximum((stands * self.dt[rows][:, None]).sum(axis=0), self.dt[begin])
-            s = (moved[rows] * stands[:, :, None]).sum(axis=0)
-            found[rows] = np.sqrt((FREEDOM * STILL**2 + (s * s).sum(axis=1) / T) / (FREEDOM + 3))
+            stands = self.standing[rows][:, :, None]
+            step = (self.dt[rows, None] * self.scale[rows] ** 2)[:, None]
+            S = np.maximum((stands * step).sum(axis=0), step[0])
+            s = (moved[rows] * stands).sum(axis=0)
+            found[rows] = np.sqrt((FREEDOM + (s * s / S).sum(axis=1)) / (FREEDOM + 3))
         return found
 
     def evaluate(
         self, first: int, x: States, w: Columns, theta: Vector
     ) -> tuple[States, Float[np.ndarray, "T rows"]]:
-        linear = self._step(first, x, w, theta)
+        linear = self._step(first, x, w)
         return linear[0], self._residual(first, x)[0]
 
     def evaluate_last(self, x: Vector, theta: Vector) -> Vector:
@@ -128,44 +142,45 @@ class MovedBase(TrajectoryModel):
 
     def linearize(self, first: int, x: States, w: Columns, theta: Vector) -> StageLinearization:
         r, r_x = self._residual(first, x)
-        return StageLinearization(*self._step(first, x, w, theta), r, r_x, None, np.zeros((*r.shape, 6)))
+        return StageLinearization(*self._step(first, x, w), r, r_x, None, np.zeros((*r.shape, 0)))
 
     def linearize_last(self, x: Vector, theta: Vector) -> LastNodeLinearization:
         r, r_x = self._residual(len(self.dt), x[None])
-        return LastNodeLinearization(r[0], r_x[0], np.zeros((r.shape[1], 6)))
+        return LastNodeLinearization(r[0], r_x[0], np.zeros((r.shape[1], 0)))
 
-    def _step(
-        self, first: int, x: States, w: Columns, theta: Vector
-    ) -> tuple[States, np.ndarray, np.ndarray, np.ndarray]:
+    def _step(self, first: int, x: States, w: Columns) -> tuple[States, np.ndarray, np.ndarray, np.ndarray]:
         """f, f_x, f_w, f_theta."""
         T, n = x.shape
         rows = slice(first, first + T)
         dt, R_m = self.dt[rows][:, None], self.R_m[rows]
         E, Jl = _exponentials(x[:, :3])
-        bias = theta - self.bias
-        specific = np.einsum("tij, tjk, tk -> ti", E, R_m, self.a[rows] - bias[3:] - w[:, 3:6])
+        bias = x[:, 9:15]
+        specific = np.einsum("tij, tjk, tk -> ti", E, R_m, self.a[rows] - bias[:, 3:] - w[:, 3:6])
         f = x.copy()
-        f[:, :3] -= dt * np.einsum("tij, tj -> ti", R_m, bias[:3] + w[:, :3])
+        f[:, :3] -= dt * np.einsum("tij, tj -> ti", R_m, bias[:, :3] + w[:, :3])
         f[:, 3:6] += dt * (specific + self.g)
         f[:, 6:9] += dt * x[:, 3:6] + 0.5 * dt**2 * (specific + self.g)
-        f[:, 9:] += self.rolled[rows].reshape(T, -1) + w[:, 6:]
+        f[:, 9:15] += w[:, 6:12]
+        crept = np.einsum("tij, tj -> ti", self.creeps[rows], w[:, 12:14])
+        f[:, 15:] += self.rolled[rows].reshape(T, -1) + crept + w[:, 14:]
         h = dt[:, :, None]
-        f_x, f_u = np.tile(np.eye(n), (T, 1, 1)), np.zeros((T, n, 6))
+        f_x, f_w = np.tile(np.eye(n), (T, 1, 1)), np.zeros((T, n, n - 1))
         f_x[:, 3:6, :3] = -h * skew(specific) @ Jl
         f_x[:, 6:9, :3], f_x[:, 6:9, 3:6] = 0.5 * h * f_x[:, 3:6, :3], h * np.eye(3)
-        f_u[:, :3, :3], f_u[:, 3:6, 3:] = -h * R_m, -h * E @ R_m
-        f_u[:, 6:9, 3:] = 0.5 * h * f_u[:, 3:6, 3:]
-        slips = np.zeros((T, n, n - 9))
-        slips[:, 9:] = np.eye(n - 9)
-        return f, f_x, np.concatenate([f_u, slips], axis=2), f_u
+        f_w[:, :3, :3], f_w[:, 3:6, 3:6] = -h * R_m, -h * E @ R_m
+        f_w[:, 6:9, 3:6] = 0.5 * h * f_w[:, 3:6, 3:6]
+        f_x[:, :9, 9:15] = f_w[:, :9, :6]
+        f_w[:, 9:15, 6:12], f_w[:, 15:, 12:14] = np.eye(6), self.creeps[rows]
+        f_w[:, 15:, 14:] = np.eye(n - 15)
+        return f, f_x, f_w, np.zeros((T, n, 0))
 
     def _residual(self, first: int, x: States) -> tuple[np.ndarray, np.ndarray]:
         """r and r_x of the feet, in standard deviations."""
         T, n = x.shape
-        rows, F = slice(first, first + T), (n - 9) // 3
+        rows, F = slice(first, first + T), (n - 15) // 3
         E, Jl = _exponentials(x[:, :3])
         to_unit = (E @ self.Rbar[rows]).transpose(0, 2, 1)
-        away = x[:, 9:].reshape(T, F, 3) - x[:, None, 6:9]
+        away = x[:, 15:].reshape(T, F, 3) - x[:, None, 6:9]
         W = self.W[rows]
         r = np.einsum("tfij, tfj -> tfi", W, self.y[rows] - np.einsum("tij, tfj -> tfi", to_unit, away))
         W_R = W @ to_unit[:, None]
@@ -173,7 +188,7 @@ class MovedBase(TrajectoryModel):
         r_x[..., :3] = -W_R @ skew(away) @ Jl[:, None]
         r_x[..., 6:9] = W_R
         for foot in range(F):
-            r_x[:, foot, :, 9 + 3 * foot : 12 + 3 * foot] = -W_R[:, foot]
+            r_x[:, foot, :, 15 + 3 * foot : 18 + 3 * foot] = -W_R[:, foot]
         return r.reshape(T, -1), r_x.reshape(T, 3 * F, n)
 
 
@@ -207,7 +222,7 @@ class Localization:
     Args:
         R, p: (S, 3, 3), (S, 3) its orientation and place [m] at each sample.
         covariance: (S, 6, 6) of p, and of the rotation in the world's axes.
-        bias, bias_std: (6,) of gyro and accelerometer.
+        bias: (S, 6) of gyro and accelerometer.
         slip: (S - 1, F) standard deviations of the slip of feet [m/sqrt(s)].
         iterations: of all rounds together. converged: whether the last one did.
     """
@@ -215,8 +230,7 @@ class Localization:
     R: Float[np.ndarray, "S 3 3"]
     p: Float[np.ndarray, "S 3"]
     covariance: Float[np.ndarray, "S 6 6"]
-    bias: Vector
-    bias_std: Vector
+    bias: Columns
     slip: Float[np.ndarray, "_ F"]
     iterations: int
     converged: bool
@@ -243,22 +257,22 @@ def localize(samples: list[OdometrySample], noise: LegOdometry, p: Vector, R: Ma
         noise: standard deviations of readings, biases and the start.
         p, R: (3,), (3, 3) place and orientation of the inertial unit at the first sample.
     """
-    model = MovedBase(samples, noise, R, np.zeros(6))
+    model = MovedBase(samples, noise, R)
     F = samples[0].feet.shape[0]
     d = np.where(np.isfinite(samples[0].feet), samples[0].feet, 0.0)
-    start = np.concatenate([np.zeros(6), p, (p + d @ R.T).ravel()])
+    start = np.concatenate([np.zeros(6), p, np.zeros(6), (p + d @ R.T).ravel()])
     tilt, speed = noise.start_std
-    std = np.concatenate([[tilt, tilt, PINNED], np.full(3, speed), np.full(3, PINNED), np.full(3 * F, 1.0)])
-    arrival = GaussianPrior.from_covariance(start, std**2)
-    scale = np.repeat(noise.bias_std, 3)
-    prior = GaussianPrior.from_covariance(np.zeros(6), scale**2)
-    at = Trajectories((np.tile(start, (len(samples), 1)),), (np.zeros(model.noise_std.shape),), np.zeros(6))
+    std = np.concatenate(
+        [[tilt, tilt, PINNED], np.repeat([speed, PINNED, *noise.bias_std, 1.0], [3, 3, 3, 3, 3 * F])]
+    )
+    arrival, none = GaussianPrior.from_covariance(start, std**2), np.zeros(0)
+    at = Trajectories((np.tile(start, (len(samples), 1)),), (np.zeros(model.noise_std.shape),), none)
     iterations = 0
     for _ in range(ROUNDS):
-        problem = ShootingProblem((model,), (arrival,), prior, scale)
+        problem = ShootingProblem((model,), (arrival,), GaussianPrior(none, np.zeros((0, 0))), none)
         solution = METHOD.solve(problem, at)
         at, iterations = solution.at, iterations + solution.iterations
-        before, model.slip = model.slip, model.grown(at.x[0])
+        before, model.slip = model.slip, model.grown(at.w[0])
         if np.abs(np.log(model.slip / before)).max() < SETTLED:
             break
     found = posterior(problem, at)
@@ -268,9 +282,8 @@ def localize(samples: list[OdometrySample], noise: LegOdometry, p: Vector, R: Ma
         _exponentials(x[:, :3])[0] @ model.Rbar,
         x[:, 6:9],
         P,
-        at.theta,
-        np.sqrt(np.diag(found.theta)),
-        model.slip,
+        x[:, 9:15],
+        model.slip * np.sqrt((model.scale**2).mean(axis=1))[:, None],
         iterations,
         solution.status.converged,
     )

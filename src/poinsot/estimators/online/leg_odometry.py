@@ -15,10 +15,13 @@ with R_m the orientation in the middle of the step, a_w = R_m a, and x each of v
     xi_p+ = xi_p + xi_v dt + [g]x xi_R dt^2 / 2 + s_p  delta v = -R_m zeta_a dt + [a_w]x R_m zeta_g dt^2 / 2
     xi_d+ = xi_d + s_d                                 delta p = -R_m zeta_a dt^2 / 2 + [a_w]x R_m zeta_g dt^3 / 6
 
-Noise of a reading enters as an error of its bias does. Encoders give y = R^T (d - p) + J n; the innovation in the world
-has a constant slope (Eq. 38): z = R^ y - (d^ - p^) = xi_d - xi_p + R^ J n. A foot that touches down is added as
-d = p + R y with xi_d = xi_p - R J n (Eq. 41), one that lifts off is removed. One that the gate rejects again and again
-has slipped: it is added anew where it is.
+Noise of a reading enters as an error of its bias does. Feet walk at random, each by itself. Where a robot pushes they
+creep, too, mostly all alike, by (a_h n_h + e_z a_z n_z) / |g|, n_h and n_z white, a_h and a_z the parts of a_w + g
+along the ground and normal to it: a robot that rests does not creep, and one that pushes off follows its unit.
+
+Encoders give y = R^T (d - p) + J n; the innovation in the world has a constant slope (Eq. 38), z = R^ y - (d^ - p^) =
+xi_d - xi_p + R^ J n. A foot that touches down is added as d = p + R y with xi_d = xi_p - R J n (Eq. 41), one that lifts
+off is removed. One that the gate rejects again and again has slipped: it is added anew where it is.
 """
 
 from __future__ import annotations
@@ -172,7 +175,9 @@ class LegOdometry:
     Args:
         inertial_noise: standard deviations of a reading of gyro and accelerometer [rad/s], [m/s^2].
         position_noise: of an encoder [rad] or [m].
-        foot_walk: random walk of a foot that stands: ground gives way and feet creep [m/sqrt(s)].
+        foot_walk: random walk of a foot that stands, by itself [m/sqrt(s)].
+        foot_creep: random walks of all feet that stand together, and of each by itself, for each g of acceleration:
+            where a robot pushes, the ground gives way and feet creep [m/sqrt(s)].
         bias_std: of both biases at the start, about 0 [rad/s], [m/s^2].
         bias_walk: their random walk [rad/s/sqrt(s)], [m/s^2/sqrt(s)].
         start_std: of tilt and velocity at the start [rad], [m/s]; place and heading are relative to it.
@@ -186,6 +191,7 @@ class LegOdometry:
     inertial_noise: tuple[float, float] = (3e-3, 0.03)
     position_noise: float = 1e-3
     foot_walk: float = 5e-3
+    foot_creep: tuple[float, float] = (0.0, 0.0)
     bias_std: tuple[float, float] = (0.02, 0.2)
     bias_walk: tuple[float, float] = (1e-3, 1e-2)
     start_std: tuple[float, float] = (0.05, 0.1)
@@ -194,7 +200,7 @@ class LegOdometry:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            least = np.min(value) if name.endswith(("noise", "std", "walk")) else 1.0
+            least = np.min(value) if name.endswith(("noise", "std", "walk", "creep")) else 1.0
             if not 0 <= least < np.inf or (least == 0 and name.endswith("noise")):
                 raise InvalidMethod(f"{name} needs finite standard deviations above 0, not {value}")
 
@@ -241,6 +247,10 @@ class LegOdometry:
         walks = np.zeros(d)
         walks[9:-6], walks[BIASES] = self.foot_walk, np.repeat(self.bias_walk, 3)
         P[np.diag_indices(len(P))] += dt * walks**2
+        x, y, z = (R_m @ a + g) / -STANDARD_GRAVITY[2]
+        together, alone = np.square(self.foot_creep) * dt
+        creep = np.outer([x, y, 0.0], [x, y, 0.0]) + np.diag([0.0, 0.0, z * z])
+        P[9:-6, 9:-6] += np.kron(together + alone * np.eye(len(sample.feet)), creep)
         belief = replace(belief, X=X, covariance=P, sample=sample)
         return _with_standing(belief, belief.standing & sample.closed)
 

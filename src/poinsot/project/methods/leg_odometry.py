@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class LegOdometrySettings(OnlineSettings):
     """`poinsot.LegOdometry`: pose, velocity and biases from gyro, accelerometer, encoders and contacts.
 
-    Keys are the fields of that class; pairs are of gyro and accelerometer. `gate`: part of good readings of a foot that
+    Keys are the fields of that class; pairs are of gyro and accelerometer, of creep those
+    of that class. `gate`: part of good readings of a foot that
     pass; after `patience` rejected ones in a row it has slipped.
     """
 
@@ -36,6 +37,7 @@ class LegOdometrySettings(OnlineSettings):
     inertial_noise: Window | None = None
     position_noise: Positive | None = None
     foot_walk: Positive | None = None
+    foot_creep: Window | None = None
     bias_std: Window | None = None
     bias_walk: Window | None = None
     start_std: Window | None = None
