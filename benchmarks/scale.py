@@ -8,6 +8,8 @@ cluster     a study on two Dask workers, of which one is killed, against the sam
 hostile     processes that are killed at random moments, and damaged files (`support/hostile.py`)
 filter      one update of ten parameters on Talos, beside filterpy with Pinocchio (`online.py` has the rest)
 cold        processor time of `poinsot identify` on the TX40, from process start to page
+day         what `poinsot track` runs, for `--hours` of a seven-axis arm at 1 kHz: growth of memory after a tenth,
+            largest difference of the belief's clock from the samples', and bodies that are not physical
 
 `make bench` leaves it out: it takes a quarter of an hour.
 """
@@ -45,13 +47,14 @@ DRAWS = 24
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--hours", type=float, default=1.0, help="simulated, of `day`")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--only", nargs="*", default=list(PARTS), choices=list(PARTS))
     arguments = parser.parse_args()
     figures: dict[str, Any] = {}
     for name in arguments.only:
         begun = time.perf_counter()
-        found = PARTS[name](arguments.rows)
+        found = PARTS[name](arguments.hours if name == "day" else arguments.rows)
         shown = ", ".join(f"{key} {value:.4g}" for key, value in found.items())
         print(f"{name}: {shown} ({time.perf_counter() - begun:.0f} s)", flush=True)
         figures |= found
@@ -273,7 +276,90 @@ def cold(_: int) -> dict[str, float]:
     return {"cold_processor_s": min(spent)}
 
 
-PARTS = {"streaming": streaming, "cluster": cluster, "hostile": hostile, "filter": filter_step, "cold": cold}
+# ----------------------------------------------------------------------------------------------------------------- day
+
+LOAD_KG = 0.7
+MASSES_AT_ONCE = 1000
+
+
+def day(hours: float) -> dict[str, float]:
+    """A filter of the last link's mass properties; each hour begins with a load, which is off half an hour later."""
+    import pinocchio as pin
+
+    import poinsot
+    from poinsot.estimators.online.belief import Sample
+    from poinsot.estimators.online.kalman import ExtendedKalmanFilter
+    from poinsot.estimators.online.tracking import RateLimit, Tracker
+    from poinsot.inertia.parameters import pseudo_inertia
+    from poinsot.models.link_torques import LinkTorques
+
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "arm.urdf").write_text(arm())
+        robot = poinsot.load_robot(Path(folder) / "arm.urdf")
+    rng, data = np.random.default_rng(0), robot.model.createData()
+    w = 2 * np.pi * rng.integers(1, 12, (7, 4)) / 20.0
+    angle = w[..., None] * np.arange(20_000) / RATE_HZ + rng.uniform(0, 2 * np.pi, (7, 4, 1))
+    terms = ((w**0, np.sin), (w, np.cos), (-(w**2), np.sin))
+    q, v, a = (np.ascontiguousarray(np.einsum("jk, jkt -> tj", 0.2 * c, f(angle))) for c, f in terms)
+    heavy = robot.model.copy()
+    heavy.appendBodyToJoint(
+        7, pin.Inertia(LOAD_KG, np.array([0.0, 0.0, 0.1]), 0.002 * np.eye(3)), pin.SE3.Identity()
+    )
+    loaded = (heavy, heavy.createData())
+    # pin.rnea returns its own buffer
+    efforts = [
+        np.array([pin.rnea(*of, *each).copy() for each in zip(q, v, a, strict=True)])
+        for of in ((robot.model, data), loaded)
+    ]
+    noise = 0.05 * rng.standard_normal(
+        (20_011, 7)
+    )  # of another length than the motion, so that pairs do not repeat
+    torques = LinkTorques(robot, (robot.bodies[-1],))
+    tracker = Tracker(ExtendedKalmanFilter(torques, 0.05), RateLimit(3.0))
+    described = torques.described[0, 0]
+    count, per_hour = round(hours * 3600 * RATE_HZ), 3_600_000
+    bodies, impossible, drift, least, late, first_mb = [], 0, 0.0, np.inf, [], 0.0
+    busy = time.process_time()
+    for k in range(count):
+        at, stamp = k % 20_000, k / RATE_HZ
+        tau = efforts[k % per_hour < per_hour // 2][at] + noise[k % 20_011]
+        bodies.append(tracker.update(Sample(stamp, q[at], v[at], a[at], tau)).bodies[0])
+        if len(bodies) == MASSES_AT_ONCE or k == count - 1:
+            least_each = np.linalg.eigvalsh(pseudo_inertia(np.stack(bodies)))[:, 0]
+            impossible += int(np.count_nonzero(~(least_each > 0)))
+            least, bodies = min(least, float(least_each.min())), []
+            drift = max(drift, abs(tracker.belief.time - stamp))
+            if k % (per_hour // 2) == per_hour // 2 - 1:
+                truth = described + LOAD_KG * (k % per_hour < per_hour // 2)
+                late.append(abs(tracker.filter.inertial(tracker.belief.x)[0, 0] - truth))
+                grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - first_mb
+                spent = time.process_time() - busy
+                print(
+                    f"{stamp / 3600:.1f} h, {1e6 * spent / (k + 1):.1f} us a sample, {grown:.1f} MB, "
+                    f"{late[-1]:.2g} kg off, {impossible} impossible",
+                    flush=True,
+                )
+        if k == count // 10:
+            first_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {
+        "tracked_samples": count,
+        "tracked_growth_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - first_mb,
+        "tracked_clock_difference_s": drift,
+        "tracked_not_physical": impossible,
+        "tracked_least_eigenvalue": least,
+        "tracked_largest_mass_error_kg": max(late, default=float("nan")),
+        "tracked_us": 1e6 * (time.process_time() - busy) / count,
+    }
+
+
+PARTS = {
+    "streaming": streaming,
+    "cluster": cluster,
+    "hostile": hostile,
+    "filter": filter_step,
+    "cold": cold,
+    "day": day,
+}
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--stream"]:

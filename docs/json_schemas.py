@@ -157,6 +157,8 @@ class JointActuator(TypedDict):
     load_stiction: Number
     external_stiction: Number
     gear_stiction: Number
+    load_quadratic: Number
+    external_quadratic: Number
     armature: Number
     torque_limit: Number
     no_load_speed: Number
@@ -166,6 +168,7 @@ class JointActuator(TypedDict):
     dead_band: Number
     backlash: Number
     ramp: Number
+    nominal_voltage: Number
     friction_positions: Vector
     friction_levels: Vector
 
@@ -189,6 +192,7 @@ class Actuators(TypedDict):
     step_s: Number
     joints: list[JointActuator]
     ratios: list[StiffnessRatio]
+    rms_of: str
     rms_mrad: dict[str, ByName]
     starts: dict[str, Start]
 

@@ -1,7 +1,7 @@
 """A fleet: one project for the logs of many robots; an estimate of each log, pooled, and what differs.
 
 Each log takes the place of the one recording for identification that the project has, and is solved by the project's
-method as a task of a study, so that a run that was killed goes on. A log that is longer than `LONG_BYTES`, or in
+method as a task of a study, so that a run that was killed goes on. A log that is longer than `long_bytes`, or in
 several files, is read in blocks (`streaming`), which the executor computes. Logs that cannot be used are said, and not
 pooled.
 """
@@ -36,8 +36,6 @@ from .streaming import stream_least_squares
 from .study import Say, Serial, Study
 
 SCHEMA = "poinsot.fleet/1"
-LONG_BYTES = 2**28
-"""Size of a log's columns in memory from which on it is read in blocks. [B]"""
 
 OF_LOG = (
     "status",
@@ -60,11 +58,13 @@ class Fleet:
     Args:
         project: with one recording for identification, whose keys are those of each log.
         folder: of the recordings. logs: of the fleet.
+        long_bytes: size of a log's columns in memory from which on it is read in blocks [B].
     """
 
     project: Project
     folder: Path
     logs: tuple[Log, ...]
+    long_bytes: int = 2**28
 
     @classmethod
     def of(cls, project: Project, data_dir: Path | None = None, pattern: str | None = None) -> Fleet:
@@ -101,7 +101,7 @@ class Fleet:
         """
         parquet = all(path.suffix.lower() in (".parquet", ".pq") for path in log.paths)
         several = len(log.paths) > 1
-        if not several and not (parquet and _bytes(log.paths[0]) > LONG_BYTES):
+        if not several and not (parquet and _bytes(log.paths[0]) > self.long_bytes):
             return None
         why = "" if parquet else "its files are not Parquet"
         settings, recording = self.project.settings, _template(self.project)

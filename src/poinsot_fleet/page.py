@@ -11,7 +11,8 @@ import numpy as np
 from poinsot.cli.shell import table as text_table
 from poinsot.estimate import NORMAL_95
 from poinsot.report.blocks import Card, Cards, Cell, Figure, FigureGrid, Findings, Page, section_of
-from poinsot.report.figures.style import ACCENT, MUTED, axis, layout, markers, plain, rounded
+from poinsot.report.figures.intervals import interval_layout, interval_rows
+from poinsot.report.figures.style import ACCENT, MUTED
 from poinsot.report.numbers import UNKNOWN, count_text, percent_text, significant, unit_text, value_text
 from poinsot.report.page import write_page
 from poinsot.report.tables import table, with_others
@@ -120,38 +121,16 @@ def _figure(each: PooledParameter) -> Figure:
     below = [NORMAL_95 * std for _, std in effects.robots.values()] + [effects.mean - low]
     above = [NORMAL_95 * std for _, std in effects.robots.values()] + [high - effects.mean]
     names = [*robots, "fleet"]
-    unit = unit_text(each.unit) or "1"
+    unit, said = unit_text(each.unit) or "1", [significant(value) for value in values]
+    symbols = [*["circle"] * len(robots), "circle-open"]
     colours = [*[ACCENT] * len(robots), MUTED]
-    bars = {"type": "data", "array": rounded(above), "arrayminus": rounded(below), "symmetric": False}
-    data = markers(
-        values,
-        list(range(len(names))),
-        [*["circle"] * len(robots), "circle-open"],
-        colours,
-        error_x=bars | {"color": ACCENT, "thickness": 1.6, "width": 4},
-        text=[
-            f"{plain(name)}: {significant(value)} {unit}" for name, value in zip(names, values, strict=True)
-        ],
-        hovertemplate="%{text}<extra></extra>",
-    )
+    data = interval_rows(names, values, (below, above), symbols, colours, said, unit)
     return Figure(
         title=each.name,
         note=capitalized(meaning(each.name, each.kind)) + f", {each.owner}",
         data=(data,),
-        layout=layout(
-            62 + 18 * max(len(names), 2),
-            hovermode="closest",
-            xaxis=axis(f"value [{unit}]", zeroline=False),
-            yaxis=axis(
-                tickvals=list(range(len(names))),
-                ticktext=[plain(name) for name in names],
-                range=[len(names) - 0.4, -0.6],
-                zeroline=False,
-                ticks="",
-            ),
-        ),
-        alt=f"{each.name}: "
-        + "; ".join(f"{name} {significant(value)}" for name, value in zip(names, values, strict=True)),
+        layout=interval_layout(names, unit, 18, zeroline=False),
+        alt=f"{each.name}: {'; '.join(map(' '.join, zip(names, said, strict=True)))}",
     )
 
 

@@ -7,26 +7,28 @@ that its rows are those of the whole log to rounding, and folded into a triangul
     [ ... ]  =  Q R,        R_k^T R_k = [W_k y_k]^T [W_k y_k]  of block k
 
 by tasks of a study (`study`), each for some blocks that follow each other. Factors are merged in the order of the log,
-so that the estimate does not depend on files, nor on how many workers there are. A second pass predicts the efforts of
-all rows, and a third one, for coloured residuals, sums their products.
+so that the estimate does not depend on files, nor on how many workers there are. A second pass sums residuals and their
+products at all lags up to `lags` (`residual_sums`), a third one the products of rows that coloured residuals make
+correlated. Nothing is kept of single rows but those of the figures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from math import ceil
 from typing import Any
 
 import numpy as np
 
-from poinsot.arrays import JointSamples, Times, Vector
-from poinsot.estimate import Diagnosis, Estimate, Fit, Unchecked
-from poinsot.estimate.fit import MOVING, SHOWN_LAGS, autocorrelation, whiteness
+from poinsot.arrays import Matrix, Times, Vector
+from poinsot.estimate import Estimate, Fit, taper_allowance
+from poinsot.estimate.fit import MOVING, SHOWN_LAGS, whiteness
+from poinsot.estimators.linear import residuals
 from poinsot.estimators.linear.least_squares import LeastSquares, finish
-from poinsot.estimators.linear.system import reduce
+from poinsot.estimators.linear.system import LinearSolution, reduce
 from poinsot.exceptions import InvalidMethod
 from poinsot.models.articulated import Articulated
 from poinsot.parameters import rescaled
@@ -37,19 +39,19 @@ from poinsot.signals.decimation import Decimation
 from poinsot.signals.low_pass import LowPass
 from poinsot.solve import ProgressCallback, report
 
-from .parquet_log import ParquetLog
+from .log import BlockLog
+from .residual_sums import ResidualSums
+from .stretches import LogExaminer, Seen, look_at_block
 from .study import Say, Study
-
-BLOCK = 2**16
-"""Samples of a block."""
 
 FORGOTTEN = 1e-24
 """Size of the Butterworth filter's transient at the end of a halo: differences amplify it by the rate squared."""
 
-SHOWN = 20_000
-"""Rows whose measured and predicted efforts are kept."""
+TASKS = 64
+"""Largest number of tasks of a pass: their results are in memory together."""
 
 BLOCKS_PER_TASK = 8
+"""Least number, where there are so many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,13 +60,17 @@ class Blocks:
 
     Args:
         robot: whose log it is. log: its samples. method: that smooths them; with decimation.
-        size: samples of a block, about.
+        size: samples of a block, about, that are in memory at a time, in each process.
+        shown: rows whose measured and predicted efforts are kept for figures, at most.
+        lags: rows by which residuals that are multiplied are apart, at first; more for a longer correlation.
     """
 
     robot: Articulated
-    log: ParquetLog
+    log: BlockLog
     method: ButterworthDecimation
-    size: int = BLOCK
+    size: int = 2**16
+    shown: int = 20_000
+    lags: int = 512
 
     def __post_init__(self) -> None:
         if self.method.window_s is not None:
@@ -107,16 +113,17 @@ class Blocks:
             edges.pop()
         return list(zip([0, *edges], [*edges, N], strict=True))
 
-    def problem(self, span: tuple[int, int]) -> InverseDynamics:
-        """The regression of a block with its halo."""
-        first, last = max(span[0] - self.halo, 0), min(span[1] + self.halo, len(self.log))
+    def problem(self, span: tuple[int, int], lags: int = 0) -> InverseDynamics:
+        """The regression of a block with its halo, and so many rows before it."""
+        first = max(span[0] - self.halo - lags * self.factor, 0)
+        last = min(span[1] + self.halo, len(self.log))
         signals = self.method.apply(self.log.read(first, last))
         return _template(self).with_signals([signals])
 
-    def shown(self, time: Times) -> np.ndarray:
-        """(r,) which rows of these times a figure shows: at most `SHOWN` of all, evenly."""
+    def is_shown(self, time: Times) -> np.ndarray:
+        """(r,) which rows of these times a figure shows: at most `shown` of all, evenly."""
         start, rate = self.log.clock
-        stride = ceil(len(self.log) / self.factor / SHOWN)
+        stride = ceil(len(self.log) / self.factor / self.shown)
         return np.asarray(np.rint((time - start) * rate) // self.factor % stride == 0)
 
     def own(self, rows: Rows, span: tuple[int, int]) -> np.ndarray:
@@ -135,74 +142,121 @@ def _template(blocks: Blocks) -> InverseDynamics:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Blocks that follow each other; `theta` (b,): base values whose residuals are wanted, None: factors."""
+    """Blocks that follow each other, and what a pass needs to know.
+
+    Args:
+        theta: (b,) base values whose residuals are wanted. lags: of their products. look: whether samples are examined.
+        Gamma: (n, n, lags + 1) tapered autocovariance. columns: (k,) base columns of the products of rows.
+    """
 
     blocks: Blocks
     spans: tuple[tuple[int, int], ...]
-    theta: Vector | None = None
+    theta: Vector = field(default_factory=lambda: np.zeros(0))
+    lags: int = 0
+    look: bool = False
+    Gamma: np.ndarray = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    columns: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 def fold(task: Task) -> dict[str, Any]:
     """(n, b + 1, b + 1) factors and the number of rows."""
-    folded, count = [], 0
-    for span in task.spans:
+    count = 0
 
-        def own(rows: Rows, span: tuple[int, int] = span) -> np.ndarray:
+    def folded(span: tuple[int, int]) -> np.ndarray:
+        def own(rows: Rows) -> np.ndarray:
             nonlocal count
             mask = task.blocks.own(rows, span)
             count += int(mask.sum())
             return np.repeat(mask[:, None].astype(float), rows.y.shape[1], axis=1)
 
-        folded.append(task.blocks.problem(span).factors(own))
-    return {"factors": merged(folded), "rows": count}
+        return task.blocks.problem(span).factors(own)
+
+    return {"factors": merged(map(folded, task.spans)), "rows": count}
 
 
-def merged(factors: Sequence[np.ndarray]) -> np.ndarray:
-    """(n, c, c) factors of the rows of all of these: pairs of neighbours, then pairs of pairs."""
-    level = list(factors)
-    while len(level) > 1:
-        pairs = [level[k : k + 2] for k in range(0, len(level), 2)]
-        level = [
-            np.stack([triangular(np.concatenate(rows)) for rows in zip(*pair, strict=True)]) for pair in pairs
-        ]
-    return level[0]
+def merged(factors: Iterable[np.ndarray]) -> np.ndarray:
+    """(n, c, c) factors of the rows of all of these: pairs of neighbours, then pairs of pairs, as they come."""
+    waiting: list[tuple[int, np.ndarray]] = []
+
+    def join() -> None:
+        (level, earlier), (_, later) = waiting[-2:]
+        pairs = zip(earlier, later, strict=True)
+        waiting[-2:] = [(level + 1, np.stack([triangular(np.concatenate(pair)) for pair in pairs]))]
+
+    for each in factors:
+        waiting.append((0, each))
+        while len(waiting) > 1 and waiting[-2][0] == waiting[-1][0]:
+            join()
+    while len(waiting) > 1:
+        join()
+    return waiting[0][1]
 
 
-def residuals(task: Task) -> dict[str, np.ndarray]:
-    """Of the rows of some blocks: residuals e (r, n), sums of squares, and rows to be shown.
-
-    `squares` (4, n): of residuals and of efforts, of all rows and of those in which the joint moves.
+def predict(task: Task) -> dict[str, Any]:
+    """Of the rows of some blocks: sums of residuals (`sums`, `squares` as of `StreamedFit`), rows to be shown, and
+    what is wrong with their samples (`seen`, a block each).
     """
-    theta, e, shown = task.theta, [], []
-    assert theta is not None
-    squares: np.ndarray | float = 0.0
+    squares, sums, shown, seen = np.zeros(()), None, [], []
     for span in task.spans:
         problem = task.blocks.problem(span)
+        e, of_block = [], np.zeros(())
         for rows in problem.rows():
             own = task.blocks.own(rows, span)
-            if not own.any():
-                continue
-            y, predicted = (rows.y + rows.held)[own], (rows.W @ theta + rows.held)[own]
+            y, predicted = (rows.y + rows.held)[own], (rows.W @ task.theta + rows.held)[own]
             moving = np.abs(problem.speeds[rows.first : rows.first + len(own)][own]) > MOVING
-            all_squares = np.stack([(y - predicted) ** 2, y**2])
-            squares = squares + np.concatenate([all_squares.sum(1), (all_squares * moving).sum(1)])
+            both = np.stack([(y - predicted) ** 2, y**2])
+            of_block = of_block + np.concatenate([both.sum(1), (both * moving).sum(1)])
             e.append(y - predicted)
-            kept = task.blocks.shown(rows.time[own])
+            kept = task.blocks.is_shown(rows.time[own])
             shown.append((rows.time[own][kept], y[kept], predicted[kept]))
+        found = ResidualSums.of(np.concatenate(e), task.lags)
+        sums, squares = found if sums is None else sums.joined(found), squares + of_block
+        if task.look:
+            seen.append(look_at_block(problem, span, found))
     time, measured, predicted = (np.concatenate(each) for each in zip(*shown, strict=True))
-    more = {"time": time, "measured": measured, "predicted": predicted}
-    return {"e": np.concatenate(e), "squares": np.asarray(squares), **more}
+    figure = {"time": time, "measured": measured, "predicted": predicted}
+    return {"sums": sums, "squares": squares, "seen": seen, **figure}
 
 
-@dataclass(frozen=True, eq=False)
+def multiply(task: Task) -> dict[str, Any]:
+    """(k, k) sum over the rows t of some blocks and earlier rows u of W_t^T Gamma W_u (`residuals.earlier_pairs`)."""
+    half, blocks = np.zeros((len(task.columns), len(task.columns))), task.blocks
+    for first, last in task.spans:
+        begin = first - task.lags * blocks.factor
+        problem = blocks.problem((first, last), task.lags)
+
+        def rows_of(span: tuple[int, int], problem: InverseDynamics = problem) -> Iterator[Rows]:
+            for rows in problem.rows():
+                own = blocks.own(rows, span)
+                if own.any():
+                    yield Rows(0, rows.first, rows.time[own], rows.W[own], rows.y[own], rows.held[own])
+
+        # pairs with a row before the block, less those of two such rows
+        half += residuals.earlier_pairs(rows_of((begin, last)), task.columns, task.Gamma)
+        half -= residuals.earlier_pairs(rows_of((begin, first)), task.columns, task.Gamma)
+    return {"half": half}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class StreamedFit(Fit):
-    """A fit whose `measured` and `predicted` are of some rows, and all numbers of all rows; `e`: (N, n) residuals."""
+    """A fit whose `measured` and `predicted` are of some rows, and all numbers of all rows.
 
-    e: JointSamples = field(default_factory=lambda: np.zeros((0, 0)))
+    Args:
+        sums: of the residuals of all rows. squares: (4, n) sums of squared residuals and of efforts, of all rows and of
+            those in which the joint moves. seen: what is wrong with the samples, block by block.
+    """
+
+    sums: ResidualSums = field(default_factory=ResidualSums)
+    squares: np.ndarray = field(default_factory=lambda: np.zeros((4, 0)))
+    seen: tuple[Seen, ...] = ()
 
     @property
-    def residuals(self) -> JointSamples:
-        return self.e
+    def sum_of_squares_per_joint(self) -> Vector:
+        return np.asarray(self.squares[0])
+
+    @property
+    def readings_per_joint(self) -> np.ndarray:
+        return np.full(len(self.joints), self.sums.count)
 
 
 class StreamedDynamics(InverseDynamics):
@@ -228,24 +282,22 @@ class StreamedDynamics(InverseDynamics):
     executor: Executor | None
     say: Say
 
-    def _tasks(self, theta: Vector | None = None) -> dict[str, Task]:
+    def _run(self, solve: Callable[[Task], Any], unit: str, **given: Any) -> list[dict[str, Any]]:
+        """A pass over the log: results of its parts, in their order."""
         spans = self.blocks.spans
-        groups = [tuple(spans[k : k + BLOCKS_PER_TASK]) for k in range(0, len(spans), BLOCKS_PER_TASK)]
-        return {f"{group[0][0]}": Task(self.blocks, group, theta) for group in groups}
+        each = max(BLOCKS_PER_TASK, ceil(len(spans) / TASKS))
+        groups = [tuple(spans[k : k + each]) for k in range(0, len(spans), each)]
+        tasks = {f"{group[0][0]}": Task(self.blocks, group, **given) for group in groups}
+        study = Study(tasks, solve, lambda done: list(done.values()), unit=f"stretches {unit}")
+        return list(study.run(self.executor, say=self.say))
 
     @cached_property
     def _folded(self) -> tuple[np.ndarray, int]:
-        def combine(done: dict[str, Any]) -> tuple[np.ndarray, int]:
-            each = list(done.values())
-            return merged([one["factors"] for one in each]), sum(one["rows"] for one in each)
-
-        return Study(self._tasks(), fold, combine, unit="stretches folded").run(self.executor, say=self.say)
+        done = self._run(fold, "folded")
+        return merged(one["factors"] for one in done), sum(one["rows"] for one in done)
 
     def factors(self, weights: Callable[[Rows], np.ndarray] | None = None) -> np.ndarray:
-        if weights is not None:
-            raise InvalidMethod(
-                'a log that is read in blocks takes weighting = "none" or "per-joint", not "robust"'
-            )
+        assert weights is None, "rows have no weights of their own"
         return self._folded[0]
 
     @property
@@ -253,72 +305,94 @@ class StreamedDynamics(InverseDynamics):
         return (self._folded[1],)
 
     def rows(self) -> Iterator[Rows]:
-        first = 0
-        for span in self.blocks.spans:
-            for rows in self.blocks.problem(span).rows():
-                own = self.blocks.own(rows, span)
-                yield Rows(0, first, rows.time[own], rows.W[own], rows.y[own], rows.held[own])
-                first += int(own.sum())
+        raise NotImplementedError("a log that is read in blocks has no rows in one place")
 
-    def fit(self, theta: Vector, recording: str = "") -> StreamedFit:
+    def fit(self, theta: Vector, recording: str = "", *, look: bool = True) -> StreamedFit:
+        """The fit of base values theta (b,); `look`: whether samples are examined on the way."""
         units = tuple(self.robot.effort_units[k] for k in self.robot.equations)
         units = rescaled(units, self.unscaled_unit) if self.unscaled_unit else units
-        found = self._residuals(theta)
-        e, (left, size, moving, moving_size) = found["e"], found["squares"]
-        lags = max(min(SHOWN_LAGS, len(e) // 4), 1)
-        correlation = np.concatenate([autocorrelation(column[:, None], lags) for column in e.T])
+        lags, sums = self.blocks.lags, ResidualSums()
+        done: list[dict[str, Any]] = []
+        while not done or sums.lags_needed > lags:
+            lags = max(lags, 4 * sums.lags_needed)
+            found = self._run(predict, "predicted", theta=theta, lags=lags, look=look and not done)
+            done = done or found  # figures and findings are those of the first time
+            sums = found[0]["sums"]
+            for one in found[1:]:
+                sums = sums.joined(one["sums"])
+        squares = np.sum([one["squares"] for one in done], axis=0)
+        time, measured, predicted = (
+            np.concatenate([one[name] for one in done]) for name in ("time", "measured", "predicted")
+        )
+        correlation = sums.autocorrelation[:, : max(min(SHOWN_LAGS, sums.count // 4), 1) + 1]
+        left, size, moving, moving_size = squares
         with np.errstate(invalid="ignore", divide="ignore"):
             each, in_motion = (100 * np.sqrt(a / b) for a, b in ((left, size), (moving, moving_size)))
         return StreamedFit(
-            found["time"], self.robot.effort_names, units, found["measured"], found["predicted"], correlation,
-            tuple(whiteness(row, len(e)) for row in correlation), float(100 * np.sqrt(left.sum() / size.sum())),
-            tuple(each.tolist()), recording, tuple(in_motion.tolist()), sizes=np.sqrt(size), e=e,
+            time, self.robot.effort_names, units, measured, predicted, correlation,
+            tuple(whiteness(row, sums.count) for row in correlation), float(100 * np.sqrt(left.sum() / size.sum())),
+            tuple(each.tolist()), recording, tuple(in_motion.tolist()), sizes=np.sqrt(size), sums=sums,
+            squares=squares, seen=tuple(each for one in done for each in one["seen"]),
         )  # fmt: skip
 
-    def _residuals(self, theta: Vector) -> dict[str, np.ndarray]:
-        """What `residuals` has, of all rows."""
-        study = Study(self._tasks(theta), residuals, unit="stretches predicted")
-        done = list(study.run(self.executor, say=self.say).values())
-        squares = np.sum([each.pop("squares") for each in done], axis=0)
-        # popped, so that no row is in memory twice
-        return {name: np.concatenate([each.pop(name) for each in done]) for name in list(done[0])} | {
-            "squares": squares
-        }
+    def coloured(
+        self, _: Any, fit: StreamedFit, solution: LinearSolution, columns: np.ndarray, scale: np.ndarray
+    ) -> tuple[Matrix, bool]:
+        """As `residuals.coloured`, of residuals whose sums are known; they are not clipped."""
+        sums, w = fit.sums, solution.weights * scale
+        lags = residuals.taper_lags(sums.autocorrelation, sums.count)
+        scale = solution.weights * w
+        Gamma = sums.autocovariance[:, :, : lags + 1] * scale[:, None, None] * scale[:, None]
+        given = {"lags": lags, "Gamma": residuals.tapered(Gamma), "columns": columns}
+        half = np.sum([one["half"] for one in self._run(multiply, "of residuals", **given)], axis=0)
+        middle = (half + half.T) * taper_allowance(lags / sums.count)
+        return middle, residuals.is_spherical(sums.products[:, :, 0] * np.outer(w, w), sums.count)
 
 
 def stream_least_squares(
     robot: Articulated,
-    log: ParquetLog,
+    log: BlockLog,
     method: ButterworthDecimation,
     *,
     estimator: LeastSquares | None = None,
+    validation: Mapping[str, BlockLog] | None = None,
     executor: Executor | None = None,
-    block: int = BLOCK,
+    block: int = Blocks.size,
+    shown: int = Blocks.shown,
+    lags: int = Blocks.lags,
     progress: ProgressCallback | None = None,
 ) -> Estimate:
-    """Least squares of a log, in memory that does not grow with its samples, but for some numbers a row.
+    """Least squares of a log, in memory that does not grow with its samples.
 
     Args:
         robot: whose parameters are estimated. log: its samples. method: makes rows of them.
         estimator: ordinary or weighted by joint; None: by joint.
+        validation: name -> log whose efforts are predicted, and not fitted.
         executor: computes blocks; None: as of `Study.run`.
-        block: samples that are in memory at a time, in each process.
+        block, shown, lags: as of `Blocks`, whose `size` is `block`.
 
     Raises:
         InvalidMethod: if the estimator is robust, or the method has a window.
         InvalidRecording, InvalidSignals: if the log has gaps, or does not fit the robot.
     """
     estimator = estimator or LeastSquares(weighting="per-joint")
-    blocks = Blocks(robot, log, method, block)
-    problem = StreamedDynamics(blocks, executor, lambda what: report(progress, what))
+    if estimator.weighting == "robust":
+        raise InvalidMethod(
+            'a log that is read in blocks takes weighting = "none" or "per-joint", not "robust"'
+        )
+
+    def problem_of(log: BlockLog) -> StreamedDynamics:
+        blocks = Blocks(robot, log, method, block, shown, lags)
+        return StreamedDynamics(blocks, executor, lambda what: report(progress, what))
+
+    problem = problem_of(log)
     system = reduce(problem, estimator.rtol)
     solution = estimator.fit(problem, system, progress=progress)
-    estimate = finish(estimator, problem, system, solution, systematic=False)
+    coloured = problem.coloured
+    estimate = finish(estimator, problem, system, solution, systematic=False, coloured=coloured)
+    theta = solution.on_base(system)
+    held_out = [problem_of(each).fit(theta, name, look=False) for name, each in (validation or {}).items()]
     fit = estimate.fit
-    shown = Fit(**{each.name: getattr(fit, each.name) for each in fields(Fit)})
-    return replace(estimate, fit=shown, examiner=_not_examined, problem=None)
-
-
-def _not_examined(_: Estimate) -> Diagnosis:
-    reason = "a log that is read in blocks is not examined; identify some minutes of it with poinsot.identify"
-    return Diagnosis((), (Unchecked("the log", reason, failed=False),), complete=True)
+    assert isinstance(fit, StreamedFit)
+    examiner = LogExaminer(robot, log, method, estimator, fit.seen)
+    return replace(estimate, validation=tuple(held_out), examiner=examiner, problem=None)

@@ -10,12 +10,19 @@
 Dry friction holds a joint at rest while everything else sums to less than its level, and otherwise has the level
 
     level(q, v, m) = coulomb(q) + |load_friction m + external_friction l| + gear_friction |m + l|
-        + (stiction + |load_stiction m + external_stiction l| + gear_stiction |m + l|) exp(-(v / stribeck_speed)^2)
+        + (stiction + |load_stiction m + external_stiction l| + gear_stiction |m + l| + quadratic)
+          exp(-(v / stribeck_speed)^2)
+    quadratic = external_quadratic l^2 if |l| < |m|, else load_quadratic m^2;  0 unless m l > 0
 
 and the sign of -v, with l the torque of gravity and of products of velocities at the joint: motor and mechanism press
 the teeth of the gears together (`FRICTION_LAWS` has its members by name). `coulomb(q)` is constant, or linear between
 `friction_positions`. Backlash is play between motor and
 joint: the controller's error counts only beyond half of it to either side.
+
+A controller that sets the share of the supply voltage that the motor gets has gains, torque limit and no-load speed in
+proportion to this voltage V: they are those at `nominal_voltage`, and where V is recorded, u = V / nominal_voltage
+multiplies stiffness, derivative_gain, velocity_gain, torque_limit and no_load_speed. Back-EMF (in `damping`) does not
+depend on it.
 
 Parameters of the controller are in the units of a joint: for a sliding joint read N for N m and m for rad.
 """
@@ -59,6 +66,8 @@ DESCRIPTIONS: Mapping[str, ParameterDescription] = {
     "load_stiction": ParameterDescription("", 0.0, "stiction per torque of the motor"),
     "external_stiction": ParameterDescription("", 0.0, "stiction per torque of gravity at the joint"),
     "gear_stiction": ParameterDescription("", 0.0, "stiction per torque that presses the gears together"),
+    "load_quadratic": ParameterDescription("1/(N m)", 0.0, "stiction per squared torque of the motor"),
+    "external_quadratic": ParameterDescription("1/(N m)", 0.0, "stiction per squared torque of gravity"),
     "armature": ParameterDescription("kg m^2", 0.0, "inertia of the rotor at the joint"),
     "torque_limit": ParameterDescription("N m", 0.0, "largest torque of the motor"),
     "no_load_speed": ParameterDescription("rad/s", 0.0, "speed at which the motor has no torque left"),
@@ -70,16 +79,26 @@ DESCRIPTIONS: Mapping[str, ParameterDescription] = {
     ),
     "backlash": ParameterDescription("rad", 0.0, "play between motor and joint"),
     "ramp": ParameterDescription("s", 0.0, "time in which the controller moves to a new command"),
+    "nominal_voltage": ParameterDescription("V", 0.0, "supply voltage at which gains and limits hold"),
 }
 """Every number of an `Actuator` but the levels of a friction that varies with position, in the order of its fields."""
 
-PARAMETERS: tuple[str, ...] = tuple(name for name in DESCRIPTIONS if name != "ramp")
-"""Those that recordings can show. The ramp is known: between it and the delay recordings hardly distinguish."""
+KNOWN: tuple[str, ...] = ("ramp", "nominal_voltage")
+"""Those that are not estimated: recordings hardly distinguish ramp and delay, and the voltage only names a scale."""
+
+PARAMETERS: tuple[str, ...] = tuple(name for name in DESCRIPTIONS if name not in KNOWN)
+"""Those that recordings can show."""
 
 PER_TORQUE: tuple[str, ...] = (
     "load_friction", "external_friction", "gear_friction", "load_stiction", "external_stiction", "gear_stiction",
+    "load_quadratic", "external_quadratic",
 )  # fmt: skip
-"""Parameters that are dry friction per torque."""
+"""Parameters that are dry friction per torque, or per squared torque."""
+
+STICTIONS: tuple[str, ...] = (
+    "stiction", "load_stiction", "external_stiction", "gear_stiction", "load_quadratic", "external_quadratic",
+)  # fmt: skip
+"""Parameters of the part of dry friction that falls with speed."""
 
 FRICTION_LAWS: Mapping[str, tuple[str, ...]] = {
     "M1": (),
@@ -87,13 +106,17 @@ FRICTION_LAWS: Mapping[str, tuple[str, ...]] = {
     "M3": ("gear_friction",),
     "M4": ("gear_friction", "stiction", "gear_stiction", "stribeck_speed"),
     "M5": ("load_friction", "external_friction", "stiction", "load_stiction", "external_stiction", "stribeck_speed"),
+    "M6": (
+        "load_friction", "external_friction", "stiction", "load_stiction", "external_stiction", "load_quadratic",
+        "external_quadratic", "stribeck_speed",
+    ),
     "efficiency": ("load_friction",),
 }  # fmt: skip
-"""Law of dry friction -> its parameters beside `coulomb`. M1 to M5 are those of Duclusaud et al. (2025), "Extended
+"""Law of dry friction -> its parameters beside `coulomb`. M1 to M6 are those of Duclusaud et al. (2025), "Extended
 friction models for the physics simulation of servo actuators", with the exponent 2 in the Stribeck term: constant;
-Stribeck; by the torque between motor and mechanism; both; both with the two torques apart. "efficiency": by the torque
-of the motor, of which a gear loses a part. The quadratic terms of their M6 are not here: they jump where the torques of
-motor and mechanism are equal."""
+Stribeck; by the torque between motor and mechanism; both; both with the two torques apart; and with squares of the
+smaller of the two torques. The squares of M6 jump where both torques are equal, if their two factors differ:
+derivatives leave it out. "efficiency": by the torque of the motor, of which a gear loses a part."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +134,8 @@ class Actuator:
         load_friction: dry friction per torque of the motor. external_friction: per torque l of gravity and of products
             of velocities at the joint. gear_friction: per sum of both, where each turns the gears against the other.
             load_stiction, external_stiction, gear_stiction: stiction per the same torques.
+        load_quadratic: stiction per squared torque of the motor [1/(N m)], where the mechanism drives it.
+            external_quadratic: per l^2, where the motor drives the mechanism.
         armature: inertia of the rotor at the joint [kg m^2].
         torque_limit: largest torque of the motor [N m]. no_load_speed: speed at which none is left [rad/s].
         delay: transport delay of the command [s]. lag: time constant of its first-order lag [s].
@@ -119,6 +144,8 @@ class Actuator:
         backlash: play between motor and joint [rad].
         ramp: time in which the controller moves to a command that is held [s]. With a derivative gain and a torque
             limit it takes the time between two commands: the torque of a sudden command depends on how it is sampled.
+        nominal_voltage: supply voltage at which gains, torque limit and no-load speed hold [V]; 0: they do not depend
+            on the supply.
         friction_positions: positions between which dry friction is linear [rad], increasing. friction_levels: the
             levels there, added to `coulomb` [N m]; beyond the first and last position they stay constant.
 
@@ -141,6 +168,8 @@ class Actuator:
     load_stiction: float = 0.0
     external_stiction: float = 0.0
     gear_stiction: float = 0.0
+    load_quadratic: float = 0.0
+    external_quadratic: float = 0.0
     armature: float = 0.0
     torque_limit: float = math.inf
     no_load_speed: float = math.inf
@@ -150,6 +179,7 @@ class Actuator:
     dead_band: float = 0.0
     backlash: float = 0.0
     ramp: float = 0.0
+    nominal_voltage: float = 0.0
     friction_positions: tuple[float, ...] = ()
     friction_levels: tuple[float, ...] = ()
 
@@ -175,7 +205,7 @@ class Actuator:
     @property
     def has_stiction(self) -> bool:
         """Whether dry friction falls with speed."""
-        return max(self.stiction, self.load_stiction, self.external_stiction, self.gear_stiction) > 0
+        return any(getattr(self, name) > 0 for name in STICTIONS)
 
     @property
     def values(self) -> dict[str, float]:

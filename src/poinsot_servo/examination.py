@@ -7,6 +7,8 @@ joint-zero         commands and positions have different zeros                  
 command-delay      the delay is long, or as long as a delay can be                   warning or error
 torque-unit        measured torques are not those that move the robot               warning
 scale-from-torque  the scale of torques is that of measured ones                    note
+command-stamps     commands are logged on another clock than theirs                 note
+measured-velocity  a measured velocity is used; or contradicts the position        note or warning
 improbable-size    a servo that is slower than a second, or stops far from commands  warning
 short-motion       a few seconds                                                     warning
 missing-commands   a recording has no command for a while                            warning
@@ -251,6 +253,54 @@ class TorqueUnit(Check):
                 )
 
 
+class CommandStamps(Check):
+    """Commands that change on a clock of their own, less often than they are logged."""
+
+    causes = (
+        Cause(
+            "command-stamps",
+            "Commands are logged on another clock than theirs.",
+            "Log commands with the time at which they were sent.",
+        ),
+    )
+
+    def look(self, case: Case) -> Iterator[Finding]:
+        if periods := case.problem.command_periods:
+            period = 1e3 * max(periods.values())
+            yield self.causes[0].finding(
+                Severity.note,
+                f"Commands of {', '.join(periods)} change every {period:.3g} ms, and samples of the log are on another "
+                "clock: the times of changes are those of the regular clock that fits their stamps, which are half an "
+                "interval of the log late on average.",
+            )
+
+
+class Velocities(Check):
+    """Measured velocities: how late they are, or why they are not used."""
+
+    causes = (
+        Cause(
+            "measured-velocity",
+            "Measured velocities are measurements of their own, or contradict positions.",
+            "Correct unit, sign or column of one that is not used, or leave it out.",
+        ),
+    )
+
+    def look(self, case: Case) -> Iterator[Finding]:
+        for motion in case.problem.motions:
+            for joint, each in motion.velocities.items():
+                said = (
+                    f"is not used: {each.problem}."
+                    if each.problem
+                    else f"is used; it is {1e3 * each.late:.1f} ms late, which is taken out."
+                )
+                yield self.causes[0].finding(
+                    Severity.warning if each.contradicts else Severity.note,
+                    f"The measured velocity of {joint} in {motion.name!r} {said}",
+                    where=joint,
+                )
+
+
 class Size(Check):
     """Servos that no one builds.
 
@@ -372,6 +422,8 @@ CHECKS: tuple[Check, ...] = (
     Delay(),
     OpenLoop(),
     TorqueUnit(),
+    CommandStamps(),
+    Velocities(),
     Size(),
     Length(),
     Notes(),

@@ -7,7 +7,8 @@ the first law leaves, and N samples,
 
 is the Bayesian information criterion (Schwarz 1978). Most of a servo's residuals are what no law explains, so alone it
 would take a law that serves one recording at the cost of another. Friction is the same in all of them: every gain_r
-must be above 0 too. Of the laws that pass, that with the largest excess of the sum is taken.
+must be above 0 too. Laws are ranked by their excess with coarse steps of the simulation; the first of them that passes
+with the steps asked for is taken.
 """
 
 from __future__ import annotations
@@ -50,32 +51,33 @@ def choose_friction_law(
     Args:
         found: the group with the first law, at its minimum. laws: names, of `FRICTION_LAWS`.
     """
-    chosen, most = (laws[0], found), 0.0
     if len(laws) == 1:
-        return chosen
+        return laws[0], found
     joints, z = found[0].coordinates.joints, found[1].at.x
     first = found[0].at_level_of(z)
-    _, minimum = search.refine(first, z, stop=stop)
+    coarse_first = first.coarse(search.coarse_s).at_level_of(z)
+    coarse_minimum = search.coarse.minimize(coarse_first.dense().at(z), stop=stop).at.x
+    ranked: list[tuple[float, str, GroupProblem, Vector]] = []
     for law in laws[1:]:
+        trial = group_problem(problem, joints, motions, loads, law)
+        coarse = _at_level(trial.coarse(search.coarse_s), coarse_first)
+        begin = np.concatenate(
+            [_start(first, coarse_minimum, trial), coarse_minimum[first.coordinates.size :]]
+        )
+        near = search.coarse.minimize(coarse.dense().at(begin), stop=stop).at.x
+        gained = excess(coarse_first, coarse_minimum, coarse, near)
+        if gained > 0:
+            ranked.append((gained, law, trial, near[: trial.coordinates.size]))
+    minimum = search.refine(first, z, stop=stop)[1].at.x if ranked else z
+    for _, law, trial, x in sorted(ranked, key=lambda each: -each[0]):
         if stop_requested(stop):
             break
-        trial = group_problem(problem, joints, motions, loads, law)
-        begin = _start(first, minimum.at.x, trial)
-        starts = minimum.at.x[first.coordinates.size :]
-        _, near = search.refine(_at_level(trial, first), np.concatenate([begin, starts]), stop=stop)
-        if excess(first, minimum.at.x, trial, near.at.x) <= 0:
-            continue
         trial, best = replace(search, draws=0, refined=1, finished=1).best(
-            trial,
-            [near.at.x[: trial.coordinates.size]],
-            label=f"{label}, {law}",
-            progress=progress,
-            stop=stop,
+            trial, [x], label=f"{label}, {law}", progress=progress, stop=stop
         )
-        gained = excess(first, minimum.at.x, trial, best.at.x)
-        if gained > most:
-            chosen, most = (law, (trial, best)), gained
-    return chosen
+        if excess(first, minimum, trial, best.at.x) > 0:
+            return law, (trial, best)
+    return laws[0], found
 
 
 def excess(first: GroupProblem, z: Vector, trial: GroupProblem, other: Vector) -> float:
@@ -85,7 +87,7 @@ def excess(first: GroupProblem, z: Vector, trial: GroupProblem, other: Vector) -
         first, trial: the group with the first law and with another. z, other: unknowns of both.
     """
     gains = costs_by_recording(first, z) - costs_by_recording(_at_level(trial, first), other)
-    samples = sum(int(strand.mask.sum()) for strand in first.strands)
+    samples = sum(sum(strand.rows) for strand in first.strands)
     more = trial.coordinates.size - first.coordinates.size
     if (gains <= 0).any():
         return -np.inf
@@ -93,12 +95,12 @@ def excess(first: GroupProblem, z: Vector, trial: GroupProblem, other: Vector) -
 
 
 def _at_level(group: GroupProblem, first: GroupProblem) -> GroupProblem:
-    return replace(group, sigma=first.sigma, correlation=first.correlation)
+    return replace(group, sigma=first.sigma, rate_sigma=first.rate_sigma, correlation=first.correlation)
 
 
 def costs_by_recording(group: GroupProblem, z: Vector) -> Vector:
     """(R,) cost of each recording's samples at z (size,)."""
-    ends = np.cumsum([int(strand.mask.sum()) for strand in group.strands])
+    ends = np.cumsum([sum(strand.rows) for strand in group.strands])
     parts = np.split(group.residuals(z)[: ends[-1]], ends[:-1])
     return np.array([0.5 * float(r @ r) for r in parts]).reshape(-1, len(group.sigma)).sum(axis=1)
 

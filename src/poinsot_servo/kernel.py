@@ -15,10 +15,10 @@ from numba import njit
 from poinsot.arrays import Matrix, Times, Vector
 
 (
-    KP, KD, KV, B, FC, FS, VS, FL, FE, FG, SL, SE, SG, ARMATURE, LIMIT, NO_LOAD, DELAY, LAG, ZERO, DEAD, PLAY,
+    KP, KD, KV, B, FC, FS, VS, FL, FE, FG, SL, SE, SG, QL, QE, ARMATURE, LIMIT, NO_LOAD, DELAY, LAG, ZERO, DEAD, PLAY,
     START_Q, START_V,
-) = range(23)  # fmt: skip
-LEVELS = 23
+) = range(25)  # fmt: skip
+LEVELS = 25
 
 DIVERGED = 1e4
 """A simulation ends where a position is beyond this [rad]; it is NaN from there."""
@@ -70,7 +70,10 @@ def _sign(x):
 @njit(**COMPILED)
 def stiction(theta: Vector, m: float, l: float) -> float:
     """Dry friction at rest beyond that in motion, at torques of the motor and of the mechanism."""
-    return theta[FS] + abs(theta[SL] * m + theta[SE] * l) + theta[SG] * abs(m + l)
+    level = theta[FS] + abs(theta[SL] * m + theta[SE] * l) + theta[SG] * abs(m + l)
+    if m * l > 0.0:
+        level += theta[QE] * l * l if abs(l) < abs(m) else theta[QL] * m * m
+    return level
 
 
 @njit(**COMPILED)
@@ -172,20 +175,31 @@ def _command_slopes(S, slots, h, alpha, beta, lag, play_moves, middle_moves, lat
 
 @njit(**COMPILED)
 def _level_slopes(
-    S, theta, slots, h, v, m0, l, l_slope, side, line, ed, responds, rate, bump, position_slope, left, weight, knots,
+    S, theta, slots, u, h, v, m0, l, l_slope, side, line, ed, responds, rate, bump, position_slope, left, weight, knots,
 ):  # fmt: skip
     """Sensitivities of the level of dry friction: row 7 of S."""
+    kp, kd, kv = u * theta[KP], u * theta[KD], u * theta[KV]
     both, moving = _sign(m0 + l), _sign(theta[FL] * m0 + theta[FE] * l)
     resting = bump * _sign(theta[SL] * m0 + theta[SE] * l)
     of_both = both * (theta[FG] + bump * theta[SG])
     # of the level by the torque of the motor and by that of the mechanism
-    D, sign = theta[KD] + theta[KV], moving * theta[FL] + resting * theta[SL] + of_both
-    position_slope += (moving * theta[FE] + resting * theta[SE] + of_both) * l_slope
+    D, sign = kd + kv, moving * theta[FL] + resting * theta[SL] + of_both
+    by_l = moving * theta[FE] + resting * theta[SE] + of_both
+    if m0 * l > 0.0:
+        if abs(l) < abs(m0):
+            by_l += 2.0 * bump * theta[QE] * l
+            S_quadratic, quadratic = QE, bump * l * l
+        else:
+            sign += 2.0 * bump * theta[QL] * m0
+            S_quadratic, quadratic = QL, bump * m0 * m0
+    else:
+        S_quadratic, quadratic = QE, 0.0
+    position_slope += by_l * l_slope
     # by the speed, the middle of the position, that of the setpoint, and the change of the setpoint
     falling, by_r, by_rate = stiction(theta, m0, l) * bump * 2.0 * v / theta[VS] ** 2, 0.0, 0.0
     by_v, by_q = -falling, position_slope
     if side == 0:
-        by_r, by_rate = sign * responds**2 * theta[KP], sign * theta[KD] / h
+        by_r, by_rate = sign * responds**2 * kp, sign * kd / h
         by_v, by_q = by_v - sign * D, by_q - by_r
     elif line > 0 and v * side > 0:
         by_v -= sign * line
@@ -194,16 +208,16 @@ def _level_slopes(
         S[7, a] = by_v * S[1, a] + by_q * S[0, a] + by_r * S[6, a] + by_rate * (S[5, a] - S[3, a])
     if sign != 0.0:
         if side == 0:
-            S[7, slots[KP]] += sign * ed
-            S[7, slots[KD]] += sign * (rate - v)
-            S[7, slots[KV]] -= sign * v
-            S[7, slots[ZERO]] += sign * theta[KP] * responds**2
-            S[7, slots[DEAD]] -= sign * theta[KP] * responds
+            S[7, slots[KP]] += u * sign * ed
+            S[7, slots[KD]] += u * sign * (rate - v)
+            S[7, slots[KV]] -= u * sign * v
+            S[7, slots[ZERO]] += sign * kp * responds**2
+            S[7, slots[DEAD]] -= sign * kp * responds
         elif line > 0 and v * side > 0:
-            S[7, slots[LIMIT]] += sign * (side - v / theta[NO_LOAD])
+            S[7, slots[LIMIT]] += sign * (u * side - v / theta[NO_LOAD])
             S[7, slots[NO_LOAD]] += sign * line / theta[NO_LOAD] * v
         else:
-            S[7, slots[LIMIT]] += sign * side
+            S[7, slots[LIMIT]] += u * sign * side
     S[7, slots[FC]] += 1.0
     S[7, slots[FL]] += moving * m0
     S[7, slots[FE]] += moving * l
@@ -213,6 +227,7 @@ def _level_slopes(
         S[7, slots[SL]] += resting * m0
         S[7, slots[SE]] += resting * l
         S[7, slots[SG]] += bump * abs(m0 + l)
+        S[7, slots[S_quadratic]] += quadratic
         S[7, slots[VS]] += falling * v / theta[VS]
     if len(knots) > 0:
         S[7, slots[LEVELS + left]] += 1.0 - weight
@@ -221,9 +236,9 @@ def _level_slopes(
 
 
 @njit(**COMPILED)
-def _motion_slopes(S, theta, slots, h, I, slope, ahead, line, branch, ed, responds, rate, v, v1, den):
+def _motion_slopes(S, theta, slots, u, h, I, slope, ahead, line, branch, ed, responds, rate, v, v1, den):
     """Sensitivities of position and speed, rows 0 and 1 of S, after the step; those of the setpoint move on."""
-    kp, kd, b, D, behind = theta[KP], theta[KD], theta[B], theta[KD] + theta[KV], 1.0 - ahead
+    kp, kd, b, D, behind = u * theta[KP], u * theta[KD], theta[B], u * (theta[KD] + theta[KV]), 1.0 - ahead
     vm = behind * v + ahead * v1
     if v1 == 0.0:  # the joint rests
         for a in range(S.shape[1]):
@@ -247,13 +262,13 @@ def _motion_slopes(S, theta, slots, h, I, slope, ahead, line, branch, ed, respon
     _add(S, slots[ARMATURE], half, inverse * (v - v1))
     _add(S, slots[B], half, -inverse * h * vm)
     if branch == 0:
-        _add(S, slots[KP], half, inverse * h * ed)
-        _add(S, slots[KD], half, inverse * h * (rate - vm))
-        _add(S, slots[KV], half, -inverse * h * vm)
+        _add(S, slots[KP], half, inverse * h * u * ed)
+        _add(S, slots[KD], half, inverse * h * u * (rate - vm))
+        _add(S, slots[KV], half, -inverse * h * u * vm)
         _add(S, slots[ZERO], half, inverse * by_r)
         _add(S, slots[DEAD], half, -inverse * h * kp * responds)
     else:
-        _add(S, slots[LIMIT], half, inverse * (h if branch > 0 else -h))
+        _add(S, slots[LIMIT], half, inverse * u * (h if branch > 0 else -h))
         if abs(branch) == 2:
             _add(S, slots[LIMIT], half, -inverse * h * vm / theta[NO_LOAD])
             _add(S, slots[NO_LOAD], half, inverse * h * vm * line / theta[NO_LOAD])
@@ -269,15 +284,20 @@ def _add(S, slot, half, change):
 @njit(**COMPILED)
 def roll(
     theta: Vector, knots: Vector, slots: np.ndarray, time: Times, counts: np.ndarray, commanded: Times, command: Vector,
-    hold: bool, inertia: Vector, load: Vector, slope: Vector, posture: Vector, static: Vector,
-    position: Vector, sensitivities: Matrix, fine_q: Vector, fine_v: Vector, torque: Vector,
+    hold: bool, inertia: Vector, load: Vector, slope: Vector, posture: Vector, static: Vector, supply: Vector,
+    position: Vector, sensitivities: Matrix, rates: Matrix, fine_q: Vector, fine_v: Vector,
+    torque: Vector,
 ) -> tuple[int, int]:  # fmt: skip
-    """Fill the outputs of `rollout.roll_out`; the numbers of steps at a bound of the motor, and at rest."""
-    limit, lag, play, dead, D = theta[LIMIT], theta[LAG], theta[PLAY], theta[DEAD], theta[KD] + theta[KV]
+    """Fill the outputs of `rollout.roll_out`; the numbers of steps at a bound of the motor, and at rest.
+
+    `supply` and `rates`, (K + 1, a) sensitivities of velocities, may be empty.
+    """
+    lag, play, dead, u = theta[LAG], theta[PLAY], theta[DEAD], 1.0
+    limit, D = theta[LIMIT], theta[KD] + theta[KV]
     line = limit / theta[NO_LOAD] if np.isfinite(limit) and np.isfinite(theta[NO_LOAD]) else 0.0
     wanted = sensitivities.shape[1]
-    stribeck = max(theta[FS], theta[SL], theta[SE], theta[SG]) > 0
-    stribeck |= min(slots[FS], slots[SL], slots[SE], slots[SG]) < wanted
+    stribeck = max(theta[FS], theta[SL], theta[SE], theta[SG], theta[QL], theta[QE]) > 0
+    stribeck |= min(slots[FS], slots[SL], slots[SE], slots[SG], slots[QL], slots[QE]) < wanted
     ahead, integral = _implicit_share(theta, time, counts, inertia), _integral(commanded, command, hold)
 
     q, v = theta[START_Q], theta[START_V]
@@ -301,6 +321,8 @@ def roll(
 
     position[0], fine_q[0], fine_v[0] = q, q, v
     sensitivities[0] = S[0, :wanted]
+    if len(rates):
+        rates[0] = S[1, :wanted]
     saturated, stuck, k = 0, 0, 0
     for i in range(len(counts)):
         h = (time[i + 1] - time[i]) / counts[i]
@@ -318,10 +340,13 @@ def roll(
             r1, moves = _play(r, w1, play)
             rm, middle_moves = _play(r, 0.5 * (m_a + m_b) - lag * slope_m + beta * late, play)
             # the controller
+            if len(supply):
+                u = supply[k]
+                limit, D = u * theta[LIMIT], u * (theta[KD] + theta[KV])
             rate, qm = (r1 - r) / h, q + 0.5 * h * v
             ed = soft(rm + theta[ZERO] - qm, dead)
             responds = 1 if ed > 0 or dead == 0.0 else (-1 if ed < 0 else 0)
-            c = theta[KP] * ed + theta[KD] * rate
+            c = u * (theta[KP] * ed + theta[KD] * rate)
             # dry friction, with the speed of before and the torque that follows from it
             m0, side = _bounded(c - D * v, limit, line, v)
             l = static[k] + slope[k] * (qm - posture[k])
@@ -339,16 +364,18 @@ def roll(
                 _command_slopes(S, slots, h, alpha, beta, lag, moves, middle_moves, late, slope_m, d_a, d_b)
                 if level_varies:
                     _level_slopes(
-                        S, theta, slots, h, v, m0, l, slope[k], side, line, ed, responds, rate, bump, position_slope,
-                        left, weight, knots,
+                        S, theta, slots, u, h, v, m0, l, slope[k], side, line, ed, responds, rate, bump,
+                        position_slope, left, weight, knots,
                     )  # fmt: skip
                 _motion_slopes(
-                    S, theta, slots, h, I, slope[k], ahead, line, branch, ed, responds, rate, v, v1, den
+                    S, theta, slots, u, h, I, slope[k], ahead, line, branch, ed, responds, rate, v, v1, den
                 )
             q, v, w, r = q + 0.5 * h * (v + v1), v1, w1, r1
             u_a, C_a, s_a, m_a, d_a = u_b, C_b, s, m_b, d_b
             k += 1
             fine_q[k], fine_v[k] = q, v
+            if len(rates):
+                rates[k] = S[1, :wanted]
         if not abs(q) < DIVERGED:
             position[i + 1 :], fine_q[k:], fine_v[k:], torque[k:] = np.nan, np.nan, np.nan, np.nan
             return saturated, stuck

@@ -82,8 +82,3 @@ def smoothed(
         q = sosfiltfilt(butter(SMOOTHING_ORDER, cutoff_hz, fs=rate, output="sos"), q, axis=0)
     v = np.gradient(q, time, axis=0)
     return q, v, np.gradient(v, time, axis=0)
-
-
-def interpolated(time: Times, values: JointSamples, at: Times) -> JointSamples:
-    """(K, n) columns of values (T, n), linear between samples."""
-    return np.stack([np.interp(at, time, column) for column in values.T], axis=1)

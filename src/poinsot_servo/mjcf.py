@@ -6,9 +6,9 @@ One `<general>` actuator a joint gives
     c = w + (d / k) w'                              the control: w the command behind ramp, delay, lag and play
 
 so the gain on the command error's rate needs the rate of the command in the control. What MJCF has no attribute for
-(ramp, lag, that gain, everything that depends on the state) stays in the file as `<numeric>` elements,
-`joint.parameter`; `Simulator` applies it, and `parameters_beyond_mjcf` names each. The delay is an attribute, from
-MuJoCo 3.5 on: MuJoCo delays the control by itself, from 0 before the first one.
+(ramp, lag, that gain, everything that depends on the state or on the supply voltage) stays in the file as `<numeric>`
+elements, `joint.parameter`; `Simulator` applies it, and `parameters_beyond_mjcf` names each. The delay is an attribute,
+from MuJoCo 3.5 on: MuJoCo delays the control by itself, from 0 before the first one.
 
 Dry friction is a constraint in MuJoCo. With its default impedance (`solimp` .9 to .95) a joint creeps under gravity: a
 servo arm sinks by 17 mrad/s where the real one holds. So the impedance written here is 0.9999, and the constraint's
@@ -51,21 +51,28 @@ BEYOND: Mapping[str, str] = {
     "stiction": "frictionloss is changed at each step",
     "stribeck_speed": "frictionloss is changed at each step",
     **dict.fromkeys(PER_TORQUE, "frictionloss is changed at each step"),
+    "nominal_voltage": "gains and forcerange follow the voltage of a motion that has one",
     "friction_positions": "frictionloss is changed at each step",
     "friction_levels": "frictionloss is changed at each step",
 }
 """What MJCF has no attribute for -> what `Simulator` does instead."""
 
+BEYOND_DCMOTOR: Mapping[str, str] = {"zero": "it is to be added to the control"}
+"""What `<dcmotor>` has no attribute for, beside `BEYOND`."""
+
 _DEFAULTS = {field.name: field.default for field in fields(Actuator)}
 
 
-def mjcf_text(robot: Articulated, actuators: Sequence[Actuator], *, timestep: float = 0.002) -> str:
+def mjcf_text(
+    robot: Articulated, actuators: Sequence[Actuator], *, timestep: float = 0.002, dcmotor: bool = False
+) -> str:
     """A robot and its actuators as MJCF.
 
     Args:
         robot: with a fixed base and joints of one degree of freedom.
         actuators: of some or all of its joints; the others are passive, with what the description says of them.
         timestep: of the simulation [s].
+        dcmotor: whether an actuator with a speed-torque line is a `<dcmotor>` (`_dcmotor`), not `<general>`.
 
     Raises:
         InvalidModel: if the robot has a joint of another kind, a massless body, or no joint of an actuator's name.
@@ -87,13 +94,13 @@ def mjcf_text(robot: Articulated, actuators: Sequence[Actuator], *, timestep: fl
         *_bodies(robot, named, -1, "    "),
         "  </worldbody>",
         "  <actuator>",
-        *(f"    {_general(actuator, timestep)}" for actuator in actuators),
+        *(f"    {(_dcmotor if dcmotor else _general)(actuator, timestep)}" for actuator in actuators),
         "  </actuator>",
     ]
     beyond = [
         f'    <numeric name={quoteattr(f"{actuator.name}.{name}")} data="{_numbers(getattr(actuator, name))}"/>'
         for actuator in actuators
-        for name in beyond_mjcf(actuator)
+        for name in beyond_mjcf(actuator, dcmotor)
     ]
     if beyond:
         lines += ["  <custom>", *beyond, "  </custom>"]
@@ -109,9 +116,17 @@ def mjcf_elements(actuators: Sequence[Actuator], *, timestep: float = 0.002) -> 
 
 
 def write_mjcf(
-    robot: Articulated, actuators: Sequence[Actuator], path: str | Path, *, timestep: float = 0.002
+    robot: Articulated,
+    actuators: Sequence[Actuator],
+    path: str | Path,
+    *,
+    timestep: float = 0.002,
+    dcmotor: bool = False,
 ) -> tuple[str, ...]:
     """Write a robot and its actuators as a MuJoCo file.
+
+    Args:
+        dcmotor: see `mjcf_text`; such a file is for MuJoCo 4 alone, and `Simulator` does not read it.
 
     Returns:
         One line for each parameter that MJCF has no attribute for.
@@ -120,21 +135,22 @@ def write_mjcf(
         InvalidModel: see `mjcf_text`.
         UnwritableOutput: if the file cannot be written.
     """
-    text = mjcf_text(robot, actuators, timestep=timestep)
+    text = mjcf_text(robot, actuators, timestep=timestep, dcmotor=dcmotor)
     try:
         Path(path).write_text(text)
     except OSError as error:
         raise UnwritableOutput(f"cannot write {path}: {error.strerror}") from error
-    return parameters_beyond_mjcf(actuators)
+    return parameters_beyond_mjcf(actuators, dcmotor)
 
 
-def parameters_beyond_mjcf(actuators: Sequence[Actuator]) -> tuple[str, ...]:
+def parameters_beyond_mjcf(actuators: Sequence[Actuator], dcmotor: bool = False) -> tuple[str, ...]:
     """One line for each parameter that MJCF has no attribute for, and how `Simulator` applies it."""
+    instead = {**BEYOND, **BEYOND_DCMOTOR}
     return tuple(
         f"{actuator.name}: MJCF has no attribute for {name} = {_short(getattr(actuator, name))}"
-        f"{unit and ' ' + unit}; the file keeps it as <numeric>, and in the simulation {BEYOND[name]}"
+        f"{unit and ' ' + unit}; the file keeps it as <numeric>, and in the simulation {instead[name]}"
         for actuator in actuators
-        for name in beyond_mjcf(actuator)
+        for name in beyond_mjcf(actuator, dcmotor)
         for unit in [DESCRIPTIONS[name].unit if name in DESCRIPTIONS else ""]
     )
 
@@ -187,11 +203,13 @@ def _actuator(model: mujoco.MjModel, number: int) -> Actuator:
     )
 
 
-def beyond_mjcf(actuator: Actuator) -> list[str]:
+def beyond_mjcf(actuator: Actuator, dcmotor: bool = False) -> list[str]:
     """Names of the parameters that have an effect in this actuator and no attribute in MJCF."""
+    of_dcmotor = dcmotor and _has_line(actuator)
     return [
         name
-        for name in BEYOND
+        for name in ({**BEYOND, **BEYOND_DCMOTOR} if of_dcmotor else BEYOND)
+        if not (of_dcmotor and name == "no_load_speed")
         if (actuator.has_stiction if name == "stribeck_speed" else getattr(actuator, name) != _DEFAULTS[name])
     ]
 
@@ -251,14 +269,40 @@ def _general(actuator: Actuator, timestep: float) -> str:
     k, rate = actuator.stiffness, actuator.derivative_gain + actuator.velocity_gain
     limit = actuator.torque_limit
     limits = f' forcelimited="true" forcerange="{-limit!r} {limit!r}"' if math.isfinite(limit) else ""
-    # the buffer reaches over the delay to a sample on its other side
-    samples = math.ceil(actuator.delay / timestep) + 2
-    delay = f' delay="{actuator.delay!r}" nsample="{samples}" interp="linear"' if actuator.delay > 0 else ""
-    name = quoteattr(actuator.name)
+    delay, name = _delay(actuator, timestep), quoteattr(actuator.name)
     return (
         f'<general name={name} joint={name} gaintype="fixed" gainprm="{k!r}" biastype="affine" '
         f'biasprm="{k * actuator.zero!r} {-k!r} {-rate!r}"{limits}{delay}/>'
     )
+
+
+def _has_line(actuator: Actuator) -> bool:
+    return math.isfinite(actuator.torque_limit) and math.isfinite(actuator.no_load_speed)
+
+
+def _dcmotor(actuator: Actuator, timestep: float) -> str:
+    """A motor with a speed-torque line as MuJoCo's `<dcmotor>` with positions as input; without a line `<general>`.
+
+    With gains in torque, its voltage R / K m + K v is within +-V: K / R (-V - K v) <= m <= K / R (V - K v), the line
+    with K = V / no_load_speed and R = K V / torque_limit. Any V gives the same motion; here the nominal one, or 1 V.
+    """
+    if not _has_line(actuator):
+        return _general(actuator, timestep)
+    volts = actuator.nominal_voltage or 1.0
+    constant = volts / actuator.no_load_speed
+    resistance = constant * volts / actuator.torque_limit
+    rate, name = actuator.derivative_gain + actuator.velocity_gain, quoteattr(actuator.name)
+    return (
+        f'<dcmotor name={name} joint={name} input="pos" motorconst="{constant!r} {constant!r}" '
+        f'resistance="{resistance!r}" controller="{actuator.stiffness!r} 0 {rate!r} 0 0 {volts!r}" '
+        f'saturation="{actuator.torque_limit!r} 0 0"{_delay(actuator, timestep)}/>'
+    )
+
+
+def _delay(actuator: Actuator, timestep: float) -> str:
+    # the buffer reaches over the delay to a sample on its other side
+    samples = math.ceil(actuator.delay / timestep) + 2
+    return f' delay="{actuator.delay!r}" nsample="{samples}" interp="linear"' if actuator.delay > 0 else ""
 
 
 def _numbers(values: float | Sequence[float] | np.ndarray) -> str:

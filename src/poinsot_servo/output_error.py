@@ -38,7 +38,7 @@ from .result import Actuators, Ratio
 from .rollout import JointLoad, Rollout
 from .search import SETTLED, GroupProblem, Search, group_problem
 from .torque_scale import rescaled, torque_scales
-from .uncertainty import coloured_covariance, rounding_products, rounding_step
+from .uncertainty import aligned, coloured_covariance, rounding_products, rounding_step
 
 R = TypeVar("R")
 
@@ -338,22 +338,35 @@ def _covariances(group: GroupProblem, z: Vector) -> tuple[Matrix, Matrix, Matrix
     """Of all unknowns for coloured and for white residuals, and the normal matrix."""
     J, r = group.jacobian(z), group.residuals(z)
     samples = len(r) - group.size
-    counts = np.cumsum([int(each.mask.sum()) for each in group.strands])
+    # positions and velocities of every strand
+    ends = np.cumsum([count for each in group.strands for count in each.rows])[:-1]
     H = J.T @ J
     # without any effect on the samples: known to no accuracy
     seen = np.diag(H) > 1e-16 * np.diag(H).max()
     scale = np.sqrt(np.diag(H)[seen])
-    blocks = [each / scale for each in np.split(J[:samples, seen], counts[:-1])]
+    blocks = [each / scale for each in np.split(J[:samples, seen], ends)]
     priors = J[samples:, seen] / scale
-    parts = np.split(r[:samples], counts[:-1])
+    parts = np.split(r[:samples], ends)
     rounding = np.zeros((len(scale), len(scale)))
-    for strand, rollout, block in zip(group.strands, group.rollouts(z), blocks, strict=True):
+    for strand, rollout, block in zip(group.strands, group.rollouts(z), blocks[::2], strict=True):
         measured, position = strand.measured[strand.mask], rollout.position[strand.mask]
         rms, level = float(np.sqrt(np.mean((measured - position) ** 2))), float(group.sigma[strand.joint])
         rounding += rounding_products(block, position, rounding_step(measured), rms, level)
     prior = priors.T @ priors + 1e-14 * np.eye(len(scale))
     found = []
-    for each in coloured_covariance(blocks, parts, prior, group.correlation, rounding):
+    rates = tuple(
+        (aligned(block, strand.rate_mask[strand.mask]), aligned(part, strand.rate_mask[strand.mask]))
+        for strand, block, part in zip(group.strands, blocks[1::2], parts[1::2], strict=True)
+        if strand.rate is not None
+    )
+    for each in coloured_covariance(
+        blocks[::2],
+        parts[::2],
+        prior,
+        group.correlation,
+        rounding,
+        rates if len(rates) == len(group.strands) else (),
+    ):
         whole = np.diag(np.where(seen, 0.0, UNKNOWN**2))
         whole[np.ix_(seen, seen)] = each / np.outer(scale, scale)
         found.append(whole)

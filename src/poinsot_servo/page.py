@@ -57,7 +57,11 @@ def actuator_section(estimate: Estimate) -> Section | None:
         f"{len(found.actuators)} joints, simulated open loop from their commands over whole recordings.",
         table_of_rows(rows, title="For a simulator", caption="In SI units; inf: no limit was reached."),
         table_of_rows(ratios, title="Ratios to the stiffness") if ratios else None,
-        table_of_rows(errors, title="Root mean square error of the simulated position [mrad]"),
+        table_of_rows(
+            errors,
+            title="Root mean square error of the simulated position [mrad]",
+            caption="Of the estimate's own simulation; the MuJoCo file differs from it by the first order of its step.",
+        ),
         FigureGrid(
             panels=tuple(
                 _by_speed(each, unit) for each, unit in zip(found.actuators, estimate.fit.units, strict=True)

@@ -25,10 +25,11 @@ from poinsot.exceptions import listing, nearest
 from poinsot.models.articulated import Articulated
 from poinsot.parameters import Normal
 
-from .actuator import DESCRIPTIONS, FRICTION_LAWS, PARAMETERS, Actuator
-from .mechanics import Mechanics, interpolated, smoothed
-from .rollout import JointLoad, Rollout, Steps, parameter_vector, roll_out
-from .setpoint import Setpoint
+from .actuator import DESCRIPTIONS, FRICTION_LAWS, KNOWN, PARAMETERS, Actuator
+from .mechanics import Mechanics, smoothed
+from .rollout import JointLoad, Rollout, Steps, interpolated, parameter_vector, roll_out
+from .setpoint import Setpoint, regular_changes
+from .velocities import VELOCITY, MeasuredVelocity, measured_velocity
 
 if TYPE_CHECKING:
     from .torque_scale import TorqueScale
@@ -41,7 +42,7 @@ OPEN: tuple[str, ...] = (
 BLOCK_S = 0.004
 """Longest block for which a load is computed [s]."""
 
-COMMAND, POSITION = "position_command", "position"
+COMMAND, POSITION, VOLTAGE = "position_command", "position", "voltage"
 
 LONGEST_HOLD_S, SETTLES_S = 0.5, 1.0
 """Longest time between two commands for which the first is taken to hold where the next one is missing, and the time
@@ -67,6 +68,8 @@ class Motion:
         q, v, a: (B, m) all joints of the robot at the middles, smoothed. slopes: (B, m) of gravity there, each by the
             joint's own position [N m/rad].
         start_velocity: (n,) smoothed [rad/s].
+        velocities: joint -> its measured velocity.
+        voltages: joint -> (K,) supply voltage at the middles of the steps [V].
         without_command: joint -> seconds for which it has no command; it is not measured then, and until it settles.
     """
 
@@ -81,6 +84,8 @@ class Motion:
     a: JointSamples
     slopes: JointSamples
     start_velocity: Vector
+    velocities: Mapping[str, MeasuredVelocity] = field(default_factory=dict)
+    voltages: Mapping[str, Vector] = field(default_factory=dict)
     without_command: Mapping[str, float] = field(default_factory=dict)
 
     @property
@@ -88,6 +93,11 @@ class Motion:
         """(n,) first measured positions [rad]."""
         first = np.argmax(np.isfinite(self.measured), axis=0)
         return self.measured[first, np.arange(self.measured.shape[1])]
+
+    def supply(self, actuator: Actuator) -> Vector | None:
+        """(K,) supply voltage of an actuator over its nominal one; None where it has none, or none was recorded."""
+        voltage = self.voltages.get(actuator.name)
+        return None if voltage is None or not actuator.nominal_voltage else voltage / actuator.nominal_voltage
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,10 +107,12 @@ class ActuatorProblem:
     Args:
         robot: its links; inertias are taken for known. Without a floating base.
         recordings: name -> recording with `position_command.JOINT` and `position.JOINT` of every joint that has an
-            actuator; other joints need a position, or are locked.
+            actuator; other joints need a position, or are locked. `velocity.JOINT` is a further measurement.
+            `voltage.JOINT`, or `voltage` of all joints, is the supply on which gains and limits depend (`actuator`).
         open: parameters of every joint that are estimated, of `PARAMETERS` and `friction_levels`.
         held: values of parameters, `"stiffness"` of all joints or `"stiffness.elbow"` of one; they are not estimated.
-            `"ramp"` is never: where commands are held and there is a derivative gain, it is the time between samples
+            `"nominal_voltage"` is never: it is the median of the recorded voltages unless it is given here. `"ramp"` is
+            never: where commands are held and there is a derivative gain, it is the time between samples
             unless it is given here. Give it where samples are more frequent than commands.
         start: the same for parameters that are estimated: where the search begins, besides its own starts.
         priors: the same for what is known of a parameter.
@@ -190,10 +202,10 @@ class ActuatorProblem:
                 seen[joint] = group
 
     def _check_parameter(self, name: str, where: str) -> None:
-        if name == "ramp" and where != "held":
+        if name in KNOWN and where != "held":
             raise InvalidActuatorProblem(
-                f"{where} has 'ramp', which is known and not estimated; write held = {{ ramp = 0.02 }}, the seconds "
-                "between two commands"
+                f"{where} has {name!r}, which is known and not estimated; write held = {{ ramp = 0.02 }}, the seconds "
+                "between two commands, or held = { nominal_voltage = 12.0 }"
             )
         if name not in (*DESCRIPTIONS, "friction_levels"):
             raise InvalidActuatorProblem(
@@ -299,7 +311,7 @@ class ActuatorProblem:
     def held_actuator(self, joint: str) -> Actuator:
         """The joint's actuator with what is held, everything else at its default; stiffness 1 where it is open."""
         held = {name: self.setting(self.held, name, joint) for name in DESCRIPTIONS}
-        known = {"ramp": self._ramp(joint)} | {
+        known = {"ramp": self._ramp(joint), "nominal_voltage": self._median_voltage.get(joint, 0.0)} | {
             name: value for name, value in held.items() if value is not None
         }
         knots = self.knots_of(joint)
@@ -315,7 +327,39 @@ class ActuatorProblem:
         has_rate = "derivative_gain" in self.open_of(joint) or self.setting(
             self.held, "derivative_gain", joint
         )
-        return max(self._interval, self.step_s) if self.hold and has_rate else 0.0
+        return (
+            max(self._interval, self.command_periods.get(joint, 0.0), self.step_s)
+            if self.hold and has_rate
+            else 0.0
+        )
+
+    @cached_property
+    def command_periods(self) -> dict[str, float]:
+        """Joint -> longest period of its commands in a recording where it is not that of the samples [s]."""
+        found: dict[str, float] = {}
+        for recording in self.recordings.values() if self.hold else ():
+            for joint in self.joints:
+                command = _filled(recording, f"{COMMAND}.{joint}", hold=True)
+                if (regular := regular_changes(recording.time, command)) is not None:
+                    found[joint] = max(found.get(joint, 0.0), regular[1])
+        return found
+
+    @cached_property
+    def _median_voltage(self) -> dict[str, float]:
+        """Joint -> median supply voltage of the recordings that are fitted [V]; joints without one are absent."""
+        found: dict[str, float] = {}
+        for joint in self.joints:
+            values = {name: _voltage(each, joint) for name, each in self.recordings.items()}
+            with_one = {name: each for name, each in values.items() if each is not None}
+            if with_one and len(with_one) < len(values):
+                without = next(name for name in values if name not in with_one)
+                raise InvalidActuatorProblem(
+                    f"recording {without!r} has no {VOLTAGE}.{joint}, and {next(iter(with_one))!r} has one; gains "
+                    "depend on it: give it in every recording, or in none"
+                )
+            if with_one:
+                found[joint] = float(np.median(np.concatenate(list(with_one.values()))))
+        return found
 
     @cached_property
     def _interval(self) -> float:
@@ -362,6 +406,18 @@ class ActuatorProblem:
             if seconds > 0:
                 without[joint] = seconds
         smooth = smoothed(recording.time, positions, self.cutoff_hz)
+        velocities = {
+            joint: measured_velocity(
+                recording.time, measured[:, k], _masked(recording, f"{VELOCITY}.{joint}"), self.cutoff_hz
+            )
+            for k, joint in enumerate(self.joints)
+            if f"{VELOCITY}.{joint}" in recording.channels
+        }
+        voltages = {
+            joint: np.interp(steps.middles, recording.time, volts)
+            for joint in self.joints
+            if (volts := _voltage(recording, joint)) is not None
+        }
         edges = np.append(Steps.of(recording.time, BLOCK_S).times, recording.time[-1])
         middles = 0.5 * (edges[1:] + edges[:-1])
         q, v, a = (interpolated(recording.time, each, middles) for each in smooth)
@@ -378,6 +434,8 @@ class ActuatorProblem:
             a,
             slopes,
             smooth[1][0, self.places],
+            velocities,
+            voltages,
             without,
         )
 
@@ -435,6 +493,7 @@ class ActuatorProblem:
                     motion.steps,
                     setpoints[k],
                     loads[k],
+                    supply=motion.supply(actuator),
                     knots=actuator.friction_positions,
                 )
                 for k, actuator in enumerate(actuators)
@@ -446,6 +505,24 @@ class ActuatorProblem:
                 return rollouts, loads, True
             before, loads = now, self.simulated_loads(motion, rollouts)
         return rollouts, loads, False
+
+
+def _voltage(recording: Recording, joint: str) -> Vector | None:
+    """(T,) supply voltage of a joint [V]; None where none was recorded."""
+    channel = next((name for name in (f"{VOLTAGE}.{joint}", VOLTAGE) if name in recording.channels), None)
+    if channel is None:
+        return None
+    if recording.units[channel] != "V":
+        raise InvalidActuatorProblem(
+            f'{channel} is in {recording.units[channel] or "no unit"}, and supply voltages are in V; write unit = "V"'
+        )
+    values = _filled(recording, channel)
+    if not values.min() > 0:
+        raise InvalidActuatorProblem(
+            f"{channel} is {values.min():.3g} V at least, and a supply has more than 0; mask these samples, or leave "
+            "the channel out"
+        )
+    return values
 
 
 def _masked(recording: Recording, channel: str) -> Vector:

@@ -82,6 +82,7 @@ class Actuators(Brief, Extra):
                 | {"identifiable": r.identifiable}
                 for r in self.ratios
             ],
+            "rms_of": "the estimate's own simulation, not the MuJoCo file",
             "rms_mrad": {
                 recording: {joint: 1e3 * value for joint, value in joints.items()}
                 for recording, joints in self.rms.items()

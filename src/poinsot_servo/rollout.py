@@ -32,7 +32,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from jaxtyping import Float
 
-from poinsot.arrays import Times, Vector
+from poinsot.arrays import Matrix, Times, Vector
 
 from .actuator import PARAMETERS, Actuator
 from .kernel import roll
@@ -40,6 +40,9 @@ from .setpoint import Setpoint
 
 ROLLOUT_PARAMETERS: tuple[str, ...] = (*PARAMETERS, "start_position", "start_velocity")
 """What a rollout depends on, before the levels of a friction that varies with position."""
+
+SHIFT_S = 1e-3
+"""To either side, for the acceleration where a velocity is measured [s]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,12 +108,17 @@ class Rollout:
 
     Args:
         position: (T,) at the samples [rad]. sensitivities: (T, a) by the parameters that were asked for.
+        velocity, acceleration: (V,) at the times that were asked for [rad/s], [rad/s^2]. rates: (V, a) sensitivities
+            of the velocities.
         fine_position, fine_velocity: (K + 1,) at the beginning of every step and the end of the last [rad], [rad/s].
         torque: (K,) of the motor [N m]. saturated, stuck: parts of the steps.
     """
 
     position: Vector
+    velocity: Vector
+    acceleration: Vector
     sensitivities: Float[np.ndarray, "T _"]
+    rates: Float[np.ndarray, "_ _"]
     fine_position: Vector
     fine_velocity: Vector
     torque: Vector
@@ -130,24 +138,57 @@ def roll_out(
     setpoint: Setpoint,
     load: JointLoad,
     *,
+    supply: Vector | None = None,
     knots: Vector | tuple[float, ...] = (),
     wanted: tuple[int, ...] = (),
+    velocity_at: Times | None = None,
 ) -> Rollout:
     """Simulate one joint under its recorded command.
 
     Args:
         theta: (p,) see `parameter_vector`.
         setpoint: of its recorded commands, on the clock of the samples.
+        supply: (K,) supply voltage over the nominal one at the middle of every step; None: 1.
         knots: friction_positions. wanted: places in theta of the parameters whose sensitivities are computed.
+        velocity_at: (V,) times at which velocities and their sensitivities are computed [s]; None: none are.
     """
     T, K = len(steps.time), int(steps.counts.sum())
     slots = np.full(len(theta), len(wanted), dtype=np.int64)
     slots[list(wanted)] = np.arange(len(wanted))
     position, fine_q, fine_v = np.empty(T), np.empty(K + 1), np.empty(K + 1)
     sensitivities, torque = np.zeros((T, len(wanted))), np.empty(K)
+    fine_rates = np.zeros((0 if velocity_at is None or not wanted else K + 1, len(wanted)))
     saturated, stuck = roll(
         np.ascontiguousarray(theta, dtype=float), np.asarray(knots, dtype=float), slots, steps.time, steps.counts,
         setpoint.time, setpoint.position, setpoint.hold, load.inertia, load.load, load.slope, load.posture, load.static,
-        position, sensitivities, fine_q, fine_v, torque,
+        np.empty(0) if supply is None else supply, position, sensitivities, fine_rates, fine_q, fine_v,
+        torque,
     )  # fmt: skip
-    return Rollout(position, sensitivities, fine_q, fine_v, torque, saturated / K, stuck / K)
+    velocity, acceleration, rates = np.empty(0), np.empty(0), np.empty((0, len(wanted)))
+    if velocity_at is not None:
+        fine = np.append(steps.times, steps.time[-1])
+        velocity, after, before = (
+            np.interp(velocity_at + shift, fine, fine_v) for shift in (0.0, SHIFT_S, -SHIFT_S)
+        )
+        acceleration = (after - before) / (2 * SHIFT_S)
+        if len(fine_rates):
+            rates = interpolated(fine, fine_rates, velocity_at)
+    return Rollout(
+        position,
+        velocity,
+        acceleration,
+        sensitivities,
+        rates,
+        fine_q,
+        fine_v,
+        torque,
+        saturated / K,
+        stuck / K,
+    )
+
+
+def interpolated(time: Times, values: Matrix, at: Times) -> Matrix:
+    """(K, n) columns of values (T, n), linear between samples."""
+    k = np.clip(np.searchsorted(time, at, side="right") - 1, 0, len(time) - 2)
+    weight = np.clip((at - time[k]) / (time[k + 1] - time[k]), 0.0, 1.0)[:, None]
+    return (1.0 - weight) * values[k] + weight * values[k + 1]

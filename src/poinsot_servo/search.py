@@ -17,7 +17,7 @@ They only say where to look first: parameters are bounded by what is possible, a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -65,6 +65,9 @@ class Strand:
         joint: place in the group. steps, setpoint, load: of the simulation. command: (T,) [rad]. measured: (T,), NaN
             where nothing was.
         position, velocity: where the simulation may start.
+        rate: (T,) measured velocities, NaN where none is used [rad/s]; None: none is. late: their lateness,
+            nearly [s].
+        supply: (K,) see `roll_out`.
     """
 
     joint: int
@@ -75,15 +78,50 @@ class Strand:
     measured: Vector
     position: float
     velocity: float
+    rate: Vector | None = None
+    late: float = 0.0
+    supply: Vector | None = None
 
     @cached_property
     def mask(self) -> np.ndarray:
         return np.isfinite(self.measured)
 
+    @cached_property
+    def rate_mask(self) -> np.ndarray:
+        """(T,) where a velocity is used."""
+        return (
+            np.zeros(len(self.mask), dtype=bool) if self.rate is None else self.mask & np.isfinite(self.rate)
+        )
+
+    @cached_property
+    def velocity_at(self) -> Vector | None:
+        """Times of the simulation at which velocities are compared [s]."""
+        return None if self.rate is None else self.steps.time[self.rate_mask] - self.late
+
+    @cached_property
+    def rows(self) -> tuple[int, int]:
+        """Numbers of positions and of velocities that are used."""
+        return int(self.mask.sum()), int(self.rate_mask.sum())
+
+    def errors(self, found: Rollout) -> tuple[Vector, Vector]:
+        """Of positions [rad] and velocities [rad/s] that are used, measured less simulated."""
+        of_velocity = np.empty(0)
+        if self.rate is not None:
+            of_velocity = without_lateness(self.rate[self.rate_mask] - found.velocity, found)
+        return (self.measured - found.position)[self.mask], of_velocity
+
     def coarse(self, longest: float) -> Strand:
-        """With longer steps."""
+        """With longer steps, and positions alone."""
         steps = Steps.of(self.steps.time, longest)
-        return replace(self, steps=steps, load=self.load.resampled(self.steps.middles, steps.middles))
+        at, there = self.steps.middles, steps.middles
+        supply = None if self.supply is None else np.interp(there, at, self.supply)
+        return replace(
+            self,
+            steps=steps,
+            load=self.load.resampled(at, there),
+            rate=None,
+            supply=supply,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +135,7 @@ class GroupProblem:
         correlation: samples that a residual stays like itself. So many together count as one against priors, which
             else would be nothing against thousands of samples at rest.
         longest_delay: [s]. huber: see `ActuatorProblem`.
+        rate_sigma: (n,) level of the residuals of measured velocities [rad/s].
     """
 
     coordinates: Coordinates
@@ -108,11 +147,16 @@ class GroupProblem:
     correlation: float = 1.0
     longest_delay: float = 0.25
     huber: float = np.inf
+    rate_sigma: Vector = field(default_factory=lambda: np.ones(1))
 
     @property
     def size(self) -> int:
         """Unknowns: parameters and two of the start of each strand."""
         return self.coordinates.size + 2 * len(self.strands)
+
+    def coarse(self, longest: float) -> GroupProblem:
+        """With longer steps, and positions alone."""
+        return replace(self, strands=tuple(each.coarse(longest) for each in self.strands))
 
     def begin(self, x: Vector) -> Vector:
         """(size,) coordinates and measured starts."""
@@ -127,15 +171,26 @@ class GroupProblem:
         numbers = coordinates.of_joint(coordinates.natural(z[: coordinates.size]), strand.joint)
         numbers[[START_Q, START_V]] = z[coordinates.size + 2 * k : coordinates.size + 2 * k + 2]
         wanted = (*coordinates.wanted, START_Q, START_V) if slopes else ()
-        return roll_out(numbers, strand.steps, strand.setpoint, strand.load, knots=self.knots, wanted=wanted)
+        return roll_out(
+            numbers, strand.steps, strand.setpoint, strand.load, supply=strand.supply, knots=self.knots, wanted=wanted,
+            velocity_at=strand.velocity_at,
+        )  # fmt: skip
+
+    def _softened(self, strand: Strand, found: Rollout) -> tuple[Vector, Vector]:
+        """Whitened residuals of a strand's positions, then velocities, and their slopes by the errors."""
+        of_position, of_velocity = strand.errors(found)
+        levels = np.repeat(
+            [self.sigma[strand.joint], self.rate_sigma[strand.joint % len(self.rate_sigma)]], strand.rows
+        )
+        r, slope = softened(np.concatenate([of_position, of_velocity]) / levels, self.huber)
+        return r, slope / levels
 
     def cost_up_to(self, most: float, z: Vector) -> float:
         """Sum of squared residuals; infinite where that of priors and the first strands is beyond `most` already."""
         prior = self._prior_residuals(z)
         cost = float(prior @ prior)
         for k, strand in enumerate(self.strands):
-            e = (strand.measured - self._rollout(k, z).position)[strand.mask] / self.sigma[strand.joint]
-            r = softened(e, self.huber)[0]
+            r = self._softened(strand, self._rollout(k, z))[0]
             cost += float(r @ r)
             if not cost <= most:
                 return np.inf
@@ -144,7 +199,7 @@ class GroupProblem:
     def residuals(self, z: Vector) -> Vector:
         """Whitened: of samples, of priors, of starts."""
         parts = [
-            softened((strand.measured - each.position)[strand.mask] / self.sigma[strand.joint], self.huber)[0]
+            self._softened(strand, each)[0]
             for strand, each in zip(self.strands, self.rollouts(z), strict=True)
         ]
         return np.concatenate([*parts, self._prior_residuals(z)])
@@ -154,13 +209,15 @@ class GroupProblem:
         coordinates, p = self.coordinates, self.coordinates.size
         slope, rows = coordinates.slope(z[:p]), []
         for k, (strand, each) in enumerate(zip(self.strands, self.rollouts(z, slopes=True), strict=True)):
-            block = np.zeros((int(strand.mask.sum()), self.size))
+            block = np.zeros((sum(strand.rows), self.size))
+            found = each.sensitivities[strand.mask]
+            if strand.rate is not None:
+                found = np.concatenate([found, without_lateness(each.rates, each)])
             # of a simulation that grows without limit, which no step is to follow
-            sensitivities = np.clip(np.nan_to_num(each.sensitivities[strand.mask]), -STEEPEST, STEEPEST)
+            sensitivities = np.clip(np.nan_to_num(found), -STEEPEST, STEEPEST)
             block[:, :p] = coordinates.spread(sensitivities[:, :-2], strand.joint) @ slope
             block[:, p + 2 * k : p + 2 * k + 2] = sensitivities[:, -2:]
-            r = (strand.measured - each.position)[strand.mask] / self.sigma[strand.joint]
-            rows.append(-block * (softened(r, self.huber)[1] / self.sigma[strand.joint])[:, None])
+            rows.append(-block * self._softened(strand, each)[1][:, None])
         return np.concatenate([*rows, np.diag(self._prior_weights())])
 
     def _prior_weights(self) -> Vector:
@@ -211,27 +268,41 @@ class GroupProblem:
 
     def at_level_of(self, z: Vector) -> GroupProblem:
         """The same problem with level and correlation of the residuals at z."""
-        parts = [
-            (strand.measured - each.position)[strand.mask]
-            for strand, each in zip(self.strands, self.rollouts(z), strict=True)
-        ]
+        parts = [part for strand, each in self._simulated(z) for part in strand.errors(each) if len(part)]
         times = [correlation_time(each) for each in parts]
         count = np.array([len(each) for each in parts], dtype=float)
-        return replace(self, sigma=self.rms(z), correlation=float(np.sum(count * times) / count.sum()))
+        sigma, rate_sigma = self.levels(z)
+        correlation = float(np.sum(count * times) / count.sum())
+        return replace(self, correlation=correlation, sigma=sigma, rate_sigma=rate_sigma)
 
-    def rms(self, z: Vector) -> Vector:
-        """(n,) root mean square error of each joint [rad]; of most of its samples where large ones count less."""
-        if np.isfinite(self.huber):
-            parts: list[list[Vector]] = [[] for _ in self.sigma]
-            for strand, each in zip(self.strands, self.rollouts(z), strict=True):
-                parts[strand.joint].append(np.abs(strand.measured - each.position)[strand.mask])
-            # the median of |e| of normal residuals is 0.6745 standard deviations
-            return np.array([np.median(np.concatenate(each)) / 0.6745 for each in parts])
-        squares, counts = np.zeros(len(self.sigma)), np.zeros(len(self.sigma))
-        for strand, each in zip(self.strands, self.rollouts(z), strict=True):
-            squares[strand.joint] += np.sum((strand.measured - each.position)[strand.mask] ** 2)
-            counts[strand.joint] += strand.mask.sum()
-        return np.maximum(np.sqrt(squares / np.maximum(counts, 1)), SMALLEST_LEVEL)
+    def _simulated(self, z: Vector) -> list[tuple[Strand, Rollout]]:
+        return list(zip(self.strands, self.rollouts(z), strict=True))
+
+    def levels(self, z: Vector) -> tuple[Vector, Vector]:
+        """`sigma` and `rate_sigma`: root mean squares of errors; of most samples where large ones count less."""
+        errors = [(strand.joint, *strand.errors(each)) for strand, each in self._simulated(z)]
+        found = []
+        for channel in (1, 2):
+            by_joint = [
+                np.concatenate([each[channel] for each in errors if each[0] == joint])
+                for joint in range(len(self.sigma))
+            ]
+            found.append(np.array([max(self._level(each), SMALLEST_LEVEL) for each in by_joint]))
+        return found[0], found[1]
+
+    def _level(self, errors: Vector) -> float:
+        if not len(errors):
+            return 0.0
+        # the median of |e| of normal residuals is 0.6745 standard deviations
+        robust = np.isfinite(self.huber)
+        return float(np.median(np.abs(errors)) / 0.6745 if robust else np.sqrt(np.mean(errors**2)))
+
+
+def without_lateness(rows: np.ndarray, found: Rollout) -> np.ndarray:
+    """Rows (V, ...) of velocities without their part that another lateness would change (variable projection)."""
+    direction = np.nan_to_num(found.acceleration)
+    direction = direction / max(float(np.linalg.norm(direction)), 1e-300)
+    return np.asarray(rows - np.multiply.outer(direction, direction @ rows))
 
 
 def softened(r: Vector, c: float) -> tuple[Vector, Vector]:
@@ -276,7 +347,7 @@ def group_problem(
                     n, motion.steps, command,
                     Setpoint.of(motion.steps.time, command, hold=problem.hold, ramp=ramp), of_motion[k],
                     np.ascontiguousarray(motion.measured[:, k]), float(motion.start_position[k]),
-                    float(motion.start_velocity[k]),
+                    float(motion.start_velocity[k]), *_further_channels(problem, motion, joint),
                 )
             )  # fmt: skip
     p = coordinates.size
@@ -286,6 +357,16 @@ def group_problem(
     )  # fmt: skip
     mean, std = _priors(problem, found)
     return replace(found, mean=mean, std=std)
+
+
+def _further_channels(
+    problem: ActuatorProblem, motion: Motion, joint: str
+) -> tuple[Vector | None, float, Vector | None]:
+    """`rate`, `late` and `supply` of a strand."""
+    velocity, supply = motion.velocities.get(joint), motion.supply(problem.held_actuator(joint))
+    if velocity is None or velocity.problem:
+        return None, 0.0, supply
+    return velocity.values, velocity.late, supply
 
 
 def _priors(problem: ActuatorProblem, group: GroupProblem) -> tuple[Vector, Vector]:
@@ -396,10 +477,11 @@ class Search:
 
     Args:
         draws: points that are ranked. refined: of them, that are refined with coarse steps. finished: of those, with
-            the steps asked for.
+            the steps asked for; but none whose cost with coarse steps is more than `coarse_error` above the least.
         hops: perturbed restarts in a row that must fail to lower the cost by more than `SETTLED` before the search
             ends. Dry friction makes many small minima close to each other.
-        coarse_s: coarse step [s]. seed: of the draws.
+        coarse_s: longest coarse step [s]; a whole number of them is between two samples. coarse_error: part of the cost
+            by which coarse steps may change the order of two minima. seed: of the draws.
         iteration: of the last refinement. coarse: of those before.
     """
 
@@ -407,7 +489,8 @@ class Search:
     refined: int = 6
     finished: int = 2
     hops: int = 6
-    coarse_s: float = 0.005
+    coarse_s: float = 0.01
+    coarse_error: float = 0.5
     seed: int = 0
     iteration: GaussNewton = FINE
     coarse: GaussNewton = COARSE
@@ -427,7 +510,7 @@ class Search:
             first: (p,) coordinates that are starts in any case.
         """
         rng = np.random.default_rng(self.seed)
-        coarse = replace(group, strands=tuple(each.coarse(self.coarse_s) for each in group.strands))
+        coarse = group.coarse(self.coarse_s)
         points = [*first, *Ranges.of(group).draw(rng, group.coordinates, self.draws)]
         dense = coarse.dense()
         p = group.coordinates.size
@@ -446,9 +529,15 @@ class Search:
                 break
         found.sort(key=lambda each: each.at.cost)
         coarse = coarse.at_level_of(found[0].at.x)
-        others = found[1 : self.finished]
+        others = [
+            each
+            for each in found[1 : self.finished]
+            if each.at.cost < (1 + self.coarse_error) * found[0].at.cost
+        ]
         found = [self.hop(coarse, found[0].at.x, rng, label, progress, stop), *others]
-        group = replace(group, sigma=coarse.rms(found[0].at.x), correlation=coarse.correlation)
+        at = found[0].at.x
+        sigma, rate_sigma = coarse.levels(at)[0], group.levels(at)[1]
+        group = replace(group, sigma=sigma, rate_sigma=rate_sigma, correlation=coarse.correlation)
         last = [self.refine(group, each.at.x, label=label, progress=progress, stop=stop) for each in found]
         return min(last, key=lambda each: each[1].at.cost)
 

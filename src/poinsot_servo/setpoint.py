@@ -8,6 +8,14 @@ time as the ramp T, the setpoint is the mean of the last T of what was commanded
     s(t) = 1/T integral of u from t - T to t,        s'(t) = (u(t) - u(t - T)) / T
 
 a line from one command to the next where T is the time between them. On average the setpoint is T / 2 later than u.
+
+A log that samples a held command faster than it changes, on another clock, stamps each change with the next sample:
+late by 0 to one interval h of the log, by h / 2 on average. Changes of a command with a clock of its own lie on a line,
+
+    stamp_k = t_0 + n_k P + h / 2 + a residual within h / 2
+
+whose fit gives the times of the changes, t_0 + n_k P (`regular_changes`). Where stamps are on the line exactly, command
+and log have one clock, and stamps are right.
 """
 
 from __future__ import annotations
@@ -20,6 +28,39 @@ from poinsot.arrays import Times, Vector
 
 SAME_TIME_S = 1e-9
 """Ends of ramps as near as this to each other are one [s]."""
+
+
+MIN_CHANGES = 50
+"""Changes of a command from which a clock of its own is looked for."""
+
+WITHIN, SPREAD = 0.75, 0.15
+"""Largest residual of the stamps, and least standard deviation of those from two clocks [intervals of the log]."""
+
+
+def regular_changes(time: Times, command: Vector) -> tuple[Times, float] | None:
+    """Times of a held command's changes, and their period, where it has a regular clock that is not the log's.
+
+    Args:
+        time, command: (T,) samples of the log.
+
+    Returns:
+        (C,) times at which the samples of `np.flatnonzero(np.diff(command)) + 1` were commanded [s]; period [s].
+    """
+    changed = np.flatnonzero(np.diff(command)) + 1
+    if len(changed) < MIN_CHANGES:
+        return None
+    stamps, h = time[changed], float(np.median(np.diff(time)))
+    period = float(np.median(np.diff(stamps)))
+    if period < 1.5 * h:
+        return None
+    numbers, line = np.zeros(len(stamps)), np.array([period, stamps[0]])
+    for _ in range(3):
+        numbers = np.concatenate([[0.0], np.cumsum(np.maximum(np.round(np.diff(stamps) / line[0]), 1))])
+        line = np.polyfit(numbers, stamps, 1)
+    residuals = (stamps - np.polyval(line, numbers)) / h
+    if np.abs(residuals).max() > WITHIN or residuals.std() < SPREAD:
+        return None
+    return np.polyval(line, numbers) - 0.5 * h, float(line[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +85,9 @@ class Setpoint:
             ramp: T of the equations [s].
         """
         time, command = np.ascontiguousarray(time, dtype=float), np.ascontiguousarray(command, dtype=float)
+        if hold and (regular := regular_changes(time, command)) is not None:
+            kept = np.concatenate([[0], np.flatnonzero(np.diff(command)) + 1])
+            time, command = np.concatenate([time[:1], regular[0]]), command[kept]
         if not hold or ramp == 0.0:
             return Setpoint(time, command, hold)
         ends = np.sort(np.concatenate([time, time + ramp]))

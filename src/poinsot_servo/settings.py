@@ -44,7 +44,9 @@ class ActuatorSettings(MotionSettings):
     start: dict[str, float] = {}
     share: dict[str, list[str]] = {}
     friction_positions: dict[str, list[float]] = {}
-    friction_laws: list[Literal["M1", "M2", "M3", "M4", "M5", "efficiency"]] = Field(["M1"], min_length=1)
+    friction_laws: list[Literal["M1", "M2", "M3", "M4", "M5", "M6", "efficiency"]] = Field(
+        ["M1"], min_length=1
+    )
     command: Literal["held", "linear"] = "held"
     step_s: Positive = 0.002
     cutoff_hz: Positive | None = None

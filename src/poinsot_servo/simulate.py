@@ -45,6 +45,7 @@ class Motion:
         time: (T,) from 0, increasing [s].
         commands: (T, n) of the joints with actuators, in the file's order [rad].
         position: (n,) at the first sample [rad]. velocity: (n,) there [rad/s].
+        voltage: (T, n) supply of each actuator [V]; None: the nominal one.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Motion:
     commands: JointSamples
     position: Vector
     velocity: Vector
+    voltage: JointSamples | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,12 +165,22 @@ class Simulator:
         smoothed, rate = (np.column_stack(each) for each in zip(*shaped, strict=True))
         data = mujoco.MjData(self.model)
         data.qpos[self.positions_index], data.qvel[self.velocities_index] = motion.position, motion.velocity
-        if self.depends_on_state:
-            q = _stepwise(self, data, smoothed, rate)
+        if self.depends_on_state or motion.voltage is not None:
+            q = _stepwise(self, data, smoothed, rate, self._supply(motion, h * (np.arange(steps) + 0.5)))
         else:
             q = self._run(data, smoothed + rate * self._rate_share)
         time = h * np.arange(steps + 1)
         return np.column_stack([np.interp(motion.time, time, column) for column in q.T])
+
+    def _supply(self, motion: Motion, at: Times) -> JointSamples:
+        """(S, n) supply voltage over the nominal one, at times (S,)."""
+        nominal = [each.nominal_voltage for each in self.actuators]
+        supply = np.ones((len(at), len(nominal)))
+        if motion.voltage is not None:
+            for k, (volts, column) in enumerate(zip(nominal, motion.voltage.T, strict=True)):
+                if volts > 0:
+                    supply[:, k] = np.interp(at, motion.time, column) / volts
+        return supply
 
     @cached_property
     def _rate_share(self) -> np.ndarray:
@@ -246,9 +258,13 @@ def _play(w: np.ndarray, start: float, half: float) -> np.ndarray:
 
 
 def _stepwise(
-    simulator: Simulator, data: mujoco.MjData, smoothed: JointSamples, rate: JointSamples
+    simulator: Simulator,
+    data: mujoco.MjData,
+    smoothed: JointSamples,
+    rate: JointSamples,
+    supply: JointSamples,
 ) -> JointSamples:
-    """(S + 1, n) positions; before each step a copy of the model has the friction and limits of the state."""
+    """(S + 1, n) positions; before each step a copy of the model has gains, friction and limits of supply and state."""
     model = copy.copy(simulator.model)
     actuators, step = simulator.actuators, _native_step()
     theta = np.array([list(each.values.values()) for each in actuators])
@@ -260,8 +276,9 @@ def _stepwise(
     advance = _advance if step is not None else _advance.py_func
     advance(
         step or (lambda *_: mujoco.mj_step(model, data)), model._address, data._address, theta, ends, positions, levels,
-        simulator.positions_index, simulator.velocities_index, smoothed, rate, data.qpos, data.qvel, data.qfrc_bias,
-        data.ctrl, model.dof_frictionloss, model.actuator_forcerange, data.warning.number, q,
+        simulator.positions_index, simulator.velocities_index, smoothed, rate, supply, data.qpos, data.qvel,
+        data.qfrc_bias, data.ctrl, model.dof_frictionloss, model.actuator_forcerange, model.actuator_gainprm,
+        model.actuator_biasprm, data.warning.number, q,
     )  # fmt: skip
     return q
 
@@ -279,8 +296,8 @@ def _native_step() -> Any:
 
 @njit(**COMPILED)
 def _advance(
-    step, model, data, theta, ends, positions, levels, at, dof, smoothed, rate, qpos, qvel, bias, control, loss, forces,
-    warnings, q,
+    step, model, data, theta, ends, positions, levels, at, dof, smoothed, rate, supply, qpos, qvel, bias, control, loss,
+    forces, gains, biases, warnings, q,
 ):  # fmt: skip
     """Fill q (S + 1, n); it stays as it is from where MuJoCo starts anew, as its state is not finite or too large.
 
@@ -297,12 +314,16 @@ def _advance(
             l = 2.0 * bias[dof[j]] - before[dof[j]]
             before[dof[j]] = bias[dof[j]]
             e = soft(smoothed[k, j] + a[ZERO] - x, a[DEAD])
-            high, low = a[LIMIT], a[LIMIT]
+            u = supply[k, j]
+            high, low = u * a[LIMIT], u * a[LIMIT]
             if np.isfinite(a[NO_LOAD]) and np.isfinite(a[LIMIT]):
                 high -= a[LIMIT] * max(v, 0.0) / a[NO_LOAD]
                 low += a[LIMIT] * min(v, 0.0) / a[NO_LOAD]
+            if np.isfinite(a[LIMIT]):
                 forces[j, 0], forces[j, 1] = -low, high
-            m = min(max(a[KP] * e + a[KD] * (rate[k, j] - v) - a[KV] * v, -low), high)
+            gains[j, 0], biases[j, 0], biases[j, 1] = u * a[KP], u * a[KP] * a[ZERO], -u * a[KP]
+            biases[j, 2] = -u * (a[KD] + a[KV])
+            m = min(max(u * (a[KP] * e + a[KD] * (rate[k, j] - v) - a[KV] * v), -low), high)
             level = a[FC] + abs(a[FL] * m + a[FE] * l) + a[FG] * abs(m + l)
             level += stiction(a, m, l) * math.exp(-((v / a[VS]) ** 2))
             if ends[j + 1] > ends[j]:

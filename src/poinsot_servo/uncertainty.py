@@ -35,6 +35,7 @@ def coloured_covariance(
     prior: Matrix,
     correlation: float = 1.0,
     more: Matrix | float = 0.0,
+    rates: Sequence[tuple[Matrix, Vector]] = (),
 ) -> tuple[Matrix, Matrix]:
     """(p, p) covariances for coloured and for white residuals.
 
@@ -42,19 +43,28 @@ def coloured_covariance(
         jacobians, residuals: (N_k, p), (N_k,) whitened, of every strand of samples that follow each other.
         more: (p, p) added to M: see `rounding_products`.
         prior: (p, p) information of priors as it is in the cost, `correlation` times their own.
+        rates: (N_k, p), (N_k,) of a second measurement at the same samples, 0 where there is none (`aligned`).
     """
-    J = np.concatenate(jacobians)
-    e = np.concatenate(residuals)
+    channels = [(jacobians, residuals)]
+    if rates:
+        channels.append(([J for J, _ in rates], [r for _, r in rates]))
     counts = [len(each) for each in residuals]
+    J = np.concatenate([each for blocks, _ in channels for each in blocks])
+    e = np.stack([np.concatenate(parts) for _, parts in channels], axis=1)
     H = J.T @ J + prior
-    variance = float(e @ e) / max(len(e) - J.shape[1], 1)
+    variance = float(np.sum(e**2)) / max(np.count_nonzero(e) - J.shape[1], 1)
     longest = max(len(e) // 4, 1)
-    rho = pooled(autocorrelation, counts, e[:, None], longest)[0]
-    lags = min(max(4 * correlation_length(rho, len(e)), 1), longest)
-    gamma = pooled(autocovariance, counts, e[:, None], lags)[0, 0] * (1 - np.arange(lags + 1) / (lags + 1))
+    lengths = [
+        correlation_length(rho, len(e)) if rho[0] > 0 else 1
+        for rho in pooled(autocorrelation, counts, e, longest)
+    ]
+    lags = min(max(4 * max(lengths), 1), longest)
+    gamma = pooled(autocovariance, counts, e, lags) * (1 - np.arange(lags + 1) / (lags + 1))
     M = np.zeros_like(H)
-    for block in jacobians:
-        M += _filtered_products(block, gamma)
+    for a, (here, _) in enumerate(channels):
+        for b, (there, _) in enumerate(channels):
+            for left, right in zip(here, there, strict=True):
+                M += _filtered_products(left, right, gamma[a, b], gamma[b, a])
     M = M * taper_allowance(lags / len(e)) + correlation * prior + more
     inverse = linalg.pinvh(H)
     return inverse @ M @ inverse, inverse * variance
@@ -94,13 +104,20 @@ def rounding_products(J: Matrix, position: Vector, step: float, rms: float, leve
     return variance / level**2 * (sums.T @ sums)
 
 
-def _filtered_products(J: Matrix, gamma: Vector) -> Matrix:
-    """sum over t, u of J_t^T Gamma(u - t) J_u; gamma (lags + 1,) of lags 0, 1, ..., even."""
-    lags = len(gamma) - 1
+def aligned(values: Vector | Matrix, mask: np.ndarray) -> np.ndarray:
+    """Rows of values where the mask (N,) is true, and rows of 0 elsewhere."""
+    found = np.zeros((len(mask), *values.shape[1:]))
+    found[mask] = values
+    return found
+
+
+def _filtered_products(J: Matrix, K: Matrix, ahead: Vector, behind: Vector) -> Matrix:
+    """sum over t, u of J_t^T Gamma(u - t) K_u; `ahead` (lags + 1,) of u - t = 0, 1, ..., `behind` of 0, -1, ..."""
+    lags = len(ahead) - 1
     size = fft.next_fast_len(len(J) + 2 * lags, real=True)
     kernel = np.zeros(size)
-    kernel[: lags + 1] = gamma
+    kernel[: lags + 1] = behind
     if lags:
-        kernel[-lags:] = gamma[:0:-1]
-    spectrum = fft.rfft(J, size, axis=0) * np.real(fft.rfft(kernel))[:, None]
+        kernel[-lags:] = ahead[:0:-1]
+    spectrum = fft.rfft(K, size, axis=0) * fft.rfft(kernel)[:, None]
     return J.T @ fft.irfft(spectrum, size, axis=0)[: len(J)]

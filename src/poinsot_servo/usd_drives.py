@@ -40,6 +40,7 @@ BEYOND: Mapping[str, str] = {
     "ramp": "send commands that move to a new one within this time",
     "lag": "smooth the commands before they are sent",
     "zero": "add it to the commands",
+    "nominal_voltage": "gains of a drive do not depend on a supply; change them at each step",
     "dead_band": "nothing in a drive does this",
     "backlash": "nothing in a drive does this",
     "stribeck_speed": "friction falls to dynamic_friction as soon as the joint moves",

@@ -65,10 +65,24 @@ DEFECTS = {
 }
 
 
+QUICK = {
+    "torque x .001",
+    "zero + 10 deg",
+    "clock",
+    "lost samples",
+    "20 ms late",
+    "tau2 negated",
+    "tau2 and tau3 swapped",
+}
+"""One defect of each kind: `tests/diagnosis/test_causes.py` has all of them on one recording."""
+
+
 @pytest.mark.parametrize(
     ("count", "bad"), [(2, 1), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((2, 0), (3, 1)))]
 )
-@pytest.mark.parametrize("name", DEFECTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in DEFECTS]
+)
 def test_a_defect_of_one_recording_is_named_with_it(name, count, bad, record, estimated_together):
     cause, corrupt = DEFECTS[name]
     recorded = [record(seed) for seed in range(count)]

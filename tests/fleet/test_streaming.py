@@ -8,11 +8,16 @@ import numpy as np
 import pinocchio as pin
 import polars as pl
 import pytest
+from scipy.signal import lfilter
 
 import poinsot
 from poinsot import ButterworthDecimation, InverseDynamics, LeastSquares
+from poinsot.estimate import Trust
+from poinsot.estimate.fit import autocorrelation
+from poinsot.estimators.linear.residuals import autocovariance
 from poinsot.exceptions import InvalidMethod, InvalidRecording, UnreadableFile
 from poinsot_fleet.parquet_log import ParquetLog
+from poinsot_fleet.residual_sums import ResidualSums
 from poinsot_fleet.streaming import Blocks, stream_least_squares
 from poinsot_fleet.study import Serial
 from simulated_fleet import ARM, JOINTS
@@ -81,9 +86,10 @@ def test_blocks_give_the_estimate_of_the_whole(robot, table, whole, tmp_path, bl
     np.testing.assert_allclose(streamed.white_std, whole.white_std, rtol=1e-9)
 
 
-def test_figures_have_some_rows_and_numbers_are_of_all(robot, table, whole, tmp_path, monkeypatch):
-    monkeypatch.setattr("poinsot_fleet.streaming.SHOWN", 100)
-    streamed = stream_least_squares(robot, log_of(table, tmp_path), METHOD, executor=Serial(), block=4_000)
+def test_figures_have_some_rows_and_numbers_are_of_all(robot, table, whole, tmp_path):
+    # too few lags for the taper: residuals are summed once more
+    given = {"block": 4_000, "shown": 100, "lags": 7}
+    streamed = stream_least_squares(robot, log_of(table, tmp_path), METHOD, executor=Serial(), **given)
     assert 50 <= len(streamed.fit.time) <= 100
     assert np.isin(np.round(streamed.fit.time, 9), np.round(whole.fit.time, 9)).all()
     for name in (
@@ -93,7 +99,85 @@ def test_figures_have_some_rows_and_numbers_are_of_all(robot, table, whole, tmp_
     ):
         np.testing.assert_allclose(getattr(streamed.fit, name), getattr(whole.fit, name), rtol=1e-9)
     np.testing.assert_allclose(streamed.fit.autocorrelation, whole.fit.autocorrelation, atol=1e-9)
-    np.testing.assert_allclose(streamed.coloured_std, whole.coloured_std, rtol=1e-6)
+    np.testing.assert_allclose(streamed.fit.rms_per_joint, whole.fit.rms_per_joint, rtol=1e-9)
+    np.testing.assert_allclose(
+        [each.p_value for each in streamed.fit.whiteness],
+        [each.p_value for each in whole.fit.whiteness],
+        rtol=1e-6,
+    )
+    np.testing.assert_allclose(streamed.coloured_std, whole.coloured_std, rtol=1e-8)
+
+
+@pytest.mark.parametrize("lags", [1, 30, 200])
+def test_sums_of_residuals_join(lags):
+    """The mean is far from zero, and stretches are shorter than the lags, or one row."""
+    rng = np.random.default_rng(1)
+    e = 3.0 + lfilter([1.0], [1.0, -0.9], rng.standard_normal((2_000, 3)), axis=0)
+    cuts = [0, 1, 2, 40, 900, 905, 2_000]
+    found = ResidualSums.of(e[:1], lags)
+    for first, last in pairwise(cuts[1:]):
+        found = found.joined(ResidualSums.of(e[first:last], lags))
+    np.testing.assert_allclose(found.autocovariance, autocovariance(e, lags), atol=1e-11)
+    np.testing.assert_allclose(found.autocorrelation, autocorrelation(e, lags), atol=1e-11)
+    assert found.count == 2_000
+
+
+def test_colour_that_lasts_longer_than_a_block(robot, table, tmp_path):
+    rng = np.random.default_rng(2)
+    slow = lfilter([0.02], [1.0, -0.999], rng.standard_normal((len(table), 3)), axis=0)
+    table = table.with_columns(
+        **{f"tau_{joint}": table[f"tau_{joint}"] + slow[:, k] for k, joint in enumerate(JOINTS)}
+    )
+    log = log_of(table, tmp_path, (7_000,))
+    whole = LeastSquares("per-joint").solve(InverseDynamics(robot, log.read(0, len(log)), METHOD))
+    streamed = stream_least_squares(robot, log, METHOD, executor=Serial(), block=2_500, lags=5)
+    np.testing.assert_allclose(streamed.coloured_std, whole.coloured_std, rtol=1e-7)
+
+
+def test_held_out_errors_are_those_of_a_recording(robot, table, tmp_path):
+    log = log_of(table, tmp_path)
+    other = InverseDynamics(robot, log.read(0, len(log)), METHOD)
+    streamed = stream_least_squares(
+        robot, log, METHOD, executor=Serial(), block=4_000, validation={"other": log}
+    )
+    expected = other.predicted(LeastSquares("per-joint").solve(other), log.read(0, len(log)), "other")
+    (found,) = streamed.validation
+    assert found.recording == "other"
+    assert found.relative_error_percent == pytest.approx(expected.relative_error_percent, rel=1e-8)
+
+
+def _wrong(table, change):
+    time = table["t"].to_numpy()
+    return table.with_columns(**change({name: table[name].to_numpy() for name in table.columns}, time))
+
+
+def _later(values, samples):
+    return np.concatenate([np.full(samples, values[0]), values[:-samples]])
+
+
+WRONG = {
+    "delay": lambda c, t: {f"tau_{j}": _later(c[f"tau_{j}"], 10) for j in JOINTS},
+    "saturation": lambda c, t: {"tau_two": np.clip(c["tau_two"], -2.0, 2.0)},
+    "lost-samples": lambda c, t: {
+        f"q_{j}": np.concatenate([c[f"q_{j}"][:9_000], c[f"q_{j}"][9_040:], np.repeat(c[f"q_{j}"][-1], 40)])
+        for j in JOINTS
+    },
+    "position-jump": lambda c, t: {"q_one": c["q_one"] + 30.0 * (t > 11.0)},
+}
+
+
+@pytest.mark.parametrize("cause", WRONG)
+def test_a_wrong_log_gets_a_finding(robot, table, tmp_path, cause):
+    log = log_of(_wrong(table, WRONG[cause]), tmp_path)
+    streamed = stream_least_squares(robot, log, METHOD, executor=Serial(), block=4_000)
+    assert streamed.trust is not Trust.trusted
+    assert cause in {each.cause for each in streamed.findings}
+
+
+def test_a_sound_log_is_trusted(robot, table, tmp_path):
+    streamed = stream_least_squares(robot, log_of(table, tmp_path), METHOD, executor=Serial(), block=4_000)
+    assert streamed.trust is Trust.trusted, streamed.findings
+    assert not streamed.findings
 
 
 def test_files_and_workers_change_nothing(robot, table, tmp_path):

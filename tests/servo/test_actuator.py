@@ -8,7 +8,7 @@ from poinsot_servo.actuator import InvalidActuator
 
 def test_every_parameter_is_a_field_with_a_default_that_means_absent():
     actuator = Actuator("elbow", stiffness=10.0)
-    assert set(actuator.values) == set(PARAMETERS) == set(DESCRIPTIONS) - {"ramp"}
+    assert set(actuator.values) == set(PARAMETERS) == set(DESCRIPTIONS) - {"ramp", "nominal_voltage"}
     assert all(
         value in (0.0, math.inf)
         for name, value in actuator.values.items()

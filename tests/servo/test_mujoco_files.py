@@ -73,18 +73,73 @@ def exact(actuator, motion, h, hold=True):
     for _ in range(40):
         gravity = sag * np.sin(posture)
         load = JointLoad(np.full(K, MASS * LENGTH**2), gravity, sag * np.cos(posture), posture, gravity)
-        found = roll_out(theta, steps, setpoint, load, knots=actuator.friction_positions)
+        supply = None
+        if motion.voltage is not None:
+            supply = np.interp(steps.middles, motion.time, motion.voltage[:, 0]) / actuator.nominal_voltage
+        found = roll_out(theta, steps, setpoint, load, supply=supply, knots=actuator.friction_positions)
         if np.abs(found.fine_position[:-1] - posture).max() < 1e-10:
             return found.position
         posture = found.fine_position[:-1].copy()
     raise AssertionError("the posture does not settle")
 
 
+def test_a_dcmotor_moves_in_mujoco_alone_as_the_speed_torque_line_in_the_simulator(tmp_path):
+    robot, motion, h = robot_of(tmp_path, PENDULUM), motion_of(seconds=10.0), 0.002
+    servo = Actuator(
+        "hinge", 6.0, velocity_gain=0.1, damping=0.05, coulomb=0.02, armature=0.01, torque_limit=0.6, no_load_speed=4.0,
+        nominal_voltage=12.0,
+    )  # fmt: skip
+    lines = write_mjcf(robot, [servo], tmp_path / "motor.xml", dcmotor=True)
+    assert [line.split(" = ")[0] for line in lines] == ["hinge: MJCF has no attribute for nominal_voltage"]
+    shifted = write_mjcf(robot, [replace(servo, zero=0.1)], tmp_path / "zero.xml", dcmotor=True)
+    assert any("zero = 0.1" in line for line in shifted)
+    apart = []
+    for h in (0.002, 0.0005):
+        write_mjcf(robot, [servo], tmp_path / "motor.xml", timestep=h, dcmotor=True)
+        model = mujoco.MjModel.from_xml_path(str(tmp_path / "motor.xml"))
+        assert model.actuator_gaintype[0] == mujoco.mjtGain.mjGAIN_DCMOTOR
+        data, each = mujoco.MjData(model), round(0.02 / h)
+        # the control of each step as the simulator has it
+        control, _ = shaped_command(
+            servo, motion.time, motion.commands[:, 0], h, each * (len(motion.time) - 1)
+        )
+        data.qpos[0] = motion.position[0]
+        q = np.empty(len(control))
+        for k, u in enumerate(control):
+            q[k], data.ctrl[0] = data.qpos[0], u
+            mujoco.mj_step(model, data)
+        expected = Simulator.of(robot, [servo], timestep=h).roll_out(motion)[:-1, 0]
+        apart.append(np.abs(q[::each] - expected).max())
+    without = Simulator.of(robot, [replace(servo, no_load_speed=np.inf)]).roll_out(motion)[:-1, 0]
+    assert np.abs(without - expected).max() > 0.05
+    # MuJoCo takes the line of a <dcmotor> implicitly in the speed, the simulator explicitly: of first order in the step
+    assert apart[0] < 5e-3
+    assert apart[1] < 0.3 * apart[0]
+
+
+def test_gains_and_limits_follow_the_supply_voltage(tmp_path):
+    robot, motion = robot_of(tmp_path, PENDULUM), motion_of(seconds=4.0)
+    sagging = replace(motion, voltage=12.0 - 1.0 * motion.time[:, None])
+    servo = Actuator(
+        "hinge", 6.0, velocity_gain=0.1, damping=0.2, coulomb=0.05, armature=0.01, torque_limit=0.9, no_load_speed=5.0,
+        zero=0.02, nominal_voltage=12.0,
+    )  # fmt: skip
+    here, there = exact(servo, sagging, 1e-3), exact(servo, motion, 1e-3)
+    assert np.abs(here - there).max() > 5e-3
+    errors = [
+        np.abs(Simulator.of(robot, [servo], timestep=h).roll_out(sagging)[:, 0] - here).max()
+        for h in (2e-3, 1e-3)
+    ]
+    # of first order in MuJoCo's step
+    assert errors[0] < 2e-3
+    assert errors[1] < 0.6 * errors[0] + 1e-5
+
+
 def test_a_written_file_reads_back_as_the_same_actuators(tmp_path):
     robot = robot_of(tmp_path, ARM)
     numbers = (
-        123.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.1, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.007, 3.3, 8.0, 0.02, 0.004, -0.01,
-        0.001, 0.002, 0.03,
+        123.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.1, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1, 0.007, 3.3, 8.0, 0.02,
+        0.004, -0.01, 0.001, 0.002, 0.03, 12.1,
     )  # fmt: skip
     one = Actuator("slide & turn", *numbers, (-0.5, 0.1, 0.7), (0.1, 0.2, 0.3))
     other = Actuator("shoulder", 17.8, velocity_gain=0.4)
@@ -96,7 +151,7 @@ def test_a_written_file_reads_back_as_the_same_actuators(tmp_path):
         assert again.friction_levels == written.friction_levels
         np.testing.assert_allclose(list(again.values.values()), list(written.values.values()), rtol=1e-12)
     beyond = {"derivative_gain", "ramp", "lag", "dead_band", "backlash", "no_load_speed", "stiction",
-              "stribeck_speed", *PER_TORQUE, "friction_positions", "friction_levels"}  # fmt: skip
+              "stribeck_speed", *PER_TORQUE, "nominal_voltage", "friction_positions", "friction_levels"}  # fmt: skip
     assert len(lines) == len(beyond)
     assert all(any(f"attribute for {name} =" in line for line in lines) for name in beyond)
     assert parameters_beyond_mjcf([other]) == ()

@@ -17,6 +17,10 @@ from references.robots import chain, own_parameters
 AR = 0.8
 
 
+def _spherical(e):
+    return residuals.is_spherical(e.T @ e, len(e))
+
+
 def coloured(rng, samples, joints, memory=AR):
     e = signal.lfilter([1.0], [1.0, -memory], rng.standard_normal((samples + 200, joints)), axis=0)[200:]
     return e @ rng.standard_normal((joints, joints))
@@ -169,17 +173,15 @@ def test_coloured_noise_is_noticed():
 def test_residuals_that_are_alike_are_called_so_ninety_nine_times_in_a_hundred():
     generator = np.random.default_rng(13)
     runs = 1000
-    alarms = sum(not residuals.is_spherical(generator.standard_normal((200, 4))) for _ in range(runs))
+    alarms = sum(not _spherical(generator.standard_normal((200, 4))) for _ in range(runs))
     low, high = stats.binom.ppf([0.0005, 0.9995], runs, 0.01)
     assert low <= alarms <= high
     mixed = np.linalg.cholesky(np.array([[1, 0.5], [0.5, 1]]))
     for spread in (np.diag([1.0, 1.5]), mixed):
-        assert not any(
-            residuals.is_spherical(generator.standard_normal((200, 2)) @ spread.T) for _ in range(20)
-        )
-    assert residuals.is_spherical(generator.standard_normal((50, 1)))
-    assert residuals.is_spherical(np.zeros((50, 3)))
-    assert not residuals.is_spherical(generator.standard_normal((50, 2)) * [1.0, 0.0])
+        assert not any(_spherical(generator.standard_normal((200, 2)) @ spread.T) for _ in range(20))
+    assert _spherical(generator.standard_normal((50, 1)))
+    assert _spherical(np.zeros((50, 3)))
+    assert not _spherical(generator.standard_normal((50, 2)) * [1.0, 0.0])
 
 
 def test_memory_is_short_for_white_and_long_for_coloured_noise():

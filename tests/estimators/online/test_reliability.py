@@ -106,7 +106,10 @@ def test_it_finds_back_after_every_trouble(chart, gate):
 
 
 @each_setting
-@pytest.mark.parametrize(("effort", "seed"), [(1e6, 1), (50.0, 1), (50.0, 11)])
+@pytest.mark.parametrize(
+    ("effort", "seed"),
+    [(50.0, 1), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((1e6, 1), (50.0, 11)))],
+)
 def test_it_finds_back_after_a_saturated_sensor(chart, gate, effort, seed):
     """Also where a wrong belief lets one sample in thirty pass, so that few are rejected in a row."""
     rng = np.random.default_rng(seed)

@@ -14,6 +14,7 @@ and theta is its unique optimum, which `Estimate.certificate` checks.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -196,22 +197,24 @@ def finish(
     notes: tuple[str, ...] = (),
     *,
     systematic: bool = True,
+    coloured: Callable[..., tuple[Matrix, bool]] = residuals.coloured,
 ) -> Estimate:
-    """Build the estimate; `systematic`: whether the covariance includes the dependence of parameters on the filter."""
+    """Build the estimate; `systematic`: whether the covariance includes the dependence of parameters on the filter.
+
+    `coloured`: what makes M of a fit, as `residuals.coloured`.
+    """
     started = time.perf_counter()
     named = system.base
     fitted = problem.fit(solution.on_base(system))
-    scores = solution.scores(fitted.residuals) * np.sqrt(
-        system.rows_each / _degrees_of_freedom(system, solution.weights, solution.R)
-    )
+    scale = np.sqrt(system.rows_each / _degrees_of_freedom(system, solution.weights, solution.R))
+    middle, spherical = coloured(problem, fitted, solution, system.columns, scale)
     # H^-1 (M + P) H^-1, see `residuals`; also for white residuals: the page shows both, and their ratio
     prior, bread = system.prior[:, system.columns], inverse(solution.R)
-    middle = residuals.coloured_middle(problem, scores, system.columns) + prior.T @ prior
-    coloured = 0.5 * ((product := bread @ middle @ bread) + product.T)
+    robust = 0.5 * ((product := bread @ (middle + prior.T @ prior) @ bread) + product.T)
     # noise-free data leave rounding errors
-    np.fill_diagonal(coloured, np.maximum(np.diag(coloured), 0.0))
-    white = fitted.white and residuals.is_spherical(scores / solution.weights)
-    covariance = solution.covariance if white else coloured
+    np.fill_diagonal(robust, np.maximum(np.diag(robust), 0.0))
+    white = fitted.white and spherical
+    covariance = solution.covariance if white else robust
     bias, between = beyond_chance(problem, system, solution) if systematic else (None, None)
     if bias is not None:
         covariance = covariance + np.diag(bias**2)
@@ -239,7 +242,7 @@ def finish(
             std_kind="white" if white else "coloured",
             identifiable=np.ones(len(named), dtype=bool),
             white_std=np.sqrt(np.diag(solution.covariance)),
-            coloured_std=np.sqrt(np.diag(coloured)),
+            coloured_std=np.sqrt(np.diag(robust)),
             systematic_std=bias,
             next_recording_std=between,
         ),

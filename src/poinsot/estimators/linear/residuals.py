@@ -15,15 +15,16 @@ taper on few rows, and a fit that has absorbed some of the residuals' slow part,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from scipy import fft, special
 
 from ...arrays import JointSamples, Matrix
-from ...estimate import taper_allowance
+from ...estimate import Fit, taper_allowance
 from ...estimate.fit import WHITE_LEVEL, autocorrelation, pooled
-from ...regression.inverse_dynamics import InverseDynamics
+from ...regression.inverse_dynamics import InverseDynamics, Rows
+from .system import LinearSolution
 
 SHORTEST_STRETCH = 4096
 COLUMNS_AT_ONCE = 8
@@ -42,13 +43,12 @@ def autocovariance(e: JointSamples, lags: int) -> np.ndarray:
     return total.transpose(1, 2, 0) / len(e)
 
 
-def is_spherical(e: JointSamples) -> bool:
-    """Whether residuals (N, n) have equal variance and no correlation between degrees of freedom, as Eq. 6 assumes.
-
-    Bartlett's test of sphericity at the level of the test for whiteness, mean not removed.
+def is_spherical(products: Matrix, N: int) -> bool:
+    """Whether N residuals e with products (n, n) e^T e have equal variance and no correlation between degrees of
+    freedom, as Eq. 6 assumes. Bartlett's test of sphericity at the level of the test for whiteness, mean not removed.
     """
-    N, n = e.shape
-    eigenvalues = np.linalg.eigvalsh(e.T @ e)
+    n = len(products)
+    eigenvalues = np.linalg.eigvalsh(products)
     # all residuals are zero (noise-free data): no contradiction
     if n == 1 or not eigenvalues[-1] > 0:
         return True
@@ -72,44 +72,75 @@ def correlation_length(correlation: np.ndarray, samples: int) -> int:
     return len(correlation) - 1
 
 
+def coloured(
+    problem: InverseDynamics, fit: Fit, solution: LinearSolution, columns: np.ndarray, scale: np.ndarray
+) -> tuple[Matrix, bool]:
+    """(k, k) M of the k base columns, and whether residuals are spherical; scores are multiplied by `scale` (n,)."""
+    scores = solution.scores(fit.residuals) * scale
+    whitened = scores / solution.weights
+    return coloured_middle(problem, scores, columns), is_spherical(whitened.T @ whitened, len(scores))
+
+
 def coloured_middle(problem: InverseDynamics, scores: JointSamples, columns: np.ndarray) -> Matrix:
     """(k, k) M of scores s_t (N, n) of all recordings and k base columns, widened as `taper_allowance` says."""
-    # beyond a quarter of the rows an autocorrelation is the mean of too few products
-    longest = max(len(scores) // 4, 1)
-    correlation = pooled(autocorrelation, problem.row_counts, scores, longest)
+    N, counts = len(scores), problem.row_counts
+    lags = taper_lags(pooled(autocorrelation, counts, scores, longest_lag(N)), N)
+    half = earlier_pairs(problem.rows(), columns, tapered(pooled(autocovariance, counts, scores, lags)))
+    return (half + half.T) * taper_allowance(lags / N)
+
+
+def longest_lag(samples: int) -> int:
+    """A quarter of the rows: beyond, an autocorrelation is the mean of too few products."""
+    return max(samples // 4, 1)
+
+
+def taper_lags(correlation: np.ndarray, samples: int) -> int:
+    """Length of Bartlett's window for autocorrelations (n, lags + 1)."""
     # one taper for all joints: tapers of different lengths may make M indefinite
-    m = max(correlation_length(row, len(scores)) for row in correlation)
-    lags = min(max(4 * m, 1), longest)
-    Gamma = pooled(autocovariance, problem.row_counts, scores, lags) * (1 - np.arange(lags + 1) / (lags + 1))
+    m = max(correlation_length(row, samples) for row in correlation)
+    return min(max(4 * m, 1), longest_lag(samples))
+
+
+def tapered(Gamma: np.ndarray) -> np.ndarray:
+    """Gamma (n, n, lags + 1) times Bartlett's window."""
+    return Gamma * (1 - np.arange(Gamma.shape[2]) / Gamma.shape[2])
+
+
+def earlier_pairs(rows: Iterable[Rows], columns: np.ndarray, Gamma: np.ndarray) -> Matrix:
+    """(k, k) sum over t and u <= t of W_t^T Gamma(u - t) W_u, half of the terms u = t: M without the transposed pairs.
+
+    Args:
+        rows: of one or several recordings. columns: (k,) base columns. Gamma: (n, n, lags + 1), tapered.
+    """
+    lags = Gamma.shape[2] - 1
     half = np.zeros((len(columns), len(columns)))
     joined = np.zeros((0, 0, 0))
-    for begins, W in _stretches(problem, columns, max(SHORTEST_STRETCH, 2 * lags)):
+    for begins, W in _stretches(rows, columns, max(SHORTEST_STRETCH, 2 * lags)):
         # rows of two recordings are unrelated: each recording begins after zeros, not after the one before
         before = np.zeros((lags, *W.shape[1:])) if begins else joined[-lags:]
         joined = np.concatenate([before, W])
         # a transpose adds the pairs in the other order, so that each is computed once
         half += _earlier_pairs(joined, Gamma)
-    return (half + half.T) * taper_allowance(lags / len(scores))
+    return half
 
 
-def _stretches(
-    problem: InverseDynamics, columns: np.ndarray, length: int
-) -> Iterator[tuple[bool, np.ndarray]]:
+def _stretches(each: Iterable[Rows], columns: np.ndarray, length: int) -> Iterator[tuple[bool, np.ndarray]]:
     """Whether a recording begins, and its next (r, n, k) rows: at least `length` of them, but for its last ones."""
     waiting: list[np.ndarray] = []
     part, begins = 0, True
-    for rows in problem.rows():
+    for rows in each:
         # recordings are not joined: a chunk ends with its recording, however short it is
         if waiting and (rows.part != part or sum(map(len, waiting)) >= length):
             yield begins, np.concatenate(waiting)
             waiting, begins = [], rows.part != part
         part = rows.part
         waiting.append(rows.W[:, :, columns])
-    yield begins, np.concatenate(waiting)
+    if waiting:
+        yield begins, np.concatenate(waiting)
 
 
 def _earlier_pairs(joined: np.ndarray, Gamma: np.ndarray) -> Matrix:
-    """Sum over t and u <= t of W_t^T Gamma(u - t) W_u, with Gamma(-l) = Gamma(l)^T and half of the terms u = t.
+    """The pairs of one stretch, with Gamma(-l) = Gamma(l)^T.
 
     `joined` (lags + r, n, k) are the rows t after as many as the taper is long; Gamma is (n, n, lags + 1).
     """

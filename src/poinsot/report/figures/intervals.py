@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from ...estimate import NORMAL_95, Estimate
@@ -39,40 +42,59 @@ def interval_figure(estimate: Estimate, title: str, unit: str, indices: list[int
     sure = [judged[index].tone == "good" for index in indices]
     colours = [ACCENT if known else MUTED for known in sure]
     said = [plus_minus(*pair) for pair in zip(values, std, strict=True)]
-    data = markers(
-        values,
-        list(range(len(indices))),
-        [SYMBOLS[judged[index]] for index in indices],
-        colours,
-        error_x={
-            "type": "data",
-            "array": rounded([NORMAL_95 * s for s in std]),
-            "color": ACCENT,
-            "thickness": 1.6,
-            "width": 4,
-        },
-        text=[f"{plain(name)}: {each} {shown}" for name, each in zip(names, said, strict=True)],
-        hovertemplate="%{text}<extra></extra>",
+    bars = [NORMAL_95 * s for s in std]
+    drawn = interval_rows(
+        names, values, (bars, bars), [SYMBOLS[judged[index]] for index in indices], colours, said, shown
     )
     poor = len(indices) - sum(sure)
     return Figure(
         title=title,
         note=number_of(len(indices), "parameter") + (f", {poor} uncertain" if poor else ""),
-        data=(data,),
-        layout=layout(
-            62 + 22 * max(len(indices), 2),
-            hovermode="closest",
-            xaxis=axis(f"value [{shown or '1'}]", zerolinecolor=MUTED, zerolinewidth=1.2, rangemode="tozero"),
-            yaxis=axis(
-                tickvals=list(range(len(indices))),
-                ticktext=[plain(name) for name in names],
-                # Reversed: the first on top.
-                range=[len(indices) - 0.4, -0.6],
-                zeroline=False,
-                ticks="",
-            ),
-        ),
+        data=(drawn,),
+        layout=interval_layout(names, shown, 22, zerolinecolor=MUTED, zerolinewidth=1.2, rangemode="tozero"),
         alt=f"{title}: {'; '.join(map(' '.join, zip(names, said, strict=True)))}",
+    )
+
+
+def interval_rows(
+    names: Sequence[str],
+    values: Sequence[float],
+    bars: tuple[Sequence[float], Sequence[float]],
+    symbols: list[str],
+    colours: list[str],
+    said: Sequence[str],
+    unit: str,
+) -> dict[str, Any]:
+    """Values one below the other, with bars of these lengths below and above; `said`: values in words."""
+    below, above = map(rounded, bars)
+    lengths = (
+        {"array": above} if below == above else {"array": above, "arrayminus": below, "symmetric": False}
+    )
+    return markers(
+        values,
+        list(range(len(names))),
+        symbols,
+        colours,
+        error_x={"type": "data", **lengths, "color": ACCENT, "thickness": 1.6, "width": 4},
+        text=[f"{plain(name)}: {each} {unit}" for name, each in zip(names, said, strict=True)],
+        hovertemplate="%{text}<extra></extra>",
+    )
+
+
+def interval_layout(names: Sequence[str], unit: str, height: int, **xaxis: Any) -> dict[str, Any]:
+    """Axes of `interval_rows`, first on top; `height`: of a row [px]."""
+    return layout(
+        62 + height * max(len(names), 2),
+        hovermode="closest",
+        xaxis=axis(f"value [{unit or '1'}]", **xaxis),
+        yaxis=axis(
+            tickvals=list(range(len(names))),
+            ticktext=[plain(name) for name in names],
+            # Reversed: the first on top.
+            range=[len(names) - 0.4, -0.6],
+            zeroline=False,
+            ticks="",
+        ),
     )
 
 
