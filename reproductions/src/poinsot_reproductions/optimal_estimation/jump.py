@@ -95,7 +95,7 @@ def creep(motions: Sequence[Jump]) -> tuple[float, float, float]:
     it. A push lasts until take-off, so s is of all of it; load moves from foot to foot and back, so what feet creep by
     themselves is of `SHARED` samples at a time.
     """
-    walks, together, alone = [], [], []
+    walks, together, alone = list[float](), list[float](), list[float]()
     for motion in motions:
         to, robot = motion.take_off, motion.robot.robot
         frames = MotionTerms(robot).frames(FEET, motion.q, motion.v, np.zeros_like(motion.v))
@@ -107,7 +107,7 @@ def creep(motions: Sequence[Jump]) -> tuple[float, float, float]:
         steps, dt = moved_by[:to] * stands, np.diff(motion.time)[:to]
         common = steps.sum(axis=1) / np.maximum(stands.sum(axis=1), 1)
         own = (steps - common[:, None]) * stands
-        walks.append((own.sum(axis=0) ** 2 / (stands[:, :, 0].T @ dt)[:, None]).mean())
+        walks.append(float((own.sum(axis=0) ** 2 / (stands[:, :, 0].T @ dt)[:, None]).mean()))
         unit = robot.model.frames[robot.model.getFrameId(IMU)].placement.translation
         specific = moved(motion, unit).acceleration[:to]
         a = Rotation.from_quat(motion.q[:to, 3:7]).apply(specific) + FILTER.gravity
@@ -121,8 +121,9 @@ def creep(motions: Sequence[Jump]) -> tuple[float, float, float]:
                 (each[..., 2], a[:, 2] ** 2 * dt),
             ):
                 displaced = sum((e[part].sum(axis=0) ** 2).mean() for part in parts)
-                found.append(displaced / weight.sum())
-    return tuple(float(np.sqrt(np.mean(each))) for each in (walks, together, alone))
+                found.append(float(displaced / weight.sum()))
+    walk, all_feet, each_foot = (float(np.sqrt(np.mean(each))) for each in (walks, together, alone))
+    return walk, all_feet, each_foot
 
 
 def located(motion: Jump, rng: np.random.Generator) -> tuple[dict[str, Poses], Localization, int]:
