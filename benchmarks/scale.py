@@ -311,9 +311,8 @@ def day(hours: float) -> dict[str, float]:
         np.array([pin.rnea(*of, *each).copy() for each in zip(q, v, a, strict=True)])
         for of in ((robot.model, data), loaded)
     ]
-    noise = 0.05 * rng.standard_normal(
-        (20_011, 7)
-    )  # of another length than the motion, so that pairs do not repeat
+    # of another length than the motion, so that pairs do not repeat
+    noise = 0.05 * rng.standard_normal((20_011, 7))
     torques = LinkTorques(robot, (robot.bodies[-1],))
     tracker = Tracker(ExtendedKalmanFilter(torques, 0.05), RateLimit(3.0))
     described = torques.described[0, 0]

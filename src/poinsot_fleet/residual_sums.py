@@ -77,9 +77,8 @@ class ResidualSums:
         """Lags that the taper of the covariance needs; more than there are where these do not say it."""
         if not self.count:
             return 0
-        needed = taper_lags(self.autocorrelation, self.count)
         # where no lag is quiet, the last one stands for it, four times of which are beyond all lags
-        return needed
+        return taper_lags(self.autocorrelation, self.count)
 
 
 def _products(e: JointSamples, lags: int) -> np.ndarray:

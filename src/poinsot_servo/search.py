@@ -17,7 +17,7 @@ They only say where to look first: parameters are bounded by what is possible, a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -130,24 +130,23 @@ class GroupProblem:
 
     Args:
         coordinates: of its parameters. strands: joints and recordings.
-        sigma: (n,) level of the residuals of each joint [rad].
+        sigma: (n,) level of the residuals of each joint [rad]. rate_sigma: (n,) of its measured velocities [rad/s].
         mean, std: (p,) normal priors of the coordinates; infinite: none. knots: positions of friction levels.
         correlation: samples that a residual stays like itself. So many together count as one against priors, which
             else would be nothing against thousands of samples at rest.
         longest_delay: [s]. huber: see `ActuatorProblem`.
-        rate_sigma: (n,) level of the residuals of measured velocities [rad/s].
     """
 
     coordinates: Coordinates
     strands: tuple[Strand, ...]
     sigma: Vector
+    rate_sigma: Vector
     mean: Vector
     std: Vector
     knots: tuple[float, ...] = ()
     correlation: float = 1.0
     longest_delay: float = 0.25
     huber: float = np.inf
-    rate_sigma: Vector = field(default_factory=lambda: np.ones(1))
 
     @property
     def size(self) -> int:
@@ -179,9 +178,7 @@ class GroupProblem:
     def _softened(self, strand: Strand, found: Rollout) -> tuple[Vector, Vector]:
         """Whitened residuals of a strand's positions, then velocities, and their slopes by the errors."""
         of_position, of_velocity = strand.errors(found)
-        levels = np.repeat(
-            [self.sigma[strand.joint], self.rate_sigma[strand.joint % len(self.rate_sigma)]], strand.rows
-        )
+        levels = np.repeat([self.sigma[strand.joint], self.rate_sigma[strand.joint]], strand.rows)
         r, slope = softened(np.concatenate([of_position, of_velocity]) / levels, self.huber)
         return r, slope / levels
 
@@ -198,17 +195,14 @@ class GroupProblem:
 
     def residuals(self, z: Vector) -> Vector:
         """Whitened: of samples, of priors, of starts."""
-        parts = [
-            self._softened(strand, each)[0]
-            for strand, each in zip(self.strands, self.rollouts(z), strict=True)
-        ]
+        parts = [self._softened(strand, each)[0] for strand, each in self._simulated(z)]
         return np.concatenate([*parts, self._prior_residuals(z)])
 
     def jacobian(self, z: Vector, _: Vector | None = None) -> Matrix:
         """(N, size) of `residuals`."""
         coordinates, p = self.coordinates, self.coordinates.size
         slope, rows = coordinates.slope(z[:p]), []
-        for k, (strand, each) in enumerate(zip(self.strands, self.rollouts(z, slopes=True), strict=True)):
+        for k, (strand, each) in enumerate(self._simulated(z, slopes=True)):
             block = np.zeros((sum(strand.rows), self.size))
             found = each.sensitivities[strand.mask]
             if strand.rate is not None:
@@ -268,23 +262,32 @@ class GroupProblem:
 
     def at_level_of(self, z: Vector) -> GroupProblem:
         """The same problem with level and correlation of the residuals at z."""
-        parts = [part for strand, each in self._simulated(z) for part in strand.errors(each) if len(part)]
+        errors = self._errors(z)
+        parts = [part for each in errors for part in each if len(part)]
         times = [correlation_time(each) for each in parts]
         count = np.array([len(each) for each in parts], dtype=float)
-        sigma, rate_sigma = self.levels(z)
+        sigma, rate_sigma = self._levels(errors)
         correlation = float(np.sum(count * times) / count.sum())
         return replace(self, correlation=correlation, sigma=sigma, rate_sigma=rate_sigma)
 
-    def _simulated(self, z: Vector) -> list[tuple[Strand, Rollout]]:
-        return list(zip(self.strands, self.rollouts(z), strict=True))
-
     def levels(self, z: Vector) -> tuple[Vector, Vector]:
         """`sigma` and `rate_sigma`: root mean squares of errors; of most samples where large ones count less."""
-        errors = [(strand.joint, *strand.errors(each)) for strand, each in self._simulated(z)]
-        found = []
-        for channel in (1, 2):
+        return self._levels(self._errors(z))
+
+    def _simulated(self, z: Vector, *, slopes: bool = False) -> list[tuple[Strand, Rollout]]:
+        return list(zip(self.strands, self.rollouts(z, slopes=slopes), strict=True))
+
+    def _errors(self, z: Vector) -> list[tuple[Vector, Vector]]:
+        """`Strand.errors` of every strand."""
+        return [strand.errors(each) for strand, each in self._simulated(z)]
+
+    def _levels(self, errors: Sequence[tuple[Vector, Vector]]) -> tuple[Vector, Vector]:
+        joints, found = [strand.joint for strand in self.strands], []
+        for channel in range(2):
             by_joint = [
-                np.concatenate([each[channel] for each in errors if each[0] == joint])
+                np.concatenate(
+                    [each[channel] for of, each in zip(joints, errors, strict=True) if of == joint]
+                )
                 for joint in range(len(self.sigma))
             ]
             found.append(np.array([max(self._level(each), SMALLEST_LEVEL) for each in by_joint]))
@@ -352,7 +355,7 @@ def group_problem(
             )  # fmt: skip
     p = coordinates.size
     found = GroupProblem(
-        coordinates, tuple(strands), np.full(len(joints), 1e-3), np.zeros(p), np.full(p, np.inf),
+        coordinates, tuple(strands), np.full(len(joints), 1e-3), np.ones(len(joints)), np.zeros(p), np.full(p, np.inf),
         problem.knots_of(first), huber=problem.huber,
     )  # fmt: skip
     mean, std = _priors(problem, found)

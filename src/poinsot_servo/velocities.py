@@ -4,10 +4,9 @@
 
 Servos report velocities that are filtered, so late by some T. Both y and the derivative of the measured position pass
 the same zero-phase filter; T and g are those of least squares, and the estimation leaves the rest of T open
-(`search`). A velocity with g far from 1, or that follows the
-position badly, has another unit, sign or joint, and is not used. One that was computed from the same positions, as
-their differences, has their noise and nothing else, and is not used either: the second differences of both, where
-noise dominates, are alike then.
+(`search`). A velocity with g far from 1, or that follows the position badly, has another unit, sign or joint, and is
+not used. One that was computed from the same positions, as their differences, has their noise and nothing else, and is
+not used either: the second differences of both, where noise dominates, are alike then.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def test_pairs_with_what_is_earlier_are_half_of_the_double_sum(rows, lags, at_on
     W = rng.standard_normal((rows, 3, 4))
     Gamma = rng.standard_normal((lags + 1, 3, 3))
     Gamma[0] += Gamma[0].T  # Gamma(0) is symmetric, the others need not be
-    half = residuals._earlier_pairs(np.concatenate([np.zeros((lags, 3, 4)), W]), Gamma.transpose(1, 2, 0))
+    half = residuals._pairs_of_stretch(np.concatenate([np.zeros((lags, 3, 4)), W]), Gamma.transpose(1, 2, 0))
     expected = double_sum(W, Gamma)
     np.testing.assert_allclose(half + half.T, expected, atol=1e-12 * np.abs(expected).max())
 

@@ -120,7 +120,7 @@ def earlier_pairs(rows: Iterable[Rows], columns: np.ndarray, Gamma: np.ndarray) 
         before = np.zeros((lags, *W.shape[1:])) if begins else joined[-lags:]
         joined = np.concatenate([before, W])
         # a transpose adds the pairs in the other order, so that each is computed once
-        half += _earlier_pairs(joined, Gamma)
+        half += _pairs_of_stretch(joined, Gamma)
     return half
 
 
@@ -139,7 +139,7 @@ def _stretches(each: Iterable[Rows], columns: np.ndarray, length: int) -> Iterat
         yield begins, np.concatenate(waiting)
 
 
-def _earlier_pairs(joined: np.ndarray, Gamma: np.ndarray) -> Matrix:
+def _pairs_of_stretch(joined: np.ndarray, Gamma: np.ndarray) -> Matrix:
     """The pairs of one stretch, with Gamma(-l) = Gamma(l)^T.
 
     `joined` (lags + r, n, k) are the rows t after as many as the taper is long; Gamma is (n, n, lags + 1).

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 class LegOdometrySettings(OnlineSettings):
     """`poinsot.LegOdometry`: pose, velocity and biases from gyro, accelerometer, encoders and contacts.
 
-    Keys are the fields of that class; pairs are of gyro and accelerometer, of creep those
-    of that class. `gate`: part of good readings of a foot that
-    pass; after `patience` rejected ones in a row it has slipped.
+    Keys are the fields of that class; pairs are of gyro and accelerometer, but for `foot_creep`. `gate`: part of good
+    readings of a foot that pass; after `patience` rejected ones in a row it has slipped.
     """
 
     takes = AS_READ
