@@ -225,7 +225,7 @@ class Decimation:
     def _run(self, z: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """State after and outputs of inputs u (T, K), sample by sample."""
         A, B, C, D = self._modes
-        before, z = _recurrence(A, z, B[:, None] * u[:, None])
+        before, z = _recurrence(A, z, np.multiply(B[:, None], u[:, None], order="C"))
         return z, C @ before + D * u
 
 
