@@ -364,7 +364,9 @@ def thinned(signals: Signals, share: float = 1.0) -> Signals:
         rest = replace(decimation, factor=round(decimation.factor / M))
     if M == 1:
         return replace(signals, decimation=rest)
-    return replace(at_rows(replace(signals, decimation=Decimation(M, order=4, cut_edges=False))), decimation=rest)
+    return replace(
+        at_rows(replace(signals, decimation=Decimation(M, order=4, cut_edges=False))), decimation=rest
+    )
 
 
 def at_rows(signals: Signals) -> Signals:
@@ -373,8 +375,8 @@ def at_rows(signals: Signals) -> Signals:
         return signals
     kept = decimation.kept(len(signals))
     motion = {name: getattr(signals, name)[kept] for name in ("time", "q", "v", "a")}
-    stds = dict.fromkeys(("q_std", "v_std", "a_std"))
-    return replace(signals, **motion, tau=decimation(signals.tau), **stds, decimation=None)
+    tau = decimation(signals.tau)
+    return replace(signals, **motion, tau=tau, q_std=None, v_std=None, a_std=None, decimation=None)
 
 
 def recorded(part: Part) -> Recording:
