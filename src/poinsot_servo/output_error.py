@@ -26,7 +26,7 @@ from poinsot.estimate import Certificate, Direction, Estimate, Status
 from poinsot.estimate.fit import Fit, fit_of
 from poinsot.estimate.uncertainty import EstimatedParameters, condition_numbers, unobservable_directions
 from poinsot.exceptions import InvalidMethod, InvalidModel, MissingExtra, listing, nearest
-from poinsot.solve import Minimum, ProgressCallback, Stop, report, stop_requested
+from poinsot.solve import Method, Minimum, ProgressCallback, Stop, report, stop_requested
 from poinsot.solve.dense import DenseIterate
 
 from .actuator import FRICTION_LAWS, Actuator
@@ -99,7 +99,7 @@ class GroupResult:
 
 
 @dataclass(frozen=True)
-class OutputError:
+class OutputError(Method):
     """The method.
 
     Args:

@@ -21,10 +21,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-import numpy as np
-
-from ..exceptions import InvalidRecording, UnknownUnit
-from ..io.units import check_quantity, find_unit
+from ..exceptions import UnknownUnit
+from ..io.units import check_quantity
 from ..quantities import FRAME_QUANTITIES
 from ..recording import CONTACT, EFFORTS
 
@@ -43,11 +41,8 @@ def words_of(name: str) -> tuple[str, ...]:
 
 BY_NAME, BY_NUMBER, BY_ORDER = "by name", "by number", "by order"
 LISTED = tomllib.loads(Path(__file__).with_name("header_words.toml").read_text(encoding="utf-8"))
-COMMANDS, MEASURED, CLOCK_WORDS = (Label(LISTED[each].split()) for each in ("commands", "measured", "clock"))
-EARLIEST_DATE_S = 5e8
-"""A clock that starts later counts from 1970: this is 1985. [s]"""
-SLOWEST_HZ = 5.0
-"""A clock in seconds whose samples are further apart is taken to count milliseconds, and so on."""
+COMMANDS, MEASURED, BY_LEG = (Label(LISTED[each].split()) for each in ("commands", "measured", "by_leg"))
+LEGS: list[str] = LISTED["legs"].split()
 
 
 @dataclass(frozen=True)
@@ -201,27 +196,3 @@ def unit_in_name(column: str, quantity: str) -> tuple[str | None, frozenset[str]
         return None, Label()
     named = bracket or (len(text) > 1 and text != column and not text.isdigit())
     return (text, Label(words_of(text))) if named else (None, Label())
-
-
-def find_clock(columns: Sequence[str]) -> list[str]:
-    """Columns that may be the clock by their headers, those with the fewest other words first."""
-    named = [each for each in columns if not CLOCK_WORDS.isdisjoint(words_of(each))]
-    return sorted(named, key=lambda each: len(words_of(each)))
-
-
-def clock_unit(column: str, ticks: np.ndarray) -> tuple[str, str]:
-    """The unit of a clock and the reason: its header, the date that it would give, or its interval. Raises
-    `InvalidRecording` if it does not increase from row to row.
-    """
-    steps = np.diff(ticks)
-    if not (len(steps) and np.isfinite(ticks).all() and (steps > 0).all()):
-        raise InvalidRecording(f"the column {column!r} does not increase from row to row")
-    named, _ = unit_in_name(column, "time")
-    if named is not None and find_unit(named).si == "s":
-        return named, "its header names it"
-    interval, units = float(np.median(steps)), ("s", "ms", "us", "ns")
-    if ticks[0] > EARLIEST_DATE_S:  # in ms, us and ns a date has 3, 6 and 9 more digits
-        unit = units[min(int(np.log10(ticks[0] / EARLIEST_DATE_S) / 3), 3)]
-    else:
-        unit = next((each for each in units if interval * find_unit(each).factor * SLOWEST_HZ <= 1), "ns")
-    return unit, f"a step is then {1e3 * interval * find_unit(unit).factor:.4g} ms"
