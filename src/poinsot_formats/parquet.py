@@ -73,7 +73,7 @@ def _check(path: Path, names: str, max_bytes: int, _: tuple[int, ...]) -> None:
 def list_parquet(path: Path) -> tuple[dict[str, Any], str]:
     """The columns of numbers of a file, for scripts (schema `poinsot.columns/1`) and as text."""
     with checked(path, ()):
-        schema = pl.read_parquet_schema(path)
+        schema = pl.scan_parquet(path, glob=False).collect_schema()
     names = [name for name, kind in schema.items() if _is_number(kind)]
     content = {"schema": "poinsot.columns/1", "log": path.name, "columns": names}
     return content, "\n".join([path.name, *(f"{name}  {schema[name]}" for name in names)])
@@ -83,7 +83,7 @@ def read_parquet(source: Source) -> Columns:
     """The wanted columns of a Parquet file."""
     path = Path(source.path)
     with checked(path, source.wanted):
-        schema = pl.read_parquet_schema(path)
+        schema = pl.scan_parquet(path, glob=False).collect_schema()
         available = list(schema)
         names: dict[str | int, str] = {}
         for name in source.wanted:
