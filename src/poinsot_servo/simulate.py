@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 
 from poinsot.arrays import JointSamples, Times, Vector
 from poinsot.exceptions import InvalidModel, UnreadableFile, listing
+from poinsot.kernels import njit
 from poinsot.models.articulated import Articulated
 
 from .actuator import PER_TORQUE, Actuator
