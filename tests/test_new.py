@@ -125,6 +125,17 @@ def test_headers(case):
         assert found[0].column == "torque_elbow"
 
 
+def test_errors_of_a_controller_are_no_positions():
+    """PlotJuggler writes topics in the order of the alphabet: the error of ros2_control comes first."""
+    parts = ("error", "feedback", "reference")
+    columns = [
+        f"/arm/controller_state/{part}/positions/{joint}" for part in parts for joint in ("elbow", "wrist")
+    ]
+    found = {each.channel: each.column for each in match_columns(columns, ["elbow", "wrist"], [])}
+    assert found["position.wrist"] == columns[3] and found["position_command.elbow"] == columns[4]
+    assert len(found) == 4
+
+
 def test_motors_of_unitree_are_counted_by_leg():
     """FR, FL, RR, RL, of 20 motors, whose raw readings and commands stand beside."""
     joints = [

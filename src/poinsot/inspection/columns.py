@@ -41,7 +41,9 @@ def words_of(name: str) -> tuple[str, ...]:
 
 BY_NAME, BY_NUMBER, BY_ORDER = "by name", "by number", "by order"
 LISTED = tomllib.loads(Path(__file__).with_name("header_words.toml").read_text(encoding="utf-8"))
-COMMANDS, MEASURED, BY_LEG = (Label(LISTED[each].split()) for each in ("commands", "measured", "by_leg"))
+COMMANDS, MEASURED, OTHER, BY_LEG = (
+    Label(LISTED[each].split()) for each in ("commands", "measured", "other", "by_leg")
+)
 LEGS: list[str] = LISTED["legs"].split()
 
 
@@ -90,6 +92,8 @@ def match_columns(columns: Sequence[str], joints: Sequence[str], frames: Sequenc
                 found.setdefault(guess.channel, guess)
             continue
         units[column], unit_words = unit_in_name(column, quantity or "position")
+        if not OTHER.isdisjoint(rest):
+            continue
         named = quantity or commanded or (joint and (unit_words | MEASURED).issuperset(rest))
         if named and not (commanded and quantity == "velocity"):
             label = Label(rest) - used - COMMANDS - MEASURED - unit_words
