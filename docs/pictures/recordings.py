@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 from drawing import (
@@ -12,6 +13,7 @@ from drawing import (
     GREY,
     ORANGE,
     RECORDINGS,
+    RED,
     axes,
     picture,
     recorded,
@@ -85,7 +87,8 @@ def tx40_torques():
 @recorded("staubli_tx40")
 def tx40_published():
     estimate = identified("tx40.toml", "staubli_tx40")
-    published = {name: column for name, column in _published().items() if name in estimate.names}
+    names = {name: name if name in estimate.names else f"{name}r" for name in TABLE_1}
+    published = {names[name]: each for name, each in _published().items() if names[name] in estimate.names}
     figure, ax = axes(height=3.0)
     for k, (name, (value, std)) in enumerate(published.items()):
         ours, own = estimate[name], estimate.std[estimate.names.index(name)]
@@ -112,7 +115,7 @@ def _published():
     """Name -> value and standard deviation of Table 1, classical."""
     found = {}
     for name, columns in TABLE_1.items():
-        value, relative = columns["classical"]
+        value, relative = columns[0]
         found[name] = value, abs(value) * relative / 100
     return found
 
@@ -177,9 +180,7 @@ def ur10e_mass():
     ).estimate
     history, before = estimate.tracking.history, estimate.bodies[0].prior[0]
     time = np.array([each.time for each in history])
-    starts = (
-        np.flatnonzero([a.recording != b.recording for a, b in zip(history, history[1:], strict=False)]) + 1
-    )
+    starts = np.flatnonzero([a.recording != b.recording for a, b in pairwise(history)]) + 1
     time = time + sum(
         (time[k - 1] - time[k]) * (np.arange(len(time)) >= k) for k in starts
     )  # one after the other
