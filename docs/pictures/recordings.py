@@ -22,6 +22,7 @@ from drawing import (
 )
 
 import poinsot
+from poinsot.models.planar import floor, rectangle
 from poinsot_reproductions.tx40_tables import TABLE_1
 
 LOAD_KG = 2.805
