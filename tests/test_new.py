@@ -125,6 +125,42 @@ def test_headers(case):
         assert found[0].column == "torque_elbow"
 
 
+def test_errors_of_a_controller_are_no_positions():
+    """PlotJuggler writes topics in the order of the alphabet: the error of ros2_control comes first."""
+    parts = ("error", "feedback", "reference")
+    columns = [
+        f"/arm/controller_state/{part}/positions/{joint}" for part in parts for joint in ("elbow", "wrist")
+    ]
+    found = {each.channel: each.column for each in match_columns(columns, ["elbow", "wrist"], [])}
+    assert found["position.wrist"] == columns[3] and found["position_command.elbow"] == columns[4]
+    assert len(found) == 4
+
+
+def test_motors_of_unitree_are_counted_by_leg():
+    """FR, FL, RR, RL, of 20 motors, whose raw readings and commands stand beside."""
+    joints = [
+        f"{leg}_{joint}_joint" for leg in ("FL", "FR", "RL", "RR") for joint in ("hip", "thigh", "calf")
+    ]
+    columns = [
+        f"rt/{topic}[{k}]/{what}"
+        for topic, names in (
+            ("lowstate/motor_state", ("q", "dq", "tau_est", "q_raw")),
+            ("lowcmd/motor_cmd", ("q",)),
+        )
+        for k in range(20)
+        for what in names
+    ]
+    found = {each.column: each.channel for each in match_columns(columns, joints, [])}
+    assert found["rt/lowstate/motor_state[0]/q"] == "position.FR_hip_joint"
+    assert found["rt/lowstate/motor_state[5]/tau_est"] == "torque.FL_calf_joint"
+    assert found["rt/lowstate/motor_state[7]/dq"] == "velocity.RR_thigh_joint"
+    assert found["rt/lowcmd/motor_cmd[11]/q"] == "position_command.RL_calf_joint"
+    assert len(found) == 4 * 12
+    # of another robot, in the robot's order
+    found = {each.column: each.channel for each in match_columns(columns, ["waist", "neck"], [])}
+    assert found["rt/lowstate/motor_state[1]/q"] == "position.neck"
+
+
 def test_sensors_at_frames():
     columns = ["gyro_x", "imu.linear_acceleration.z", "quat_w", "lf_contact", "rf_contact"]
     found = match_columns(columns, ["lf_roll"], ["trunk", "imu", "lf_hip", "lf_foot", "rf_foot"])

@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -530,19 +531,43 @@ class TooSlow(BaseException):
     """An input took longer than it may."""
 
 
-def read_mat_by_fork() -> None:
-    """Let the process that reads MATLAB files be a fork of this one: starting Python takes a hundred times as long."""
+def parse_by_fork() -> None:
+    """Let native parsers run in forks of one process that has imported them: starting Python takes a hundred times as
+    long. That process computes nothing itself, since threads would be missing in its forks.
+    """
     import subprocess
 
-    import scipy.io  # noqa: F401  (imported here, and so in every fork)
+    (asking, questions), (answering, answers) = os.pipe(), os.pipe()
+    if not os.fork():
+        os.close(questions)
+        _answer_by_fork(os.fdopen(asking), answers)
+    os.close(asking)
+    os.close(answers)
+    replies, number = os.fdopen(answering), count()
 
     def run(command: list[str], **_: Any) -> Any:
-        source, (reading, writing), errors = command[2], os.pipe(), Path("stderr")
+        k = next(number)
+        os.write(questions, json.dumps([k, *command[2:]]).encode() + b"\n")
+        while (reply := replies.readline().split()) and int(reply[0]) != k:  # one that came too late
+            pass
+        said = [Path(name).read_bytes() for name in ("stdout", "stderr")]
+        return subprocess.CompletedProcess(command, int(reply[1]), *said)
+
+    subprocess.run = run  # type: ignore[assignment]
+
+
+def _answer_by_fork(questions: Any, answers: int) -> None:
+    import polars  # noqa: F401
+    import scipy.io  # noqa: F401
+
+    for line in questions:
+        k, source, *arguments = json.loads(line)
         child = os.fork()
         if not child:
-            os.dup2(writing, 1)
-            os.dup2(os.open(errors, os.O_CREAT | os.O_TRUNC | os.O_WRONLY), 2)
-            sys.argv = ["-c", *command[3:]]
+            signal.alarm(2 * SECONDS)
+            for number, name in ((1, "stdout"), (2, "stderr")):
+                os.dup2(os.open(name, os.O_CREAT | os.O_TRUNC | os.O_WRONLY), number)
+            sys.argv = ["-c", *arguments]
             sys.stdout, sys.stderr = (os.fdopen(number, "w") for number in (1, 2))
             code = 0
             try:
@@ -557,13 +582,9 @@ def read_mat_by_fork() -> None:
                 sys.stdout.flush()
                 sys.stderr.flush()
             os._exit(code)
-        os.close(writing)
-        with open(reading, "rb") as pipe:
-            content = pipe.read()
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        return subprocess.CompletedProcess(command, code, content, errors.read_bytes())
-
-    subprocess.run = run  # type: ignore[assignment]
+        os.write(answers, b"%d %d\n" % (k, code))
+    os._exit(0)
 
 
 def answer(target: Target, path: Path) -> tuple[str, str]:
@@ -590,13 +611,13 @@ def corpus_of(name: str) -> list[bytes]:
     return [*TARGETS[name].seeds(), *found]
 
 
-def attack(name: str, count: int, seed: str, folder: Path) -> None:
+def attack(name: str, inputs: int, seed: str, folder: Path) -> None:
     """Read so many mutated files of a format, in this process; each exception becomes a file in `folder`."""
     os.chdir(folder)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     target, rng = TARGETS[name], random.Random(f"{name} {seed}")
-    if name == "mat":
-        read_mat_by_fork()
+    if name in ("mat", "parquet"):
+        parse_by_fork()
     corpus = corpus_of(name)
     path = folder / f"input{target.suffix}"
     answers = set()
@@ -610,7 +631,7 @@ def attack(name: str, count: int, seed: str, folder: Path) -> None:
 
     signal.signal(signal.SIGALRM, stop)
     with (folder / "progress").open("r+b") as file, mmap.mmap(file.fileno(), 8) as progress:
-        for k in range(count):
+        for k in range(inputs):
             data = attempt(rng, corpus, target)
             path.write_bytes(data)
             progress[:8] = struct.pack("<q", k + 1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from hashlib import file_digest
@@ -21,12 +22,13 @@ import polars as pl
 
 from poinsot.estimate import Estimate, Trust
 from poinsot.estimators.linear.least_squares import LeastSquares
-from poinsot.exceptions import InvalidProject, PoinsotError
+from poinsot.exceptions import InvalidProject, PoinsotError, UnreadableFile
 from poinsot.io.results import identify_json, plain
 from poinsot.project import Project
 from poinsot.project.recordings import build_source
 from poinsot.project.settings.recordings import RecordingSettings
 from poinsot.stopwatch import Stopwatch
+from poinsot_formats.parquet import checked
 
 from .logs import Log, count_of, find_logs
 from .parquet_log import ParquetLog
@@ -417,11 +419,10 @@ def _template(project: Project) -> RecordingSettings:
 
 def _bytes(path: Path) -> int:
     """Size of the table in memory, of 8 bytes a value; 0 of a file that is no Parquet."""
-    try:
-        scan = pl.scan_parquet(path)
+    with suppress(UnreadableFile), checked(path, ()):
+        scan = pl.scan_parquet(path, glob=False)
         return int(scan.select(pl.len()).collect().item()) * len(scan.collect_schema()) * 8
-    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return 0
+    return 0
 
 
 def _digest(paths: Sequence[Path]) -> str:

@@ -11,12 +11,15 @@ import numpy as np
 import polars as pl
 
 from poinsot.exceptions import InvalidRecording, UnreadableFile, listing
-from poinsot.io.sources import existing_file
 from poinsot.io.units import find_unit
 from poinsot.recording import Recording
+from poinsot_formats.parquet import checked
 
 CLOCK = 0.01
 """Part of a sampling interval by which a stamp may be off a uniform clock."""
+
+MAX_BYTES = 2**43
+"""Of the values in a file, of which no more than some stretches are in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +45,8 @@ class ParquetLog:
         if not self.paths:
             raise InvalidRecording("a log needs at least one Parquet file")
         for path in self.paths:
-            try:
-                columns = pl.read_parquet_schema(existing_file(Path(path)))
-            except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-                raise UnreadableFile(f"{path} is no Parquet file, or is damaged: {error!s:.100}") from None
+            with checked(Path(path), self._columns, MAX_BYTES):
+                columns = pl.scan_parquet(path, glob=False).collect_schema()
             missing = [each for each in self._columns if each not in columns]
             if missing:
                 raise UnreadableFile(
@@ -59,7 +60,7 @@ class ParquetLog:
 
     @cached_property
     def _scan(self) -> pl.LazyFrame:
-        return pl.scan_parquet(list(self.paths)).select(self._columns)
+        return pl.scan_parquet(list(self.paths), glob=False).select(self._columns)
 
     def __len__(self) -> int:
         return self._samples

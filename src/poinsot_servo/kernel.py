@@ -10,9 +10,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from poinsot.arrays import Matrix, Times, Vector
+from poinsot.kernels import njit
 
 (
     KP, KD, KV, B, FC, FS, VS, FL, FE, FG, SL, SE, SG, QL, QE, ARMATURE, LIMIT, NO_LOAD, DELAY, LAG, ZERO, DEAD, PLAY,

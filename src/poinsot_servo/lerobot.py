@@ -30,6 +30,7 @@ import polars as pl
 from poinsot import Recording, Source
 from poinsot.exceptions import UnreadableFile, listing, nearest
 from poinsot.io.sources import Columns, NotedColumns, column_not_found, existing_file
+from poinsot_formats.parquet import POLARS_ERRORS, checked
 
 INFO = "meta/info.json"
 UNITS = ("deg", "rad", "+-100", "0 to 100")
@@ -46,7 +47,6 @@ MAX_FILES = 10_000
 _QUANTITIES = {"pos": "position", "vel": "velocity"}
 _SI = {"position": "rad", "velocity": "rad/s"}
 _FIELD = re.compile(r"\{(episode_chunk|episode_index|chunk_index|file_index):0(\d)d\}")
-_POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 
 @dataclass(frozen=True)
@@ -365,8 +365,8 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 def _read_parquet(path: Path, names: Sequence[str], episode: int) -> pl.DataFrame:
     """Columns of the rows of one episode."""
-    try:
-        lazy = pl.scan_parquet(path)
+    with checked(path, names):
+        lazy = pl.scan_parquet(path, glob=False)
         available = lazy.collect_schema().names()
         for name in names:
             if name not in available:
@@ -374,9 +374,6 @@ def _read_parquet(path: Path, names: Sequence[str], episode: int) -> pl.DataFram
         if (frames := int(lazy.select(pl.len()).collect().item())) > MAX_FRAMES:
             raise UnreadableFile(f"{path} claims {frames} rows, more than the {MAX_FRAMES} that are read")
         return lazy.filter(pl.col("episode_index") == episode).select(list(dict.fromkeys(names))).collect()
-    except _POLARS_ERRORS as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise UnreadableFile(f"{path} cannot be read as Parquet: {reason}") from None
 
 
 def _matrix(path: Path, series: pl.Series, width: int) -> np.ndarray:
@@ -391,7 +388,7 @@ def _matrix(path: Path, series: pl.Series, width: int) -> np.ndarray:
         elif not (series.dtype.is_numeric() or series.dtype == pl.Boolean):
             raise UnreadableFile(f"{path}: column {series.name!r} holds {series.dtype}, not numbers")
         return series.cast(pl.Float64).to_numpy().reshape(rows, width)
-    except (*_POLARS_ERRORS, ValueError) as error:
+    except (*POLARS_ERRORS, ValueError) as error:
         raise UnreadableFile(
             f"{path}: column {series.name!r} does not hold {width} numbers a row: {error}"
         ) from None

@@ -22,8 +22,8 @@ import polars as pl
 
 from poinsot import Recording
 from poinsot.exceptions import InvalidRecording, MissingExtra, UnreadableFile, UnwritableOutput
-from poinsot.io.sources import existing_file
 from poinsot.io.writing import atomic_path
+from poinsot_formats.parquet import checked
 
 from .containers import EXTRA, Message, Metadata, read_messages
 from .logs import message_decoder
@@ -46,9 +46,6 @@ MSG: builtin_interfaces/Time
 int32 sec
 uint32 nanosec
 """
-
-MAX_SAMPLES = 200_000_000
-"""Largest number of samples of a Parquet file that is opened: a file of some kilobytes may claim billions."""
 
 _LITTLE_ENDIAN = b"\0\1\0\0"
 _LARGEST_S = 2.0**31 - 1
@@ -149,30 +146,19 @@ def read_parquet(path: str | Path) -> Recording:
     Raises:
         UnreadableFile: if the file is damaged or not from `write_parquet`.
     """
-    path = existing_file(Path(path))
+    path = Path(path)
     try:
-        found = pl.read_parquet_metadata(path).get(METADATA)
-        if found is None:
-            raise UnreadableFile(
-                f"{path} is no recording that poinsot wrote; read it with poinsot.read_recording and its columns"
-            )
-        header = _parse(path, found)
-        if (samples := int(pl.scan_parquet(path).select(pl.len()).collect().item())) > MAX_SAMPLES:
-            raise UnreadableFile(
-                f"{path} claims {samples} samples, more than the {MAX_SAMPLES} that are read"
-            )
-        table = pl.read_parquet(path)
+        with checked(path, None):
+            found = pl.read_parquet_metadata(path).get(METADATA)
+            if found is None:
+                raise UnreadableFile(
+                    f"{path} is no recording that poinsot wrote; read it with poinsot.read_recording and its columns"
+                )
+            header, table = _parse(path, found), pl.read_parquet(path, glob=False)
         columns = {str(name): table[str(name)].to_numpy() for name in header["channels"]}
         masks = {str(name): table[f"valid.{name}"].to_numpy() for name in header["masked"]}
         return _recording(header, table["time"].to_numpy(), columns, masks)
-    except (
-        pl.exceptions.PolarsError,
-        pl.exceptions.PanicException,
-        OSError,
-        KeyError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except (pl.exceptions.PolarsError, KeyError, TypeError, ValueError) as error:
         raise _damaged(path, error) from None
 
 

@@ -213,7 +213,7 @@ def test_what_a_log_cannot_be(robot, table, tmp_path):
     with pytest.raises(UnreadableFile, match="has no column 'tau_one'; it has"):
         log_of(table.drop("tau_one"), tmp_path)
     (tmp_path / "text.parquet").write_text("no parquet")
-    with pytest.raises(UnreadableFile, match=r"text.parquet is no Parquet file"):
+    with pytest.raises(UnreadableFile, match=r"text.parquet cannot be read as Parquet"):
         ParquetLog([tmp_path / "text.parquet"], CHANNELS, ("t", "s"))
     for change, said in (
         (table.filter(pl.col("t") != 10.0), "off a uniform clock"),

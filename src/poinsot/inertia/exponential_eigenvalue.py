@@ -30,10 +30,10 @@ from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
-from numba import njit
 from scipy.spatial.transform import Rotation
 
 from ..arrays import Inertial, Matrix, Vector
+from ..kernels import njit
 from .parameters import ROUNDING, closest_axes
 from .parametrization import Kernels, Parametrization
 

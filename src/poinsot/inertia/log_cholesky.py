@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from ..arrays import Matrix, PseudoInertia, Vector
+from ..kernels import njit
 from .parameters import pseudo_inertia
 from .parametrization import Kernels, Parametrization
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from ..arrays import Matrix, Vector
+from ..kernels import njit
 from .log_cholesky import LogCholesky, from_upper_factors, leading_factors
 from .parameters import pseudo_inertia
 from .parametrization import Kernels, Parametrization

@@ -5,7 +5,8 @@ a joint and the words of a quantity are removed; the words that distinguish colu
 A label is matched to a joint
 
     by name      the joint's name is in the header, or the label has words that only this joint has
-    by number    the label is a number: joints are counted in the robot's order, from 0 if there is a 0, else from 1
+    by number    the label is a number: joints are counted in the robot's order, or by leg in logs of Unitree's
+                 quadrupeds, from 0 if there is a 0, else from 1
     by order     of the remaining columns and joints
 
 and columns of all quantities with the same label belong to the same joint.
@@ -40,7 +41,10 @@ def words_of(name: str) -> tuple[str, ...]:
 
 BY_NAME, BY_NUMBER, BY_ORDER = "by name", "by number", "by order"
 LISTED = tomllib.loads(Path(__file__).with_name("header_words.toml").read_text(encoding="utf-8"))
-COMMANDS, MEASURED = (Label(LISTED[each].split()) for each in ("commands", "measured"))
+COMMANDS, MEASURED, OTHER, BY_LEG = (
+    Label(LISTED[each].split()) for each in ("commands", "measured", "other", "by_leg")
+)
+LEGS: list[str] = LISTED["legs"].split()
 
 
 @dataclass(frozen=True)
@@ -88,10 +92,14 @@ def match_columns(columns: Sequence[str], joints: Sequence[str], frames: Sequenc
                 found.setdefault(guess.channel, guess)
             continue
         units[column], unit_words = unit_in_name(column, quantity or "position")
+        if not OTHER.isdisjoint(rest):
+            continue
         named = quantity or commanded or (joint and (unit_words | MEASURED).issuperset(rest))
         if named and not (commanded and quantity == "velocity"):
             label = Label(rest) - used - COMMANDS - MEASURED - unit_words
             labels.setdefault((commanded, quantity), {})[column] = Label([joint]) if joint else label
+    if any(not BY_LEG.isdisjoint(words_of(column)) for column in units):
+        joints = sorted(joints, key=lambda each: LEGS.index(each[:2]) if each[:2] in LEGS else len(LEGS))
     first = 0 if any("0" in label for each in labels.values() for label in each.values()) else 1
     # positions first, since most joints have one; measurements before commands
     for kind in sorted(labels, key=lambda kind: (kind != (False, "position"), kind[0], -len(labels[kind]))):
@@ -161,8 +169,8 @@ def _owners(
     common = Label.intersection(*of_joints.values()) if len(joints) > 1 else Label()
     free = {joint: words - common for joint, words in of_joints.items() if joint not in taken}
     numbers = {label: int(min(label)) - first for label in left if len(label) == 1 and min(label).isdigit()}
-    # numbers from 0 would otherwise match names from 1
-    if left and len(numbers) == len(left) and not {*left} <= {*free.values()}:
+    # beside numbers for all, others are variants; numbers from 0 would otherwise match names from 1
+    if left and len(numbers) >= min(len(left), len(free)) and not {*left} <= {*free.values()}:
         places = {label: joints[k] for label, k in numbers.items() if k < len(joints)}
         return {label: (joint, BY_NUMBER) for label, joint in places.items() if joint in free}
     found: dict[Label, tuple[str, str]] = {}

@@ -24,18 +24,11 @@ from .sources import Columns, Source, existing_file
 GROUP = "poinsot.readers"
 """The group of entry points."""
 
-READERS: Mapping[str, str] = {
-    **dict.fromkeys(("csv", "tsv", "txt", "dat"), "poinsot.io.tabular:read_csv"),
-    **dict.fromkeys(("parquet", "pq"), "poinsot.io.tabular:read_parquet"),
-    "mat": "poinsot.io.matlab:read_mat",
-}
+READERS: Mapping[str, str] = dict.fromkeys(("csv", "tsv", "txt", "dat"), "poinsot.io.tabular:read_csv")
 """Ending, without its dot -> module and function."""
 
-HEADERS: Mapping[str, str] = {
-    **dict.fromkeys(("csv", "tsv", "txt", "dat"), "poinsot.io.tabular:csv_columns"),
-    **dict.fromkeys(("parquet", "pq"), "poinsot.io.tabular:parquet_columns"),
-}
-"""Ending -> what lists the columns of such a file; of other distributions' formats their listing has them."""
+HEADERS: Mapping[str, str] = dict.fromkeys(READERS, "poinsot.io.tabular:csv_columns")
+"""Ending -> what lists the columns of such a file; of other packages' formats their listing has them."""
 
 RECORDING_ENDING = ".npz"
 """Of poinsot's own files, which bring channels, units and clock (`npz`)."""

@@ -1,4 +1,4 @@
-"""CSV and Parquet through Polars.
+"""CSV through Polars.
 
 A CSV file is read as numbers first. If that fails it is read again as text, which allows blanks around numbers and
 names the first cell that is not a number: correct files are read fast, others get a clear message.
@@ -14,7 +14,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from ..exceptions import InvalidRecording, UnreadableFile, listing
@@ -89,41 +88,6 @@ def _refuse_repeated(path: Path, cells: Sequence[str]) -> None:
             f"{path} has more than one column {listing(map(repr, repeated))}: rename them, or set header = false and "
             "skip_lines, and name columns by their index from 0"
         )
-
-
-def parquet_columns(path: Path) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Names of the columns of numbers of a Parquet file."""
-    try:
-        schema = pl.read_parquet_schema(path)
-    except _POLARS_ERRORS as error:
-        raise UnreadableFile(f"{path} cannot be read as Parquet: {_reason(error)}") from error
-    return tuple(name for name, kind in schema.items() if kind.is_numeric() or kind == pl.Boolean), {}
-
-
-def read_parquet(source: Source) -> Columns:
-    """The wanted columns of a Parquet file."""
-    path = Path(source.path)
-    try:
-        schema = pl.read_parquet_schema(path)
-        available = list(schema)
-        names: dict[str | int, str] = {}
-        for name in source.wanted:
-            if isinstance(name, int) and 0 <= name < len(available):
-                names[name] = available[name]
-            elif name in schema:
-                names[name] = str(name)
-            else:
-                raise column_not_found(path, name, available)
-        table = pl.read_parquet(path, columns=list(dict.fromkeys(names.values())))
-    except _POLARS_ERRORS as error:
-        raise UnreadableFile(f"{path} cannot be read as Parquet: {_reason(error)}") from error
-    columns: dict[str | int, np.ndarray] = {}
-    for name, header in names.items():
-        series = table[header]
-        if not (series.dtype.is_numeric() or series.dtype == pl.Boolean):
-            raise UnreadableFile(f"{path}: column {header!r} holds {series.dtype}, not numbers")
-        columns[name] = series.cast(pl.Float64).to_numpy()
-    return columns
 
 
 def _read(

@@ -31,9 +31,9 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from numba import njit
 
 from ..arrays import Changes, Configurations, JointSamples, States
+from ..kernels import njit
 from .joint_motion import STEP, cross
 from .tree import CONTINUOUS, DEGREES, FREE, PLANAR, SPHERICAL, Tree
 

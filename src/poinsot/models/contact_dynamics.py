@@ -34,10 +34,10 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from numba import njit
 
 from ..arrays import Columns, ColumnSlopes, Configurations, JointSamples, Matrix, Vector
 from ..exceptions import InvalidModel
+from ..kernels import njit
 from .contacts import Contact
 from .frame_motion import FrameMotion
 from .loop_constraint import LoopConstraint

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from numba import njit
 
 from ..arrays import Configurations, JointSamples
+from ..kernels import njit
 from . import rotations
 from .joint_motion import STEP, cross, outward, twist_cross
 from .rotations import skew

@@ -28,9 +28,9 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from numba import njit
 
 from ..arrays import Configurations, JointSamples, Matrix, Vector
+from ..kernels import njit
 from .joint_motion import STEP, cross, dot, outward, shift_wrench
 from .tree import DEGREES, Tree
 

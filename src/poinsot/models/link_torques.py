@@ -21,11 +21,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ..arrays import Brief, Matrix, Vector
 from ..exceptions import InvalidModel, check_known, listing
 from ..inertia.parameters import is_consistent
+from ..kernels import njit
 from .articulated import Articulated
 from .inverse_dynamics import add_needed_wrench, add_turned
 from .joint_motion import STEP, cross, dot, outward, shift_wrench

@@ -22,9 +22,9 @@ it at the price of all. Samples are innermost, L at a time, as in `torque_regres
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ..arrays import Configurations, JointSamples
+from ..kernels import njit
 from .torque_regressor import (
     INLINE_KERNEL,
     KERNEL,

@@ -26,9 +26,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ..arrays import Configurations, JointSamples, Matrix, Vector
+from ..kernels import njit
 from .tree import CONTINUOUS, DEGREES, FREE, PLANAR, PRISMATIC, TRANSLATION, Tree
 
 L = 16

@@ -29,9 +29,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ..exceptions import InvalidMethod, InvalidSignals
+from ..kernels import njit
 from .low_pass import LowPass, check_below_nyquist
 
 RIPPLE_DB = 0.05
@@ -225,7 +225,9 @@ class Decimation:
     def _run(self, z: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """State after and outputs of inputs u (T, K), sample by sample."""
         A, B, C, D = self._modes
-        before, z = _recurrence(A, z, B[:, None] * u[:, None])
+        before, z = _recurrence(
+            A, z, np.multiply(B[:, None], u[:, None], order="C")
+        )  # in one layout, compiled once
         return z, C @ before + D * u
 
 

@@ -17,10 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from ..arrays import Samples
 from ..exceptions import InvalidMethod
+from ..kernels import njit
 
 
 @dataclass(frozen=True, eq=False)

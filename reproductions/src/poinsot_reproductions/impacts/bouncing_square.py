@@ -20,9 +20,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from poinsot.estimators.complementarity.flights import Drop
+from poinsot.kernels import njit
 
 STEP = 4e-6
 SIDE = 0.06

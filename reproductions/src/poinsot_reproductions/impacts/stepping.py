@@ -20,10 +20,10 @@ from enum import IntEnum
 
 import numpy as np
 from jaxtyping import Float
-from numba import njit
 
 from poinsot.arrays import Vector
 from poinsot.exceptions import InvalidModel
+from poinsot.kernels import njit
 from poinsot.models.planar.body import GRAVITY, PlanarBody, World
 from poinsot.models.planar.contact import Wall, contacts, contacts_at
 from poinsot.models.planar.impulses import apply_impulses

@@ -46,9 +46,9 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from numba import njit
 
 from ...arrays import Matrix, Vector
+from ...kernels import njit
 from ...models.planar.contact import Wall
 from ...models.planar.shapes import Polygon, Shape, support_of
 from .contact_parameters import (

@@ -28,12 +28,12 @@ from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Float
-from numba import njit
 from scipy import stats
 from scipy.optimize import least_squares, minimize
 
 from ...arrays import Brief, Indices, Matrix, Vector
 from ...exceptions import InvalidRecording
+from ...kernels import njit
 from ...models.planar.body import GRAVITY
 
 NO_DRAG = 1e-6

@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numba import njit
 
 from ...arrays import Indices, Matrix, Vector
+from ...kernels import njit
 from ...models.planar.body import GRAVITY
 from ...solve import Stop, stop_requested
 from .flights import (

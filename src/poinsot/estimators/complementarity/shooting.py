@@ -33,10 +33,10 @@ from operator import itemgetter
 
 import numpy as np
 from jaxtyping import Float
-from numba import njit
 
 from ...arrays import Matrix, Vector
 from ...estimate import Status
+from ...kernels import njit
 from ...models.planar.body import GRAVITY, PlanarBody, World
 from ...models.planar.contact import Wall, contacts_at
 from ...models.planar.events import ImpactEvents, follow, moved

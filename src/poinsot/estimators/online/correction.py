@@ -12,9 +12,9 @@ plain extended filter is overconfident after the first samples on a chart, which
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ...arrays import Matrix, Vector
+from ...kernels import njit
 from .square_root import update
 
 

@@ -25,9 +25,9 @@ Process noise makes B the triangular factor of [a B, b U]^T, P = a^2 B B^T + b^2
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ...arrays import Matrix, Vector
+from ...kernels import njit
 
 
 @njit(cache=True, error_model="numpy")

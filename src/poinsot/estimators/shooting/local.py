@@ -11,9 +11,9 @@ from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float
-from numba import njit
 
 from ...arrays import Columns, Vector
+from ...kernels import njit
 from ...models.joint_motion import STEP
 from .problem import GaussianPrior, ShootingProblem, Trajectories, TrajectoryModel
 from .riccati import LinearQuadraticStages, Quadratic

@@ -47,9 +47,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Bool, Float
-from numba import njit
 
 from ...arrays import Changes, Columns, Matrix, Vector
+from ...kernels import njit
 from ...models.joint_motion import STEP
 
 

@@ -9,7 +9,6 @@ functions must do the same.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
@@ -19,9 +18,12 @@ import numpy as np
 from jaxtyping import Float
 
 from ...exceptions import MissingExtra
+from ...kernels import private_folder, read_checked, write_checked
 
 try:
     import jax
+    from jax._src import compilation_cache
+    from jax._src.compilation_cache_interface import CacheInterface
 except ImportError:
     raise MissingExtra("discrete", "jax") from None
 
@@ -65,7 +67,20 @@ def keep_compiled() -> None:
 
     Functions of a mechanism take seconds to compile.
     """
-    if getattr(jax.config, "jax_compilation_cache_dir", None) is None:
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "poinsot" / "compiled"
+    if getattr(jax.config, "jax_compilation_cache_dir", None) is None and (folder := private_folder()):
+        compilation_cache.get_file_cache = lambda path: (_Kept(Path(path)), path)
         jax.config.update("jax_compilation_cache_dir", str(folder))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", MIN_COMPILE_TIME)
+
+
+class _Kept(CacheInterface):
+    """A cache as JAX's own, which would warn of a damaged file at every start and never replace it."""
+
+    def __init__(self, folder: Path):
+        self._path = folder
+
+    def get(self, key: str) -> bytes | None:
+        return read_checked(self._path / f"{key}.xla")
+
+    def put(self, key: str, value: bytes) -> None:
+        write_checked(self._path / f"{key}.xla", value)

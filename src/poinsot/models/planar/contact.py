@@ -23,10 +23,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from numba import njit
 
 from ...arrays import Vector
 from ...exceptions import InvalidModel
+from ...kernels import njit
 from .shapes import Shape, support_of
 
 

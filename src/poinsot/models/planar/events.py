@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from numba import njit
 
 from ...arrays import Vector
+from ...kernels import njit
 from .body import GRAVITY, PlanarBody, World
 from .contact import Wall, contacts
 from .impulses import apply_impulses

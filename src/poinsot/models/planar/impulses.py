@@ -39,7 +39,8 @@ problems with a singular H. Then it is repeated on another path, with z_0 in oth
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from ...kernels import njit
 
 PIVOT = 1e-10
 """Least pivot; rows are scaled to entries near 1."""

@@ -26,9 +26,9 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
-from numba import njit
 
 from ...exceptions import InvalidModel
+from ...kernels import njit
 
 DIRECTIONS = 720
 """Number of directions in which convexity and size are evaluated."""

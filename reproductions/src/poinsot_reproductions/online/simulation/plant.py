@@ -20,10 +20,10 @@ from xml.etree import ElementTree
 
 import mujoco
 import numpy as np
-from numba import njit
 
 from poinsot.arrays import Matrix, Vector
 from poinsot.exceptions import InvalidModel, listing, nearest
+from poinsot.kernels import njit
 from poinsot.models import tree as kinds
 from poinsot.models.articulated import Articulated, read_description
 

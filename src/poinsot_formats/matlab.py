@@ -1,48 +1,33 @@
-"""MATLAB files of version 5 to 7 through SciPy; version 7.3 is HDF5 and is refused with advice.
+"""MATLAB files of version 5 to 7 through SciPy, whose parser crashes on some damaged files (bus errors).
 
-SciPy's parser crashes on some damaged files (bus errors), so it runs in a process of its own.
+Version 7.3 is HDF5 and is refused with advice.
 """
 
 from __future__ import annotations
 
 import pickle
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..exceptions import UnreadableFile
-from .sources import Columns, NotedColumns, Source, column_not_found
+from poinsot.exceptions import UnreadableFile
+from poinsot.io.sources import Columns, NotedColumns, Source, column_not_found
+
+from .parser import run_parser
 
 COLUMN_NAME = re.compile(r"(?P<variable>[A-Za-z]\w*)(?P<fields>(?:\.[A-Za-z]\w*)*)(?:\[(?P<index>\d+)\])?")
 """`q`, `q[2]`, `log.q[2]`: a vector, a column of a matrix, a column of a field of a struct."""
 
-LONGEST_S = 600
-MEMORY = 16 * 2**30
-"""Of the process that reads a file [bytes]."""
-
 # not squeezed: the matrix of a single sample must not look like a vector; `whosmat` fails where an object is beside
-CHILD = f"""
-import pickle, sys
-try:
-    import resource
-    resource.setrlimit(resource.RLIMIT_AS, ({MEMORY}, resource.getrlimit(resource.RLIMIT_AS)[1]))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    import ctypes, signal
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # when the process that waits for it dies
-except (ImportError, ValueError, OSError, AttributeError):
-    pass
+LOAD = """
+import pickle
 import scipy.io
-try:
-    content = scipy.io.loadmat(sys.argv[1], variable_names=sys.argv[2:], squeeze_me=False)
-    if not set(sys.argv[2:]) <= set(content):
-        content = dict.fromkeys(scipy.io.loadmat(sys.argv[1]))
-except BaseException as error:
-    sys.exit((str(error).strip().splitlines() or [type(error).__name__])[0])
-pickle.dump({{key: value for key, value in content.items() if key[0] != "_"}}, sys.stdout.buffer)
+content = scipy.io.loadmat(sys.argv[1], variable_names=sys.argv[2:], squeeze_me=False)
+if not set(sys.argv[2:]) <= set(content):
+    content = dict.fromkeys(scipy.io.loadmat(sys.argv[1]))
+pickle.dump({key: value for key, value in content.items() if key[0] != "_"}, sys.stdout.buffer)
 """
 
 
@@ -54,7 +39,8 @@ def read_mat(source: Source) -> Columns:
         if file.read(10) == b"MATLAB 7.3":
             raise UnreadableFile(f"{path} is a MATLAB file of version 7.3; save it with save(..., '-v7')")
     variables = sorted({match["variable"] for match in parsed.values()})
-    content = _content(path, variables)
+    # variable -> array; where one does not exist, the names of all that do
+    content: dict[str, Any] = pickle.loads(run_parser(LOAD, path, "a MATLAB file", *variables))
     for variable in variables:
         if variable not in content:
             raise column_not_found(path, variable, content)
@@ -70,20 +56,6 @@ def read_mat(source: Source) -> Columns:
             array = np.asarray(array.reshape(-1)[0][field])
         columns[name] = _column(path, str(name), array, match["index"], columns.notes)
     return columns
-
-
-def _content(path: Path, variables: list[str]) -> dict[str, Any]:
-    """Variable -> array; where one does not exist, the names of all that do."""
-    command = [sys.executable, "-c", CHILD, str(path), *variables]
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=LONGEST_S, check=False)
-    except subprocess.TimeoutExpired:
-        raise UnreadableFile(f"{path} cannot be read as a MATLAB file in {LONGEST_S} s") from None
-    if done.returncode:
-        reason = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["its reader crashed"]
-        raise UnreadableFile(f"{path} cannot be read as a MATLAB file, it may be damaged: {reason[0]}")
-    content: dict[str, Any] = pickle.loads(done.stdout)
-    return content
 
 
 def _parse(path: Path, name: str | int) -> re.Match[str]:

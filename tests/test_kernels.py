@@ -1,0 +1,184 @@
+"""Machine code on disk: private, of one version, and compiled again when a file is damaged."""
+
+import os
+import pickle
+import stat
+import subprocess
+import sys
+from importlib.metadata import version
+from importlib.util import module_from_spec, spec_from_file_location
+
+import numpy as np
+import pytest
+
+from poinsot import kernels
+
+
+def total(x):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i]
+    return s
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """The user's cache; kernels of poinsot keep the one with which they were imported."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    kernels.private_folder.cache_clear()
+    yield tmp_path
+    kernels.private_folder.cache_clear()
+
+
+def hits(function=total, expected=6.0):
+    """Compile as a new process would, and say how much came from disk."""
+    kernel = kernels.njit(cache=True)(function)
+    assert kernel(np.array([1.0, 2.0, 3.0])) == expected
+    return sum(kernel.stats.cache_hits.values())
+
+
+def kept_folder(home):
+    return home / "poinsot" / f"kernels-{version('poinsot')}"
+
+
+def kept(home):
+    (path,) = kept_folder(home).iterdir()
+    return path
+
+
+def test_machine_code_is_kept_for_this_user_alone(home):
+    assert [hits(), hits()] == [0, 1]
+    assert stat.S_IMODE(kept_folder(home).stat().st_mode) == 0o700
+
+
+def test_each_signature_is_a_file(home):
+    kernel = kernels.njit(cache=True)(total)
+    assert kernel(np.arange(4.0)) == kernel(np.arange(4)) == 6
+    assert len(list(kept_folder(home).iterdir())) == 2
+
+
+def damages(content):
+    size = len(content)
+    for end in (0, 1, 31, 32, 33, size // 2, size - 1):
+        yield content[:end]
+        yield content[:end] + bytes(size - end)
+    for place in (0, 40, size // 3, size - 1):
+        yield content[:place] + bytes([content[place] ^ 16]) + content[place + 1 :]
+
+
+def test_a_damaged_file_is_compiled_again_and_nothing_is_said(home, capfd, recwarn):
+    hits()
+    content = kept(home).read_bytes()
+    for damaged in damages(content):
+        kept(home).write_bytes(damaged)
+        assert [hits(), hits()] == [damaged == content, 1]
+    # whole, but no machine code: of another program, or of another layout
+    for other in (b"", b"text", pickle.dumps(1), pickle.dumps((1, 2)), b"cno_such_module\nname\n."):
+        kernels.write_checked(kept(home), other)
+        assert [hits(), hits()] == [0, 1]
+    assert capfd.readouterr() == ("", "")
+    assert not recwarn.list
+
+
+def test_another_version_has_another_folder(home, monkeypatch):
+    hits()
+    monkeypatch.setattr(kernels, "version", lambda _: "99.1")
+    kernels.private_folder.cache_clear()
+    assert [hits(), hits()] == [0, 1]
+    assert (home / "poinsot" / "kernels-99.1").is_dir()
+
+
+def test_changed_sources_are_compiled_again_into_the_same_file(tmp_path, home):
+    for factor in (2, 3):
+        (tmp_path / "source.py").write_text(f"def scaled(x):\n    return {factor} * x[0]\n")
+        spec = spec_from_file_location("source", tmp_path / "source.py")
+        module = module_from_spec(spec)
+        sys.dont_write_bytecode, before = True, sys.dont_write_bytecode
+        spec.loader.exec_module(module)
+        sys.dont_write_bytecode = before
+        kernels._digest.cache_clear()
+        assert hits(module.scaled, factor) == 0
+        assert hits(module.scaled, factor) == 1
+    kept(home)
+
+
+@pytest.mark.parametrize("mode", [0o702, 0o720, 0o777])
+def test_a_folder_that_others_can_write_to_is_not_used(home, mode):
+    hits()
+    kept_folder(home).chmod(mode)
+    kernels.private_folder.cache_clear()
+    assert kernels.private_folder() is None
+    assert [hits(), hits()] == [0, 0]
+
+
+def test_a_folder_that_others_can_read_becomes_private(home):
+    hits()
+    kept_folder(home).chmod(0o755)
+    kernels.private_folder.cache_clear()
+    assert hits() == 1
+    assert stat.S_IMODE(kept_folder(home).stat().st_mode) == 0o700
+
+
+def test_a_folder_of_somebody_else_is_not_used(home, monkeypatch):
+    hits()
+    monkeypatch.setattr(os, "getuid", lambda: 123_456)
+    kernels.private_folder.cache_clear()
+    assert [hits(), hits()] == [0, 0]
+
+
+def test_without_a_folder_kernels_are_compiled_each_time(home, monkeypatch):
+    (home / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home / "file"))
+    kernels.private_folder.cache_clear()
+    assert [hits(), hits()] == [0, 0]
+
+
+def test_a_folder_that_cannot_be_written_to_is_still_read(home, monkeypatch):
+    hits()
+
+    def refuse(*_):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(kernels.Path, "write_bytes", refuse)
+    assert hits() == 1
+    kept(home).unlink()
+    assert [hits(), hits()] == [0, 0]
+    assert not list(kept_folder(home).iterdir())
+
+
+JAX = """
+import warnings
+warnings.simplefilter("error")
+import jax, numpy as np
+from poinsot.kernels import private_folder
+from poinsot.models.maximal import keep_compiled, precision
+precision.MIN_COMPILE_TIME = 0.0
+keep_compiled()
+hits = []
+jax.monitoring.register_event_listener(lambda name, **_: hits.append(name) if "hits" in name else None)
+def run():
+    jax.clear_caches()
+    hits.clear()
+    assert float(jax.jit(lambda x: 2 * x + 1)(3.0)) == 7
+    return len(hits)
+x = np.float32(3)
+first = run()
+again = run()
+assert again > first, (first, again)
+for path in private_folder().glob("*.xla"):
+    content = path.read_bytes()
+    for damaged in (b"", content[:40], content[:-1], bytes(len(content)), content[:60] + b"0" + content[61:]):
+        path.write_bytes(damaged)
+        assert run() < again or damaged == content
+        assert run() == again
+print(len(list(private_folder().glob("*.xla"))), oct(private_folder().stat().st_mode)[-4:])
+"""
+
+
+def test_what_jax_compiles_is_kept_in_the_same_way():
+    pytest.importorskip("jax")
+    done = subprocess.run([sys.executable, "-c", JAX], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    files, mode = done.stdout.split()
+    assert int(files) >= 1
+    assert mode == "0700"
