@@ -198,8 +198,8 @@ def _contents(
         if gains_energy(robot, q, step_s):
             raise InvalidProject(
                 "the log has angles alone, and the robot gains energy, so its motors drive it: add columns with "
-                "torques, currents or voltages of its joints, or with position commands; angles alone show how it moved, "
-                "and nothing of its masses and friction"
+                "torques, currents or voltages of its joints, or with position commands; angles alone show how it "
+                "moved, and nothing of its masses and friction"
             )
     return LogContents(robot, owners, noise)
 
