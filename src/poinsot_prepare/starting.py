@@ -192,13 +192,16 @@ def _contents(
         # fourth differences of white noise have 70 times its variance, and a median of 0.6745 standard deviations
         spread = float(np.median(np.abs(np.diff(x, 4)))) / (0.6745 * np.sqrt(70)) if len(x) > 4 else 0.0
         noise[quantity] = max(noise.get(quantity, 0.0), spread, grain)
-    angles_alone = owners.keys() <= {"position", "velocity"} and not robot.floating_base
-    if not angles_alone:
-        return LogContents(robot, owners, noise)
-    positions = [
-        convert(readings[f"position.{each}"], units[f"position.{each}"][0])[0] for each in robot.joints
-    ]
-    return LogContents(robot, owners, noise, gains_energy(robot, np.column_stack(positions), step_s))
+    if owners.keys() <= {"position", "velocity"} and not robot.floating_base:
+        channels = [f"position.{joint}" for joint in robot.joints]
+        q = np.column_stack([convert(readings[each], units[each][0])[0] for each in channels])
+        if gains_energy(robot, q, step_s):
+            raise InvalidProject(
+                "the log has angles alone, and the robot gains energy, so its motors drive it: add columns with "
+                "torques, currents or voltages of its joints, or with position commands; angles alone show how it "
+                "moved, and nothing of its masses and friction"
+            )
+    return LogContents(robot, owners, noise)
 
 
 @dataclass(frozen=True, eq=False)

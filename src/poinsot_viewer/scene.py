@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from poinsot.arrays import Configurations, Matrix, Times
 from poinsot.estimate import Body
-from poinsot.exceptions import ImpossibleBody, UnreadableFile
+from poinsot.exceptions import ImpossibleBody, InvalidProject, UnreadableFile
 from poinsot.inertia.parameters import equivalent_ellipsoid
 from poinsot.io.npz import read_npz
 from poinsot.models.articulated import Articulated
@@ -84,6 +84,11 @@ def read_scene(path: Path, data_dir: Path | None = None) -> Scene:
         InvalidProject: if its project has no robot.
     """
     job = PredictionJob(path, path, data_dir)
+    if job.project.settings.robot is None:
+        raise InvalidProject(
+            f"{path} is of a [mechanism] or a thrown [body], and `poinsot view` shows results of a [robot]: its page, "
+            f"which draws the motion, opens with `poinsot open {path}`"
+        )
     folder = data_dir or path.parent
     robot = job.project.robot(folder)
     bodies = {row["name"]: row for row in job.result.get("bodies", ())}

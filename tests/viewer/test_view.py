@@ -1,11 +1,13 @@
 """The robot of a result in the browser: what is drawn, the file, and the page in headless Chromium."""
 
+import json
 import re
 import shutil
 import subprocess
 import sys
 import threading
 import time
+import tomllib
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
@@ -84,6 +86,15 @@ def test_a_result_without_motion_is_refused(quadruped, tmp_path):
     (tmp_path / "copy/result/motion.npz").unlink()
     with pytest.raises(UnreadableFile, match=r"poinsot identify JOB\.toml --out FOLDER"):
         read_scene(tmp_path / "copy/result/result.json")
+
+
+@pytest.mark.parametrize("job", ["furuta", "throw"])
+def test_a_result_of_something_else_than_a_robot_is_one_sentence(job, tmp_path):
+    project = tomllib.loads((EXAMPLES / job / "job.toml").read_text())
+    result = {"schema": "poinsot.identify/1", "settings": {"project": project}}
+    (tmp_path / "result.json").write_text(json.dumps(result))
+    with pytest.raises(PoinsotError, match=r"shows results of a \[robot\]: .* opens with `poinsot open"):
+        read_scene(tmp_path / "result.json")
 
 
 def test_the_file_needs_another_ending(arm, tmp_path):

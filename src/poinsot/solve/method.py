@@ -19,7 +19,7 @@ class Method:
         @wraps(solve)
         def checked(self: Any, problem: Any, *args: Any, **options: Any) -> Any:
             if takes not in (each.__name__ for each in type(problem).__mro__):
-                given = f"{cls.__name__}.solve takes a problem, {takes}, not {type(problem).__name__}"
+                given = f"{type(self).__name__}.solve takes a problem, {takes}, not {type(problem).__name__}"
                 raise InvalidMethod(f"{given}: make one of a model and recordings, see help(poinsot.{takes})")
             return solve(self, problem, *args, **options)
 
