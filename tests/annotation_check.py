@@ -1,7 +1,10 @@
-"""Every annotation of poinsot is checked whenever a test calls the function: `Float[np.ndarray, "T n"]` is a promise.
+"""Every annotation of poinsot is checked in each test that calls the function: `Float[np.ndarray, "T n"]` is a promise.
 
-jaxtyping's import hook puts `jaxtyped` and beartype around each function and dataclass. Three things are added to it:
+jaxtyping's import hook puts `jaxtyped` and beartype around each function and dataclass. Four things are added to it:
 
+- A check takes some 50 us, and tests call small functions a hundred thousand times. So each test begins to count anew,
+  and a function is checked in the first `CALLS` calls of it in a test, and after these in every call whose number is
+  a power of two.
 - Numba compiles a function from its own bytecode and cannot see through a wrapper, so functions under Numba's
   decorators are left as they are.
 - A protocol can only be checked if it is runtime-checkable, so while tests run every one is.
@@ -10,16 +13,33 @@ jaxtyping's import hook puts `jaxtyped` and beartype around each function and da
 """
 
 import ast
+import functools
+import inspect
 from collections.abc import Callable
+from dataclasses import is_dataclass
+from typing import Any, TypeVar
 
 import beartype
 import jaxtyping
 from beartype.roar import BeartypeDecorHintException
-from jaxtyping import _import_hook as import_hook  # private, but there is no other way to add to it
+from jaxtyping import (
+    _decorator,
+)  # private, but there is no other way to add to them
+from jaxtyping import (
+    _import_hook as import_hook,
+)
 
 NUMBA_DECORATORS = frozenset(
     {"_compiled", "cfunc", "guvectorize", "jit", "njit", "overload", "stencil", "vectorize"}
 )
+
+CALLS = 8
+"""First calls of a function in a test, all of which are checked."""
+
+_test = 0
+"""Number of the test that runs."""
+
+Decorated = TypeVar("Decorated", bound=Callable)
 
 # An int may be given where a float is asked for, as static type checkers allow.
 _check = beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))
@@ -33,10 +53,68 @@ def check(function: Callable) -> Callable:
         return function
 
 
+def checked(decorated: Decorated) -> Decorated:
+    """`decorated`, a function or a class, with `check` in the calls that are to be checked; of a class, to make one."""
+    if isinstance(decorated, type):
+        if is_dataclass(decorated) and not hasattr(decorated.__init__, "counts_calls"):
+            decorated.__init__ = checked(decorated.__init__)
+        return decorated
+    checks, signature = None, _signature(decorated)
+    test, calls = _test, 0
+
+    @functools.wraps(decorated)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        nonlocal checks, test, calls
+        if test != _test:
+            test, calls = _test, 0
+        calls += 1
+        if calls <= CALLS or not calls & (calls - 1):
+            checks = checks or _checks(decorated, signature)
+            return checks(*args, **kwargs)
+        return decorated(*args, **kwargs)
+
+    call.counts_calls = True
+    return call
+
+
+def _signature(function: Callable) -> inspect.Signature:
+    """Annotations as objects: names that exist when the function is defined; others say nothing."""
+    signature = inspect.signature(function)
+    resolve = functools.partial(_decorator._destring_annotation, ns=function.__globals__)
+    return signature.replace(
+        parameters=[
+            each.replace(annotation=resolve(each.annotation)) for each in signature.parameters.values()
+        ],
+        return_annotation=resolve(signature.return_annotation),
+    )
+
+
+def _checks(function: Callable, signature: inspect.Signature) -> Callable:
+    """The function with its checks: a millisecond of work, which functions that no test calls do without."""
+    function.__signature__ = signature
+    try:
+        return jaxtyping.jaxtyped(function, typechecker=check)
+    finally:
+        del function.__signature__
+
+
+def next_test() -> None:
+    """Check the first calls of every function again."""
+    global _test
+    _test += 1
+
+
 def install() -> None:
     """Check all that is imported from poinsot and its reproductions from now on."""
     import_hook.JaxtypingTransformer = _Transformer
-    jaxtyping.install_import_hook(["poinsot", "poinsot_reproductions"], f"{__name__}.check")
+    import_hook.Typechecker.get_ast = _decoration
+    jaxtyping.install_import_hook(["poinsot", "poinsot_reproductions"], f"{__name__}.checked")
+
+
+def _decoration(typechecker: import_hook.Typechecker) -> ast.expr:
+    """The decorator that the hook writes: `checked` alone, which applies `jaxtyped` itself."""
+    return ast.parse(f"jaxtyping._import_hook.Typechecker.lookup[{typechecker.hash!r}]", mode="eval").body
 
 
 class _Transformer(import_hook.JaxtypingTransformer):

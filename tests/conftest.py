@@ -22,6 +22,12 @@ hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, prin
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Annotations are checked in the first calls of every function in each test."""
+    annotation_check.next_test()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def one_blas_thread() -> Iterator[None]:
     """Matrices are small here: BLAS threads only slow them down, more so beside pytest's own workers."""

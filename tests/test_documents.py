@@ -4,12 +4,18 @@ The blocks of one document are run in order and share their variables. Paths are
 A block that needs a real recording says so in the line before it, an example in a comment:
 
     <!-- needs: ../shared/data/emps -->            # needs: ../shared/data/emps
+
+What is printed does not drift either: a text block right below a Python block is what that prints, and a console block
+has commands, `$ poinsot ...`, each with lines that it prints, in order. `...` stands for lines that are left out.
 """
 
+import contextlib
 import importlib.util
+import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -45,9 +51,12 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
+NEEDED = r"^(?:<!-- needs: (?P<needs>\S+) -->\n+)?^"
 BLOCK = re.compile(
-    r"^(?:<!-- needs: (?P<needs>\S+) -->\n+)?^```python[^\n]*\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
+    NEEDED + r"```python[^\n]*\n(?P<code>.*?)^```$(?:\n\n```text\n(?P<prints>.*?)^```$)?",
+    re.MULTILINE | re.DOTALL,
 )
+CONSOLE = re.compile(NEEDED + r"```console\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 NEEDS = re.compile(r"^# needs: (\S+)", re.MULTILINE)
 MENTION = re.compile(
     r"\bpoinsot\.([A-Za-z_]\w*)\b(?!/|\"\])"
@@ -81,7 +90,36 @@ def test_python_blocks_run(document, project, subtests):
         with subtests.test(line=line + 1):
             skip_if_missing(match["needs"])
             # The empty lines make a traceback point into the document.
-            exec(compile("\n" * line + match["code"], document, "exec"), variables)
+            code = compile("\n" * line + match["code"], document, "exec")
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                exec(code, variables)
+            assert_prints(printed.getvalue(), match["prints"] or "...")
+
+
+def assert_prints(printed, shown):
+    """Whether the lines that a document shows are printed in this order, with others in place of `...` alone."""
+    pattern = "".join(
+        r"(?:.*\n)*?" if line.strip() == "..." else re.escape(line.rstrip()) + r" *\n"
+        for line in shown.splitlines()
+    )
+    if not re.fullmatch(pattern, printed.rstrip("\n") + "\n" if printed else ""):
+        missing = [
+            line for line in shown.splitlines() if line.strip() != "..." and line.rstrip() not in printed
+        ]
+        raise AssertionError(f"the document shows {missing or shown!r}, but this is printed:\n{printed}")
+
+
+@each_document
+def test_commands_print_what_documents_show(document, project, subtests, capsys):
+    for match in CONSOLE.finditer(document.read_text()):
+        for part in re.split(r"^\$ ", match["text"], flags=re.MULTILINE)[1:]:
+            command, _, shown = part.partition("\n")
+            with subtests.test(command=command):
+                skip_if_missing(match["needs"])
+                program, *arguments = shlex.split(command)
+                assert program == "poinsot"
+                assert cli.main(arguments) == 0, capsys.readouterr().err
+                assert_prints(capsys.readouterr().out, shown)
 
 
 @each_document
@@ -214,7 +252,7 @@ BY_VALIDATOR = {
     preprocessing._cutoff: 'numbers, or `"auto"`',
 }
 BY_TYPE = {
-    str: "text", bool: "true or false", int: "whole number", float: "number", str | int: "text or index",
+    str: "text", bool: "true or false", int: "whole number", float: "number", str | int: "text or index", str | int | None: "text or index",
     tuple[float, float]: "pair of numbers", tuple[int, int]: "pair of whole numbers",
     list[str]: "list of text", list[float]: "list of numbers", list[str | int]: "list of text or indices",
     dict[str, float]: "table of numbers",

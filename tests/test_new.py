@@ -10,8 +10,11 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from poinsot.exceptions import PoinsotError
-from poinsot.inspection.columns import clock_unit, match_columns, unit_in_name
+from poinsot.inspection.columns import match_columns, unit_in_name
+from poinsot.models.articulated import load_robot
 from poinsot.project import Project, identify
+from poinsot_prepare.clocks import Clock, clock_unit, find_clocks
+from poinsot_prepare.energy import gains_energy
 from poinsot_prepare.starting import start_project
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,6 +41,18 @@ def begin(tmp_path):
         return tomllib.loads(start.text), start
 
     return begin
+
+
+@pytest.fixture
+def pendulum(tmp_path):
+    """An MJCF of a rod on a hinge: 0.14 kg m^2 about it."""
+    path = tmp_path / "pendulum.xml"
+    path.write_text(
+        '<mujoco model="pendulum"><compiler angle="radian"/><worldbody><body name="rod">'
+        '<joint name="pivot" type="hinge" axis="0 1 0"/>'
+        '<inertial pos="0 0 -0.3" mass="1" diaginertia="0.05 0.05 0.01"/></body></worldbody></mujoco>'
+    )
+    return path
 
 
 def renamed(table, names, order=None):
@@ -110,6 +125,42 @@ def test_headers(case):
         assert found[0].column == "torque_elbow"
 
 
+def test_errors_of_a_controller_are_no_positions():
+    """PlotJuggler writes topics in the order of the alphabet: the error of ros2_control comes first."""
+    parts = ("error", "feedback", "reference")
+    columns = [
+        f"/arm/controller_state/{part}/positions/{joint}" for part in parts for joint in ("elbow", "wrist")
+    ]
+    found = {each.channel: each.column for each in match_columns(columns, ["elbow", "wrist"], [])}
+    assert found["position.wrist"] == columns[3] and found["position_command.elbow"] == columns[4]
+    assert len(found) == 4
+
+
+def test_motors_of_unitree_are_counted_by_leg():
+    """FR, FL, RR, RL, of 20 motors, whose raw readings and commands stand beside."""
+    joints = [
+        f"{leg}_{joint}_joint" for leg in ("FL", "FR", "RL", "RR") for joint in ("hip", "thigh", "calf")
+    ]
+    columns = [
+        f"rt/{topic}[{k}]/{what}"
+        for topic, names in (
+            ("lowstate/motor_state", ("q", "dq", "tau_est", "q_raw")),
+            ("lowcmd/motor_cmd", ("q",)),
+        )
+        for k in range(20)
+        for what in names
+    ]
+    found = {each.column: each.channel for each in match_columns(columns, joints, [])}
+    assert found["rt/lowstate/motor_state[0]/q"] == "position.FR_hip_joint"
+    assert found["rt/lowstate/motor_state[5]/tau_est"] == "torque.FL_calf_joint"
+    assert found["rt/lowstate/motor_state[7]/dq"] == "velocity.RR_thigh_joint"
+    assert found["rt/lowcmd/motor_cmd[11]/q"] == "position_command.RL_calf_joint"
+    assert len(found) == 4 * 12
+    # of another robot, in the robot's order
+    found = {each.column: each.channel for each in match_columns(columns, ["waist", "neck"], [])}
+    assert found["rt/lowstate/motor_state[1]/q"] == "position.neck"
+
+
 def test_sensors_at_frames():
     columns = ["gyro_x", "imu.linear_acceleration.z", "quat_w", "lf_contact", "rf_contact"]
     found = match_columns(columns, ["lf_roll"], ["trunk", "imu", "lf_hip", "lf_foot", "rf_foot"])
@@ -133,7 +184,44 @@ def test_units_in_headers(header, quantity, unit):
      (1.7e15, 4e3, "us"), (1.7e18, 4e6, "ns"), (20, 0.1, "s")],
 )  # fmt: skip
 def test_units_of_clocks(start, step, unit):
-    assert clock_unit("t", start + step * np.arange(100))[0] == unit
+    assert clock_unit(Clock("t"), start + step * np.arange(100))[0] == unit
+
+
+@pytest.mark.parametrize(
+    ("header", "unit"),
+    [("timestamp_us", "us"), ("Zeit [ms]", "ms"), ("t_sec", "s"), ("Time (s)", "s"), ("time_ns", "ns"), ("secs", "s"),
+     ("header.stamp.sec", "s"), ("Zeit", "s")],
+)  # fmt: skip
+def test_headers_of_clocks_and_their_units(header, unit):
+    assert find_clocks(["q1", header, "tau1"]) == [Clock(header)]
+    assert clock_unit(Clock(header), 0.004 * np.arange(100))[0] == unit
+
+
+@pytest.mark.parametrize(
+    ("seconds", "nanoseconds"),
+    [("sec", "nanosec"), ("secs", "nsecs"), ("stamp.sec", "stamp.nanosec"),
+     ("/joints/header/stamp/secs", "/joints/header/stamp/nsecs"), ("header_stamp_sec", "header_stamp_nsec")],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["log.csv", "log.parquet"])
+def test_a_stamp_in_two_columns(seconds, nanoseconds, name, begin, table, tmp_path):
+    ticks = 1_700_000_000_000_000_000 + 4_000_000 * np.arange(len(table))
+    columns = dict(zip(table.columns, table.iter_columns(), strict=True))
+    content, start = begin({seconds: ticks // 10**9, nanoseconds: ticks % 10**9, **columns}, name=name)
+    assert content["recordings"][0]["time"] == {"column": seconds, "unit": "s", "nanoseconds": nanoseconds}
+    assert (
+        not start.unused
+        and {"what": "clock", "value": f"{seconds} and {nanoseconds}"}.items() <= start.guesses[1].items()
+    )
+    (run,) = Project.load(tmp_path / "job.toml").runs(Project.load(tmp_path / "job.toml").robot())
+    # a double of seconds since 1970 has steps of 0.24 us
+    np.testing.assert_allclose(run.recording.time, 0.004 * np.arange(len(table)), atol=5e-7)
+
+
+def test_seconds_and_nanoseconds_that_are_two_clocks(begin, table):
+    t = 0.004 * np.arange(len(table))
+    columns = dict(zip(table.columns, table.iter_columns(), strict=True))
+    content, _ = begin({"time_s": t, "time_ns": 1e9 * t, **columns})
+    assert content["recordings"][0]["time"] == {"column": "time_s", "unit": "s"}
 
 
 # -------------------------------------------------------------------------------------------------------- whole files
@@ -268,19 +356,12 @@ def test_seven_columns_for_nine_joints(begin, tmp_path):
     }
 
 
-def test_an_mjcf(begin, tmp_path):
-    (tmp_path / "pendulum.xml").write_text(
-        '<mujoco model="pendulum"><compiler angle="radian"/><worldbody><body name="rod">'
-        '<joint name="pivot" type="hinge" axis="0 1 0"/>'
-        '<inertial pos="0 0 -0.3" mass="1" diaginertia="0.05 0.05 0.01"/></body></worldbody></mujoco>'
-    )
+def test_an_mjcf(begin, pendulum, tmp_path):
     t = np.arange(2000) / 200
     q = np.sin(2 * t) + 0.3 * np.sin(5 * t)
     a = -4 * np.sin(2 * t) - 7.5 * np.sin(5 * t)
     tau = 0.14 * a + 1 * 9.81 * 0.3 * np.sin(q)
-    content, _ = begin(
-        {"time": t, "pos": q, "torque": tau}, robot=tmp_path / "pendulum.xml", name="log.parquet"
-    )
+    content, _ = begin({"time": t, "pos": q, "torque": tau}, robot=pendulum, name="log.parquet")
     assert of_joints(content["recordings"][0], "torque") == {"pivot": "torque"}
     estimate = identify(Project.load(tmp_path / "job.toml"))
     assert estimate.fit.relative_error_percent < 1
@@ -393,24 +474,31 @@ def test_a_quadruped_with_an_imu(tmp_path):
     assert 1e-3 < content["method"]["noise"]["position"] < 2e-3 < content["method"]["noise"]["gyro"] < 6e-3
 
 
-def test_angles_alone(begin, tmp_path):
+def test_angles_of_a_robot_that_motors_drive(begin):
     t = np.arange(400) / 100
-    content, _ = begin({"t": t, **{each: 0.3 * np.sin(t + k) for k, each in enumerate(JOINTS)}})
-    assert content["method"]["name"] == "joint-smoothing" and content["mechanism"]["path"].endswith(
-        "arm.urdf"
-    )
-    project = Project.load(tmp_path / "job.toml")
-    for name in project.settings.method.parameters:
-        project.mechanism().place(name)  # it exists
+    with pytest.raises(PoinsotError, match="gains energy, so its motors drive it: add columns with torques"):
+        begin({"t": t, **{each: 0.3 * np.sin(t + k) for k, each in enumerate(JOINTS)}})
 
 
-def test_a_pendulum_that_is_let_go(begin, tmp_path):
+@pytest.mark.parametrize("inertia", [0.4, 1.0, 2.5])
+def test_energy_of_a_pendulum_whose_description_is_wrong(inertia, pendulum):
+    """A swing that friction damps gains none, whatever its inertia is said to be; one that is driven does."""
+    robot = load_robot(pendulum)
+    t = np.arange(600) / 100
+
+    def swing(push):
+        return solve_ivp(
+            lambda at, x: [x[1], (push * np.sin(3 * at) - 2.943 * np.sin(x[0]) - 0.02 * x[1]) / (0.14 * inertia)],
+            (0, 6), [0.8, 0], t_eval=t, rtol=1e-9, atol=1e-9,
+        ).y[0]  # fmt: skip
+
+    noise = 3e-4 * np.random.default_rng(2).standard_normal(len(t))
+    assert not gains_energy(robot, (swing(0.0) + noise)[:, None], 0.01)
+    assert gains_energy(robot, (swing(6.0) + noise)[:, None], 0.01)
+
+
+def test_a_pendulum_that_is_let_go(begin, pendulum, tmp_path):
     """Angles alone of a description, whose motor has no command: identified at once."""
-    (tmp_path / "pendulum.xml").write_text(
-        '<mujoco model="pendulum"><compiler angle="radian"/><worldbody><body name="rod">'
-        '<joint name="pivot" type="hinge" axis="0 1 0"/>'
-        '<inertial pos="0 0 -0.3" mass="1" diaginertia="0.05 0.05 0.01"/></body></worldbody></mujoco>'
-    )
     t = np.arange(300) / 100
     swing = solve_ivp(
         lambda _, x: [x[1], (-9.81 * 0.3 * np.sin(x[0]) - 0.02 * x[1]) / 0.14],
@@ -420,7 +508,7 @@ def test_a_pendulum_that_is_let_go(begin, tmp_path):
         "time": t,
         "pivot_deg": np.degrees(swing + 3e-4 * np.random.default_rng(1).standard_normal(300)),
     }
-    content, _ = begin(columns, robot=tmp_path / "pendulum.xml")
+    content, _ = begin(columns, robot=pendulum)
     assert content["mechanism"]["details"]["pivot"]["motor"] is False
     estimate = identify(Project.load(tmp_path / "job.toml"))
     assert estimate.trust.name == "trusted"

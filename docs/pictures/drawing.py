@@ -6,6 +6,7 @@ The background is transparent and colours are of middle lightness, so that a pic
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 
 import matplotlib
@@ -18,6 +19,8 @@ from matplotlib.figure import Figure
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
+RECORDINGS = ROOT.parent / "shared" / "data"
+"""Real recordings, which are not in a clone."""
 
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#3f86c6", "#d9782d", "#3d9a62", "#cc5252", "#8d6cbb", "#838b96"
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, RED, GREY)
@@ -64,6 +67,25 @@ def picture(draw: Callable[[], Figure]) -> Callable[[], Figure]:
     """Register a function that draws `pictures/NAME.svg`, NAME being its own name."""
     PICTURES[draw.__name__] = draw
     return draw
+
+
+def recorded(folder: str) -> Callable[[Callable[[], Figure]], Callable[[], Figure]]:
+    """Draw from a folder of real recordings; without it a line of text that says which recording is missing."""
+
+    def decorate(draw: Callable[[], Figure]) -> Callable[[], Figure]:
+        @wraps(draw)
+        def drawn() -> Figure:
+            if (RECORDINGS / folder).is_dir():
+                return draw()
+            figure, ax = axes(height=0.9)
+            ax.axis("off")
+            missing = f"This figure needs the recording in ../shared/data/{folder}, which was not there"
+            say(ax, f"{missing} when the page was made.", style="italic")
+            return figure
+
+        return drawn
+
+    return decorate
 
 
 def axes(rows: int = 1, columns: int = 1, height: float = 3.0, width: float = 7.2, **options):

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from functools import cache, partial
 from pathlib import Path
 
-from drawing import COLOURS, FILES, ROOT, axes, picture, thinned
+from drawing import COLOURS, FILES, RECORDINGS, axes, picture, thinned
 
 from poinsot_reproductions import emps, tx40
 from poinsot_reproductions.impacts import IMPACTS
 from poinsot_reproductions.online import ONLINE
-
-RECORDINGS = ROOT.parent / "shared" / "data"
 
 SIMULATED = {
     "impulse": partial(IMPACTS, "impulse"),

@@ -148,8 +148,8 @@ class Fleet:
         columns = [*source.columns.values(), *([source.clock] if source.clock else [])]
         if source.clock is None:
             why = why or "it has no time column"
-        if any(column.scale != 1 or column.hold for column in columns):
-            why = why or "a column has a scale or hold"
+        if any(column.scale != 1 or column.hold or column.nanoseconds is not None for column in columns):
+            why = why or "a column has a scale, hold or nanoseconds"
         if why and several:
             raise InvalidProject(
                 f"{self.project.path}: a log in several files is read in blocks, by least squares with "

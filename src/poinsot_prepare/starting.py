@@ -21,11 +21,11 @@ from jinja2 import Environment, FileSystemLoader
 
 from poinsot.arrays import carried_on
 from poinsot.exceptions import InvalidProject, PoinsotError, listing
-from poinsot.inspection.columns import BY_ORDER, ColumnGuess, clock_unit, find_clock, match_columns
+from poinsot.inspection.columns import BY_ORDER, ColumnGuess, match_columns
 from poinsot.inspection.motion import LATE_START_S, clock_facts, motion_facts
 from poinsot.inspection.unit_guesses import guess_units
 from poinsot.io.readers import find_reader, list_columns
-from poinsot.io.sources import Columns, Source
+from poinsot.io.sources import Column, Columns, Source
 from poinsot.io.units import convert, find_unit
 from poinsot.models.articulated import Articulated, load_robot
 from poinsot.project.job import Job, Project
@@ -35,6 +35,9 @@ from poinsot.project.settings import Settings
 from poinsot.project.settings.preprocessing import SMOOTHED
 from poinsot.quantities import FRAME_QUANTITIES
 from poinsot.recording import EFFORTS, QUANTITIES, clock_text
+
+from .clocks import Clock, clock_unit, find_clocks
+from .energy import gains_energy
 
 
 @dataclass(frozen=True)
@@ -88,14 +91,16 @@ def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = Non
             locked[joint] = 0.0 if low[k] <= 0 <= high[k] else float(f"{0.5 * (low[k] + high[k]):.3g}")
     held = load_robot(robot, floating_base=described.floating_base, locked=locked)
     factor = find_unit(unit).factor
-    step_s = 1 / rate_hz if rate_hz else factor * float(np.median(np.diff(values[clock])))
+    ticks = np.zeros(0) if clock is None else clock.ticks(values)
+    step_s = 1 / rate_hz if rate_hz else factor * float(np.median(np.diff(ticks)))
     positions_first = sorted(used, key=lambda each: each.quantity != "position")
     readings = {each.channel: values[each.column] for each in positions_first}
     named = {each.channel: each.unit for each in used if each.unit is not None}
     units = guess_units(held, readings, named, step_s)
-    name, method, beginning = find_beginning(_contents(held, readings, units))
+    name, method, beginning = find_beginning(_contents(held, readings, units, step_s))
     used = [each for each in used if each.quantity in beginning.quantities]
-    values = {name: x for name, x in values.items() if name in {clock, *(each.column for each in used)}}
+    read_ones = {*(clock.columns if clock else ()), *(each.column for each in used)}
+    values = {name: x for name, x in values.items() if name in read_ones}
     content = {
         "subject": method.subject,
         "robot": os.path.relpath(robot, job.parent),
@@ -104,7 +109,7 @@ def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = Non
         "log": os.path.relpath(log, job.parent),
         "rate_hz": rate_hz,
         "clock": (clock, unit, reason),
-        "from_1970": bool(clock) and factor * values[clock][0] > LATE_START_S,
+        "from_1970": bool(len(ticks)) and factor * ticks[0] > LATE_START_S,
         "require": [] if rows.all() else read[:1],
         "masked": any(each.column in missing for each in used if each.quantity not in HELD),
         "reading": reading,
@@ -115,7 +120,10 @@ def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = Non
     draft = _Draft(job, tuple(used), units, initial, content, beginning.template)
     draft = draft.cut_to_motion().compared_with_robot()
     unused = tuple(each for each in columns if each not in values)
-    guesses = [("method", name, beginning.reason), *([("clock", clock, reason)] if clock else [])]
+    guesses = [
+        ("method", name, beginning.reason),
+        *([("clock", " and ".join(clock.columns), reason)] if clock else []),
+    ]
     guesses += [
         (each.column, f"{each.channel} [{units[each.channel][0]}]", each.reason) for each in draft.used
     ]
@@ -141,16 +149,18 @@ def _read(
     columns: Sequence[str],
     reading: Mapping[str, Any],
     rate_hz: float | None,
-) -> tuple[tuple[str, str, str], Columns]:
-    """The clock's column (empty with a rate), its unit and the reason; and the columns."""
+) -> tuple[tuple[Clock | None, str, str], Columns]:
+    """The clock (None with a rate), its unit and the reason; and the columns."""
     read, why = find_reader(log), ""
     channels = {each.channel: (each.column, "1") for each in matched}
     if rate_hz is not None:
-        return ("", "s", ""), read(Source(log, channels, **reading))
-    for name in find_clock([each for each in columns if each not in {guess.column for guess in matched}]):
+        return (None, "s", ""), read(Source(log, channels, **reading))
+    for clock in find_clocks([each for each in columns if each not in {guess.column for guess in matched}]):
         try:
-            table = read(Source(log, channels, (name, "s"), **reading))
-            return (name, *clock_unit(name, table[name][np.isfinite(table[matched[0].column])])), table
+            column = Column(clock.column, "s", nanoseconds=clock.nanoseconds)
+            table = read(Source(log, channels, column, **reading))
+            ticks = clock.ticks(table)[np.isfinite(table[matched[0].column])]
+            return (clock, *clock_unit(clock, ticks)), table
         except PoinsotError as error:
             why = why or f" ({error})"
     raise InvalidProject(f"{log} has no clock{why}: give its sampling rate, as in --rate-hz 250")
@@ -164,7 +174,10 @@ def _is_of_use(guess: ColumnGuess, x: np.ndarray, located: Sequence[str]) -> boo
 
 
 def _contents(
-    robot: Articulated, readings: Mapping[str, np.ndarray], units: Mapping[str, tuple[str, str]]
+    robot: Articulated,
+    readings: Mapping[str, np.ndarray],
+    units: Mapping[str, tuple[str, str]],
+    step_s: float,
 ) -> LogContents:
     """Contents of the log; the noise of a quantity is that of its noisiest channel."""
     owners: dict[str, tuple[str, ...]] = {}
@@ -179,7 +192,13 @@ def _contents(
         # fourth differences of white noise have 70 times its variance, and a median of 0.6745 standard deviations
         spread = float(np.median(np.abs(np.diff(x, 4)))) / (0.6745 * np.sqrt(70)) if len(x) > 4 else 0.0
         noise[quantity] = max(noise.get(quantity, 0.0), spread, grain)
-    return LogContents(robot, owners, noise)
+    angles_alone = owners.keys() <= {"position", "velocity"} and not robot.floating_base
+    if not angles_alone:
+        return LogContents(robot, owners, noise)
+    positions = [
+        convert(readings[f"position.{each}"], units[f"position.{each}"][0])[0] for each in robot.joints
+    ]
+    return LogContents(robot, owners, noise, gains_energy(robot, np.column_stack(positions), step_s))
 
 
 @dataclass(frozen=True, eq=False)

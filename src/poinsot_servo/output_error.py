@@ -12,7 +12,7 @@ ratios to the stiffness are the result, and the simulator gets the scale where t
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -21,12 +21,12 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import linalg
 
-from poinsot.arrays import Matrix, Vector
+from poinsot.arrays import JointSamples, Matrix, Vector
 from poinsot.estimate import Certificate, Direction, Estimate, Status
 from poinsot.estimate.fit import Fit, fit_of
 from poinsot.estimate.uncertainty import EstimatedParameters, condition_numbers, unobservable_directions
-from poinsot.exceptions import InvalidMethod, listing, nearest
-from poinsot.solve import Minimum, ProgressCallback, Stop, report, stop_requested
+from poinsot.exceptions import InvalidMethod, InvalidModel, MissingExtra, listing, nearest
+from poinsot.solve import Method, Minimum, ProgressCallback, Stop, report, stop_requested
 from poinsot.solve.dense import DenseIterate
 
 from .actuator import FRICTION_LAWS, Actuator
@@ -99,7 +99,7 @@ class GroupResult:
 
 
 @dataclass(frozen=True)
-class OutputError:
+class OutputError(Method):
     """The method.
 
     Args:
@@ -419,19 +419,18 @@ def _estimate(
     worst_status = next((each.status for each in results if not each.status.converged), Status.solved)
     status = worst_status if not converged else (Status.partly if undetermined else Status.solved)
     rms = {
-        motion.name: {
-            joint: float(np.sqrt(np.nanmean((motion.measured[:, k] - rollouts[k].position) ** 2)))
-            for k, joint in enumerate(problem.joints)
-        }
+        motion.name: _rms(problem, motion, np.stack([each.position for each in rollouts], axis=1))
         for motion, rollouts in [*zip(motions, simulated, strict=True), *held_out]
     }
+    places = {motion.name: start for motion, start in zip(motions, starts, strict=True)}
     extra = Actuators(
         actuators, problem.hold, problem.step_s,
         {joint: each.scale_known for each in results for joint in each.group.coordinates.joints},
         tuple(ratio for each in results for ratio in _ratios(problem, each)), rms,
-        {motion.name: start for motion, start in zip(motions, starts, strict=True)},
+        places,
         {joint: law for (_, joints), law in zip(problem.groups, laws, strict=True) for joint in joints},
         np.concatenate([motion.command for motion in motions]), problem.robot,
+        _rms_of_file(problem, actuators, places),
     )  # fmt: skip
     estimate = Estimate(
         "actuators", problem.robot.name, parameters, status, worst, sum(int(m.measured.size) for m in motions),
@@ -441,6 +440,30 @@ def _estimate(
         examiner=lambda each: examine(each, problem),
     )  # fmt: skip
     return estimate.updated(extra, described=problem.robot.described)
+
+
+def _rms(problem: ActuatorProblem, motion: Motion, position: JointSamples) -> dict[str, float]:
+    """Joint -> root mean square error of positions (T, n) [rad]."""
+    errors = np.sqrt(np.nanmean((motion.measured - position) ** 2, axis=0))
+    return dict(zip(problem.joints, errors.tolist(), strict=True))
+
+
+def _rms_of_file(
+    problem: ActuatorProblem, actuators: Sequence[Actuator], starts: Mapping[str, tuple[Vector, Vector]]
+) -> dict[str, dict[str, float]]:
+    """Recording -> joint -> error of the MuJoCo file, open loop, all joints together; see `Actuators`."""
+    if problem.joints != problem.robot.joints:  # in the file, joints without an actuator are passive
+        return {}
+    try:
+        from .simulate import Simulator, recorded_motion, roll_out_all
+
+        simulator = Simulator.of(problem.robot, actuators, hold=problem.hold)
+    except (MissingExtra, InvalidModel):
+        return {}
+    motions = (*problem.motions, *problem.held_out_motions)
+    jobs = [(simulator, recorded_motion(motion, actuators, starts.get(motion.name))) for motion in motions]
+    simulated = zip(motions, roll_out_all(jobs), strict=True)
+    return {motion.name: _rms(problem, motion, position) for motion, position in simulated}
 
 
 def _group_name(problem: ActuatorProblem, result: GroupResult) -> str:

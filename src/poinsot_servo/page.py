@@ -48,9 +48,10 @@ def actuator_section(estimate: Estimate) -> Section | None:
         for r in found.ratios
         if r.identifiable
     ]
+    whose, reported = found.reported
     errors = [
         {"recording": name} | {joint: f"{1e3 * rms:.3g}" for joint, rms in joints.items()}
-        for name, joints in found.rms.items()
+        for name, joints in reported.items()
     ]
     return section_of(
         "Actuators",
@@ -60,7 +61,7 @@ def actuator_section(estimate: Estimate) -> Section | None:
         table_of_rows(
             errors,
             title="Root mean square error of the simulated position [mrad]",
-            caption="Of the estimate's own simulation; the MuJoCo file differs from it by the first order of its step.",
+            caption=f"Of {whose}; the two differ by the first order of MuJoCo's time step.",
         ),
         FigureGrid(
             panels=tuple(

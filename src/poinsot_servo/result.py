@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +42,13 @@ class Actuators(Brief, Extra):
         actuators: of every joint. hold: whether commands are held between samples. step_s: of the simulation [s].
         scale_known: joint -> whether gravity or a known inertia shows the scale of its torques.
         ratios: of parameters to the stiffness.
-        rms: joint -> root mean square error of the simulated position [rad], by recording.
+        rms: joint -> root mean square error of the position of the estimate's own simulation [rad], by recording.
         starts: recording -> (n,) positions and (n,) velocities where its simulation starts.
         friction_laws: joint -> law of its dry friction, of `FRICTION_LAWS`.
         commanded: (N, n) commands at the rows of the estimate's fit [rad].
         robot: that has them.
+        rms_of_file: the same errors of the MuJoCo file that is written; empty where MuJoCo is not installed or cannot
+            simulate the motion.
     """
 
     key = "actuators"
@@ -61,12 +63,21 @@ class Actuators(Brief, Extra):
     friction_laws: Mapping[str, str]
     commanded: JointSamples
     robot: Articulated
+    rms_of_file: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def reported(self) -> tuple[str, Mapping[str, Mapping[str, float]]]:
+        """Whose errors are reported, and the errors: those of the file where it was simulated."""
+        if self.rms_of_file:
+            return "the MuJoCo file, rolled out in MuJoCo", self.rms_of_file
+        return "the estimate's own simulation, not the MuJoCo file", self.rms
 
     def __getitem__(self, joint: str) -> Actuator:
         """The actuator of a joint."""
         return next(each for each in self.actuators if each.name == joint)
 
     def as_json(self) -> dict[str, Any]:
+        whose, rms = self.reported
         return {
             "hold": self.hold,
             "step_s": self.step_s,
@@ -82,10 +93,10 @@ class Actuators(Brief, Extra):
                 | {"identifiable": r.identifiable}
                 for r in self.ratios
             ],
-            "rms_of": "the estimate's own simulation, not the MuJoCo file",
+            "rms_of": whose,
             "rms_mrad": {
                 recording: {joint: 1e3 * value for joint, value in joints.items()}
-                for recording, joints in self.rms.items()
+                for recording, joints in rms.items()
             },
             "starts": {
                 recording: {"position": position, "velocity": velocity}

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from .kernel import COMPILED, DEAD, FC, FE, FG, FL, KD, KP, KV, LIMIT, NO_LOAD, 
 from .mjcf import actuators_of, mjcf_text
 from .mujoco_library import mujoco
 from .setpoint import Setpoint
+
+if TYPE_CHECKING:
+    from . import problem
 
 STATE = mujoco.mjtState.mjSTATE_FULLPHYSICS
 
@@ -54,6 +57,23 @@ class Motion:
     position: Vector
     velocity: Vector
     voltage: JointSamples | None = None
+
+
+def recorded_motion(
+    motion: problem.Motion, actuators: Sequence[Actuator], start: tuple[Vector, Vector] | None = None
+) -> Motion:
+    """A recorded motion from a start of (n,) positions and (n,) velocities; None: the measured one."""
+    time = motion.steps.time
+    position, velocity = (motion.start_position, motion.start_velocity) if start is None else start
+    recorded = [motion.voltages.get(each.name) for each in actuators]
+    voltage = [
+        np.full(len(time), each.nominal_voltage)
+        if volts is None
+        else np.interp(time, motion.steps.middles, volts)
+        for each, volts in zip(actuators, recorded, strict=True)
+    ]
+    voltages = np.stack(voltage, axis=1) if any(volts is not None for volts in recorded) else None
+    return Motion(motion.name, time - time[0], motion.command, position, velocity, voltages)
 
 
 @dataclass(frozen=True, eq=False)

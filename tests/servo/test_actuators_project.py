@@ -131,6 +131,12 @@ def test_the_files_for_simulators_move_as_the_estimate_predicts(poinsot, folder,
     rolled = Simulator.load(out / "swing_actuators.xml").roll_out(motion)
     of_estimate = Simulator.of(Project.load(folder / "job.toml").robot(), found.actuators)
     np.testing.assert_allclose(rolled, of_estimate.roll_out(motion), atol=1e-6)
+    # the errors that are reported are those of the file
+    measured = np.loadtxt(folder / "swing.csv", delimiter=",", skiprows=1)[:, 2]
+    content = found.as_json()
+    assert content["rms_of"] == "the MuJoCo file, rolled out in MuJoCo"
+    (rms,) = content["rms_mrad"].values()
+    assert rms["pivot"] == pytest.approx(1e3 * np.sqrt(np.mean((rolled[:, 0] - measured) ** 2)), rel=1e-4)
     # MuJoCo's step is of first order, the estimator's of second: what is left goes down with MuJoCo's step.
     finer = Simulator.of(Project.load(folder / "job.toml").robot(), found.actuators, timestep=0.0005)
     apart = [np.abs(each - estimate.fit.predicted).max() for each in (rolled, finer.roll_out(motion))]

@@ -257,6 +257,12 @@ class Examination:
         return self.problem.with_signals([thinned(part.signals, share) for part in self.problem.parts])
 
     @cached_property
+    def coarse(self) -> Examination:
+        """The same problem at one sample per row: enough to reject a change that fits far worse."""
+        problem = self.thin.with_signals([at_rows(part.signals) for part in self.thin.parts])
+        return Examination(self.estimate, problem, problem)
+
+    @cached_property
     def declared(self) -> Solved:
         """The problem as the project declares it, solved."""
         return self.solution or self.solve(self.thin)
@@ -358,12 +364,19 @@ def thinned(signals: Signals, share: float = 1.0) -> Signals:
         rest = replace(decimation, factor=round(decimation.factor / M))
     if M == 1:
         return replace(signals, decimation=rest)
-    stage = Decimation(M, order=4, cut_edges=False)
-    kept = stage.kept(len(signals))
-    motion = {name: getattr(signals, name)[kept] for name in ("time", "q", "v", "a")}
     return replace(
-        signals, **motion, tau=stage(signals.tau), q_std=None, v_std=None, a_std=None, decimation=rest
+        at_rows(replace(signals, decimation=Decimation(M, order=4, cut_edges=False))), decimation=rest
     )
+
+
+def at_rows(signals: Signals) -> Signals:
+    """Decimated torques, and the motion at their samples."""
+    if (decimation := signals.decimation) is None:
+        return signals
+    kept = decimation.kept(len(signals))
+    motion = {name: getattr(signals, name)[kept] for name in ("time", "q", "v", "a")}
+    tau = decimation(signals.tau)
+    return replace(signals, **motion, tau=tau, q_std=None, v_std=None, a_std=None, decimation=None)
 
 
 def recorded(part: Part) -> Recording:

@@ -284,6 +284,8 @@ def local(case: Examination, candidate: Candidate) -> Score:
 def explain(case: Examination, candidate: Candidate) -> Explained | None:
     """Optimal nuisances of a candidate: Gauss-Newton from the best start; None where no start can be solved."""
     thin, effective = case.thin, case.effective_rows
+    if not candidate.zero.size and candidate.motion != UNMOVED and _rejected(case.coarse, candidate):
+        return None
     points = [np.array(start, dtype=float) for start in candidate.starts]
     solutions = [(solved, p) for p in points if (solved := _tried(case, candidate, p)) is not None]
     if not solutions:
@@ -312,6 +314,13 @@ def explain(case: Examination, candidate: Candidate) -> Explained | None:
     signs = case.declared.impossible - solved.impossible
     shown = max(fit, signs) - 0.5 * len(p) * float(np.log(effective.sum()))
     return Explained(candidate, p, std, solved, gain, shown)
+
+
+def _rejected(coarse: Examination, candidate: Candidate) -> bool:
+    """Whether a change of the motion explains a sample per row much worse than none: its regressor costs most."""
+    solved = _tried(coarse, candidate, candidate.zero)
+    gain = -np.inf if solved is None else total(coarse, solved, 0) - total(coarse, coarse.declared, 0)
+    return bool(gain < -Alignment.margin)
 
 
 def _tried(case: Examination, candidate: Candidate, nuisance: Vector) -> Solved | None:

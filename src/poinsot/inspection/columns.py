@@ -5,7 +5,8 @@ a joint and the words of a quantity are removed; the words that distinguish colu
 A label is matched to a joint
 
     by name      the joint's name is in the header, or the label has words that only this joint has
-    by number    the label is a number: joints are counted in the robot's order, from 0 if there is a 0, else from 1
+    by number    the label is a number: joints are counted in the robot's order, or by leg in logs of Unitree's
+                 quadrupeds, from 0 if there is a 0, else from 1
     by order     of the remaining columns and joints
 
 and columns of all quantities with the same label belong to the same joint.
@@ -20,10 +21,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-import numpy as np
-
-from ..exceptions import InvalidRecording, UnknownUnit
-from ..io.units import check_quantity, find_unit
+from ..exceptions import UnknownUnit
+from ..io.units import check_quantity
 from ..quantities import FRAME_QUANTITIES
 from ..recording import CONTACT, EFFORTS
 
@@ -42,11 +41,10 @@ def words_of(name: str) -> tuple[str, ...]:
 
 BY_NAME, BY_NUMBER, BY_ORDER = "by name", "by number", "by order"
 LISTED = tomllib.loads(Path(__file__).with_name("header_words.toml").read_text(encoding="utf-8"))
-COMMANDS, MEASURED, CLOCK_WORDS = (Label(LISTED[each].split()) for each in ("commands", "measured", "clock"))
-EARLIEST_DATE_S = 5e8
-"""A clock that starts later counts from 1970: this is 1985. [s]"""
-SLOWEST_HZ = 5.0
-"""A clock in seconds whose samples are further apart is taken to count milliseconds, and so on."""
+COMMANDS, MEASURED, OTHER, BY_LEG = (
+    Label(LISTED[each].split()) for each in ("commands", "measured", "other", "by_leg")
+)
+LEGS: list[str] = LISTED["legs"].split()
 
 
 @dataclass(frozen=True)
@@ -94,10 +92,14 @@ def match_columns(columns: Sequence[str], joints: Sequence[str], frames: Sequenc
                 found.setdefault(guess.channel, guess)
             continue
         units[column], unit_words = unit_in_name(column, quantity or "position")
+        if not OTHER.isdisjoint(rest):
+            continue
         named = quantity or commanded or (joint and (unit_words | MEASURED).issuperset(rest))
         if named and not (commanded and quantity == "velocity"):
             label = Label(rest) - used - COMMANDS - MEASURED - unit_words
             labels.setdefault((commanded, quantity), {})[column] = Label([joint]) if joint else label
+    if any(not BY_LEG.isdisjoint(words_of(column)) for column in units):
+        joints = sorted(joints, key=lambda each: LEGS.index(each[:2]) if each[:2] in LEGS else len(LEGS))
     first = 0 if any("0" in label for each in labels.values() for label in each.values()) else 1
     # positions first, since most joints have one; measurements before commands
     for kind in sorted(labels, key=lambda kind: (kind != (False, "position"), kind[0], -len(labels[kind]))):
@@ -167,8 +169,8 @@ def _owners(
     common = Label.intersection(*of_joints.values()) if len(joints) > 1 else Label()
     free = {joint: words - common for joint, words in of_joints.items() if joint not in taken}
     numbers = {label: int(min(label)) - first for label in left if len(label) == 1 and min(label).isdigit()}
-    # numbers from 0 would otherwise match names from 1
-    if left and len(numbers) == len(left) and not {*left} <= {*free.values()}:
+    # beside numbers for all, others are variants; numbers from 0 would otherwise match names from 1
+    if left and len(numbers) >= min(len(left), len(free)) and not {*left} <= {*free.values()}:
         places = {label: joints[k] for label, k in numbers.items() if k < len(joints)}
         return {label: (joint, BY_NUMBER) for label, joint in places.items() if joint in free}
     found: dict[Label, tuple[str, str]] = {}
@@ -198,27 +200,3 @@ def unit_in_name(column: str, quantity: str) -> tuple[str | None, frozenset[str]
         return None, Label()
     named = bracket or (len(text) > 1 and text != column and not text.isdigit())
     return (text, Label(words_of(text))) if named else (None, Label())
-
-
-def find_clock(columns: Sequence[str]) -> list[str]:
-    """Columns that may be the clock by their headers, those with the fewest other words first."""
-    named = [each for each in columns if not CLOCK_WORDS.isdisjoint(words_of(each))]
-    return sorted(named, key=lambda each: len(words_of(each)))
-
-
-def clock_unit(column: str, ticks: np.ndarray) -> tuple[str, str]:
-    """The unit of a clock and the reason: its header, the date that it would give, or its interval. Raises
-    `InvalidRecording` if it does not increase from row to row.
-    """
-    steps = np.diff(ticks)
-    if not (len(steps) and np.isfinite(ticks).all() and (steps > 0).all()):
-        raise InvalidRecording(f"the column {column!r} does not increase from row to row")
-    named, _ = unit_in_name(column, "time")
-    if named is not None and find_unit(named).si == "s":
-        return named, "its header names it"
-    interval, units = float(np.median(steps)), ("s", "ms", "us", "ns")
-    if ticks[0] > EARLIEST_DATE_S:  # in ms, us and ns a date has 3, 6 and 9 more digits
-        unit = units[min(int(np.log10(ticks[0] / EARLIEST_DATE_S) / 3), 3)]
-    else:
-        unit = next((each for each in units if interval * find_unit(each).factor * SLOWEST_HZ <= 1), "ns")
-    return unit, f"a step is then {1e3 * interval * find_unit(unit).factor:.4g} ms"

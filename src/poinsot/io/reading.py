@@ -187,6 +187,8 @@ def _read_clock(rows: _Rows, table: Columns) -> np.ndarray | None:
     if clock is None:
         return None
     ticks = rows.of(table[clock.name])
+    if clock.nanoseconds is not None:
+        ticks = ticks + rows.of(table[clock.nanoseconds]) * (1e-9 / find_unit(clock.unit).factor)
     finite = np.isfinite(ticks)
     if not finite.all():
         raise InvalidRecording(

@@ -31,6 +31,7 @@ class Column:
         scale: factor on the file's numbers before the unit applies, e.g. 2 pi / 4096 for an encoder's counts.
         hold: whether an empty cell repeats the previous value, as in logs that write changes only.
         initial: the value before the first cell with one, if `hold`. [unit]
+        nanoseconds: of a clock in two columns, as stamps of ROS: the one to add, in nanoseconds.
     """
 
     name: str | int
@@ -38,6 +39,7 @@ class Column:
     scale: float = 1.0
     hold: bool = False
     initial: float | None = None
+    nanoseconds: str | int | None = None
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.scale) and self.scale != 0):
@@ -105,8 +107,9 @@ class Source:
     @property
     def wanted(self) -> tuple[str | int, ...]:
         """The names of all columns to be read, each once."""
-        columns = [*([self.clock] if self.clock is not None else []), *self.columns.values()]
-        return tuple(dict.fromkeys([*(column.name for column in columns), *self.require]))
+        clock = [] if self.clock is None else [self.clock.name, self.clock.nanoseconds]
+        names = [*clock, *(column.name for column in self.columns.values()), *self.require]
+        return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
 Columns = Mapping[str | int, np.ndarray]

@@ -1,6 +1,7 @@
 """What every method of estimation shares.
 
 gauss_newton   damped Gauss-Newton over the `Iterate` of a method; progress reports, and stopping on request
+method         base of methods, whose `solve` says what it takes
 dense          small dense least squares with bounds, as iterates; the step within bounds
 """
 
@@ -17,3 +18,4 @@ from .gauss_newton import StepLength as StepLength
 from .gauss_newton import Stop as Stop
 from .gauss_newton import report as report
 from .gauss_newton import stop_requested as stop_requested
+from .method import Method as Method

@@ -21,7 +21,7 @@ from ...estimate import Estimate, Finding, Severity, Status
 from ...exceptions import InvalidMethod, InvalidSignals, NotIdentifiable
 from ...models.planar.contact import Wall
 from ...models.planar.shapes import Shape
-from ...solve import ProgressCallback, Stop, report, stop_requested
+from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
 from .drop_estimate import drop_estimate
 from .flights import FEWEST, Drop, integrals, tracker_noise
@@ -58,7 +58,7 @@ IDENTIFIABLE_STD = 0.5
 
 
 @dataclass(frozen=True)
-class DropIdentification:
+class DropIdentification(Method):
     """Identification of one drop that is simulated through all of its impacts.
 
     Args:

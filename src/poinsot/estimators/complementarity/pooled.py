@@ -25,7 +25,7 @@ from ...exceptions import InvalidMethod, NotIdentifiable, check_known
 from ...models.planar.body import GRAVITY
 from ...models.planar.contact import Wall
 from ...models.planar.shapes import Shape
-from ...solve import ProgressCallback, Stop, report, stop_requested
+from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
 from .admission import ADMITTED, LYING, ON_THE_FLOOR, first_guess, impact_verdicts
 from .agreement import agreement
@@ -47,7 +47,7 @@ KNOT_SPACING = 0.5
 
 
 @dataclass(frozen=True)
-class PooledImpacts:
+class PooledImpacts(Method):
     """Identification of a body from many drops of it.
 
     Args:

@@ -17,7 +17,7 @@ import numpy as np
 from ...arrays import Brief
 from ...estimate import Certificate, Estimate, Status, motions_of
 from ...models.maximal import State
-from ...solve import ProgressCallback, Stop, report, stop_requested
+from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
 from .examination import JointExamination
 from .problem import JointSmoothingProblem
@@ -54,7 +54,7 @@ class WeightedProblem(Brief):
 
 
 @dataclass(frozen=True)
-class JointEstimation:
+class JointEstimation(Method):
     """Estimate of states and parameters together (Lacoursiere 2007).
 
     Args:

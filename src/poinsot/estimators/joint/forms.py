@@ -72,6 +72,7 @@ class Form(ABC):
     def __init__(self, model: Model):
         self.model = model
         self._read = jax.jit(lambda x, theta: (jax.vmap(self.readings, in_axes=(0, None))(x, theta),))
+        self._inertias = jax.jit(lambda x, theta: (jax.vmap(self.inertia, in_axes=(0, None))(x, theta),))
         self._moved = jax.jit(lambda x, d: (jax.vmap(self.plus)(x, d),))
         simulated = jax.vmap(self._steps, in_axes=(0, 0, 0, None))
         self._simulated = jax.jit(lambda *given: (simulated(*given),))
@@ -118,7 +119,7 @@ class Form(ABC):
     @double_precision
     def inertias(self, x: States, theta: Theta) -> np.ndarray:
         """(N, n, n) inertia of all states."""
-        return np.asarray(jax.vmap(self.inertia, in_axes=(0, None))(x, theta))
+        return in_chunks(self._inertias, len(x), x, last=(theta,))[0]
 
     @double_precision
     def read(self, x: States, theta: Theta) -> Float[np.ndarray, "N s"]:

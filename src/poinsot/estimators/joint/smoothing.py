@@ -22,7 +22,7 @@ from ...arrays import Vector
 from ...estimate import Status
 from ...exceptions import InvalidMethod, check_known
 from ...models.maximal import Model
-from ...solve import DampedStep, GainRatio, GaussNewton, Minimum, ProgressCallback, Stop
+from ...solve import DampedStep, GainRatio, GaussNewton, Method, Minimum, ProgressCallback, Stop
 from .bordered import NormalEquations, factorize
 from .forms import FORMS
 from .linearization import Linearizer, RecordLinearization
@@ -43,7 +43,7 @@ def compiled_linearizer(model: Model, form: str) -> Linearizer:
 
 
 @dataclass(frozen=True)
-class JointSmoothing:
+class JointSmoothing(Method):
     """The method.
 
     Args:

@@ -22,13 +22,13 @@ from ...exceptions import InvalidMethod, NotIdentifiable, listing, nearest
 from ...models.friction.listed import dissipating_kinds
 from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
-from ...solve import ProgressCallback, Stop, report, stop_requested
+from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from .least_squares import LeastSquares, finish
 from .system import LinearSolution, reduce
 
 
 @dataclass(frozen=True)
-class EssentialParameters:
+class EssentialParameters(Method):
     """Least squares on the essential parameters.
 
     Args:

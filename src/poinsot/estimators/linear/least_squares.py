@@ -29,7 +29,7 @@ from ...inertia.parameters import body
 from ...parameters import INERTIAL_SYMBOLS
 from ...regression.base_parameters import EXCITATION_TOLERANCE, BaseParameters
 from ...regression.inverse_dynamics import InverseDynamics, Rows
-from ...solve import ProgressCallback, Stop, report, stop_requested
+from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from . import residuals
 from .beyond_chance import beyond_chance
 from .system import LinearSolution, System, inverse, reduce
@@ -45,7 +45,7 @@ EXACT = 1e-9
 
 
 @dataclass(frozen=True)
-class LeastSquares:
+class LeastSquares(Method):
     """Least squares on base parameters.
 
     Args:

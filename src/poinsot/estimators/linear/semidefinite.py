@@ -55,7 +55,7 @@ from ...models.friction.listed import dissipating_kinds, words_of
 from ...models.open_parameters import body_of
 from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
-from ...solve import ProgressCallback, Stop, report, stop_requested
+from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from .conic import Cone, ConeProgram, ConeSolution, ConicStatus, Membership, matrix_of, vector_of
 from .constraints import Constraints
 from .divergence_cones import DivergenceTerm, EntropicTerm, QuadraticTerm, physical
@@ -118,7 +118,7 @@ cost below which it has converged."""
 
 
 @dataclass(frozen=True)
-class SemidefiniteLeastSquares:
+class SemidefiniteLeastSquares(Method):
     """Least squares over physically possible bodies; every parameter of the model gets a value.
 
     Args:

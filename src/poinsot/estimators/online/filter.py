@@ -30,7 +30,7 @@ from ...exceptions import InvalidMethod, InvalidSignals
 from ...inertia.divergence import metric
 from ...inertia.parameters import is_consistent, pseudo_inertia
 from ...models.link_torques import LinkTorques
-from ...solve import ProgressCallback, Stop
+from ...solve import Method, ProgressCallback, Stop
 from .belief import Belief, InitialBelief, Innovation, Sample, SampleVerdict
 from .correction import correct, plausible
 from .gating import Gate
@@ -76,7 +76,7 @@ class Safeguards:
 
 
 @dataclass(frozen=True, eq=False)
-class Filter(ABC):
+class Filter(Method, ABC):
     """Kalman filter on coordinates of the open bodies.
 
     Args:

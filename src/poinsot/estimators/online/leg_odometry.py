@@ -45,7 +45,7 @@ from ...models.motion_terms import MotionTerms
 from ...models.rotations import from_quaternion, log, skew, to_quaternion, turning_z_to
 from ...quantities import XYZ
 from ...recording import Recording
-from ...solve import ProgressCallback, Stop, report, stop_requested
+from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from .belief import Innovation, SampleVerdict
 from .gating import Gate
 from .problem import REPLAY_TOLERANCE
@@ -169,7 +169,7 @@ class LegOdometryProblem(Brief):
 
 
 @dataclass(frozen=True)
-class LegOdometry:
+class LegOdometry(Method):
     """Pose, velocity and biases of a legged robot from its inertial unit, its encoders and its contacts.
 
     Args:

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from ...arrays import Matrix, Vector
 from ...estimate import Certificate, Status
 from ...exceptions import InvalidMethod
-from ...solve import DampedStep, GaussNewton, Iteration, ProgressCallback, StepLength, Stop
+from ...solve import DampedStep, GaussNewton, Iteration, Method, ProgressCallback, StepLength, Stop
 from .direction import LinearizedProblem, SearchDirection, allocate_policies
 from .local import Evaluation
 from .problem import ShootingProblem, Trajectories
@@ -68,7 +68,7 @@ class ShootingSolution:
 
 
 @dataclass(frozen=True)
-class DDP:
+class DDP(Method):
     """Parametrized differential dynamic programming.
 
     Args:

@@ -26,7 +26,7 @@ from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable
 from ...models.contacts import ContactDetection
 from ...models.open_parameters import OpenParameters
 from ...recording import EFFORTS, THRUST, Recording
-from ...solve import ProgressCallback, Stop, report
+from ...solve import Method, ProgressCallback, Stop, report
 from ...stopwatch import Stopwatch
 from .contact_events import EventSearch
 from .ddp import DDP, STATIONARITY_TOLERANCE, ShootingSolution, certify
@@ -154,7 +154,7 @@ def _named(
 
 
 @dataclass(frozen=True)
-class OptimalEstimation:
+class OptimalEstimation(Method):
     """Trajectory and parameters together, by multiple-shooting DDP (Martinez et al. 2024).
 
     Args:

@@ -30,7 +30,7 @@ from ...arrays import Columns, States, Vector
 from ...estimate import Certificate, Estimate, Status
 from ...estimate.motions import ParameterHistory
 from ...exceptions import InvalidMethod, NotIdentifiable
-from ...solve import ProgressCallback, Stop, report, stop_requested
+from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from .arrival import ArrivalSystem
 from .ddp import ShootingSolution
 from .direction import LinearizedProblem
@@ -110,7 +110,7 @@ class Replay:
 
 
 @dataclass(frozen=True, eq=False)
-class MovingHorizon:
+class MovingHorizon(Method):
     """Optimal estimation over the last nodes.
 
     Args:

@@ -81,6 +81,11 @@ def find_beginning(log: LogContents) -> tuple[str, type[MethodSettings], Beginni
         if (beginning := method.begin(log)) is not None:
             return name, method, beginning
     lacks = "no torque, current or voltage of a joint, nor any other quantity that a method can start from"
+    if log.gains_energy:
+        lacks = "angles alone, and the robot gains energy, so its motors drive it: add columns with torques, currents "
+        lacks += (
+            "or voltages of its joints, or position commands; angles alone show how it moved, not its masses"
+        )
     raise InvalidProject(f"the log has {lacks}")
 
 

@@ -42,12 +42,13 @@ class Tracking:
 class LogContents:
     """Channels of a robot in a log, from which a method begins a project. `robot`: joints without position are locked.
     `owners`: quantity -> joints, or frames, that have a channel of it. `noise`: quantity -> standard deviation of its
-    readings, from differences of samples [SI].
+    readings, from differences of samples [SI]. `gains_energy`: whether something unrecorded drives the robot.
     """
 
     robot: Articulated
     owners: Mapping[str, tuple[str, ...]]
     noise: Mapping[str, float]
+    gains_energy: bool = False
 
     @property
     def effort(self) -> str:

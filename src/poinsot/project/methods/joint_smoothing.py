@@ -55,7 +55,7 @@ class JointSmoothingSettings(MotionSettings):
 
     @classmethod
     def begin(cls, log: LogContents) -> Beginning | None:
-        if log.effort or log.has_imu or "position_command" in log.owners:
+        if log.effort or log.has_imu or "position_command" in log.owners or log.gains_energy:
             return None
         quantities, robot = ("position", "velocity"), log.robot
         values = {

@@ -45,6 +45,7 @@ class ClockSettings(SettingsTable):
     column: str | int
     unit: Unit
     scale: float = 1.0
+    nanoseconds: str | int | None = None
 
     @field_validator("unit")
     @classmethod

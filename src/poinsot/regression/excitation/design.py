@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from ...arrays import LARGEST, Vector
 from ...estimate import Status
 from ...exceptions import InvalidMethod
-from ...solve import ProgressCallback, Stop, report, stop_requested
+from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from .criterion import (
     Criterion,
     condition_number,
@@ -29,7 +29,7 @@ from .trajectory import Basis, FourierSeries
 
 
 @dataclass(frozen=True)
-class OptimalExcitation:
+class OptimalExcitation(Method):
     """The best of several locally optimal motions.
 
     Args:

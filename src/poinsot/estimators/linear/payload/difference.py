@@ -22,7 +22,7 @@ from ....exceptions import InvalidMethod, NotIdentifiable, listing
 from ....regression.attachment import LOAD_NAMES, Attachment
 from ....regression.base_parameters import EXCITATION_TOLERANCE, choose
 from ....regression.inverse_dynamics import InverseDynamics, inverse_dynamics
-from ....solve import ProgressCallback, Stop
+from ....solve import Method, ProgressCallback, Stop
 from ..least_squares import LeastSquares
 from ..system import covariance_root
 from . import drive_gains
@@ -37,7 +37,7 @@ DRAWS = 1000
 
 
 @dataclass(frozen=True)
-class PayloadDifference:
+class PayloadDifference(Method):
     """A load as the difference of two identifications of the robot, with it and without it.
 
     Args:

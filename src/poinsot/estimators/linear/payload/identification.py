@@ -21,7 +21,7 @@ from ....parameters import Normal, PerJoint
 from ....regression.attachment import LOAD_NAMES
 from ....regression.base_parameters import EXCITATION_TOLERANCE
 from ....regression.inverse_dynamics import InverseDynamics
-from ....solve import ProgressCallback, Stop, report, stop_requested
+from ....solve import Method, ProgressCallback, Stop, report, stop_requested
 from ..constraints import BodyConstraint
 from ..least_squares import LeastSquares
 from ..system import LinearSolution, System, reduce
@@ -45,7 +45,7 @@ CONTRADICTION = 3.0
 
 
 @dataclass(frozen=True)
-class PayloadIdentification:
+class PayloadIdentification(Method):
     """A load, and drive gains where they are unknown: one regression on recordings with the load and without it.
 
     The problem marks recordings that carry the load; `held` or `priors` have what is known of it (`mL`: its mass).

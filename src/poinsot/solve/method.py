@@ -1,0 +1,26 @@
+"""Base of methods: a `solve` that is given something else than its problem says so in one sentence."""
+
+from functools import wraps
+from typing import Any
+
+from ..exceptions import InvalidMethod
+
+
+class Method:
+    """Base of methods: `solve` raises `InvalidMethod` for a problem that is not of the class its signature names."""
+
+    solve: Any
+
+    def __init_subclass__(cls) -> None:
+        if (solve := cls.__dict__.get("solve")) is None:
+            return
+        takes = solve.__annotations__["problem"]
+
+        @wraps(solve)
+        def checked(self: Any, problem: Any, *args: Any, **options: Any) -> Any:
+            if takes not in (each.__name__ for each in type(problem).__mro__):
+                given = f"{cls.__name__}.solve takes a problem, {takes}, not {type(problem).__name__}"
+                raise InvalidMethod(f"{given}: make one of a model and recordings, see help(poinsot.{takes})")
+            return solve(self, problem, *args, **options)
+
+        cls.solve = checked
