@@ -252,7 +252,8 @@ BY_VALIDATOR = {
     preprocessing._cutoff: 'numbers, or `"auto"`',
 }
 BY_TYPE = {
-    str: "text", bool: "true or false", int: "whole number", float: "number", str | int: "text or index", str | int | None: "text or index",
+    str: "text", bool: "true or false", int: "whole number", float: "number", str | int: "text or index",
+    str | int | None: "text or index",
     tuple[float, float]: "pair of numbers", tuple[int, int]: "pair of whole numbers",
     list[str]: "list of text", list[float]: "list of numbers", list[str | int]: "list of text or indices",
     dict[str, float]: "table of numbers",

@@ -225,9 +225,8 @@ class Decimation:
     def _run(self, z: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """State after and outputs of inputs u (T, K), sample by sample."""
         A, B, C, D = self._modes
-        before, z = _recurrence(
-            A, z, np.multiply(B[:, None], u[:, None], order="C")
-        )  # in one layout, compiled once
+        inputs = np.multiply(B[:, None], u[:, None], order="C")  # in one layout, compiled once
+        before, z = _recurrence(A, z, inputs)
         return z, C @ before + D * u
 
 
