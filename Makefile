@@ -76,7 +76,8 @@ bench: install                     ## poinsot beside its peers, in one run
 bench-check: install               ## the same beside benchmarks/baseline.json: a ratio that has lost 20 % fails; CHECK_FLAGS="online"
 	$(BIN)/python benchmarks/support/check.py $(CHECK_FLAGS)
 
-fuzz: install                      ## damaged files for every reader, a million each time; FUZZ_FLAGS="--only csv --inputs 10000"
+fuzz: install                      ## damaged files for every reader, a million each time; FUZZ_FLAGS="--only csv --inputs 10000", or "--guided csv"
+	$(if $(findstring --guided,$(FUZZ_FLAGS)),$(PIP) $(INSTALL) --constraint constraints.txt 'atheris>=3.0')
 	$(BIN)/python benchmarks/support/hostile.py $(FUZZ_FLAGS)
 
 clean:

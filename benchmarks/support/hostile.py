@@ -1,7 +1,7 @@
 """What cannot break poinsot: processes that are killed at random moments, and files that are damaged at random.
 
     python benchmarks/support/hostile.py --inputs 1000000       # make fuzz
-    python benchmarks/support/hostile.py --guided csv           # by atheris, where it is installed
+    python benchmarks/support/hostile.py --guided csv           # by atheris: make fuzz FUZZ_FLAGS="--guided csv"
 
 Each format is attacked in a process of its own (`hostile_inputs`), so that a crash is counted and the next one goes on.
 """
@@ -110,6 +110,8 @@ def guided(name: str, arguments: list[str]) -> None:
         folder = Path(tempfile.mkdtemp())
         os.chdir(folder)
         (folder / "seeds").mkdir()
+        if name in hostile_inputs.PARSED_BY_FORK:
+            hostile_inputs.parse_by_fork()
         for k, data in enumerate(hostile_inputs.corpus_of(name)):
             (folder / "seeds" / str(k)).write_bytes(data)
             path = folder / f"input{target.suffix}"

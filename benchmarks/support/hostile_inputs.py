@@ -531,6 +531,9 @@ class TooSlow(BaseException):
     """An input took longer than it may."""
 
 
+PARSED_BY_FORK = ("mat", "parquet")
+
+
 def parse_by_fork() -> None:
     """Let native parsers run in forks of one process that has imported them: starting Python takes a hundred times as
     long. That process computes nothing itself, since threads would be missing in its forks.
@@ -616,7 +619,7 @@ def attack(name: str, inputs: int, seed: str, folder: Path) -> None:
     os.chdir(folder)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     target, rng = TARGETS[name], random.Random(f"{name} {seed}")
-    if name in ("mat", "parquet"):
+    if name in PARSED_BY_FORK:
         parse_by_fork()
     corpus = corpus_of(name)
     path = folder / f"input{target.suffix}"

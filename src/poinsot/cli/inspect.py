@@ -22,7 +22,7 @@ Apply = Annotated[bool, typer.Option("--apply", help="Write what is proposed int
 
 
 def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None, apply: Apply = False) -> None:
-    """Check recordings, or list the topics of an MCAP file or a ROS bag, the columns of a Parquet file."""
+    """Check recordings, or list the topics of a log. Logs are MCAP or Parquet files, or ROS bags."""
     with running(data, out, json) as say:
         from ..io.readers import find_listing
         from ..project import Project
