@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from poinsot.exceptions import InvalidProject, NotIdentifiable, PoinsotError, UnreadableFile
-from poinsot.project import Project, identify
+from poinsot.project import Project, identify, track
 from poinsot.project.settings import Settings
 from poinsot.project.toml import line_of
 from synthetic_job import DURATION, JOB, RATE, TRUTH, motion, write_job
@@ -32,8 +32,16 @@ def job(tmp_path):
 # ------------------------------------------------------------------------------------------------------------ the truth
 
 
+@pytest.mark.parametrize("solve", [identify, track])
+def test_what_is_no_project_is_one_sentence(solve):
+    with pytest.raises(InvalidProject, match="a Project or the path of a project file is needed, not int"):
+        Project.of(3)
+    with pytest.raises(UnreadableFile, match=r"missing\.toml"):
+        solve("missing.toml")
+
+
 def test_the_truth_is_found_and_predicts_the_other_recording(job):
-    estimate = identify(Project.load(job()))
+    estimate = identify(job())
     assert set(estimate.names) == set(TRUTH)
     for name, truth in TRUTH.items():
         std = estimate.std[estimate.names.index(name)]

@@ -129,6 +129,17 @@ class Project(Brief):
             )
         return cls(path, read_settings(Settings, path))
 
+    @classmethod
+    def of(cls, project: Any) -> Project:
+        """A project, or the one of a file. Raises `InvalidProject` if it is neither."""
+        if isinstance(project, str | Path):
+            return cls.load(project)
+        if not isinstance(project, cls):
+            raise InvalidProject(
+                f"a Project or the path of a project file is needed, not {type(project).__name__}"
+            )
+        return project
+
     @property
     def record(self) -> dict[str, Any]:
         """The record of the project in a result, from which the project is restored for predictions."""
@@ -295,11 +306,13 @@ class Project(Brief):
             return method.identify(Job(self, data_dir, progress, ctrl_c))
 
 
-identify = Project.identify
+def identify(project: Project | str | Path, data_dir: str | Path | None = None, **options: Any) -> Estimate:
+    """`Project.identify` of a project or of its file; arguments and errors as there."""
+    return Project.of(project).identify(data_dir, **options)
 
 
 def track(
-    project: Project,
+    project: Project | str | Path,
     data_dir: str | Path | None = None,
     *,
     stream: str | None = None,
@@ -311,7 +324,7 @@ def track(
     """Run the filter of a project; Ctrl-C, or `stop`, ends it with the samples processed until then.
 
     Args:
-        project: a project whose method is a filter. data_dir: as in `identify`.
+        project: a project whose method is a filter, or its file. data_dir: as in `identify`.
         stream: file of JSON lines in place of the recordings, `-` for standard input.
         follow: whether to wait for lines that are still being appended to `stream`.
         on_sample: called after each sample.
@@ -321,5 +334,5 @@ def track(
     Raises:
         PoinsotError: one sentence that says what to correct.
     """
-    job = Job(project, data_dir, progress, stop)
-    return project.settings.method.track(job, stream=stream, follow=follow, on_sample=on_sample)
+    job = Job(Project.of(project), data_dir, progress, stop)
+    return job.settings.method.track(job, stream=stream, follow=follow, on_sample=on_sample)
