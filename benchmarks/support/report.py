@@ -132,7 +132,7 @@ def options(
     parser.add_argument(
         "--check",
         action="store_true",
-        help=f"exit with 1 if a ratio is worse than in {BASELINE.name} by {LOSS:.0%}",
+        help=f"exit with 1 if a ratio is worse than in {BASELINE.name} by {LOSS:.0%}%",
     )
     return parser.parse_args()
 
