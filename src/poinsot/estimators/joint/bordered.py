@@ -1,4 +1,4 @@
-"""Normal equations of states and theta: a band for the states, a border for theta (Sect. 3.6).
+"""Normal equations of states and theta: a band for the states, a border for theta (Lacoursiere, Sect. 3.6).
 
     H = [ T   C ]      T block tridiagonal, a block a state,      gradient g = (g_x, g_theta)
         [ C^T S ]

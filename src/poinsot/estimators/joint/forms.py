@@ -5,7 +5,7 @@ A form defines the state and the residuals (docs/concepts/joint_smoothing.md com
     explicit   bodies, (p_v, p_q): external impulses by velocity and by configuration (2.29, 3.7, 3.8), the paper's
     implicit   bodies, M (v+ - v*) with v* the velocity after a step forward: bounded whatever the compliance
     reduced    joint coordinates and rates of a tree: two moments of unmodelled efforts, of fourth order in h
-    forward    bodies, phi(x_k) [-] x_{k+1}: the state residuals of Sect. 3.1, a Kalman smoother's
+    forward    bodies, phi(x_k) [-] x_{k+1}: the state residuals of Lacoursiere (Sect. 3.1), a Kalman smoother's
 
 A state is a row of numbers; its tangent is smaller where there are rotations.
 """
