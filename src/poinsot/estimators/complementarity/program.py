@@ -12,9 +12,9 @@ Frames are joined by `steps` flights whose durations h_k >= 0 have a given sum. 
 at the solution of the last one. docs/concepts/impacts.md says what differs from the paper's program. J/m and mu are
 unknowns of each step, equal to those of the next, so that the time to solve is proportional to the number of steps.
 
-The mass is 1: only J/m and impulses per mass act (Gabiccini et al., Sect. 5.2). Where a known force f acts, a = M^-1 f beside gravity,
-and 1/m is an unknown like J/m. Restitution is not assumed; it is computed from the solution. The unit of length is the
-body's size, and that of time is the time in which it moves by it.
+The mass is 1: only J/m and impulses per mass act (Gabiccini et al., Sect. 5.2). Where a known force f acts, a = M^-1 f
+beside gravity, and 1/m is an unknown like J/m. Restitution is not assumed; it is computed from the solution. The unit
+of length is the body's size, and that of time is the time in which it moves by it.
 """
 
 from __future__ import annotations
