@@ -12,7 +12,7 @@ ratios to the stiffness are the result, and the simulator gets the scale where t
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -35,7 +35,7 @@ from .examination import examine
 from .friction_choice import choose_friction_law
 from .problem import ActuatorProblem, Motion, unit_of
 from .result import Actuators, Ratio
-from .rollout import JointLoad, Rollout
+from .rollout import JointLoad
 from .search import SETTLED, GroupProblem, Search, group_problem
 from .torque_scale import rescaled, torque_scales
 from .uncertainty import aligned, coloured_covariance, rounding_products, rounding_step
@@ -396,7 +396,10 @@ def _estimate(
         problem.simulate(motion, actuators, start=start, loads=each)[0]
         for motion, start, each in zip(motions, starts, loads, strict=True)
     ]
-    held_out = [(motion, problem.simulate(motion, actuators)[0]) for motion in problem.held_out_motions]
+    held_out = [problem.simulate(motion, actuators)[0] for motion in problem.held_out_motions]
+    positions = [
+        np.stack([each.position for each in rollouts], axis=1) for rollouts in (*simulated, *held_out)
+    ]
     names, owners, kinds, units = [], [], [], []
     for each in results:
         for name, joint in each.group.coordinates.columns:
@@ -418,10 +421,13 @@ def _estimate(
     converged = all(each.status.converged for each in results)
     worst_status = next((each.status for each in results if not each.status.converged), Status.solved)
     status = worst_status if not converged else (Status.partly if undetermined else Status.solved)
-    rms = {
-        motion.name: _rms(problem, motion, np.stack([each.position for each in rollouts], axis=1))
-        for motion, rollouts in [*zip(motions, simulated, strict=True), *held_out]
-    }
+    every = (*motions, *problem.held_out_motions)
+    of_file = _simulated_file(problem, actuators, [*starts, *(None for _ in held_out)])
+    predicted = of_file or positions
+    rms, rms_of_file = (
+        {motion.name: _rms(problem, motion, q) for motion, q in zip(every, each, strict=False)}
+        for each in (positions, of_file)
+    )
     places = {motion.name: start for motion, start in zip(motions, starts, strict=True)}
     extra = Actuators(
         actuators, problem.hold, problem.step_s,
@@ -430,12 +436,16 @@ def _estimate(
         places,
         {joint: law for (_, joints), law in zip(problem.groups, laws, strict=True) for joint in joints},
         np.concatenate([motion.command for motion in motions]), problem.robot,
-        _rms_of_file(problem, actuators, places),
+        rms_of_file,
     )  # fmt: skip
     estimate = Estimate(
         "actuators", problem.robot.name, parameters, status, worst, sum(int(m.measured.size) for m in motions),
-        _fit(problem, motions, simulated), scaled, max(each.iterations for each in results), undetermined=undetermined,
-        validation=tuple(_fit(problem, [motion], [rollouts]) for motion, rollouts in held_out),
+        _fit(problem, motions, predicted[: len(motions)]), scaled, max(each.iterations for each in results),
+        undetermined=undetermined,
+        validation=tuple(
+            _fit(problem, [motion], [q])
+            for motion, q in zip(problem.held_out_motions, predicted[len(motions) :], strict=True)
+        ),
         certifier=_certifier(results),
         examiner=lambda each: examine(each, problem),
     )  # fmt: skip
@@ -448,22 +458,21 @@ def _rms(problem: ActuatorProblem, motion: Motion, position: JointSamples) -> di
     return dict(zip(problem.joints, errors.tolist(), strict=True))
 
 
-def _rms_of_file(
-    problem: ActuatorProblem, actuators: Sequence[Actuator], starts: Mapping[str, tuple[Vector, Vector]]
-) -> dict[str, dict[str, float]]:
-    """Recording -> joint -> error of the MuJoCo file, open loop, all joints together; see `Actuators`."""
+def _simulated_file(
+    problem: ActuatorProblem, actuators: Sequence[Actuator], starts: Sequence[tuple[Vector, Vector] | None]
+) -> list[JointSamples]:
+    """(T, n) positions of the MuJoCo file in every recording, open loop, all joints together; empty: it has none."""
     if problem.joints != problem.robot.joints:  # in the file, joints without an actuator are passive
-        return {}
+        return []
     try:
         from .simulate import Simulator, recorded_motion, roll_out_all
 
         simulator = Simulator.of(problem.robot, actuators, hold=problem.hold)
     except (MissingExtra, InvalidModel):
-        return {}
-    motions = (*problem.motions, *problem.held_out_motions)
-    jobs = [(simulator, recorded_motion(motion, actuators, starts.get(motion.name))) for motion in motions]
-    simulated = zip(motions, roll_out_all(jobs), strict=True)
-    return {motion.name: _rms(problem, motion, position) for motion, position in simulated}
+        return []
+    motions = zip((*problem.motions, *problem.held_out_motions), starts, strict=True)
+    found = roll_out_all((simulator, recorded_motion(motion, actuators, start)) for motion, start in motions)
+    return found if all(np.isfinite(each).all() for each in found) else []
 
 
 def _group_name(problem: ActuatorProblem, result: GroupResult) -> str:
@@ -538,9 +547,8 @@ def _ratios(problem: ActuatorProblem, result: GroupResult) -> list[Ratio]:
     ]
 
 
-def _fit(problem: ActuatorProblem, motions: Sequence[Motion], simulated: Sequence[Sequence[Rollout]]) -> Fit:
-    measured = np.concatenate([motion.measured for motion in motions])
-    predicted = np.concatenate([np.stack([r.position for r in each], axis=1) for each in simulated])
+def _fit(problem: ActuatorProblem, motions: Sequence[Motion], simulated: Sequence[JointSamples]) -> Fit:
+    measured, predicted = np.concatenate([motion.measured for motion in motions]), np.concatenate(simulated)
     counts = [len(motion.steps.time) for motion in motions]
     return fit_of(
         np.concatenate([motion.steps.time for motion in motions]),
