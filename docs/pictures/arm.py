@@ -4,7 +4,21 @@ import sys
 from functools import cache
 
 import numpy as np
-from drawing import BLUE, COLOURS, EXAMPLES, FILES, GREEN, GREY, ORANGE, RED, axes, picture, say, thinned
+from drawing import (
+    BLUE,
+    COLOURS,
+    EXAMPLES,
+    FILES,
+    GREEN,
+    GREY,
+    ORANGE,
+    RED,
+    axes,
+    picture,
+    prior_bars,
+    say,
+    thinned,
+)
 
 import poinsot
 from poinsot.inertia.parameters import equivalent_ellipsoid
@@ -227,15 +241,8 @@ def essential_parameters():
 
 @picture
 def prior_share():
-    full = physical().full_parameters
     figure, ax = axes(height=2.6)
-    x = np.arange(len(full.names))
-    ax.bar(x, 100 * full.prior_share, color=ORANGE, label="description")
-    ax.bar(x, 100 * (1 - full.prior_share), bottom=100 * full.prior_share, color=BLUE, label="recording")
-    ax.set_xticks(x, full.names, rotation=90, fontsize=6)
-    ax.set_ylabel("where the value is from [%]")
-    ax.grid(False)
-    ax.legend(ncols=2, loc="upper center", bbox_to_anchor=(0.5, 1.2))
+    prior_bars(ax, physical().full_parameters, fontsize=6)
     return figure
 
 

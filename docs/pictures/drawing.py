@@ -88,6 +88,17 @@ def recorded(folder: str) -> Callable[[Callable[[], Figure]], Callable[[], Figur
     return decorate
 
 
+def prior_bars(ax, full, fontsize: int) -> None:
+    """Bars of which part of each full parameter is from the description and which from the recording."""
+    x = np.arange(len(full.names))
+    ax.bar(x, 100 * full.prior_share, color=ORANGE, label="description")
+    ax.bar(x, 100 * (1 - full.prior_share), bottom=100 * full.prior_share, color=BLUE, label="recording")
+    ax.set_xticks(x, full.names, rotation=90, fontsize=fontsize)
+    ax.set_ylabel("where the value is from [%]")
+    ax.grid(False)
+    ax.legend(ncols=2, loc="upper center", bbox_to_anchor=(0.5, 1.2))
+
+
 def axes(rows: int = 1, columns: int = 1, height: float = 3.0, width: float = 7.2, **options):
     """A figure of the page's width, and its axes."""
     return plt.subplots(rows, columns, figsize=(width, height), **options)

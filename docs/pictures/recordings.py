@@ -16,6 +16,7 @@ from drawing import (
     RED,
     axes,
     picture,
+    prior_bars,
     recorded,
     say,
     thinned,
@@ -124,15 +125,8 @@ def _published():
 @picture
 @recorded("staubli_tx40")
 def tx40_shares():
-    full = identified("tx40_physical.toml", "staubli_tx40").full_parameters
     figure, ax = axes(height=2.8, width=9)
-    x = np.arange(len(full.names))
-    ax.bar(x, 100 * full.prior_share, color=ORANGE, label="description")
-    ax.bar(x, 100 * (1 - full.prior_share), bottom=100 * full.prior_share, color=BLUE, label="recording")
-    ax.set_xticks(x, full.names, rotation=90, fontsize=5)
-    ax.set_ylabel("where the value is from [%]")
-    ax.grid(False)
-    ax.legend(ncols=2, loc="upper center", bbox_to_anchor=(0.5, 1.2))
+    prior_bars(ax, identified("tx40_physical.toml", "staubli_tx40").full_parameters, fontsize=5)
     return figure
 
 

@@ -47,12 +47,8 @@ def private_folder() -> Path | None:
             return None
         if status.st_mode & 0o077:
             folder.chmod(0o700)
-    except (
-        OSError,
-        RuntimeError,
-        AttributeError,
-        ImportError,
-    ):  # closed; no home; no owners (Windows); no version
+    # closed; no home; no owners (Windows); no version
+    except (OSError, RuntimeError, AttributeError, ImportError):
         return None
     return folder
 

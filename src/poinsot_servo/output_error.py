@@ -422,18 +422,15 @@ def _estimate(
     worst_status = next((each.status for each in results if not each.status.converged), Status.solved)
     status = worst_status if not converged else (Status.partly if undetermined else Status.solved)
     every = (*motions, *problem.held_out_motions)
-    of_file = _simulated_file(problem, actuators, [*starts, *(None for _ in held_out)])
+    of_file = _simulated_file(problem, actuators, every, [*starts, *(None for _ in held_out)])
     predicted = of_file or positions
-    rms, rms_of_file = (
-        {motion.name: _rms(problem, motion, q) for motion, q in zip(every, each, strict=False)}
-        for each in (positions, of_file)
-    )
-    places = {motion.name: start for motion, start in zip(motions, starts, strict=True)}
+    rms = _rms(problem, every, positions)
+    rms_of_file = _rms(problem, every, of_file) if of_file else {}
     extra = Actuators(
         actuators, problem.hold, problem.step_s,
         {joint: each.scale_known for each in results for joint in each.group.coordinates.joints},
         tuple(ratio for each in results for ratio in _ratios(problem, each)), rms,
-        places,
+        {motion.name: start for motion, start in zip(motions, starts, strict=True)},
         {joint: law for (_, joints), law in zip(problem.groups, laws, strict=True) for joint in joints},
         np.concatenate([motion.command for motion in motions]), problem.robot,
         rms_of_file,
@@ -452,16 +449,24 @@ def _estimate(
     return estimate.updated(extra, described=problem.robot.described)
 
 
-def _rms(problem: ActuatorProblem, motion: Motion, position: JointSamples) -> dict[str, float]:
-    """Joint -> root mean square error of positions (T, n) [rad]."""
-    errors = np.sqrt(np.nanmean((motion.measured - position) ** 2, axis=0))
-    return dict(zip(problem.joints, errors.tolist(), strict=True))
+def _rms(
+    problem: ActuatorProblem, motions: Sequence[Motion], simulated: Sequence[JointSamples]
+) -> dict[str, dict[str, float]]:
+    """Recording -> joint -> root mean square error of simulated positions (T, n) [rad]."""
+    found = {}
+    for motion, position in zip(motions, simulated, strict=True):
+        errors = np.sqrt(np.nanmean((motion.measured - position) ** 2, axis=0))
+        found[motion.name] = dict(zip(problem.joints, errors.tolist(), strict=True))
+    return found
 
 
 def _simulated_file(
-    problem: ActuatorProblem, actuators: Sequence[Actuator], starts: Sequence[tuple[Vector, Vector] | None]
+    problem: ActuatorProblem,
+    actuators: Sequence[Actuator],
+    motions: Sequence[Motion],
+    starts: Sequence[tuple[Vector, Vector] | None],
 ) -> list[JointSamples]:
-    """(T, n) positions of the MuJoCo file in every recording, open loop, all joints together; empty: it has none."""
+    """(T, n) positions of the MuJoCo file in every motion, open loop, all joints together; empty: it has none."""
     if problem.joints != problem.robot.joints:  # in the file, joints without an actuator are passive
         return []
     try:
@@ -470,8 +475,8 @@ def _simulated_file(
         simulator = Simulator.of(problem.robot, actuators, hold=problem.hold)
     except (MissingExtra, InvalidModel):
         return []
-    motions = zip((*problem.motions, *problem.held_out_motions), starts, strict=True)
-    found = roll_out_all((simulator, recorded_motion(motion, actuators, start)) for motion, start in motions)
+    pairs = zip(motions, starts, strict=True)
+    found = roll_out_all((simulator, recorded_motion(motion, actuators, start)) for motion, start in pairs)
     return found if all(np.isfinite(each).all() for each in found) else []
 
 

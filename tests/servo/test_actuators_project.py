@@ -141,7 +141,7 @@ def test_the_files_for_simulators_move_as_the_estimate_predicts(poinsot, folder,
     assert rms["pivot"] == pytest.approx(1e3 * np.sqrt(np.mean((rolled[:, 0] - measured) ** 2)), rel=1e-4)
     # the estimate's prediction, and figures of the page, are those of the file
     np.testing.assert_allclose(estimate.fit.predicted, rolled, atol=1e-6)
-    # MuJoCo's step is of first order, that of the fit of second: what is left goes down with MuJoCo's step
+    # MuJoCo integrates to first order, the fit to second: their difference falls with MuJoCo's time step
     project = Project.load(folder / "job.toml")
     problem = project.settings.method.problem(Job(project), Stopwatch())
     (own,), _, _ = problem.simulate(problem.motions[0], found.actuators, start=start)
