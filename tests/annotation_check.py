@@ -15,6 +15,7 @@ jaxtyping's import hook puts `jaxtyped` and beartype around each function and da
 import ast
 import functools
 import inspect
+import threading
 from collections.abc import Callable
 from dataclasses import is_dataclass
 from typing import Any, TypeVar
@@ -22,12 +23,10 @@ from typing import Any, TypeVar
 import beartype
 import jaxtyping
 from beartype.roar import BeartypeDecorHintException
-from jaxtyping import (
-    _decorator,
-)  # private, but there is no other way to add to them
-from jaxtyping import (
-    _import_hook as import_hook,
-)
+
+# private, but there is no other way to add to them
+from jaxtyping import _decorator
+from jaxtyping import _import_hook as import_hook
 
 NUMBA_DECORATORS = frozenset(
     {"_compiled", "cfunc", "guvectorize", "jit", "njit", "overload", "stencil", "vectorize"}
@@ -38,6 +37,9 @@ CALLS = 8
 
 _test = 0
 """Number of the test that runs."""
+
+_one_at_a_time = threading.RLock()
+"""While checks are built, the function has another signature."""
 
 Decorated = TypeVar("Decorated", bound=Callable)
 
@@ -70,7 +72,9 @@ def checked(decorated: Decorated) -> Decorated:
             test, calls = _test, 0
         calls += 1
         if calls <= CALLS or not calls & (calls - 1):
-            checks = checks or _checks(decorated, signature)
+            if checks is None:
+                with _one_at_a_time:  # a method may call the function first in several threads
+                    checks = checks or _checks(decorated, signature)
             return checks(*args, **kwargs)
         return decorated(*args, **kwargs)
 

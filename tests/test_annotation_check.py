@@ -1,7 +1,10 @@
 """Annotations are checked in the first calls of a function in each test, and more and more rarely after these."""
 
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Barrier
 
 import jaxtyping
 import numpy as np
@@ -99,3 +102,29 @@ def test_functions_of_poinsot_are_checked_and_kernels_are_not(rng):
 @pytest.mark.usefixtures("unchecked")
 def test_nothing_is_checked_where_a_test_says_so():
     assert not refused(total, np.zeros(1), Y)
+
+
+@pytest.fixture
+def impatient():
+    """Threads that take turns a thousand times as often."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_first_calls_in_several_threads_are_checked():
+    for _ in range(20):
+        together = Barrier(CALLS)
+
+        @checked
+        def half(x: Float[np.ndarray, "n"]) -> Float[np.ndarray, "n"]:
+            return x / 2
+
+        def call(_: int, half=half, together=together) -> bool:
+            together.wait()
+            return refused(half, 3.0)
+
+        with ThreadPoolExecutor(CALLS) as pool:
+            assert all(pool.map(call, range(CALLS)))
