@@ -33,8 +33,8 @@ from poinsot.solve import ProgressCallback, report
 from .actuator import FRICTION_LAWS, PARAMETERS, Actuator
 from .command_shapes import SHAPES
 from .coordinates import is_scaled
-from .output_error import DETERMINED, SCALE_KNOWN
-from .problem import OPEN, ActuatorProblem, unit_of
+from .output_error import DETERMINED
+from .problem import OPEN, SCALE_KNOWN, ActuatorProblem, unit_of
 from .rollout import JointLoad
 from .search import GroupProblem, group_problem
 
@@ -297,7 +297,7 @@ class PredictedInterval:
     """What estimation will give of one parameter.
 
     Args:
-        value: that is taken for true. std: of its estimate. is_identifiable: whether it will be a result of its own.
+        value: that is taken for true. std: of its estimate, without errors of the description. is_identifiable: whether it will be a result of its own.
     """
 
     joint: str

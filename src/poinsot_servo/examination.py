@@ -12,6 +12,7 @@ measured-velocity  a measured velocity is used; or contradicts the position     
 improbable-size    a servo that is slower than a second, or stops far from commands  warning
 short-motion       a few seconds                                                     warning
 missing-commands   a recording has no command for a while                            warning
+held-description   the scale of torques is that of the description's masses       note or warning
 at-bound           a parameter is at the edge of what is possible                    note
 torque-scale       only ratios of torques are known                                  note
 """
@@ -28,6 +29,7 @@ from poinsot.diagnosis.check import look_at
 from poinsot.estimate import Diagnosis, Estimate, Finding, Severity, Unchecked
 from poinsot.estimate.estimate import unfinished
 from poinsot.estimate.finding import ordered
+from poinsot.exceptions import listing
 
 from .channels import (
     Assignment,
@@ -43,7 +45,7 @@ from .channels import (
 )
 from .efforts import unused_efforts
 from .following import Following
-from .problem import SETTLES_S, ActuatorProblem
+from .problem import SCALE_KNOWN, SETTLES_S, ActuatorProblem
 from .result import Actuators
 from .search import GroupProblem
 
@@ -253,6 +255,48 @@ class TorqueUnit(Check):
                 )
 
 
+class HeldDescription(Check):
+    """Torques whose scale is that of the description's masses and of its direction of gravity.
+
+    Class variables:
+        grave: relative standard deviation of a stiffness from which on its scale is not known (`SCALE_KNOWN`).
+    """
+
+    grave = SCALE_KNOWN
+
+    causes = (
+        Cause(
+            "held-description",
+            "The scale of torques is that of the description's masses and of its direction of gravity.",
+            "Give what is known of the controller as stiffness = ... in [held]; or weigh the "
+            "links, level the base, and say how well in [method], as in link_inertia_std = 0.03 and "
+            "gravity_tilt_std = 0.01.",
+        ),
+    )
+
+    def look(self, case: Case) -> Iterator[Finding]:
+        p, found = case.estimate.parameters, []
+        parts = np.zeros(len(p.values)) if p.systematic_std is None else p.systematic_std
+        for name, kind, value, std, part, known in zip(
+            p.names, p.kinds, p.values, p.std, parts, p.identifiable, strict=True
+        ):
+            if kind == "stiffness" and known and part > max(std - part, 0.0):
+                found.append((part / value, name, value, part, float(np.sqrt(max(std**2 - part**2, 0.0)))))
+        if not found:
+            return
+        share, name, value, part, chance = max(found)
+        problem = case.problem
+        yield self.causes[0].finding(
+            Severity.warning if share > self.grave else Severity.note,
+            f"Torques of {listing([each[1].rpartition('.')[0] for each in found], 6)} have the scale of the masses of "
+            f"the description, which are taken for right to {100 * problem.link_inertia_std:.2g} % a link, and of its "
+            f"direction of gravity, to {np.degrees(problem.gravity_tilt_std):.2g} degrees. Intervals contain it: of "
+            f"{name} = {value:.3g} it makes a standard deviation of {part:.2g}, and the motion one of {chance:.2g}.",
+            where=name,
+            evidence=share,
+        )
+
+
 class CommandStamps(Check):
     """Commands that change on a clock of their own, less often than they are logged."""
 
@@ -422,6 +466,7 @@ CHECKS: tuple[Check, ...] = (
     Delay(),
     OpenLoop(),
     TorqueUnit(),
+    HeldDescription(),
     CommandStamps(),
     Velocities(),
     Size(),

@@ -13,7 +13,6 @@ Once every joint has been simulated, it is the simulated motion, whose accelerat
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -31,14 +30,18 @@ class Mechanics:
     """Loads of the joints of a robot.
 
     Args:
-        robot: without a floating base; its inertias are those of its description.
+        robot: without a floating base.
+        inertials: (links, 10) of its links, as in `Articulated.inertials`. gravity: (3,) [m/s^2].
     """
 
     robot: Articulated
+    inertials: np.ndarray
+    gravity: np.ndarray
 
-    @cached_property
-    def _gravity(self) -> np.ndarray:
-        return np.array(self.robot.model.gravity.linear)
+    @staticmethod
+    def of(robot: Articulated) -> Mechanics:
+        """With the inertias and the gravity of the robot's description."""
+        return Mechanics(robot, np.array(robot.inertials), np.array(robot.model.gravity.linear))
 
     def loads(
         self, q: JointSamples, v: JointSamples, a: JointSamples, slopes: JointSamples
@@ -50,7 +53,7 @@ class Mechanics:
                 own position [N m/rad].
         """
         robot = self.robot
-        M, tau = inverse_dynamics(robot.tree, robot.inertials, self._gravity, robot.configurations(q), v, a)
+        M, tau = inverse_dynamics(robot.tree, self.inertials, self.gravity, robot.configurations(q), v, a)
         inertia = np.diagonal(M, axis1=1, axis2=2)
         load, static = tau - inertia * a, tau - np.einsum("kij,kj->ki", M, a)
         return tuple(
@@ -62,7 +65,7 @@ class Mechanics:
         """(K, n) of the torques of gravity, each by its own joint's position, at positions (K, n) [N m/rad]."""
         robot, still = self.robot, np.zeros_like(q)
         q = robot.configurations(q)
-        slopes, _ = inverse_dynamics(robot.tree, robot.inertials, self._gravity, q, still, still, slopes=True)
+        slopes, _ = inverse_dynamics(robot.tree, self.inertials, self.gravity, q, still, still, slopes=True)
         return np.diagonal(slopes, axis1=1, axis2=2)
 
 

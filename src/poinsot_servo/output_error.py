@@ -33,7 +33,8 @@ from .actuator import FRICTION_LAWS, Actuator
 from .coordinates import is_scaled
 from .examination import examine
 from .friction_choice import choose_friction_law
-from .problem import ActuatorProblem, Motion, unit_of
+from .held_description import DescriptionErrors
+from .problem import SCALE_KNOWN, ActuatorProblem, Motion, unit_of
 from .result import Actuators, Ratio
 from .rollout import JointLoad
 from .search import SETTLED, GroupProblem, Search, group_problem
@@ -41,10 +42,6 @@ from .torque_scale import rescaled, torque_scales
 from .uncertainty import aligned, coloured_covariance, rounding_products, rounding_step
 
 R = TypeVar("R")
-
-SCALE_KNOWN = 0.1
-"""The scale of torques is known if the standard deviation of log stiffness is below this. Sag is as 1 / stiffness: with
-less certainty an interval of the stiffness is far from symmetric, and chance alone looks like a scale."""
 
 UNKNOWN = 1e6
 """Standard deviation of a coordinate that no sample shows."""
@@ -65,7 +62,9 @@ class GroupResult:
     """What was found of one group.
 
     Args:
-        z: coordinates and starts. covariance, white: (p, p) of the parameters in their units.
+        z: coordinates and starts. by_chance, of_description, white: (p, p) covariances of the parameters in their
+            units: for coloured residuals, of errors of the description (`held_description`), for white residuals.
+        of_ratios: (p, p) of the coordinates, with both.
         information: (p, p) whitened normal matrix of the coordinates. scale_known: see `SCALE_KNOWN`.
         identifiable: (p,) of the parameters. unlimited: whether the samples are as likely without a torque limit.
     """
@@ -74,7 +73,8 @@ class GroupResult:
     z: Vector
     status: Status
     iterations: int
-    covariance: Matrix
+    by_chance: Matrix
+    of_description: Matrix
     white: Matrix
     of_ratios: Matrix
     information: Matrix
@@ -195,7 +195,8 @@ class OutputError(Method):
                 laws, found = [law for law, _ in chosen], [each for _, each in chosen]
         refined = perf_counter()
         report(progress, "intervals")
-        results = in_threads(_result, [(self.search, *each, stop) for each in found])
+        errors = DescriptionErrors.of(problem, motions)
+        results = in_threads(_result, [(problem, errors, self.search, *each, stop) for each in found])
         estimate = _estimate(problem, motions, loads, results, laws)
         done = perf_counter()
         seconds = {"starts": searched - begun, "coupled": refined - searched, "intervals": done - refined}
@@ -276,7 +277,12 @@ def in_threads(function: Callable[..., R], arguments: Sequence[Sequence[Any]]) -
 
 
 def _result(
-    search: Search, group: GroupProblem, minimum: Minimum[DenseIterate], stop: Stop | None
+    problem: ActuatorProblem,
+    errors: DescriptionErrors,
+    search: Search,
+    group: GroupProblem,
+    minimum: Minimum[DenseIterate],
+    stop: Stop | None,
 ) -> GroupResult:
     """Intervals of one group, over all that its scale may be."""
     coordinates, z, status, iterations = group.coordinates, minimum.at.x, minimum.status, minimum.iterations
@@ -299,8 +305,10 @@ def _result(
         scale_known = bool(np.sqrt(coloured[k, k]) < SCALE_KNOWN)
     x = z[:p]
     slope, theta = coordinates.slope(x), coordinates.natural(x)
-    covariance, of_white = slope @ coloured[:p, :p] @ slope.T, slope @ white[:p, :p] @ slope.T
-    std = np.sqrt(np.diag(covariance))
+    by_chance, of_white = slope @ coloured[:p, :p] @ slope.T, slope @ white[:p, :p] @ slope.T
+    wrong = errors.covariance(problem, group, z)[:p, :p]
+    of_description = slope @ wrong @ slope.T
+    std = np.sqrt(np.diag(by_chance + of_description))
     size = np.array(
         [_size(group, name, value) for (name, _), value in zip(coordinates.columns, theta, strict=True)]
     )
@@ -308,8 +316,8 @@ def _result(
     if unlimited:
         identifiable &= np.array([name != "torque_limit" for name, _ in coordinates.columns])
     return GroupResult(
-        group, z, status, iterations, covariance, of_white, coloured[:p, :p], H[:p, :p], scale_known, identifiable,
-        unlimited,
+        group, z, status, iterations, by_chance, of_description, of_white, coloured[:p, :p] + wrong, H[:p, :p],
+        scale_known, identifiable, unlimited,
     )  # fmt: skip
 
 
@@ -410,11 +418,14 @@ def _estimate(
             units.append(unit_of(name, problem.units[problem.joints.index(each.group.coordinates.joints[0])]))
     identifiable = np.concatenate([_identifiable(each) for each in results])
     white = np.sqrt(np.concatenate([np.diag(each.white) for each in results]))
-    covariance = linalg.block_diag(*(each.covariance for each in results))
+    by_chance, of_description = (
+        linalg.block_diag(*parts)
+        for parts in zip(*((each.by_chance, each.of_description) for each in results), strict=True)
+    )
     parameters = EstimatedParameters(
         tuple(names), tuple(units), tuple(owners), tuple(kinds), np.concatenate([each.reported for each in results]),
-        covariance, tuple(names), "coloured", identifiable, white_std=white,
-        coloured_std=np.sqrt(np.diag(covariance)),
+        by_chance + of_description, tuple(names), "coloured", identifiable, white_std=white,
+        coloured_std=np.sqrt(np.diag(by_chance)), systematic_std=np.sqrt(np.diag(of_description)),
     )  # fmt: skip
     undetermined = tuple(direction for each in results for direction in _undetermined(problem, each))
     worst, scaled = max((condition_numbers(each.information) for each in results), key=lambda pair: pair[1])
@@ -432,7 +443,7 @@ def _estimate(
         tuple(ratio for each in results for ratio in _ratios(problem, each)), rms,
         {motion.name: start for motion, start in zip(motions, starts, strict=True)},
         {joint: law for (_, joints), law in zip(problem.groups, laws, strict=True) for joint in joints},
-        np.concatenate([motion.command for motion in motions]), problem.robot,
+        np.concatenate([motion.command for motion in motions]), problem.robot, by_chance,
         rms_of_file,
     )  # fmt: skip
     estimate = Estimate(

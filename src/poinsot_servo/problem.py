@@ -48,6 +48,14 @@ LONGEST_HOLD_S, SETTLES_S = 0.5, 1.0
 """Longest time between two commands for which the first is taken to hold where the next one is missing, and the time
 that a joint takes to reach its command after a longer one [s]."""
 
+LINK_INERTIA_STD, GRAVITY_TILT_STD = 0.15, 0.035
+"""Errors of a description unless the caller says otherwise: masses from drawings leave out cables, glue and screws, and
+simulations are randomized by 10 to 20 % for this; a base that was set up by eye is level to two degrees [rad]."""
+
+SCALE_KNOWN = 0.1
+"""The scale of torques is known if the standard deviation of log stiffness is below this. Sag is as 1 / stiffness: with
+less certainty an interval of the stiffness is far from symmetric, and chance alone looks like a scale."""
+
 LEAST_SAMPLES = 3
 """Valid positions of a joint for every unknown, at least."""
 
@@ -105,7 +113,7 @@ class ActuatorProblem:
     """What is to be found of the actuators of a robot.
 
     Args:
-        robot: its links; inertias are taken for known. Without a floating base.
+        robot: its links; inertias are held. Without a floating base.
         recordings: name -> recording with `position_command.JOINT` and `position.JOINT` of every joint that has an
             actuator; other joints need a position, or are locked. `velocity.JOINT` is a further measurement.
             `voltage.JOINT`, or `voltage` of all joints, is the supply on which gains and limits depend (`actuator`).
@@ -126,6 +134,9 @@ class ActuatorProblem:
         huber: residuals beyond so many of their levels count by their size, not its square (1.345: Huber 1964; 95 %
             efficient for normal residuals); for recordings of which the model cannot follow a part. Infinite: never.
         torque_scales: what measured torques said of the groups' stiffnesses; the method writes it here.
+        link_inertia_std: relative standard deviation of the mass and inertia of each link of the description.
+        gravity_tilt_std: standard deviation of the direction of gravity about either horizontal axis [rad]. Intervals
+            contain both (`held_description`); 0: exactly as described.
 
     Raises:
         InvalidActuatorProblem: if a name is unknown, or a recording lacks a channel.
@@ -145,12 +156,15 @@ class ActuatorProblem:
     held_out: Mapping[str, Recording] = field(default_factory=dict)
     huber: float = math.inf
     torque_scales: Mapping[str, TorqueScale] = field(default_factory=dict)
+    link_inertia_std: float = LINK_INERTIA_STD
+    gravity_tilt_std: float = GRAVITY_TILT_STD
 
     def __post_init__(self) -> None:
         if self.robot.floating_base:
             raise InvalidActuatorProblem(
                 "actuators need a robot whose base is fixed; write floating_base = false"
             )
+        self._check_description_errors()
         if not self.huber > 0:
             raise InvalidActuatorProblem(f"huber is {self.huber:g}; write a number above 0, such as 1.345")
         if not self.recordings:
@@ -200,6 +214,13 @@ class ActuatorProblem:
                         f"joint {joint!r} is in share {seen[joint]!r} and in {group!r}"
                     )
                 seen[joint] = group
+
+    def _check_description_errors(self) -> None:
+        for key in ("link_inertia_std", "gravity_tilt_std"):
+            if not 0 <= getattr(self, key) < 1:
+                raise InvalidActuatorProblem(
+                    f"{key} is {getattr(self, key):g}; write a number from 0 to below 1, such as {key} = 0.1"
+                )
 
     def _check_parameter(self, name: str, where: str) -> None:
         if name in KNOWN and where != "held":
@@ -267,7 +288,7 @@ class ActuatorProblem:
 
     @cached_property
     def mechanics(self) -> Mechanics:
-        return Mechanics(self.robot)
+        return Mechanics.of(self.robot)
 
     @cached_property
     def groups(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -439,9 +460,12 @@ class ActuatorProblem:
             without,
         )
 
-    def measured_loads(self, motion: Motion) -> tuple[JointLoad, ...]:
-        """(n,) loads of `joints` along the smoothed measured motion."""
-        return self._loads(motion, motion.q, motion.v, motion.a)
+    def measured_loads(self, motion: Motion, mechanics: Mechanics | None = None) -> tuple[JointLoad, ...]:
+        """(n,) loads of `joints` along the smoothed measured motion; `mechanics`: of another description."""
+        if mechanics is None:
+            return self._loads(motion, motion.q, motion.v, motion.a)
+        slopes = mechanics.gravity_slopes(motion.q)
+        return self._at_steps(motion, mechanics.loads(motion.q, motion.v, motion.a, slopes))
 
     def simulated_loads(self, motion: Motion, rollouts: Sequence[Rollout]) -> tuple[JointLoad, ...]:
         """(n,) loads along a simulated motion, (n,) rollouts; joints without an actuator move as measured."""
@@ -458,7 +482,10 @@ class ActuatorProblem:
     def _loads(
         self, motion: Motion, q: JointSamples, v: JointSamples, a: JointSamples
     ) -> tuple[JointLoad, ...]:
-        loads = self.mechanics.loads(q, v, a, motion.slopes)
+        return self._at_steps(motion, self.mechanics.loads(q, v, a, motion.slopes))
+
+    def _at_steps(self, motion: Motion, loads: Sequence[JointLoad]) -> tuple[JointLoad, ...]:
+        """(n,) loads of `joints` in the steps of the simulation, of those (m,) of all joints in the blocks."""
         return tuple(loads[k].resampled(motion.middles, motion.steps.middles) for k in self.places)
 
     def simulate(

@@ -11,6 +11,7 @@ and as S has n - 1 degrees of freedom, 1.96 gives way to Student's quantile. Fro
 its own standard deviations for the next recording where it has them; else it contains chance alone, which is said.
 Sums are over the recordings that determine a parameter, or both of a pair, of which it takes four.
 
+Errors of the description are in no range: a simulator has the same description, and moves like the robot with it.
 Parameters that the data do not determine have no range: they keep their value and are named. Where only ratios of
 torques are determined, the common scale is held: along it the simulated motion does not change.
 """
@@ -345,7 +346,8 @@ def _determined(estimate: Estimate, scales: Mapping[str, float]) -> _Determined:
     """`scales`: owner -> stiffness at which ratios are reported."""
     extra, groups = _parts(estimate)
     rows = list(zip(estimate.owners, estimate.kinds, estimate.units, strict=True))
-    values, C = np.array(estimate.values, dtype=float), np.array(estimate.covariance, dtype=float)
+    # with its own description a simulator moves like the robot, right or wrong
+    values, C = np.array(estimate.values, dtype=float), np.array(extra.by_chance, dtype=float)
     keep = np.array(estimate.identifiable, dtype=bool)
     spread = estimate.next_recording_std
     if spread is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from poinsot.arrays import Brief, JointSamples, Vector
+from poinsot.arrays import Brief, JointSamples, Matrix, Vector
 from poinsot.estimate import Estimate
 from poinsot.estimate.extras import Extra
 from poinsot.models.articulated import Articulated
@@ -46,7 +46,7 @@ class Actuators(Brief, Extra):
         starts: recording -> (n,) positions and (n,) velocities where its simulation starts.
         friction_laws: joint -> law of its dry friction, of `FRICTION_LAWS`.
         commanded: (N, n) commands at the rows of the estimate's fit [rad].
-        robot: that has them.
+        robot: that has them. by_chance: (p, p) covariance of the parameters if its description is right.
         rms_of_file: the same errors of the MuJoCo file that is written; empty where MuJoCo is not installed or cannot
             simulate the motion.
     """
@@ -63,6 +63,7 @@ class Actuators(Brief, Extra):
     friction_laws: Mapping[str, str]
     commanded: JointSamples
     robot: Articulated
+    by_chance: Matrix
     rms_of_file: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property

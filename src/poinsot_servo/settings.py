@@ -16,7 +16,7 @@ from poinsot.project.methods.motion import MotionSettings, prepared
 from poinsot.project.settings.fields import Positive
 from poinsot.stopwatch import Stopwatch
 
-from .problem import OPEN
+from .problem import GRAVITY_TILT_STD, LINK_INERTIA_STD, OPEN
 
 if TYPE_CHECKING:
     from poinsot.project.job import Job
@@ -35,6 +35,7 @@ class ActuatorSettings(MotionSettings):
     `friction_positions`: positions between which the dry friction of a joint is linear [rad]. `friction_laws`: laws of
     dry friction (`poinsot_servo.FRICTION_LAWS`), of which the recordings choose one for each joint. `command`: whether
     one is held until the next. `step_s`: longest step of the simulation. `draws`, `hops`, `seed`: of the search.
+    `link_inertia_std`, `gravity_tilt_std` [rad]: how well the description is known; intervals contain it.
     """
 
     sections: ClassVar[tuple[str, ...]] = ("poinsot_servo.page:actuator_section",)
@@ -50,6 +51,8 @@ class ActuatorSettings(MotionSettings):
     command: Literal["held", "linear"] = "held"
     step_s: Positive = 0.002
     cutoff_hz: Positive | None = None
+    link_inertia_std: float = Field(LINK_INERTIA_STD, ge=0, lt=1)
+    gravity_tilt_std: float = Field(GRAVITY_TILT_STD, ge=0, lt=1)
     draws: int = Field(300, ge=1)
     hops: int = Field(6, ge=0)
     seed: int = Field(0, ge=0)
@@ -90,6 +93,8 @@ class ActuatorSettings(MotionSettings):
             step_s=self.step_s,
             cutoff_hz=self.cutoff_hz,
             held_out=used["validation"],
+            link_inertia_std=self.link_inertia_std,
+            gravity_tilt_std=self.gravity_tilt_std,
         )
 
     def warnings_of(self, problem: Any) -> tuple[str, ...]:

@@ -100,7 +100,7 @@ def test_predicted_intervals_are_those_of_the_estimate(robot, designed):
     estimate = OutputError(Search(draws=100, refined=4, finished=2, hops=2)).solve(
         ActuatorProblem(robot, {"true": recording})
     )
-    std = dict(zip(estimate.names, estimate.std, strict=True))
+    std = dict(zip(estimate.names, estimate.parameters.coloured_std, strict=True))
     values = dict(zip(estimate.names, estimate.values, strict=True))
     known = dict(zip(estimate.names, estimate.identifiable, strict=True))
     for each in designed.intervals:

@@ -44,7 +44,7 @@ def noisy(arm):
 def test_loads_are_those_of_pinocchio(arm):
     rng = np.random.default_rng(0)
     q, v, a = rng.standard_normal((3, 20, 6))
-    mechanics, data = Mechanics(arm), arm.model.createData()
+    mechanics, data = Mechanics.of(arm), arm.model.createData()
     slopes = mechanics.gravity_slopes(q)
     for k in range(20):
         M, tau = pin.crba(arm.model, data, q[k]).copy(), pin.rnea(arm.model, data, q[k], v[k], a[k])

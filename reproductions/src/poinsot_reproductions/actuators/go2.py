@@ -34,7 +34,16 @@ from poinsot_servo.result import Actuators
 
 from ..case import Reproduction, Say
 from ..described import described_robot
-from .predictions import FROM_START, LONGEST_STEP_S, Recorded, delay_and_lag, lagged, predict, published
+from .predictions import (
+    AS_DESCRIBED,
+    FROM_START,
+    LONGEST_STEP_S,
+    Recorded,
+    delay_and_lag,
+    lagged,
+    predict,
+    published,
+)
 
 FILE = "go2/in_the_air.parquet"
 GAINS = {"stiffness": 20.0, "velocity_gain": 1.5}
@@ -149,7 +158,7 @@ def estimate_half(robot: Articulated, name: str, recording: Recording) -> tuple[
 
     def problem(**settings: Any) -> ActuatorProblem:
         return ActuatorProblem(
-            robot, {name: recording}, open=OPEN, held=GAINS, step_s=LONGEST_STEP_S, **settings
+            robot, {name: recording}, open=OPEN, held=GAINS, step_s=LONGEST_STEP_S, **AS_DESCRIBED, **settings
         )
 
     knots = {joint: _knots(recording.channels[f"position.{joint}"]) for joint in robot.joints}

@@ -37,6 +37,7 @@ from poinsot_servo.command_shapes import SHAPES
 from poinsot_servo.verbs import FASTEST
 
 from ..case import Reproduction, Say
+from .predictions import AS_DESCRIBED
 
 DRAWS = 100
 SECONDS = 24.0
@@ -166,6 +167,7 @@ def estimate_draw(draw: Draw) -> dict[str, Any]:
         held={name: about.ranges[name][0] for name in about.known},
         hold=about.hold,
         step_s=0.0005,
+        **AS_DESCRIBED,
     )
     estimate = OutputError(Search(draws=400, refined=8, finished=3, hops=5)).solve(problem)
     actuators = estimate.extra(Actuators)

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,10 @@ from ..case import Curves
 
 LONGEST_STEP_S = 0.0045
 LAG_STEP_S = 0.005
+AS_DESCRIBED: dict[str, Any] = {"link_inertia_std": 0.0, "gravity_tilt_std": 0.0}
+"""Settings of problems whose estimates are compared with simulations or estimates of the same description: what is
+wrong with it is the same in both."""
+
 FROM_START = OutputError(search=Search(draws=0, refined=1, finished=1), rounds=1)
 """From the start that the problem names, and no other."""
 

@@ -37,6 +37,7 @@ from poinsot_servo.touching import Touch, find_touching, lowest_of_recordings
 from ..case import Reproduction, Say
 from ..described import described_robot
 from .predictions import (
+    AS_DESCRIBED,
     FROM_START,
     LONGEST_STEP_S,
     Recorded,
@@ -131,7 +132,12 @@ class Arm:
         """To fit some of the motions."""
         chosen = {name: self.recordings[name] for name in names}
         return ActuatorProblem(
-            self.robot, chosen, step_s=LONGEST_STEP_S, huber=HUBER, **{"held": KNOWN, **settings}
+            self.robot,
+            chosen,
+            step_s=LONGEST_STEP_S,
+            huber=HUBER,
+            **AS_DESCRIBED,
+            **{"held": KNOWN, **settings},
         )
 
 
