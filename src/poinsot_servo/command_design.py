@@ -297,7 +297,8 @@ class PredictedInterval:
     """What estimation will give of one parameter.
 
     Args:
-        value: that is taken for true. std: of its estimate, without errors of the description. is_identifiable: whether it will be a result of its own.
+        value: that is taken for true. std: of its estimate, without errors of the description. is_identifiable: whether
+            it will be a result of its own.
     """
 
     joint: str

@@ -309,11 +309,17 @@ class CommandStamps(Check):
     )
 
     def look(self, case: Case) -> Iterator[Finding]:
-        if periods := case.problem.command_periods:
-            period = 1e3 * max(periods.values())
+        fitted = {
+            joint: commands.period
+            for motion in case.problem.motions
+            for joint, commands in zip(case.problem.joints, motion.commands, strict=True)
+            if commands.clock == "fitted"
+        }
+        if fitted:
+            period = 1e3 * max(fitted.values())
             yield self.causes[0].finding(
                 Severity.note,
-                f"Commands of {', '.join(periods)} change every {period:.3g} ms, and samples of the log are on another "
+                f"Commands of {', '.join(fitted)} change every {period:.3g} ms, and samples of the log are on another "
                 "clock: the times of changes are those of the regular clock that fits their stamps, which are half an "
                 "interval of the log late on average.",
             )

@@ -28,7 +28,7 @@ from poinsot.parameters import Normal
 from .actuator import DESCRIPTIONS, FRICTION_LAWS, KNOWN, PARAMETERS, Actuator
 from .mechanics import Mechanics, smoothed
 from .rollout import JointLoad, Rollout, Steps, interpolated, parameter_vector, roll_out
-from .setpoint import Setpoint, regular_changes
+from .setpoint import Commands
 from .velocities import VELOCITY, MeasuredVelocity, measured_velocity
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ class Motion:
 
     Args:
         name: of the recording. steps: of the simulation.
-        command: (T, n) of the joints with an actuator, in their order [rad].
+        commands: of the joints with an actuator, in their order, at their own times. command: (T, n) the same at the
+            samples [rad].
         measured: (T, n) NaN where nothing was measured [rad].
         middles, edges: (B,) of the blocks of loads, and (B + 1,) between them [s].
         q, v, a: (B, m) all joints of the robot at the middles, smoothed. slopes: (B, m) of gravity there, each by the
@@ -83,6 +84,7 @@ class Motion:
 
     name: str
     steps: Steps
+    commands: tuple[Commands, ...]
     command: JointSamples
     measured: JointSamples
     middles: Times
@@ -131,6 +133,8 @@ class ActuatorProblem:
         cutoff_hz: of the smoothed positions from which loads are first computed; None: an eighth of the sampling rate,
             at most 10 Hz.
         held_out: recordings that are predicted and not fitted.
+        commands: name -> `position_command.JOINT` of this recording at the commands' own times, on the same time scale,
+            in place of those on its rows. Samples that are not valid are left out.
         huber: residuals beyond so many of their levels count by their size, not its square (1.345: Huber 1964; 95 %
             efficient for normal residuals); for recordings of which the model cannot follow a part. Infinite: never.
         torque_scales: what measured torques said of the groups' stiffnesses; the method writes it here.
@@ -154,6 +158,7 @@ class ActuatorProblem:
     step_s: float = 0.002
     cutoff_hz: float | None = None
     held_out: Mapping[str, Recording] = field(default_factory=dict)
+    commands: Mapping[str, Recording] = field(default_factory=dict)
     huber: float = math.inf
     torque_scales: Mapping[str, TorqueScale] = field(default_factory=dict)
     link_inertia_std: float = LINK_INERTIA_STD
@@ -349,21 +354,41 @@ class ActuatorProblem:
             self.held, "derivative_gain", joint
         )
         return (
-            max(self._interval, self.command_periods.get(joint, 0.0), self.step_s)
+            max(self.command_periods.get(joint, self._interval), self.step_s)
             if self.hold and has_rate
             else 0.0
         )
 
     @cached_property
     def command_periods(self) -> dict[str, float]:
-        """Joint -> longest period of its commands in a recording where it is not that of the samples [s]."""
+        """Joint -> longest period of its commands in a recording where they have a clock of their own [s]."""
         found: dict[str, float] = {}
-        for recording in self.recordings.values() if self.hold else ():
-            for joint in self.joints:
-                command = _filled(recording, f"{COMMAND}.{joint}", hold=True)
-                if (regular := regular_changes(recording.time, command)) is not None:
-                    found[joint] = max(found.get(joint, 0.0), regular[1])
+        for name in self.recordings if self.hold else ():
+            for joint, commands in zip(self.joints, self._commands[name], strict=True):
+                if commands.clock != "rows":
+                    found[joint] = max(found.get(joint, 0.0), commands.period)
         return found
+
+    @cached_property
+    def _commands(self) -> dict[str, tuple[Commands, ...]]:
+        """Recording -> commands of each joint."""
+        return {
+            name: self._commands_of(name, each) for name, each in {**self.recordings, **self.held_out}.items()
+        }
+
+    def _commands_of(self, name: str, recording: Recording) -> tuple[Commands, ...]:
+        own = self.commands.get(name)
+        found = []
+        for joint in self.joints:
+            channel = f"{COMMAND}.{joint}"
+            if own is not None and channel in own.channels:
+                given = np.flatnonzero(np.isfinite(_masked(own, channel)))
+                if len(given) > 1:
+                    found.append(Commands(own.time[given], own[channel][given], self.hold, "stamps"))
+                    continue
+            values = _filled(recording, channel, hold=self.hold)
+            found.append(Commands.of_rows(recording.time, values, hold=self.hold))
+        return tuple(found)
 
     @cached_property
     def _median_voltage(self) -> dict[str, float]:
@@ -417,8 +442,16 @@ class ActuatorProblem:
             [_filled(recording, f"{POSITION}.{joint}") for joint in self.robot.joints], axis=1
         )
         measured = np.stack([_masked(recording, f"{POSITION}.{joint}") for joint in self.joints], axis=1)
+        known = {**self.recordings, **self.held_out}.get(name) is recording
+        commands = self._commands[name] if known else self._commands_of(name, recording)
         command = np.stack(
-            [_filled(recording, f"{COMMAND}.{joint}", hold=self.hold) for joint in self.joints], axis=1
+            [
+                each.at(recording.time)
+                if each.clock == "stamps"
+                else _filled(recording, f"{COMMAND}.{joint}", hold=self.hold)
+                for joint, each in zip(self.joints, commands, strict=True)
+            ],
+            axis=1,
         )
         without = {}
         for k, joint in enumerate(self.joints):
@@ -446,6 +479,7 @@ class ActuatorProblem:
         return Motion(
             name,
             steps,
+            commands,
             command,
             measured,
             middles,
@@ -508,8 +542,7 @@ class ActuatorProblem:
         q0, v0 = (motion.start_position, motion.start_velocity) if start is None else start
         loads = self.measured_loads(motion) if loads is None else tuple(loads)
         setpoints = [
-            Setpoint.of(motion.steps.time, column, hold=self.hold, ramp=each.ramp)
-            for each, column in zip(actuators, motion.command.T, strict=True)
+            commands.setpoint(each.ramp) for each, commands in zip(actuators, motion.commands, strict=True)
         ]
         before: JointSamples | float = np.inf
         rollouts: tuple[Rollout, ...] = ()

@@ -147,7 +147,7 @@ def roll_out(
 
     Args:
         theta: (p,) see `parameter_vector`.
-        setpoint: of its recorded commands, on the clock of the samples.
+        setpoint: of its commands, at times on the clock of the samples.
         supply: (K,) supply voltage over the nominal one at the middle of every step; None: 1.
         knots: friction_positions. wanted: places in theta of the parameters whose sensitivities are computed.
         velocity_at: (V,) times at which velocities and their sensitivities are computed [s]; None: none are.

@@ -348,7 +348,7 @@ def group_problem(
             strands.append(
                 Strand(
                     n, motion.steps, command,
-                    Setpoint.of(motion.steps.time, command, hold=problem.hold, ramp=ramp), of_motion[k],
+                    motion.commands[k].setpoint(ramp), of_motion[k],
                     np.ascontiguousarray(motion.measured[:, k]), float(motion.start_position[k]),
                     float(motion.start_velocity[k]), *_further_channels(problem, motion, joint),
                 )

@@ -1,4 +1,4 @@
-"""The setpoint of a controller between the commands that it gets.
+"""The setpoint of a controller between the commands that it gets, and the times at which it got them.
 
 A command u that is held until the next one changes in steps, and the rate of a step is an impulse: what a gain on it
 gives, cut at a torque limit, depends on the step of the simulation and on nothing in the robot. Controllers do not have
@@ -9,8 +9,10 @@ time as the ramp T, the setpoint is the mean of the last T of what was commanded
 
 a line from one command to the next where T is the time between them. On average the setpoint is T / 2 later than u.
 
-A log that samples a held command faster than it changes, on another clock, stamps each change with the next sample:
-late by 0 to one interval h of the log, by h / 2 on average. Changes of a command with a clock of its own lie on a line,
+Commands have one of three clocks. Where a log has them in a message of their own, its stamps are their times. Where it
+has them on the rows of the positions, these are, unless the command changes on another clock: such a log stamps each
+change with the next row, late by 0 to one interval h of the log, by h / 2 on average. Changes of a command with a
+regular clock of its own lie on a line,
 
     stamp_k = t_0 + n_k P + h / 2 + a residual within h / 2
 
@@ -20,7 +22,8 @@ and log have one clock, and stamps are right.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -64,6 +67,51 @@ def regular_changes(time: Times, command: Vector) -> tuple[Times, float] | None:
 
 
 @dataclass(frozen=True, eq=False)
+class Commands:
+    """What a controller was commanded, and when.
+
+    Args:
+        time: (C,) increasing [s]. values: (C,) commanded then [rad], the first one before.
+        hold: whether a command is held until the next; else it is linear between them.
+        clock: whose times these are: rows of the log, the regular clock that fits them, or stamps of the commands.
+    """
+
+    time: Times
+    values: Vector
+    hold: bool
+    clock: Literal["rows", "fitted", "stamps"] = "rows"
+
+    @staticmethod
+    def of_rows(time: Times, values: Vector, *, hold: bool) -> Commands:
+        """Commands (T,) on the rows of a log, at times (T,): on the regular clock of their changes where it has one."""
+        time, values = np.ascontiguousarray(time, dtype=float), np.ascontiguousarray(values, dtype=float)
+        regular = regular_changes(time, values) if hold else None
+        if regular is None:
+            return Commands(time, values, hold)
+        kept = np.concatenate([[0], np.flatnonzero(np.diff(values)) + 1])
+        return Commands(np.concatenate([time[:1], regular[0]]), values[kept], hold, "fitted")
+
+    @property
+    def period(self) -> float:
+        """Median time from a command to the next [s]."""
+        return float(np.median(np.diff(self.time)))
+
+    def shifted(self, seconds: float) -> Commands:
+        """The same, so much later [s]."""
+        return replace(self, time=self.time + seconds)
+
+    def at(self, time: Times) -> Vector:
+        """(T,) the command at times (T,)."""
+        if not self.hold:
+            return np.interp(time, self.time, self.values)
+        return self.values[np.maximum(np.searchsorted(self.time, time, side="right") - 1, 0)]
+
+    def setpoint(self, ramp: float = 0.0) -> Setpoint:
+        """What a controller with this ramp tracks [s]; it is of no effect where commands are linear."""
+        return Setpoint.of(self.time, self.values, hold=self.hold, ramp=ramp)
+
+
+@dataclass(frozen=True, eq=False)
 class Setpoint:
     """What a controller tracks.
 
@@ -85,9 +133,6 @@ class Setpoint:
             ramp: T of the equations [s].
         """
         time, command = np.ascontiguousarray(time, dtype=float), np.ascontiguousarray(command, dtype=float)
-        if hold and (regular := regular_changes(time, command)) is not None:
-            kept = np.concatenate([[0], np.flatnonzero(np.diff(command)) + 1])
-            time, command = np.concatenate([time[:1], regular[0]]), command[kept]
         if not hold or ramp == 0.0:
             return Setpoint(time, command, hold)
         ends = np.sort(np.concatenate([time, time + ramp]))

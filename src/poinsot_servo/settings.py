@@ -16,6 +16,7 @@ from poinsot.project.methods.motion import MotionSettings, prepared
 from poinsot.project.settings.fields import Positive
 from poinsot.stopwatch import Stopwatch
 
+from .command_clock import own_commands
 from .problem import GRAVITY_TILT_STD, LINK_INERTIA_STD, OPEN
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class ActuatorSettings(MotionSettings):
             step_s=self.step_s,
             cutoff_hz=self.cutoff_hz,
             held_out=used["validation"],
+            commands=own_commands(job, robot),
             link_inertia_std=self.link_inertia_std,
             gravity_tilt_std=self.gravity_tilt_std,
         )

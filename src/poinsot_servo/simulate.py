@@ -31,7 +31,7 @@ from .actuator import PER_TORQUE, Actuator
 from .kernel import COMPILED, DEAD, FC, FE, FG, FL, KD, KP, KV, LIMIT, NO_LOAD, VS, ZERO, soft, stiction
 from .mjcf import actuators_of, mjcf_text
 from .mujoco_library import mujoco
-from .setpoint import Setpoint
+from .setpoint import Commands
 
 if TYPE_CHECKING:
     from . import problem
@@ -49,6 +49,7 @@ class Motion:
         commands: (T, n) of the joints with actuators, in the file's order [rad].
         position: (n,) at the first sample [rad]. velocity: (n,) there [rad/s].
         voltage: (T, n) supply of each actuator [V]; None: the nominal one.
+        given: (n,) the commands at their own times; None: at those of the samples.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Motion:
     position: Vector
     velocity: Vector
     voltage: JointSamples | None = None
+    given: Sequence[Commands] | None = None
 
 
 def recorded_motion(
@@ -73,7 +75,8 @@ def recorded_motion(
         for each, volts in zip(actuators, recorded, strict=True)
     ]
     voltages = np.stack(voltage, axis=1) if any(volts is not None for volts in recorded) else None
-    return Motion(motion.name, time - time[0], motion.command, position, velocity, voltages)
+    given = [each.shifted(-time[0]) for each in motion.commands]
+    return Motion(motion.name, time - time[0], motion.command, position, velocity, voltages, given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,8 +182,8 @@ class Simulator:
         # the last step ends at or after the last sample
         steps = max(int(np.ceil(motion.time[-1] / h - 1e-9)), 1)
         shaped = [
-            shaped_command(actuator, motion.time, column, h, steps, hold=self.hold)
-            for actuator, column in zip(self.actuators, motion.commands.T, strict=True)
+            shaped_command(actuator, commands, h, steps, start=motion.time[0])
+            for actuator, commands in zip(self.actuators, self._commands(motion), strict=True)
         ]
         smoothed, rate = (np.column_stack(each) for each in zip(*shaped, strict=True))
         data = mujoco.MjData(self.model)
@@ -191,6 +194,11 @@ class Simulator:
             q = self._run(data, smoothed + rate * self._rate_share)
         time = h * np.arange(steps + 1)
         return np.column_stack([np.interp(motion.time, time, column) for column in q.T])
+
+    def _commands(self, motion: Motion) -> Sequence[Commands]:
+        if motion.given is not None:
+            return motion.given
+        return [Commands.of_rows(motion.time, column, hold=self.hold) for column in motion.commands.T]
 
     def _supply(self, motion: Motion, at: Times) -> JointSamples:
         """(S, n) supply voltage over the nominal one, at times (S,)."""
@@ -226,7 +234,7 @@ def _without_delays(spec: mujoco.MjSpec) -> mujoco.MjModel:
 
 
 def shaped_command(
-    actuator: Actuator, time: Times, command: np.ndarray, timestep: float, steps: int, *, hold: bool = True
+    actuator: Actuator, commands: Commands, timestep: float, steps: int, *, start: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
     """The command behind ramp, delay, lag and play when each time step begins, and its rate; see `rollout`.
 
@@ -234,16 +242,16 @@ def shaped_command(
     for the speed in the middle, that is second order in the step for commands and positions of one time.
 
     Args:
-        time, command: (T,) samples; the command is constant before the first.
-        timestep: h [s]. steps: S, the first one from time[0].
-        hold: whether a command keeps its value until the next one; else it is linear between samples.
+        commands: that it gets; they are constant before the first.
+        timestep: h [s]. steps: S, the first one from `start` [s].
 
     Returns:
         (S,) r [rad], from its means over the steps before and behind, and (S,) its rate between them [rad/s].
     """
-    late = time[0] + timestep * np.arange(steps + 1) - actuator.delay
-    setpoint = Setpoint.of(time, command, hold=hold, ramp=actuator.ramp)
+    late = start + timestep * np.arange(steps + 1) - actuator.delay
+    setpoint = commands.setpoint(actuator.ramp)
     time, command = setpoint.time, setpoint.position
+    first = float(Commands(time, command, setpoint.hold).at(late[:1])[0])
     if setpoint.hold:
         integral = np.concatenate([[0.0], np.cumsum(np.diff(time) * command[:-1])])
         at = np.clip(np.searchsorted(time, late, side="right") - 1, 0, len(time) - 1)
@@ -260,10 +268,10 @@ def shaped_command(
         from scipy.signal import lfilter  # slow to import
 
         a = float(np.exp(-timestep / actuator.lag))
-        w, _ = lfilter([1.0 - a], [1.0, -a], w, zi=[a * command[0]])
+        w, _ = lfilter([1.0 - a], [1.0, -a], w, zi=[a * first])
     if actuator.backlash > 0:
-        w = _play(w, float(command[0]), 0.5 * actuator.backlash)
-    before = np.concatenate([command[:1], w[:-1]])
+        w = _play(w, first, 0.5 * actuator.backlash)
+    before = np.concatenate([[first], w[:-1]])
     return 0.5 * (before + w), (w - before) / timestep
 
 

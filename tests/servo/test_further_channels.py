@@ -10,7 +10,7 @@ import poinsot
 from poinsot import Recording
 from poinsot_servo import ActuatorProblem, OutputError, Search
 from poinsot_servo.problem import InvalidActuatorProblem
-from poinsot_servo.setpoint import Setpoint, regular_changes
+from poinsot_servo.setpoint import Commands, regular_changes
 from poinsot_servo.uncertainty import coloured_covariance
 from poinsot_servo.velocities import measured_velocity
 
@@ -84,9 +84,19 @@ def without(recording, *names):
     return replace(recording, channels=channels, units={name: recording.units[name] for name in channels})
 
 
+AS_DESCRIBED = {"link_inertia_std": 0.0, "gravity_tilt_std": 0.0}
+
+
 def solved(robot, recording):
     return QUICK.solve(
-        ActuatorProblem(robot, {"motion": recording}, open=OPEN, held={"velocity_gain": 0.1}, step_s=0.0005)
+        ActuatorProblem(
+            robot,
+            {"motion": recording},
+            open=OPEN,
+            held={"velocity_gain": 0.1},
+            step_s=0.0005,
+            **AS_DESCRIBED,
+        )
     )
 
 
@@ -135,7 +145,11 @@ def test_the_lateness_of_a_velocity_is_found_and_one_that_measures_nothing_is_no
 def test_a_sagging_battery_biases_gains_unless_its_voltage_is_a_channel(robot):
     recording = without(recorded(0, volts=lambda t: 12.6 - 0.14 * t), "velocity.hinge")
     problem = ActuatorProblem(
-        robot, {"motion": recording}, open=OPEN, held={"velocity_gain": 0.1, "nominal_voltage": 12.0}
+        robot,
+        {"motion": recording},
+        open=OPEN,
+        held={"velocity_gain": 0.1, "nominal_voltage": 12.0},
+        **AS_DESCRIBED,
     )
     estimate = QUICK.solve(problem)
     (found,) = estimate.extra(poinsot_actuators()).actuators
@@ -224,8 +238,9 @@ def test_changes_of_a_regular_clock_are_found_between_samples_of_the_log():
     assert period == pytest.approx(PERIOD, rel=1e-4)
     offset = (times - sent[0]) / PERIOD
     assert np.abs(offset - np.round(offset)).max() * PERIOD < 1e-4
-    setpoint = Setpoint.of(time, command, hold=True)
-    assert (np.diff(setpoint.time) > 0).all()
+    commands = Commands.of_rows(time, command, hold=True)
+    assert commands.clock == "fitted" and commands.period == pytest.approx(PERIOD, rel=1e-4)
+    assert (np.diff(commands.time) > 0).all()
     # commands of the log's own clock stay where they are: each sample, some samples, and irregular ones
     rng = np.random.default_rng(0)
     for own in (

@@ -13,7 +13,7 @@ from poinsot_servo import Actuator, simulate
 from poinsot_servo.actuator import PER_TORQUE
 from poinsot_servo.mjcf import actuators_of, mjcf_text, parameters_beyond_mjcf, write_mjcf
 from poinsot_servo.rollout import JointLoad, Steps, parameter_vector, roll_out
-from poinsot_servo.setpoint import Setpoint
+from poinsot_servo.setpoint import Commands, Setpoint
 from poinsot_servo.simulate import Motion, Simulator, roll_out_all, shaped_command
 
 MASS, LENGTH = 0.3, 0.15
@@ -101,7 +101,10 @@ def test_a_dcmotor_moves_in_mujoco_alone_as_the_speed_torque_line_in_the_simulat
         data, each = mujoco.MjData(model), round(0.02 / h)
         # the control of each step as the simulator has it
         control, _ = shaped_command(
-            servo, motion.time, motion.commands[:, 0], h, each * (len(motion.time) - 1)
+            servo,
+            Commands.of_rows(motion.time, motion.commands[:, 0], hold=True),
+            h,
+            each * (len(motion.time) - 1),
         )
         data.qpos[0] = motion.position[0]
         q = np.empty(len(control))
@@ -273,11 +276,11 @@ def test_a_shaped_command_is_between_its_means_over_steps():
     time = np.array([0.0, 0.1, 0.2, 0.3])
     command = np.array([0.0, 1.0, -1.0, 0.5])
     means = np.array([0.0, 0.0, 0.5, 0.0, -0.25])
-    r, rate = shaped_command(Actuator("a", 1.0, delay=0.05), time, command, 0.1, 4)
+    r, rate = shaped_command(Actuator("a", 1.0, delay=0.05), Commands(time, command, True), 0.1, 4)
     np.testing.assert_allclose(r, 0.5 * (means[1:] + means[:-1]), atol=1e-12)
     np.testing.assert_allclose(rate, np.diff(means) / 0.1, atol=1e-12)
     means = np.array([0.0, 0.5, 0.0, -0.25, 0.5])
-    r, _ = shaped_command(Actuator("a", 1.0), time, command, 0.1, 4, hold=False)
+    r, _ = shaped_command(Actuator("a", 1.0), Commands(time, command, False), 0.1, 4)
     np.testing.assert_allclose(r, 0.5 * (means[1:] + means[:-1]), atol=1e-12)
 
 

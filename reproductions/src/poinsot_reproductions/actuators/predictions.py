@@ -25,6 +25,7 @@ from poinsot_servo.mechanics import smoothed
 from poinsot_servo.mjcf import mjcf_text, write_mjcf
 from poinsot_servo.output_error import OutputError
 from poinsot_servo.search import Search
+from poinsot_servo.setpoint import Commands
 from poinsot_servo.simulate import Motion, Simulator, roll_out_all, shaped_command
 
 from ..case import Curves
@@ -140,7 +141,8 @@ def lagged(actuators: Sequence[Actuator], recorded: Recorded) -> JointSamples:
 def _lagged(actuator: Actuator, recorded: Recorded, j: int) -> Vector:
     motion = recorded.motion
     steps = int(np.ceil(motion.time[-1] / LAG_STEP_S))
-    w, _ = shaped_command(actuator, motion.time, motion.commands[:, j], LAG_STEP_S, steps)
+    commands = Commands.of_rows(motion.time, motion.commands[:, j], hold=True)
+    w, _ = shaped_command(actuator, commands, LAG_STEP_S, steps, start=motion.time[0])
     return np.interp(
         motion.time, LAG_STEP_S * np.arange(steps + 1), np.concatenate([motion.commands[:1, j], w])
     )
