@@ -101,7 +101,9 @@ def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = Non
     used = [each for each in used if each.quantity in beginning.quantities]
     read_ones = {*(clock.columns if clock else ()), *(each.column for each in used)}
     values = {name: x for name, x in values.items() if name in read_ones}
+    gains, said_of_gains = _controller_gains(log, used, columns, clock, reading)
     content = {
+        "gains": gains,
         "subject": method.subject,
         "robot": os.path.relpath(robot, job.parent),
         "floating_base": method.floating_base,
@@ -128,6 +130,7 @@ def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = Non
         (each.column, f"{each.channel} [{units[each.channel][0]}]", each.reason) for each in draft.used
     ]
     guesses += [(joint, "locked", "no column has its position") for joint in locked]
+    guesses += said_of_gains
     said = tuple(dict(zip(("what", "value", "reason"), each, strict=True)) for each in guesses)
     return Start(draft.text(unused=listing(unused) if unused else ""), name, said, unused)
 
@@ -141,6 +144,66 @@ HELD = (*EFFORTS, "position_command")
 def _initial(guess: ColumnGuess, x: np.ndarray) -> float:
     """Value of a held column before its first reading: no effort, or the first command."""
     return 0.0 if guess.quantity in EFFORTS else float(x[np.isfinite(x)][0])
+
+
+GAINS = {"kp": "stiffness", "kd": "velocity_gain"}
+"""Fields beside a position command (Unitree's `MotorCmd`) -> parameters of an actuator."""
+
+
+def _controller_gains(
+    log: Path,
+    used: Sequence[ColumnGuess],
+    columns: Sequence[str],
+    clock: Clock | None,
+    reading: Mapping[str, Any],
+) -> tuple[dict[str, float], list[tuple[str, str, str]]]:
+    """Gains of controllers that messages with commands have, as [held] of `actuators`; and what is said of each.
+
+    The torque of such a message is kp (q - position) + kd (dq - velocity) + tau. Gains that change, or
+    with commands of velocity or torque other than 0, are not held.
+    """
+    fields = {
+        each.owner: {
+            name.rpartition("/")[2].lower(): name
+            for name in columns
+            if name.rpartition("/")[0] == each.column.rpartition("/")[0]
+        }
+        for each in used
+        if each.quantity == "position_command" and "/" in each.column
+    }
+    known = {joint: own for joint, own in fields.items() if GAINS.keys() <= own.keys()}
+    if not known or clock is None:
+        return {}, []
+    wanted = ("kp", "kd", "dq", "tau")
+    channels = {
+        f"{key}.{joint}": (own[key], "1") for joint, own in known.items() for key in wanted if key in own
+    }
+    table = find_reader(log)(Source(log, channels, Column(clock.column, "s"), **reading))
+    found: dict[str, float] = {}
+    said = []
+    for joint, own in known.items():
+        values = {key: table[own[key]][np.isfinite(table[own[key]])] for key in wanted if key in own}
+        constant = all(len(x) and np.ptp(x) == 0 for x in values.values())
+        if (
+            not constant
+            or values["kp"][0] <= 0
+            or any(values[key][0] for key in values.keys() - GAINS.keys())
+        ):
+            reason = "it changes, or velocities or torques are commanded too: not held"
+            said.append((own["kp"], f"stiffness.{joint}", reason))
+            continue
+        for key, parameter in GAINS.items():
+            found[f"{parameter}.{joint}"] = float(f"{values[key][0]:.7g}")
+            said.append((own[key], f"{parameter}.{joint}", "constant in the log: held"))
+        found[f"derivative_gain.{joint}"] = 0.0
+    parameters = dict.fromkeys(name.partition(".")[0] for name in found)
+    alike = {
+        each: {value for name, value in found.items() if name.partition(".")[0] == each}
+        for each in parameters
+    }
+    if len(found) == len(parameters) * len(fields) and all(len(each) == 1 for each in alike.values()):
+        found = {each: values.pop() for each, values in alike.items()}
+    return found, said
 
 
 def _read(

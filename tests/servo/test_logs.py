@@ -46,6 +46,8 @@ unitree_go/IMUState imu_state
 unitree_go/MotorState[20] motor_state
 uint32 tick
 """
+MOTOR_CMD = "uint8 mode\nfloat32 q\nfloat32 dq\nfloat32 tau\nfloat32 kp\nfloat32 kd\nuint32[3] reserve\n"
+LOW_CMD = "uint8[2] head\nuint8 level_flag\nunitree_go/msg/MotorCmd[20] motor_cmd\nuint32 reserve\n"
 IMU_STATE = "float32[4] quaternion\nfloat32[3] gyroscope\nfloat32[3] accelerometer\nint8 temperature\n"
 
 
@@ -55,6 +57,8 @@ def stores():
         (MOTOR_STATE, "MotorState"),
         (IMU_STATE, "IMUState"),
         (LOW_STATE.replace("unitree_go/", "unitree_go/msg/"), "LowState"),
+        (MOTOR_CMD, "MotorCmd"),
+        (LOW_CMD, "LowCmd"),
     ):
         ros2.register(get_types_from_msg(text, f"unitree_go/msg/{name}"))
     for text, name in (
@@ -718,3 +722,52 @@ def test_a_project_is_begun_from_a_log(tmp_path, servo_installed):
     project = Project.load(tmp_path / "job.toml")
     (run,) = project.runs(project.robot())
     assert len(run.recording) == 300 and run.held == ("position_command.elbow", "position_command.wrist")
+
+
+@pytest.mark.parametrize(
+    ("gains", "held"),
+    [
+        ((lambda k, j: 20.0, 0.0), {"stiffness": 20.0, "velocity_gain": 1.5, "derivative_gain": 0.0}),
+        (
+            (lambda k, j: 20.0 + 5.0 * j, 0.0),
+            {"stiffness.elbow": 20.0, "velocity_gain.elbow": 1.5, "derivative_gain.elbow": 0.0}
+            | {"stiffness.wrist": 25.0, "velocity_gain.wrist": 1.5, "derivative_gain.wrist": 0.0},
+        ),
+        ((lambda k, j: 20.0 * min(k / 50, 1.0), 0.0), None),
+        ((lambda k, j: 20.0, 0.3), None),
+    ],
+    ids=["of all", "of each", "rising", "torques too"],
+)
+def test_gains_beside_commands_are_held(tmp_path, servo_installed, gains, held):
+    """Messages of Unitree's robots have gains; those that change, or come with other commands, are not held."""
+    stiffness, torque = gains
+
+    def content(messages):
+        types = messages.types
+        motor, command, imu = (
+            types[f"unitree_go/msg/{name}"] for name in ("MotorState", "MotorCmd", "IMUState")
+        )
+        none, at_rest = np.zeros(3, np.uint32), imu(*(np.zeros(n, np.float32) for n in (4, 3, 3)), 30)
+        for k in range(200):
+            q = 0.3 * np.sin(0.02 * k * np.array([1.0, 1.7]))
+            angle = [float(q[j]) if j < 2 else 0.0 for j in range(20)]
+            motors = [motor(1, x, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 40, 0, none[:2]) for x in angle]
+            commands = [
+                command(1, 1.1 * x, 0.0, torque, stiffness(k, j), 1.5, none) for j, x in enumerate(angle)
+            ]
+            head, at = np.zeros(2, np.uint8), START + 5 * k * MS
+            state = types["unitree_go/msg/LowState"](head, 255, at_rest, motors, k)
+            yield "rt/lowstate", "unitree_go/msg/LowState", at, state
+            yield (
+                "rt/lowcmd",
+                "unitree_go/msg/LowCmd",
+                at + 1000,
+                types["unitree_go/msg/LowCmd"](head, 255, commands, 0),
+            )
+
+    (tmp_path / "arm.xml").write_text(ARM)
+    log = write_mcap(tmp_path / "log.mcap", content)
+    start = start_project(tmp_path / "arm.xml", log, tmp_path / "job.toml")
+    assert tomllib.loads(start.text).get("held") == held
+    said = [each for each in start.guesses if each["what"].endswith("/kp")]
+    assert len(said) == 2 and all(("not held" in each["reason"]) == (held is None) for each in said)
