@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from poinsot.exceptions import InvalidRecording
 from poinsot.io.reading import read_recording
-from poinsot.io.sources import Column
+from poinsot.io.sources import Column, Source
 from poinsot.project.recordings import build_source
 
 from .problem import COMMAND
@@ -53,13 +54,16 @@ def own_commands(job: Job, robot: Articulated) -> dict[str, Recording]:
             if name.partition(".")[0] == COMMAND
         }
         required = {f"{REQUIRED}.{k}": Column(name, "1") for k, name in enumerate(source.require)}
-        rows = read_recording(replace(source, channels=channels | required, require=()), invalid="mask")
+        rows = _read(replace(source, channels=channels | required, require=()), next(iter(channels.values())))
+        if rows is None:
+            continue
         used = np.all([rows.mask(name) for name in required], axis=0)
         given = np.any([rows.mask(name) for name in channels], axis=0)
         if not (given & ~used).any():
             continue  # commands and positions are in one message
-        # times count from the first row that is used
-        late = 0.0 if settings.start_s is None else settings.start_s - rows.time[np.argmax(used)]
+        late = 0.0
+        if settings.start_s is not None:  # times count from the first row that is used
+            late = settings.start_s - read_recording(replace(source, channels=required)).time[0]
         found[settings.title] = replace(
             rows,
             time=rows.time + late,
@@ -68,3 +72,13 @@ def own_commands(job: Job, robot: Articulated) -> dict[str, Recording]:
             valid={name: rows.mask(name) for name in channels},
         )
     return found
+
+
+def _read(source: Source, command: Column) -> Recording | None:
+    """All rows; where their clock does not increase, those with this command; None: it does not increase there either."""
+    for require in ((), (command.name,)):
+        try:
+            return read_recording(replace(source, require=require), invalid="mask")
+        except InvalidRecording:
+            continue
+    return None

@@ -42,22 +42,25 @@ class DescriptionErrors:
     @staticmethod
     def of(problem: ActuatorProblem, motions: Sequence[Motion]) -> DescriptionErrors:
         """The errors of a problem's robot, with their loads along the measured motions."""
-        right = [problem.measured_loads(motion) for motion in motions]
+        cases = _wrong_mechanics(problem)
+        right = [problem.measured_loads(motion) for motion in motions] if cases else []
         found = []
-        for mechanics in _wrong_mechanics(problem):
+        for mechanics in cases:
             wrong = [problem.measured_loads(motion, mechanics) for motion in motions]
             found.append(tuple(_differences(*pair) for pair in zip(wrong, right, strict=True)))
         return DescriptionErrors(tuple(found))
 
     def covariance(self, problem: ActuatorProblem, group: GroupProblem, z: Vector) -> Matrix:
         """(size, size) of a group's unknowns at its minimum z (size,)."""
+        total = np.zeros((len(z), len(z)))
+        if not self.changes:
+            return total
         places = [problem.joints.index(joint) for joint in group.coordinates.joints]
         J = group.jacobian(z)
         size = np.linalg.norm(J, axis=0)
         seen = size > 1e-8 * size.max()
         J = J[:, seen] / size[seen]
         inverse = linalg.pinvh(J.T @ J + 1e-14 * np.eye(J.shape[1]))
-        total = np.zeros((len(z), len(z)))
         for change in self.changes:
             added = [change[k // len(places)][places[each.joint]] for k, each in enumerate(group.strands)]
             if not any(np.any(each.load) or np.any(each.inertia) for each in added):

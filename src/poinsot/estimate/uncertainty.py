@@ -101,8 +101,8 @@ class EstimatedParameters(ParameterColumns):
         std_kind: `"white"` or `"coloured"`: assumption on the residuals in `covariance`.
         identifiable: (b,) whether the data determine the parameter.
         white_std, coloured_std: (b,) standard deviations by chance under each assumption; None where not computed.
-        systematic_std: (b,) systematic part of `std`: change of the value with the choice of the filter and between
-            halves of the recording, beyond chance; None where not computed.
+        systematic_std: (b,) systematic part of `std`: change of the value beyond chance with the choice of the filter,
+            between halves of the recording, or with errors of the description; None where not computed.
         next_recording_std: (b,) half width of the 95 % interval for the next recording's own parameter, over 1.96;
             parameters differ between recordings (friction from day to day), which `std` does not contain. None: not
             known, as there are fewer than four recordings.
