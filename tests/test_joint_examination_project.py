@@ -58,7 +58,13 @@ def examined(folder, change=lambda table: None):
     return identify(Project.load(folder / "job.toml"))
 
 
-@pytest.mark.parametrize("cause", CORRUPTED)
+QUICK = {"sign", "torque-scale", "position-outliers", "lost-samples"}
+"""One cause of each kind: channels, units, readings, clock."""
+
+
+@pytest.mark.parametrize(
+    "cause", [pytest.param(cause, marks=() if cause in QUICK else pytest.mark.slow) for cause in CORRUPTED]
+)
 def test_what_is_wrong_is_named(cause, tmp_path):
     """Among the first two findings, and the result is not to be used."""
     found = examined(tmp_path, CORRUPTED[cause])
