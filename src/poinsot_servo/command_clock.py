@@ -75,7 +75,7 @@ def own_commands(job: Job, robot: Articulated) -> dict[str, Recording]:
 
 
 def _read(source: Source, command: Column) -> Recording | None:
-    """All rows; where their clock does not increase, those with this command; None: it does not increase there either."""
+    """All rows; where their clock does not increase, those with this command; None: nor does it there."""
     for require in ((), (command.name,)):
         try:
             return read_recording(replace(source, require=require), invalid="mask")
