@@ -466,7 +466,7 @@ def test_ctrl_c(tmp_path):
     assert run.stdout.readline() == "reading\n"
     time.sleep(0.1)
     os.kill(run.pid, signal.SIGINT)
-    _, err = run.communicate(timeout=30)
+    _, err = run.communicate(timeout=300)
     assert run.returncode == 130
     assert err == "poinsot: interrupted; nothing was left half-written\n"
     assert files(tmp_path) == before
@@ -537,6 +537,7 @@ def test_colours_at_a_terminal_alone(poinsot, tmp_path, monkeypatch):
     assert "\x1b" not in poinsot("identify", write_job(tmp_path))[1]
 
 
+@pytest.mark.slow
 def test_warmup_compiles_what_the_first_runs_need(poinsot, tmp_path):
     """In a process of its own, as kernels of this one are compiled already."""
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}

@@ -186,7 +186,7 @@ def test_an_interruption_leaves_a_checkpoint_from_which_it_goes_on(poinsot, arm,
     assert run.stdout.readline() == "in the sixth leg\n"
     time.sleep(0.1)
     os.kill(run.pid, signal.SIGINT)
-    out, err = run.communicate(timeout=30)
+    out, err = run.communicate(timeout=300)
     assert run.returncode == 130 and out == ""
     checkpoint = tmp_path / "motion.checkpoint"
     assert err.startswith("poinsot: interrupted: start 1, ") and err.endswith(

@@ -58,7 +58,13 @@ def examined(folder, change=lambda table: None):
     return identify(Project.load(folder / "job.toml"))
 
 
-@pytest.mark.parametrize("cause", CORRUPTED)
+QUICK = {"sign", "torque-scale", "position-outliers", "lost-samples"}
+"""One cause of each kind: channels, units, readings, clock."""
+
+
+@pytest.mark.parametrize(
+    "cause", [pytest.param(cause, marks=() if cause in QUICK else pytest.mark.slow) for cause in CORRUPTED]
+)
 def test_what_is_wrong_is_named(cause, tmp_path):
     """Among the first two findings, and the result is not to be used."""
     found = examined(tmp_path, CORRUPTED[cause])
@@ -70,3 +76,17 @@ def test_a_clean_recording_is_trusted(tmp_path):
     found = examined(tmp_path)
     assert found.trust is Trust.trusted, found.findings
     assert found.unchecked and found.diagnosis.complete
+
+
+@pytest.mark.parametrize("noisy", [True, False])
+def test_more_noise_is_proposed_only_where_residuals_are_noise(noisy, tmp_path):
+    """An encoder that is out of centre errs in the same way in successive samples."""
+
+    def change(table):
+        own = np.random.default_rng(7).standard_normal(SAMPLES) if noisy else np.sin(np.arange(SAMPLES) / 9)
+        table[:, 1] += 0.03 * own
+
+    found = examined(tmp_path, change)
+    (finding,) = [each for each in found.findings if each.cause == "sensor-noise"]
+    assert ("Write noise" in finding.remedy) == noisy, finding
+    assert ("alike" in finding.message) != noisy

@@ -12,6 +12,7 @@ import pytest
 import poinsot
 from poinsot.estimate import Estimate, fit_of
 from poinsot.io.results import identify_json, to_text
+from poinsot.report.sections import sections
 
 JOBS = {
     "least-squares": "examples/arm/job.toml",
@@ -29,6 +30,7 @@ JOBS = {
 class Solved:
     name: str
     estimate: Estimate
+    project: poinsot.Project
 
 
 @pytest.fixture(scope="module", params=JOBS)
@@ -40,7 +42,7 @@ def solved(request) -> Solved:
     project = poinsot.Project.load(JOBS[request.param])
     run = poinsot.track if request.param in ("filter", "leg-odometry", "moving-horizon") else poinsot.identify
     found = run(project)
-    return Solved(request.param, found if isinstance(found, Estimate) else found.estimate)
+    return Solved(request.param, found if isinstance(found, Estimate) else found.estimate, project)
 
 
 def test_the_certificate_holds_at_the_estimate(solved):
@@ -107,6 +109,12 @@ def test_what_a_family_cannot_say_is_null(solved):
             ("std_coloured", solved.estimate.coloured_std),
         ):
             assert values is not None or row[key] is None
+
+
+def test_the_sections_that_a_method_names_are_all_that_have_something_to_say(solved):
+    """Otherwise the page of `poinsot identify` would lack what `write_report` shows."""
+    named = [each.title for each in sections(solved.estimate, solved.project.settings.method.sections)]
+    assert named == [each.title for each in sections(solved.estimate)]
 
 
 # ------------------------------------------------------------------------------------------------ the mask by itself

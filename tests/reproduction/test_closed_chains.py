@@ -20,6 +20,7 @@ def result():
     return loops.run(12, quick=True)
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth(result):
     for mechanism in loops.MECHANISMS:
         figures = result.figures[mechanism.name]
@@ -28,6 +29,7 @@ def test_intervals_hold_the_truth(result):
     assert result.figures["five-bar"]["base_parameters"] == 11
 
 
+@pytest.mark.slow
 def test_the_result_can_be_written(result, tmp_path):
     json.dumps(result.content())
     result.write_page(tmp_path / "loops.html")

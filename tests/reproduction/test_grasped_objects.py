@@ -142,6 +142,7 @@ def test_the_carrying_robot_nearly_moves_as_the_model_does(carried):
     assert np.ptp(feet, axis=0).max() < 5e-3
 
 
+@pytest.mark.slow
 def test_errors_of_sensors_are_estimated_with_the_object():
     rng = np.random.default_rng(6)
     held, usual = arm.unknown_object(rng), arm.QUALITIES[arm.DEFECTS]

@@ -184,6 +184,7 @@ def test_what_does_not_fit_is_said(arm, noisy):
         _ = ActuatorProblem(arm, {"less": less}).joints
 
 
+@pytest.mark.slow
 def test_the_case_counts_what_is_inside():
     found = known_truth.estimate_draw(known_truth.Draw("arm", 0, 1))
     assert {"errors", "delays", "undetermined"} == set(found)

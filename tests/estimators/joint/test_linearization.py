@@ -61,7 +61,9 @@ def differences(linearizer, record, x, theta, j, of_theta=False):
     return np.where(even, *columns), np.where(even, *columns[::-1]), start
 
 
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == "implicit" else ()) for name in FORMS]
+)
 def test_slopes_are_finite_differences(name, record, rng):
     """In two chunks, the second not full; errors of a row by rounding are 1e-12 of its largest slope, over 1e-6."""
     assert forms.SAMPLES < N < 2 * forms.SAMPLES

@@ -199,6 +199,7 @@ def coverage(seeds):
     return np.array(found), np.array(parts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [range(100, 200)])
 def test_steps_that_give_way_have_the_right_covariance(seeds):
     """The sum of n draws of chi-square with 2 degrees of freedom is chi-square with 2 n: its 99 % interval.
@@ -214,7 +215,7 @@ def test_steps_that_give_way_have_the_right_covariance(seeds):
     assert (np.abs(parts) < 1.96).sum(axis=0).min() >= stats.binom.ppf(0.001, len(seeds), 0.95)
 
 
-@pytest.mark.parametrize("every", [1, 4])
+@pytest.mark.parametrize("every", [1, pytest.param(4, marks=pytest.mark.slow)])
 def test_errors_are_as_large_as_their_covariance_says(every):
     """White noise of readings, an exact motion, steps that weigh so much that they hold; at times most is not read.
 
@@ -233,6 +234,7 @@ def test_errors_are_as_large_as_their_covariance_says(every):
     assert lower < robust < upper
 
 
+@pytest.mark.slow
 def test_slow_torques_are_within_the_covariance():
     """Eight tones of 1 mN m that the mechanism does not know, below 1.5 Hz: they last for ten steps and more.
 

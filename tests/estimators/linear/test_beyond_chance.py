@@ -103,7 +103,9 @@ def test_a_drift_within_the_recording_is_part_of_it():
 # -------------------------------------------------------------------------------------------------- the next recording
 
 
-@pytest.mark.parametrize("recordings", [4, 6, 10])
+@pytest.mark.parametrize(
+    "recordings", [4, *(pytest.param(count, marks=pytest.mark.slow) for count in (6, 10))]
+)
 def test_the_next_value_is_within_its_interval(recordings):
     """Random effects drawn from normal distributions, four times and more as large as what is known of each."""
     rng = np.random.default_rng(recordings)
@@ -120,7 +122,7 @@ def test_the_next_value_is_within_its_interval(recordings):
     assert np.mean(np.abs(7.0 - center) < 1.96 * predictive_std(found, std, center)) > 0.95
 
 
-@pytest.mark.parametrize("recordings", [4, 6])
+@pytest.mark.parametrize("recordings", [4, pytest.param(6, marks=pytest.mark.slow)])
 def test_the_friction_of_the_next_recording_of_a_fleet_is_within_its_interval(recordings):
     """Of each recording friction is drawn anew, with a standard deviation of 10 %."""
     within, by_std = [], []

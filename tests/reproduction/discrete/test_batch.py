@@ -171,6 +171,7 @@ def test_kinks_end_it_where_they_end_one_alone():
     same(found, fits)
 
 
+@pytest.mark.slow
 def test_nothing_open_is_the_states_alone(rng):
     """One after the other, as it is on a processor, and with the same controls for all."""
     z, method = readings(rng, 2), replace(METHOD, form="reduced")

@@ -29,6 +29,7 @@ def test_there_are_thirteen_with_units_and_beginnings():
     ]
 
 
+@pytest.mark.slow
 def test_what_is_seen_is_found(result):
     json.dumps([result.rows, result.figures, result.notes, result.tables, result.facts])
     assert result.name == "discrete-multibody" and result.seed == "000" and len(result.rows) == 26
@@ -43,6 +44,7 @@ def test_what_is_seen_is_found(result):
                 assert abs(row["error_percent"]) < 2
 
 
+@pytest.mark.slow
 def test_figures_are_of_the_timed_recording(result):
     figures = result.figures
     assert 2 <= figures["iterations"] <= 20 and figures["seconds_warm"] > 0
@@ -54,6 +56,7 @@ def test_figures_are_of_the_timed_recording(result):
     assert all(len(v) == len(c.time) for c in result.curves.values() for v in c.lines.values())
 
 
+@pytest.mark.slow
 def test_costs_of_held_out_recordings_are_near_what_noise_says(result):
     """Two encoders with weight 1: a cost of 2 noise^2 if the states follow none of it."""
     costs = result.figures["cross_validation"]

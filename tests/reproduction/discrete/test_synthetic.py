@@ -151,6 +151,7 @@ def test_variation_is_of_the_worse_inertia_within_the_range():
     assert synthetic.variation(rows, "explicit", "kappa", (0.1, 100.0)) is None
 
 
+@pytest.mark.slow
 def test_inertias_come_out_of_a_short_release(swings):
     chosen = [
         synthetic.Case(sweep, value, "reduced", h=h, kappa=kappa, seconds=2.0)

@@ -74,6 +74,7 @@ def test_baseline_leaves_what_is_physical_and_charts_never(seed):
     assert figures["mass_error_percent"] < 5
 
 
+@pytest.mark.slow
 @each_seed
 def test_torso(seed):
     figures = checked(torso.run(seed, duration=2.7), "torso")
@@ -119,6 +120,7 @@ def test_curl_within_the_rate(seed):
     assert figures["rmse_with"] < figures["rmse_without"]
 
 
+@pytest.mark.slow
 @each_seed
 def test_gating(seed):
     figures = checked(gating.run(seed, duration=4.5, settled=1.5), "gating")

@@ -77,6 +77,8 @@ UNEXPLAINED = 0.5
 """Difference of the commanded effort from that of inverse dynamics, relative, for a warning; `HARDLY` is an error."""
 NOISE = 3.0
 """Residuals of a sensor by its stated noise, or the reverse, that a finding names."""
+WHITE = 0.5
+"""Correlation of successive residuals above which they are no noise of the sensor."""
 DECADES, MOVED = 0.5, 1.96
 """Standard deviations by which parameters may change with the weight, and its change either way: 95 % intervals."""
 IMPROVED = 3.0
@@ -247,12 +249,15 @@ class JointExamination:
             # with few degrees of freedom the states have absorbed the noise
             enough = freedom[k] > max(0.1 * np.isfinite(errors[:, k]).sum(), 10)
             if enough and not 1 / NOISE < size < NOISE:
-                yield SENSOR_NOISE.finding(
-                    WARNING,
-                    f"Residuals of {sensor.label} are {size:.2g} times its stated noise of {noise[k]:.3g}.",
-                    f'Write noise = {{ "{sensor.channel}" = {noise[k] * size:.2g} }} if it has no other defect.',
-                    sensor.label,
+                like = _likeness([path.observation_errors[:, k] for path in fit.paths])
+                message = (
+                    f"Residuals of {sensor.label} are {size:.2g} times its stated noise of {noise[k]:.3g}"
                 )
+                remedy = f'Write noise = {{ "{sensor.channel}" = {noise[k] * size:.2g} }} if it has no other defect.'
+                if size > NOISE and like > WHITE:
+                    message += f", and successive ones are alike (correlation {like:.2g}), which noise is not"
+                    remedy = "Extend the model, or mend the sensor or the clock; more noise would hide what is wrong."
+                yield SENSOR_NOISE.finding(WARNING, f"{message}.", remedy, sensor.label)
         angular = [unit == "rad" for _, unit in mechanism.coordinates]
         for path, record in zip(fit.paths, self.problem.records, strict=True):
             longest = float(record.steps.max())
@@ -348,6 +353,12 @@ class JointExamination:
                 order = [{a: b, b: a}.get(k, k) for k in places]
                 what = f"{names[a]} and {names[b]} seem to be exchanged"
                 yield "swapped-channels", names[a], what, "Exchange their columns.", part, order, 1.0
+
+
+def _likeness(residuals: Sequence[Vector]) -> float:
+    """Correlation of residuals with the next one that was read."""
+    read = [each[np.isfinite(each)] for each in residuals]
+    return sum(each[1:] @ each[:-1] for each in read) / sum(each @ each for each in read)
 
 
 def _spikes(record: Record, joint: str, q: Vector) -> Iterator[Finding]:

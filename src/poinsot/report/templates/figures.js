@@ -72,9 +72,10 @@
     toImageButtonOptions: { format: "svg", filename: name(plot) },
   });
 
-  // A play button and a slider over the frames, which are named by their times and not blended.
+  // A play button and a slider over the frames, which are named by their times and not blended. On a narrow screen
+  // buttons have signs alone, or they would cover the time.
   const FRAME_MS = 50;
-  function controls(frames, redraw) {
+  function controls(frames, redraw, narrow) {
     const still = { mode: "immediate", transition: { duration: 0 } };
     const jump = { ...still, frame: { duration: 0, redraw } };
     const look = { bgcolor: "#ffffff", bordercolor: "#b9c1c9", y: 0, yanchor: "top", xanchor: "left" };
@@ -83,8 +84,8 @@
       updatemenus: [{
         ...look, type: "buttons", direction: "left", showactive: false, x: 0, pad: { t: 52 },
         buttons: [
-          button("▶ play", null, { ...still, fromcurrent: true, frame: { duration: FRAME_MS, redraw } }),
-          button("❚❚ stop", [null], jump),
+          button(narrow ? "▶" : "▶ play", null, { ...still, fromcurrent: true, frame: { duration: FRAME_MS, redraw } }),
+          button(narrow ? "❚❚" : "❚❚ stop", [null], jump),
         ],
       }],
       sliders: [{
@@ -99,8 +100,9 @@
   // A narrow screen sees a scene from farther away, and lower.
   function shown(plot, paper = false) {
     let { data, layout, frames } = figures[plots.indexOf(plot)];
-    layout = { ...layout, uirevision: "kept", ...(frames && controls(frames, "scene" in layout)) };
-    if (plot.clientWidth < 500 && layout.scene) {
+    const narrow = plot.clientWidth < 500;
+    layout = { ...layout, uirevision: "kept", ...(frames && controls(frames, "scene" in layout, narrow)) };
+    if (narrow && layout.scene) {
       const { eye, ...camera } = layout.scene.camera;
       const away = Object.fromEntries(Object.entries(eye).map(([axis, each]) => [axis, 1.12 * each]));
       const height = Math.min(layout.height, 340 + (layout.margin.b ?? 0));

@@ -346,6 +346,7 @@ def test_ur10e_gains_and_what_they_predict(ur10e):
     assert not any(name.startswith("inertia") for name in estimate.payload.identifiable)
 
 
+@pytest.mark.slow
 def test_ur10e_other_estimators_are_worse(ur10e):
     """Errors in variables: with the current as a regressor, least squares makes the large gains too small."""
     gains = ur10e("gains").drive_gains.values
