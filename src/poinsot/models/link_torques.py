@@ -113,7 +113,8 @@ class LinkTorques(Brief):
             return self._none
         outside = np.zeros(self._none.shape)  # zeros_like takes four times as long, every tick
         for body, wrench in wrenches.items():
-            check_known(body, self._places, "a wrench acts on", "the robot has")
+            if body not in self._places:
+                check_known(body, self._places, "a wrench acts on", "the robot has")
             outside[self._places[body]] = wrench
         return outside
 

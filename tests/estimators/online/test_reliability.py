@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from estimators.online.test_filters import ARM, CHARTS, LINK, NOISE, own, samples_of
 from poinsot.estimators.online.belief import SampleVerdict
+from poinsot.estimators.online.correction import plausible
 from poinsot.estimators.online.gating import Gate
 from poinsot.estimators.online.kalman import ExtendedKalmanFilter
 from poinsot.estimators.online.publishing import RateLimit
 from poinsot.exceptions import InvalidMethod, InvalidModel, InvalidSignals
-from poinsot.inertia.parameters import is_consistent
+from poinsot.inertia.parameters import from_pseudo_inertia, is_consistent
 from poinsot.models.link_torques import LinkTorques
 from references.robots import chain
 
@@ -255,3 +256,23 @@ def test_a_filter_of_an_unknown_link_names_the_nearest():
 def test_settings_that_mean_nothing_are_refused(values, words):
     with pytest.raises(InvalidMethod, match=words):
         ExtendedKalmanFilter(TORQUES, **({"noise": 1.0} | values))
+
+
+def test_a_body_is_plausible_where_all_eigenvalues_are_within_the_bounds(rng):
+    """Against eigenvalues, for bodies of any size and for matrices that no body has."""
+    seen = set()
+    for _ in range(300):
+        W = np.triu(rng.standard_normal((1, 4, 4)))
+        root = rng.standard_normal((4, 4)) * 10 ** rng.uniform(-2, 2)
+        J = root @ np.diag(np.where(rng.random(4) < 0.1, -1, 1)) @ root.T
+        sizes = np.linalg.eigvalsh(W[0].T @ J @ W[0])
+        least, largest = 10 ** rng.uniform(-6, 0), 10 ** rng.uniform(1, 6)
+        # eigenvalues and factors are rounded by a few ulp of the largest entry
+        if min(abs(sizes[0] - least), abs(sizes[-1] - largest)) < 1e-13 * abs(sizes).max():
+            continue
+        expected = bool(least < sizes[0] and sizes[-1] < largest)
+        assert plausible(W, from_pseudo_inertia(J)[None], least, largest) is expected
+        seen.add(expected)
+    assert seen == {True, False}
+    assert not plausible(np.eye(4)[None], np.full((1, 10), np.nan), 1e-6, 1e6)
+    assert not plausible(np.eye(4)[None], np.full((1, 10), np.inf), 1e-6, 1e6)

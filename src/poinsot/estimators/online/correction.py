@@ -54,7 +54,7 @@ def correct(
         chart along the step: the largest of step^2 / 2, the second order of e^step, in posterior standard deviations.
     """
     # unknown motion of one joint affects the efforts of all: no row of the sample can be used
-    if not (_finite(q) and _finite(v) and _finite(a)):
+    if not (np.isfinite(q).all() and np.isfinite(v).all() and np.isfinite(a).all()):
         return np.nan, np.nan, 0, 0.0
     n, d = Y.shape
     H, w, y = np.zeros((n, d)), np.empty(n), np.empty(n)
@@ -62,14 +62,18 @@ def correct(
         expected = bias[i] + tau_nom[i]
         for b in range(len(pi)):
             for r in range(10):
-                expected += Y[i, 10 * b + r] * pi[b, r]
+                scale = Y[i, 10 * b + r]
+                # most rows are zero: an open body affects only the base and the joints that carry it
+                if scale != 0.0:
+                    expected += scale * pi[b, r]
+                    for c in range(10):
+                        H[i, 10 * b + c] += scale * D[b, r, c]
         y[i] = tau[i] - expected
         # w = 0 marks a missing row for the update
         w[i] = information[i] if trusted[i] and np.isfinite(y[i]) else 0.0
         if w[i] == 0.0:
             y[i] = 0.0
             continue
-        _through(Y[i], D, H[i])
         for j in range(d):
             # the innovation is at x, the linearization at x_i
             y[i] -= H[i, j] * (x[j] - at[j])
@@ -94,35 +98,15 @@ def correct(
 
 
 @njit(cache=True, error_model="numpy")
-def _through(Y: Vector, D: np.ndarray, H: Vector) -> None:
-    """Add Y D to H, one row (10 k,)."""
-    for b in range(len(D)):
-        for r in range(10):
-            scale = Y[10 * b + r]
-            # most rows are zero: an open body affects only the base and the joints that carry it
-            if scale == 0.0:
-                continue
-            for c in range(10):
-                H[10 * b + c] += scale * D[b, r, c]
-
-
-@njit(cache=True, error_model="numpy")
-def _finite(x: Vector) -> bool:
-    total = 0.0
-    for each in x:
-        # 0 times NaN or infinity is NaN; a loop without a branch is vectorized
-        total += 0.0 * each
-    return bool(total == 0.0)
-
-
-@njit(cache=True, error_model="numpy")
 def plausible(W: np.ndarray, pi: np.ndarray, least: float, largest: float) -> bool:
-    """Whether the eigenvalues of J0^-1 J, those of W^T J W, lie between two bounds for all bodies.
+    """Whether the eigenvalues of J0^-1 J, those of M = W^T J W, lie between two bounds for all bodies.
+
+    They do if and only if M - least 1 and largest 1 - M have Cholesky factors.
 
     Args:
         W: (k, 4, 4) with W^T J0 W = 1. pi: (k, 10).
     """
-    J = np.empty((4, 4))
+    J, C, M = np.empty((4, 4)), np.empty((4, 4)), np.empty((4, 4))
     for b in range(len(pi)):
         half = 0.5 * (pi[b, 4] + pi[b, 6] + pi[b, 9])
         J[0, 0], J[1, 1], J[2, 2], J[3, 3] = half - pi[b, 4], half - pi[b, 6], half - pi[b, 9], pi[b, 0]
@@ -131,10 +115,27 @@ def plausible(W: np.ndarray, pi: np.ndarray, least: float, largest: float) -> bo
         J[1, 2] = J[2, 1] = -pi[b, 8]
         for r in range(3):
             J[r, 3] = J[3, r] = pi[b, 1 + r]
-        M = W[b].T @ J @ W[b]
-        if not np.isfinite(M).all():  # LAPACK would raise, or never return
+        for A, X, product in ((J, W[b], C), (W[b].T.copy(), C, M)):
+            for r in range(4):
+                for c in range(4):
+                    product[r, c] = (
+                        A[r, 0] * X[0, c] + A[r, 1] * X[1, c] + A[r, 2] * X[2, c] + A[r, 3] * X[3, c]
+                    )
+        if not (_is_positive(M, 1.0, -least, C) and _is_positive(M, -1.0, largest, C)):
             return False
-        sizes = np.linalg.eigvalsh(M)
-        if not least < sizes[0] <= sizes[-1] < largest:
-            return False
+    return True
+
+
+@njit(cache=True, error_model="numpy")
+def _is_positive(M: Matrix, sign: float, shift: float, L: Matrix) -> bool:
+    """Whether sign M + shift 1 is finite and positive definite; its Cholesky factor is written to L."""
+    for c in range(4):
+        for r in range(c, 4):
+            total = sign * M[r, c] + (shift if r == c else 0.0)
+            for k in range(c):
+                total -= L[r, k] * L[c, k]
+            # false of NaN too
+            if r == c and not 0.0 < total < np.inf:
+                return False
+            L[r, c] = np.sqrt(total) if r == c else total / L[c, c]
     return True

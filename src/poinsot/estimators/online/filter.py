@@ -185,7 +185,8 @@ class Filter(Method, ABC):
                 # only what is short is lengthened: the metric of other directions stays exact
                 size, axes = np.linalg.eigh(G)
                 G += (axes * np.maximum(self.safeguards.roundest - size, 0.0)) @ axes.T
-            root[ten, ten] = np.linalg.inv(np.linalg.cholesky(G)).T
+            # G = M^T M with a lower triangular M, whose inverse is one too, as updates keep it
+            root[ten, ten] = np.linalg.inv(np.linalg.cholesky(G[::-1, ::-1])[::-1, ::-1].T)
         return root
 
     def predict(self, belief: Belief, time: float) -> Belief:
@@ -197,9 +198,8 @@ class Filter(Method, ABC):
         remembered = math.exp(-dt / self.memory_s)
         root = belief.root
         if self.drift > 0:
-            surprise = (
-                min(max(belief.surprise, 1.0), self.safeguards.largest_surprise) if self.adaptive else 1.0
-            )
+            bound = self.safeguards.largest_surprise if self.adaptive else 1.0
+            surprise = min(max(belief.surprise, 1.0), bound)
             c_dt = 0.5 * dt * surprise * (self.drift / self.largest_std) ** 2
             root = np.empty(belief.root.shape)
             # expm1: 1 - e^-x of a tick at 1 kHz loses six digits

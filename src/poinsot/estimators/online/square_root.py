@@ -101,44 +101,42 @@ def update(
 
 
 @njit(cache=True, error_model="numpy")
+def _is_lower(B: Matrix) -> bool:
+    above = 0
+    for i in range(len(B)):
+        above += int(np.count_nonzero(B[i, i + 1 :]))
+    return above == 0
+
+
+@njit(cache=True, error_model="numpy")
 def enlarge(B: Matrix, kept: float, U: Matrix, added: float, B_next: Matrix) -> None:
     """Write a lower triangular root of kept^2 B B^T + added^2 U U^T to B_next, by Householder's reflections.
 
     Args:
         B: (d, d). U: (d, e). B_next: (d, d).
     """
-    d, e = len(B), U.shape[1]
-    X = np.empty((d, d + e))
-    for r in range(d):
-        for c in range(d):
-            X[r, c] = kept * B[r, c]
-        for c in range(e):
-            X[r, d + c] = added * U[r, c]
-    for j in range(d):
-        # reflect columns j.. so that row j keeps its first entry alone
-        norm = 0.0
-        for k in range(j, d + e):
-            norm += X[j, k] * X[j, k]
-        norm = np.sqrt(norm)
-        if norm == 0.0:
-            continue
+    X, lower = added * U, _is_lower(U)
+    B_next[:] = kept * B
+    if not _is_lower(B):
+        X, lower = np.concatenate((B_next, X), axis=1), False
+        B_next[:] = 0.0
+    for j in range(len(B)):
+        # reflect row j of [B_next, X] onto its first entry; triangular factors stay triangular
+        end, square = min(j + 1, X.shape[1]) if lower else X.shape[1], B_next[j, j] ** 2
+        for k in range(end):
+            square += X[j, k] * X[j, k]
         # the sign that adds: the other one cancels
-        alpha = -norm if X[j, j] > 0 else norm
-        head = X[j, j] - alpha
+        alpha = -np.sqrt(square) if B_next[j, j] > 0 else np.sqrt(square)
+        head = B_next[j, j] - alpha
         size = -alpha * head  # half of |v|^2, v = x - alpha e
         if size == 0.0:
             continue
-        X[j, j] = head
-        for r in range(j + 1, d):
-            total = 0.0
-            for k in range(j, d + e):
+        B_next[j, j] = alpha
+        for r in range(j + 1, len(B)):
+            total = head * B_next[r, j]
+            for k in range(end):
                 total += X[j, k] * X[r, k]
             total /= size
-            for k in range(j, d + e):
+            B_next[r, j] -= total * head
+            for k in range(end):
                 X[r, k] -= total * X[j, k]
-        X[j, j] = alpha
-        for k in range(j + 1, d + e):
-            X[j, k] = 0.0
-    for r in range(d):
-        for c in range(d):
-            B_next[r, c] = X[r, c] if c <= r else 0.0
