@@ -51,6 +51,28 @@ def test_machine_code_is_kept_for_this_user_alone(home):
     assert stat.S_IMODE(kept_folder(home).stat().st_mode) == 0o700
 
 
+def test_a_changed_source_of_a_called_kernel_is_compiled_again(home, tmp_path, monkeypatch):
+    """Also where both are in another folder, as in another environment, nothing else is."""
+
+    def result(folder, factor):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        for name, text in (("inner", f"    return {factor} * x"), ("outer", "    return inner(x) + 1")):
+            uses = "from kernels_of_inner import inner\n" if name == "outer" else ""
+            text = f"from poinsot.kernels import njit\n{uses}\n@njit(cache=True)\ndef {name}(x):\n{text}\n"
+            path = tmp_path / folder / f"kernels_of_{name}.py"
+            path.write_text(text)
+            spec = spec_from_file_location(path.stem, path)
+            module = module_from_spec(spec)
+            monkeypatch.setitem(sys.modules, path.stem, module)
+            spec.loader.exec_module(module)
+        kernels._sources.cache_clear()
+        kernels._digest.cache_clear()
+        return module.outer(2.0), sum(module.outer.stats.cache_hits.values())
+
+    assert [result("a", 3), result("a", 3), result("b", 3)] == [(7.0, 0), (7.0, 1), (7.0, 1)]
+    assert [result("b", 25), result("b", 25)] == [(51.0, 0), (51.0, 1)]
+
+
 def test_each_signature_is_a_file(home):
     kernel = kernels.njit(cache=True)(total)
     assert kernel(np.arange(4.0)) == kernel(np.arange(4)) == 6

@@ -20,6 +20,7 @@ from typing import Any
 import numba
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
+from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
 
 
@@ -77,7 +78,7 @@ class _Kept(NullCache):
     """Machine code of a function, in a file for each signature and processor."""
 
     def __init__(self, folder: Path, function: Callable[..., Any]):
-        self.folder, self.source, self.name = folder, function.__code__.co_filename, function.__qualname__
+        self.folder, self.function = folder, function
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         target_context.refresh()
@@ -96,9 +97,20 @@ class _Kept(NullCache):
 
     def _entry(self, sig: Any, codegen: Any) -> tuple[Path, tuple[Any, ...]]:
         """The file, and what its content depends on; of changed sources it has the same name, so new replaces old."""
-        place = (self.source, self.name, repr(sig), codegen.magic_tuple(), sys.version)
-        path = self.folder / f"{self.name}-{sha256(repr(place).encode()).hexdigest()[:32]}.kernel"
-        return path, (numba.__version__, _digest(self.source), sig)
+        name = self.function.__qualname__
+        place = (self.function.__module__, name, repr(sig), codegen.magic_tuple(), sys.version)
+        path = self.folder / f"{name}-{sha256(repr(place).encode()).hexdigest()[:32]}.kernel"
+        return path, (numba.__version__, *map(_digest, _sources(self.function)), sig)
+
+
+@cache
+def _sources(function: Callable[..., Any]) -> list[str]:
+    """Files of a function and of all kernels that it calls."""
+    functions = [function]
+    for each in functions:
+        called = (each.__globals__.get(name) for name in each.__code__.co_names)
+        functions += {k.py_func for k in called if isinstance(k, Dispatcher)}.difference(functions)
+    return sorted({each.__code__.co_filename for each in functions})
 
 
 @cache

@@ -136,10 +136,8 @@ def _not_csv(source: Source, delimiter: str, width: int, error: BaseException) -
     """The error for a file that Polars cannot read, usually because a line is longer than the first."""
     with Path(source.path).open(encoding="utf-8", errors="replace", newline="") as file:
         for number, line in enumerate(file, start=1):
-            length = (
-                len(_split(line, delimiter)) if number > source.skip_lines and len(line) < LONGEST_LINE else 0
-            )
-            if length > width:
+            is_row = number > source.skip_lines and len(line) < LONGEST_LINE
+            if is_row and (length := len(_split(line, delimiter))) > width:
                 return UnreadableFile(
                     f"{source.path}: line {number} has {length} cells, the first line has {width}"
                 )

@@ -43,9 +43,7 @@ NO_PREDICTION = Cause(
     "Check signs, units, the order of columns and gravity; the model may lack an effort that moves the mechanism.",
 )
 SENSOR_NOISE = Cause(
-    "sensor-noise",
-    "Residuals of a sensor are not as large as its stated noise.",
-    "State its true noise.",
+    "sensor-noise", "Residuals of a sensor are not as large as its stated noise.", "State its true noise."
 )
 WEIGHT = Cause(
     "weight",
@@ -249,7 +247,8 @@ class JointExamination:
             # with few degrees of freedom the states have absorbed the noise
             enough = freedom[k] > max(0.1 * np.isfinite(errors[:, k]).sum(), 10)
             if enough and not 1 / NOISE < size < NOISE:
-                like = _likeness([path.observation_errors[:, k] for path in fit.paths])
+                read = [e[np.isfinite(e)] for e in (path.observation_errors[:, k] for path in fit.paths)]
+                like = sum(e[1:] @ e[:-1] for e in read) / sum(e @ e for e in read)
                 message = (
                     f"Residuals of {sensor.label} are {size:.2g} times its stated noise of {noise[k]:.3g}"
                 )
@@ -353,12 +352,6 @@ class JointExamination:
                 order = [{a: b, b: a}.get(k, k) for k in places]
                 what = f"{names[a]} and {names[b]} seem to be exchanged"
                 yield "swapped-channels", names[a], what, "Exchange their columns.", part, order, 1.0
-
-
-def _likeness(residuals: Sequence[Vector]) -> float:
-    """Correlation of residuals with the next one that was read."""
-    read = [each[np.isfinite(each)] for each in residuals]
-    return sum(each[1:] @ each[:-1] for each in read) / sum(each @ each for each in read)
 
 
 def _spikes(record: Record, joint: str, q: Vector) -> Iterator[Finding]:

@@ -337,11 +337,7 @@ class Filter(Method, ABC):
             yield belief, innovation
 
     def solve(
-        self,
-        problem: TrackingProblem,
-        *,
-        progress: ProgressCallback | None = None,
-        stop: Stop | None = None,
+        self, problem: TrackingProblem, *, progress: ProgressCallback | None = None, stop: Stop | None = None
     ) -> Estimate:
         """The estimate after all samples of a problem's recordings.
 
