@@ -552,6 +552,7 @@ def test_warmup_compiles_what_the_first_runs_need(poinsot, tmp_path):
     compiled = run("warmup")
     assert compiled
     assert run("identify", "examples/arm/job.toml") == compiled
+    assert run("identify", "examples/so101/job.toml", "--out", tmp_path / "so101") == compiled
     # kernels that a filter calls, and that take little time to compile
     for kernel, kept in (("_run", 0), ("enlarge", 500)):
         (path,) = tmp_path.rglob(f"{kernel}-*.kernel")

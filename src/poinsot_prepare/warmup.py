@@ -1,7 +1,8 @@
-"""`poinsot warmup`: compile the inner loops by a small identification and a small filter run without output."""
+"""`poinsot warmup`: compile the inner loops by small identifications and a small filter run without output."""
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -34,4 +35,6 @@ def warmup() -> None:
             str(poinsot.LeastSquares(weighting="per-joint").solve(problem))  # asks for its findings too
         torques = poinsot.LinkTorques(robot, ("arm",))
         poinsot.ExtendedKalmanFilter(torques, 1.0).solve(poinsot.TrackingProblem(torques, [recording]))
+        for other in entry_points(group="poinsot.warmups"):
+            other.load()(robot)
     deliver({}, "", {}, None, None, lambda: typer.echo("the inner loops are compiled"))
