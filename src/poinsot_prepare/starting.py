@@ -72,7 +72,8 @@ def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = Non
             f"{log}: no column is named like the position of a joint of {described.name}; it has {listing(columns)}: "
             f'name them "position.{described.joints[0]}", or "q1" and so on'
         )
-    (clock, unit, reason), table = _read(log, matched, columns, reading, rate_hz)
+    fields = _gain_fields(matched, columns)
+    (clock, unit, reason), table = _read(log, matched, columns, reading, rate_hz, fields)
     rows = np.isfinite(table[read[0]])
     if rows.sum() < 2:
         raise InvalidProject(f"{log}: fewer than two rows have a number in the column {read[0]!r}")
@@ -101,7 +102,8 @@ def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = Non
     used = [each for each in used if each.quantity in beginning.quantities]
     read_ones = {*(clock.columns if clock else ()), *(each.column for each in used)}
     values = {name: x for name, x in values.items() if name in read_ones}
-    gains, said_of_gains = _controller_gains(log, used, columns, clock, reading)
+    commanded = [each.owner for each in used if each.quantity == "position_command"]
+    gains, said_of_gains = _controller_gains(commanded, {} if clock is None else fields, table)
     content = {
         "gains": gains,
         "subject": method.subject,
@@ -150,39 +152,32 @@ GAINS = {"kp": "stiffness", "kd": "velocity_gain"}
 """Fields beside a position command (Unitree's `MotorCmd`) -> parameters of an actuator."""
 
 
+def _gain_fields(matched: Sequence[ColumnGuess], columns: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Joint -> field -> column, of messages that have gains beside a position command."""
+    wanted, fields = (*GAINS, "dq", "tau"), {}
+    for each in matched:
+        message, slash, _ = each.column.rpartition("/")
+        if each.quantity == "position_command" and slash:
+            beside = [name for name in columns if name.rpartition("/")[:2] == (message, slash)]
+            own = {name.rpartition("/")[2].lower(): name for name in beside}
+            fields[each.owner] = {key: own[key] for key in wanted if key in own}
+    return {joint: own for joint, own in fields.items() if GAINS.keys() <= own.keys()}
+
+
 def _controller_gains(
-    log: Path,
-    used: Sequence[ColumnGuess],
-    columns: Sequence[str],
-    clock: Clock | None,
-    reading: Mapping[str, Any],
+    commanded: Sequence[str], fields: Mapping[str, Mapping[str, str]], table: Columns
 ) -> tuple[dict[str, float], list[tuple[str, str, str]]]:
     """Gains of controllers that messages with commands have, as [held] of `actuators`; and what is said of each.
 
     The torque of such a message is kp (q - position) + kd (dq - velocity) + tau. Gains that change, or
     with commands of velocity or torque other than 0, are not held.
     """
-    fields = {
-        each.owner: {
-            name.rpartition("/")[2].lower(): name
-            for name in columns
-            if name.rpartition("/")[0] == each.column.rpartition("/")[0]
-        }
-        for each in used
-        if each.quantity == "position_command" and "/" in each.column
-    }
-    known = {joint: own for joint, own in fields.items() if GAINS.keys() <= own.keys()}
-    if not known or clock is None:
-        return {}, []
-    wanted = ("kp", "kd", "dq", "tau")
-    channels = {
-        f"{key}.{joint}": (own[key], "1") for joint, own in known.items() for key in wanted if key in own
-    }
-    table = find_reader(log)(Source(log, channels, Column(clock.column, "s"), **reading))
     found: dict[str, float] = {}
     said = []
-    for joint, own in known.items():
-        values = {key: table[own[key]][np.isfinite(table[own[key]])] for key in wanted if key in own}
+    for joint in commanded:
+        if (own := fields.get(joint)) is None:
+            continue
+        values = {key: table[column][np.isfinite(table[column])] for key, column in own.items()}
         constant = all(len(x) and np.ptp(x) == 0 for x in values.values())
         if (
             not constant
@@ -201,7 +196,7 @@ def _controller_gains(
         each: {value for name, value in found.items() if name.partition(".")[0] == each}
         for each in parameters
     }
-    if len(found) == len(parameters) * len(fields) and all(len(each) == 1 for each in alike.values()):
+    if len(found) == len(parameters) * len(commanded) and all(len(each) == 1 for each in alike.values()):
         found = {each: values.pop() for each, values in alike.items()}
     return found, said
 
@@ -212,10 +207,14 @@ def _read(
     columns: Sequence[str],
     reading: Mapping[str, Any],
     rate_hz: float | None,
+    fields: Mapping[str, Mapping[str, str]],
 ) -> tuple[tuple[Clock | None, str, str], Columns]:
-    """The clock (None with a rate), its unit and the reason; and the columns."""
+    """The clock (None with a rate), its unit and the reason; and the columns, those of `_gain_fields` too."""
     read, why = find_reader(log), ""
     channels = {each.channel: (each.column, "1") for each in matched}
+    channels |= {
+        f"{key}.{joint}": (column, "1") for joint, own in fields.items() for key, column in own.items()
+    }
     if rate_hz is not None:
         return (None, "s", ""), read(Source(log, channels, **reading))
     for clock in find_clocks([each for each in columns if each not in {guess.column for guess in matched}]):

@@ -275,13 +275,17 @@ class HeldDescription(Check):
     )
 
     def look(self, case: Case) -> Iterator[Finding]:
-        p, found = case.estimate.parameters, []
-        parts = np.zeros(len(p.values)) if p.systematic_std is None else p.systematic_std
-        for name, kind, value, std, part, known in zip(
-            p.names, p.kinds, p.values, p.std, parts, p.identifiable, strict=True
-        ):
-            if kind == "stiffness" and known and part > max(std - part, 0.0):
-                found.append((part / value, name, value, part, float(np.sqrt(max(std**2 - part**2, 0.0)))))
+        p = case.estimate.parameters
+        if p.systematic_std is None or p.coloured_std is None:
+            return
+        rows = zip(
+            p.names, p.kinds, p.values, p.std, p.systematic_std, p.coloured_std, p.identifiable, strict=True
+        )
+        found = [
+            (part / value, name, value, part, chance)
+            for name, kind, value, std, part, chance, known in rows
+            if kind == "stiffness" and known and part > 0.5 * std
+        ]
         if not found:
             return
         share, name, value, part, chance = max(found)

@@ -8,6 +8,7 @@ import pytest
 
 import poinsot
 from poinsot import Recording
+from poinsot_reproductions.actuators.predictions import AS_DESCRIBED
 from poinsot_servo import ActuatorProblem, OutputError, Search
 from poinsot_servo.problem import InvalidActuatorProblem
 from poinsot_servo.setpoint import Commands, regular_changes
@@ -82,9 +83,6 @@ def recorded(seed, volts=lambda t: np.full(len(t), 12.0), late_s=LATE_S):
 def without(recording, *names):
     channels = {name: each for name, each in recording.channels.items() if name not in names}
     return replace(recording, channels=channels, units={name: recording.units[name] for name in channels})
-
-
-AS_DESCRIBED = {"link_inertia_std": 0.0, "gravity_tilt_std": 0.0}
 
 
 def solved(robot, recording):
