@@ -142,11 +142,7 @@ class ScheduledContacts(Check):
     causes = (SCHEDULE,)
 
     def look(self, case: Assumptions) -> Iterator[Finding | Unchecked]:
-        wrong = [
-            event
-            for event in case.events
-            if event.gain > 0 and (event.given is None or abs(event.time - event.given) > self.apart)
-        ]
+        wrong = [event for event in case.events if event.gain > 0 and _apart(event) > self.apart]
         for frame in dict.fromkeys(event.frame for event in wrong):
             own = sorted((event for event in wrong if event.frame == frame), key=lambda event: -event.gain)
             said = ", ".join(_event_text(event) for event in own[: self.most])
@@ -157,8 +153,17 @@ class ScheduledContacts(Check):
             yield SCHEDULE.finding(severity, said, "", frame, own[0].gain)
 
 
+def _apart(event: ContactChange) -> float:
+    if event.time is None or event.given is None:
+        return float("inf")
+    return abs(event.time - event.given)
+
+
 def _event_text(event: ContactChange) -> str:
-    what = f"{'closes' if event.closes else 'opens'} at {event.time:.3f} s"
+    what = "closes" if event.closes else "opens"
+    if event.time is None:
+        return f"does not {what[:-1]} at {event.given:.3f} s as its channel says"
+    what = f"{what} at {event.time:.3f} s"
     if event.given is None:
         return f"{what}, which its channel lacks"
     late = 1e3 * (event.given - event.time)
