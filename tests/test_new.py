@@ -217,6 +217,19 @@ def test_a_stamp_in_two_columns(seconds, nanoseconds, name, begin, table, tmp_pa
     np.testing.assert_allclose(run.recording.time, 0.004 * np.arange(len(table)), atol=5e-7)
 
 
+@pytest.mark.parametrize("header", ["stamp", "datetime", "log_datetime"])
+@pytest.mark.parametrize("name", ["log.csv", "log.parquet"])
+def test_a_clock_of_dates(header, name, begin, table, tmp_path):
+    """Types of dates in Parquet, and ISO 8601 in CSV, where there is no such type."""
+    stamps = pl.Series(1_780_000_000_000 + 4 * np.arange(2500)).cast(pl.Datetime("ms", "Europe/Paris"))
+    stamps = stamps.dt.strftime("%Y-%m-%d %H:%M:%S%.3f%:z") if name == "log.csv" else stamps
+    content, start = begin({header: stamps} | renamed(table, NAMED), name=name)
+    (recording,) = content["recordings"]
+    assert recording["time"] == {"column": header, "unit": "datetime"} and recording["start_s"] == 0
+    assert "its cells are dates and times; a step is then 4 ms" in start.text
+    assert identify(Project.load(tmp_path / "job.toml")).fit.relative_error_percent < 1
+
+
 def test_seconds_and_nanoseconds_that_are_two_clocks(begin, table):
     t = 0.004 * np.arange(len(table))
     columns = dict(zip(table.columns, table.iter_columns(), strict=True))

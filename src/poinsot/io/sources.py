@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import InvalidRecording, PoinsotError, UnreadableFile, listing, nearest
+from .units import DATES
 
 DELIMITERS = "\t !#$%&'()*+,-/:;<=>?@[\\]^_`{|}~"
 """What can separate the cells of a CSV file."""
@@ -110,6 +111,12 @@ class Source:
         clock = [] if self.clock is None else [self.clock.name, self.clock.nanoseconds]
         names = [*clock, *(column.name for column in self.columns.values()), *self.require]
         return tuple(dict.fromkeys(name for name in names if name is not None))
+
+    @property
+    def dated(self) -> frozenset[str | int]:
+        """The names of columns that hold dates and times, which a reader gives as seconds since 1970 (UTC)."""
+        clock = [] if self.clock is None else [self.clock]
+        return frozenset(each.name for each in (*clock, *self.columns.values()) if each.unit == DATES)
 
 
 Columns = Mapping[str | int, np.ndarray]
