@@ -146,22 +146,15 @@ def _numbers(source: Source, text: pl.DataFrame, headers: Mapping[str, str | int
 
 
 def epoch_seconds(cells: pl.Series) -> pl.Series:
-    """Seconds since 1970 (UTC) of dates and times; null where a cell is none.
-
-    Args:
-        cells: dates with times, times of day or durations, or text in ISO 8601 (`2026-05-04T12:00:00.125+02:00`, also
-            with a blank for the T, a decimal comma, or no separators). Those without a time zone are taken as UTC.
-
-    Raises:
-        UnreadableFile: if the column is of another type.
+    """Seconds since 1970 (UTC) of dates and times; null where a cell is none. `cells`: of Polars' type of dates, of
+    times of day or of durations, or text in ISO 8601, as 2026-05-04T12:00:00.125+02:00, also with a blank for the T, a
+    decimal comma, or no separators. What has no time zone is taken as UTC.
     """
     if cells.dtype == pl.String:
         text = cells.str.replace(r"[ t]", "T").str.replace(",", ".", literal=True)
         text = text.str.replace(r"^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)", "$1-$2-${3}T$4:$5:")
         text = text.str.replace(r" ?(Z|z|UTC)$", "+00:00").str.replace(r"(T[^+-]*)$", "$1+00:00")
         cells = text.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%#z", time_unit="ns", strict=False)
-    if cells.dtype not in (pl.Datetime, pl.Duration, pl.Time):
-        raise UnreadableFile(f"column {cells.name!r} holds {cells.dtype}, not dates and times")
     n = {"ms": 10**3, "us": 10**6, "ns": 10**9}[getattr(cells.dtype, "time_unit", "ns")]
     # the whole seconds apart: nanoseconds since 1970 have more digits than a number of 64 bits
     return (cells.to_physical() // n).cast(pl.Float64) + (cells.to_physical() % n) / n
@@ -176,7 +169,9 @@ def _not_csv(source: Source, delimiter: str, width: int, error: BaseException) -
                 return UnreadableFile(
                     f"{source.path}: line {number} has {length} cells, the first line has {width}"
                 )
-    return UnreadableFile(f"{source.path} cannot be read as CSV: {_reason(error)}")
+    # the first line of the library's message, without its advice on its own arguments
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".:;")
+    return UnreadableFile(f"{source.path} cannot be read as CSV: {reason}")
 
 
 def _first_line(path: Path, skip_lines: int, empty: bool = False) -> str:
@@ -243,11 +238,8 @@ def _delimiter_that_splits(source: Source, line: str, delimiter: str) -> str | N
         if candidate != delimiter and None not in [_place(source, name, cells) for name in source.wanted]:
             return candidate
     # some column is missing under every delimiter; report the delimiter if this one does not split the line at all
-    if len(_split(line, delimiter)) == 1:
-        counts = {candidate: len(_split(line, candidate)) for candidate in DELIMITERS if candidate != " "}
-        best = max(counts, key=counts.__getitem__)
-        return best if counts[best] > 1 else None
-    return None
+    best = max((each for each in DELIMITERS if each != " "), key=lambda each: len(_split(line, each)))
+    return best if len(_split(line, delimiter)) == 1 < len(_split(line, best)) else None
 
 
 def _is_number(cell: str) -> bool:
@@ -256,8 +248,3 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _reason(error: BaseException) -> str:
-    """The first line of a library's message, without its advice on its own arguments."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".:;")

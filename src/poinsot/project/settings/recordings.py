@@ -51,7 +51,9 @@ class ClockSettings(SettingsTable):
     @classmethod
     def _of_a_time(cls, unit: str) -> str:
         if find_unit(unit).si != "s":
-            raise refuse("unit", f"a clock is not measured in {unit!r}; give 's', 'ms', 'us' or 'ns'")
+            raise refuse(
+                "unit", f"a clock is not measured in {unit!r}; give 's', 'ms', 'us', 'ns' or 'datetime'"
+            )
         return unit
 
 
