@@ -148,7 +148,7 @@ def existing_file(path: Path) -> Path:
     if not os.path.isdir(folder):
         raise UnreadableFile(f"no file {path}: there is no folder {folder}")
     # Sorted: the order of a folder differs between file systems, and messages are tested.
-    names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
+    names = sorted(each.name for each in os.scandir(folder) if each.is_file() and each.name[0] != ".")
     raise UnreadableFile(f"no file {path}{nearest(path.name, names)}; the folder has {listing(names)}")
 
 

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    create_model,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, create_model, field_validator, model_validator
 
 from ...io.units import find_unit
 from ...quantities import FRAME_QUANTITIES
