@@ -257,6 +257,11 @@ def test_without_a_clock_it_demands_a_rate(poinsot, tmp_path):
     assert code == 2 and err.count("\n") == 1 and "--rate-hz 250" in err and not list(tmp_path.iterdir())
 
 
+def test_the_robot_comes_first(poinsot, tmp_path):
+    code, _, err = poinsot("new", LOG, ARM, "-o", tmp_path / "job.toml")
+    assert code == 2 and err == f"poinsot: the robot comes first: poinsot new {ARM} {LOG}\n"
+
+
 def test_what_exists_is_kept(poinsot, tmp_path):
     job = tmp_path / "job.toml"
     job.write_text("mine")

@@ -14,15 +14,16 @@ TRUTH = {"robot": 0.06, "day": 0.03}
 @picture
 def fleet_effects():
     rng = np.random.default_rng(0)
-    robots, days = np.repeat(["a", "b", "c", "d", "e", "f"], 3), list(3 * "Monday Tuesday Friday ".split() * 2)
+    robots, days = (
+        np.repeat(["a", "b", "c", "d", "e", "f"], 3),
+        ["Monday", "Tuesday", "Friday"] * 6,
+    )
     viscous = (
-        0.50
-        + np.repeat(TRUTH["robot"] * rng.standard_normal(6), 3)
-        + TRUTH["day"] * rng.standard_normal(18)
+        0.50 + np.repeat(TRUTH["robot"] * rng.standard_normal(6), 3) + TRUTH["day"] * rng.standard_normal(18)
     )
     values = viscous + STD * rng.standard_normal(18)
-    found = random_effects(values, np.full(18, STD), list(robots), days[:18])
-    figure, (left, right) = axes(1, 2, 2.9, width_ratios=(2.2, 1))
+    found = random_effects(values, np.full(18, STD), list(robots), days)
+    figure, (left, right) = axes(1, 2, 2.9, width_ratios=(2, 1))
     low, high = found.next_interval_95
     left.axhspan(low, high, color=GREY, alpha=0.12, lw=0, label="where the next robot is likely to be, 95 %")
     left.axhline(found.mean, color=GREY, lw=1, label=f"the fleet, {found.mean:.3f}")
@@ -45,7 +46,7 @@ def fleet_effects():
         )
     right.set_xticks(range(len(found.spreads)), [f"between\n{level}s" for level in found.spreads])
     right.set_xlim(-0.5, len(found.spreads) - 0.5)
-    right.set_ylim(0)
-    right.set_title("standard deviations [N m s/rad]", loc="left")
+    right.set_ylim(0, 0.085)
+    right.set_ylabel("standard deviation [N m s/rad]")
     right.legend(fontsize=7)
     return figure

@@ -1,4 +1,4 @@
-"""Robots, mechanisms and a thrown body that can be turned: a result as `poinsot view --record` writes it, one file each that needs no server."""
+"""Robots, a mechanism and a thrown body to turn: what `poinsot view --record` writes, a file each without a server."""
 
 from functools import partial
 from pathlib import Path
