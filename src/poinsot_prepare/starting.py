@@ -12,7 +12,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import chain, pairwise, product
 from json import dumps
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from poinsot.inspection.motion import LATE_START_S, clock_facts, motion_facts
 from poinsot.inspection.unit_guesses import guess_units
 from poinsot.io.readers import find_reader, list_columns
 from poinsot.io.sources import Column, Columns, Source
-from poinsot.io.units import convert, find_unit
+from poinsot.io.units import DATES, convert, find_unit
 from poinsot.models.articulated import Articulated, load_robot
 from poinsot.project.job import Job, Project
 from poinsot.project.methods import find_beginning
@@ -271,12 +271,13 @@ def _read(
     }
     if rate_hz is not None:
         return (None, "s", ""), read(Source(log, channels, **reading))
-    for clock in find_clocks([each for each in columns if each not in {guess.column for guess in matched}]):
+    clocks = find_clocks([each for each in columns if each not in {guess.column for guess in matched}])
+    for clock, unit in product(clocks, ("s", DATES)):
         try:
-            column = Column(clock.column, "s", nanoseconds=clock.nanoseconds)
+            column = Column(clock.column, unit, nanoseconds=clock.nanoseconds)
             table = read(Source(log, channels, column, **reading))
             ticks = clock.ticks(table)[np.isfinite(table[matched[0].column])]
-            return (clock, *clock_unit(clock, ticks)), table
+            return (clock, *clock_unit(clock, ticks, unit == DATES)), table
         except PoinsotError as error:
             why = why or f" ({error})"
     raise InvalidProject(f"{log} has no clock{why}: give its sampling rate, as in --rate-hz 250")

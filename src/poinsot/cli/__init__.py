@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
+from typer.models import CommandInfo
 
 from .. import __version__
 from .identify import identify
@@ -41,6 +42,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+ORDER = ("new", "inspect", "identify", "show", "open", "view", "predict", "track", "excite", "repair")
+"""Verbs in the order in which they are used, for the help; others follow."""
 VERBS = (inspect, identify, predict, track, reproduce, repair)
 EPILOG = "-v, --verbose and -q, --quiet: see `poinsot --help`."
 for verb in VERBS:
@@ -84,6 +87,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         gc.freeze()  # the collections at exit pass over everything that is frozen
 
 
+def _place(command: CommandInfo) -> int:
+    name = command.name or getattr(command.callback, "__name__", "")
+    return ORDER.index(name) if name in ORDER else len(ORDER)
+
+
 def _terminated(number: int, frame: object) -> None:
     """What Ctrl-C does, also where a shell has made a process in the background ignore it."""
     handler = signal.getsignal(signal.SIGINT)
@@ -101,6 +109,7 @@ def _run(arguments: list[str]) -> int:
 
             for brought in entry_points(group="poinsot.verbs"):
                 app.command(brought.name, hidden=" " in brought.name, epilog=EPILOG)(brought.load())
+            app.registered_commands.sort(key=_place)
         asked = [VERBOSITIES[each] for each in arguments if each in VERBOSITIES]
         VERBOSITY.set(asked[-1] if asked else "")
         # Typer ends by exceptions; `main` returns their code.

@@ -258,8 +258,8 @@ class Estimate:
         if isinstance(self.problem, PredictingProblem):
             return self.problem
         raise InvalidMethod(
-            "only an estimate that was solved here, by regression, can predict other recordings; for a result file "
-            "use `poinsot predict RESULT.json MOTION.csv`, or poinsot.load_dynamics in Python"
+            f"this estimate of {self.method} cannot predict other recordings: only one that was solved here, by "
+            "regression, can; for a result file use `poinsot predict RESULT.json MOTION.csv`, or poinsot.load_dynamics"
         )
 
     def references(self) -> str:

@@ -48,12 +48,14 @@ class Inspection:
     def facts(self) -> tuple[tuple[str, str], ...]:
         """The recording as a whole, in words."""
         clock, motion = self.clock, self.motion
-        rms_ms, largest_ms = 1e3 * clock.rms_jitter_s, 1e3 * clock.largest_jitter_s
+        jitter = f"rms {1e3 * clock.rms_jitter_s:.3g} ms, largest {1e3 * clock.largest_jitter_s:.3g} ms"
+        # an interval is a difference of two rounded times
+        rounding = 4 * np.spacing(abs(clock.start_s) + clock.duration_s)
         facts = [
             ("duration", f"{clock.duration_s:.6g} s"),
             ("samples", f"{clock.samples}"),
             ("rate", f"{clock.rate_hz:.6g} Hz"),
-            ("jitter", f"rms {rms_ms:.3g} ms, largest {largest_ms:.3g} ms"),
+            ("jitter", jitter if clock.largest_jitter_s > rounding else "none"),
             ("gaps", str(len(clock.gaps_s)) if clock.gaps_s else "none"),
         ]
         if motion.joints:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,10 +86,7 @@ class Pose(FrameSensor):
 
     @property
     def channels(self) -> tuple[str, ...]:
-        return (
-            *channels_of(Position.quantity, self.frame, XYZ),
-            *channels_of(Orientation.quantity, self.frame, QUATERNION),
-        )
+        return self._with_orientation(QUATERNION)
 
     @property
     def channel_units(self) -> tuple[str, ...]:
@@ -96,10 +94,11 @@ class Pose(FrameSensor):
 
     @property
     def components(self) -> tuple[str, ...]:
-        return (
-            *channels_of(Position.quantity, self.frame, XYZ),
-            *channels_of(Orientation.quantity, self.frame, ROTATION),
-        )
+        return self._with_orientation(ROTATION)
+
+    def _with_orientation(self, ends: Sequence[str]) -> tuple[str, ...]:
+        position = channels_of(Position.quantity, self.frame, XYZ)
+        return (*position, *channels_of(Orientation.quantity, self.frame, ends))
 
     def along(self, readings: ReadingRows) -> Columns:
         return np.concatenate([readings[:, :3], rotation_from_first(readings[:, 3:])], axis=1)

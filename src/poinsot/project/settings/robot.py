@@ -7,29 +7,13 @@ from dataclasses import fields
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, field_validator, model_validator
 from pydantic_core import PydanticKnownError
 
 from ...exceptions import InvalidModel
 from ...models.efforts import EFFORTS, JointEffort
 from ...models.friction import LAWS
-from .fields import (
-    PerJoint,
-    Point,
-    Positive,
-    SettingsTable,
-    Unit,
-    check_per_joint,
-    refuse,
-    unit_of,
-)
+from .fields import PerJoint, Point, Positive, SettingsTable, Unit, check_per_joint, refuse, unit_of
 
 
 def _listed(name: str, laws: Iterable[str]) -> str:

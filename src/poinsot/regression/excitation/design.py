@@ -15,13 +15,7 @@ from ...arrays import LARGEST, Vector
 from ...estimate import Status
 from ...exceptions import InvalidMethod
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
-from .criterion import (
-    Criterion,
-    condition_number,
-    log_condition_number,
-    log_determinant,
-    log_mean_deviation,
-)
+from .criterion import Criterion, condition_number, log_condition_number, log_determinant, log_mean_deviation
 from .excitation import Excitation, predicted_covariance
 from .problem import ExcitationProblem
 from .search import Search, SearchState

@@ -116,7 +116,8 @@ class Excitation(Brief):
     @property
     def unchecked(self) -> tuple[str, ...]:
         """What was not checked, and why."""
-        problem, unwatched = self.problem, self.problem.collisions.warnings
+        problem = self.problem
+        unwatched = [each.replace(" are not checked: ", ", since ") for each in problem.collisions.warnings]
         around = [second.startswith(ENVIRONMENT) for _, second in problem.collisions.pairs]
         kinds, joints = problem.base.parameters.kinds, np.array(self.joints)
         missing = {
