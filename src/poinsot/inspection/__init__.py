@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Brief
 from ..diagnosis import SAMPLE_CHECKS
 from ..diagnosis.case import samples_of
 from ..estimate import Finding, Severity
@@ -30,8 +31,8 @@ from .motion import ClockFacts, MotionFacts, clock_facts, clock_findings, motion
 INSPECT_SCHEMA = "poinsot.inspect/1"
 
 
-@dataclass(frozen=True, eq=False)
-class Inspection:
+@dataclass(frozen=True, eq=False, repr=False)
+class Inspection(Brief):
     """Facts and findings of one recording, the worst finding first. `filters`: proposed from the motion's spectrum;
     None: not computed.
     """
