@@ -1,0 +1,134 @@
+"""Machine code of kernels that is called without Numba: LLVM loads it, and C's calling convention is Numba's own.
+
+A kernel becomes `int f(result*, exception**, arguments...)`, where an array is eight arguments or more: its owner and its
+Python object, which may be absent, the number and size of entries, the entries, and lengths and strides of dimensions.
+Possible for kernels that return nothing and allocate nothing, and only take arrays of numbers, tuples of them, and
+numbers; each fills arrays that it is given.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+NUMBERS = {"float64": ctypes.c_double, "int64": ctypes.c_int64}
+"""Types of numbers, by the names that NumPy and Numba share."""
+
+IN_LLVM = {ctypes.c_double: "double", ctypes.c_int64: "i64", ctypes.c_void_p: "ptr"}
+
+UNUSED = {"NRT_MemInfo_call_dtor", "NRT_Free", "NRT_adapt_ndarray_from_python", "_Py_NoneStruct", "numba_do_raise"}
+UNUSED |= {"numba_gil_ensure", "numba_gil_release", "numba_runtime_build_excinfo_struct", "numba_unpickle"}
+"""Numba's functions that only its wrappers for Python use, and the release of arrays that a kernel has allocated."""
+
+
+@dataclass(frozen=True, eq=False)
+class MachineCode:
+    """A kernel, called with the arguments that it was compiled for."""
+
+    function: Callable[..., int]
+    engine: Any
+    """Owner of the code."""
+
+    def __call__(self, args: tuple[Any, ...]) -> bool:
+        """Whether it ended without an exception."""
+        nothing = ctypes.c_void_p()
+        return self.function(ctypes.byref(nothing), ctypes.byref(nothing), *_flat(args)) == 0
+
+    @classmethod
+    def loaded(cls, description: tuple[Any, ...] | None) -> MachineCode | None:
+        """What `described` has said, loaded; None where it said nothing or this process lacks a function that it calls."""
+        if description is None:
+            return None
+        llvm, process = _llvm(), ctypes.CDLL(None)
+        code, name, kinds, called = description
+        for each in called:
+            if (found := getattr(process, "abort" if each in UNUSED else each, None)) is None:
+                return None
+            llvm.add_symbol(each, ctypes.cast(found, ctypes.c_void_p).value)
+        machine = llvm.Target.from_default_triple().create_target_machine(codemodel="jitdefault", jit=True)
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        pointers = (ctypes.c_void_p, ctypes.c_void_p)
+        # Python's lock is held, as Numba does
+        made = ctypes.PYFUNCTYPE(ctypes.c_int32, *pointers, *(getattr(ctypes, kind) for kind in kinds))
+        return cls(made(engine.get_function_address(name)), engine)
+
+
+def described(result: Any) -> tuple[bytes, str, list[str], list[str]] | None:
+    """Object code, name, types of arguments and functions that it calls, of Numba's result; None: it needs Numba."""
+    from numba import types
+
+    module, name = result.library._final_module, result.fndesc.llvm_func_name
+    kinds = [kind for each in result.signature.args for kind in _kinds(each, types)]
+    declared = [*module.functions, *module.global_variables]
+    called = [each.name for each in declared if each.is_declaration and not each.name.startswith("llvm.")]
+    runtime = {each for each in called if each.startswith(("NRT_", "numba_"))}
+    if result.signature.return_type != types.none or None in kinds or not runtime <= UNUSED:
+        return None
+    (entry,) = (each for each in module.functions if each.name == name)
+    # as this file assumes; another Numba may have another convention
+    if [str(each.type) for each in entry.arguments] != ["ptr", "ptr", *(IN_LLVM[each] for each in kinds)]:
+        return None
+    return result.library._get_compiled_object(), name, [each.__name__ for each in kinds], called
+
+
+def _kinds(each: Any, types: Any) -> Iterator[Any]:
+    """C types of an argument of Numba's type; None where there is none."""
+    if isinstance(each, types.BaseTuple):
+        for one in each:
+            yield from _kinds(one, types)
+    elif isinstance(each, types.Array):
+        number, pointer = ctypes.c_int64, ctypes.c_void_p
+        yield from (pointer, pointer, number, number, pointer, *[number] * (2 * each.ndim))
+    else:
+        yield NUMBERS.get(repr(each))
+
+
+def _flat(args: tuple[Any, ...]) -> Iterator[Any]:
+    """Arguments as `_kinds` says."""
+    for each in args:
+        if isinstance(each, np.ndarray):
+            yield from (None, None, each.size, each.itemsize, each.ctypes.data, *each.shape, *each.strides)
+        elif isinstance(each, tuple):
+            yield from _flat(each)
+        else:
+            yield each
+
+
+def type_names(args: tuple[Any, ...]) -> str:
+    """Types of arguments as Numba writes them."""
+    names = [_type_name(each) for each in args]
+    return f"({', '.join(names)}{',' * (len(names) == 1)})"
+
+
+def _type_name(each: Any) -> str:
+    if isinstance(each, np.ndarray):
+        flags = each.flags
+        layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+        return f"Array({each.dtype.name}, {each.ndim}, {layout!r}, {not flags.writeable}, aligned={flags.aligned})"
+    if isinstance(each, tuple):
+        alike = len({*map(_type_name, each)}) == 1
+        return f"UniTuple({_type_name(each[0])}, {len(each)})" if alike else f"Tuple({type_names(each)})"
+    return {float: "float64", int: "int64"}.get(type(each)) or str(getattr(each, "dtype", "unknown"))
+
+
+@cache
+def processor() -> tuple[str, str, str]:
+    """Kind of machine, name and features of its processor."""
+    llvm = _llvm()
+    return llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+@cache
+def _llvm() -> Any:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm
