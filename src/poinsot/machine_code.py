@@ -21,7 +21,13 @@ NUMBERS = {"float64": ctypes.c_double, "int64": ctypes.c_int64}
 
 IN_LLVM = {ctypes.c_double: "double", ctypes.c_int64: "i64", ctypes.c_void_p: "ptr"}
 
-UNUSED = {"NRT_MemInfo_call_dtor", "NRT_Free", "NRT_adapt_ndarray_from_python", "_Py_NoneStruct", "numba_do_raise"}
+UNUSED = {
+    "NRT_MemInfo_call_dtor",
+    "NRT_Free",
+    "NRT_adapt_ndarray_from_python",
+    "_Py_NoneStruct",
+    "numba_do_raise",
+}
 UNUSED |= {"numba_gil_ensure", "numba_gil_release", "numba_runtime_build_excinfo_struct", "numba_unpickle"}
 """Numba's functions that only its wrappers for Python use, and the release of arrays that a kernel has allocated."""
 

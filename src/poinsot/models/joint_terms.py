@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 
-from ..arrays import Configurations, JointSamples, Matrix, Vector
+from ..arrays import Configurations, Float, JointSamples, Matrix, Vector
 from ..exceptions import InvalidModel
 from ..parameters import Block, Parameters
 from .articulated import Articulated

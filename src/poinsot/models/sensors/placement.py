@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Columns, ReadingRows
+from ...arrays import Columns, Float, ReadingRows
 from ...quantities import QUATERNION, XYZ
 from ..configuration_space import left_slopes
 from ..contact_dynamics import RobotMotion
