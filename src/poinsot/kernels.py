@@ -1,8 +1,8 @@
 """Compiled kernels that are kept on disk: for this user and this version alone, and damaged files are missing ones.
 
-Numba's own cache lies beside the source files, and raises at every start once one of its files is truncated. Numba takes
-a quarter of a second of processor time to import and to load its first kernel, so kernels that are kept are called without
-it where `machine_code` can.
+Numba's own cache lies beside the source files, and raises at every start once one of its files is truncated. Numba
+takes a quarter of a second of processor time to import and to load its first kernel, so kernels that are kept are
+called without it where `machine_code` can.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from .machine_code import MachineCode, described, processor, type_names
+from .machine_code import described, flattened, loaded, processor, type_names
 
 MANY_CALLS = 20_000
 """Calls of a kernel after which Numba is imported: its calls take 10 us less."""
@@ -44,13 +44,12 @@ class Kernel:
     def __init__(self, py_func: Callable[..., Any], folder: Path | None, options: dict[str, Any]):
         update_wrapper(self, py_func)
         self.py_func, self.folder, self.options = py_func, folder, options
-        self._calls, self._found = 0, dict[str, MachineCode | None]()
+        self._calls, self._found = 0, dict[Any, Callable[[list[Any]], bool] | None]()
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        if "dispatcher" in self.__dict__ or named or not (code := self._kept_code(args)):
-            return self.dispatcher(*args, **named)
-        # it has failed: Numba knows the exception
-        return None if code(args) else self.dispatcher(*args)
+        if "dispatcher" not in self.__dict__ and not named and self._called_without_numba(args):
+            return None
+        return self.dispatcher(*args, **named)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -65,15 +64,17 @@ class Kernel:
             dispatcher._cache = _Kept(self.folder, self.py_func)
         return dispatcher
 
-    def _kept_code(self, args: tuple[Any, ...]) -> MachineCode | None:
-        """The kept machine code, if it can be called without Numba, and this process has not imported it for another."""
+    def _called_without_numba(self, args: tuple[Any, ...]) -> bool:
+        """Call the kept machine code; False where there is none, where Numba is imported already, and on an error."""
         self._calls += 1
         if not self.folder or _numba.cache_info().currsize or self._calls > MANY_CALLS:
-            return None
-        if (names := type_names(args)) not in self._found:
-            _, code, _ = _read(*_entry(self.folder, self.py_func, names)) or (None, None, None)
-            self._found[names] = MachineCode.loaded(code)
-        return self._found[names]
+            return False
+        kinds, flat = flattened(args)
+        if kinds not in self._found:
+            _, code, _ = _read(*_entry(self.folder, self.py_func, type_names(args))) or (None, None, None)
+            self._found[kinds] = loaded(code)
+        code = self._found[kinds]
+        return code is not None and code(flat)
 
 
 @cache

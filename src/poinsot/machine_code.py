@@ -1,16 +1,15 @@
 """Machine code of kernels that is called without Numba: LLVM loads it, and C's calling convention is Numba's own.
 
-A kernel becomes `int f(result*, exception**, arguments...)`, where an array is eight arguments or more: its owner and its
-Python object, which may be absent, the number and size of entries, the entries, and lengths and strides of dimensions.
-Possible for kernels that return nothing and allocate nothing, and only take arrays of numbers, tuples of them, and
-numbers; each fills arrays that it is given.
+A kernel becomes `int f(result*, exception**, arguments...)`, where an array is seven arguments or more: its owner and
+its Python object, which may be absent, the number and size of entries, their address, lengths and strides. Possible for
+kernels that return nothing and allocate nothing, and only take arrays of numbers, tuples of them, and numbers: they
+fill arrays that they are given.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -32,38 +31,33 @@ UNUSED |= {"numba_gil_ensure", "numba_gil_release", "numba_runtime_build_excinfo
 """Numba's functions that only its wrappers for Python use, and the release of arrays that a kernel has allocated."""
 
 
-@dataclass(frozen=True, eq=False)
-class MachineCode:
-    """A kernel, called with the arguments that it was compiled for."""
+def loaded(description: tuple[Any, ...] | None) -> Callable[[list[Any]], bool] | None:
+    """What `described` has said, as a function of `flattened` arguments that returns whether it raised nothing.
 
-    function: Callable[..., int]
-    engine: Any
-    """Owner of the code."""
-
-    def __call__(self, args: tuple[Any, ...]) -> bool:
-        """Whether it ended without an exception."""
-        nothing = ctypes.c_void_p()
-        return self.function(ctypes.byref(nothing), ctypes.byref(nothing), *_flat(args)) == 0
-
-    @classmethod
-    def loaded(cls, description: tuple[Any, ...] | None) -> MachineCode | None:
-        """What `described` has said, loaded; None where it said nothing or this process lacks a function that it calls."""
-        if description is None:
+    None where it said nothing, and where this process lacks a function that it calls.
+    """
+    if description is None:
+        return None
+    llvm, process = _llvm(), ctypes.CDLL(None)
+    code, name, kinds, called = description
+    for each in called:
+        if (found := getattr(process, "abort" if each in UNUSED else each, None)) is None:
             return None
-        llvm, process = _llvm(), ctypes.CDLL(None)
-        code, name, kinds, called = description
-        for each in called:
-            if (found := getattr(process, "abort" if each in UNUSED else each, None)) is None:
-                return None
-            llvm.add_symbol(each, ctypes.cast(found, ctypes.c_void_p).value)
-        machine = llvm.Target.from_default_triple().create_target_machine(codemodel="jitdefault", jit=True)
-        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        engine.finalize_object()
-        pointers = (ctypes.c_void_p, ctypes.c_void_p)
-        # Python's lock is held, as Numba does
-        made = ctypes.PYFUNCTYPE(ctypes.c_int32, *pointers, *(getattr(ctypes, kind) for kind in kinds))
-        return cls(made(engine.get_function_address(name)), engine)
+        llvm.add_symbol(each, ctypes.cast(found, ctypes.c_void_p).value)
+    machine = llvm.Target.from_default_triple().create_target_machine(codemodel="jitdefault", jit=True)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    nothing = ctypes.c_void_p()
+    pointers = ctypes.byref(nothing), ctypes.byref(nothing)
+    # it keeps Python's lock, as Numba's functions do
+    types = (ctypes.c_void_p, ctypes.c_void_p, *(getattr(ctypes, kind) for kind in kinds))
+    function = ctypes.PYFUNCTYPE(ctypes.c_int32, *types)(engine.get_function_address(name))
+
+    def call(flat: list[Any], engine: Any = engine) -> bool:  # `engine` owns the code
+        return function(*pointers, *flat) == 0
+
+    return call
 
 
 def described(result: Any) -> tuple[bytes, str, list[str], list[str]] | None:
@@ -96,15 +90,22 @@ def _kinds(each: Any, types: Any) -> Iterator[Any]:
         yield NUMBERS.get(repr(each))
 
 
-def _flat(args: tuple[Any, ...]) -> Iterator[Any]:
-    """Arguments as `_kinds` says."""
+def flattened(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
+    """What types and layouts arguments have, and their numbers and addresses as `_kinds` says."""
+    kinds: list[Any] = []
+    flat: list[Any] = []
     for each in args:
         if isinstance(each, np.ndarray):
-            yield from (None, None, each.size, each.itemsize, each.ctypes.data, *each.shape, *each.strides)
+            kinds.append((each.dtype, each.ndim, each.flags.num))
+            flat += (None, None, each.size, each.itemsize, each.ctypes.data, *each.shape, *each.strides)
         elif isinstance(each, tuple):
-            yield from _flat(each)
+            inner, values = flattened(each)
+            kinds.append(inner)
+            flat += values
         else:
-            yield each
+            kinds.append(type(each))
+            flat.append(each)
+    return tuple(kinds), flat
 
 
 def type_names(args: tuple[Any, ...]) -> str:
