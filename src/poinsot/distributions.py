@@ -10,10 +10,10 @@ import math
 
 def chi_square_tail(degrees: float, x: float) -> float:
     """P(X > x)."""
-    if x <= 0:
-        return 1.0
+    if x <= 0 or x == math.inf:
+        return float(x <= 0)
     a, x = degrees / 2, x / 2
-    scale = math.exp(a * math.log(x) - x - math.lgamma(a)) if x < math.inf else 0.0
+    scale = math.exp(a * math.log(x) - x - math.lgamma(a))
     if x < a + 1:
         term = total = 1 / a
         k = a

@@ -35,7 +35,9 @@ def njit(cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], 
 
 
 class Kernel:
-    """A function that is compiled when it is first called. Attributes are those of Numba's dispatcher.
+    """A function that is compiled when it is first called.
+
+    Its attributes are those of Numba's dispatcher, for which it stands where kernels call each other.
 
     Args:
         py_func: the function. folder: where its machine code is kept; None: nowhere. options: Numba's.
@@ -59,7 +61,9 @@ class Kernel:
     @cached_property
     def dispatcher(self) -> Any:
         """What Numba makes of the function."""
-        dispatcher = _numba().njit(**self.options)(self.py_func)
+        import numba
+
+        dispatcher = numba.njit(**self.options)(self.py_func)
         if self.folder:
             dispatcher._cache = _Kept(self.folder, self.py_func)
         return dispatcher
@@ -67,27 +71,14 @@ class Kernel:
     def _called_without_numba(self, args: tuple[Any, ...]) -> bool:
         """Call the kept machine code; False where there is none, where Numba is imported already, and on an error."""
         self._calls += 1
-        if not self.folder or _numba.cache_info().currsize or self._calls > MANY_CALLS:
+        if not self.folder or "numba" in sys.modules or self._calls > MANY_CALLS:
             return False
         kinds, flat = flattened(args)
         if kinds not in self._found:
             _, code, _ = _read(*_entry(self.folder, self.py_func, type_names(args))) or (None, None, None)
-            self._found[kinds] = loaded(code)
+            self._found[kinds] = loaded(code, flat)
         code = self._found[kinds]
         return code is not None and code(flat)
-
-
-@cache
-def _numba() -> Any:
-    """Numba, in which a kernel stands for its dispatcher: kernels call each other."""
-    import numba
-    from numba.extending import typeof_impl
-
-    @typeof_impl.register(Kernel)
-    def typeof(kernel: Kernel, _: Any) -> Any:
-        return numba.types.Dispatcher(kernel.dispatcher)
-
-    return numba
 
 
 @cache
@@ -169,7 +160,8 @@ def _entry(folder: Path, function: Callable[..., Any], types: str) -> tuple[Path
     settings = sorted(each for each in os.environ.items() if each[0].startswith("NUMBA_"))
     place = (function.__module__, name, types, processor(), settings, sys.version)
     path = folder / f"{name}-{sha256(repr(place).encode()).hexdigest()[:32]}.kernel"
-    return path, (version("numba"), version("llvmlite"), *map(_digest, _sources(function)), types)
+    sources = (described.__code__.co_filename, *_sources(function))
+    return path, (version("numba"), version("llvmlite"), *map(_digest, sources), types)
 
 
 @cache

@@ -2,23 +2,21 @@
 
 A kernel becomes `int f(result*, exception**, arguments...)`, where an array is seven arguments or more: its owner and
 its Python object, which may be absent, the number and size of entries, their address, lengths and strides. Possible for
-kernels that return nothing and allocate nothing, and only take arrays of numbers, tuples of them, and numbers: they
-fill arrays that they are given.
+kernels that return nothing and allocate nothing, and only take arrays, numbers and tuples of them: they fill arrays
+that they are given.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-NUMBERS = {"float64": ctypes.c_double, "int64": ctypes.c_int64}
-"""Types of numbers, by the names that NumPy and Numba share."""
-
-IN_LLVM = {ctypes.c_double: "double", ctypes.c_int64: "i64", ctypes.c_void_p: "ptr"}
+IN_LLVM = {type(None): "ptr", type(np.empty(0).ctypes): "ptr", int: "i64", float: "double"}
+IN_C = {"ptr": ctypes.c_void_p, "i64": ctypes.c_int64, "double": ctypes.c_double}
 
 UNUSED = {
     "NRT_MemInfo_call_dtor",
@@ -31,15 +29,30 @@ UNUSED |= {"numba_gil_ensure", "numba_gil_release", "numba_runtime_build_excinfo
 """Numba's functions that only its wrappers for Python use, and the release of arrays that a kernel has allocated."""
 
 
-def loaded(description: tuple[Any, ...] | None) -> Callable[[list[Any]], bool] | None:
-    """What `described` has said, as a function of `flattened` arguments that returns whether it raised nothing.
+def described(result: Any) -> tuple[bytes, str, list[str], list[str]] | None:
+    """Object code, name, LLVM's types of arguments and functions called, of Numba's result; None: it needs Numba."""
+    module, name = result.library._final_module, result.fndesc.llvm_func_name
+    declared = (*module.functions, *module.global_variables)
+    called = [each.name for each in declared if each.is_declaration and not each.name.startswith("llvm.")]
+    runtime = {each for each in called if each.startswith(("NRT_", "numba_"))}
+    if str(result.signature.return_type) != "none" or not runtime <= UNUSED:
+        return None
+    types = [str(each.type) for each in module.get_function(name).arguments]
+    return result.library._get_compiled_object(), name, types, called
 
-    None where it said nothing, and where this process lacks a function that it calls.
+
+def loaded(description: tuple[Any, ...] | None, flat: list[Any]) -> Callable[[list[Any]], bool] | None:
+    """What `described` has said, as a function of arguments like `flat` that returns whether it raised nothing.
+
+    None where it said nothing, where arguments are of other types, since another Numba may have another convention, and
+    where this process lacks a function that it calls.
     """
     if description is None:
         return None
+    code, name, types, called = description
+    if types != ["ptr", "ptr", *(IN_LLVM.get(type(each)) for each in flat)]:
+        return None
     llvm, process = _llvm(), ctypes.CDLL(None)
-    code, name, kinds, called = description
     for each in called:
         if (found := getattr(process, "abort" if each in UNUSED else each, None)) is None:
             return None
@@ -48,11 +61,10 @@ def loaded(description: tuple[Any, ...] | None) -> Callable[[list[Any]], bool] |
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    nothing = ctypes.c_void_p()
-    pointers = ctypes.byref(nothing), ctypes.byref(nothing)
     # it keeps Python's lock, as Numba's functions do
-    types = (ctypes.c_void_p, ctypes.c_void_p, *(getattr(ctypes, kind) for kind in kinds))
-    function = ctypes.PYFUNCTYPE(ctypes.c_int32, *types)(engine.get_function_address(name))
+    prototype = ctypes.PYFUNCTYPE(ctypes.c_int32, *(IN_C[each] for each in types))
+    function, nothing = prototype(engine.get_function_address(name)), ctypes.c_void_p()
+    pointers = ctypes.byref(nothing), ctypes.byref(nothing)
 
     def call(flat: list[Any], engine: Any = engine) -> bool:  # `engine` owns the code
         return function(*pointers, *flat) == 0
@@ -60,44 +72,14 @@ def loaded(description: tuple[Any, ...] | None) -> Callable[[list[Any]], bool] |
     return call
 
 
-def described(result: Any) -> tuple[bytes, str, list[str], list[str]] | None:
-    """Object code, name, types of arguments and functions that it calls, of Numba's result; None: it needs Numba."""
-    from numba import types
-
-    module, name = result.library._final_module, result.fndesc.llvm_func_name
-    kinds = [kind for each in result.signature.args for kind in _kinds(each, types)]
-    declared = [*module.functions, *module.global_variables]
-    called = [each.name for each in declared if each.is_declaration and not each.name.startswith("llvm.")]
-    runtime = {each for each in called if each.startswith(("NRT_", "numba_"))}
-    if result.signature.return_type != types.none or None in kinds or not runtime <= UNUSED:
-        return None
-    (entry,) = (each for each in module.functions if each.name == name)
-    # as this file assumes; another Numba may have another convention
-    if [str(each.type) for each in entry.arguments] != ["ptr", "ptr", *(IN_LLVM[each] for each in kinds)]:
-        return None
-    return result.library._get_compiled_object(), name, [each.__name__ for each in kinds], called
-
-
-def _kinds(each: Any, types: Any) -> Iterator[Any]:
-    """C types of an argument of Numba's type; None where there is none."""
-    if isinstance(each, types.BaseTuple):
-        for one in each:
-            yield from _kinds(one, types)
-    elif isinstance(each, types.Array):
-        number, pointer = ctypes.c_int64, ctypes.c_void_p
-        yield from (pointer, pointer, number, number, pointer, *[number] * (2 * each.ndim))
-    else:
-        yield NUMBERS.get(repr(each))
-
-
 def flattened(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
-    """What types and layouts arguments have, and their numbers and addresses as `_kinds` says."""
+    """What types and layouts arguments have, and the arguments that machine code takes."""
     kinds: list[Any] = []
     flat: list[Any] = []
     for each in args:
         if isinstance(each, np.ndarray):
             kinds.append((each.dtype, each.ndim, each.flags.num))
-            flat += (None, None, each.size, each.itemsize, each.ctypes.data, *each.shape, *each.strides)
+            flat += (None, None, each.size, each.itemsize, each.ctypes, *each.shape, *each.strides)
         elif isinstance(each, tuple):
             inner, values = flattened(each)
             kinds.append(inner)

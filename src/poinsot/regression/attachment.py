@@ -17,7 +17,7 @@ from ..arrays import Matrix
 from ..inertia.parameters import change_frame
 from ..models.articulated import Articulated
 from ..parameters import INERTIAL_SYMBOLS
-from .base_parameters import RANDOM_STATES, STRUCTURAL_TOLERANCE, BaseParameters, choose
+from .base_parameters import RANDOM_STATES, STRUCTURAL_TOLERANCE, BaseParameters, choose, triangular
 from .regressor import Regressor
 
 LOAD_NAMES = tuple(f"{symbol}L" for symbol in INERTIAL_SYMBOLS)
@@ -66,7 +66,7 @@ def with_load(
     parameters = regressor.parameters
     states = regressor.robot.random_states(10 * RANDOM_STATES, np.random.default_rng(seed))
     Y = attachment.columns(regressor, regressor.entries(*states), np.arange(10))
-    R = np.linalg.qr(Y.reshape(-1, 10), mode="r")
+    R = triangular(Y.reshape(-1, 10))
     chosen, own = choose(R, np.flatnonzero(parameters.free[attachment.first :]), STRUCTURAL_TOLERANCE)
     K = np.zeros((len(chosen), len(parameters)))
     K[:, attachment.first :] = own

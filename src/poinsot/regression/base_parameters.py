@@ -64,7 +64,7 @@ class TriangularFactor:
 
 def triangular(rows: Matrix) -> Matrix:
     """(min(r, c), c) the triangular factor of (r, c) rows."""
-    return np.linalg.qr(rows, mode="r")
+    return np.asarray(np.linalg.qr(rows, mode="r"))
 
 
 STRUCTURAL_TOLERANCE = 1e-5
