@@ -75,8 +75,9 @@ class Kernel:
             return False
         kinds, flat = flattened(args)
         if kinds not in self._found:
-            _, code, _ = _read(*_entry(self.folder, self.py_func, type_names(args))) or (None, None, None)
-            self._found[kinds] = loaded(code, flat)
+            self._found[kinds] = None
+            with suppress(Exception):  # whatever is wrong with a file, Numba compiles the function again
+                self._found[kinds] = loaded(_read(self.folder, self.py_func, type_names(args))[1], flat)
         code = self._found[kinds]
         return code is not None and code(flat)
 
@@ -132,26 +133,26 @@ class _Kept:
 
         target_context.refresh()
         with suppress(Exception):  # whatever is wrong with a file, its function is compiled again
-            if found := _read(*_entry(self.folder, self.function, repr(sig))):
-                return CompileResult._rebuild(target_context, *pickle.loads(found[2]))
+            reduced = pickle.loads(_read(self.folder, self.function, repr(sig))[2])
+            return CompileResult._rebuild(target_context, *reduced)
         return None
 
     def save_overload(self, sig: Any, cres: Any) -> None:
         from numba.core.serialize import dumps
 
         if not (cres.lifted or cres.library.has_dynamic_globals):
-            with suppress(OSError):  # a function without a source file
+            with suppress(Exception):  # a function without a source file, or another Numba
                 path, key = _entry(self.folder, self.function, repr(sig))
                 write_checked(path, pickle.dumps((key, described(cres), dumps(cres._reduce()))))
 
 
-def _read(path: Path, key: tuple[str, ...]) -> tuple[Any, ...] | None:
-    """Key, description for `machine_code` and Numba's result, where the file has them and they fit."""
-    with suppress(Exception):
-        found = pickle.loads(read_checked(path) or b"")
-        if found[0] == key:
-            return found
-    return None
+def _read(folder: Path, function: Callable[..., Any], types: str) -> tuple[Any, ...]:
+    """Key, description for `machine_code` and Numba's result; raises an exception where the file has none that fit."""
+    path, key = _entry(folder, function, types)
+    found = pickle.loads(read_checked(path) or b"")
+    if found[0] != key:
+        raise ValueError(f"{path} is of other sources")
+    return tuple(found)
 
 
 def _entry(folder: Path, function: Callable[..., Any], types: str) -> tuple[Path, tuple[str, ...]]:
