@@ -1,6 +1,8 @@
 """Compiled kernels that are kept on disk: for this user and this version alone, and damaged files are missing ones.
 
-Numba's own cache lies beside the source files, and raises at every start once one of its files is truncated.
+Numba's own cache lies beside the source files, and raises at every start once one of its files is truncated. Numba
+takes a quarter of a second of processor time to import and to load its first kernel, so kernels that are kept are
+called without it where `machine_code` can.
 """
 
 from __future__ import annotations
@@ -10,30 +12,79 @@ import pickle
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property, partial, update_wrapper
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-import numba
-from numba.core.caching import NullCache
-from numba.core.compiler import CompileResult
-from numba.core.dispatcher import Dispatcher
-from numba.core.serialize import dumps
+from .machine_code import described, flattened, loaded, processor, type_names
+
+MANY_CALLS = 20_000
+"""Calls of a kernel after which Numba is imported: its calls take 10 us less."""
 
 
-def njit(cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+def njit(cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Kernel]:
     """Numba's decorator; with `cache`, machine code is kept in `private_folder`, if there is one."""
 
-    def compiled(function: Callable[..., Any]) -> Any:
-        kernel = numba.njit(**options)(function)
-        if cache and (folder := private_folder()):
-            kernel._cache = _Kept(folder, function)
-        return kernel
+    def compiled(function: Callable[..., Any]) -> Kernel:
+        return Kernel(function, private_folder() if cache else None, options)
 
     return compiled
+
+
+class Kernel(partial[Any]):
+    """A function that is compiled when it is first called; a `partial`, which adds 20 ns to the call of what it holds.
+
+    Its attributes are those of Numba's dispatcher, for which it stands where kernels call each other.
+
+    Args:
+        py_func: the function. folder: where its machine code is kept; None: nowhere. options: Numba's.
+    """
+
+    def __new__(cls, py_func: Callable[..., Any], *_: Any) -> Kernel:
+        return super().__new__(cls, py_func)
+
+    def __init__(self, py_func: Callable[..., Any], folder: Path | None, options: dict[str, Any]):
+        update_wrapper(self, py_func)
+        self.py_func, self.folder, self.options = py_func, folder, options
+        self._calls, self._found = 0, dict[Any, Callable[[list[Any]], bool] | None]()
+        self.__setstate__((self._call, (), {}, self.__dict__))
+
+    def _call(self, *args: Any, **named: Any) -> Any:
+        if not named and self._called_without_numba(args):
+            return None
+        return self.dispatcher(*args, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.dispatcher, name)
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """What Numba makes of the function."""
+        import numba
+
+        dispatcher = numba.njit(**self.options)(self.py_func)
+        if self.folder:
+            dispatcher._cache = _Kept(self.folder, self.py_func)
+        self.__setstate__((dispatcher, (), {}, self.__dict__))  # from now on it holds this
+        return dispatcher
+
+    def _called_without_numba(self, args: tuple[Any, ...]) -> bool:
+        """Call the kept machine code; False where there is none, where Numba is imported already, and on an error."""
+        self._calls += 1
+        if not self.folder or "numba" in sys.modules or self._calls > MANY_CALLS:
+            return False
+        kinds, flat = flattened(args)
+        if kinds not in self._found:
+            self._found[kinds] = None
+            with suppress(Exception):  # whatever is wrong with a file, Numba compiles the function again
+                self._found[kinds] = loaded(_read(self.folder, self.py_func, type_names(args))[1], flat)
+        code = self._found[kinds]
+        return code is not None and code(flat)
 
 
 @cache
@@ -74,33 +125,49 @@ def write_checked(path: Path, content: bytes) -> None:
             temporary.unlink(missing_ok=True)
 
 
-class _Kept(NullCache):
-    """Machine code of a function, in a file for each signature and processor."""
+class _Kept:
+    """Machine code of a function, in a file for each signature and processor: what Numba expects of a cache."""
+
+    cache_path = None
 
     def __init__(self, folder: Path, function: Callable[..., Any]):
         self.folder, self.function = folder, function
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        from numba.core.compiler import CompileResult
+
         target_context.refresh()
         with suppress(Exception):  # whatever is wrong with a file, its function is compiled again
-            path, key = self._entry(sig, target_context.codegen())
-            found, reduced = pickle.loads(read_checked(path) or b"")
-            if found == key:
-                return CompileResult._rebuild(target_context, *reduced)
+            reduced = pickle.loads(_read(self.folder, self.function, repr(sig))[2])
+            return CompileResult._rebuild(target_context, *reduced)
         return None
 
     def save_overload(self, sig: Any, cres: Any) -> None:
-        if not (cres.lifted or cres.library.has_dynamic_globals):
-            with suppress(OSError):  # a function without a source file
-                path, key = self._entry(sig, cres.library.codegen)
-                write_checked(path, dumps((key, cres._reduce())))
+        from numba.core.serialize import dumps
 
-    def _entry(self, sig: Any, codegen: Any) -> tuple[Path, tuple[Any, ...]]:
-        """The file, and what its content depends on; of changed sources it has the same name, so new replaces old."""
-        name = self.function.__qualname__
-        place = (self.function.__module__, name, repr(sig), codegen.magic_tuple(), sys.version)
-        path = self.folder / f"{name}-{sha256(repr(place).encode()).hexdigest()[:32]}.kernel"
-        return path, (numba.__version__, *map(_digest, _sources(self.function)), sig)
+        if not (cres.lifted or cres.library.has_dynamic_globals):
+            with suppress(Exception):  # a function without a source file, or another Numba
+                path, key = _entry(self.folder, self.function, repr(sig))
+                write_checked(path, pickle.dumps((key, described(cres), dumps(cres._reduce()))))
+
+
+def _read(folder: Path, function: Callable[..., Any], types: str) -> tuple[Any, ...]:
+    """Key, description for `machine_code` and Numba's result; raises an exception where the file has none that fit."""
+    path, key = _entry(folder, function, types)
+    found = pickle.loads(read_checked(path) or b"")
+    if found[0] != key:
+        raise ValueError(f"{path} is of other sources")
+    return tuple(found)
+
+
+def _entry(folder: Path, function: Callable[..., Any], types: str) -> tuple[Path, tuple[str, ...]]:
+    """The file, and what its content depends on; of changed sources it has the same name, so new replaces old."""
+    name = function.__qualname__
+    settings = sorted(each for each in os.environ.items() if each[0].startswith("NUMBA_"))
+    place = (function.__module__, name, types, processor(), settings, sys.version)
+    path = folder / f"{name}-{sha256(repr(place).encode()).hexdigest()[:32]}.kernel"
+    sources = (described.__code__.co_filename, *_sources(function))
+    return path, (version("numba"), version("llvmlite"), *map(_digest, sources), types)
 
 
 @cache
@@ -109,7 +176,7 @@ def _sources(function: Callable[..., Any]) -> list[str]:
     functions = [function]
     for each in functions:
         called = (each.__globals__.get(name) for name in each.__code__.co_names)
-        functions += {k.py_func for k in called if isinstance(k, Dispatcher)}.difference(functions)
+        functions += {k.py_func for k in called if isinstance(k, Kernel)}.difference(functions)
     return sorted({each.__code__.co_filename for each in functions})
 
 

@@ -63,6 +63,14 @@ def test_columns_and_efforts_pass_the_same_filter(rng):
     np.testing.assert_array_equal(time, signals.time[decimation.kept(500)])
 
 
+@pytest.mark.parametrize("decimation", [None, Decimation(5, 4)])
+def test_the_excess_of_predicted_efforts_is_that_of_the_rows(decimation, rng):
+    problem, _, _ = problem_of(rng, decimation=decimation, held={"fv2": 3.0, "m2": 2.0})
+    theta = rng.standard_normal(len(problem.base))
+    W, y = stacked(problem)
+    np.testing.assert_allclose(problem.excess(theta), W @ theta - y, atol=1e-11 * np.abs(y).max())
+
+
 def test_motor_side_signals_in_any_order_of_joints(rng):
     """Positions, speeds and efforts of motors, columns shuffled: the same rows as at the joints."""
     drive = Drive((20, -30, 40), (Coupling("j3", "j2", 15),), "motor", (0.1, -0.2, 0.3), gain=(1, 2, 0.5))

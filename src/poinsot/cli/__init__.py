@@ -80,6 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # processor time of a short job, and so does the default of one BLAS thread a core, for matrices this small.
     gc.set_threshold(GARBAGE_THRESHOLD)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it looks for them in all that is installed
     signal.signal(signal.SIGTERM, _terminated)
     try:
         return _run(sys.argv[1:])

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import chdtrc
 
 from ..arrays import Vector
+from ..distributions import chi_square_tail
 from ..estimate import Estimate, Finding, Severity, Unchecked, motions_of
 from ..estimate.motions import ContactChange
 from .case import long_run_variance
@@ -191,7 +191,7 @@ class PriorSurprise(Check):
                     f"{name} is {abs(away):.2g} standard deviations of its prior away from the prior's mean."
                 )
                 yield SURPRISE.finding(severity, said, "", name, abs(away))
-        if case.priors and (p := float(chdtrc(case.priors, case.distance))) < self.chance:
+        if case.priors and (p := chi_square_tail(case.priors, case.distance)) < self.chance:
             rms = float(np.sqrt(case.distance / case.priors))
             said = f"All priors are {rms:.2g} standard deviations away (rms of {case.priors}): a chance of {p:.1g}."
             yield SURPRISE.finding(Severity.warning, said, evidence=rms)

@@ -217,10 +217,10 @@ class Estimate:
 
     def interval(self, name: str, coverage: float = 0.95) -> tuple[float, float]:
         """Confidence interval of a parameter, from the normal distribution."""
-        from scipy.special import ndtri
+        from statistics import NormalDist
 
         value = self[name]
-        half = float(ndtri(0.5 + 0.5 * coverage)) * float(self.std[self.names.index(name)])
+        half = NormalDist().inv_cdf(0.5 + 0.5 * coverage) * float(self.std[self.names.index(name)])
         return value - half, value + half
 
     def certificate(self) -> Certificate:

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 
-from ..arrays import Brief, Vector
+from ..arrays import Brief, Float, Vector
 from ..recording import Recording
 from .extras import Extra
 

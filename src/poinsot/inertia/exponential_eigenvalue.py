@@ -29,10 +29,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from scipy.spatial.transform import Rotation
 
-from ..arrays import Inertial, Matrix, Vector
+from ..arrays import Float, Inertial, Matrix, Vector
 from ..kernels import njit
 from .parameters import ROUNDING, closest_axes
 from .parametrization import Kernels, Parametrization

@@ -22,9 +22,8 @@ from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
-from jaxtyping import Bool, Float
 
-from ..arrays import Inertial, PseudoInertia, Vector
+from ..arrays import Bool, Float, Inertial, PseudoInertia, Vector
 from ..estimate import Body
 from ..exceptions import ImpossibleBody, InvalidModel
 

@@ -30,9 +30,8 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from ..arrays import Changes, Configurations, JointSamples, States
+from ..arrays import Changes, Configurations, Float, JointSamples, States
 from ..kernels import njit
 from .joint_motion import STEP, cross
 from .tree import CONTINUOUS, DEGREES, FREE, PLANAR, SPHERICAL, Tree

@@ -33,9 +33,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from ..arrays import Columns, ColumnSlopes, Configurations, JointSamples, Matrix, Vector
+from ..arrays import Columns, ColumnSlopes, Configurations, Float, JointSamples, Matrix, Vector
 from ..exceptions import InvalidModel
 from ..kernels import njit
 from .contacts import Contact

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from ..arrays import Configurations, JointSamples
+from ..arrays import Configurations, Float, JointSamples
 from ..kernels import njit
 from . import rotations
 from .joint_motion import STEP, cross, outward, twist_cross

@@ -27,9 +27,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from ..arrays import Configurations, JointSamples, Matrix, Vector
+from ..arrays import Configurations, Float, JointSamples, Matrix, Vector
 from ..kernels import njit
 from .joint_motion import STEP, cross, dot, outward, shift_wrench
 from .tree import DEGREES, Tree

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 
-from ..arrays import Configurations, JointSamples, RobotChanges, States
+from ..arrays import Configurations, Float, JointSamples, RobotChanges, States
 from . import configuration_space as space
 from . import tree as kinds
 from .articulated import Articulated

@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 
-from ..arrays import Brief, Columns, NodeStates, States, Times, Vector
+from ..arrays import Brief, Columns, Float, NodeStates, States, Times, Vector
 from ..exceptions import InvalidModel, InvalidSignals
 from .contact_dynamics import ContactDynamics, Linearized, RobotMotion
 from .contacts import ContactSchedule

@@ -45,9 +45,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
-from ...arrays import Matrix, Vector
+from ...arrays import Bool, Float, Int, Matrix, Vector
 from ...kernels import njit
 from ...models.planar.contact import Wall
 from ...models.planar.shapes import Polygon, Shape, support_of

@@ -27,11 +27,10 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float
 from scipy import stats
 from scipy.optimize import least_squares, minimize
 
-from ...arrays import Brief, Indices, Matrix, Vector
+from ...arrays import Brief, Float, Indices, Matrix, Vector
 from ...exceptions import InvalidRecording
 from ...kernels import njit
 from ...models.planar.body import GRAVITY

@@ -18,9 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Int
 
-from ...arrays import Matrix, Vector
+from ...arrays import Float, Int, Matrix, Vector
 from .collisions import ContactGeometry
 from .contact_parameters import HEIGHT, LIFT, OF_FLIGHTS, S
 from .flights import of_center

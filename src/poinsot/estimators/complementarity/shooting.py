@@ -32,9 +32,8 @@ from functools import cached_property
 from operator import itemgetter
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Matrix, Vector
+from ...arrays import Float, Matrix, Vector
 from ...estimate import Status
 from ...kernels import njit
 from ...models.planar.body import GRAVITY, PlanarBody, World

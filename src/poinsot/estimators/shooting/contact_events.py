@@ -20,10 +20,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool
 from scipy.ndimage import binary_closing, uniform_filter1d
 
-from ...arrays import NodeStates, Vector
+from ...arrays import Bool, NodeStates, Vector
 from ...estimate.motions import ContactChange
 from ...models.sensors import ContactVelocity, Gyro, JointVelocity
 from ...models.stages import Stages

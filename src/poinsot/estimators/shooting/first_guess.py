@@ -16,10 +16,9 @@ from operator import mul
 from typing import TypeVar
 
 import numpy as np
-from jaxtyping import Float
 from scipy.spatial.transform import Rotation, Slerp
 
-from ...arrays import NodeStates, interpolated
+from ...arrays import Float, NodeStates, interpolated
 from ...models.frame_motion import FrameMotion
 from ...models.motion_terms import MotionTerms
 from ...models.sensors import (

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Columns, Vector
+from ...arrays import Columns, Float, Vector
 from ...kernels import njit
 from ...models.joint_motion import STEP
 from .problem import GaussianPrior, ShootingProblem, Trajectories, TrajectoryModel

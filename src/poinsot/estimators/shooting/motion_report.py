@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
 from scipy.spatial.transform import Rotation
 
-from ...arrays import NodeStates, Vector
+from ...arrays import Float, NodeStates, Vector
 from ...estimate import Fit
 from ...estimate.fit import fit_of
 from ...estimate.motions import STD, EstimatedMotion, SensorFit

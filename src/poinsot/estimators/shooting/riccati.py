@@ -46,9 +46,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Bool, Float
 
-from ...arrays import Changes, Columns, Matrix, Vector
+from ...arrays import Bool, Changes, Columns, Float, Matrix, Vector
 from ...kernels import njit
 from ...models.joint_motion import STEP
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import numpy as np
-from jaxtyping import Float
 
+from ...arrays import Float
 from ...exceptions import MissingExtra
 from ...kernels import private_folder, read_checked, write_checked
 

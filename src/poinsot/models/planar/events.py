@@ -21,9 +21,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 
-from ...arrays import Vector
+from ...arrays import Float, Int, Vector
 from ...kernels import njit
 from .body import GRAVITY, PlanarBody, World
 from .contact import Wall, contacts

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 
+from ...arrays import Float
 from ...exceptions import InvalidModel
 from ...kernels import njit
 

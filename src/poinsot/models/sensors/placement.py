@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Columns, ReadingRows
+from ...arrays import Columns, Float, ReadingRows
 from ...quantities import QUATERNION, XYZ
 from ..configuration_space import left_slopes
 from ..contact_dynamics import RobotMotion

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
-from ...arrays import LARGEST, Vector
+from ...arrays import LARGEST, Float, Vector
 from ...estimate import Status
 from ...exceptions import InvalidMethod
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested

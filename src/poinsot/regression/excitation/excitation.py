@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 from scipy import linalg
 
-from ...arrays import Brief, JointSamples, Matrix, Times, Vector
+from ...arrays import Brief, Float, JointSamples, Matrix, Times, Vector
 from ...citations import bibtex
 from ...estimate import Status
 from ...exceptions import listing
