@@ -31,7 +31,7 @@ The example is an arm that follows sines with a load in its hand, with and witho
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
@@ -137,7 +137,7 @@ class CompositeAdaptation:
         x = belief.x + step * (
             safe.longest_step / longest if self.filter.curved and longest > safe.longest_step else 1.0
         )
-        return replace(belief, x=x) if self.filter.is_plausible(belief, x) else belief
+        return belief.having(x) if self.filter.is_plausible(belief, x) else belief
 
 
 def reference_regressor(filter_: Filter, sample: Sample, reference: TaskReference) -> Matrix:

@@ -73,6 +73,22 @@ def test_a_changed_source_of_a_called_kernel_is_compiled_again(home, tmp_path, m
     assert [result("b", 25), result("b", 25)] == [(51.0, 0), (51.0, 1)]
 
 
+def test_a_kernel_that_was_made_for_another_has_a_file_for_each(home):
+    def factor_of(function):
+        inner = kernels.njit(cache=True)(function)
+
+        @kernels.njit(cache=True)
+        def outer(x):
+            return inner(x)
+
+        return outer(np.array([1.0, 2.0, 3.0])), sum(outer.stats.cache_hits.values())
+
+    def twice(x):
+        return 2 * x.sum()
+
+    assert [factor_of(f) for f in (total, twice, total, twice)] == [(6.0, 0), (12.0, 0), (6.0, 1), (12.0, 1)]
+
+
 def test_each_signature_is_a_file(home):
     kernel = kernels.njit(cache=True)(total)
     assert kernel(np.arange(4.0)) == kernel(np.arange(4)) == 6

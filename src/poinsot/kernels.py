@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import pickle
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache, cached_property, partial, update_wrapper
 from hashlib import sha256
@@ -164,7 +164,8 @@ def _entry(folder: Path, function: Callable[..., Any], types: str) -> tuple[Path
     """The file, and what its content depends on; of changed sources it has the same name, so new replaces old."""
     name = function.__qualname__
     settings = sorted(each for each in os.environ.items() if each[0].startswith("NUMBA_"))
-    place = (function.__module__, name, types, processor(), settings, sys.version)
+    enclosed = [(each.__module__, each.__qualname__) for each in _enclosed(function)]
+    place = (function.__module__, name, *enclosed, types, processor(), settings, sys.version)
     path = folder / f"{name}-{sha256(repr(place).encode()).hexdigest()[:32]}.kernel"
     sources = (described.__code__.co_filename, *_sources(function))
     return path, (version("numba"), version("llvmlite"), *map(_digest, sources), types)
@@ -175,9 +176,18 @@ def _sources(function: Callable[..., Any]) -> list[str]:
     """Files of a function and of all kernels that it calls."""
     functions = [function]
     for each in functions:
-        called = (each.__globals__.get(name) for name in each.__code__.co_names)
-        functions += {k.py_func for k in called if isinstance(k, Kernel)}.difference(functions)
+        called = _kernels(each.__globals__.get(name) for name in each.__code__.co_names)
+        functions += {*called, *_enclosed(each)}.difference(functions)
     return sorted({each.__code__.co_filename for each in functions})
+
+
+def _enclosed(function: Callable[..., Any]) -> list[Callable[..., Any]]:
+    """Functions of the kernels that a function has from the one that made it."""
+    return _kernels(cell.cell_contents for cell in function.__closure__ or ())
+
+
+def _kernels(values: Iterable[Any]) -> list[Callable[..., Any]]:
+    return [value.py_func for value in values if isinstance(value, Kernel)]
 
 
 @cache

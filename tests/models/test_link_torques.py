@@ -36,6 +36,19 @@ def test_open_and_known_bodies_together_are_inverse_dynamics(rng, kinds, floatin
         np.testing.assert_allclose(Y, whole[:, columns], atol=1e-11)
 
 
+@pytest.mark.parametrize("count", [15, 16, 17, 40])
+def test_trees_of_any_number_of_joints(rng, count):
+    """Joints are computed in groups of sixteen, and the world is one more."""
+    robot = random_robot(rng, count, kinds="RPU")
+    q, v, a = state(robot, rng)
+    torques = LinkTorques(robot, (robot.bodies[-1], robot.bodies[0]))
+    Y, tau = torques(q, v, a)
+    expected = pin.rnea(robot.model, robot.model.createData(), q, v, a)
+    found = Y @ robot.inertials[torques.open_bodies].ravel() + tau
+    # rounding of some hundred products of a chain, relative to the largest effort
+    np.testing.assert_allclose(found, expected, atol=1e-12 * np.abs(expected).max())
+
+
 def test_wrenches_from_outside_are_what_jacobians_carry(rng):
     robot = random_robot(rng, 7, kinds="RPS", floating_base=True)
     q, v, a = state(robot, rng)

@@ -96,7 +96,7 @@ SINE = np.array([(-1) ** k / math.factorial(2 * k + 1) for k in range(11)])
 
 
 @njit(**INLINE_KERNEL)
-def _cos_sin(x, at, Q):
+def cos_sin(x: Matrix, at: int, Q: Matrix) -> None:
     """cos q, sin q of the angle q = x[at] in the first rows of Q."""
     assert x.shape[1] == L and Q.shape[1] == L
     for s in range(L):
@@ -120,7 +120,7 @@ def one_freedom_placement(kind: int, e: Vector, pitch: float, x: Matrix, at: int
         for s in range(L):
             Q[0, s], Q[1, s], Q[2, s] = 1.0, 0.0, x[at, s]
     else:
-        _cos_sin(x, at, Q)
+        cos_sin(x, at, Q)
         for s in range(L):
             Q[2, s] = pitch * x[at, s]
     e0, e1, e2 = e[0], e[1], e[2]

@@ -155,7 +155,7 @@ def test_a_gate_that_rejects_everything_opens_again(rng):
     light = last(filter_.run(samples_of(torques, own(torques), rng, 300)))
     heavy = 4 * own(torques)
     later = (replace(s, time=s.time + 10) for s in samples_of(torques, heavy, rng, 900))
-    run = list(filter_.run(later, replace(light, time=10.0)))
+    run = list(filter_.run(later, light._replace(time=10.0)))
     belief, verdicts = run[-1][0], [innovation.verdict for _, innovation in run]
     assert verdicts[:50] == [SampleVerdict.gated] * 50
     assert SampleVerdict.reopened in verdicts

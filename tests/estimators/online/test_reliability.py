@@ -154,7 +154,7 @@ def test_ten_minutes_of_standstill_do_not_wind_up(chart, gate):
 
 def test_drift_is_the_random_walk_where_little_is_unknown_and_ends_at_the_largest():
     filter_ = ExtendedKalmanFilter(TORQUES, NOISE, initial_std=0.1, drift=0.2, largest_std=2.0)
-    start = replace(filter_.init(), time=0.0)
+    start = filter_.init()._replace(time=0.0)
     grown = [filter_.predict(start, t) for t in (1e-3, 1e6)]
     relative = [np.linalg.svd(np.linalg.solve(b.unit, b.root), compute_uv=False) for b in grown]
     # 1 - e^-x = x to x^2 / 2, with x = 1e-3 * 0.04 / 4 beside 1
@@ -215,6 +215,23 @@ def test_repeated_samples_count_once(rng):
 
 
 # -- what belongs to a sample ----------------------------------------------------------------------------------------
+
+
+def test_samples_in_any_arrays_of_numbers_are_the_same(rng, unchecked):
+    filter_ = filter_of(CHARTS[0], None)
+    good = next(samples_of(TORQUES, TRUTH, rng))
+    expected, _ = filter_.step(filter_.init(), good)
+    for make in (list, lambda x: np.repeat(x, 2)[::2], lambda x: np.array(x, dtype=">f8")):
+        arrays = {name: make(getattr(good, name)) for name in ("q", "v", "a", "tau")}
+        found, _ = filter_.step(filter_.init(), replace(good, **arrays))
+        np.testing.assert_array_equal(found.state, expected.state)
+    still = [
+        filter_.step(filter_.init(), replace(good, v=v))[0].state for v in (np.zeros(3), np.zeros(3, int))
+    ]
+    np.testing.assert_array_equal(*still)
+    for array in (good.q, good.v, good.a, good.tau):
+        array.flags.writeable = False
+    np.testing.assert_array_equal(filter_.step(filter_.init(), good)[0].state, expected.state)
 
 
 @pytest.mark.parametrize("field", ["q", "v", "a", "tau", "trusted"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,6 +31,12 @@ class Sample(Brief):
     tau: Vector
     wrenches: Mapping[str, Vector] = field(default_factory=dict)
     trusted: np.ndarray | None = None
+
+    @property
+    def readings(self) -> Vector:
+        """(n,) efforts, NaN where there is no reading to be trusted."""
+        tau = np.asarray(self.tau, float)
+        return tau if self.trusted is None else np.where(self.trusted, tau, np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,24 +76,23 @@ class InitialBelief:
 
     Args:
         x: (d,) coordinates.
+        unit: (d, d) lower triangular root of the covariance of bodies that are known to a factor of 1 +- 1, the unit
+            of drift.
         whitening: (k, 4, 4) W with W^T J W = 1 for the pseudo-inertia J of each body, for comparison of other bodies
             with it; (0, 4, 4) where the coordinates are not a chart.
     """
 
     x: Vector
+    unit: Matrix
     whitening: np.ndarray
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Belief(Brief):
-    """State of a filter: x ~ N(x, B B^T).
+class Belief(NamedTuple):
+    """State of a filter: x ~ N(x, B B^T). A tuple with one array, as these are made at every tick.
 
     Args:
         time: [s]; NaN before the first sample.
-        x: (d,) coordinates of the open bodies.
-        root: (d, d) B.
-        unit: (d, d) root of the covariance of bodies that are known to a factor of 1 +- 1, the unit of drift.
-        information: (d, d) sum of H^T R^-1 H of the last seconds' samples, older ones forgotten exponentially.
+        state: (2 d + 1, d) `x`, `root` and `information`, one below the other.
         start: the initial coordinates of the filter.
         surprise: y^T S^-1 y per row, averaged over the last seconds; 1 if assumptions hold.
         rejected: number of rejected samples less that of accepted ones since then; at least 0.
@@ -94,19 +100,41 @@ class Belief(Brief):
     """
 
     time: float
-    x: Vector
-    root: Matrix
-    unit: Matrix
-    information: Matrix
+    state: Matrix
     start: InitialBelief
     surprise: float = 1.0
     rejected: int = 0
     unchecked: int = 0
 
     @property
+    def x(self) -> Vector:
+        """(d,) coordinates of the open bodies."""
+        return self.state[0]
+
+    @property
+    def root(self) -> Matrix:
+        """(d, d) B, lower triangular."""
+        return self.state[1 : 1 + self.state.shape[1]]
+
+    @property
+    def information(self) -> Matrix:
+        """(d, d) sum of H^T R^-1 H of the last seconds' samples, older ones forgotten exponentially."""
+        return self.state[1 + self.state.shape[1] :]
+
+    @property
+    def unit(self) -> Matrix:
+        """(d, d) `InitialBelief.unit`."""
+        return self.start.unit
+
+    @property
     def covariance(self) -> Matrix:
         """(d, d) P = B B^T."""
         return self.root @ self.root.T
+
+    def having(self, x: Vector | None = None, root: Matrix | None = None) -> Belief:
+        """The same with other coordinates, or another lower triangular root of the covariance."""
+        x, root = self.x if x is None else x, self.root if root is None else root
+        return self._replace(state=np.vstack((x, root, self.information)))
 
 
 class SampleVerdict(Enum):
@@ -123,8 +151,7 @@ class SampleVerdict(Enum):
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Innovation:
+class Innovation(NamedTuple):
     """Difference of a sample from its prediction.
 
     Args:

@@ -20,7 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,16 +29,18 @@ from ...estimate import Estimate, Status
 from ...exceptions import InvalidMethod, InvalidSignals
 from ...inertia.divergence import metric
 from ...inertia.parameters import is_consistent, pseudo_inertia
+from ...inertia.parametrization import Kernels
 from ...models.link_torques import LinkTorques
 from ...solve import Method, ProgressCallback, Stop
 from .belief import Belief, InitialBelief, Innovation, Sample, SampleVerdict
-from .correction import correct, plausible
+from .correction import ACCEPTED, GATED, UNUSABLE, plausible, predict, step_kernel
 from .gating import Gate
 from .problem import TrackingProblem
-from .square_root import enlarge, update
+from .square_root import update
 from .tracking import Tracker
 
-LOG_2_PI = float(np.log(2 * np.pi))
+_ACCEPTED = SampleVerdict.accepted
+"""Taken from its enumeration once, not at every tick."""
 
 
 @dataclass(frozen=True)
@@ -140,13 +142,24 @@ class Filter(Method, ABC):
     def coordinates(self, pi: np.ndarray) -> Vector:
         """(d,) coordinates x of bodies (k, 10)."""
 
+    @property
     @abstractmethod
+    def kernels(self) -> Kernels:
+        """The compiled chart."""
+
     def inertial(self, x: Vector) -> np.ndarray:
         """(k, 10) bodies of coordinates x (d,)."""
+        theta = x.reshape(-1, 10)
+        pi = np.empty(theta.shape)
+        self.kernels.to_inertial(theta, pi)
+        return pi
 
-    @abstractmethod
     def jacobian(self, x: Vector) -> np.ndarray:
         """(k, 10, 10) dpi/dx of each body by its own ten coordinates."""
+        theta = x.reshape(-1, 10)
+        D = np.empty((len(theta), 10, 10))
+        self.kernels.jacobian(theta, D)
+        return D
 
     def init(self, pi: np.ndarray | None = None) -> Belief:
         """The belief before the first sample.
@@ -160,15 +173,15 @@ class Filter(Method, ABC):
         pi = self.torques.described if pi is None else pi
         x = self.coordinates(np.ascontiguousarray(pi, dtype=float))
         unit = self._unit_root(x)
-        information = np.zeros((self.size, self.size))
-        return Belief(math.nan, x, self.initial_std * unit, unit, information, self._start(x))
+        state = np.vstack((x, self.initial_std * unit, np.zeros(unit.shape)))
+        return Belief(math.nan, state, InitialBelief(x, unit, self._whitening(x)))
 
-    def _start(self, x: Vector) -> InitialBelief:
+    def _whitening(self, x: Vector) -> np.ndarray:
         if not self.curved:
-            return InitialBelief(x, np.zeros((0, 4, 4)))
+            return np.zeros((0, 4, 4))
         # J = L L^T, so W = L^-T gives W^T J W = 1
         L = np.linalg.cholesky(pseudo_inertia(self.inertial(x)))
-        return InitialBelief(x, np.ascontiguousarray(np.swapaxes(np.linalg.inv(L), -1, -2)))
+        return np.ascontiguousarray(np.swapaxes(np.linalg.inv(L), -1, -2))
 
     def _unit_root(self, x: Vector) -> Matrix:
         """(d, d) root of the covariance of bodies that are known to a factor of 1 +- 1, in the metric of inertia.
@@ -191,26 +204,11 @@ class Filter(Method, ABC):
 
     def predict(self, belief: Belief, time: float) -> Belief:
         """The belief at a later time: the same coordinates, and process noise added to the covariance."""
-        # before the first sample no time has passed: drift begins with it
-        dt = 0.0 if np.isnan(belief.time) else time - belief.time
-        if dt <= 0:
-            return replace(belief, time=time)
-        remembered = math.exp(-dt / self.memory_s)
-        root = belief.root
-        if self.drift > 0:
-            bound = self.safeguards.largest_surprise if self.adaptive else 1.0
-            surprise = min(max(belief.surprise, 1.0), bound)
-            c_dt = 0.5 * dt * surprise * (self.drift / self.largest_std) ** 2
-            root = np.empty(belief.root.shape)
-            # expm1: 1 - e^-x of a tick at 1 kHz loses six digits
-            added = self.largest_std * math.sqrt(-math.expm1(-2 * c_dt))
-            enlarge(belief.root, math.exp(-c_dt), belief.unit, added, root)
-        # towards 1, its value if assumptions hold: after a pause it is unknown
-        surprise = 1 + remembered * (belief.surprise - 1)
-        return Belief(
-            time, belief.x, root, belief.unit, remembered * belief.information, belief.start, surprise,
-            belief.rejected, belief.unchecked,
-        )  # fmt: skip
+        state = np.empty(belief.state.shape)
+        surprise = predict(
+            belief.time, time, belief.surprise, *self._settings[:4].tolist(), belief.state, belief.unit, state
+        )
+        return belief._replace(time=time, state=state, surprise=surprise)
 
     def update(self, belief: Belief, sample: Sample) -> tuple[Belief, Innovation]:
         """The belief after a sample at the same time, and the sample's innovation and verdict.
@@ -218,82 +216,71 @@ class Filter(Method, ABC):
         Raises:
             InvalidSignals: if the sample has the dimensions of another robot.
         """
-        d, n, nq = self._sizes
-        # copies are contiguous, writable floats, for which the kernels are compiled
-        q, v, a = np.array(sample.q, float), np.array(sample.v, float), np.array(sample.a, float)
-        tau = np.array(sample.tau, float)
-        trusted = self._all_rows if sample.trusted is None else np.asarray(sample.trusted, bool)
+        return self._step(belief, sample, belief.time)
+
+    def _step(
+        self, belief: Belief, sample: Sample, time: float, checked: bool = False
+    ) -> tuple[Belief, Innovation]:
+        if not checked and (sample.trusted is not None or self.torques.added is not None):
+            sample, checked = self._checked(sample), True
+        start, gate, state = belief.start, self.gate, np.empty(belief.state.shape)
+        outside = self.torques.outside(sample.wrenches)
+        try:
+            found, surprise, *innovation = self._kernel(
+                *self._constants, sample.q, sample.v, sample.a, sample.tau, outside, time, belief.time,
+                belief.surprise, belief.unchecked, belief.state, start.unit, start.whitening, state,
+            )  # fmt: skip
+        # of lists, arrays of other numbers than floats, and of another size
+        except (TypeError, ValueError):
+            if checked:
+                raise
+            return self._step(belief, self._checked(sample), time, True)
+        rejected, unchecked = belief.rejected, belief.unchecked
+        belief = Belief(time, state, start, surprise, rejected, unchecked)
+        if found != ACCEPTED:
+            belief, verdict = self._refused(belief, found)
+            return belief, Innovation(verdict, *innovation)
+        if rejected or unchecked:
+            # counts down by one and not to zero: see the top of `gating`
+            belief = belief._replace(rejected=max(rejected - 1, 0), unchecked=max(unchecked - 1, 0))
+            if gate is not None and rejected > gate.patience:
+                bounded = belief.having(root=self._bounded(belief))
+                belief = bounded._replace(rejected=0, unchecked=gate.patience)
+        return belief, Innovation(_ACCEPTED, *innovation)
+
+    def _checked(self, sample: Sample) -> Sample:
+        """The same in arrays of floats; efforts are NaN where they are not trusted, and less those of the joints.
+
+        Raises InvalidSignals if the sample has the dimensions of another robot.
+        """
+        q, v, a, tau = (np.array(x, float) for x in (sample.q, sample.v, sample.a, sample.tau))
+        trusted = tau if sample.trusted is None else np.asarray(sample.trusted)
+        n, nq = self.torques.robot.model.nv, self.torques.robot.model.nq
         if not (q.shape == (nq,) and v.shape == a.shape == tau.shape == trusted.shape == (n,)):
             raise InvalidSignals(
                 f"a sample of this robot has {nq} configuration variables, and {n} velocities, accelerations, "
                 f"efforts and trusted rows; not {q.size}, {v.size}, {a.size}, {tau.size} and {trusted.size}"
             )
-        Y, tau_nom = np.zeros((n, d)), np.zeros(n)
-        self.torques.write(q, v, a, self.torques.outside(sample.wrenches), Y, tau_nom)
-        x, root, information = np.empty(d), np.empty((d, d)), np.empty((d, d))
+        tau = sample.readings - self.torques.joint_torque(q, v, a)
+        return replace(sample, q=q, v=v, a=a, tau=tau, trusted=None)
 
-        longest = self.safeguards.longest_step if self.curved else math.inf
-
-        def correct_at(at: Vector) -> tuple[float, float, int, float]:
-            return correct(
-                q, v, a, tau, trusted, self._bias, self.inverse_variance, Y, tau_nom, self.inertial(at),
-                self.jacobian(at), at, longest, belief.x, belief.root, belief.information, x, root, information,
-            )  # fmt: skip
-
-        square, log_det, rows, bend = correct_at(belief.x)
-        # a covariance or coordinates that overflowed must not be kept
-        if rows == 0 or not math.isfinite(square):
-            return belief, Innovation(SampleVerdict.unusable, math.nan, rows)
-        # one accident must not raise the average surprise for long, so it counts up to a bound
-        surprising = min(square / rows, self.safeguards.largest_surprise)
-        surprise = belief.surprise + self.safeguards.surprise_share * (surprising - belief.surprise)
-        threshold = math.inf if self.gate is None else self.gate.threshold(rows)
-        likelihood = -0.5 * (square + log_det + rows * LOG_2_PI)
-        innovation = Innovation(SampleVerdict.accepted, square, rows, threshold, likelihood)
-        if self.gate is not None and square > threshold and not belief.unchecked:
-            belief, verdict = self.gate.rejected(replace(belief, surprise=surprise))
+    def _refused(self, belief: Belief, found: int) -> tuple[Belief, SampleVerdict]:
+        """The belief after a sample that was not accepted, from that before it, and the reason."""
+        if found == UNUSABLE:
+            return belief, SampleVerdict.unusable
+        if found == GATED:
+            assert self.gate is not None
+            belief, verdict = self.gate.rejected(belief)
             # no enlarged covariance lets a sample pass where the body is so light that it moves no effort
-            if verdict is SampleVerdict.reopened and not self.is_plausible(
+            if verdict is SampleVerdict.gated or self.is_plausible(
                 belief, belief.x, self.safeguards.lightest
             ):
-                belief, verdict = self._restarted(belief), SampleVerdict.restarted
-            # the belief is that of before, but for its counters and its covariance
-            return belief, replace(innovation, verdict=verdict)
-        if self.curved and (bend > self.safeguards.bend or not self.iterations):
-            root = self._relinearized(belief, x, root, correct_at)
-        # without a gate nothing counts rejections, and so light a body would stay: its gain is 0
-        lost = self.gate is None and surprise > self.safeguards.lost_surprise
-        if not self.is_plausible(belief, x, self.safeguards.lightest if lost else None):
-            belief = self._restarted(replace(belief, surprise=surprise))
-            return belief, replace(innovation, verdict=SampleVerdict.restarted)
-        # counts down by one and not to zero: see the top of `gating`
-        rejected, unchecked = max(belief.rejected - 1, 0), max(belief.unchecked - 1, 0)
-        if self.gate is not None and belief.rejected > self.gate.patience:
-            root, rejected, unchecked = self._bounded(belief, root), 0, self.gate.patience
-        # not by replace(), which takes five times as long, every tick
-        belief = Belief(
-            belief.time, x, root, belief.unit, information, belief.start, surprise, rejected, unchecked
-        )
-        return belief, innovation
-
-    def _relinearized(
-        self, belief: Belief, x: Vector, root: Matrix, correct_at: Callable[[Vector], tuple[float, ...]]
-    ) -> Matrix:
-        """Relinearize at the result x until it settles, limit the step; the root of the covariance at x."""
-        for _ in range(self.iterations):
-            # correct_at writes to x, which is its own argument here
-            if correct_at(x.copy())[-1] <= self.safeguards.bend:
-                break
-        else:
-            # it does not settle: the mode is not found, and its curvature says nothing
-            root = belief.root if self.iterations else root
-        step = x - belief.x
-        longest = np.abs(step).max()
-        if not longest < self.safeguards.longest_step:
-            # the information of a step that was cut short belongs to another x: the covariance stays
-            x[:] = belief.x + step * (self.safeguards.longest_step / longest)
-            return belief.root
-        return root
+                return belief, verdict
+        # the initial coordinates with the largest covariance; the next `patience` samples pass the gate unchecked
+        unchecked = 0 if self.gate is None else self.gate.patience
+        # the state holds the coordinates that were found implausible
+        restarted = belief.having(belief.start.x, self.largest_std * belief.unit)
+        return restarted._replace(rejected=0, unchecked=unchecked), SampleVerdict.restarted
 
     def is_plausible(self, belief: Belief, x: Vector, least: float | None = None) -> bool:
         """Whether bodies of coordinates x are, in mass and size, within `body_factor` of the initial ones.
@@ -305,27 +292,20 @@ class Filter(Method, ABC):
         least = 1 / largest if least is None else least
         return not self.curved or plausible(belief.start.whitening, self.inertial(x), least, largest)
 
-    def _restarted(self, belief: Belief) -> Belief:
-        """The initial coordinates with the largest covariance; the next `patience` samples pass the gate unchecked."""
-        unchecked = 0 if self.gate is None else self.gate.patience
-        root = self.largest_std * belief.unit
-        return replace(belief, x=belief.start.x, root=root, rejected=0, unchecked=unchecked)
-
-    def _bounded(self, belief: Belief, root: Matrix) -> Matrix:
+    def _bounded(self, belief: Belief) -> Matrix:
         """Root of the covariance after the gate opened, at most P_max in all directions."""
-        d = self.size
+        d, root = self.size, belief.root.copy()
         # a measurement of all coordinates at once, as exact as P_max
         least = np.linalg.inv(belief.unit) / self.largest_std
-        step, bounded, information = np.empty(d), np.empty((d, d)), np.empty((d, d))
-        update(root, least, np.zeros(d), np.ones(d), step, bounded, information)
-        return bounded
+        update(root, least, np.zeros(d), np.ones(d), np.empty(d))
+        return root
 
     def step(self, belief: Belief, sample: Sample) -> tuple[Belief, Innovation]:
         """Predict to a sample's time and update with it; one that is not later than the last is not used."""
         # a clock that was set back by more than this restarts the sequence: the sample is not late
         if not math.isfinite(sample.time) or 0 <= belief.time - sample.time < self.safeguards.clock_jump_s:
             return belief, Innovation(SampleVerdict.late, np.nan, 0)
-        return self.update(self.predict(belief, sample.time), sample)
+        return self._step(belief, sample, sample.time)
 
     def run(
         self, samples: Iterable[Sample], belief: Belief | None = None
@@ -365,17 +345,35 @@ class Filter(Method, ABC):
         return np.broadcast_to(1 / np.asarray(self.noise, dtype=float) ** 2, (n,)).copy()
 
     @cached_property
-    def _sizes(self) -> tuple[int, int, int]:
-        """d, n, nq."""
-        return self.size, self.torques.robot.model.nv, self.torques.robot.model.nq
+    def _kernel(self) -> Callable[..., Any]:
+        return step_kernel(self.kernels)
 
     @cached_property
-    def _bias(self) -> Vector:
-        return np.broadcast_to(np.asarray(self.bias, dtype=float), self.inverse_variance.shape).copy()
+    def _constants(self) -> tuple[Any, ...]:
+        """First arguments of the kernel."""
+        n = self.torques.robot.model.nv
+        dof, bodies = self.torques.robot.tree.pairs
+        rows = np.zeros((5, n))
+        rows[0], rows[1], rows[2] = self.bias, self.inverse_variance, np.log(self.inverse_variance)
+        rows[3, dof[np.isin(bodies, self.torques.open_bodies)]] = 1.0
+        rows[4] = [math.inf if self.gate is None else self.gate.threshold(count + 1) for count in range(n)]
+        return *self.torques.constants, rows, self._settings
 
     @cached_property
-    def _all_rows(self) -> np.ndarray:
-        return np.ones(len(self.inverse_variance), dtype=bool)
+    def _settings(self) -> Vector:
+        """The settings of the kernel."""
+        safe, inf = self.safeguards, math.inf
+        limits = (safe.longest_step, safe.bend, self.iterations) if self.curved else (inf, inf, 0)
+        # without a gate nothing counts rejections, and a body so light that its gain is 0 would stay
+        lost = safe.lost_surprise if self.gate is None else inf
+        adapted = safe.largest_surprise if self.adaptive else 1.0
+        return np.array(
+            [
+                *(self.drift, self.largest_std, self.memory_s, adapted), *limits,
+                *(safe.surprise_share, safe.largest_surprise, lost, safe.lightest, safe.body_factor),
+                self.torques.robot.model.nq,
+            ]
+        )  # fmt: skip
 
     def physical(self, belief: Belief) -> bool:
         """Whether every open body is physically possible."""

@@ -13,7 +13,7 @@ next `patience` samples pass with any innovation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -60,10 +60,10 @@ class Gate:
 
     def rejected(self, belief: Belief) -> tuple[Belief, SampleVerdict]:
         """Count a rejection; enlarge the covariance where there are more than `patience`."""
-        belief = replace(belief, rejected=belief.rejected + 1)
+        belief = belief._replace(rejected=belief.rejected + 1)
         if belief.rejected <= self.patience:
             return belief, SampleVerdict.gated
         # Frobenius norm over sqrt(d): 1 for the covariance of a body known to a factor of 1 +- 1
         relative = np.linalg.norm(np.linalg.solve(belief.unit, belief.root)) / np.sqrt(len(belief.root))
         growth = self.growth if relative < self.largest_std else 1.0
-        return replace(belief, root=belief.root * growth), SampleVerdict.reopened
+        return belief.having(root=belief.root * growth), SampleVerdict.reopened

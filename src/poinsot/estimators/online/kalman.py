@@ -12,8 +12,30 @@ import numpy as np
 
 from ...arrays import Brief, Vector
 from ...inertia.log_cholesky import LogCholesky
-from ...inertia.parametrization import Parametrization
+from ...inertia.parametrization import Kernels, Parametrization
+from ...kernels import njit
 from .filter import Filter
+
+
+@njit(cache=True)
+def _copy(x, pi):
+    pi[:] = x
+
+
+@njit(cache=True)
+def _identity(x, D):
+    for b in range(len(x)):
+        for r in range(10):
+            for c in range(10):
+                D[b, r, c] = 1.0 if r == c else 0.0
+
+
+def _copy_all(pi: np.ndarray, x: np.ndarray) -> int:
+    x[:] = pi
+    return len(pi)
+
+
+_TEN = Kernels(_copy, _identity, _copy_all)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,14 +46,12 @@ class KalmanFilter(Brief, Filter):
     citations = ("kalman1960",)
     curved = False
 
+    @property
+    def kernels(self) -> Kernels:
+        return _TEN
+
     def coordinates(self, pi: np.ndarray) -> Vector:
         return pi.ravel().copy()
-
-    def inertial(self, x: Vector) -> np.ndarray:
-        return x.reshape(-1, 10)
-
-    def jacobian(self, x: Vector) -> np.ndarray:
-        return np.broadcast_to(np.eye(10), (len(x) // 10, 10, 10))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,14 +70,6 @@ class ExtendedKalmanFilter(Brief, Filter):
     def coordinates(self, pi: np.ndarray) -> Vector:
         return self.chart.from_inertial(pi).ravel()
 
-    def inertial(self, x: Vector) -> np.ndarray:
-        theta = x.reshape(-1, 10)
-        pi = np.empty(theta.shape)
-        self.chart.kernels.to_inertial(theta, pi)
-        return pi
-
-    def jacobian(self, x: Vector) -> np.ndarray:
-        theta = x.reshape(-1, 10)
-        D = np.empty((len(theta), 10, 10))
-        self.chart.kernels.jacobian(theta, D)
-        return D
+    @property
+    def kernels(self) -> Kernels:
+        return self.chart.kernels

@@ -376,7 +376,7 @@ class Tracker:
             np.array([t.time for t in rows]),
             robot.effort_names,
             robot.effort_units,
-            np.array([_readings(t.sample) for t in rows]),
+            np.array([t.sample.readings for t in rows]),
             predicted[finite],
             speeds=np.array([t.sample.v for t in rows]),
             counts=list(Counter(t.recording for t in rows).values()),
@@ -417,12 +417,6 @@ def published_line(tracked: Tracked, tracker: Tracker) -> dict[str, Any]:
     }
 
 
-def _readings(sample: Sample) -> Vector:
-    """(n,) efforts of a sample, NaN where there is no reading to be trusted."""
-    read = np.isfinite(sample.tau) if sample.trusted is None else np.isfinite(sample.tau) & sample.trusted
-    return np.where(read, sample.tau, np.nan)
-
-
 def _change(link: str, pi: Vector, prior: Vector, mass_std: float) -> LinkChange:
     added = pi - prior
     # the centre of mass of what was added is a quotient, which means nothing where its mass is noise
@@ -439,7 +433,7 @@ def examine(problem: TrackingProblem | None, estimate: Estimate) -> Diagnosis:
     torques, gate = run.filter.torques, run.filter.gate
     kept = [t for t in run.history if np.isfinite(t.sample.q).all()]
     q, v, a = (np.array([getattr(t.sample, name) for t in kept]) for name in "qva")
-    tau = np.array([_readings(t.sample) for t in kept]) - run.filter.bias
+    tau = np.array([t.sample.readings for t in kept]) - run.filter.bias
     outside = np.array([torques.outside(t.sample.wrenches) for t in kept])
     starts = [k for k, t in enumerate(kept) if k == 0 or t.recording != kept[k - 1].recording]
     time = np.array([t.sample.time for t in kept])
