@@ -75,8 +75,7 @@ class LostSamples(RecordingCheck):
         for number, part in enumerate(case.problem.parts, start=1):
             if part.signals.recording is None:
                 yield Unchecked(
-                    f"lost samples in recording {number}",
-                    "signals were given without the recording",
+                    f"lost samples in recording {number}", "signals were given without the recording"
                 )
 
     def look_at(self, recording: Recording, name: str, highest_hz: float = np.inf) -> Iterator[Finding]:

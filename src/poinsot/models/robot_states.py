@@ -69,12 +69,7 @@ class RobotStates(Manifold):
         by_x, by_y = self._blocks(space.difference_slopes, self.difference(x, y))
         return self._dense(by_x, len(x), -1.0), self._dense(by_y, len(x), 1.0)
 
-    def carry(
-        self,
-        x: States,
-        y: States,
-        *changes: Float[np.ndarray, "T two_n _"],
-    ) -> tuple[np.ndarray, ...]:
+    def carry(self, x: States, y: States, *changes: Float[np.ndarray, "T two_n _"]) -> tuple[np.ndarray, ...]:
         """The changes of x that keep y [-] x to first order under changes of y, (T, 2n, ...)."""
         d = self.difference(x, y) if self.curved else x
         (_, back), (_, forth) = (self._blocks(space.integrate_slopes, step) for step in (-d, d))

@@ -229,12 +229,7 @@ class Stages(Brief):
         return np.flatnonzero(~np.append(self.resets, False))
 
     def _motion(
-        self,
-        nodes: np.ndarray,
-        x: States,
-        u: Float[np.ndarray, "T inputs"],
-        theta: Vector,
-        slopes: bool,
+        self, nodes: np.ndarray, x: States, u: Float[np.ndarray, "T inputs"], theta: Vector, slopes: bool
     ) -> RobotMotion:
         """The motion at nodes of one mode that are all resets, or all steps."""
         q, v = (np.ascontiguousarray(part) for part in self.states.split(x))

@@ -162,12 +162,7 @@ def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
         scaled_condition_number=scaled,
         rows=fit.drop.poses.size,
         fit=fit_of(
-            fit.drop.times,
-            pose.channels,
-            pose.units,
-            fit.drop.poses,
-            fit.predicted,
-            recording=fit.drop.name,
+            fit.drop.times, pose.channels, pose.units, fit.drop.poses, fit.predicted, recording=fit.drop.name
         ),
         undetermined=tuple(undetermined),
         problem=problem,

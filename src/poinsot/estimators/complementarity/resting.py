@@ -86,12 +86,7 @@ def resting_residuals(
 
 
 def added(
-    of: Resting,
-    std: float,
-    shared: Vector,
-    heights: Vector,
-    geometry: ContactGeometry,
-    curved: bool = False,
+    of: Resting, std: float, shared: Vector, heights: Vector, geometry: ContactGeometry, curved: bool = False
 ) -> tuple[Float[np.ndarray, "D s s"], Float[np.ndarray, "D s"], Vector]:
     """Normal matrix, gradient and cost (D,) of rest in each drop, with w of this standard deviation [m].
 

@@ -311,8 +311,7 @@ class Shooting:
                 if stop_requested(stop):
                     return found
                 ranked = sorted(
-                    (self.fit(each, frames, ROUGH) for each in chosen),
-                    key=lambda each: each.chi_square,
+                    (self.fit(each, frames, ROUGH) for each in chosen), key=lambda each: each.chi_square
                 )
                 count = KEPT[min(stage + 1, len(KEPT) - 1)]
                 chosen = [each.theta for each in ranked[:count]]

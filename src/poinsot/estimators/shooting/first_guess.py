@@ -21,15 +21,7 @@ from scipy.spatial.transform import Rotation, Slerp
 from ...arrays import Float, NodeStates, interpolated
 from ...models.frame_motion import FrameMotion
 from ...models.motion_terms import MotionTerms
-from ...models.sensors import (
-    Gyro,
-    JointPosition,
-    JointVelocity,
-    Orientation,
-    Pose,
-    Position,
-    Sensor,
-)
+from ...models.sensors import Gyro, JointPosition, JointVelocity, Orientation, Pose, Position, Sensor
 from ...models.stages import Stages
 
 Kind = TypeVar("Kind", bound=Sensor)

@@ -78,11 +78,7 @@ def stage_cost(motion: TrajectoryModel, first: int, w: np.ndarray, r: np.ndarray
 
 
 def linearized(
-    motion: TrajectoryModel,
-    x: Float[np.ndarray, "T1 nx"],
-    w: Columns,
-    theta: Vector,
-    first: int,
+    motion: TrajectoryModel, x: Float[np.ndarray, "T1 nx"], w: Columns, theta: Vector, first: int
 ) -> LinearQuadraticStages:
     """The stretch that begins at stage `first`, from its states (one more than stages) and noise."""
     T, m = w.shape

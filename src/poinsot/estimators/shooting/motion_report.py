@@ -13,13 +13,7 @@ from ...estimate import Fit
 from ...estimate.fit import fit_of
 from ...estimate.motions import STD, EstimatedMotion, SensorFit
 from ...models.articulated import Articulated
-from ...models.sensors import (
-    ContactForce,
-    Gyro,
-    Orientation,
-    Position,
-    PreintegratedVelocity,
-)
+from ...models.sensors import ContactForce, Gyro, Orientation, Position, PreintegratedVelocity
 from ...models.sensors.placement import ROTATION
 from ...models.stages import Stages
 from ...quantities import QUATERNION, WRENCH, XYZ
