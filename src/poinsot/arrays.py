@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING or "jaxtyping" in sys.modules:
-    from jaxtyping import Bool as Bool
-    from jaxtyping import Float as Float
-    from jaxtyping import Int as Int
+    from jaxtyping import Bool as Bool, Float as Float, Int as Int
 else:
 
     class Float:

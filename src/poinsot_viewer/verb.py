@@ -43,8 +43,7 @@ def view(
         scene = read_scene(result, data)
         for remark in scene.remarks:
             typer.echo(f"note: {remark}", err=True)
-        from .show import record as write
-        from .show import serve
+        from .show import record as write, serve
 
         if record is not None:
             say("recording the motion")

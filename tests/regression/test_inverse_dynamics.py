@@ -11,8 +11,7 @@ from poinsot.exceptions import InvalidMethod, InvalidSignals
 from poinsot.models.drive import Coupling, Drive
 from poinsot.models.friction import NoFriction
 from poinsot.parameters import Normal
-from poinsot.regression import base_parameters
-from poinsot.regression import inverse_dynamics as module
+from poinsot.regression import base_parameters, inverse_dynamics as module
 from poinsot.regression.inverse_dynamics import inverse_dynamics
 from poinsot.regression.regressor import Regressor
 from poinsot.signals.decimation import Decimation

@@ -13,8 +13,7 @@ import polars as pl
 import pytest
 from mcap.writer import CompressionType, Writer
 from rosbags.rosbag1 import Writer as Writer1
-from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
-from rosbags.rosbag2 import Writer as Writer2
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer as Writer2
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 import poinsot

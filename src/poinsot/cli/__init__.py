@@ -1,4 +1,4 @@
-"""The verbs, one a file: `poinsot inspect`, `identify`, `predict`, `track`, `reproduce`, `repair`.
+"""The verbs, one a file: `poinsot inspect`, `identify`, `predict`, `track`.
 
     shell     what they share: errors as sentences, progress, outputs
 
@@ -25,8 +25,6 @@ from .. import __version__
 from .identify import identify
 from .inspect import inspect
 from .predict import predict
-from .repair import repair
-from .reproduce import reproduce
 from .shell import CORRECTABLE, INTERRUPTED, VERBOSITY, stop, stop_at_defect
 from .track import track
 
@@ -44,7 +42,7 @@ app = typer.Typer(
 
 ORDER = ("new", "inspect", "identify", "show", "open", "view", "predict", "track", "excite", "repair")
 """Verbs in the order in which they are used, for the help; others follow."""
-VERBS = (inspect, identify, predict, track, reproduce, repair)
+VERBS = (inspect, identify, predict, track)
 EPILOG = "-v, --verbose and -q, --quiet: see `poinsot --help`."
 for verb in VERBS:
     app.command(epilog=EPILOG)(verb)

@@ -32,9 +32,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Changes, Configurations, Float, JointSamples, States
-from ..kernels import njit
 from .joint_motion import STEP, cross
 from .tree import CONTINUOUS, DEGREES, FREE, PLANAR, SPHERICAL, Tree
+from poinsot_kernels import njit
 
 
 class Manifold(ABC):

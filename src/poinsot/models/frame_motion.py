@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Configurations, Float, JointSamples
-from ..kernels import njit
 from . import rotations
 from .joint_motion import STEP, cross, outward, twist_cross
 from .rotations import skew
 from .tree import DEGREES, Tree
+from poinsot_kernels import njit
 
 
 @dataclass(frozen=True, eq=False)

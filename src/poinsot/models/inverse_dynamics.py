@@ -29,9 +29,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Configurations, Float, JointSamples, Matrix, Vector
-from ..kernels import njit
 from .joint_motion import STEP, cross, dot, outward, shift_wrench
 from .tree import DEGREES, Tree
+from poinsot_kernels import njit
 
 
 def inverse_dynamics(

@@ -24,7 +24,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Configurations, JointSamples
-from ..kernels import njit
 from .torque_regressor import (
     INLINE_KERNEL,
     KERNEL,
@@ -40,6 +39,7 @@ from .torque_regressor import (
     start_twists,
 )
 from .tree import DEGREES, Tree
+from poinsot_kernels import njit
 
 
 def regressor_adjoint(

@@ -21,8 +21,7 @@ from functools import cached_property
 import numpy as np
 
 from ..arrays import Configurations, Float, JointSamples, RobotChanges, States
-from . import configuration_space as space
-from . import tree as kinds
+from . import configuration_space as space, tree as kinds
 from .articulated import Articulated
 from .configuration_space import Manifold
 from .contact_dynamics import Linearized, RobotMotion

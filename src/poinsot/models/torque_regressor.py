@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Configurations, JointSamples, Matrix, Vector
-from ..kernels import njit
 from .tree import CONTINUOUS, DEGREES, FREE, PLANAR, PRISMATIC, TRANSLATION, Tree
+from poinsot_kernels import njit
 
 L = 16
 """Samples at a time: enough to fill vector registers, few enough for all quantities to stay in the cache."""

@@ -47,7 +47,6 @@ from functools import cached_property
 import numpy as np
 
 from ...arrays import Bool, Float, Int, Matrix, Vector
-from ...kernels import njit
 from ...models.planar.contact import Wall
 from ...models.planar.shapes import Polygon, Shape, support_of
 from .contact_parameters import (
@@ -64,6 +63,7 @@ from .contact_parameters import (
     S,
     Unevenness,
 )
+from poinsot_kernels import njit
 
 OWN, LOST = 14, 7
 """Columns of an impact's derivatives before those by theta, and the one of Delta among them."""

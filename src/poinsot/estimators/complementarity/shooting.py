@@ -35,13 +35,13 @@ import numpy as np
 
 from ...arrays import Float, Matrix, Vector
 from ...estimate import Status
-from ...kernels import njit
 from ...models.planar.body import GRAVITY, PlanarBody, World
 from ...models.planar.contact import Wall, contacts_at
 from ...models.planar.events import ImpactEvents, follow, moved
 from ...models.planar.shapes import Shape
 from ...solve import GainRatio, GaussNewton, Stop, stop_requested
 from ...solve.dense import DenseProblem
+from poinsot_kernels import njit
 
 NAMES = ("x", "y", "theta", "v_x", "v_y", "omega", "log J/m", "mu", "epsilon", "log m")
 """Components of theta; the last only where the mass is estimated."""

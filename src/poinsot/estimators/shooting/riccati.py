@@ -48,8 +48,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...arrays import Bool, Changes, Columns, Float, Matrix, Vector
-from ...kernels import njit
 from ...models.joint_motion import STEP
+from poinsot_kernels import njit
 
 
 @dataclass(frozen=True, eq=False)

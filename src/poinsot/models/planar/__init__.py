@@ -11,10 +11,11 @@ A pose is q = (x, y, theta) of the center of mass [m], [m], [rad], a velocity v 
 """
 
 from .body import PlanarBody as PlanarBody
-from .contact import Wall as Wall
-from .contact import floor as floor
-from .shapes import Ellipse as Ellipse
-from .shapes import Polygon as Polygon
-from .shapes import Shape as Shape
-from .shapes import SmoothCurve as SmoothCurve
-from .shapes import rectangle as rectangle
+from .contact import Wall as Wall, floor as floor
+from .shapes import (
+    Ellipse as Ellipse,
+    Polygon as Polygon,
+    Shape as Shape,
+    SmoothCurve as SmoothCurve,
+    rectangle as rectangle,
+)
