@@ -568,7 +568,7 @@ def test_warmup_compiles_what_the_first_runs_need(poinsot, tmp_path):
     assert run("identify", "examples/arm/job.toml") == compiled
     assert run("identify", "examples/so101/job.toml", "--out", tmp_path / "so101") == compiled
     # kernels that a filter calls, and that take little time to compile
-    for kernel, kept in (("_run", 0), ("enlarge", 500)):
+    for kernel, kept in (("_run", 0), ("plausible", 500)):
         (path,) = tmp_path.rglob(f"{kernel}-*.kernel")
         path.write_bytes(path.read_bytes()[:kept])
         compiled[path.name] = path.stat().st_mtime_ns
@@ -576,7 +576,7 @@ def test_warmup_compiles_what_the_first_runs_need(poinsot, tmp_path):
     assert again.keys() == compiled.keys()
     assert sorted(name.split("-")[0] for name in again if again[name] != compiled[name]) == [
         "_run",
-        "enlarge",
+        "plausible",
     ]
     assert poinsot("warmup", "--quiet") == (0, "", "")
 
