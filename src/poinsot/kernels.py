@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import pickle
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
@@ -97,30 +97,33 @@ class _Kept(NullCache):
 
     def _entry(self, sig: Any, codegen: Any) -> tuple[Path, tuple[Any, ...]]:
         """The file, and what its content depends on; of changed sources it has the same name, so new replaces old."""
-        name = self.function.__qualname__
-        enclosed = [(each.__module__, each.__qualname__) for each in _enclosed(self.function)]
+        name, parts = self.function.__qualname__, _parts(self.function)
+        enclosed = [
+            (each.py_func.__module__, each.py_func.__qualname__) for each in _enclosed(self.function)[0]
+        ]
         place = (self.function.__module__, name, *enclosed, repr(sig), codegen.magic_tuple(), sys.version)
         path = self.folder / f"{name}-{sha256(repr(place).encode()).hexdigest()[:32]}.kernel"
-        return path, (numba.__version__, *map(_digest, _sources(self.function)), sig)
+        sources = sorted({each.__code__.co_filename for each in parts})
+        # numbers and arrays that a kernel has from the function that made it are in its machine code
+        values = dumps([_enclosed(each)[1] for each in parts])
+        return path, (numba.__version__, *map(_digest, sources), values, sig)
 
 
 @cache
-def _sources(function: Callable[..., Any]) -> list[str]:
-    """Files of a function and of all kernels that it calls."""
+def _parts(function: Callable[..., Any]) -> list[Callable[..., Any]]:
+    """A function, and those of all kernels that it calls."""
     functions = [function]
     for each in functions:
-        called = _kernels(each.__globals__.get(name) for name in each.__code__.co_names)
-        functions += {*called, *_enclosed(each)}.difference(functions)
-    return sorted({each.__code__.co_filename for each in functions})
+        called = [each.__globals__.get(name) for name in each.__code__.co_names] + _enclosed(each)[0]
+        functions += [k.py_func for k in called if isinstance(k, Dispatcher) and k.py_func not in functions]
+    return functions
 
 
-def _enclosed(function: Callable[..., Any]) -> list[Callable[..., Any]]:
-    """Functions of the kernels that a function has from the one that made it."""
-    return _kernels(cell.cell_contents for cell in function.__closure__ or ())
-
-
-def _kernels(values: Iterable[Any]) -> list[Callable[..., Any]]:
-    return [value.py_func for value in values if isinstance(value, Dispatcher)]
+def _enclosed(function: Callable[..., Any]) -> tuple[list[Any], list[Any]]:
+    """Kernels, and other values, that a function has from the one that made it."""
+    values = [cell.cell_contents for cell in function.__closure__ or ()]
+    kernels = [value for value in values if isinstance(value, Dispatcher)]
+    return kernels, [value for value in values if not isinstance(value, Dispatcher)]
 
 
 @cache
