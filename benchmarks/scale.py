@@ -213,8 +213,7 @@ def cluster(_: int) -> dict[str, float]:
     from distributed import LocalCluster
     from scale import draw as task  # workers import it by the name of this file
 
-    from poinsot_fleet.study import Serial, Study
-    from poinsot_fleet.study import cluster as dask
+    from poinsot_fleet.study import Serial, Study, cluster as dask
 
     study, said = Study({str(k): k for k in range(DRAWS)}, task), []
     alone = study.run(Serial())

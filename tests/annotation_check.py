@@ -25,8 +25,7 @@ import jaxtyping
 from beartype.roar import BeartypeDecorHintException
 
 # private, but there is no other way to add to them
-from jaxtyping import _decorator
-from jaxtyping import _import_hook as import_hook
+from jaxtyping import _decorator, _import_hook as import_hook
 
 NUMBA_DECORATORS = frozenset(
     {"_compiled", "cfunc", "guvectorize", "jit", "njit", "overload", "stencil", "vectorize"}

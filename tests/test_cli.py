@@ -144,6 +144,20 @@ def test_version_and_help(poinsot):
         assert "--json" in out
 
 
+def test_help_lists_verbs_in_the_order_of_their_use(poinsot):
+    verbs = [
+        line.split()[0] for line in poinsot("--help")[1].partition("Commands:\n")[2].splitlines() if line
+    ]
+    assert verbs[:6] == ["new", "inspect", "identify", "show", "open", "view"] and "warmup" in verbs[6:]
+
+
+def test_hidden_files_are_not_proposed(poinsot, tmp_path):
+    (tmp_path / ".job.toml").touch()
+    (tmp_path / "arm.toml").touch()
+    code, _, err = poinsot("identify", tmp_path / "job.toml")
+    assert code == 2 and "arm.toml" in err and ".job.toml" not in err
+
+
 def test_help_imports_nothing_heavy():
     code = (
         "import sys\nfrom poinsot import cli\nassert cli.main(['--help']) == 0\n"

@@ -64,6 +64,13 @@ def test_it_prints_and_writes_a_file_and_a_page(poinsot, arm, tmp_path):
     assert out.splitlines()[-1] == f"written: {motion}, {page}"
 
 
+def test_missing_shapes_are_said_once(poinsot, tmp_path):
+    bare = Path(__file__).resolve().parents[1] / "examples/arm/arm.urdf"
+    code, out, _ = poinsot("excite", bare, *QUICK, "--out", tmp_path / "motion.csv")
+    assert code == 0
+    assert "NOT CHECKED: collisions, since the description gives no link a shape (<collision>); the" in out
+
+
 def test_a_folder_gets_everything(poinsot, arm, tmp_path):
     code, out, _ = poinsot(
         "excite", arm, *QUICK, "--no-self-collision", "--out", tmp_path / "out", "--json", "-"

@@ -441,3 +441,14 @@ def test_what_the_method_lacks_is_said_as_identify_would(name, was, now, sentenc
     (_, first), *_ = Project.load(path).inspect()
     (found,) = [each for each in first.findings if each.cause == "preparation"]
     assert found.severity is Severity.error and sentence in found.message
+
+
+def test_a_clock_of_a_rate_has_no_jitter(rng):
+    """Rounding of times is none, at 250 Hz from 0 and from 1970."""
+    for start in (0.0, 1.7e9):
+        time = start + np.arange(500) / 250
+        recording = Recording(time, {"position.a": np.sin(time - start)}, {"position.a": "rad"})
+        assert dict(inspect(recording).facts)["jitter"] == "none"
+    time = np.arange(500) / 250 + 1e-6 * rng.standard_normal(500)
+    recording = Recording(time, {"position.a": np.sin(time)}, {"position.a": "rad"})
+    assert dict(inspect(recording).facts)["jitter"].startswith("rms 0.0")

@@ -115,6 +115,18 @@ def test_what_it_is(estimate):
     )  # there and back through the inertia about the origin
 
 
+def test_motors_without_commands_have_no_error(folder):
+    """Of a motion that no motor drives there is no effort to be relative to."""
+    rows = (folder / "two.csv").read_text().splitlines()
+    undriven = [rows[0], *(",".join([*row.split(",")[:2], "0"]) for row in rows[1:])]
+    (folder / "free.csv").write_text("\n".join(undriven))
+    text = MECHANISM + RECORDING.replace("NAME", "one")
+    text += RECORDING.replace("NAME", "free") + 'role = "validation"\n' + METHOD
+    (folder / "free.toml").write_text(text)
+    (held_out,) = identify(Project.load(folder / "free.toml")).validation
+    assert held_out.recording.startswith("free, predicted over")
+
+
 def test_how_it_moved(estimate):
     (motion,) = estimate.motions
     path = motion.path

@@ -11,7 +11,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 import numpy as np
 import pytest
 
-from poinsot import kernels
+from poinsot_kernels import kernels, machine_code
 
 
 def total(x):
@@ -58,7 +58,7 @@ def test_a_changed_source_of_a_called_kernel_is_compiled_again(home, tmp_path, m
         (tmp_path / folder).mkdir(exist_ok=True)
         for name, text in (("inner", f"    return {factor} * x"), ("outer", "    return inner(x) + 1")):
             uses = "from kernels_of_inner import inner\n" if name == "outer" else ""
-            text = f"from poinsot.kernels import njit\n{uses}\n@njit(cache=True)\ndef {name}(x):\n{text}\n"
+            text = f"from poinsot_kernels import njit\n{uses}\n@njit(cache=True)\ndef {name}(x):\n{text}\n"
             path = tmp_path / folder / f"kernels_of_{name}.py"
             path.write_text(text)
             spec = spec_from_file_location(path.stem, path)
@@ -194,7 +194,7 @@ JAX = """
 import warnings
 warnings.simplefilter("error")
 import jax, numpy as np
-from poinsot.kernels import private_folder
+from poinsot_kernels.kernels import private_folder
 from poinsot.models.maximal import keep_compiled, precision
 precision.MIN_COMPILE_TIME = 0.0
 keep_compiled()
@@ -226,3 +226,91 @@ def test_what_jax_compiles_is_kept_in_the_same_way():
     files, mode = done.stdout.split()
     assert int(files) >= 1
     assert mode == "0700"
+
+
+WITHOUT_NUMBA = """
+import sys
+import numpy as np
+from poinsot_kernels import njit
+
+@njit(cache=True)
+def scale(pair, factor, count, out):
+    a, b = pair
+    if count > len(out):
+        raise ValueError("too many")
+    for i in range(count):
+        out[i] = factor * a[i] + np.sin(b[i, 0])
+
+@njit(cache=True)
+def scaled(a, out):
+    scale((a, a.reshape(-1, 1)), 2.0, len(a), out)
+    return out.copy()
+
+a = np.arange(10.0)
+for x, factor in ((a[:5], 2.0), (a[::2], 2.0), (a[:5].astype(np.float32), 2.0), (a[:5], np.float64(2.0))):
+    if type(factor) is not float and len(sys.argv) > 1:
+        break
+    out = np.zeros(5)
+    scale((x, x.astype(float).reshape(-1, 1)), factor, 5, out)
+    x = x.astype(float)
+    np.testing.assert_allclose(out, 2 * x + np.sin(x), rtol=1e-15)
+    print("numba" in sys.modules, end=" ")
+"""
+
+
+def in_a_process(folder, then="", *arguments):
+    (folder / "script.py").write_text(WITHOUT_NUMBA + then)
+    command = [sys.executable, folder / "script.py", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout.split()
+
+
+def test_kernels_that_fill_arrays_are_called_without_numba(home, tmp_path):
+    """Of any layout and type; for numbers that are not Python's, Numba is imported."""
+    assert in_a_process(tmp_path) == ["True"] * 4
+    assert in_a_process(tmp_path) == ["False"] * 3 + ["True"]
+
+
+def test_what_numba_raises_is_raised_and_numba_takes_over(home, tmp_path):
+    """Also where another kernel calls one that was called without it."""
+    then = """
+def said(kernel, *args):
+    try:
+        kernel(*args)
+    except ValueError as error:
+        print(error, end=" ")
+said(scale, (a, a.reshape(-1, 1)), 2.0, 20, np.zeros(5))
+print("numba" in sys.modules, end=" ")
+said(scaled, a, np.zeros(5))
+print(np.array_equal(scaled(a[:5], np.zeros(5)), 2 * a[:5] + np.sin(a[:5])))
+"""
+    in_a_process(tmp_path, then)
+    found = in_a_process(tmp_path, then, "three")
+    assert found == [*["False"] * 3, "too", "many", "True", "too", "many", "True"]
+
+
+def test_a_damaged_file_is_not_called(home, tmp_path):
+    in_a_process(tmp_path)
+    for path in kept_folder(home).glob("scale-*"):
+        content = path.read_bytes()
+        for damaged in (b"", content[:-1], content[:100] + b"?" + content[101:]):
+            path.write_bytes(damaged)
+            assert in_a_process(tmp_path)[-1] == "True"
+            assert in_a_process(tmp_path)[0] == "False"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        (np.zeros(3), 1.0, 2),
+        (np.zeros((3, 2)).T, np.zeros((3, 2, 4))[:, :, ::2], np.zeros(3, np.int64)),
+        ((np.zeros(3), np.zeros(4)), (1, 2.0), ((1,), (np.zeros((2, 2)), 3))),
+        (np.float64(1.0), np.int64(2)),
+        (np.broadcast_to(0.0, 3),),
+    ],
+)
+def test_types_are_named_as_numba_names_them(args):
+    import numba
+
+    assert machine_code.type_names(args) == repr(tuple(map(numba.typeof, args)))

@@ -217,6 +217,19 @@ def test_a_stamp_in_two_columns(seconds, nanoseconds, name, begin, table, tmp_pa
     np.testing.assert_allclose(run.recording.time, 0.004 * np.arange(len(table)), atol=5e-7)
 
 
+@pytest.mark.parametrize("header", ["stamp", "datetime", "log_datetime"])
+@pytest.mark.parametrize("name", ["log.csv", "log.parquet"])
+def test_a_clock_of_dates(header, name, begin, table, tmp_path):
+    """Types of dates in Parquet, and ISO 8601 in CSV, where there is no such type."""
+    stamps = pl.Series(1_780_000_000_000 + 4 * np.arange(2500)).cast(pl.Datetime("ms", "Europe/Paris"))
+    stamps = stamps.dt.strftime("%Y-%m-%d %H:%M:%S%.3f%:z") if name == "log.csv" else stamps
+    content, start = begin({header: stamps} | renamed(table, NAMED), name=name)
+    (recording,) = content["recordings"]
+    assert recording["time"] == {"column": header, "unit": "datetime"} and recording["start_s"] == 0
+    assert "its cells are dates and times; a step is then 4 ms" in start.text
+    assert identify(Project.load(tmp_path / "job.toml")).fit.relative_error_percent < 1
+
+
 def test_seconds_and_nanoseconds_that_are_two_clocks(begin, table):
     t = 0.004 * np.arange(len(table))
     columns = dict(zip(table.columns, table.iter_columns(), strict=True))
@@ -242,6 +255,11 @@ def test_the_example_is_identified(poinsot, tmp_path):
 def test_without_a_clock_it_demands_a_rate(poinsot, tmp_path):
     code, _, err = poinsot("new", ARM, LOG, "-o", tmp_path / "job.toml")
     assert code == 2 and err.count("\n") == 1 and "--rate-hz 250" in err and not list(tmp_path.iterdir())
+
+
+def test_the_robot_comes_first(poinsot, tmp_path):
+    code, _, err = poinsot("new", LOG, ARM, "-o", tmp_path / "job.toml")
+    assert code == 2 and err == f"poinsot: the robot comes first: poinsot new {ARM} {LOG}\n"
 
 
 def test_what_exists_is_kept(poinsot, tmp_path):

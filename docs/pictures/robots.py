@@ -1,4 +1,4 @@
-"""Robots that can be turned: a result as `poinsot view --record` writes it, one file each that needs no server."""
+"""Robots, a mechanism and a thrown body to turn: what `poinsot view --record` writes, a file each without a server."""
 
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,12 @@ from poinsot import cli
 from poinsot_viewer.scene import read_scene
 from poinsot_viewer.show import record
 
-ROBOTS = {"robot_arm": "arm/physical.toml", "robot_quadruped": "quadruped/job.toml"}
+ROBOTS = {
+    "robot_arm": "arm/physical.toml",
+    "robot_quadruped": "quadruped/job.toml",
+    "moving_pendulum": "furuta/job.toml",
+    "moving_throw": "throw/job.toml",
+}
 """Name of the file -> job of the examples."""
 
 

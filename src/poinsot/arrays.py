@@ -8,12 +8,25 @@ N  rows of a regression              l  bodies
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, TypeAlias
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+
+if TYPE_CHECKING or "jaxtyping" in sys.modules:
+    from jaxtyping import Bool as Bool, Float as Float, Int as Int
+else:
+
+    class Float:
+        """Stands for jaxtyping's arrays, which the tests and type checkers read: it takes 40 ms to import."""
+
+        def __class_getitem__(cls, item: tuple[type, str]) -> type:
+            return item[0]
+
+    Bool = Int = Float
 
 SMALLEST, LARGEST = 1e-30, 1e30
 """Size limits of numbers other than 0 in SI units: beyond them, squares and products under- or overflow."""
@@ -73,6 +86,13 @@ Matrix: TypeAlias = Float[np.ndarray, "_ _"]
 """A matrix of the shape given in the docstring."""
 
 Indices: TypeAlias = Int[np.ndarray, "_"]
+
+
+@cache
+def fast_length(samples: int) -> int:
+    """The smallest number from `samples` on without prime factors above 5: a real Fourier transform of it is fast."""
+    odd = (3**i * 5**j for i in range(samples.bit_length()) for j in range(samples.bit_length()))
+    return min(each << (-(-samples // each) - 1).bit_length() for each in odd)
 
 
 def interpolated(times: Vector, values: Vector, turns: bool = False) -> Vector:

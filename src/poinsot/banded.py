@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .kernels import njit
+from poinsot_kernels import njit
 
 
 @njit(cache=True)

@@ -6,7 +6,7 @@ user can act on. A bug in poinsot is never a `PoinsotError`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 
@@ -59,8 +59,7 @@ class InvalidRecording(PoinsotError):
 class ChannelNotFound(InvalidRecording):
     """A requested channel is not in the recording."""
 
-    def __init__(self, name: str, available: Iterable[str]):
-        available = list(available)
+    def __init__(self, name: str, available: Collection[str]):
         super().__init__(
             f"no channel {name!r}{nearest(name, available)}; the recording has {listing(available)}"
         )
@@ -69,8 +68,7 @@ class ChannelNotFound(InvalidRecording):
 class UnknownUnit(PoinsotError):
     """A unit that the reader does not know."""
 
-    def __init__(self, unit: str, known: Iterable[str], where: str = ""):
-        known = list(known)
+    def __init__(self, unit: str, known: Collection[str], where: str = ""):
         super().__init__(
             f"unknown unit {unit!r}{where}{nearest(unit, known)}; known are {listing(known, 60)}"
         )

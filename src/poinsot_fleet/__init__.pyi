@@ -1,16 +1,14 @@
-from .fleet import Fleet as Fleet
-from .fleet import FleetEstimate as FleetEstimate
-from .logs import Log as Log
-from .logs import find_logs as find_logs
+from .fleet import Fleet as Fleet, FleetEstimate as FleetEstimate
+from .logs import Log as Log, find_logs as find_logs
 from .parquet_log import ParquetLog as ParquetLog
-from .random_effects import RandomEffects as RandomEffects
-from .random_effects import random_effects as random_effects
+from .random_effects import RandomEffects as RandomEffects, random_effects as random_effects
 from .store import Store as Store
-from .streaming import Blocks as Blocks
-from .streaming import stream_least_squares as stream_least_squares
-from .study import Serial as Serial
-from .study import Study as Study
-from .study import StudyInterrupted as StudyInterrupted
-from .study import chosen as chosen
-from .study import cluster as cluster
-from .study import processes as processes
+from .streaming import Blocks as Blocks, stream_least_squares as stream_least_squares
+from .study import (
+    Serial as Serial,
+    Study as Study,
+    StudyInterrupted as StudyInterrupted,
+    chosen as chosen,
+    cluster as cluster,
+    processes as processes,
+)

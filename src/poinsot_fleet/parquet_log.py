@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 
 from poinsot.exceptions import InvalidRecording, UnreadableFile, listing
-from poinsot.io.units import find_unit
+from poinsot.io.units import DATES, find_unit
 from poinsot.recording import Recording
-from poinsot_formats.parquet import checked
+from poinsot_formats.parquet import checked, dated_column
 
 CLOCK = 0.01
 """Part of a sampling interval by which a stamp may be off a uniform clock."""
@@ -74,13 +74,19 @@ class ParquetLog:
         """First stamp [s] and rate [Hz] of all files together."""
         if len(self) < 2:
             raise InvalidRecording(f"{self.paths[0]} has {len(self)} rows; a log needs more")
-        ends = [self._scan.slice(k, 1).collect()[self.time[0]][0] for k in (0, len(self) - 1)]
-        first, last = (float(each) * find_unit(self.time[1]).factor for each in ends)
+        ends = (self._scan.slice(k, 1).collect() for k in (0, len(self) - 1))
+        first, last = (float(self._stamps(each)[0]) for each in ends)
         if not last > first:
             raise InvalidRecording(
                 f"{self.paths[-1]} ends before {self.paths[0]} begins: give files in the order of time"
             )
         return first, (len(self) - 1) / (last - first)
+
+    def _stamps(self, table: pl.DataFrame) -> np.ndarray:
+        """Times of rows [s]."""
+        column, unit = self.time
+        stamps = dated_column(Path(self.paths[0]), table[column]) if unit == DATES else table[column]
+        return stamps.to_numpy() * find_unit(unit).factor
 
     def read(self, first: int, last: int) -> Recording:
         """Samples first <= k < last, on the uniform clock of the whole log.
@@ -91,8 +97,7 @@ class ParquetLog:
         table = self._scan.slice(first, last - first).collect()
         start, rate = self.clock
         time = start + np.arange(first, last) / rate
-        stamps = table[self.time[0]].to_numpy() * find_unit(self.time[1]).factor
-        off = np.abs(stamps - time) * rate
+        off = np.abs(self._stamps(table) - time) * rate
         if not off.max() <= CLOCK:
             k = int(np.argmax(~(off <= CLOCK)))
             raise InvalidRecording(

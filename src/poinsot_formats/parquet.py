@@ -18,6 +18,8 @@ import polars as pl
 
 from poinsot.exceptions import UnreadableFile
 from poinsot.io.sources import Columns, Source, column_not_found, existing_file
+from poinsot.io.tabular import epoch_seconds
+from poinsot.io.units import DATES
 
 from .parser import MEMORY, run_parser
 
@@ -35,6 +37,8 @@ if 8 * rows * max(len(found), 1) > int(sys.argv[3]):
 scan.select(pl.col(found).is_null().sum()).collect(engine="streaming")
 """
 
+DATED = (pl.Datetime, pl.Duration, pl.Time)
+"""Types of columns with times."""
 POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 
@@ -71,10 +75,10 @@ def _check(path: Path, names: str, max_bytes: int, _: tuple[int, ...]) -> None:
 
 
 def list_parquet(path: Path) -> tuple[dict[str, Any], str]:
-    """The columns of numbers of a file, for scripts (schema `poinsot.columns/1`) and as text."""
+    """The columns of numbers and of times of a file, for scripts (schema `poinsot.columns/1`) and as text."""
     with checked(path, ()):
         schema = pl.scan_parquet(path, glob=False).collect_schema()
-    names = [name for name, kind in schema.items() if _is_number(kind)]
+    names = [name for name, kind in schema.items() if _is_number(kind) or kind in DATED]
     content = {"schema": "poinsot.columns/1", "log": path.name, "columns": names}
     return content, "\n".join([path.name, *(f"{name}  {schema[name]}" for name in names)])
 
@@ -97,10 +101,31 @@ def read_parquet(source: Source) -> Columns:
     columns: dict[str | int, np.ndarray] = {}
     for name, header in names.items():
         series = table[header]
-        if not _is_number(series.dtype):
-            raise UnreadableFile(f"{path}: column {header!r} holds {series.dtype}, not numbers")
+        if name in source.dated:
+            series = dated_column(path, series)
+        elif not _is_number(series.dtype):
+            advice = f': set unit = "{DATES}"' if series.dtype in DATED else ""
+            raise UnreadableFile(f"{path}: column {header!r} holds {series.dtype}, not numbers{advice}")
         columns[name] = series.cast(pl.Float64).to_numpy()
     return columns
+
+
+def dated_column(path: Path, cells: pl.Series) -> pl.Series:
+    """Seconds since 1970 (UTC) of a column of dates and times, null where a cell is empty.
+
+    Raises:
+        UnreadableFile: if the column or a cell is something else.
+    """
+    if cells.dtype not in (*DATED, pl.String):
+        raise UnreadableFile(f"{path}: column {cells.name!r} holds {cells.dtype}, not dates and times")
+    seconds = epoch_seconds(cells)
+    bad = (seconds.is_null() & cells.is_not_null()).arg_true()
+    if len(bad):
+        raise UnreadableFile(
+            f"{path}: column {cells.name!r} holds {cells[bad[0]]!r} instead of a date and time in row {bad[0]} "
+            "(counted from 0)"
+        )
+    return seconds
 
 
 def _is_number(kind: pl.DataType) -> bool:

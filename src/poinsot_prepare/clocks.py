@@ -10,10 +10,12 @@ import numpy as np
 from poinsot.exceptions import InvalidRecording
 from poinsot.inspection.columns import unit_in_name, words_of
 from poinsot.io.sources import Columns
-from poinsot.io.units import find_unit
+from poinsot.io.units import DATES, find_unit
 
 WORDS = frozenset(
-    words_of("time timestamp timestamps stamp t clock zeit uhrzeit zeitstempel temps tiempo tempo tijd")
+    words_of(
+        "time timestamp timestamps stamp t clock date datetime zeit uhrzeit zeitstempel temps tiempo tempo tijd"
+    )
 )
 """Words of a clock's header, in a few languages of loggers."""
 UNIT_WORDS = {
@@ -73,18 +75,20 @@ def find_clocks(columns: Sequence[str]) -> list[Clock]:
     return [*sorted(pairs, key=lambda pair: len(words[pair.column])), *map(Clock, [*fewest_first, *bare])]
 
 
-def clock_unit(clock: Clock, ticks: np.ndarray) -> tuple[str, str]:
-    """The unit of a clock and the reason: its header, the date that it would give, or its interval. Raises
-    `InvalidRecording` if it does not increase from row to row.
+def clock_unit(clock: Clock, ticks: np.ndarray, is_dated: bool = False) -> tuple[str, str]:
+    """The unit of a clock and the reason: its header, the date that it would give, or its interval. `is_dated`: whether
+    its cells are dates and times. Raises `InvalidRecording` if it does not increase from row to row.
     """
     column = clock.column
     steps = np.diff(ticks)
     if not (len(steps) and np.isfinite(ticks).all() and (steps > 0).all()):
         raise InvalidRecording(f"the column {column!r} does not increase from row to row")
+    if is_dated:
+        return DATES, f"its cells are dates and times; a step is then {1e3 * np.median(steps):.4g} ms"
     if clock.nanoseconds is not None:
         return "s", "seconds and nanoseconds of one stamp"
     named = UNIT_WORDS.get(words_of(column)[-1]) or unit_in_name(column, "time")[0]
-    if named is not None and find_unit(named).si == "s":
+    if named not in (None, DATES) and find_unit(named).si == "s":
         return named, "its header names it"
     interval, units = float(np.median(steps)), ("s", "ms", "us", "ns")
     if ticks[0] > EARLIEST_DATE_S:  # in ms, us and ns a date has 3, 6 and 9 more digits

@@ -10,7 +10,7 @@ import typer
 
 from poinsot.cli import shell
 from poinsot.cli.shell import Json
-from poinsot.exceptions import UnwritableOutput
+from poinsot.exceptions import InvalidProject, UnwritableOutput
 
 
 def new(
@@ -40,6 +40,9 @@ def new(
             raise UnwritableOutput(f"{out} exists: name another file with -o, or overwrite it with --force")
         shell.check_output(out, None)
         check_apart([out, json], [robot, log])
+        descriptions = (".urdf", ".xml", ".mjcf")
+        if log.suffix.lower() in descriptions and robot.suffix.lower() not in descriptions:
+            raise InvalidProject(f"the robot comes first: poinsot new {log} {robot}")
         say("reading robot and log")
         from .starting import start_project
 

@@ -8,10 +8,11 @@ they can start from the channels of a log. Each guess is a comment of the file, 
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, pairwise, product
 from json import dumps
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from poinsot.inspection.motion import LATE_START_S, clock_facts, motion_facts
 from poinsot.inspection.unit_guesses import guess_units
 from poinsot.io.readers import find_reader, list_columns
 from poinsot.io.sources import Column, Columns, Source
-from poinsot.io.units import convert, find_unit
+from poinsot.io.units import DATES, convert, find_unit
 from poinsot.models.articulated import Articulated, load_robot
 from poinsot.project.job import Job, Project
 from poinsot.project.methods import find_beginning
@@ -34,7 +35,7 @@ from poinsot.project.methods.base import TEMPLATES, LogContents
 from poinsot.project.settings import Settings
 from poinsot.project.settings.preprocessing import SMOOTHED
 from poinsot.quantities import FRAME_QUANTITIES
-from poinsot.recording import EFFORTS, QUANTITIES, clock_text
+from poinsot.recording import EFFORTS, QUANTITIES, Recording, clock_text
 
 from .clocks import Clock, clock_unit, find_clocks
 from .energy import gains_energy
@@ -103,9 +104,12 @@ def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = Non
     read_ones = {*(clock.columns if clock else ()), *(each.column for each in used)}
     values = {name: x for name, x in values.items() if name in read_ones}
     commanded = [each.owner for each in used if each.quantity == "position_command"]
-    gains, said_of_gains = _controller_gains(commanded, {} if clock is None else fields, table)
+    gains = _controller_gains({each: fields[each] for each in commanded if each in fields}, table)
+    times = np.arange(len(rows)) / (rate_hz or 1.0) if clock is None else factor * clock.ticks(table)
+    steady = None if gains.rows is None else times[[gains.rows.start, gains.rows.stop - 1]] - times[rows][0]
     content = {
-        "gains": gains,
+        "gains": _for_all(gains.held, commanded),
+        "steady_s": steady,
         "subject": method.subject,
         "robot": os.path.relpath(robot, job.parent),
         "floating_base": method.floating_base,
@@ -132,7 +136,7 @@ def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = Non
         (each.column, f"{each.channel} [{units[each.channel][0]}]", each.reason) for each in draft.used
     ]
     guesses += [(joint, "locked", "no column has its position") for joint in locked]
-    guesses += said_of_gains
+    guesses += gains.said
     said = tuple(dict(zip(("what", "value", "reason"), each, strict=True)) for each in guesses)
     return Start(draft.text(unused=listing(unused) if unused else ""), name, said, unused)
 
@@ -145,7 +149,7 @@ HELD = (*EFFORTS, "position_command")
 
 def _initial(guess: ColumnGuess, x: np.ndarray) -> float:
     """Value of a held column before its first reading: no effort, or the first command."""
-    return 0.0 if guess.quantity in EFFORTS else float(x[np.isfinite(x)][0])
+    return 0.0 if guess.quantity in EFFORTS else float(x[np.isfinite(x)][0]) + 0.0  # no -0.0
 
 
 GAINS = {"kp": "stiffness", "kd": "velocity_gain"}
@@ -153,52 +157,102 @@ GAINS = {"kp": "stiffness", "kd": "velocity_gain"}
 
 
 def _gain_fields(matched: Sequence[ColumnGuess], columns: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Joint -> field -> column, of messages that have gains beside a position command."""
+    """Joint -> field -> column, of messages and tables that have gains beside a position command.
+
+    A column of a message is MESSAGE/FIELD; in a table it has the name of the command with one word changed.
+    """
     wanted, fields = (*GAINS, "dq", "tau"), {}
     for each in matched:
-        message, slash, _ = each.column.rpartition("/")
-        if each.quantity == "position_command" and slash:
-            beside = [name for name in columns if name.rpartition("/")[:2] == (message, slash)]
-            own = {name.rpartition("/")[2].lower(): name for name in beside}
-            fields[each.owner] = {key: own[key] for key in wanted if key in own}
-    return {joint: own for joint, own in fields.items() if GAINS.keys() <= own.keys()}
-
-
-def _controller_gains(
-    commanded: Sequence[str], fields: Mapping[str, Mapping[str, str]], table: Columns
-) -> tuple[dict[str, float], list[tuple[str, str, str]]]:
-    """Gains of controllers that messages with commands have, as [held] of `actuators`; and what is said of each.
-
-    The torque of such a message is kp (q - position) + kd (dq - velocity) + tau. Gains that change, or
-    with commands of velocity or torque other than 0, are not held.
-    """
-    found: dict[str, float] = {}
-    said = []
-    for joint in commanded:
-        if (own := fields.get(joint)) is None:
+        if each.quantity != "position_command":
             continue
-        values = {key: table[column][np.isfinite(table[column])] for key, column in own.items()}
-        constant = all(len(x) and np.ptp(x) == 0 for x in values.values())
-        if (
-            not constant
-            or values["kp"][0] <= 0
-            or any(values[key][0] for key in values.keys() - GAINS.keys())
-        ):
+        words = re.split(r"([/._ ])", each.column)
+        own: dict[str, str] = {}
+        for k in range(len(words) - 1, -1, -2):  # the last word of a message is its field
+            names = {key: "".join([*words[:k], key, *words[k + 1 :]]).lower() for key in wanted}
+            own = {key: name for name in columns for key in wanted if name.lower() == names[key]}
+            if GAINS.keys() <= own.keys():
+                fields[each.owner] = own
+                break
+    return fields
+
+
+@dataclass(frozen=True)
+class _Gains:
+    """Gains of controllers that are logged with commands.
+
+    Args:
+        held: PARAMETER.JOINT -> value. rows: of the table, to which they belong; None: all. said: column, parameter and
+            reason of each.
+    """
+
+    held: Mapping[str, float]
+    rows: slice | None
+    said: tuple[tuple[str, str, str], ...]
+
+
+def _controller_gains(fields: Mapping[str, Mapping[str, str]], table: Columns) -> _Gains:
+    """The gains of the longest run of rows in which they are constant, if that is more than half of the rows.
+
+    The torque of such a command is kp (q - position) + kd (dq - velocity) + tau. Gains rise while a robot stands up,
+    and are zero once its motors are off. Where velocities or torques are commanded too, they are not used.
+    """
+    if not fields:
+        return _Gains({}, None, ())
+    steady: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    for joint, own in fields.items():
+        x = {key: table[column] for key, column in own.items()}
+        x = {key: carried_on(each, _first_number(each)) for key, each in x.items()}
+        usable = np.isfinite(x["kd"]) & (x["kp"] > 0)
+        for key in x.keys() - GAINS.keys():
+            usable &= x[key] == 0
+        gains = np.stack([x[key] for key in GAINS], axis=1)
+        if _is_most(_longest_run(gains, usable), usable):
+            steady[joint] = gains, usable
+    if steady:
+        usable = np.all([each[1] for each in steady.values()], axis=0)
+        run = _longest_run(np.hstack([each[0] for each in steady.values()]), usable)
+        steady = steady if _is_most(run, usable) else {}
+    held: dict[str, float] = {}
+    said, rows = [], None
+    for joint, own in fields.items():
+        if joint not in steady:
             reason = "it changes, or velocities or torques are commanded too: not held"
             said.append((own["kp"], f"stiffness.{joint}", reason))
             continue
-        for key, parameter in GAINS.items():
-            found[f"{parameter}.{joint}"] = float(f"{values[key][0]:.7g}")
-            said.append((own[key], f"{parameter}.{joint}", "constant in the log: held"))
-        found[f"derivative_gain.{joint}"] = 0.0
-    parameters = dict.fromkeys(name.partition(".")[0] for name in found)
-    alike = {
-        each: {value for name, value in found.items() if name.partition(".")[0] == each}
-        for each in parameters
-    }
-    if len(found) == len(parameters) * len(commanded) and all(len(each) == 1 for each in alike.values()):
-        found = {each: values.pop() for each, values in alike.items()}
-    return found, said
+        whole = run.stop - run.start == len(usable)
+        rows = None if whole else run
+        reason = f"constant in {'the' if whole else 'most of the'} log: held"
+        for parameter, value in zip(GAINS.values(), steady[joint][0][run.start], strict=True):
+            held[f"{parameter}.{joint}"] = float(f"{value:.7g}")
+        said += [(own[key], f"{parameter}.{joint}", reason) for key, parameter in GAINS.items()]
+        held[f"derivative_gain.{joint}"] = 0.0
+    return _Gains(held, rows, tuple(said))
+
+
+def _first_number(x: np.ndarray) -> float:
+    known = x[np.isfinite(x)]
+    return float(known[0]) if len(known) else np.nan
+
+
+def _is_most(run: slice, rows: np.ndarray) -> bool:
+    return 2 * (run.stop - run.start) > len(rows)
+
+
+def _longest_run(values: np.ndarray, usable: np.ndarray) -> slice:
+    """The longest run of usable rows in which values (T, k) do not change."""
+    changes = (values[1:] != values[:-1]).any(axis=1) | (usable[1:] != usable[:-1])
+    edges = [0, *(np.flatnonzero(changes) + 1).tolist(), len(values)]
+    runs = [slice(*pair) for pair in pairwise(edges) if usable[pair[0]]]
+    return max(runs, key=lambda run: run.stop - run.start, default=slice(0, 0))
+
+
+def _for_all(held: Mapping[str, float], joints: Sequence[str]) -> Mapping[str, float]:
+    """PARAMETER.JOINT -> value; PARAMETER alone where all joints have the same values."""
+    found: dict[str, set[float]] = {}
+    for name, value in held.items():
+        found.setdefault(name.partition(".")[0], set()).add(value)
+    alike = len(held) == len(found) * len(joints) and all(len(values) == 1 for values in found.values())
+    return {name: values.pop() for name, values in found.items()} if alike else held
 
 
 def _read(
@@ -217,12 +271,13 @@ def _read(
     }
     if rate_hz is not None:
         return (None, "s", ""), read(Source(log, channels, **reading))
-    for clock in find_clocks([each for each in columns if each not in {guess.column for guess in matched}]):
+    clocks = find_clocks([each for each in columns if each not in {guess.column for guess in matched}])
+    for clock, unit in product(clocks, ("s", DATES)):
         try:
-            column = Column(clock.column, "s", nanoseconds=clock.nanoseconds)
+            column = Column(clock.column, unit, nanoseconds=clock.nanoseconds)
             table = read(Source(log, channels, column, **reading))
             ticks = clock.ticks(table)[np.isfinite(table[matched[0].column])]
-            return (clock, *clock_unit(clock, ticks)), table
+            return (clock, *clock_unit(clock, ticks, unit == DATES)), table
         except PoinsotError as error:
             why = why or f" ({error})"
     raise InvalidProject(f"{log} has no clock{why}: give its sampling rate, as in --rate-hz 250")
@@ -264,6 +319,12 @@ def _contents(
                 "moved, and nothing of its masses and friction"
             )
     return LogContents(robot, owners, noise)
+
+
+def _between(recording: Recording, start: float, stop: float) -> list[float]:
+    """`between_s` of a part of a recording [s]."""
+    interval = clock_facts(recording).interval_s
+    return [float(clock_text(each, interval)) for each in (start, stop)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,12 +375,18 @@ class _Draft:
         robot = project.robot() if project.settings.robot else None
         joints = () if robot else project.mechanism().readable_joints
         (run,) = project.runs(robot) if robot else project.recordings(joints, ())
-        recording, clock = run.recording, clock_facts(run.recording)
+        recording, reason = run.recording, "the part with constant gains"
+        if content["steady_s"] is not None:
+            first, last = recording.time[0] + content["steady_s"]
+            content |= {"between_s": _between(recording, first, last), "between_reason": reason}
+            recording = recording.between(*content["between_s"])
+        clock = clock_facts(recording)
         if clock.gaps_s:
             first, last = clock.start_s, clock.start_s + clock.duration_s
             ends = [first, *chain.from_iterable(clock.gaps_s), last]
             start, stop = max(zip(ends[::2], ends[1::2], strict=True), key=lambda part: part[1] - part[0])
-            content["between_s"] = [float(clock_text(each, clock.interval_s)) for each in (start, stop)]
+            reason = "the longest part without a gap of the clock"
+            content |= {"between_s": _between(recording, start, stop), "between_reason": reason}
             recording = recording.between(start, stop)
             clock = clock_facts(recording)
         if project.settings.method.takes is SMOOTHED:

@@ -141,9 +141,7 @@ class _Bounded:
 
 
 def _read_mcap(path: Path) -> Iterator[Message | Topic | Metadata]:
-    from mcap.records import Channel, Chunk, Schema
-    from mcap.records import Message as McapMessage
-    from mcap.records import Metadata as McapMetadata
+    from mcap.records import Channel, Chunk, Message as McapMessage, Metadata as McapMetadata, Schema
     from mcap.stream_reader import StreamReader, breakup_chunk
 
     schemas: dict[int, Any] = {}

@@ -6,6 +6,8 @@ changed by one standard deviation of its error i, the minimum moves by (implicit
 
     dz_i = -H^-1 J^T (r_i(z) - r_-i(z)) / 2,        covariance = sum over i of dz_i dz_i^T
 
+A part of the residuals that such errors explain is no evidence for anything else (`least_cost`).
+
 The errors, independent of each other: all ten inertial parameters of each link by a common factor, and the direction of
 gravity about two horizontal axes. Where a prior or a held stiffness gives the scale, H and r_i have it.
 """
@@ -52,24 +54,47 @@ class DescriptionErrors:
 
     def covariance(self, problem: ActuatorProblem, group: GroupProblem, z: Vector) -> Matrix:
         """(size, size) of a group's unknowns at its minimum z (size,)."""
-        total = np.zeros((len(z), len(z)))
-        if not self.changes:
-            return total
+        J, size = _scaled(group.jacobian(z))
+        seen = size > 0
+        inverse = linalg.pinvh(J[:, seen].T @ J[:, seen] + 1e-14 * np.eye(seen.sum()))
+        shifts = np.zeros((len(z), len(self.changes)))
+        shifts[seen] = -inverse @ (J[:, seen].T @ self.effects(problem, group, z)) / size[seen, None]
+        return shifts @ shifts.T
+
+    def effects(self, problem: ActuatorProblem, group: GroupProblem, z: Vector) -> Matrix:
+        """(N, E) change of a group's residuals at z (size,) by one standard deviation of each error."""
         places = [problem.joints.index(joint) for joint in group.coordinates.joints]
-        J = group.jacobian(z)
-        size = np.linalg.norm(J, axis=0)
-        seen = size > 1e-8 * size.max()
-        J = J[:, seen] / size[seen]
-        inverse = linalg.pinvh(J.T @ J + 1e-14 * np.eye(J.shape[1]))
+        found = []
         for change in self.changes:
             added = [change[k // len(places)][places[each.joint]] for k, each in enumerate(group.strands)]
-            if not any(np.any(each.load) or np.any(each.inertia) for each in added):
-                continue
             more, less = (_with_loads(group, added, sign).residuals(z) for sign in (1.0, -1.0))
-            shift = np.zeros(len(z))
-            shift[seen] = -inverse @ (J.T @ (0.5 * np.nan_to_num(more - less))) / size[seen]
-            total += np.outer(shift, shift)
-        return total
+            found.append(0.5 * np.nan_to_num(more - less))
+        return np.stack(found, axis=1) if found else np.zeros((len(group.residuals(z)), 0))
+
+    def least_cost(self, problem: ActuatorProblem, group: GroupProblem, z: Vector) -> float:
+        """Cost of a group at its minimum z (size,) with the description's errors open, each with its prior.
+
+            min over dz, d of (|r + J dz + D d|^2 + c |d|^2) / 2
+
+        with r the residuals, D their `effects` and c their correlation time, which every prior has; unknowns at a bound
+        stay there.
+        """
+        dense, r, D = group.dense(), group.residuals(z), self.effects(problem, group, z)
+        J, size = _scaled(group.jacobian(z))
+        J = J[:, (size > 0) & (z > dense.lower) & (z < dense.upper)]
+        priors = np.hstack(
+            [np.zeros((D.shape[1], J.shape[1])), np.sqrt(group.correlation) * np.eye(D.shape[1])]
+        )
+        A, b = np.vstack([np.hstack([J, D]), priors]), np.concatenate([r, np.zeros(D.shape[1])])
+        left = b - A @ np.linalg.lstsq(A, b, rcond=None)[0]
+        return 0.5 * float(left @ left)
+
+
+def _scaled(J: Matrix) -> tuple[Matrix, Vector]:
+    """Columns of a Jacobian (N, size) with norm 1, and their norms (size,); 0 for those that no sample shows."""
+    size = np.linalg.norm(J, axis=0)
+    size[size < 1e-8 * size.max()] = 0.0
+    return J / np.where(size > 0, size, 1.0), size
 
 
 def _wrong_mechanics(problem: ActuatorProblem) -> list[Mechanics]:

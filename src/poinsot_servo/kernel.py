@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from poinsot.arrays import Matrix, Times, Vector
-from poinsot.kernels import njit
+
+from poinsot_kernels import njit
 
 (
     KP, KD, KV, B, FC, FS, VS, FL, FE, FG, SL, SE, SG, QL, QE, ARMATURE, LIMIT, NO_LOAD, DELAY, LAG, ZERO, DEAD, PLAY,

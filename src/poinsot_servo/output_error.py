@@ -288,7 +288,7 @@ def _result(
     coordinates, z, status, iterations = group.coordinates, minimum.at.x, minimum.status, minimum.iterations
     group = group.at_level_of(z)
     p = coordinates.size
-    free = None if stop_requested(stop) else _without_limit(search, group, z)
+    free = None if stop_requested(stop) else _without_limit(problem, errors, search, group, z)
     unlimited = free is not None
     if free is not None:
         z, status, iterations = free.at.x, free.status, iterations + free.iterations
@@ -321,16 +321,29 @@ def _result(
     )  # fmt: skip
 
 
-def _without_limit(search: Search, group: GroupProblem, z: Vector) -> Minimum[DenseIterate] | None:
-    """The minimum without a torque limit, where an open one explains the samples no better beyond chance; else None."""
+def _without_limit(
+    problem: ActuatorProblem, errors: DescriptionErrors, search: Search, group: GroupProblem, z: Vector
+) -> Minimum[DenseIterate] | None:
+    """The minimum without a torque limit, where an open one explains no more than chance and the description do.
+
+    Chance is that of the residuals without a limit. Wrong masses or a tilted base bend a slow motion as a limit does,
+    so both minima are compared with the errors of the description open. None: the limit is reached.
+    """
     columns = group.coordinates.columns
     if ("torque_limit", "") not in columns:
         return None
     without = z.copy()
     without[columns.index(("torque_limit", ""))] = UNLIMITED
     _, found = search.refine(group, without)
-    gain = 2 * (found.at.cost - group.dense().at(z).cost) / group.correlation
-    return None if gain > LIMIT_REACHED else found
+    group = group.at_level_of(found.at.x)
+
+    def gain(cost: Callable[[Vector], float]) -> float:
+        return 2 * (cost(found.at.x) - cost(z)) / group.correlation
+
+    reached = gain(lambda each: group.dense().at(each).cost) > LIMIT_REACHED and (
+        gain(lambda each: errors.least_cost(problem, group, each)) > LIMIT_REACHED
+    )
+    return None if reached else found
 
 
 def _size(group: GroupProblem, name: str, value: float) -> float:

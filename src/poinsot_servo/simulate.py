@@ -24,7 +24,6 @@ import numpy as np
 
 from poinsot.arrays import JointSamples, Times, Vector
 from poinsot.exceptions import InvalidModel, UnreadableFile, listing
-from poinsot.kernels import njit
 from poinsot.models.articulated import Articulated
 
 from .actuator import PER_TORQUE, Actuator
@@ -32,6 +31,7 @@ from .kernel import COMPILED, DEAD, FC, FE, FG, FL, KD, KP, KV, LIMIT, NO_LOAD, 
 from .mjcf import actuators_of, mjcf_text
 from .mujoco_library import mujoco
 from .setpoint import Commands
+from poinsot_kernels import njit
 
 if TYPE_CHECKING:
     from . import problem

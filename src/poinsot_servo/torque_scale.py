@@ -50,13 +50,19 @@ def torque_scales(problem: ActuatorProblem, found: Actuators) -> dict[str, Torqu
     """Name of a group -> its scale, where its torque was measured in every recording of one of its joints."""
     strands: dict[str, list[Strand]] = {}
     for motion in problem.motions:
-        rollouts, _, _ = problem.simulate(motion, found.actuators, start=found.starts[motion.name])
         recording = problem.recordings[motion.name]
+        channels = {joint: f"{CHANNEL}.{joint}" for joint in problem.joints}
+        measured = {
+            joint: name
+            for joint, name in channels.items()
+            if name in recording.channels and recording.units[name] in ("N m", "N")
+        }
+        if not measured:
+            continue
+        rollouts, _, _ = problem.simulate(motion, found.actuators, start=found.starts[motion.name])
         for name, joints in problem.groups:
-            for joint in joints:
-                k, channel = problem.joints.index(joint), f"{CHANNEL}.{joint}"
-                if channel not in recording.channels or recording.units[channel] not in ("N m", "N"):
-                    continue
+            for joint in (each for each in joints if each in measured):
+                k, channel = problem.joints.index(joint), measured[joint]
                 y = np.array(recording[channel], dtype=float)
                 good = recording.mask(channel) & np.isfinite(y + motion.measured[:, k])
                 strands.setdefault(name, []).append(

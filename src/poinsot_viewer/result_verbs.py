@@ -11,15 +11,24 @@ import typer
 from poinsot.cli.shell import print_result, sentences
 from poinsot.exceptions import UnreadableFile
 
+RESULT = "result.json"
+"""Name of a result in the folder that `--out` made, unless the project gives it another."""
 PAGES = "report.html", "inspect.html", "excite.html"
 """Names of pages that commands write, in order of preference; then any other page of a folder."""
+
+
+def result_in(path: Path) -> Path:
+    """The result itself, or the one in a folder that `--out` made."""
+    return path / RESULT if path.is_dir() else path
 
 
 def show(
     result: Annotated[
         Path,
         typer.Argument(
-            help="What `poinsot identify` or `track` wrote.", metavar="RESULT.json", show_default=False
+            help="What `poinsot identify` or `track` wrote: the result, or its folder.",
+            metavar="RESULT",
+            show_default=False,
         ),
     ],
 ) -> None:
@@ -27,6 +36,7 @@ def show(
     with sentences():
         from poinsot.project.other_jobs import read_result
 
+        result = result_in(result)
         text = read_result(result, "show").get("text")
         if not isinstance(text, str):
             raise UnreadableFile(

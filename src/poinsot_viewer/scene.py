@@ -1,24 +1,25 @@
-"""The scene of a result: bodies as ellipsoids, before the data and identified, along the motions of its robot.
+"""The scene of a result: bodies as ellipsoids, before the data and identified, along the motions of what moves.
 
-A body is the uniform ellipsoid with its ten parameters: c + R diag(a) u with u on the unit sphere, in its frame.
+A body is the uniform ellipsoid with its ten parameters: c + R diag(a) u with u on the unit sphere, in its frame; a
+thrown body is its outline. What moves is a `Subject`: a robot, a mechanism or a thrown body, each in a file of its own.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import pinocchio as pin
 from jaxtyping import Float
 
-from poinsot.arrays import Configurations, Matrix, Times
+from poinsot.arrays import Inertial, Matrix, Times
 from poinsot.estimate import Body
-from poinsot.exceptions import ImpossibleBody, InvalidProject, UnreadableFile
+from poinsot.exceptions import ImpossibleBody, UnreadableFile
 from poinsot.inertia.parameters import equivalent_ellipsoid
 from poinsot.io.npz import read_npz
-from poinsot.models.articulated import Articulated
+from poinsot.project import Run
 from poinsot.project.prediction import PredictionJob
 from poinsot.recording import Recording
 from poinsot.report.figures.ellipsoids import unit_sphere
@@ -28,8 +29,8 @@ MERIDIANS, PARALLELS = 20, 12
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """An ellipsoid. `body`: body whose frame is used. `vertices`: (v, 3) [m]. `faces`: (f, 3). `share`: the prior's
-    share, 0 to 1.
+    """A surface. `body`: body whose frame is used; "": the world's. `vertices`: (v, 3) [m]. `faces`: (f, 3). `share`:
+    the prior's share, 0 to 1.
     """
 
     body: str
@@ -40,12 +41,11 @@ class Surface:
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """The robot along a recording.
+    """The bodies along a recording.
 
     Args:
         name: name of the recording.
         time: (T,) [s].
-        q: (T, nq) configurations.
         placements: (T, l, 4, 4) T_wb of each body.
         forces: frame of a contact -> (T, 2, 3) its position [m], and the force on the robot [N]; NaN where open.
         channels: name -> (T,) values to plot. units: their units.
@@ -53,24 +53,56 @@ class Motion:
 
     name: str
     time: Times
-    q: Configurations
     placements: Float[np.ndarray, "T l 4 4"]
-    forces: Mapping[str, Float[np.ndarray, "T 2 3"]]
     channels: Mapping[str, np.ndarray]
     units: Mapping[str, str]
+    forces: Mapping[str, Float[np.ndarray, "T 2 3"]] = field(default_factory=dict)
+
+
+class Subject(ABC):
+    """What moves.
+
+    Attributes:
+        bodies: names, in the order of placements.
+        lines: body -> (k, 2, 3) ends of lines that are drawn with it, in its frame [m].
+        described: body -> (10,) parameters before the data.
+        shapes: surfaces that are no ellipsoids.
+        remarks: sentences on what the result cannot show.
+    """
+
+    bodies: tuple[str, ...]
+    lines: Mapping[str, Float[np.ndarray, "k 2 3"]]
+    described: Mapping[str, Inertial]
+    shapes: tuple[Surface, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @abstractmethod
+    def runs(self, job: PredictionJob, data_dir: Path | None) -> Sequence[Run]:
+        """The recordings of its project."""
+
+    @abstractmethod
+    def recorded(self, run: Run) -> Motion | None:
+        """The motion that was measured; None where measurements do not determine it."""
+
+    @abstractmethod
+    def estimated(self, name: str, path: Recording) -> Motion:
+        """The motion that was estimated, as the result has it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """The scene of a result. `robot`: robot with its project's drive. `identified`, `before`: ellipsoids. `recorded`,
-    `estimated`: motions, one of which may be empty.
+    """The scene of a result. `bodies`, `lines`, `remarks`: as of `Subject`. `identified`, `before`: surfaces of bodies.
+    `still`: surfaces of the world. `recorded`, `estimated`: motions, one of which may be empty.
     """
 
-    robot: Articulated
+    bodies: tuple[str, ...]
+    lines: Mapping[str, Float[np.ndarray, "k 2 3"]]
     identified: tuple[Surface, ...]
     before: tuple[Surface, ...]
+    still: tuple[Surface, ...]
     recorded: tuple[Motion, ...]
     estimated: tuple[Motion, ...]
+    remarks: tuple[str, ...] = ()
 
 
 def read_scene(path: Path, data_dir: Path | None = None) -> Scene:
@@ -80,28 +112,16 @@ def read_scene(path: Path, data_dir: Path | None = None) -> Scene:
         path: result that `poinsot identify --out FOLDER` wrote. data_dir: folder of the recordings and the description.
 
     Raises:
-        UnreadableFile: if a file is missing or damaged, or the result has neither a robot nor a motion.
-        InvalidProject: if its project has no robot.
+        UnreadableFile: if a file is missing or damaged, or the result has no motion.
     """
     job = PredictionJob(path, path, data_dir)
-    if job.project.settings.robot is None:
-        raise InvalidProject(
-            f"{path} is of a [mechanism] or a thrown [body], and `poinsot view` shows results of a [robot]: its page, "
-            f"which draws the motion, opens with `poinsot open {path}`"
-        )
-    folder = data_dir or path.parent
-    robot = job.project.robot(folder)
-    bodies = {row["name"]: row for row in job.result.get("bodies", ())}
-    described = dict(zip(robot.bodies, robot.inertials, strict=True))
-    before = {name: bodies.get(name, {}).get("prior") or pi for name, pi in described.items()}
-    found = {name: row.get("inertial") for name, row in bodies.items() if name in described}
-    shares = {name: row.get("prior_share") or 0.0 for name, row in bodies.items()}
-    recorded = () if robot.floating_base else tuple(_recorded(job, robot, data_dir))
-    estimated = tuple(
-        _estimated(robot, each)
-        for file in sorted(path.parent.glob("motion*.npz"))
-        if (each := read_npz(file)).metadata.get("estimated") is not None
-    )
+    subject = _subject(job, data_dir or path.parent)
+    rows = {row["name"]: row for row in job.result.get("bodies", ()) if row["name"] in subject.bodies}
+    before = {name: rows.get(name, {}).get("prior") or pi for name, pi in subject.described.items()}
+    found = {name: row.get("inertial") for name, row in rows.items()}
+    shares = {name: row.get("prior_share") or 0.0 for name, row in rows.items()}
+    recorded = tuple(each for run in subject.runs(job, data_dir) if (each := subject.recorded(run)))
+    estimated = tuple(subject.estimated(name, each) for name, each in _estimated(path.parent))
     if estimated:
         named = {motion.name: motion for motion in recorded}
         both = [named[motion.name] for motion in estimated if motion.name in named]
@@ -111,7 +131,42 @@ def read_scene(path: Path, data_dir: Path | None = None) -> Scene:
             f"{path} has no motion to show: write it with `poinsot identify JOB.toml --out FOLDER`, "
             "and view the result in that folder"
         )
-    return Scene(robot, _surfaces(found, shares), _surfaces(before, {}), recorded, estimated)
+    shapes = tuple(each for each in subject.shapes if each.body)
+    still = tuple(each for each in subject.shapes if not each.body)
+    identified = (*_surfaces(found, shares), *shapes)
+    return Scene(
+        subject.bodies,
+        subject.lines,
+        identified,
+        _surfaces(before, {}),
+        still,
+        recorded,
+        estimated,
+        subject.remarks,
+    )
+
+
+def _subject(job: PredictionJob, folder: Path) -> Subject:
+    settings = job.project.settings
+    if settings.robot is not None:
+        from .robots import ViewedRobot
+
+        return ViewedRobot(job.project.robot(folder))
+    if settings.mechanism is not None:
+        from .mechanisms import ViewedMechanism
+
+        return ViewedMechanism(job.project.mechanism(folder))
+    from .throws import ViewedThrow
+
+    return ViewedThrow(job)
+
+
+def _estimated(folder: Path) -> Iterator[tuple[str, Recording]]:
+    """Name of the recording and motion of each file beside a result."""
+    for file in sorted(folder.glob("motion*.npz"), key=lambda each: (len(each.name), each.name)):
+        path = read_npz(file)
+        if (name := path.metadata.get("estimated")) is not None:
+            yield str(name), path
 
 
 def identified_surfaces(bodies: Sequence[Body]) -> tuple[Surface, ...]:
@@ -136,49 +191,6 @@ def _surfaces(inertials: Mapping[str, object], shares: Mapping[str, float]) -> t
     return tuple(found)
 
 
-def _recorded(job: PredictionJob, robot: Articulated, data_dir: Path | None) -> Iterator[Motion]:
-    """Recordings with a position of every joint."""
-    for run in job.project.runs(robot, data_dir):
-        recording = run.recording
-        if len(recording.joints("position")) < len(robot.joints):
-            continue
-        q = robot.configurations(robot.train.joint_positions(recording.stack("position", robot.joints)))
-        yield _motion(robot, run.name, recording, q)
-
-
-def _estimated(robot: Articulated, path: Recording) -> Motion:
-    q = np.tile(robot.neutral, (len(path), 1))
-    first, turning = robot.coordinates
-    for name, freedom in zip(robot.joints, robot.actuated, strict=True):
-        place, values = first[freedom], path[f"position.{name}"]
-        if turning[freedom]:
-            q[:, place], q[:, place + 1] = np.cos(values), np.sin(values)
-        else:
-            q[:, place] = values
-    if robot.floating_base:
-        base = robot.bodies[0]
-        for k, axis in enumerate("xyz"):
-            q[:, k] = path[f"frame_position.{base}.{axis}"]
-        for k, axis in enumerate("xyzw"):
-            q[:, 3 + k] = path[f"orientation.{base}.{axis}"]
-    return _motion(robot, str(path.metadata["estimated"]), path, q)
-
-
-def _motion(robot: Articulated, name: str, recording: Recording, q: Configurations) -> Motion:
-    data = robot.model.createData()
-    placements = np.empty((len(q), len(robot.bodies), 4, 4))
-    contacts = [channel.split(".")[1] for channel in recording.channels if channel.startswith("force.")]
-    frames = {each: robot.model.getFrameId(each) for each in dict.fromkeys(contacts)}
-    forces = {each: np.full((len(q), 2, 3), np.nan) for each in frames}
-    for each, values in forces.items():
-        for k, axis in enumerate("xyz"):
-            channel = f"force.{each}.{axis}"
-            values[:, 1, k] = np.where(recording.mask(channel), recording[channel], np.nan)
-    for t, configuration in enumerate(q):
-        pin.framesForwardKinematics(robot.model, data, configuration)
-        placements[t] = [placement.homogeneous for placement in list(data.oMi)[1:]]
-        for each, number in frames.items():
-            place = data.oMf[number]
-            forces[each][t] = place.translation, place.rotation @ forces[each][t, 1]  # from axes of the frame
-    shown = {channel: values for channel, values in recording.channels.items() if channel[:4] != "std."}
-    return Motion(name, recording.time, q, placements, forces, shown, recording.units)
+def shown_channels(recording: Recording) -> dict[str, np.ndarray]:
+    """The channels to plot: all but those of standard deviations."""
+    return {name: values for name, values in recording.channels.items() if name[:4] != "std."}

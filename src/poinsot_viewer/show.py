@@ -1,7 +1,7 @@
 """The scene in a browser: served by viser on this machine alone, or as one file that needs no server.
 
 The tree of the scene is /estimated/BODY and /recorded/BODY, a frame each, that carries the ellipsoids of the body;
-moving the robot moves these frames. Forces at contacts are lines in the world.
+motions move these frames. Forces at contacts are lines in the world.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from functools import partial
 from io import StringIO
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,10 @@ FRAME_S = 1 / 30
 """Interval of the pictures while the motion plays [s]."""
 MOST_FRAMES = 200
 """Largest number of frames of a recorded file."""
-IDENTIFIED, BEFORE, FORCE, LINE = (31, 95, 168), (224, 108, 0), (190, 30, 45), (60, 60, 60)
+SHORTEST_S = 5.0
+"""A motion that takes less plays more slowly, in this time [s]."""
+IDENTIFIED, BEFORE, FORCE = (31, 95, 168), (224, 108, 0), (190, 30, 45)
+LINE, WALL = (60, 60, 60), (201, 209, 217)
 PRIOR_STD = -2.0, 0.5
 """Ends of the slider of the prior's standard deviation, as decimal logarithms."""
 NEWTON = 2e-3
@@ -55,13 +59,20 @@ class Viewer:
         self.identified: list[viser.MeshHandle] = []
         for kind, motions in (("recorded", scene.recorded), ("estimated", scene.estimated)):
             if motions:
-                self.moved[kind] = self._robot(kind)
+                self.moved[kind] = self._bodies(kind)
+        for k, each in enumerate(scene.still):
+            self.server.scene.add_mesh_simple(
+                f"/wall {k}", each.vertices, each.faces, color=WALL, side="double", flat_shading=True
+            )
         self.forces: list[viser.LineSegmentsHandle] = []
         low, high = self._extent()
+        ground = min(0.0, float(low[2]))
+        low, high = np.minimum(low, (low + high) / 2 - 0.15), np.maximum(high, (low + high) / 2 + 0.15)
         size = float(np.linalg.norm(high - low))
         self.server.scene.add_grid(
-            "/ground", width=4 * size, height=4 * size, cell_size=0.1, section_size=1.0
-        )
+            "/ground", width=4 * size, height=4 * size, cell_size=0.1, section_size=1.0,
+            position=(0.0, 0.0, ground),
+        )  # fmt: skip
         self.server.initial_camera.position = (low + high) / 2 + np.array([0.7, -1.0, 0.45]) * size
         self.server.initial_camera.look_at = (low + high) / 2
 
@@ -75,22 +86,32 @@ class Viewer:
         return f"http://{HOST}:{self.server.get_port()}"
 
     def _extent(self) -> tuple[np.ndarray, np.ndarray]:
-        """Corners of the box in which the frames of the bodies are, at least 30 cm wide."""
+        """Corners of the box in which the bodies are. A surface larger than all bodies together,
+        that of a body with hardly any mass, does not count.
+        """
         (motion, *_) = (*self.scene.estimated, *self.scene.recorded)
-        points = motion.placements[..., :3, 3].reshape(-1, 3)
+        R, p = motion.placements[..., :3, :3], motion.placements[..., :3, 3]
+        boxes, points = [], p.reshape(-1, 3)
+        for each in (*self.scene.identified, *self.scene.before):
+            k = self.scene.bodies.index(each.body)
+            corners = np.array(
+                list(product(*zip(each.vertices.min(axis=0), each.vertices.max(axis=0), strict=True)))
+            )
+            boxes.append(np.einsum("tij, kj -> tki", R[:, k], corners) + p[:, None, k])
+            points = np.concatenate([points, boxes[-1].mean(axis=1)])
+        size = float(np.linalg.norm(np.ptp(points, axis=0)))
+        small = [each for each in boxes if np.linalg.norm(np.ptp(each[0], axis=0)) <= size]
+        points = np.concatenate([points, *(each.reshape(-1, 3) for each in small)])
         low, high = points.min(axis=0), points.max(axis=0)
-        return np.minimum(low, (low + high) / 2 - 0.15), np.maximum(high, (low + high) / 2 + 0.15)
+        return low, high
 
-    def _robot(self, kind: str) -> list[viser.FrameHandle]:
-        """A frame for each body, with its ellipsoids and a line to each child."""
-        add, robot = self.server.scene, self.scene.robot
-        frames = [add.add_frame(f"/{kind}/{body}", show_axes=False) for body in robot.bodies]
-        for body, parent, placement in zip(
-            robot.bodies, robot.parents, robot.model.jointPlacements[1:], strict=True
-        ):
-            if parent:
-                ends = np.stack([np.zeros(3), placement.translation])[None]
-                add.add_line_segments(f"/{kind}/{parent}/to {body}", ends, LINE, thickness=0.006)
+    def _bodies(self, kind: str) -> list[viser.FrameHandle]:
+        """A frame for each body, with its surfaces and lines."""
+        add = self.server.scene
+        frames = [add.add_frame(f"/{kind}/{body}", show_axes=False) for body in self.scene.bodies]
+        for body, ends in self.scene.lines.items():
+            if len(ends):
+                add.add_line_segments(f"/{kind}/{body}/lines", ends, LINE, thickness=0.006)
         self.draw_identified(self.scene.identified, kind)
         for each in self.scene.before:
             opacity = 0.15 if self._is_pale(kind) else 0.35
@@ -119,7 +140,7 @@ class Viewer:
                 self.identified.append(mesh)
 
     def draw(self, kind: str, motion: Motion, sample: int) -> None:
-        """The robot of one tree at a sample, with its forces."""
+        """The bodies of one tree at a sample, with the forces."""
         T_wb: Float[np.ndarray, "l 4 4"] = motion.placements[sample]
         wxyz = np.roll(Rotation.from_matrix(T_wb[:, :3, :3]).as_quat(), 1, axis=1)
         with self.server.atomic():
@@ -164,6 +185,7 @@ def serve(
         box = gui.add_checkbox(f"show {kind}", True)
         box.on_update(partial(_show, viewer.moved[kind]))
     weight = None if prior is None else _Weight(viewer, prior)
+    speed = gui.add_slider("speed", 0.01, 1.0, 0.01, 1.0, hint="1: as fast as it was")
     curves = _Curves(viewer, scene, names)
     shown: list[Motion] = []
 
@@ -172,6 +194,7 @@ def serve(
         shown[:] = [motions[k] for motions in (scene.recorded, scene.estimated) if motions]
         begin, end = shown[-1].time[0], shown[-1].time[-1]
         now.min, now.max = float(begin), float(end)
+        speed.value = playing_speed(shown[-1])  # type: ignore[misc]
         now.value = float(begin)  # type: ignore[misc] # viser's property is written through
         curves.choose(k)
 
@@ -192,10 +215,15 @@ def serve(
             if weight is not None:
                 weight.follow()
             if play.value:
-                ahead = now.value + FRAME_S
+                ahead = now.value + FRAME_S * speed.value
                 now.value = now.min if ahead > now.max else ahead  # type: ignore[misc]
     finally:
         viewer.close()
+
+
+def playing_speed(motion: Motion) -> float:
+    """Speed at which a motion is played, 1 as fast as it was: short ones take `SHORTEST_S`."""
+    return min(1.0, max(0.01, float(motion.time[-1] - motion.time[0]) / SHORTEST_S))
 
 
 def _show(frames: Sequence[viser.FrameHandle], event: viser.GuiEvent[viser.GuiCheckboxHandle]) -> None:
@@ -305,7 +333,7 @@ def record(scene: Scene, path: Path, motion: int = 0) -> None:
         for at in np.linspace(clock[0], clock[-1], count):
             for kind, each in zip(viewer.moved, shown, strict=True):
                 viewer.draw(kind, each, int(np.clip(np.searchsorted(each.time, at), 0, len(each.time) - 1)))
-            serializer.insert_sleep(step)
+            serializer.insert_sleep(step / playing_speed(shown[-1]))
         text = serializer.as_html()
     finally:
         viewer.close()

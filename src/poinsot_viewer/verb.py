@@ -1,4 +1,4 @@
-"""`poinsot view`: the robot of a result in the browser."""
+"""`poinsot view`: the motion of a result in the browser."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import typer
 
 from poinsot.cli.shell import Data, running
 
+from .result_verbs import result_in
+
 
 def view(
     result: Annotated[
         Path,
         typer.Argument(
-            help="The result in the folder that `poinsot identify --out` wrote.",
-            metavar="RESULT.json",
+            help="The folder that `poinsot identify --out` wrote, or the result in it.",
+            metavar="RESULT",
             show_default=False,
         ),
     ],
@@ -27,7 +29,7 @@ def view(
         int, typer.Option(help="Port of this machine; a free one is taken if it is in use.")
     ] = 8080,
 ) -> None:
-    """Show the robot of a result in the browser. It moves as recorded and estimated, with ellipsoids and forces."""
+    """Show the motion of a result in the browser. Bodies move as recorded and estimated, with ellipsoids and forces."""
     with running(data, None, None if record is None else str(record)) as say:
         say("reading the result")
         from poinsot.io.writing import check_apart
@@ -36,10 +38,12 @@ def view(
         from .prior_weight import read_prior_weight
         from .scene import read_scene
 
+        result = result_in(result)
         check_apart([record], [result, *PredictionJob(result, result, data).project.inputs(data)])
         scene = read_scene(result, data)
-        from .show import record as write
-        from .show import serve
+        for remark in scene.remarks:
+            typer.echo(f"note: {remark}", err=True)
+        from .show import record as write, serve
 
         if record is not None:
             say("recording the motion")

@@ -12,13 +12,11 @@ import pinocchio as pin
 import pytest
 
 from export.estimates import estimate_of, random_bodies
-from export.test_mjcf import ARM as MJCF_ARM
-from export.test_mjcf import compiled
+from export.test_mjcf import ARM as MJCF_ARM, compiled
 from export.test_urdf import changed_lines, same_body
 from flat_estimate import without
 from poinsot.exceptions import ImpossibleBody, InvalidMethod, InvalidModel, NotIdentifiable, UnwritableOutput
-from poinsot.export import description as description_module
-from poinsot.export import urdf as urdf_module
+from poinsot.export import description as description_module, urdf as urdf_module
 from poinsot.export.export_robot import export_robot, prepare_export
 from poinsot.export.reading import open_description
 from poinsot.inertia.parameters import change_frame, from_physical

@@ -4,8 +4,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from export.test_mjcf import ARM as MJCF_ARM
-from export.test_mjcf import body_of, compiled
+from export.test_mjcf import ARM as MJCF_ARM, body_of, compiled
 from export.test_urdf import ARM, changed_lines
 from poinsot.exceptions import InvalidModel, UnreadableFile, UnwritableOutput
 from poinsot.export.reading import open_description

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import binom, chi2
 
 from poinsot_fleet.random_effects import generalized_q, random_effects, solve_spread

@@ -6,8 +6,7 @@ import re
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from inertia.families import (
     CHARTS,

@@ -1,8 +1,7 @@
 """Extent for bodies that have none: mass and centre of mass stay, and every chart holds what comes out."""
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from inertia.families import CHARTS, ellipsoids, numbers
 from poinsot.inertia.parameters import center_of_mass, from_physical, principal_moments

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from inertia.families import CHARTS, EPS, ellipsoids, numbers, placements, rotations, scale, vectors
 from poinsot.exceptions import ImpossibleBody, InvalidMethod

@@ -3,8 +3,7 @@
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from poinsot.exceptions import InvalidModel
 from poinsot.models.articulated import Articulated

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from poinsot.exceptions import InvalidModel, InvalidSignals
 from poinsot.models.articulated import Articulated, load_robot

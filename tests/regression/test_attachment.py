@@ -45,6 +45,7 @@ def test_the_truth_explains_both_recordings():
     theta = found.base.map @ np.concatenate([truth(), LOAD])
     W, y = stacked(found)
     np.testing.assert_allclose(W @ theta, y, atol=1e-10 * np.abs(y).max())
+    np.testing.assert_allclose(found.excess(1.5 * theta), 0.5 * y, atol=1e-10 * np.abs(y).max())
 
 
 def test_what_is_held_of_the_load_is_taken_off():

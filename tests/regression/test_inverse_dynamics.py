@@ -11,8 +11,7 @@ from poinsot.exceptions import InvalidMethod, InvalidSignals
 from poinsot.models.drive import Coupling, Drive
 from poinsot.models.friction import NoFriction
 from poinsot.parameters import Normal
-from poinsot.regression import base_parameters
-from poinsot.regression import inverse_dynamics as module
+from poinsot.regression import base_parameters, inverse_dynamics as module
 from poinsot.regression.inverse_dynamics import inverse_dynamics
 from poinsot.regression.regressor import Regressor
 from poinsot.signals.decimation import Decimation
@@ -61,6 +60,14 @@ def test_columns_and_efforts_pass_the_same_filter(rng):
     np.testing.assert_allclose(y, decimation(signals.tau), atol=1e-11)
     time = np.concatenate([rows.time for rows in problem.rows()])
     np.testing.assert_array_equal(time, signals.time[decimation.kept(500)])
+
+
+@pytest.mark.parametrize("decimation", [None, Decimation(5, 4)])
+def test_the_excess_of_predicted_efforts_is_that_of_the_rows(decimation, rng):
+    problem, _, _ = problem_of(rng, decimation=decimation, held={"fv2": 3.0, "m2": 2.0})
+    theta = rng.standard_normal(len(problem.base))
+    W, y = stacked(problem)
+    np.testing.assert_allclose(problem.excess(theta), W @ theta - y, atol=1e-11 * np.abs(y).max())
 
 
 def test_motor_side_signals_in_any_order_of_joints(rng):

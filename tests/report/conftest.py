@@ -24,8 +24,7 @@ from poinsot.estimate import (
     Whiteness,
 )
 from poinsot.inertia.log_cholesky import LogCholesky
-from poinsot.inertia.parameters import body as body_of
-from poinsot.inertia.parameters import from_physical
+from poinsot.inertia.parameters import body as body_of, from_physical
 from poinsot.parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS
 
 TX40 = """zz1r 1.24 1.31; fc1 6.90 2.19; fv1 8.07 0.69; xx2r -0.48 2.89; xz2r -0.16 4.45; zz2r 1.09 1.08;

@@ -109,7 +109,7 @@ def test_from_data_does_not_mean_well_known(tx40):
         values=np.r_[0.0, np.ones(77)],
     )
     for row in full_parameter_table(full).rows:
-        assert row[8].text == "∅ zero within its interval" and row[8].tone == "bad"
+        assert row[8].text == "∅ zero within its interval" and row[8].tone == "fair"
 
 
 def test_unknown_shares_and_priors_are_left_open(tx40):

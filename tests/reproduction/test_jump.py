@@ -91,3 +91,19 @@ def test_the_case_in_short(seed, tmp_path):
     assert all(row["nees_mean"] < row["band"][1] for row in result.rows)
     result.write_page(tmp_path / "jump.html")
     assert (tmp_path / "jump.html").stat().st_size > 1e5
+
+
+def test_a_bias_of_the_gyro_rolls_no_foot(rng):
+    """Feet that are balls roll by how their links turn in the world, not by what a gyro with a bias reads of it."""
+    noise = LegOdometry(
+        inertial_noise=(1e-4, 1e-3), position_noise=1e-6, foot_walk=1e-5, start_std=(1e-4, 1e-4), bias_std=(0.05, 0.01)
+    )  # fmt: skip
+    bias = np.array([0.02, -0.03, 0, 0, 0, 0])
+    samples = [
+        replace(each, inertial=STILL + bias, feet=FEET.copy(), closed=np.ones(4, dtype=bool))
+        for each in standing(rng, 400)
+    ]
+    found = localize(samples, noise, np.zeros(3), np.eye(3))
+    np.testing.assert_allclose(found.bias[-1], bias, atol=2e-3)
+    # rolling with the bias would be 0.02 m x 0.03 rad/s x 0.4 s, a quarter of a millimetre
+    assert np.abs(found.p[-1]).max() < 3 * np.sqrt(np.diag(found.covariance[-1])[:3]).max() < 5e-5

@@ -45,12 +45,26 @@ def problem_of(robot, actuator):
 SEARCH = Search(draws=0, refined=1, finished=1, hops=2)
 
 
+STRIBECK = {"stiction": 0.05, "stribeck_speed": 0.3}
+BY_TORQUE = {"load_friction": 0.1, "external_friction": 0.05, "load_stiction": 0.1, "external_stiction": 0.05}
+
+
 @pytest.mark.parametrize(
-    ("law", "values"), [("M1", {}), ("M3", {"gear_friction": 0.15}), ("efficiency", {"load_friction": 0.3})]
+    ("law", "values"),
+    [
+        ("M1", {}),
+        ("M2", STRIBECK),
+        ("M3", {"gear_friction": 0.15}),
+        ("M4", STRIBECK | {"gear_friction": 0.1, "gear_stiction": 0.1}),
+        ("M5", STRIBECK | BY_TORQUE),
+        ("M6", STRIBECK | BY_TORQUE | {"load_quadratic": 0.2, "external_quadratic": 0.3}),
+        ("efficiency", {"load_friction": 0.3}),
+    ],
 )
 def test_the_law_of_the_simulated_robot_is_chosen(robot, law, values):
     actuator = CONSTANT.updated(values)
-    estimate = OutputError(SEARCH, friction_laws=LAWS).solve(problem_of(robot, actuator))
+    laws = LAWS if law in LAWS else ("M1", law)
+    estimate = OutputError(SEARCH, friction_laws=laws).solve(problem_of(robot, actuator))
     assert estimate.actuators.friction_laws == {"hinge": law}
     assert estimate.actuators.as_json()["joints"][0]["friction_law"] == law
     found = dict(zip(estimate.names, zip(estimate.values, estimate.std, strict=True), strict=True))

@@ -4,14 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
+import polars as pl
 import pytest
 
 import poinsot
 from poinsot import Recording
 from poinsot.estimate import Trust
-from poinsot_servo import ActuatorProblem, OutputError, Search, randomization_of
+from poinsot_reproductions.described import described_robot
+from poinsot_servo import ActuatorProblem, Actuators, OutputError, Search, randomization_of
 from poinsot_servo.actuator import Actuator
+from poinsot_servo.held_description import DescriptionErrors
 from poinsot_servo.problem import InvalidActuatorProblem
+from poinsot_servo.search import group_problem
 from poinsot_servo.simulate import Motion, Simulator
 
 URDF = """<robot name="swing"><link name="base"/>
@@ -96,3 +100,48 @@ def test_a_scale_from_masses_is_not_taken_for_known(robot, recording):
 def test_errors_of_a_description_are_parts(robot, recording):
     with pytest.raises(InvalidActuatorProblem, match="link_inertia_std is -1; write a number from 0"):
         ActuatorProblem(robot, {"swing": recording}, link_inertia_std=-1.0)
+
+
+def test_open_errors_of_a_description_leave_what_a_right_one_leaves(robot, recording):
+    """The cost with 3 % too little mass, and its error open, is that with the right mass."""
+    settings = {"open": OPEN, "held": {"stiffness": TRUTH.stiffness}, "gravity_tilt_std": 0.0}
+    costs = {}
+    for part in (1.0, 0.97):
+        problem = ActuatorProblem(
+            heavier(robot, part), {"swing": recording}, link_inertia_std=0.1, **settings
+        )
+        motions = problem.motions
+        group = group_problem(
+            problem, problem.joints, motions, [problem.measured_loads(motion) for motion in motions]
+        )
+        group, minimum = QUICK.search.best(group)
+        group = replace(group, sigma=np.array([1e-4]), correlation=1.0)
+        at = QUICK.search.refine(group, minimum.at.x)[1].at
+        costs[part] = at.cost, DescriptionErrors.of(problem, motions).least_cost(problem, group, at.x)
+    (right, right_open), (wrong, wrong_open) = costs[1.0], costs[0.97]
+    assert right_open == pytest.approx(right, rel=0.01)
+    assert wrong > 100 * right
+    assert wrong_open == pytest.approx(right, rel=0.05)
+
+
+def test_what_wrong_masses_explain_is_no_torque_limit(shared_data):
+    """A thigh that is heavier than described: a limit of .74 N m cut its peaks of torque, of a motor of 24 N m."""
+    log = pl.read_parquet(shared_data("go2") / "in_the_air.parquet")
+    go2, channels = described_robot("go2_description", "urdf", "go2.urdf"), {}
+    for joint in go2.joints:
+        name = joint.removesuffix("_joint")
+        channels[f"position.{joint}"] = log[f"position_{name}"].to_numpy().astype(float)
+    thigh = "RR_thigh_joint"
+    channels[f"position_command.{thigh}"] = log["command_RR_thigh"].to_numpy().astype(float)
+    problem = ActuatorProblem(
+        go2,
+        {"air": Recording(log["t"].to_numpy(), channels, dict.fromkeys(channels, "rad"))},
+        held={"stiffness": 20.0, "velocity_gain": 1.5, "derivative_gain": 0.0},
+        start={
+            "damping": 0.03, "coulomb": 0.26, "armature": 0.001, "torque_limit": 0.74, "delay": 0.0075, "zero": 0.0
+        },
+    )  # fmt: skip
+    estimate = QUICK.solve(problem)
+    assert not estimate.identifiable[estimate.names.index(f"{thigh}.torque_limit")]
+    # without a limit the residuals are larger, and remain so
+    assert 1.9e-3 < estimate.extra(Actuators).rms["air"][thigh] < 2.3e-3

@@ -9,11 +9,11 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from mcap.writer import CompressionType, Writer
 from rosbags.rosbag1 import Writer as Writer1
-from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
-from rosbags.rosbag2 import Writer as Writer2
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer as Writer2
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 import poinsot
@@ -733,10 +733,14 @@ def test_a_project_is_begun_from_a_log(tmp_path, servo_installed):
             {"stiffness.elbow": 20.0, "velocity_gain.elbow": 1.5, "derivative_gain.elbow": 0.0}
             | {"stiffness.wrist": 25.0, "velocity_gain.wrist": 1.5, "derivative_gain.wrist": 0.0},
         ),
-        ((lambda k, j: 20.0 * min(k / 50, 1.0), 0.0), None),
+        (
+            (lambda k, j: 20.0 * min(k / 50, 1.0), 0.0),
+            {"stiffness": 20.0, "velocity_gain": 1.5, "derivative_gain": 0.0},
+        ),
+        ((lambda k, j: 20.0 * min(k / 150, 1.0), 0.0), None),
         ((lambda k, j: 20.0, 0.3), None),
     ],
-    ids=["of all", "of each", "rising", "torques too"],
+    ids=["of all", "of each", "rising at first", "rising", "torques too"],
 )
 def test_gains_beside_commands_are_held(tmp_path, servo_installed, gains, held):
     """Messages of Unitree's robots have gains; those that change, or come with other commands, are not held."""
@@ -771,3 +775,33 @@ def test_gains_beside_commands_are_held(tmp_path, servo_installed, gains, held):
     assert tomllib.loads(start.text).get("held") == held
     said = [each for each in start.guesses if each["what"].endswith("/kp")]
     assert len(said) == 2 and all(("not held" in each["reason"]) == (held is None) for each in said)
+    (recording,) = tomllib.loads(start.text)["recordings"]
+    rising = [k for k in range(199) if held and stiffness(k, 0) != stiffness(k + 1, 0)]
+    assert ("between_s" in recording) == bool(rising)
+    if rising:  # cut to what follows
+        np.testing.assert_allclose(recording["between_s"], [0.005 * (rising[-1] + 1), 0.995], atol=1.1e-3)
+
+
+def test_gains_of_a_table_are_held(tmp_path, servo_installed):
+    """Columns of a table have gains too, where the name of a command has `kp` and `kd` in place of its first word."""
+    time = np.arange(0, 8, 0.01)
+    table = {"time": time}
+    for joint, rate in (("FL_hip", 1.0), ("FL_thigh", 1.7)):
+        q = 0.3 * np.sin(rate * time)
+        rising = np.minimum(time / 2, 1.0)
+        table |= {f"command_{joint}": 1.1 * q, f"position_{joint}": q}
+        table |= {f"kp_{joint}": 20 * rising, f"kd_{joint}": np.full(len(time), 1.5)}
+    links = "".join(
+        f'<link name="{b}"><inertial><mass value="1"/><origin xyz="0 0 -0.1"/><inertia ixx="0.01" iyy="0.01" '
+        f'izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="{b}" type="revolute"><parent link="{a}"/>'
+        f'<child link="{b}"/><axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="9" velocity="9"/></joint>'
+        for a, b in (("base", "FL_hip"), ("FL_hip", "FL_thigh"))
+    )
+    (tmp_path / "leg.urdf").write_text(f'<robot name="leg"><link name="base"/>{links}</robot>')
+    pl.DataFrame(table).write_csv(tmp_path / "log.csv")
+    start = start_project(tmp_path / "leg.urdf", tmp_path / "log.csv", tmp_path / "job.toml")
+    content = tomllib.loads(start.text)
+    assert content["held"] == {"stiffness": 20.0, "velocity_gain": 1.5, "derivative_gain": 0.0}
+    np.testing.assert_allclose(content["recordings"][0]["between_s"], [2.0, 7.99], atol=2e-3)
+    said = {each["what"]: each["reason"] for each in start.guesses}
+    assert said["kp_FL_hip"] == "constant in most of the log: held"

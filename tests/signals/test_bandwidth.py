@@ -5,8 +5,7 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from poinsot.exceptions import InvalidMethod, InvalidSignals
 from poinsot.recording import Recording

@@ -1,4 +1,4 @@
-"""The verbs, one a file: `poinsot inspect`, `identify`, `predict`, `track`, `reproduce`, `repair`.
+"""The verbs, one a file: `poinsot inspect`, `identify`, `predict`, `track`.
 
     shell     what they share: errors as sentences, progress, outputs
 
@@ -19,13 +19,12 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
+from typer.models import CommandInfo
 
 from .. import __version__
 from .identify import identify
 from .inspect import inspect
 from .predict import predict
-from .repair import repair
-from .reproduce import reproduce
 from .shell import CORRECTABLE, INTERRUPTED, VERBOSITY, stop, stop_at_defect
 from .track import track
 
@@ -41,7 +40,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-VERBS = (inspect, identify, predict, track, reproduce, repair)
+ORDER = ("new", "inspect", "identify", "show", "open", "view", "predict", "track", "excite", "repair")
+"""Verbs in the order in which they are used, for the help; others follow."""
+VERBS = (inspect, identify, predict, track)
 EPILOG = "-v, --verbose and -q, --quiet: see `poinsot --help`."
 for verb in VERBS:
     app.command(epilog=EPILOG)(verb)
@@ -77,11 +78,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # processor time of a short job, and so does the default of one BLAS thread a core, for matrices this small.
     gc.set_threshold(GARBAGE_THRESHOLD)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it looks for them in all that is installed
     signal.signal(signal.SIGTERM, _terminated)
     try:
         return _run(sys.argv[1:])
     finally:
         gc.freeze()  # the collections at exit pass over everything that is frozen
+
+
+def _place(command: CommandInfo) -> int:
+    name = command.name or getattr(command.callback, "__name__", "")
+    return ORDER.index(name) if name in ORDER else len(ORDER)
 
 
 def _terminated(number: int, frame: object) -> None:
@@ -101,6 +108,7 @@ def _run(arguments: list[str]) -> int:
 
             for brought in entry_points(group="poinsot.verbs"):
                 app.command(brought.name, hidden=" " in brought.name, epilog=EPILOG)(brought.load())
+            app.registered_commands.sort(key=_place)
         asked = [VERBOSITIES[each] for each in arguments if each in VERBOSITIES]
         VERBOSITY.set(asked[-1] if asked else "")
         # Typer ends by exceptions; `main` returns their code.

@@ -113,11 +113,8 @@ def _files(estimate: Estimate, force: bool) -> tuple[dict[str, Callable[[Path], 
     each = [extra.files(estimate) for extra in estimate.extras.values()]
     files = {name: write for written, _ in each for name, write in written.items()}
     if files and not force and estimate.trust is Trust.not_to_be_used:
-        return (
-            {},
-            f"the result is not to be used, and {listing(list(files))} not written; --force writes them",
-            (),
-        )
+        refusal = f"the result is not to be used, and {listing(list(files))} not written; --force writes them"
+        return {}, refusal, ()
     return described | files, refusal, tuple(note for _, notes in each for note in notes)
 
 

@@ -34,14 +34,13 @@ def predict(
 ) -> None:
     """Predict torque, mass matrix, gravity, or how a throw goes on. Intervals are those of 95 %."""
     with running(data, None, json) as say:
-        from ..io.writing import check_apart, check_suffix
+        from ..io.writing import check_apart, check_suffix, write_columns
 
         if out is not None:
             check_suffix(out)
             check_output(out, None)
         check_apart([out, json], [result, motion])
         say("reading the result")
-        from ..io.writing import write_columns
         from ..project.prediction import PredictionJob
 
         named = {"mass-matrix": mass_matrix, "gravity": gravity}

@@ -54,8 +54,7 @@ def track(
             raise InvalidMethod("--publish and --json cannot both go to standard output")
         from ..io.results import identify_json
         from ..io.writing import check_apart
-        from ..project import Project
-        from ..project import track as run
+        from ..project import Project, track as run
 
         project = Project.load(job)
         names = [*([str(out / PUBLISHED)] if out is not None else []), *([publish] if publish else [])]

@@ -91,15 +91,21 @@ class Regression:
     """Least squares with each joint's residuals at unit variance.
 
     Args:
-        dense: its rows. theta: (b,) values. covariance: (b, b) for white residuals.
+        dense: its rows. theta: (b,) values. norms, information: (b,) of columns, (b, b) H of columns of unit norm.
         sigma: (n,) rms of each joint's residuals. size: (n,) rms of each joint's torque.
     """
 
     dense: DenseRows
     theta: Vector
-    covariance: Matrix
+    norms: Vector
+    information: Matrix
     sigma: Vector
     size: Vector
+
+    @cached_property
+    def covariance(self) -> Matrix:
+        """(b, b) for white residuals."""
+        return np.linalg.inv(self.information) / self.norms[:, None] / self.norms
 
     @property
     def rows(self) -> int:
@@ -421,8 +427,10 @@ def solve(problem: InverseDynamics, rows: DenseRows | None = None) -> Solved:
     return Solved(rows, *reweighted(rows, size, N), size, problem)
 
 
-def reweighted(rows: DenseRows, size: Vector, counts: int | np.ndarray) -> tuple[Vector, Matrix, Vector]:
-    """theta, its covariance and sigma of a `Regression`; counts: readings of each joint."""
+def reweighted(
+    rows: DenseRows, size: Vector, counts: int | np.ndarray
+) -> tuple[Vector, Vector, Matrix, Vector]:
+    """theta, norms, information and sigma of a `Regression`; counts: readings of each joint."""
     y, (n, b, _) = rows.y, rows.by_joint.shape
     squares = np.sum(y**2, axis=0)
     projected = (rows.by_joint @ y.T[:, :, None])[:, :, 0]
@@ -436,7 +444,7 @@ def reweighted(rows: DenseRows, size: Vector, counts: int | np.ndarray) -> tuple
         theta = np.linalg.solve(H, c / norms) / norms
         left = squares - 2 * projected @ theta + (rows.gram @ theta) @ theta
         sigma = np.maximum(np.sqrt(np.maximum(left, 0) / np.maximum(counts - b / n, 1.0)), EXACT * size)
-    return theta, np.linalg.inv(H) / norms[:, None] / norms, sigma
+    return theta, norms, H, sigma
 
 
 def correlations(e: JointSamples) -> list[Vector]:

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.special import chdtri
 
 from ..arrays import Vector
+from ..distributions import chi_square_quantile
 from ..estimate import Finding, Severity, Unchecked
 from ..estimate.fit import MOVING
 from .case import Examination, Solved, correlations
@@ -109,8 +109,8 @@ class Disturbance(Check):
             rest = np.delete(e, stretch)  # the disturbance itself is strongly correlated
             independent = 1 / (1 + 2 * float(np.sum(correlations(rest[:, None])[0] ** 2)))
             nu = max(float(length[at]) * independent, 1.0)
-            chance = chdtri(nu, self.alpha / (n * m)) / chdtri(nu, 0.5)
-            over = float(ratio[at]) / float(chance)
+            chance = chi_square_quantile(nu, self.alpha / (n * m)) / chi_square_quantile(nu, 0.5)
+            over = float(ratio[at]) / chance
             if over > worst and squares[at] > (self.matters * size) ** 2:
                 worst, found = over, stretch
         return found

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import chdtrc
 
 from ..arrays import Vector
+from ..distributions import chi_square_tail
 from ..estimate import Estimate, Finding, Severity, Unchecked, motions_of
 from ..estimate.motions import ContactChange
 from .case import long_run_variance
@@ -142,11 +142,7 @@ class ScheduledContacts(Check):
     causes = (SCHEDULE,)
 
     def look(self, case: Assumptions) -> Iterator[Finding | Unchecked]:
-        wrong = [
-            event
-            for event in case.events
-            if event.gain > 0 and (event.given is None or abs(event.time - event.given) > self.apart)
-        ]
+        wrong = [event for event in case.events if event.gain > 0 and _apart(event) > self.apart]
         for frame in dict.fromkeys(event.frame for event in wrong):
             own = sorted((event for event in wrong if event.frame == frame), key=lambda event: -event.gain)
             said = ", ".join(_event_text(event) for event in own[: self.most])
@@ -157,8 +153,17 @@ class ScheduledContacts(Check):
             yield SCHEDULE.finding(severity, said, "", frame, own[0].gain)
 
 
+def _apart(event: ContactChange) -> float:
+    if event.time is None or event.given is None:
+        return float("inf")
+    return abs(event.time - event.given)
+
+
 def _event_text(event: ContactChange) -> str:
-    what = f"{'closes' if event.closes else 'opens'} at {event.time:.3f} s"
+    what = "closes" if event.closes else "opens"
+    if event.time is None:
+        return f"does not {what[:-1]} at {event.given:.3f} s as its channel says"
+    what = f"{what} at {event.time:.3f} s"
     if event.given is None:
         return f"{what}, which its channel lacks"
     late = 1e3 * (event.given - event.time)
@@ -186,7 +191,7 @@ class PriorSurprise(Check):
                     f"{name} is {abs(away):.2g} standard deviations of its prior away from the prior's mean."
                 )
                 yield SURPRISE.finding(severity, said, "", name, abs(away))
-        if case.priors and (p := float(chdtrc(case.priors, case.distance))) < self.chance:
+        if case.priors and (p := chi_square_tail(case.priors, case.distance)) < self.chance:
             rms = float(np.sqrt(case.distance / case.priors))
             said = f"All priors are {rms:.2g} standard deviations away (rms of {case.priors}): a chance of {p:.1g}."
             yield SURPRISE.finding(Severity.warning, said, evidence=rms)

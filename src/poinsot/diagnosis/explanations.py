@@ -82,7 +82,7 @@ class Candidate:
                 return solved.predicted - solved.dense.with_torques(other).y
             if len(other.base) != len(solved.theta):  # fewer are identifiable with gravity along an axis
                 raise InvalidMethod("the changed problems have different base parameters")
-            return np.concatenate([each.W @ solved.theta - each.y for each in other.rows()])
+            return other.excess(solved.theta)
 
         steps = self.step * np.eye(len(nuisance))
         if self.central:
@@ -166,13 +166,14 @@ class Alignment(Check):
         bad = bool(np.any(case.declared.ratio > self.bad_fit) or case.declared.impossible > self.margin)
         suspicious = bad
         tried: list[Explained] = []
-        later: list[Candidate] = []
+        later: list[tuple[Candidate, Score | None]] = []
         for explanation in self.explanations:
             for candidate in explanation.candidates(case):
                 if not candidate.zero.size:
                     if (explained := explain(case, candidate)) is not None:
                         tried.append(explained)
                     continue
+                score = None
                 if len(candidate.zero) == 1:
                     score = local(case, candidate)
                     seen = (
@@ -188,10 +189,12 @@ class Alignment(Check):
                         continue
                     suspicious |= abs(score.value) > candidate.matters
                 # a large defect makes a bad fit: where the fit is good, start the search from no defect
-                later.append(candidate if bad else replace(candidate, starts=candidate.zero[None].tolist()))
+                if not bad:
+                    candidate = replace(candidate, starts=candidate.zero[None].tolist())
+                later.append((candidate, score))
         suspicious |= any(each.gain > self.margin for each in tried)
         if suspicious:
-            tried += [each for candidate in later if (each := explain(case, candidate)) is not None]
+            tried += [found for each, score in later if (found := explain(case, each, score)) is not None]
         yield from self._named(case, tried)
 
     def _explains(self, case: Examination, explained: Explained) -> bool:
@@ -281,20 +284,28 @@ def local(case: Examination, candidate: Candidate) -> Score:
     return case.declared.score(column)
 
 
-def explain(case: Examination, candidate: Candidate) -> Explained | None:
-    """Optimal nuisances of a candidate: Gauss-Newton from the best start; None where no start can be solved."""
+def explain(case: Examination, candidate: Candidate, score: Score | None = None) -> Explained | None:
+    """Optimal nuisances of a candidate: Gauss-Newton from the best start; None where no start can be solved.
+
+    `score`: of a single nuisance about zero, where it is known.
+    """
     thin, effective = case.thin, case.effective_rows
     if not candidate.zero.size and candidate.motion != UNMOVED and _rejected(case.coarse, candidate):
         return None
     points = [np.array(start, dtype=float) for start in candidate.starts]
-    solutions = [(solved, p) for p in points if (solved := _tried(case, candidate, p)) is not None]
+    # a nuisance of zero changes nothing
+    at = (case.declared if p.size and not p.any() else _tried(case, candidate, p) for p in points)
+    solutions = [(solved, p) for solved, p in zip(at, points, strict=True) if solved is not None]
     if not solutions:
         return None
     solved, p = min(solutions, key=lambda each: misfit(each[0], effective))
     std = np.zeros(len(p))
     for _ in range(STEPS if len(p) else 0):
         try:
-            delta, std = _newton(solved, candidate.derivatives(solved, thin, p))
+            if score is None or p.any():
+                delta, std = _newton(solved, candidate.derivatives(solved, thin, p))
+            else:
+                delta, std = np.array([score.value]), np.array([score.std])
         except (PoinsotError, np.linalg.LinAlgError):
             break
         if not np.isfinite(delta).all():
@@ -318,9 +329,11 @@ def explain(case: Examination, candidate: Candidate) -> Explained | None:
 
 def _rejected(coarse: Examination, candidate: Candidate) -> bool:
     """Whether a change of the motion explains a sample per row much worse than none: its regressor costs most."""
-    solved = _tried(coarse, candidate, candidate.zero)
-    gain = -np.inf if solved is None else total(coarse, solved, 0) - total(coarse, coarse.declared, 0)
-    return bool(gain < -Alignment.margin)
+    if (solved := _tried(coarse, candidate, candidate.zero)) is None:
+        return True
+    least = total(coarse, coarse.declared, 0) - Alignment.margin
+    # the other terms of T are not positive, and take longer than the fit
+    return -misfit(solved, coarse.effective_rows) < least or total(coarse, solved, 0) < least
 
 
 def _tried(case: Examination, candidate: Candidate, nuisance: Vector) -> Solved | None:

@@ -86,8 +86,7 @@ class HeldOutError(Check):
         fitted = estimate.fit.relative_error_percent / 100
         if not estimate.validation:
             yield Unchecked(
-                "prediction of other motions",
-                'no recording was held out; give one the role "validation"',
+                "prediction of other motions", 'no recording was held out; give one the role "validation"'
             )
         for fit in estimate.validation:
             error = fit.relative_error_percent / 100

@@ -138,11 +138,7 @@ class JointPlacements(Explanation):
             x, std = abs(np.degrees(x)), np.degrees(std)
             severity = severity_of(x, self.warning_deg, self.error_deg)
             what = f"axis of joint {joint} is {x:.3g} +- {1.96 * std:.2g} deg away from that"
-        return self.cause.finding(
-            severity,
-            f"The {what} in the description: with it",
-            where=joint,
-        )
+        return self.cause.finding(severity, f"The {what} in the description: with it", where=joint)
 
 
 class BodyDirections(Check):

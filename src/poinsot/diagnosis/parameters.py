@@ -193,7 +193,7 @@ class Filters(Check):
             f"{listing([estimate.names[k] for k in named], 6)} change by more than chance with half the band, with "
             "twice the cutoff or between halves of the recording. Intervals include it: the standard deviation of "
             f"{name} is {estimate.std[worst]:.2g} {estimate.units[worst]}, of which noise makes {chance[worst]:.2g}.",
-            'Write cutoff_hz = "auto" and decimate_hz = "auto", and record a more exciting motion.',
+            'Keep to cutoff_hz = "auto" and decimate_hz = "auto", and record a more exciting motion.',
             name,
             evidence=float(part[worst]),
         )

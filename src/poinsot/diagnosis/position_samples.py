@@ -48,10 +48,13 @@ def steps(recording: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray] | N
         return None
     s = np.diff(recording.stack("position", joints), axis=0)
     c = s.copy()
-    c[2:-2] = np.median([s[:-4], s[1:-3], s[3:-1], s[4:]], axis=0)
-    e = np.abs(s - c)
+    pairs = (s[:-4], s[1:-3]), (s[3:-1], s[4:])
+    # between the larger of the smaller and the smaller of the larger: sorting takes ten times as long
+    low, high = (np.minimum(*each) for each in pairs), (np.maximum(*each) for each in pairs)
+    c[2:-2] = 0.5 * (np.maximum(*low) + np.minimum(*high))
+    half, most = np.quantile(np.abs(s - c), (0.5, 0.95), axis=0)
     # the encoder's resolution is noise too, and where most samples stand still the median is zero
-    return s, c, np.maximum(np.median(e, axis=0) / 0.6745, np.quantile(e, 0.95, axis=0) / 1.96)
+    return s, c, np.maximum(half / 0.6745, most / 1.96)
 
 
 class LostSamples(RecordingCheck):
@@ -72,8 +75,7 @@ class LostSamples(RecordingCheck):
         for number, part in enumerate(case.problem.parts, start=1):
             if part.signals.recording is None:
                 yield Unchecked(
-                    f"lost samples in recording {number}",
-                    "signals were given without the recording",
+                    f"lost samples in recording {number}", "signals were given without the recording"
                 )
 
     def look_at(self, recording: Recording, name: str, highest_hz: float = np.inf) -> Iterator[Finding]:

@@ -8,36 +8,40 @@ estimate       all of these: `Estimate`, with its `Certificate` of optimality an
 extras         results of single families: bodies and loads, drive gains, friction curves, motions, impacts
 """
 
-from .bodies import Body as Body
-from .bodies import Payload as Payload
-from .estimate import Certificate as Certificate
-from .estimate import Estimate as Estimate
-from .extras import DriveGains as DriveGains
-from .extras import Extra as Extra
-from .extras import FrictionCurve as FrictionCurve
-from .extras import FrictionCurves as FrictionCurves
-from .extras import FullParameters as FullParameters
-from .extras import extras_of as extras_of
-from .finding import Diagnosis as Diagnosis
-from .finding import Finding as Finding
-from .finding import Setting as Setting
-from .finding import Severity as Severity
-from .finding import Trust as Trust
-from .finding import Unchecked as Unchecked
-from .fit import Fit as Fit
-from .fit import Whiteness as Whiteness
-from .fit import fit_of as fit_of
-from .motions import Convergence as Convergence
-from .motions import EstimatedMotion as EstimatedMotion
-from .motions import EstimatedMotions as EstimatedMotions
-from .motions import SensorFit as SensorFit
-from .motions import motions_of as motions_of
+from .bodies import Body as Body, Payload as Payload
+from .estimate import Certificate as Certificate, Estimate as Estimate
+from .extras import (
+    DriveGains as DriveGains,
+    Extra as Extra,
+    FrictionCurve as FrictionCurve,
+    FrictionCurves as FrictionCurves,
+    FullParameters as FullParameters,
+    extras_of as extras_of,
+)
+from .finding import (
+    Diagnosis as Diagnosis,
+    Finding as Finding,
+    Setting as Setting,
+    Severity as Severity,
+    Trust as Trust,
+    Unchecked as Unchecked,
+)
+from .fit import Fit as Fit, Whiteness as Whiteness, fit_of as fit_of
+from .motions import (
+    Convergence as Convergence,
+    EstimatedMotion as EstimatedMotion,
+    EstimatedMotions as EstimatedMotions,
+    SensorFit as SensorFit,
+    motions_of as motions_of,
+)
 from .provenance import Provenance as Provenance
 from .status import Status as Status
-from .uncertainty import NARROWED as NARROWED
-from .uncertainty import NORMAL_95 as NORMAL_95
-from .uncertainty import Direction as Direction
-from .uncertainty import EstimatedParameters as EstimatedParameters
-from .uncertainty import condition_numbers as condition_numbers
-from .uncertainty import taper_allowance as taper_allowance
-from .uncertainty import unobservable_directions as unobservable_directions
+from .uncertainty import (
+    NARROWED as NARROWED,
+    NORMAL_95 as NORMAL_95,
+    Direction as Direction,
+    EstimatedParameters as EstimatedParameters,
+    condition_numbers as condition_numbers,
+    taper_allowance as taper_allowance,
+    unobservable_directions as unobservable_directions,
+)

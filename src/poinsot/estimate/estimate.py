@@ -217,10 +217,10 @@ class Estimate:
 
     def interval(self, name: str, coverage: float = 0.95) -> tuple[float, float]:
         """Confidence interval of a parameter, from the normal distribution."""
-        from scipy.special import ndtri
+        from statistics import NormalDist
 
         value = self[name]
-        half = float(ndtri(0.5 + 0.5 * coverage)) * float(self.std[self.names.index(name)])
+        half = NormalDist().inv_cdf(0.5 + 0.5 * coverage) * float(self.std[self.names.index(name)])
         return value - half, value + half
 
     def certificate(self) -> Certificate:
@@ -258,8 +258,8 @@ class Estimate:
         if isinstance(self.problem, PredictingProblem):
             return self.problem
         raise InvalidMethod(
-            "only an estimate that was solved here, by regression, can predict other recordings; for a result file "
-            "use `poinsot predict RESULT.json MOTION.csv`, or poinsot.load_dynamics in Python"
+            f"this estimate of {self.method} cannot predict other recordings: only one that was solved here, by "
+            "regression, can; for a result file use `poinsot predict RESULT.json MOTION.csv`, or poinsot.load_dynamics"
         )
 
     def references(self) -> str:

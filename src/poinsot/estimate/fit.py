@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Brief, JointSamples, Times, Vector
+from ..arrays import Brief, JointSamples, Times, Vector, fast_length
+from ..distributions import chi_square_tail
 
 WHITE_LEVEL = 0.01
 """Level of the Ljung-Box test."""
@@ -195,25 +196,21 @@ def _correlation(e: np.ndarray, read: np.ndarray, counts: Sequence[int]) -> np.n
 
 def autocorrelation(e: JointSamples, lags: int) -> np.ndarray:
     """(n, lags + 1) autocorrelation of each column, its mean removed; a constant column gives zeros."""
-    from scipy import fft
-
     # Padded by the lags, since the transform is periodic.
-    length = fft.next_fast_len(len(e) + lags, real=True)
-    spectrum = fft.rfft((e - e.mean(axis=0)).T, length)
-    covariance = fft.irfft(np.real(spectrum) ** 2 + np.imag(spectrum) ** 2, length)[:, : lags + 1]
+    length = fast_length(len(e) + lags)
+    spectrum = np.fft.rfft((e - e.mean(axis=0)).T, length)
+    covariance = np.fft.irfft(np.real(spectrum) ** 2 + np.imag(spectrum) ** 2, length)[:, : lags + 1]
     return np.divide(covariance, covariance[:, :1], np.zeros_like(covariance), where=covariance[:, :1] > 0)
 
 
 def whiteness(correlation: np.ndarray, samples: int) -> Whiteness:
     """Ljung and Box's test on the autocorrelation (L + 1,) of `samples` residuals."""
-    from scipy import special
-
     # Fewer lags for few samples: the test needs more samples than lags.
     lags = min(LJUNG_BOX_LAGS, len(correlation) - 1, max(samples - 1, 1))
     l = np.arange(1, lags + 1)
     # Terms of long lags weigh more, as they have fewer products.
     Q = samples * (samples + 2) * np.sum(correlation[1 : lags + 1] ** 2 / np.maximum(samples - l, 1))
-    p = float(special.chdtrc(lags, Q))
+    p = chi_square_tail(lags, float(Q))
     lag1 = float(correlation[1]) if len(correlation) > 1 else 0.0
     return Whiteness(lag1, lags, p, p > WHITE_LEVEL)
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 
-from ..arrays import Brief, Vector
+from ..arrays import Brief, Float, Vector
 from ..recording import Recording
 from .extras import Extra
 
@@ -179,7 +178,7 @@ class ParameterHistory(Brief, Extra):
 @dataclass(frozen=True)
 class ContactChange:
     """Closing or opening of a contact. `recording`: its name. `frame`: frame of the contact. `closes`: or it opens.
-    `given`: time in its channel [s]; None: not in the channel. `time`: from the readings [s], between samples.
+    `given`: time in its channel [s]; None: not in the channel. `time`: from the readings [s]; None: it does not happen.
     `sample`: first sample at which it is closed, or open. `gain`: log-likelihood of the readings with it less without.
     """
 
@@ -187,7 +186,7 @@ class ContactChange:
     frame: str
     closes: bool
     given: float | None
-    time: float
+    time: float | None
     sample: int
     gain: float
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import qr
 
 from ..arrays import Brief, Matrix, Vector
 
@@ -154,6 +153,8 @@ def unobservable_directions(
         scaled = (null_space / size[:, None]).T
         scaled = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
         # Pivots of the echelon form are the parameters that change most relative to their size.
+        from scipy.linalg import qr  # slow to import, and most estimates determine all
+
         leading = qr(scaled, mode="economic", pivoting=True)[2][: len(scaled)]
         rows = np.linalg.solve(scaled[:, leading], scaled) * size / size[leading][:, None]
         found = [_text(names, row, size) for row in rows]

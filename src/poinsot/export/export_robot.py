@@ -25,9 +25,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
-from ..arrays import Vector
+from ..arrays import Float, Vector
 from ..estimate import Body, Estimate, FullParameters, Trust
 from ..exceptions import (
     ImpossibleBody,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..arrays import Vector
+from ..arrays import Brief, Vector
 from ..inertia.parameters import center_of_mass, inconsistencies, inertia_at_com, is_consistent
 from ..inertia.repair import nearest_possible
 from .description import Description
@@ -33,8 +33,8 @@ class LinkVerdict:
         return not self.reasons
 
 
-@dataclass(frozen=True, eq=False)
-class Repair:
+@dataclass(frozen=True, eq=False, repr=False)
+class Repair(Brief):
     """A file, verdicts on its links in their order, and its description with the nearest possible bodies."""
 
     source: Path

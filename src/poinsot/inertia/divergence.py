@@ -30,8 +30,8 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 import numpy as np
-from jaxtyping import Float
 
+from ..arrays import Float
 from ..exceptions import ImpossibleBody
 from .parameters import gradient_from_pseudo_inertia, inconsistencies, pseudo_inertia
 

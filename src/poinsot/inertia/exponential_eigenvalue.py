@@ -29,13 +29,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 from scipy.spatial.transform import Rotation
 
-from ..arrays import Inertial, Matrix, Vector
-from ..kernels import njit
+from ..arrays import Float, Inertial, Matrix, Vector
 from .parameters import ROUNDING, closest_axes
 from .parametrization import Kernels, Parametrization
+from poinsot_kernels import njit
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})

@@ -22,9 +22,8 @@ from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
-from jaxtyping import Bool, Float
 
-from ..arrays import Inertial, PseudoInertia, Vector
+from ..arrays import Bool, Float, Inertial, PseudoInertia, Vector
 from ..estimate import Body
 from ..exceptions import ImpossibleBody, InvalidModel
 
@@ -128,9 +127,7 @@ def change_frame(
     return from_pseudo_inertia(T_ab @ pseudo_inertia(pi_b) @ np.swapaxes(T_ab, -1, -2))
 
 
-def principal_moments(
-    pi: Inertial,
-) -> tuple[Float[np.ndarray, "*batch 3"], Float[np.ndarray, "*batch 3 3"]]:
+def principal_moments(pi: Inertial) -> tuple[Float[np.ndarray, "*batch 3"], Float[np.ndarray, "*batch 3 3"]]:
     """(..., 3) D [kg m^2] and (..., 3, 3) R with I_c = R diag(D) R^T.
 
     The axes, columns of the rotation R, are named after the axes of the body frame that they are closest to.

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
 
-from ..arrays import Inertial
+from ..arrays import Float, Inertial
 from ..exceptions import ImpossibleBody, InvalidMethod
 from .parameters import inconsistencies, principal_moments, second_moments_at_com
 

@@ -32,9 +32,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Int
 
-from ..arrays import Inertial, Vector
+from ..arrays import Inertial, Int, Vector
 from ..exceptions import ImpossibleBody, InvalidMethod
 from .parameters import (
     ROUNDING,

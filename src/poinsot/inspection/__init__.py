@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import Brief
 from ..diagnosis import SAMPLE_CHECKS
 from ..diagnosis.case import samples_of
 from ..estimate import Finding, Severity
@@ -30,8 +31,8 @@ from .motion import ClockFacts, MotionFacts, clock_facts, clock_findings, motion
 INSPECT_SCHEMA = "poinsot.inspect/1"
 
 
-@dataclass(frozen=True, eq=False)
-class Inspection:
+@dataclass(frozen=True, eq=False, repr=False)
+class Inspection(Brief):
     """Facts and findings of one recording, the worst finding first. `filters`: proposed from the motion's spectrum;
     None: not computed.
     """
@@ -48,12 +49,14 @@ class Inspection:
     def facts(self) -> tuple[tuple[str, str], ...]:
         """The recording as a whole, in words."""
         clock, motion = self.clock, self.motion
-        rms_ms, largest_ms = 1e3 * clock.rms_jitter_s, 1e3 * clock.largest_jitter_s
+        jitter = f"rms {1e3 * clock.rms_jitter_s:.3g} ms, largest {1e3 * clock.largest_jitter_s:.3g} ms"
+        # an interval is a difference of two rounded times
+        rounding = 4 * np.spacing(abs(clock.start_s) + clock.duration_s)
         facts = [
             ("duration", f"{clock.duration_s:.6g} s"),
             ("samples", f"{clock.samples}"),
             ("rate", f"{clock.rate_hz:.6g} Hz"),
-            ("jitter", f"rms {rms_ms:.3g} ms, largest {largest_ms:.3g} ms"),
+            ("jitter", jitter if clock.largest_jitter_s > rounding else "none"),
             ("gaps", str(len(clock.gaps_s)) if clock.gaps_s else "none"),
         ]
         if motion.joints:

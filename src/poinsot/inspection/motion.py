@@ -194,8 +194,7 @@ def resting_joints(recording: Recording, window_s: tuple[float, float] | None = 
 
 def _rests(x: Samples, trusted: Mask) -> bool:
     """Second differences of white noise of variance s^2 have the variance 6 s^2; those of motion are much smaller."""
-    if not trusted.all():
-        x = x[trusted]
+    x = x[trusted]
     if len(x) < 2 or np.ptp(x) == 0:
         return True
     if len(x) < FEWEST:

@@ -19,7 +19,7 @@ from ..recording import Recording
 from .npz import read_npz
 from .readers import RECORDING_ENDING, find_reader, is_read_as_text
 from .sources import Column, Columns, Source, existing_file
-from .units import check_quantity, convert, find_unit
+from .units import DATES, check_quantity, convert, find_unit
 
 CLOCKS_AGREE_S = 1e-6
 """Maximum difference of the clocks of files with the same rows. [s]"""
@@ -145,7 +145,7 @@ def _check_units(sources: Sequence[Source]) -> None:
         clock = source.clock
         if clock is not None and find_unit(clock.unit, " of the clock").si != "s":
             raise InvalidRecording(
-                f"the clock {clock.name!r} cannot be in {clock.unit!r}; give s, ms, us or ns"
+                f"the clock {clock.name!r} cannot be in {clock.unit!r}; give s, ms, us, ns or {DATES}"
             )
 
 
@@ -201,9 +201,10 @@ def _read_clock(rows: _Rows, table: Columns) -> np.ndarray | None:
     if backwards.any():
         k = int(np.argmax(backwards)) + 1
         how = "repeats" if ticks[k] == ticks[k - 1] else "runs backwards"
+        unit = "s since 1970" if clock.unit == DATES else clock.unit
         raise InvalidRecording(
             f"{rows.source.path}: the clock {clock.name!r} {how} in {rows.where(k)}: "
-            f"{ticks[k - 1]:.15g} {clock.unit}, then {ticks[k]:.15g} {clock.unit}; sort the file or drop the row"
+            f"{ticks[k - 1]:.15g} {unit}, then {ticks[k]:.15g} {unit}; sort the file or drop the row"
         )
     return convert(_scaled(ticks, clock), clock.unit)[0]
 

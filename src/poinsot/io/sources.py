@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import InvalidRecording, PoinsotError, UnreadableFile, listing, nearest
+from .units import DATES
 
 DELIMITERS = "\t !#$%&'()*+,-/:;<=>?@[\\]^_`{|}~"
 """What can separate the cells of a CSV file."""
@@ -111,6 +112,12 @@ class Source:
         names = [*clock, *(column.name for column in self.columns.values()), *self.require]
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
+    @property
+    def dated(self) -> frozenset[str | int]:
+        """The names of columns that hold dates and times, which a reader gives as seconds since 1970 (UTC)."""
+        clock = [] if self.clock is None else [self.clock]
+        return frozenset(each.name for each in (*clock, *self.columns.values()) if each.unit == DATES)
+
 
 Columns = Mapping[str | int, np.ndarray]
 """Column name -> (T,) numbers as the file has them, NaN where a cell is empty."""
@@ -141,7 +148,7 @@ def existing_file(path: Path) -> Path:
     if not os.path.isdir(folder):
         raise UnreadableFile(f"no file {path}: there is no folder {folder}")
     # Sorted: the order of a folder differs between file systems, and messages are tested.
-    names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
+    names = sorted(each.name for each in os.scandir(folder) if each.is_file() and each.name[0] != ".")
     raise UnreadableFile(f"no file {path}{nearest(path.name, names)}; the folder has {listing(names)}")
 
 

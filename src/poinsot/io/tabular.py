@@ -1,7 +1,8 @@
 """CSV through Polars.
 
 A CSV file is read as numbers first. If that fails it is read again as text, which allows blanks around numbers and
-names the first cell that is not a number: correct files are read fast, others get a clear message.
+names the first cell that is not a number: correct files are read fast, others get a clear message. Columns with dates
+and times are text in any case.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import polars as pl
 
 from ..exceptions import InvalidRecording, UnreadableFile, listing
 from .sources import Columns, Source, column_not_found
+from .units import DATES
 
 DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar", " ": "a blank"}
 EMPTY = ["", "NULL", "null", "NA", "N/A", "None"]
@@ -39,11 +41,13 @@ def read_csv(source: Source) -> Columns:
         _refuse_repeated(path, cells)
     indices = {name: _column_index(source, name, cells, first_line, delimiter) for name in source.wanted}
     wanted = {str(index): name for name, index in indices.items()}
+    numbers = {k: pl.String if name in source.dated else pl.Float64 for k, name in wanted.items()}
     try:
-        table = _read(source, delimiter, len(cells), wanted, pl.Float64)
+        table = _numbers(source, _read(source, delimiter, len(cells), numbers), wanted)
     except _POLARS_ERRORS:
+        text = dict.fromkeys(wanted, pl.String)
         try:
-            table = _numbers(source, _read(source, delimiter, len(cells), wanted, pl.String), wanted)
+            table = _numbers(source, _read(source, delimiter, len(cells), text), wanted)
         except _POLARS_ERRORS as error:
             raise _not_csv(source, delimiter, len(cells), error) from error
     # The usual case first: looking for blank lines passes over the whole table.
@@ -91,7 +95,7 @@ def _refuse_repeated(path: Path, cells: Sequence[str]) -> None:
 
 
 def _read(
-    source: Source, delimiter: str, width: int, wanted: Collection[str], dtype: type[pl.DataType]
+    source: Source, delimiter: str, width: int, wanted: Mapping[str, type[pl.DataType]]
 ) -> pl.DataFrame:
     # The header is skipped: columns are named by their index here, since empty headers may repeat.
     # All columns are read, since Polars counts the cells of a line only then.
@@ -100,36 +104,60 @@ def _read(
         separator=delimiter,
         has_header=False,
         skip_lines=source.skip_lines + source.header,
-        schema={str(k): dtype if str(k) in wanted else pl.String for k in range(width)},
+        schema={str(k): wanted.get(str(k), pl.String) for k in range(width)},
         decimal_comma=source.decimal_comma,
     ).select(list(wanted))
 
 
 def _numbers(source: Source, text: pl.DataFrame, headers: Mapping[str, str | int]) -> pl.DataFrame:
-    """Convert text to numbers, ignoring blanks around them; an error names the first other cell."""
+    """Convert columns of text to numbers, ignoring blanks around them; an error names the first other cell."""
     columns = {}
     for name in text.columns:
+        columns[name] = text[name]
+        if text[name].dtype == pl.Float64:
+            continue
         cells = text[name].str.strip_chars()
         cells = cells.set(cells.is_in(EMPTY), None)
         if source.decimal_comma:
             cells = cells.str.replace(",", ".", literal=True)
+        dated = headers[name] in source.dated
         # Polars reads no leading plus sign, and loggers write them.
-        numbers = cells.str.strip_prefix("+").cast(pl.Float64, strict=False)
+        numbers = (
+            epoch_seconds(cells) if dated else cells.str.strip_prefix("+").cast(pl.Float64, strict=False)
+        )
         bad = (numbers.is_null() & cells.is_not_null()).arg_true()
         if len(bad):
             row, cell, advice = bad[0], str(cells[bad[0]]), ""
             if row == 0 and not source.header:
                 advice = "; if the first line names the columns, set header = true"
+            elif not dated and epoch_seconds(cells[row : row + 1]).is_not_null().all():
+                advice = f'; if the column has dates and times, set unit = "{DATES}"'
             elif cell.count(",") == 1 and cell.replace(",", "").lstrip("+-").isdigit():
                 advice = "; if that is a decimal comma, set decimal_comma = true"
             shown = cell if len(cell) <= 30 else cell[:30] + "..."
+            kind = "date and time" if dated else "number"
             line = row + 1 + source.skip_lines + source.header
             raise UnreadableFile(
-                f"{source.path}: column {headers[name]!r} holds the text {shown!r} instead of a number "
+                f"{source.path}: column {headers[name]!r} holds the text {shown!r} instead of a {kind} "
                 f"in row {row} (counted from 0; line {line} of the file){advice}"
             )
         columns[name] = numbers
     return pl.DataFrame(columns)
+
+
+def epoch_seconds(cells: pl.Series) -> pl.Series:
+    """Seconds since 1970 (UTC) of dates and times; null where a cell is none. `cells`: of Polars' type of dates, of
+    times of day or of durations, or text in ISO 8601, as 2026-05-04T12:00:00.125+02:00, also with a blank for the T, a
+    decimal comma, or no separators. What has no time zone is taken as UTC.
+    """
+    if cells.dtype == pl.String:
+        text = cells.str.replace(r"[ t]", "T").str.replace(",", ".", literal=True)
+        text = text.str.replace(r"^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)", "$1-$2-${3}T$4:$5:")
+        text = text.str.replace(r" ?(Z|z|UTC)$", "+00:00").str.replace(r"(T[^+-]*)$", "$1+00:00")
+        cells = text.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%#z", time_unit="ns", strict=False)
+    n = {"ms": 10**3, "us": 10**6, "ns": 10**9}[getattr(cells.dtype, "time_unit", "ns")]
+    # the whole seconds apart: nanoseconds since 1970 have more digits than a number of 64 bits
+    return (cells.to_physical() // n).cast(pl.Float64) + (cells.to_physical() % n) / n
 
 
 def _not_csv(source: Source, delimiter: str, width: int, error: BaseException) -> UnreadableFile:
@@ -141,7 +169,9 @@ def _not_csv(source: Source, delimiter: str, width: int, error: BaseException) -
                 return UnreadableFile(
                     f"{source.path}: line {number} has {length} cells, the first line has {width}"
                 )
-    return UnreadableFile(f"{source.path} cannot be read as CSV: {_reason(error)}")
+    # the first line of the library's message, without its advice on its own arguments
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".:;")
+    return UnreadableFile(f"{source.path} cannot be read as CSV: {reason}")
 
 
 def _first_line(path: Path, skip_lines: int, empty: bool = False) -> str:
@@ -208,11 +238,8 @@ def _delimiter_that_splits(source: Source, line: str, delimiter: str) -> str | N
         if candidate != delimiter and None not in [_place(source, name, cells) for name in source.wanted]:
             return candidate
     # some column is missing under every delimiter; report the delimiter if this one does not split the line at all
-    if len(_split(line, delimiter)) == 1:
-        counts = {candidate: len(_split(line, candidate)) for candidate in DELIMITERS if candidate != " "}
-        best = max(counts, key=counts.__getitem__)
-        return best if counts[best] > 1 else None
-    return None
+    best = max((each for each in DELIMITERS if each != " "), key=lambda each: len(_split(line, each)))
+    return best if len(_split(line, delimiter)) == 1 < len(_split(line, best)) else None
 
 
 def _is_number(cell: str) -> bool:
@@ -221,8 +248,3 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _reason(error: BaseException) -> str:
-    """The first line of a library's message, without its advice on its own arguments."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".:;")

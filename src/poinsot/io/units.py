@@ -3,6 +3,7 @@
     value_SI = factor * value + offset          (the offset is for temperatures only)
 
 A unit that is not in the table is an error that names the nearest one: no later stage would detect a wrong guess.
+Cells with dates and times are in `datetime`: readers give them as seconds since 1970.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from ..quantities import FRAME_QUANTITIES
 
 STANDARD_GRAVITY = 9.80665
 """Standard gravity, the 1 g of accelerometers. [m/s^2]"""
+DATES = "datetime"
+"""Unit of cells that hold a date and a time of day."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ _SCALES: Mapping[str, Mapping[str, float]] = {
     "A": {"A": 1.0, "mA": 1e-3},
     "V": {"V": 1.0, "mV": 1e-3},
     "W": {"W": 1.0},
-    "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0},
+    "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, DATES: 1.0},
     "Hz": {"Hz": 1.0, "kHz": 1e3},
     "kg": {"kg": 1.0},
     "K": {"K": 1.0, "degC": 1.0},

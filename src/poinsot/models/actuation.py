@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 
-from ..arrays import Matrix, Vector
+from ..arrays import Float, Matrix, Vector
 from ..exceptions import InvalidModel, check_known
 from .articulated import Articulated
 

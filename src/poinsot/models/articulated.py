@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pinocchio as pin
 
-from ..arrays import LARGEST, SMALLEST, Configurations, JointSamples, Vector
+from ..arrays import LARGEST, SMALLEST, Brief, Configurations, JointSamples, Vector
 from ..estimate import Body
 from ..exceptions import InvalidModel, InvalidSignals, UnreadableFile, check_known, listing
 from ..parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block, Parameters
@@ -46,8 +46,8 @@ MAX_LINKS, MAX_NESTING = 1000, 300
 """Maximum numbers of links and of nested bodies: parsers recurse over both, and C++ runs out of stack (at 20 000)."""
 
 
-@dataclass(frozen=True, eq=False)
-class Articulated:
+@dataclass(frozen=True, eq=False, repr=False)
+class Articulated(Brief):
     """A robot: kinematic tree, drive trains, friction.
 
     Args:

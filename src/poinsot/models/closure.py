@@ -19,10 +19,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from scipy import linalg
 
-from ..arrays import Configurations, JointSamples, Vector
+from ..arrays import Configurations, Float, JointSamples, Vector
 from ..exceptions import InvalidModel
 from .frame_motion import frame_motions
 from .loop_constraint import RelativeMotion

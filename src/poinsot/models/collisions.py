@@ -24,9 +24,8 @@ from pathlib import Path
 import coal
 import numpy as np
 import pinocchio as pin
-from jaxtyping import Float
 
-from ..arrays import Configurations, JointSamples, Vector
+from ..arrays import Configurations, Float, JointSamples, Vector
 from ..exceptions import InvalidModel, check_known, listing
 from .articulated import Articulated, read_description
 

@@ -30,12 +30,11 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from ..arrays import Changes, Configurations, JointSamples, States
-from ..kernels import njit
+from ..arrays import Changes, Configurations, Float, JointSamples, States
 from .joint_motion import STEP, cross
 from .tree import CONTINUOUS, DEGREES, FREE, PLANAR, SPHERICAL, Tree
+from poinsot_kernels import njit
 
 
 class Manifold(ABC):
@@ -259,12 +258,7 @@ def _rotated(x, y, z, w, v):
 def _product(x, y, z, r, X, Y, Z, R):
     """Product of two quaternions (x, y, z, r)."""
     c0, c1, c2 = cross(x, y, z, X, Y, Z)
-    return (
-        r * X + x * R + c0,
-        r * Y + y * R + c1,
-        r * Z + z * R + c2,
-        r * R - x * X - y * Y - z * Z,
-    )
+    return (r * X + x * R + c0, r * Y + y * R + c1, r * Z + z * R + c2, r * R - x * X - y * Y - z * Z)
 
 
 @njit(**STEP)

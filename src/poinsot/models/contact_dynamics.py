@@ -33,11 +33,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from ..arrays import Columns, ColumnSlopes, Configurations, JointSamples, Matrix, Vector
+from ..arrays import Columns, ColumnSlopes, Configurations, Float, JointSamples, Matrix, Vector
 from ..exceptions import InvalidModel
-from ..kernels import njit
 from .contacts import Contact
 from .frame_motion import FrameMotion
 from .loop_constraint import LoopConstraint
@@ -46,6 +44,7 @@ from .motion_terms import MotionTerms, frame_index
 from .open_parameters import OpenParameters, ParameterValues
 from .sensor_errors import SensorErrors
 from .torque_regressor import regressor_entries
+from poinsot_kernels import njit
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,9 +24,8 @@ from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float
 
-from ..arrays import Brief, Columns, ColumnSlopes, Times, carried_on
+from ..arrays import Bool, Brief, Columns, ColumnSlopes, Float, Times, carried_on
 from ..exceptions import InvalidModel, InvalidSignals, check_known, listing
 from ..recording import CONTACT, Recording
 from .frame_motion import FrameMotion

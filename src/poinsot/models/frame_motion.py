@@ -16,14 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from ..arrays import Configurations, JointSamples
-from ..kernels import njit
+from ..arrays import Configurations, Float, JointSamples
 from . import rotations
 from .joint_motion import STEP, cross, outward, twist_cross
 from .rotations import skew
 from .tree import DEGREES, Tree
+from poinsot_kernels import njit
 
 
 @dataclass(frozen=True, eq=False)

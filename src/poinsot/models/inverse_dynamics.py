@@ -27,12 +27,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from ..arrays import Configurations, JointSamples, Matrix, Vector
-from ..kernels import njit
+from ..arrays import Configurations, Float, JointSamples, Matrix, Vector
 from .joint_motion import STEP, cross, dot, outward, shift_wrench
 from .tree import DEGREES, Tree
+from poinsot_kernels import njit
 
 
 def inverse_dynamics(

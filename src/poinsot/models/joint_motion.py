@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Matrix, Vector
-from ..kernels import njit
 from .tree import CONTINUOUS, DEGREES, FREE, PLANAR, PRISMATIC, TRANSLATION
+from poinsot_kernels import njit
 
 STEP: dict[str, Any] = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}, "nogil": True}
 """Numba's options of the kernels of one sample. Without `error_model` each division would check for 0."""

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 
-from ..arrays import Configurations, JointSamples, Matrix, Vector
+from ..arrays import Configurations, Float, JointSamples, Matrix, Vector
 from ..exceptions import InvalidModel
 from ..parameters import Block, Parameters
 from .articulated import Articulated
@@ -100,13 +99,11 @@ class JointTerms:
         Args:
             channels: (T, m) of `robot.inputs`; None: efforts that depend on them are left out.
         """
-        rows, columns = self.structure
+        _, columns = self.structure
         by_v, by_a = self.linear_entries
         out = v @ by_v + a @ by_a
-        for term, places in self._nonlinear:
-            here = np.flatnonzero(np.isin(columns, places))
-            C = self._maps[2][columns[here]]
-            out[:, here] += term.effort(v @ C.T, self.dry_speed) * C[np.arange(len(here)), rows[here]]
+        for term, here, C, own in self._nonlinear_entries:
+            out[:, here] += term.effort(v @ C.T, self.dry_speed) * own
         positions = self.robot.joint_positions(q) if self.efforts else v
         for effort, dof, places, read in self.efforts:
             if not len(read) or channels is not None:
@@ -167,6 +164,16 @@ class JointTerms:
             if term is not None and not term.linear:
                 found.setdefault(term, []).append(k)
         return tuple((term, np.array(places)) for term, places in found.items())
+
+    @cached_property
+    def _nonlinear_entries(self) -> tuple[tuple[FrictionTerm, np.ndarray, Matrix, Vector], ...]:
+        """Each such term, its entries, their directions c (k, n), and c at each entry's own row."""
+        (rows, columns), found = self.structure, []
+        for term, places in self._nonlinear:
+            here = np.flatnonzero(np.isin(columns, places))
+            C = self._maps[2][columns[here]]
+            found.append((term, here, C, C[np.arange(len(here)), rows[here]]))
+        return tuple(found)
 
     @cached_property
     def described_rotors(self) -> Matrix:

@@ -32,12 +32,12 @@ import numpy as np
 from ..arrays import Brief, Matrix, Vector
 from ..exceptions import InvalidModel, check_known, listing
 from ..inertia.parameters import is_consistent
-from ..kernels import njit
 from .articulated import Articulated
 from .joint_motion import STEP, cross, joint_placement
 from .joint_terms import JointTerms
 from .torque_regressor import INLINE_KERNEL, L, cos_sin
 from .tree import CONTINUOUS, DEGREES, HELICAL, PRISMATIC, REVOLUTE
+from poinsot_kernels import njit
 
 _P, _V, _A, _F, _ROWS = 9, 12, 18, 24, 30
 """First rows of a joint's p, V, A and F, after R row by row."""

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
-from ..arrays import Columns, ColumnSlopes
+from ..arrays import Columns, ColumnSlopes, Float
 from .contacts import PointContact
 from .frame_motion import FrameMotion, FrameSlopes
 from .rotations import skew

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pinocchio as pin
-from jaxtyping import Float
 
-from ..arrays import Columns, Configurations, JointSamples
+from ..arrays import Columns, Configurations, Float, JointSamples
 from ..exceptions import check_known
 from .contacts import Contact
 from .frame_motion import FrameMotion, frame_motions

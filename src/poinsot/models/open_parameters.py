@@ -15,9 +15,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 
-from ..arrays import Brief, Matrix, Vector
+from ..arrays import Brief, Float, Matrix, Vector
 from ..estimate import Body
 from ..exceptions import ImpossibleBody, InvalidModel, check_known, listing
 from ..inertia.log_cholesky import LogCholesky

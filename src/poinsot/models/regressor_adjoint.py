@@ -24,7 +24,6 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Configurations, JointSamples
-from ..kernels import njit
 from .torque_regressor import (
     INLINE_KERNEL,
     KERNEL,
@@ -40,6 +39,7 @@ from .torque_regressor import (
     start_twists,
 )
 from .tree import DEGREES, Tree
+from poinsot_kernels import njit
 
 
 def regressor_adjoint(
@@ -206,7 +206,8 @@ def _adjoint(tree, gravity, start, motion, G, out):
     parent, kind, rotation, translation, axis, pitch, q_index, v_index, body, subspace = tree
     joints, n = len(parent), out.shape[1] // 3
     nq = motion.shape[1] - 2 * n
-    twists = start_twists(tree, gravity, start)
+    twists = np.zeros((joints + 1, 2 + (start[1:] - start[:-1]).max(), 6, L))
+    start_twists(tree, gravity, start, twists)
     # cleared for each L samples, since the reverse pass adds to them
     forces = np.empty_like(twists)  # the derivatives by them
     first_pair, pairs = np.zeros(joints, np.int64), 0

@@ -19,11 +19,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 
-from ..arrays import Configurations, JointSamples, RobotChanges, States
-from . import configuration_space as space
-from . import tree as kinds
+from ..arrays import Configurations, Float, JointSamples, RobotChanges, States
+from . import configuration_space as space, tree as kinds
 from .articulated import Articulated
 from .configuration_space import Manifold
 from .contact_dynamics import Linearized, RobotMotion
@@ -70,12 +68,7 @@ class RobotStates(Manifold):
         by_x, by_y = self._blocks(space.difference_slopes, self.difference(x, y))
         return self._dense(by_x, len(x), -1.0), self._dense(by_y, len(x), 1.0)
 
-    def carry(
-        self,
-        x: States,
-        y: States,
-        *changes: Float[np.ndarray, "T two_n _"],
-    ) -> tuple[np.ndarray, ...]:
+    def carry(self, x: States, y: States, *changes: Float[np.ndarray, "T two_n _"]) -> tuple[np.ndarray, ...]:
         """The changes of x that keep y [-] x to first order under changes of y, (T, 2n, ...)."""
         d = self.difference(x, y) if self.curved else x
         (_, back), (_, forth) = (self._blocks(space.integrate_slopes, step) for step in (-d, d))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from scipy.spatial.transform import Rotation
+
+from ..arrays import Float
 
 TINY = 1e-12
 """sin|r| below which |r| / sin|r| is taken as 1."""

@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 
-from ..arrays import Brief, Columns, NodeStates, States, Times, Vector
+from ..arrays import Brief, Columns, Float, NodeStates, States, Times, Vector
 from ..exceptions import InvalidModel, InvalidSignals
 from .contact_dynamics import ContactDynamics, Linearized, RobotMotion
 from .contacts import ContactSchedule
@@ -230,12 +229,7 @@ class Stages(Brief):
         return np.flatnonzero(~np.append(self.resets, False))
 
     def _motion(
-        self,
-        nodes: np.ndarray,
-        x: States,
-        u: Float[np.ndarray, "T inputs"],
-        theta: Vector,
-        slopes: bool,
+        self, nodes: np.ndarray, x: States, u: Float[np.ndarray, "T inputs"], theta: Vector, slopes: bool
     ) -> RobotMotion:
         """The motion at nodes of one mode that are all resets, or all steps."""
         q, v = (np.ascontiguousarray(part) for part in self.states.split(x))

@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Configurations, JointSamples, Matrix, Vector
-from ..kernels import njit
 from .tree import CONTINUOUS, DEGREES, FREE, PLANAR, PRISMATIC, TRANSLATION, Tree
+from poinsot_kernels import njit
 
 L = 16
 """Samples at a time: enough to fill vector registers, few enough for all quantities to stay in the cache."""
@@ -73,7 +73,10 @@ def _fill(
 ) -> np.ndarray:
     """Write the ten numbers of each of `tree.pairs` to out[:, column : column + 10]."""
     assert len(out) == len(q) and out.shape[1] >= columns.max() + 10 and out.flags.c_contiguous
-    _regressor(tree.arrays, tree.gravity, tree.path[0], side_by_side(tree, q, v, a), columns, out)
+    motion, depth = side_by_side(tree, q, v, a), int(np.diff(tree.path[0]).max())
+    twists, x, y = np.zeros((len(tree.arrays[0]) + 1, 2 + depth, 6, L)), (motion.shape[1], L), (depth, 10, L)
+    work = (twists, *map(np.empty, (x, y, (12, L), (12, L), (12, L), (21, L))))
+    _regressor(tree.arrays, tree.gravity, tree.path[0], motion, columns, out, work)
     return out
 
 
@@ -284,32 +287,33 @@ def _scatter(y, columns, t, out):
 
 
 @njit(**INLINE_KERNEL)
-def start_twists(tree: tuple[np.ndarray, ...], gravity: Vector, start: np.ndarray) -> np.ndarray:
-    """(joints + 1, 2 + depth, 6, L) twists of each joint, and of the world at the end, to be carried outward.
+def start_twists(
+    tree: tuple[np.ndarray, ...], gravity: Vector, start: np.ndarray, twists: np.ndarray
+) -> None:
+    """Fill twists (joints + 1, 2 + depth, 6, L), 0, of each joint, and of the world at the end, to be carried outward.
 
     Of joint i these are velocity and acceleration, then one for each degree of freedom between the world and i.
     """
     parent, kind, _, _, _, _, _, _, _, subspace = tree
     joints = len(parent)
-    twists = np.zeros((joints + 1, 2 + (start[1:] - start[:-1]).max(), 6, L))
     for r in range(3):
-        twists[joints, 1, r] = -gravity[r]
+        for s in range(L):
+            twists[joints, 1, r, s] = -gravity[r]
     for i in range(joints):
         inherited = 2 + start[i + 1] - start[i] - DEGREES[kind[i]]
         for k in range(DEGREES[kind[i]]):
             for r in range(6):
-                twists[i, inherited + k, r] = subspace[i, k, r]
-    return twists
+                for s in range(L):
+                    twists[i, inherited + k, r, s] = subspace[i, k, r]
 
 
 @njit(cache=True, **KERNEL)
-def _regressor(tree, gravity, start, motion, columns, out):
+def _regressor(tree, gravity, start, motion, columns, out, work):
     parent, kind, rotation, translation, axis, pitch, q_index, v_index, body, subspace = tree
-    twists = start_twists(tree, gravity, start)
+    twists, x, y, Q, X, J, M = work
+    start_twists(tree, gravity, start, twists)
     n = v_index[-1] + DEGREES[kind[-1]]
     nq = motion.shape[1] - 2 * n
-    x, y = np.empty((motion.shape[1], L)), np.empty((twists.shape[1] - 2, 10, L))
-    Q, X, J, M = np.empty((12, L)), np.empty((12, L)), np.empty((12, L)), np.empty((21, L))
     for t in range(0, len(motion), L):
         gather_samples(motion, t, x)
         pair = 0

@@ -14,12 +14,7 @@ from ..io.sources import Column, Source
 from ..quantities import FRAME_QUANTITIES
 from ..recording import CONTACT, EFFORTS, IMPACT_VELOCITIES, QUANTITIES, THRUST, Recording
 from .settings.fields import by_joint
-from .settings.recordings import (
-    FileSettings,
-    OrientationSettings,
-    QuantitySettings,
-    RecordingSettings,
-)
+from .settings.recordings import FileSettings, OrientationSettings, QuantitySettings, RecordingSettings
 
 if TYPE_CHECKING:
     from ..models.articulated import Articulated

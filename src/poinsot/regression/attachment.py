@@ -12,13 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import linalg
 
 from ..arrays import Matrix
 from ..inertia.parameters import change_frame
 from ..models.articulated import Articulated
 from ..parameters import INERTIAL_SYMBOLS
-from .base_parameters import RANDOM_STATES, STRUCTURAL_TOLERANCE, BaseParameters, choose
+from .base_parameters import RANDOM_STATES, STRUCTURAL_TOLERANCE, BaseParameters, choose, triangular
 from .regressor import Regressor
 
 LOAD_NAMES = tuple(f"{symbol}L" for symbol in INERTIAL_SYMBOLS)
@@ -67,7 +66,7 @@ def with_load(
     parameters = regressor.parameters
     states = regressor.robot.random_states(10 * RANDOM_STATES, np.random.default_rng(seed))
     Y = attachment.columns(regressor, regressor.entries(*states), np.arange(10))
-    R = linalg.qr(Y.reshape(-1, 10), mode="r", check_finite=False)[0][:10]
+    R = triangular(Y.reshape(-1, 10))
     chosen, own = choose(R, np.flatnonzero(parameters.free[attachment.first :]), STRUCTURAL_TOLERANCE)
     K = np.zeros((len(chosen), len(parameters)))
     K[:, attachment.first :] = own

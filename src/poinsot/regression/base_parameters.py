@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy import linalg
 
 from ..arrays import Brief, Matrix
 from ..estimate import Direction
@@ -65,7 +64,7 @@ class TriangularFactor:
 
 def triangular(rows: Matrix) -> Matrix:
     """(min(r, c), c) the triangular factor of (r, c) rows."""
-    return linalg.qr(rows, mode="r", overwrite_a=False, check_finite=False)[0][: rows.shape[1]]
+    return np.asarray(np.linalg.qr(rows, mode="r"))
 
 
 STRUCTURAL_TOLERANCE = 1e-5
@@ -151,7 +150,7 @@ def structural_base(regressor: Regressor, seed: int = 0) -> BaseParameters:
     states = regressor.robot.random_states(count, rng)
     W = regressor.dense(*states, rng.standard_normal((count, len(regressor.robot.inputs))))
     # R spans the same rows as W and is some dozen times smaller
-    R = linalg.qr(W.reshape(-1, p), mode="r", overwrite_a=True, check_finite=False)[0][:p]
+    R = triangular(W.reshape(-1, p))
     return BaseParameters(regressor.parameters, *choose(R, preference(regressor), STRUCTURAL_TOLERANCE))
 
 

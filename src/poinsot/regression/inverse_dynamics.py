@@ -307,6 +307,21 @@ class InverseDynamics(Brief):
             predicted.append(rows.W @ theta + rows.held)
         return np.concatenate(time), np.concatenate(measured), np.concatenate(predicted)
 
+    def excess(self, theta: Vector) -> JointSamples:
+        """(N, n) W theta - y, without W: efforts are decimated in place of entries."""
+        n, found = len(self.robot.equations), []
+        held = np.flatnonzero(self.parameters.held_values)
+        for index, part in enumerate(self.parts):
+            one = np.eye(len(self.regressor.structure[0]))
+            by_entry = self._columns(index, one, self.base.chosen) @ theta
+            by_entry += self._columns(index, one, held) @ self.parameters.held_values[held]
+
+            def efforts(raw: np.ndarray, by_entry: np.ndarray = by_entry) -> np.ndarray:
+                return raw[:, :-n] @ by_entry - raw[:, -n:]
+
+            found += [rows for _, rows in self._decimated(part, efforts)]
+        return np.concatenate(found)
+
     def fit(self, theta: Vector, recording: str = "") -> Fit:
         """Measured against predicted effort of base values theta (b,), of recordings called `recording`."""
         units = tuple(self.robot.effort_units[k] for k in self.robot.equations)
@@ -433,20 +448,24 @@ class InverseDynamics(Brief):
         held = np.flatnonzero(self.parameters.held_values)
         n = len(self.robot.equations)
         for index, part in enumerate(self.parts):
-            T, time, decimation = len(part), part.signals.time[part.kept], part.signals.decimation
-            pieces: Iterable[tuple[int, np.ndarray]]
-            if decimation is None:
-                spans = [(k, min(k + SAMPLES_PER_STRETCH, T)) for k in range(0, T, SAMPLES_PER_STRETCH)]
-                pieces = zip((first for first, _ in spans), self._raw(part, spans), strict=True)
-            else:
-                spans = list(decimation.spans(T, SAMPLES_PER_STRETCH))
-                pieces = decimation.apply(self._raw(part, spans), T)
-            for first, raw in pieces:
+            time = part.signals.time[part.kept]
+            for first, raw in self._decimated(part, lambda raw: raw):
                 at, entries, y = time[first : first + len(raw)], raw[:, :-n], raw[:, -n:]
                 W = self._columns(index, entries, self.base.chosen)
                 known = self._columns(index, entries, held) @ self.parameters.held_values[held]
                 # a difference is a copy: the memory of `raw` is reused
                 yield Rows(index, first, at, W, y - known, known)
+
+    def _decimated(
+        self, part: Part, reduce: Callable[[np.ndarray], np.ndarray]
+    ) -> Iterable[tuple[int, np.ndarray]]:
+        """Index of the first row, and rows of what `reduce` makes of entries and efforts side by side."""
+        T, decimation = len(part), part.signals.decimation
+        if decimation is not None:
+            spans = list(decimation.spans(T, SAMPLES_PER_STRETCH))
+            return decimation.apply(map(reduce, self._raw(part, spans)), T)
+        spans = [(k, min(k + SAMPLES_PER_STRETCH, T)) for k in range(0, T, SAMPLES_PER_STRETCH)]
+        return zip((first for first, _ in spans), map(reduce, self._raw(part, spans)), strict=True)
 
     def _raw(self, part: Part, spans: Sequence[tuple[int, int]]) -> Iterator[np.ndarray]:
         """Entries and efforts side by side, chunk by chunk, in the same memory: allocation takes longest."""

@@ -12,13 +12,14 @@ template:
     pages                        one function per verb
 """
 
-from .blocks import Figure as Figure
-from .blocks import FigureGrid as FigureGrid
-from .blocks import PageBlock as PageBlock
-from .blocks import Section as Section
-from .blocks import Table as Table
-from .blocks import TableColumn as TableColumn
+from .blocks import (
+    Figure as Figure,
+    FigureGrid as FigureGrid,
+    PageBlock as PageBlock,
+    Section as Section,
+    Table as Table,
+    TableColumn as TableColumn,
+)
 from .figures.curves import curve_figure as curve_figure
-from .pages import write_inspection_page as write_inspection_page
-from .pages import write_report as write_report
+from .pages import write_inspection_page as write_inspection_page, write_report as write_report
 from .tables import table_of_rows as table_of_rows

@@ -54,7 +54,7 @@ class ParameterVerdict(Marked):
     well_known = "well known", "●", "good"
     known = "known", "◐", "good"
     poorly_known = "poorly known", "○", "fair"
-    zero_inside = "zero within its interval", "∅", "bad"
+    zero_inside = "zero within its interval", "∅", "fair"
     not_identifiable = "not identifiable", "✕", "bad"
 
     @property

@@ -28,6 +28,13 @@ INERTIAL = {
     **{f"m{axis}": f"first moment of mass along {axis}" for axis in "xyz"},
     **{2 * axis: f"moment of inertia about {axis}" for axis in "xyz"},
     **{pair: f"product of inertia {pair}" for pair in ("xy", "xz", "yz")},
+    # of a body of a mechanism, about its centre of mass, and of a thrown body
+    **{f"J{2 * axis}": f"moment of inertia about {axis}" for axis in "xyz"},
+    **{f"J{pair}": f"product of inertia {pair}" for pair in ("xy", "xz", "yz")},
+    **{f"c{axis}": f"centre of mass along {axis}" for axis in "xyz"},
+    "mass": "mass",
+    "J": "moment of inertia",
+    "J/m": "moment of inertia over mass",
 }
 
 # Long symbols first: `mx` must not be read as an `m` with something behind it. `L` is a load.
@@ -45,14 +52,20 @@ def meaning(name: str, kind: str) -> str:
     ('moment of inertia about z', 'viscous friction', 'joint stiffness')
     >>> meaning("mL", "payload"), meaning("mx.trunk", "inertia")
     ('mass, of the load', 'first moment of mass along x')
+    >>> meaning("pendulum.Jxx", "inertia"), meaning("J/m", "inertia")
+    ('moment of inertia about x', 'moment of inertia over mass')
     """
-    symbol = _INERTIAL_NAME.fullmatch(name)
-    if kind == "inertia" and symbol:
-        return INERTIAL[symbol[1]]
-    if kind == "payload" and symbol:
-        return f"{INERTIAL[symbol[1]]}, of the load"
+    symbol = _symbol(name)
+    if kind in ("inertia", "payload") and symbol in INERTIAL:
+        return INERTIAL[symbol] + (", of the load" if kind == "payload" else "")
     # Friction laws define their own words.
     return KINDS.get(kind) or words_of(kind)
+
+
+def _symbol(name: str) -> str:
+    """The symbol in the name of an inertial parameter: `mx` of `mx3`, `Jxx` of `pendulum.Jxx`."""
+    found = _INERTIAL_NAME.fullmatch(name)
+    return found[1] if found else name.rpartition(".")[2]
 
 
 def family(name: str, kind: str) -> str:
@@ -63,12 +76,11 @@ def family(name: str, kind: str) -> str:
     >>> family("fv3", "viscous"), family("fvm6", "viscous_coupling")
     ('Viscous friction', 'Viscous friction')
     """
-    symbol = _INERTIAL_NAME.fullmatch(name)
-    if kind in ("inertia", "payload") and symbol:
-        first = symbol[1]
-        if first == "m":
+    symbol = _symbol(name)
+    if kind in ("inertia", "payload") and symbol in INERTIAL and symbol[0] != "c" and symbol != "J/m":
+        if symbol in ("m", "mass"):
             return "Masses"
-        return "First moments of mass" if first.startswith("m") else "Moments and products of inertia"
+        return "First moments of mass" if symbol.startswith("m") else "Moments and products of inertia"
     return capitalized(
         meaning(name, "rotor_inertia" if kind == "rotor_coupling" else kind.removesuffix(COUPLING))
     )

@@ -27,9 +27,8 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import fft
 
-from ..arrays import JointSamples, Samples
+from ..arrays import JointSamples, Samples, fast_length
 from ..exceptions import InvalidSignals
 from ..recording import Recording
 from .decimation import PASSBAND, Decimation
@@ -223,7 +222,7 @@ def _velocity_spectrum(p: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarr
     length = (len(p) - 1) // 3
     # the velocity leaks less than the position, whose spectrum is steeper; column by column, which needs less memory
     S = np.stack([welch(np.diff(column) * rate, rate, length) for column in p.T], axis=1)
-    f = np.arange(len(S)) * rate / fft.next_fast_len(length, real=True)
+    f = np.arange(len(S)) * rate / fast_length(length)
     # without the last tenth below the Nyquist frequency, where anti-aliasing filters act and aliases fold
     kept = (f > 0) & (f <= 0.45 * rate)
     # np.diff has the gain sin(half) / half of a derivative
@@ -245,8 +244,8 @@ def welch(x: Samples, rate_hz: float, length: int) -> np.ndarray:
     # periodic Hann window: with the symmetric one stretches that overlap by half have unequal weights
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(length) / length)
     stretches = np.lib.stride_tricks.sliding_window_view(x, length)[:: length - length // 2]
-    padded = fft.next_fast_len(length, real=True)
-    power = np.mean([np.abs(fft.rfft(window * (s - s.mean()), padded)) ** 2 for s in stretches], axis=0)
+    padded = fast_length(length)
+    power = np.mean([np.abs(np.fft.rfft(window * (s - s.mean()), padded)) ** 2 for s in stretches], axis=0)
     power[1 : (padded + 1) // 2] *= 2  # the negative frequencies' share; zero and Nyquist's have none
     return power / (rate_hz * (window @ window))
 

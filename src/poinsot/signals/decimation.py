@@ -31,8 +31,8 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import InvalidMethod, InvalidSignals
-from ..kernels import njit
 from .low_pass import LowPass, check_below_nyquist
+from poinsot_kernels import njit
 
 RIPPLE_DB = 0.05
 PASSBAND = 0.8
@@ -230,19 +230,25 @@ class Decimation:
         return z, C @ before + D * u
 
 
-@njit(cache=True)
 def _recurrence(A: np.ndarray, z: np.ndarray, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """z <- A z + inputs[i]: before each i (N, order, K), and after the last; A is modal."""
-    before, z = np.empty_like(inputs), z.copy()
+    before, after = np.empty_like(inputs), z.copy()
+    _recur(A, after, inputs, before)
+    return before, after
+
+
+@njit(cache=True)
+def _recur(A: np.ndarray, z: np.ndarray, inputs: np.ndarray, before: np.ndarray) -> None:
     order, columns = z.shape
     for i in range(len(inputs)):
-        before[i], z[:] = z, inputs[i]
+        for a in range(order):
+            for k in range(columns):
+                before[i, a, k], z[a, k] = z[a, k], inputs[i, a, k]
         for a in range(order):
             # zero outside blocks of 2 x 2
             for b in range(max(a - 1, 0), min(a + 2, order)):
                 for k in range(columns):
                     z[a, k] += A[a, b] * before[i, b, k]
-    return before, z
 
 
 class _BackwardQueue:

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..arrays import Samples
 from ..exceptions import InvalidMethod
-from ..kernels import njit
+from poinsot_kernels import njit
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +87,11 @@ class LowPass:
             [2 * x[0] - x[padding:0:-1], x, 2 * x[-1] - x[-2 : -padding - 2 : -1]], dtype=np.float64
         )
         sections = self.sections
-        _run(sections, padded)
+        state = np.empty((len(sections), 2))
+        _run(sections, state, padded)
         # a copy: the kernel is compiled for contiguous arrays
         backwards = padded[::-1].copy()
-        _run(sections, backwards)
+        _run(sections, state, backwards)
         return backwards[::-1][padding : padding + len(x)]
 
 
@@ -109,9 +110,11 @@ def _angles(order: int) -> np.ndarray:
 
 
 @njit(cache=True)
-def _run(sections: np.ndarray, x: np.ndarray) -> None:
-    """Filter x (T,) in place, each section in transposed direct form II and at rest on the first sample."""
-    z = np.empty((len(sections), 2))
+def _run(sections: np.ndarray, z: np.ndarray, x: np.ndarray) -> None:
+    """Filter x (T,) in place, each section in transposed direct form II and at rest on the first sample.
+
+    z (sections, 2) is for states.
+    """
     # started from zero, the filter would respond to an offset as to a step
     level = x[0]
     for s in range(len(sections)):

@@ -33,7 +33,7 @@ import numpy as np
 
 from ..arrays import JointSamples, Matrix
 from ..exceptions import InvalidMethod, InvalidSignals
-from ..kernels import njit
+from poinsot_kernels import njit
 
 HALF_POWER = 1 + math.sqrt(2)
 """The smoother passes p / (1 + p) of a signal of spectrum p sigma_e^2: 1/sqrt(2) of it where p is this."""
@@ -139,10 +139,7 @@ class SmoothedStates:
 
 
 def smooth(
-    y: JointSamples,
-    model: GeneralizedRandomWalk,
-    nvr: float | np.ndarray,
-    valid: np.ndarray | None = None,
+    y: JointSamples, model: GeneralizedRandomWalk, nvr: float | np.ndarray, valid: np.ndarray | None = None
 ) -> SmoothedStates:
     """Fixed-interval smoother of Eqs. 13-22 with a flat prior on x_0.
 
@@ -177,10 +174,7 @@ def smooth(
 
 
 def log_likelihood(
-    y: JointSamples,
-    model: GeneralizedRandomWalk,
-    nvr: float | np.ndarray,
-    valid: np.ndarray | None = None,
+    y: JointSamples, model: GeneralizedRandomWalk, nvr: float | np.ndarray, valid: np.ndarray | None = None
 ) -> np.ndarray:
     """(n,) log-likelihood as in `SmoothedStates`, without computing the states; arguments as in `smooth`."""
     y, valid = checked_samples(y, model, valid)

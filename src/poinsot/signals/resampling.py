@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from jaxtyping import Bool, Float
 
-from ..arrays import Times
+from ..arrays import Bool, Float, Times
 from ..exceptions import ChannelNotFound, InvalidSignals
 from ..recording import UNIFORM_TOLERANCE, Recording
 

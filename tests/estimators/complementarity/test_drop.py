@@ -6,8 +6,7 @@ from poinsot.estimators.complementarity.drop import DropIdentification
 from poinsot.estimators.complementarity.flights import Drop
 from poinsot.estimators.complementarity.problem import ImpactsProblem
 from poinsot.estimators.complementarity.segmentation import moving
-from poinsot.estimators.complementarity.shooting import FRICTION, MASS, lifted_mass
-from poinsot.estimators.complementarity.shooting import INERTIA as INERTIA_AT
+from poinsot.estimators.complementarity.shooting import FRICTION, INERTIA as INERTIA_AT, MASS, lifted_mass
 from poinsot.exceptions import InvalidMethod, InvalidRecording, InvalidSignals, NotIdentifiable
 from poinsot.models.planar import Ellipse, PlanarBody, Wall, floor, rectangle
 from references.exact_steps import contacts_struck, stepped

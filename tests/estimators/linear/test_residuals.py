@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy import signal, stats
 
-from poinsot.estimate import fit as fits
-from poinsot.estimate import taper_allowance
+from poinsot.estimate import fit as fits, taper_allowance
 from poinsot.estimators.linear import residuals
 from poinsot.regression.inverse_dynamics import inverse_dynamics
 from references.dense_regression import signals_of, smooth_motion, stacked

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from poinsot.models.planar import Circle, Ellipse, Polygon, SmoothCurve, Wall, floor, rectangle
+from poinsot.models.planar import Ellipse, Polygon, SmoothCurve, Wall, floor, rectangle
 from poinsot.models.planar.contact import contacts, wall_array
 from references.planar import ellipse_points, heights, placed, round_polygon_points
 
@@ -12,7 +12,7 @@ CURVE = SmoothCurve(0.4, (0.03, 0.01), (-0.02, 0.015), (0.1, -0.05))
 WALLS = [floor(0.1, 0.2), Wall(-1.0, 2.0, -np.pi / 2), Wall(0.3, -0.4, 2.5), Wall(0.0, 3.0, np.pi)]
 DRAWN = {
     "ellipse": (Ellipse(1.5, 1.0), ellipse_points(1.5, 1.0, 4000)),
-    "circle": (Circle(0.2), ellipse_points(0.2, 0.2, 4000)),
+    "circle": (Ellipse(0.2, 0.2), ellipse_points(0.2, 0.2, 4000)),
     "hexagon": (Polygon(HEXAGON), HEXAGON),
     "round hexagon": (Polygon(HEXAGON, 0.1), round_polygon_points(HEXAGON, 0.1, 4000)),
     "round rectangle": (

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from poinsot.models.planar import Circle, Ellipse, PlanarBody, Wall, floor, rectangle
+from poinsot.models.planar import Ellipse, PlanarBody, Wall, floor, rectangle
 from poinsot.models.planar.body import GRAVITY
 from poinsot.models.planar.events import moved
 from poinsot_reproductions.impacts.stepping import simulate
@@ -19,7 +19,7 @@ def after(body, walls, pose, velocity, times):
 
 
 def ball(friction=0.0, restitution=0.0, drag=(0.0, 0.0)):
-    return PlanarBody(Circle(0.1), 2.0, 0.01, friction, restitution, drag)
+    return PlanarBody(Ellipse(0.1, 0.1), 2.0, 0.01, friction, restitution, drag)
 
 
 def test_a_bouncing_ball_to_rounding():

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from poinsot.models.planar import Circle, Ellipse, PlanarBody, Wall, floor, rectangle
+from poinsot.models.planar import Ellipse, PlanarBody, Wall, floor, rectangle
 from poinsot.models.planar.body import GRAVITY
 from poinsot_reproductions.impacts.stepping import Law, simulate
 from references.planar import works as works_of
@@ -16,7 +16,7 @@ BODIES = {
     "ellipse": PlanarBody(Ellipse(1.5, 1.0), 10.0, 2.0, 0.4, 0.5),
     "drag": PlanarBody(Ellipse(1.5, 1.0), 10.0, 2.0, 0.4, 0.5, (0.3, 0.8)),
     "round square": PlanarBody(rectangle(1.0, 1.0, 0.1), 3.0, 0.5, 0.7, 0.3),
-    "smooth impacts": PlanarBody(Circle(0.5), 2.0, 0.3, 0.0, 1.0),
+    "smooth impacts": PlanarBody(Ellipse(0.5, 0.5), 2.0, 0.3, 0.0, 1.0),
 }
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from poinsot.exceptions import InvalidModel
-from poinsot.models.planar import Circle, Ellipse, Polygon, SmoothCurve, rectangle
+from poinsot.models.planar import Ellipse, Polygon, SmoothCurve, rectangle
 from poinsot.models.planar.shapes import support_of
 from references.planar import ellipse_points, round_polygon_points
 
@@ -32,7 +32,7 @@ CURVE = SmoothCurve(0.4, (0.03, 0.01), (-0.02, 0.015), (0.1, -0.05))
 SHAPES = {
     "ellipse": (Ellipse(1.5, 1.0), ellipse_points(1.5, 1.0, DENSE)),
     "flat ellipse": (Ellipse(0.05, 0.3), ellipse_points(0.05, 0.3, DENSE)),
-    "circle": (Circle(0.2), ellipse_points(0.2, 0.2, DENSE)),
+    "circle": (Ellipse(0.2, 0.2), ellipse_points(0.2, 0.2, DENSE)),
     "square": (rectangle(0.06, 0.06), np.array([[-0.03, -0.03], [0.03, -0.03], [0.03, 0.03], [-0.03, 0.03]])),
     "round rectangle": (
         rectangle(0.08, 0.06, 0.01),
@@ -95,7 +95,7 @@ def test_outlines_are_convex(shape, points):
 def test_an_ellipse_with_equal_axes_is_a_circle():
     nearly = Ellipse(0.2, 0.2 * (1 + 1e-12))
     for phi in np.linspace(0, 6, 13):
-        np.testing.assert_allclose(nearly.support(phi), Circle(0.2).support(phi), rtol=1e-11)
+        np.testing.assert_allclose(nearly.support(phi), Ellipse(0.2, 0.2).support(phi), rtol=1e-11)
 
 
 def test_random_polygons_keep_their_sides_when_corners_are_rounded(rng):
@@ -119,7 +119,7 @@ def test_random_polygons_keep_their_sides_when_corners_are_rounded(rng):
     [
         (lambda: Ellipse(0.0, 1.0), "half axes of an ellipse must be above 0 m, not 0, 1"),
         (lambda: Ellipse(1.0, np.nan), "above 0 m"),
-        (lambda: Circle(-1.0), "must be above 0 m, not -1"),
+        (lambda: Ellipse(-1.0, -1.0), "must be above 0 m, not -1"),
         (lambda: rectangle(1.0, np.inf), "sides of a rectangle"),
         (lambda: Polygon(np.zeros((2, 2))), "at least three corners"),
         (lambda: Polygon(np.full((3, 2), np.nan)), "at least three corners"),

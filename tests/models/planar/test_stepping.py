@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from poinsot.exceptions import InvalidModel
-from poinsot.models.planar import Circle, Ellipse, PlanarBody, SmoothCurve, Wall, floor, rectangle
+from poinsot.models.planar import Ellipse, PlanarBody, SmoothCurve, Wall, floor, rectangle
 from poinsot.models.planar.body import GRAVITY
 from poinsot_reproductions.impacts.stepping import Law, simulate
 
@@ -21,7 +21,7 @@ def run(body, walls, pose, velocity, step, seconds, law=Law.RESTITUTION, **more)
 
 
 def ball(friction=0.0, restitution=0.0, radius=0.1, **more):
-    return PlanarBody(Circle(radius), 2.0, 0.5 * 2.0 * radius**2, friction, restitution, **more)
+    return PlanarBody(Ellipse(radius, radius), 2.0, 0.5 * 2.0 * radius**2, friction, restitution, **more)
 
 
 def block(width, height, friction, restitution=0.0, corner_radius=0.0):
@@ -273,15 +273,24 @@ BALL = ball()
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: PlanarBody(Circle(0.1), 0.0, 1.0, 0.1), "the mass of a body must be above 0, not 0"),
-        (lambda: PlanarBody(Circle(0.1), 1.0, np.nan, 0.1), "the inertia of a body must be above 0, not nan"),
-        (lambda: PlanarBody(Circle(0.1), 1.0, 1.0, -0.1), "friction and drag of a body must be at least 0"),
+        (lambda: PlanarBody(Ellipse(0.1, 0.1), 0.0, 1.0, 0.1), "the mass of a body must be above 0, not 0"),
         (
-            lambda: PlanarBody(Circle(0.1), 1.0, 1.0, 0.1, 0.0, (0.0, -1.0)),
+            lambda: PlanarBody(Ellipse(0.1, 0.1), 1.0, np.nan, 0.1),
+            "the inertia of a body must be above 0, not nan",
+        ),
+        (
+            lambda: PlanarBody(Ellipse(0.1, 0.1), 1.0, 1.0, -0.1),
             "friction and drag of a body must be at least 0",
         ),
-        (lambda: PlanarBody(Circle(0.1), 1.0, 1.0, 0.1, 0.0, (np.inf, 0.0)), "friction and drag"),
-        (lambda: PlanarBody(Circle(0.1), 1.0, 1.0, 0.1, 1.2), "restitution must be from 0 to 1, not 1.2"),
+        (
+            lambda: PlanarBody(Ellipse(0.1, 0.1), 1.0, 1.0, 0.1, 0.0, (0.0, -1.0)),
+            "friction and drag of a body must be at least 0",
+        ),
+        (lambda: PlanarBody(Ellipse(0.1, 0.1), 1.0, 1.0, 0.1, 0.0, (np.inf, 0.0)), "friction and drag"),
+        (
+            lambda: PlanarBody(Ellipse(0.1, 0.1), 1.0, 1.0, 0.1, 1.2),
+            "restitution must be from 0 to 1, not 1.2",
+        ),
         (lambda: run(BALL, [floor()], [0, 1, 0], [0, 0, 0], 0.0, 1.0), "the step must be above 0 s"),
         (lambda: run(BALL, [floor()], [0, 1, 0], [0, 0, 0], 2.0, 1.0), "no longer than the motion"),
         (lambda: run(BALL, [floor()], [0, 1, 0], [0, 0, 0], np.nan, 1.0), "the step must be above 0 s"),

@@ -11,8 +11,7 @@ from poinsot.estimators.joint import JointSmoothing, JointSmoothingProblem, Reco
 
 from ..case import Curves, Reproduction
 from ..presentation import finite, significant
-from .emps_axis import REFERENCE, Axis
-from .emps_axis import values as axis_values
+from .emps_axis import REFERENCE, Axis, values as axis_values
 from .mean_squares import impulse_mse, observation_mse
 from .pendulum_comparison import Swings
 from .pendulum_drive import LEAST_SQUARES, UNITS, WEIGHED, Drive

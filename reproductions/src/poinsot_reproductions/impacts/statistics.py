@@ -36,8 +36,7 @@ from ..case import Curves, Reproduction, Say
 from ..normalized_errors import BAND, covered_band, held, share_of
 from ..presentation import coverage_curves
 from .stepping import simulate
-from .table import MASS as WEIGHED
-from .table import NOISE, SECONDS, SHAPE, STEPS_PER_SECOND
+from .table import MASS as WEIGHED, NOISE, SECONDS, SHAPE, STEPS_PER_SECOND
 
 TRIALS = {"free": 300, "with a known force": 100}
 FEW = {"free": 12, "with a known force": 4}

@@ -8,13 +8,16 @@ encoders as in `LegOdometry`,
     r+ = r - dt Rbar_m (b_g + w_g)              Rbar+ = Rbar Exp(dt w^),  Rbar_m in the middle of the step
     v+ = v + dt a,   p+ = p + dt v + dt^2 a / 2      a = Exp(r) Rbar_m (a^ - b_a - w_a) + g
     b+ = b + w_b,   d+ = d + rolled + crept + w_d     residual: y - R^T (d - p), noise J n of encoders
+    rolled = radius (Exp(r) Log(Rbar_f+ Rbar_f^T) + r+ - r) x e_z,   Rbar_f orientation of a foot's link by Rbar
 
 Feet creep as in `LegOdometry`, together and each by itself, and walk. But a foot may slip, too: what each does by
 itself is t-distributed with `FREEDOM` degrees of freedom about the scale S of that walk and creep, one for each foot
 and window of `WINDOW` samples. Its mode is found by solving again with the variance of each window, in which it moves
 by s,
 
-    lambda^2 = (FREEDOM + s^T S^-1 s) / (FREEDOM + 3)       times S
+    lambda^2 = max(1, (FREEDOM + s^T S^-1 s) / (FREEDOM + 3))       times S
+
+A foot never counts as firmer than others were.
 """
 
 from __future__ import annotations
@@ -87,8 +90,9 @@ class MovedBase(TrajectoryModel):
         self.standing = closed[:-1] & closed[1:]
         R_f = self.Rbar[:, None] @ np.array([each.rotations for each in samples])
         turned = log((R_f[1:] @ R_f[:-1].transpose(0, 1, 3, 2)).reshape(-1, 3, 3)).reshape(-1, F, 3)
-        rolled = samples[0].radii[:, None] * np.cross(turned, [0.0, 0.0, 1.0])
-        self.rolled = np.where(np.isfinite(rolled) & self.standing[:, :, None], rolled, 0.0)
+        rolls = np.isfinite(turned) & self.standing[:, :, None]
+        self.turned = np.where(rolls, turned, 0.0)
+        self.radii = np.where(rolls[..., 0], samples[0].radii, 0.0)
         levels = np.repeat(noise.inertial_noise, 3)
         # along the ground and normal to it, of feet that stand
         pushed = np.zeros((len(self.dt), F, 3, 2))
@@ -128,7 +132,7 @@ class MovedBase(TrajectoryModel):
             step = (self.dt[rows, None] * self.scale[rows] ** 2)[:, None]
             S = np.maximum((stands * step).sum(axis=0), step[0])
             s = (moved[rows] * stands).sum(axis=0)
-            found[rows] = np.sqrt((FREEDOM + (s * s / S).sum(axis=1)) / (FREEDOM + 3))
+            found[rows] = np.sqrt(np.maximum((FREEDOM + (s * s / S).sum(axis=1)) / (FREEDOM + 3), 1.0))
         return found
 
     def evaluate(
@@ -162,13 +166,21 @@ class MovedBase(TrajectoryModel):
         f[:, 6:9] += dt * x[:, 3:6] + 0.5 * dt**2 * (specific + self.g)
         f[:, 9:15] += w[:, 6:12]
         crept = np.einsum("tij, tj -> ti", self.creeps[rows], w[:, 12:14])
-        f[:, 15:] += self.rolled[rows].reshape(T, -1) + crept + w[:, 14:]
+        turned = np.einsum("tij, tfj -> tfi", E, self.turned[rows]) + (f[:, :3] - x[:, :3])[:, None]
+        rolled = self.radii[rows][:, :, None] * np.cross(turned, [0.0, 0.0, 1.0])
+        f[:, 15:] += rolled.reshape(T, -1) + crept + w[:, 14:]
         h = dt[:, :, None]
         f_x, f_w = np.tile(np.eye(n), (T, 1, 1)), np.zeros((T, n, n - 1))
         f_x[:, 3:6, :3] = -h * skew(specific) @ Jl
         f_x[:, 6:9, :3], f_x[:, 6:9, 3:6] = 0.5 * h * f_x[:, 3:6, :3], h * np.eye(3)
         f_w[:, :3, :3], f_w[:, 3:6, 3:6] = -h * R_m, -h * E @ R_m
         f_w[:, 6:9, 3:6] = 0.5 * h * f_w[:, 3:6, 3:6]
+        # of rolled, by how the foot's link turns: u x e_z = -[e_z]x u
+        by_turn = -self.radii[rows][:, :, None, None] * skew(np.array([0.0, 0.0, 1.0]))
+        tilted = -skew(np.einsum("tij, tfj -> tfi", E, self.turned[rows])) @ Jl[:, None]
+        f_x[:, 15:, :3] = (by_turn @ tilted).reshape(T, -1, 3)
+        f_w[:, 15:, :3] = (by_turn @ f_w[:, None, :3, :3]).reshape(T, -1, 3)
+        f_x[:, 15:, 9:12] = f_w[:, 15:, :3]
         f_x[:, :9, 9:15] = f_w[:, :9, :6]
         f_w[:, 9:15, 6:12], f_w[:, 15:, 12:14] = np.eye(6), self.creeps[rows]
         f_w[:, 15:, 14:] = np.eye(n - 15)

@@ -115,6 +115,7 @@ def _late(estimate: Estimate, motion: Moved) -> list[float]:
     changed = np.diff(stands.astype(int), axis=0)
     late = []
     for event in estimate.extra(ContactChanges) or ():
+        assert event.time is not None, "no walk has a stance that does not happen"
         when = np.flatnonzero(changed[:, FEET.index(event.frame)] == (1 if event.closes else -1))
         away = event.time - motion.time[when + 1]
         late.append(1e3 * float(away[np.argmin(np.abs(away))]))

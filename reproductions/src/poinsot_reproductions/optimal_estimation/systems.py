@@ -31,8 +31,7 @@ from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parametrization import Parametrization
 from poinsot.models.actuation import Actuation, joint_efforts, rotor_thrusts
 from poinsot.models.articulated import Articulated
-from poinsot.models.contact_dynamics import ContactDynamics
-from poinsot.models.contact_dynamics import RobotMotion as Moved
+from poinsot.models.contact_dynamics import ContactDynamics, RobotMotion as Moved
 from poinsot.models.contacts import Contact, ContactSchedule, PointContact, SurfaceContact
 from poinsot.models.open_parameters import OpenParameters
 from poinsot.models.robot_states import RobotStates

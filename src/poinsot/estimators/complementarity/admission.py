@@ -8,9 +8,8 @@ explain it; the thresholds are below.
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Int
 
-from ...arrays import Vector
+from ...arrays import Int, Vector
 from .chain import Chain, Unknowns, collisions
 from .collisions import lags
 from .contact_parameters import INERTIA

@@ -28,9 +28,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float, Int
 
-from ...arrays import Matrix, Vector
+from ...arrays import Float, Int, Matrix, Vector
 from ...banded import inverse_in_band
 from .collisions import OWN, Collision, ContactGeometry, collide
 from .contact_parameters import HEIGHT, OF_FLIGHTS

@@ -45,10 +45,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 
-from ...arrays import Matrix, Vector
-from ...kernels import njit
+from ...arrays import Bool, Float, Int, Matrix, Vector
 from ...models.planar.contact import Wall
 from ...models.planar.shapes import Polygon, Shape, support_of
 from .contact_parameters import (
@@ -65,6 +63,7 @@ from .contact_parameters import (
     S,
     Unevenness,
 )
+from poinsot_kernels import njit
 
 OWN, LOST = 14, 7
 """Columns of an impact's derivatives before those by theta, and the one of Delta among them."""

@@ -16,10 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from scipy.interpolate import BSpline
 
-from ...arrays import Matrix, Vector
+from ...arrays import Float, Matrix, Vector
 
 MODE_SCALE = 1e-5
 """Scale of a mode of the wall's unevenness [m]."""

@@ -22,9 +22,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Matrix, Vector
+from ...arrays import Float, Matrix, Vector
 from ...estimate import (
     NORMAL_95,
     Direction,
@@ -163,12 +162,7 @@ def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
         scaled_condition_number=scaled,
         rows=fit.drop.poses.size,
         fit=fit_of(
-            fit.drop.times,
-            pose.channels,
-            pose.units,
-            fit.drop.poses,
-            fit.predicted,
-            recording=fit.drop.name,
+            fit.drop.times, pose.channels, pose.units, fit.drop.poses, fit.predicted, recording=fit.drop.name
         ),
         undetermined=tuple(undetermined),
         problem=problem,

@@ -27,14 +27,13 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float
 from scipy import stats
 from scipy.optimize import least_squares, minimize
 
-from ...arrays import Brief, Indices, Matrix, Vector
+from ...arrays import Brief, Float, Indices, Matrix, Vector
 from ...exceptions import InvalidRecording
-from ...kernels import njit
 from ...models.planar.body import GRAVITY
+from poinsot_kernels import njit
 
 NO_DRAG = 1e-6
 """A drag below this counts as 0 [1/s]: the closed form divides by it, and the difference is below rounding."""

@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Bool
 from threadpoolctl import threadpool_limits
 
+from ...arrays import Bool
 from ...diagnosis.throws import explain
 from ...estimate import Estimate, Status
 from ...exceptions import InvalidMethod, NotIdentifiable, check_known

@@ -146,8 +146,7 @@ def pooled_estimate(problem: ImpactsProblem, fit: PooledFit, agreed: Agreement) 
             FlightStates(fit.at),
         ),
         provenance=Provenance(
-            warnings=(*problem.warnings, *unsettled),
-            notes=tuple(_notes(problem, fit, agreed)),
+            warnings=(*problem.warnings, *unsettled), notes=tuple(_notes(problem, fit, agreed))
         ),
     )
 

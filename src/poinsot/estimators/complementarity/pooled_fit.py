@@ -8,10 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool
 from scipy.special import stdtrit
 
-from ...arrays import Matrix, Vector
+from ...arrays import Bool, Matrix, Vector
 from ...estimate import NORMAL_95, Certificate, Estimate, Status
 from ...estimate.extras import Extra
 from ...exceptions import InvalidMethod

@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
 from scipy.linalg import cholesky_banded
 
-from ...arrays import Matrix, Vector
+from ...arrays import Bool, Float, Int, Matrix, Vector
 from ...banded import solve_in_band
 from ...solve import Stop, stop_requested
 from .chain import B, Chain, Linear, Reduced, Unknowns, collisions, leverages, stepped

@@ -18,10 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from scipy import optimize, special, stats
 
-from ...arrays import Matrix, Vector
+from ...arrays import Float, Matrix, Vector
 from ...solve import Stop, stop_requested
 from .shooting import PRIOR_STD, Shooting, ShootingFit
 

@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Matrix, Vector
+from ...arrays import Float, Matrix, Vector
 from ...models.planar import PlanarBody
 from ...models.planar.body import GRAVITY
 from ...models.planar.contact import Wall

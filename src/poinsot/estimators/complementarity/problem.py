@@ -13,9 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Brief, Vector
+from ...arrays import Brief, Float, Vector
 from ...diagnosis.throws import Throw, diagnose_throws
 from ...estimate import Certificate, Diagnosis, Estimate, Finding, motions_of
 from ...estimate.extras import Extra

@@ -24,9 +24,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Vector
+from ...arrays import Float, Vector
 from ...exceptions import MissingExtra
 from ...models.planar.body import GRAVITY
 from ...models.planar.contact import Wall, wall_array

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Indices, Vector
+from ...arrays import Float, Indices, Vector
 from ...estimate.motions import POSE
 from ...exceptions import InvalidRecording, listing
 from ...models.planar.body import GRAVITY

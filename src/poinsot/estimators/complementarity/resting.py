@@ -18,9 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Int
 
-from ...arrays import Matrix, Vector
+from ...arrays import Float, Int, Matrix, Vector
 from .collisions import ContactGeometry
 from .contact_parameters import HEIGHT, LIFT, OF_FLIGHTS, S
 from .flights import of_center
@@ -87,12 +86,7 @@ def resting_residuals(
 
 
 def added(
-    of: Resting,
-    std: float,
-    shared: Vector,
-    heights: Vector,
-    geometry: ContactGeometry,
-    curved: bool = False,
+    of: Resting, std: float, shared: Vector, heights: Vector, geometry: ContactGeometry, curved: bool = False
 ) -> tuple[Float[np.ndarray, "D s s"], Float[np.ndarray, "D s"], Vector]:
     """Normal matrix, gradient and cost (D,) of rest in each drop, with w of this standard deviation [m].
 

@@ -21,19 +21,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...arrays import Indices, Matrix, Vector
-from ...kernels import njit
 from ...models.planar.body import GRAVITY
 from ...solve import Stop, stop_requested
-from .flights import (
-    GIVEN,
-    Drop,
-    FlightModel,
-    calibrated,
-    filtered,
-    first_noise,
-    glide,
-    of_center,
-)
+from .flights import GIVEN, Drop, FlightModel, calibrated, filtered, first_noise, glide, of_center
+from poinsot_kernels import njit
 
 FLIGHT = 30.0
 """Cost of a flight. Its first two frames always fit, which saves 6, and its start is chosen freely."""

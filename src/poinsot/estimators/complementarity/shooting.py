@@ -32,17 +32,16 @@ from functools import cached_property
 from operator import itemgetter
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Matrix, Vector
+from ...arrays import Float, Matrix, Vector
 from ...estimate import Status
-from ...kernels import njit
 from ...models.planar.body import GRAVITY, PlanarBody, World
 from ...models.planar.contact import Wall, contacts_at
 from ...models.planar.events import ImpactEvents, follow, moved
 from ...models.planar.shapes import Shape
 from ...solve import GainRatio, GaussNewton, Stop, stop_requested
 from ...solve.dense import DenseProblem
+from poinsot_kernels import njit
 
 NAMES = ("x", "y", "theta", "v_x", "v_y", "omega", "log J/m", "mu", "epsilon", "log m")
 """Components of theta; the last only where the mass is estimated."""
@@ -312,8 +311,7 @@ class Shooting:
                 if stop_requested(stop):
                     return found
                 ranked = sorted(
-                    (self.fit(each, frames, ROUGH) for each in chosen),
-                    key=lambda each: each.chi_square,
+                    (self.fit(each, frames, ROUGH) for each in chosen), key=lambda each: each.chi_square
                 )
                 count = KEPT[min(stage + 1, len(KEPT) - 1)]
                 chosen = [each.theta for each in ranked[:count]]

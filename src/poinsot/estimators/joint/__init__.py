@@ -19,11 +19,7 @@ examination     checks of an estimate
 from .estimation import JointEstimation as JointEstimation  # isort: skip  # says what to install without JAX
 from .forms import FORMS as FORMS
 from .problem import JointSmoothingProblem as JointSmoothingProblem
-from .records import Record as Record
-from .records import with_sensors as with_sensors
-from .results import JointFit as JointFit
-from .results import RecordFit as RecordFit
-from .smoothing import JointSmoothing as JointSmoothing
-from .smoothing import at_held_out as at_held_out
-from .weight import ChosenWeight as ChosenWeight
-from .weight import WeightChoice as WeightChoice
+from .records import Record as Record, with_sensors as with_sensors
+from .results import JointFit as JointFit, RecordFit as RecordFit
+from .smoothing import JointSmoothing as JointSmoothing, at_held_out as at_held_out
+from .weight import ChosenWeight as ChosenWeight, WeightChoice as WeightChoice

@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 from scipy import linalg
 
-from ...arrays import Vector
+from ...arrays import Float, Vector
 from ...banded import inverse_in_band
 from ...models.maximal.precision import Numbers
 from .linearization import RecordLinearization

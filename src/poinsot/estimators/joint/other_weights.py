@@ -23,9 +23,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
 
-from ...arrays import Vector
+from ...arrays import Bool, Float, Vector
 from .linearization import RecordLinearization
 from .prediction import LARGEST_PART, horizon_of, window_errors
 from .problem import JointSmoothingProblem

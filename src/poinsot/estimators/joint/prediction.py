@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Int
 from numpy.lib.stride_tricks import sliding_window_view
 
-from ...arrays import Vector
+from ...arrays import Float, Int, Vector
 from ...models.maximal import Model
 from .problem import JointSmoothingProblem
 from .records import Record, first_guess, full_turns_off

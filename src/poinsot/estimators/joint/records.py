@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
 
-from ...arrays import Brief, Vector, carried_on, interpolated
+from ...arrays import Bool, Brief, Float, Vector, carried_on, interpolated
 from ...exceptions import InvalidSignals, check_known
 from ...models.maximal import Encoder, Mechanism, Model, RateSensor
 from ...recording import Recording

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Matrix, Vector
+from ...arrays import Float, Matrix, Vector
 from ...estimate import Extra, Status
 from ...models.maximal import State
 from .records import Record

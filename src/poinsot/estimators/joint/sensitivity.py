@@ -42,9 +42,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Matrix, Vector
+from ...arrays import Float, Matrix, Vector
 from ...estimate import condition_numbers, taper_allowance
 from .bordered import Factorization, NormalEquations, factorize
 from .linearization import RecordLinearization

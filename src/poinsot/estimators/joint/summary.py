@@ -211,11 +211,13 @@ class Summary:
         return found + [effort for pair in pairs if (effort := self.efforts(*pair)) is not None]
 
     def efforts(self, record: Record, path: RecordFit) -> Fit | None:
-        """Efforts of motors: commanded, and by inverse dynamics; None without motors, or for other forms."""
+        """Efforts of motors: commanded, and by inverse dynamics; None without commands, or for other forms."""
         found = efforts(self.model, self.fit.theta, record, path)
+        if found is None or not found[1].any():
+            return None
         units = {joint.name: joint.effort_unit for joint in self.model.mechanism.joints}
         inputs = self.model.mechanism.inputs
-        return found and fit_of(
+        return fit_of(
             found[0],
             tuple(f"torque.{name}" for name in inputs),
             tuple(units[name] for name in inputs),

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
 
-from ...arrays import Vector
+from ...arrays import Bool, Float, Vector
 from ...exceptions import InvalidMethod
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from .other_weights import OVERLAP, other_weights

@@ -28,7 +28,6 @@ from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
-from scipy import special
 
 from ...arrays import Vector
 from ...diagnosis.case import LARGEST_SAMPLES, DenseRows, thinned
@@ -112,6 +111,8 @@ def predictive_std(theta: np.ndarray, std: np.ndarray, center: Vector) -> Vector
     Args:
         theta, std: (R, k) estimates of each recording. center: (k,) center of the interval.
     """
+    from scipy.special import ndtr  # slow to import, and few estimates are of several recordings
+
     std = np.maximum(std, 1e-12 * np.abs(center) + 1e-300)  # of noise-free data
     s = 1 / np.sqrt(np.mean(std**-2.0, axis=0))
     points = (np.arange(POINTS) + 0.5)[:, None] / POINTS
@@ -126,7 +127,7 @@ def predictive_std(theta: np.ndarray, std: np.ndarray, center: Vector) -> Vector
     low, high = np.zeros(len(center)), np.max(np.abs(d) + 10 * spread, axis=0)
     for _ in range(50):
         middle = 0.5 * (low + high)
-        inside = special.ndtr((middle - d) / spread) + special.ndtr((middle + d) / spread) - 1
+        inside = ndtr((middle - d) / spread) + ndtr((middle + d) / spread) - 1
         short = np.sum(weight * inside, axis=0) < 0.95
         low, high = np.where(short, middle, low), np.where(short, high, middle)
     return cast("Vector", high / NORMAL_95)

@@ -56,11 +56,7 @@ class EssentialParameters(Method):
             )
 
     def solve(
-        self,
-        problem: InverseDynamics,
-        *,
-        progress: ProgressCallback | None = None,
-        stop: Stop | None = None,
+        self, problem: InverseDynamics, *, progress: ProgressCallback | None = None, stop: Stop | None = None
     ) -> Estimate:
         """Remove parameters one by one, then estimate the others.
 

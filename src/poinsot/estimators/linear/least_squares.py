@@ -81,11 +81,7 @@ class LeastSquares(Method):
             )
 
     def solve(
-        self,
-        problem: InverseDynamics,
-        *,
-        progress: ProgressCallback | None = None,
-        stop: Stop | None = None,
+        self, problem: InverseDynamics, *, progress: ProgressCallback | None = None, stop: Stop | None = None
     ) -> Estimate:
         """Estimate the parameters; `NotIdentifiable` if the motion does not determine the requested ones."""
         report(progress, "reading rows")

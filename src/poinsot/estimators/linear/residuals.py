@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from scipy import fft, special
 
-from ...arrays import JointSamples, Matrix
+from ...arrays import JointSamples, Matrix, fast_length
+from ...distributions import chi_square_tail
 from ...estimate import Fit, taper_allowance
 from ...estimate.fit import WHITE_LEVEL, autocorrelation, pooled
 from ...regression.inverse_dynamics import InverseDynamics, Rows
@@ -37,9 +37,9 @@ def autocovariance(e: JointSamples, lags: int) -> np.ndarray:
     for first in range(0, len(e), stretch):
         # `late` extends beyond the end of the chunk, so that no pair of rows across its border is lost
         early, late = e[first : first + stretch], e[first : first + stretch + lags]
-        size = fft.next_fast_len(len(late) + lags, real=True)
-        early, late = fft.rfft(early, size, axis=0), fft.rfft(late, size, axis=0)
-        total += fft.irfft(np.conj(early[:, :, None]) * late[:, None, :], size, axis=0)[: lags + 1]
+        size = fast_length(len(late) + lags)
+        early, late = np.fft.rfft(early, size, axis=0), np.fft.rfft(late, size, axis=0)
+        total += np.fft.irfft(np.conj(early[:, :, None]) * late[:, None, :], size, axis=0)[: lags + 1]
     return total.transpose(1, 2, 0) / len(e)
 
 
@@ -58,7 +58,7 @@ def is_spherical(products: Matrix, N: int) -> bool:
     ratio = np.mean(np.log(eigenvalues)) - np.log(np.mean(eigenvalues))
     # Bartlett's factor: without it the statistic is too large on few rows
     statistic = -(N - (2 * n**2 + n + 2) / (6 * n)) * n * ratio
-    return bool(special.chdtrc(n * (n + 1) / 2 - 1, max(statistic, 0.0)) > WHITE_LEVEL)
+    return chi_square_tail(n * (n + 1) / 2 - 1, max(float(statistic), 0.0)) > WHITE_LEVEL
 
 
 def correlation_length(correlation: np.ndarray, samples: int) -> int:
@@ -145,14 +145,16 @@ def _pairs_of_stretch(joined: np.ndarray, Gamma: np.ndarray) -> Matrix:
     `joined` (lags + r, n, k) are the rows t after as many as the taper is long; Gamma is (n, n, lags + 1).
     """
     lags, k = Gamma.shape[2] - 1, joined.shape[2]
-    size = fft.next_fast_len(len(joined), real=True)  # what wraps around ends up in the first `lags` rows
+    size = fast_length(len(joined))  # what wraps around ends up in the first `lags` rows
     causal = np.concatenate([0.5 * Gamma[:, :, :1], Gamma[:, :, 1:]], axis=2)
-    S = fft.rfft(causal, size).transpose(2, 1, 0)
+    S = np.fft.rfft(causal, size).transpose(2, 1, 0)
     W = joined[lags:].reshape(-1, k)
     half = np.empty((k, k))
     # the spectra of all columns at once would take several times the memory of the rows
     for first in range(0, k, COLUMNS_AT_ONCE):
         some = slice(first, first + COLUMNS_AT_ONCE)
-        filtered = fft.irfft(S @ fft.rfft(joined[:, :, some], size, axis=0), size, axis=0)[lags : len(joined)]
+        filtered = np.fft.irfft(S @ np.fft.rfft(joined[:, :, some], size, axis=0), size, axis=0)[
+            lags : len(joined)
+        ]
         half[:, some] = W.T @ filtered.reshape(len(W), -1)
     return half

@@ -177,11 +177,7 @@ class SemidefiniteLeastSquares(Method):
             )
 
     def solve(
-        self,
-        problem: InverseDynamics,
-        *,
-        progress: ProgressCallback | None = None,
-        stop: Stop | None = None,
+        self, problem: InverseDynamics, *, progress: ProgressCallback | None = None, stop: Stop | None = None
     ) -> Estimate:
         """Estimate every parameter of the model.
 

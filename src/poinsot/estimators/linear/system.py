@@ -19,7 +19,6 @@ import time
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import linalg
 
 from ...arrays import Matrix, Vector
 from ...estimate import Direction, Status
@@ -122,14 +121,14 @@ class System:
             # from here on residuals are in units of their own spread, as the prior's rows are
             weights, variance = weights / s, 1.0
             R = triangular(np.concatenate([data / s, self._prior]))
-        theta = linalg.solve_triangular(R[:k, :k], R[:k, k], check_finite=False)
+        theta = np.linalg.solve(R[:k, :k], R[:k, k])
         return LinearSolution(
             theta, variance * inverse(R[:k, :k]), R[:k, :k], weights, variance, factors=factors
         )
 
     def whitened_prior(self, R: Matrix) -> tuple[Matrix, Vector]:
         """(r, k), (r,) prior rows on R theta, in units of their standard deviation."""
-        P = linalg.solve_triangular(R, self._prior[:, :-1].T, trans="T", check_finite=False).T
+        P = np.linalg.solve(R.T, self._prior[:, :-1].T).T
         return P, self._prior[:, -1]
 
     def curvature(self, weights: np.ndarray) -> Matrix:
@@ -141,7 +140,7 @@ class System:
         """(n,) trace of each degree of freedom's part of the hat matrix; they sum to k, and to less with a prior."""
         # |R^-T W^T|^2 of each row is the diagonal of the hat matrix; a factor gives the sum over rows
         n, _, k = (W := self.factors[:, :, self.columns]).shape
-        A = linalg.solve_triangular(R, W.reshape(-1, k).T, trans="T", check_finite=False)
+        A = np.linalg.solve(R.T, W.reshape(-1, k).T)
         return weights**2 * np.sum(A.reshape(k, n, -1) ** 2, axis=(0, 2))
 
     def residual_squares(self, theta: Vector) -> np.ndarray:
@@ -168,7 +167,7 @@ def covariance_root(C: Matrix) -> Matrix:
 
 def inverse(R: Matrix) -> Matrix:
     """(R^T R)^-1 of a triangular R."""
-    half = linalg.solve_triangular(R, np.eye(len(R)), check_finite=False)
+    half = np.linalg.inv(R)
     return half @ half.T
 
 

@@ -82,8 +82,7 @@ class LinkBank(Brief):
     def step(self, belief: BankBelief, sample: Sample) -> tuple[BankBelief, tuple[Innovation, ...]]:
         """The belief after one more sample, and the innovation of each filter."""
         beliefs, innovations = zip(
-            *(each.step(b, sample) for each, b in zip(self.filters, belief.beliefs, strict=True)),
-            strict=True,
+            *(each.step(b, sample) for each, b in zip(self.filters, belief.beliefs, strict=True)), strict=True
         )
         # all filters process the same sample, so it is late for all or for none
         if any(i.verdict in (SampleVerdict.late, SampleVerdict.unusable) for i in innovations):

@@ -289,11 +289,7 @@ class Tracker:
         self._rejected_at = self.samples
 
     def estimate(
-        self,
-        *,
-        status: Status = Status.solved,
-        problem: TrackingProblem | None = None,
-        **provenance: Any,
+        self, *, status: Status = Status.solved, problem: TrackingProblem | None = None, **provenance: Any
     ) -> Estimate:
         """The present belief as an estimate.
 
@@ -404,11 +400,7 @@ def published_line(tracked: Tracked, tracker: Tracker) -> dict[str, Any]:
                 "mass": published[0],
                 "estimated_mass": pi[0],
                 "mass_std": std,
-                "shown": {
-                    "mass": each.mass,
-                    "center_of_mass": each.center_of_mass,
-                    "inertia": each.inertia,
-                },
+                "shown": {"mass": each.mass, "center_of_mass": each.center_of_mass, "inertia": each.inertia},
             }
             for each, published, pi, std in zip(
                 shown, tracked.published, tracked.bodies, tracked.mass_std, strict=True

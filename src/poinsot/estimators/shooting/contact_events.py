@@ -9,7 +9,8 @@ the first sample costs c alpha^2 more than that at the second, the one after tha
 does an event at which a contact opens, about which both are rounded. Speeds are not compared at the sample of a
 landing, where sensors read those of before, of after, or a mean of both.
 
-A contact that is open and whose frame keeps still may have been missed: closed for that time is another hypothesis.
+A contact that is open and whose frame keeps still may have been missed, and one that is closed and whose frame moves
+may not have happened: closed, or open, for that time is another hypothesis.
 """
 
 from __future__ import annotations
@@ -19,10 +20,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool
 from scipy.ndimage import binary_closing, uniform_filter1d
 
-from ...arrays import NodeStates, Vector
+from ...arrays import Bool, NodeStates, Vector
 from ...estimate.motions import ContactChange
 from ...models.sensors import ContactVelocity, Gyro, JointVelocity
 from ...models.stages import Stages
@@ -36,18 +36,6 @@ ABOUT_AN_EVENT = DDP(step_tolerance=0.3, gap_tolerance=1e-3, max_iterations=15)
 """Costs are compared whose differences count from `EventSearch.gain` on."""
 MARGIN = 8
 """Samples on either side of all hypotheses: about twice as many as a state has speeds and positions to show."""
-
-
-@dataclass
-class _Event:
-    """Of a contact (its place), at a sample; the time of its channel is None where that has none."""
-
-    contact: int
-    given: float | None
-    sample: int
-    closes: bool
-    time: float
-    gain: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -69,13 +57,13 @@ class EventSearch:
     rounds: int = 5
 
     def search(
-        self, log: RobotLog, theta: Vector, x: NodeStates, before: Sequence[ContactChange] = ()
+        self, log: RobotLog, theta: Vector, x: NodeStates, earlier: Sequence[ContactChange] = ()
     ) -> tuple[RobotLog, tuple[ContactChange, ...]]:
         """The log with the likeliest schedule, and every event, in the order of time.
 
         Args:
             log: the recording. theta: (p,). x: (N + 1, nx) states at its nodes; all as they were found.
-            before: events of an earlier search, which gave the log its schedule.
+            earlier: events of an earlier search, which gave the log its schedule.
         """
         if not log.stages.schedule.contacts:
             return log, ()
@@ -83,38 +71,43 @@ class EventSearch:
         times, closed = log.stages.times, log.stages.schedule.closed.copy()
         reach = max(1, round(self.reach / float(np.median(np.diff(times)))))
         frames = [contact.frame for contact in log.stages.schedule.contacts]
-        known = {(each.frame, each.sample): each for each in before if each.recording == log.name}
-        events = []
-        for k, f in _changes(closed):
-            event = _Event(f, float(times[k]), k, bool(closed[k, f]), float(times[k]))
-            own = known.get((frames[f], k))
-            events.append(event if own is None else replace(event, given=own.given, gain=own.gain))
+        own = [each for each in earlier if each.recording == log.name]
+        known = {(each.frame, each.sample): each for each in own if each.time is not None}
+        given = {change: float(times[change[0]]) for change in _changes(closed)}
+        gains: dict[tuple[int, int], float] = {}
         begun = _Hypotheses(log, theta, first_guess(log.stages)[log.stages.after_impacts])
-        missed = False
-        for first, last, f in begun.still(self.still, self.shortest):
+        for first, last, f, closes in begun.contradicted(self.still, self.shortest):
             other = closed.copy()
-            other[first:last, f] = True
+            other[first:last, f] = closes
             a, b = first - MARGIN, last + MARGIN
             gain = begun.cost(closed, a, b) - begun.cost(other, a, b)
             if gain > self.gain:
-                closed, missed = other, True
-                inside = ((k, now) for k, now in ((first, True), (last, False)) if 0 < k < len(times))
-                events += [_Event(f, None, k, now, float(times[k]), gain) for k, now in inside]
+                closed, gains = other, gains | {(first, f): gain, (last, f): gain}
+        changes, events, missed = _changes(closed), [], bool(gains)
+        for k, f in changes:
+            at, time, gain = (k, f), float(times[k]), gains.get((k, f), 0.0)
+            event = ContactChange(log.name, frames[f], bool(closed[at]), given.get(at), time, k, gain)
+            was = known.get((event.frame, k))
+            events.append(event if was is None else replace(event, given=was.given, gain=was.gain))
+        absent = [each for each in own if each.time is None]
+        for at in given.keys() - {*changes}:
+            frame, closes = frames[at[1]], bool(log.stages.schedule.closed[at])
+            absent.append(ContactChange(log.name, frame, closes, given[at], None, at[0], gains.get(at, 0.0)))
         # a solution without a stance is far from the motion: solve again before events are moved
         for _ in range(0 if missed else self.rounds):
-            if not sum([self._moves(event, closed, hypotheses, reach) for event in events]):
+            before = [event.sample for event in events]
+            events = [self._moved(e, frames.index(e.frame), closed, hypotheses, reach) for e in events]
+            if before == [event.sample for event in events]:
                 break
         stages = standing(replace(log.stages, schedule=replace(log.stages.schedule, closed=closed)))
         found = replace(log, stages=stages, guess=None if missed else hypotheses.x[stages.samples])
-        return found, tuple(
-            ContactChange(log.name, frames[e.contact], e.closes, e.given, e.time, e.sample, e.gain)
-            for e in sorted(events, key=lambda e: e.time)
-            if 0 < e.sample < len(times)
-        )
+        return found, tuple(sorted([*absent, *events], key=lambda event: event.sample))
 
-    def _moves(self, event: _Event, closed: np.ndarray, hypotheses: _Hypotheses, reach: int) -> bool:
-        """Move an event to where it is likeliest, in `closed` too; whether it did."""
-        k, f = event.sample, event.contact
+    def _moved(
+        self, event: ContactChange, f: int, closed: np.ndarray, hypotheses: _Hypotheses, reach: int
+    ) -> ContactChange:
+        """An event of contact f where it is likeliest; `closed` is changed, too."""
+        k = event.sample
         others = [0, len(closed), *(at for at, g in _changes(closed) if g == f and at != k)]
         low = max(max(at for at in others if at < k) + 1, k - reach)
         high = min(min(at for at in others if at > k) - 1, k + reach)
@@ -134,13 +127,9 @@ class EventSearch:
             best, gain = k, 0.0
         early, late = (np.sqrt(max(cost(best + way) - cost(best), 0.0)) for way in (-1, 1))
         part = 1.0 if early == np.inf else early / (early + late) if early + late > 0 else 0.5
-        event.time = float(
-            times[best] + (part - (1.0 if event.closes else 0.5)) * (times[best] - times[best - 1])
-        )
-        event.gain += gain
+        shift = (part - (1.0 if event.closes else 0.5)) * (times[best] - times[best - 1])
         closed[:] = _moved(closed, f, k, best)
-        event.sample = best
-        return best != k
+        return replace(event, time=float(times[best] + shift), sample=best, gain=event.gain + gain)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,18 +169,21 @@ class _Hypotheses:
         solution = ABOUT_AN_EVENT.solve(ShootingProblem((model,), (arrival,), nothing), guess)
         return solution.cost if np.isfinite(solution.cost) else np.inf
 
-    def still(self, speed: float, shortest: float) -> Iterator[tuple[int, int, int]]:
-        """First and last + 1 sample, and contact, of stretches in which an open contact does not move."""
+    def contradicted(self, speed: float, shortest: float) -> Iterator[tuple[int, int, int, bool]]:
+        """First and last + 1 sample, and contact, of stretches in which it rests (True) but is open, or the reverse."""
         stages = self.fixed
         # differences of an orientation's noise are speeds, whose mean over n samples falls with 1 / n
         samples = max(1, round(shortest / float(np.median(np.diff(stages.times)))))
         for f, velocity in enumerate(stages.contact_velocities(self.x)):
-            speeds = np.linalg.norm(uniform_filter1d(velocity, samples, axis=0), axis=1)
-            rests = binary_closing(speeds < speed, np.ones(samples)) & ~stages.schedule.closed[:, f]
-            edges = np.flatnonzero(np.diff(rests, prepend=False, append=False))
-            for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-                if stages.times[last - 1] - stages.times[first] >= shortest:
-                    yield first, last, f
+            slow = np.linalg.norm(uniform_filter1d(velocity, samples, axis=0), axis=1) < speed
+            for rests in (True, False):
+                wrong = binary_closing(slow == rests, np.ones(samples)) & (
+                    stages.schedule.closed[:, f] != rests
+                )
+                edges = np.flatnonzero(np.diff(wrong, prepend=False, append=False))
+                for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+                    if stages.times[last - 1] - stages.times[first] >= shortest:
+                        yield first, last, f, rests
 
 
 def standing(stages: Stages) -> Stages:

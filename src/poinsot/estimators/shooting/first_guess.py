@@ -16,21 +16,12 @@ from operator import mul
 from typing import TypeVar
 
 import numpy as np
-from jaxtyping import Float
 from scipy.spatial.transform import Rotation, Slerp
 
-from ...arrays import NodeStates, interpolated
+from ...arrays import Float, NodeStates, interpolated
 from ...models.frame_motion import FrameMotion
 from ...models.motion_terms import MotionTerms
-from ...models.sensors import (
-    Gyro,
-    JointPosition,
-    JointVelocity,
-    Orientation,
-    Pose,
-    Position,
-    Sensor,
-)
+from ...models.sensors import Gyro, JointPosition, JointVelocity, Orientation, Pose, Position, Sensor
 from ...models.stages import Stages
 
 Kind = TypeVar("Kind", bound=Sensor)

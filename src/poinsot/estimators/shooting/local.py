@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Columns, Vector
-from ...kernels import njit
+from ...arrays import Columns, Float, Vector
 from ...models.joint_motion import STEP
 from .problem import GaussianPrior, ShootingProblem, Trajectories, TrajectoryModel
 from .riccati import LinearQuadraticStages, Quadratic
+from poinsot_kernels import njit
 
 STRETCH = 100
 """Stages that are linearized in one call."""
@@ -79,11 +78,7 @@ def stage_cost(motion: TrajectoryModel, first: int, w: np.ndarray, r: np.ndarray
 
 
 def linearized(
-    motion: TrajectoryModel,
-    x: Float[np.ndarray, "T1 nx"],
-    w: Columns,
-    theta: Vector,
-    first: int,
+    motion: TrajectoryModel, x: Float[np.ndarray, "T1 nx"], w: Columns, theta: Vector, first: int
 ) -> LinearQuadraticStages:
     """The stretch that begins at stage `first`, from its states (one more than stages) and noise."""
     T, m = w.shape

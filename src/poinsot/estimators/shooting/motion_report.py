@@ -6,21 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
 from scipy.spatial.transform import Rotation
 
-from ...arrays import NodeStates, Vector
+from ...arrays import Float, NodeStates, Vector
 from ...estimate import Fit
 from ...estimate.fit import fit_of
 from ...estimate.motions import STD, EstimatedMotion, SensorFit
 from ...models.articulated import Articulated
-from ...models.sensors import (
-    ContactForce,
-    Gyro,
-    Orientation,
-    Position,
-    PreintegratedVelocity,
-)
+from ...models.sensors import ContactForce, Gyro, Orientation, Position, PreintegratedVelocity
 from ...models.sensors.placement import ROTATION
 from ...models.stages import Stages
 from ...quantities import QUATERNION, WRENCH, XYZ

@@ -20,9 +20,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Columns, States, Vector
+from ...arrays import Columns, Float, States, Vector
 from .direction import KEPT_STAGES, LinearizedProblem
 from .local import Evaluation
 from .problem import (

@@ -16,9 +16,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float
 
-from ...arrays import Brief, Columns, Matrix, States, Vector
+from ...arrays import Bool, Brief, Columns, Float, Matrix, States, Vector
 from ...exceptions import InvalidMethod
 from ...models.configuration_space import Manifold
 

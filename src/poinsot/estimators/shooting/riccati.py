@@ -46,11 +46,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Bool, Float
 
-from ...arrays import Changes, Columns, Matrix, Vector
-from ...kernels import njit
+from ...arrays import Bool, Changes, Columns, Float, Matrix, Vector
 from ...models.joint_motion import STEP
+from poinsot_kernels import njit
 
 
 @dataclass(frozen=True, eq=False)

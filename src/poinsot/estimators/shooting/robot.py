@@ -13,9 +13,8 @@ The last node has no stage, so no noise of commands: readings of accelerations a
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Changes, Columns, States, Vector
+from ...arrays import Changes, Columns, Float, States, Vector
 from ...exceptions import InvalidMethod
 from ...models.robot_states import RobotStates
 from ...models.stages import Stages

@@ -20,14 +20,7 @@ from ...models.contact_dynamics import RobotMotion
 from ...models.contacts import ContactDetection, ContactSchedule, SurfaceContact
 from ...models.open_parameters import OpenParameters
 from ...models.sensor_errors import knots_of
-from ...models.sensors import (
-    ContactVelocity,
-    JointPosition,
-    JointVelocity,
-    Readings,
-    Sensor,
-    frame_sensor,
-)
+from ...models.sensors import ContactVelocity, JointPosition, JointVelocity, Readings, Sensor, frame_sensor
 from ...models.stages import Stages
 from ...parameters import per_joint
 from ...quantities import FRAME_QUANTITIES

@@ -6,14 +6,13 @@ channels     of recorded channels: `KnownEffort`, `CurrentCurve`, `WarmingFricti
 here         `EFFORTS`: every law by its name in a project file; adding one is its file and a line in it
 """
 
-from .channels import CurrentCurve as CurrentCurve
-from .channels import KnownEffort as KnownEffort
-from .channels import WarmingFriction as WarmingFriction
-from .effort import EffortParameter as EffortParameter
-from .effort import JointEffort as JointEffort
-from .positional import Counterbalance as Counterbalance
-from .positional import Ripple as Ripple
-from .positional import Spring as Spring
+from .channels import (
+    CurrentCurve as CurrentCurve,
+    KnownEffort as KnownEffort,
+    WarmingFriction as WarmingFriction,
+)
+from .effort import EffortParameter as EffortParameter, JointEffort as JointEffort
+from .positional import Counterbalance as Counterbalance, Ripple as Ripple, Spring as Spring
 
 EFFORTS: dict[str, type[JointEffort]] = {
     "spring": Spring,

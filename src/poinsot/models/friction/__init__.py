@@ -5,14 +5,12 @@ law                 `FrictionLaw`: the terms of one joint; `NoFriction`, `Viscou
 listed              `LAWS`: every law by its name in a project file; adding a law is its file and a line there
 """
 
-from .law import FrictionLaw as FrictionLaw
-from .law import NoFriction as NoFriction
-from .law import ViscousCoulomb as ViscousCoulomb
-from .listed import LAWS as LAWS
-from .listed import ListedLaw as ListedLaw
-from .listed import term_of as term_of
-from .terms import CoulombTerm as CoulombTerm
-from .terms import FrictionTerm as FrictionTerm
-from .terms import ViscousTerm as ViscousTerm
-from .terms import dry_level as dry_level
-from .terms import dry_sign as dry_sign
+from .law import FrictionLaw as FrictionLaw, NoFriction as NoFriction, ViscousCoulomb as ViscousCoulomb
+from .listed import LAWS as LAWS, ListedLaw as ListedLaw, term_of as term_of
+from .terms import (
+    CoulombTerm as CoulombTerm,
+    FrictionTerm as FrictionTerm,
+    ViscousTerm as ViscousTerm,
+    dry_level as dry_level,
+    dry_sign as dry_sign,
+)

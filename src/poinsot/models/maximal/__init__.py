@@ -15,21 +15,19 @@ quaternions, precision    rotations in JAX; double precision for single calls, a
 # First: it raises the error that names the missing package where there is no JAX.
 from .precision import double_precision as double_precision  # isort: skip
 from .precision import keep_compiled as keep_compiled  # isort: skip
-from .bodies import PlaneContact as PlaneContact
-from .bodies import RigidBody as RigidBody
-from .bodies import State as State
-from .description import load_mechanism as load_mechanism
-from .description import mechanism_of as mechanism_of
-from .joints import FRICTION_LAWS as FRICTION_LAWS
-from .joints import JOINT_KINDS as JOINT_KINDS
-from .joints import Ball as Ball
-from .joints import Coulomb as Coulomb
-from .joints import Fixed as Fixed
-from .joints import Hinge as Hinge
-from .joints import LoadDependent as LoadDependent
-from .joints import Motor as Motor
-from .joints import Slider as Slider
+from .bodies import PlaneContact as PlaneContact, RigidBody as RigidBody, State as State
+from .description import load_mechanism as load_mechanism, mechanism_of as mechanism_of
+from .joints import (
+    FRICTION_LAWS as FRICTION_LAWS,
+    JOINT_KINDS as JOINT_KINDS,
+    Ball as Ball,
+    Coulomb as Coulomb,
+    Fixed as Fixed,
+    Hinge as Hinge,
+    LoadDependent as LoadDependent,
+    Motor as Motor,
+    Slider as Slider,
+)
 from .mechanism import Mechanism as Mechanism
 from .model import Model as Model
-from .sensors import Encoder as Encoder
-from .sensors import RateSensor as RateSensor
+from .sensors import Encoder as Encoder, RateSensor as RateSensor

@@ -19,8 +19,7 @@ from jaxtyping import Array, Float
 
 from ...arrays import Brief
 from ...exceptions import InvalidModel
-from . import assembly, impulses, lcp, reduced
-from . import step as steps
+from . import assembly, impulses, lcp, reduced, step as steps
 from .bodies import State, mean_velocity
 from .constraints import Instant
 from .precision import Controls, Coordinates, JointMotion, Scalar, Theta, double_precision

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import numpy as np
-from jaxtyping import Float
 
+from ...arrays import Float
 from ...exceptions import MissingExtra
-from ...kernels import private_folder, read_checked, write_checked
+from poinsot_kernels.kernels import private_folder, read_checked, write_checked
 
 try:
     import jax

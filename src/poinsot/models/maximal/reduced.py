@@ -46,12 +46,7 @@ from .values import Values
 
 
 def reduced_errors(
-    structure: Structure,
-    values: Values,
-    before: JointMotion,
-    after: JointMotion,
-    u: Controls,
-    h: Scalar,
+    structure: Structure, values: Values, before: JointMotion, after: JointMotion, u: Controls, h: Scalar
 ) -> Float[Array, "2 n"]:
     """e_1 and sqrt(3) e_2 [N m s] or [N s] of a step between two motions, under controls that are held over it."""
     (y_0, r_0), (y_1, r_1) = ((jnp.asarray(part) for part in end) for end in (before, after))

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
 
+from ...arrays import Float
 from .precision import Numbers
 
 

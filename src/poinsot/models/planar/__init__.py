@@ -1,6 +1,6 @@
 """Planar rigid bodies that strike walls with friction (Gabiccini et al. 2019).
 
-shapes       outlines of bodies: ellipse, circle, polygon, smooth convex curve
+shapes       outlines of bodies: ellipse, polygon, smooth convex curve
 walls        walls that a body may strike
 contact      gaps, contact points and the directions in which impulses act, with exact derivatives
 impulses     impulses at closed contacts: restitution and Coulomb friction
@@ -11,11 +11,11 @@ A pose is q = (x, y, theta) of the center of mass [m], [m], [rad], a velocity v 
 """
 
 from .body import PlanarBody as PlanarBody
-from .contact import Wall as Wall
-from .contact import floor as floor
-from .shapes import Circle as Circle
-from .shapes import Ellipse as Ellipse
-from .shapes import Polygon as Polygon
-from .shapes import Shape as Shape
-from .shapes import SmoothCurve as SmoothCurve
-from .shapes import rectangle as rectangle
+from .contact import Wall as Wall, floor as floor
+from .shapes import (
+    Ellipse as Ellipse,
+    Polygon as Polygon,
+    Shape as Shape,
+    SmoothCurve as SmoothCurve,
+    rectangle as rectangle,
+)

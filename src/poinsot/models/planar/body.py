@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
 
+from ...arrays import Float
 from ...exceptions import InvalidModel
 from ..gravity import STANDARD_GRAVITY
 from .contact import Wall, wall_array

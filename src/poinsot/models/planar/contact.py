@@ -22,12 +22,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Vector
+from ...arrays import Float, Vector
 from ...exceptions import InvalidModel
-from ...kernels import njit
 from .shapes import Shape, support_of
+from poinsot_kernels import njit
 
 
 @dataclass(frozen=True)

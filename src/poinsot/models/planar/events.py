@@ -21,13 +21,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
 
-from ...arrays import Vector
-from ...kernels import njit
+from ...arrays import Float, Int, Vector
 from .body import GRAVITY, PlanarBody, World
 from .contact import Wall, contacts
 from .impulses import apply_impulses
+from poinsot_kernels import njit
 
 SLOW = 0.02
 """Normal velocity below which an impact is not followed by a flight [m/s]."""

@@ -25,10 +25,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
 
+from ...arrays import Float
 from ...exceptions import InvalidModel
-from ...kernels import njit
+from poinsot_kernels import njit
 
 DIRECTIONS = 720
 """Number of directions in which convexity and size are evaluated."""
@@ -94,7 +94,7 @@ def support_of(part: np.ndarray, harmonics: np.ndarray, phi: float) -> tuple[flo
 
 @dataclass(frozen=True)
 class Ellipse(Shape):
-    """An ellipse.
+    """An ellipse, or a circle.
 
     Args:
         a, b: half axes, along x and y of the body's frame [m].
@@ -112,27 +112,6 @@ class Ellipse(Shape):
     @property
     def parts(self) -> Float[np.ndarray, "1 4"]:
         return np.array([[0.0, 0.0, self.a, self.b]])
-
-
-@dataclass(frozen=True)
-class Circle(Shape):
-    """A circle.
-
-    Args:
-        radius: [m].
-
-    Raises:
-        InvalidModel: if it is not above 0.
-    """
-
-    radius: float
-
-    def __post_init__(self) -> None:
-        _must_be_positive("the radius of a circle", self.radius)
-
-    @property
-    def parts(self) -> Float[np.ndarray, "1 4"]:
-        return np.array([[0.0, 0.0, self.radius, self.radius]])
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,22 +12,17 @@ readings    readings with gaps, and their whitened residuals
 from importlib import import_module
 
 from ...quantities import FRAME_QUANTITIES
-from .inertial import Accelerometer as Accelerometer
-from .inertial import ContactForce as ContactForce
-from .inertial import ContactVelocity as ContactVelocity
-from .inertial import Gyro as Gyro
-from .inertial import PreintegratedVelocity as PreintegratedVelocity
-from .joints import JointPosition as JointPosition
-from .joints import JointVelocity as JointVelocity
-from .placement import Orientation as Orientation
-from .placement import Pose as Pose
-from .placement import Position as Position
-from .readings import Readings as Readings
-from .readings import frames_of as frames_of
-from .readings import residuals as residuals
-from .sensor import FrameSensor as FrameSensor
-from .sensor import ReadingSlopes as ReadingSlopes
-from .sensor import Sensor as Sensor
+from .inertial import (
+    Accelerometer as Accelerometer,
+    ContactForce as ContactForce,
+    ContactVelocity as ContactVelocity,
+    Gyro as Gyro,
+    PreintegratedVelocity as PreintegratedVelocity,
+)
+from .joints import JointPosition as JointPosition, JointVelocity as JointVelocity
+from .placement import Orientation as Orientation, Pose as Pose, Position as Position
+from .readings import Readings as Readings, frames_of as frames_of, residuals as residuals
+from .sensor import FrameSensor as FrameSensor, ReadingSlopes as ReadingSlopes, Sensor as Sensor
 
 
 def frame_sensor(quantity: str) -> type[FrameSensor]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Columns, ReadingRows
+from ...arrays import Columns, Float, ReadingRows
 from ...quantities import QUATERNION, XYZ
 from ..configuration_space import left_slopes
 from ..contact_dynamics import RobotMotion
@@ -85,10 +85,7 @@ class Pose(FrameSensor):
 
     @property
     def channels(self) -> tuple[str, ...]:
-        return (
-            *channels_of(Position.quantity, self.frame, XYZ),
-            *channels_of(Orientation.quantity, self.frame, QUATERNION),
-        )
+        return self._with_orientation(QUATERNION)
 
     @property
     def channel_units(self) -> tuple[str, ...]:
@@ -96,10 +93,11 @@ class Pose(FrameSensor):
 
     @property
     def components(self) -> tuple[str, ...]:
-        return (
-            *channels_of(Position.quantity, self.frame, XYZ),
-            *channels_of(Orientation.quantity, self.frame, ROTATION),
-        )
+        return self._with_orientation(ROTATION)
+
+    def _with_orientation(self, ends: Sequence[str]) -> tuple[str, ...]:
+        position = channels_of(Position.quantity, self.frame, XYZ)
+        return (*position, *channels_of(Orientation.quantity, self.frame, ends))
 
     def along(self, readings: ReadingRows) -> Columns:
         return np.concatenate([readings[:, :3], rotation_from_first(readings[:, 3:])], axis=1)

@@ -18,9 +18,8 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Columns, Matrix, ReadingRows, Vector
+from ...arrays import Columns, Float, Matrix, ReadingRows, Vector
 from ...exceptions import InvalidModel
 from ...quantities import FRAME_QUANTITIES, WRENCH
 from ..articulated import Articulated

@@ -18,8 +18,7 @@ from typing import Any
 
 from ...exceptions import InvalidProject, nearest
 from ..settings.fields import refuse
-from .base import Beginning, LogContents
-from .base import MethodSettings as MethodSettings
+from .base import Beginning, LogContents, MethodSettings as MethodSettings
 
 METHODS = MappingProxyType(
     {

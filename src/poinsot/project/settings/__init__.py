@@ -34,10 +34,7 @@ SUBJECTS = {
 }
 """Subject of a method -> required content of its table."""
 
-OF_ROBOTS = {
-    "mechanism": "write it in [[mechanism.joints]]",
-    "body": "delete it",
-}
+OF_ROBOTS = {"mechanism": "write it in [[mechanism.joints]]", "body": "delete it"}
 """Where [drive] and [friction] of a robot belong for other subjects."""
 
 

@@ -57,6 +57,11 @@ class CircleSettings(AnyBodySettings):
     shape: Literal["circle"]
     radius: Positive
 
+    def outline(self) -> Shape:
+        from ...models.planar import Ellipse
+
+        return Ellipse(self.radius, self.radius)
+
 
 class RectangleSettings(AnyBodySettings):
     """`sides` [m], along x and y of its frame; one number for a square."""

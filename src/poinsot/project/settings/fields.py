@@ -34,7 +34,7 @@ class SettingsTable(BaseModel):
     """A table of the project file: frozen, and without unknown keys."""
 
     # strict, as "7" in quotes or a 1 for true are typing errors; TOML can contain nan and inf
-    model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False, extra="forbid")
+    model_config = ConfigDict(frozen=True, strict=True, defer_build=True, allow_inf_nan=False, extra="forbid")
 
     elsewhere: ClassVar[dict[str, str]] = {}
     """Keys that belong elsewhere, and the advice of the message."""

@@ -79,10 +79,9 @@ class MechanismJointSettings(SettingsTable):
 
     @model_validator(mode="after")
     def _only_what_it_has(self) -> MechanismJointSettings:
-        lacking = {
-            "fixed": ("axis", "drag", "offset", "friction", "motor"),
-            "ball": ("axis", "motor"),
-        }.get(self.kind, ())
+        lacking = {"fixed": ("axis", "drag", "offset", "friction", "motor"), "ball": ("axis", "motor")}.get(
+            self.kind, ()
+        )
         for key in lacking:
             if key in self.model_fields_set:
                 raise refuse("joint", f"a {self.kind} joint has no {key}; delete it", key=key)

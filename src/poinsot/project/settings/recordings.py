@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    create_model,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, BeforeValidator, create_model, field_validator, model_validator
 
 from ...io.units import find_unit
 from ...quantities import FRAME_QUANTITIES
@@ -51,7 +45,9 @@ class ClockSettings(SettingsTable):
     @classmethod
     def _of_a_time(cls, unit: str) -> str:
         if find_unit(unit).si != "s":
-            raise refuse("unit", f"a clock is not measured in {unit!r}; give 's', 'ms', 'us' or 'ns'")
+            raise refuse(
+                "unit", f"a clock is not measured in {unit!r}; give 's', 'ms', 'us', 'ns' or 'datetime'"
+            )
         return unit
 
 

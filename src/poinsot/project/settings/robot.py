@@ -7,29 +7,13 @@ from dataclasses import fields
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, field_validator, model_validator
 from pydantic_core import PydanticKnownError
 
 from ...exceptions import InvalidModel
 from ...models.efforts import EFFORTS, JointEffort
 from ...models.friction import LAWS
-from .fields import (
-    PerJoint,
-    Point,
-    Positive,
-    SettingsTable,
-    Unit,
-    check_per_joint,
-    refuse,
-    unit_of,
-)
+from .fields import PerJoint, Point, Positive, SettingsTable, Unit, check_per_joint, refuse, unit_of
 
 
 def _listed(name: str, laws: Iterable[str]) -> str:
@@ -46,7 +30,7 @@ check_effort, check_law = partial(_listed, laws=EFFORTS), partial(_listed, laws=
 class EffortSettings(SettingsTable):
     """An effort of a joint: one of `models.efforts.EFFORTS`, with the fields of that law as keys."""
 
-    model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False, extra="allow")
+    model_config = ConfigDict(frozen=True, strict=True, defer_build=True, allow_inf_nan=False, extra="allow")
 
     law: Annotated[str, AfterValidator(check_effort)]
     joint: str
@@ -148,7 +132,7 @@ class FrictionSettings(SettingsTable):
     `deadband`: speed below which friction has no sign [rad/s] or [m/s].
     """
 
-    model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False, extra="allow")
+    model_config = ConfigDict(frozen=True, strict=True, defer_build=True, allow_inf_nan=False, extra="allow")
 
     law: Annotated[str, AfterValidator(check_law)] = "viscous-coulomb"
     offset: bool = True

@@ -12,9 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import JointSamples, Vector
+from ...arrays import Float, JointSamples, Vector
 from .limits import SYMMETRIC
 from .problem import ExcitationProblem
 

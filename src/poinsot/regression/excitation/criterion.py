@@ -25,9 +25,8 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import numpy as np
-from jaxtyping import Float
 
-from ...arrays import Vector
+from ...arrays import Float, Vector
 
 TINY = 1e-13
 """Eigenvalues of C below this are rounding errors of unit columns."""

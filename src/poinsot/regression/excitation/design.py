@@ -8,20 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
-from ...arrays import LARGEST, Vector
+from ...arrays import LARGEST, Float, Vector
 from ...estimate import Status
 from ...exceptions import InvalidMethod
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
-from .criterion import (
-    Criterion,
-    condition_number,
-    log_condition_number,
-    log_determinant,
-    log_mean_deviation,
-)
+from .criterion import Criterion, condition_number, log_condition_number, log_determinant, log_mean_deviation
 from .excitation import Excitation, predicted_covariance
 from .problem import ExcitationProblem
 from .search import Search, SearchState

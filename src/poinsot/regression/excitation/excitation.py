@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 from scipy import linalg
 
-from ...arrays import Brief, JointSamples, Matrix, Times, Vector
+from ...arrays import Brief, Float, JointSamples, Matrix, Times, Vector
 from ...citations import bibtex
 from ...estimate import Status
 from ...exceptions import listing
@@ -116,7 +115,8 @@ class Excitation(Brief):
     @property
     def unchecked(self) -> tuple[str, ...]:
         """What was not checked, and why."""
-        problem, unwatched = self.problem, self.problem.collisions.warnings
+        problem = self.problem
+        unwatched = [each.replace(" are not checked: ", ", since ") for each in problem.collisions.warnings]
         around = [second.startswith(ENVIRONMENT) for _, second in problem.collisions.pairs]
         kinds, joints = problem.base.parameters.kinds, np.array(self.joints)
         missing = {

@@ -19,11 +19,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from scipy import linalg
 from scipy.interpolate import BSpline
 
-from ...arrays import Times
+from ...arrays import Float, Times
 from ...exceptions import InvalidMethod
 
 DEGREE = 5

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from ...arrays import Float
 from ...estimate.motions import EstimatedMotion, Scene
 from ..blocks import Figure, FigureGrid
 from ..numbers import significant

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
+from ...arrays import Float
 from ...estimate.motions import EstimatedMotion, Impact, Scene
 from ..blocks import Figure, FigureGrid
 from ..numbers import significant, unit_text

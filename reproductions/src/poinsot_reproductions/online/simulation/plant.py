@@ -23,9 +23,10 @@ import numpy as np
 
 from poinsot.arrays import Matrix, Vector
 from poinsot.exceptions import InvalidModel, listing, nearest
-from poinsot.kernels import njit
 from poinsot.models import tree as kinds
 from poinsot.models.articulated import Articulated, read_description
+
+from poinsot_kernels import njit
 
 TIMESTEP = 1e-3
 """[s]"""

@@ -56,11 +56,7 @@ class PayloadDifference(Method):
         LeastSquares(self.weighting, rtol=self.rtol)
 
     def solve(
-        self,
-        problem: InverseDynamics,
-        *,
-        progress: ProgressCallback | None = None,
-        stop: Stop | None = None,
+        self, problem: InverseDynamics, *, progress: ProgressCallback | None = None, stop: Stop | None = None
     ) -> Estimate:
         """The estimate of the robot without the load, and the load.
 

@@ -137,10 +137,7 @@ def estimate_of(
         certifier=partial(certify, found),
         warnings=(*fitted.warnings, *(incomplete if missing > FAILED * tried else ())),
     )
-    notes = (
-        resampling_note(estimate, known, blocks, len(theta)),
-        *((CONSTRAINED,) if found.proof else ()),
-    )
+    notes = (resampling_note(estimate, known, blocks, len(theta)), *((CONSTRAINED,) if found.proof else ()))
     return with_load(estimate, payload, known, notes)
 
 

@@ -96,11 +96,7 @@ class PayloadIdentification(Method):
         return self.possible or self.constraint is not None
 
     def solve(
-        self,
-        problem: InverseDynamics,
-        *,
-        progress: ProgressCallback | None = None,
-        stop: Stop | None = None,
+        self, problem: InverseDynamics, *, progress: ProgressCallback | None = None, stop: Stop | None = None
     ) -> Estimate:
         """Estimate robot, load, and gains where they are unknown.
 

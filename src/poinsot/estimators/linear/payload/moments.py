@@ -157,11 +157,7 @@ def _alike(a: np.ndarray, b: np.ndarray) -> bool:
 
 
 def _folded(
-    problem: InverseDynamics,
-    columns: Indices,
-    R: Matrix,
-    cuts: Sequence[tuple[np.ndarray, int]],
-    count: int,
+    problem: InverseDynamics, columns: Indices, R: Matrix, cuts: Sequence[tuple[np.ndarray, int]], count: int
 ) -> np.ndarray:
     """(count, n, k + 2, k + 2); of each part the rows where blocks begin, but its first, and the number of that."""
     size = len(columns) + 2

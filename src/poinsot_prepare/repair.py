@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .shell import Json, Out, deliver, running, table
+from poinsot.cli.shell import Json, Out, deliver, running, table
 
 if TYPE_CHECKING:
-    from ..export.repair_description import Repair
+    from poinsot.export.repair_description import Repair
 
 
 def repair(
@@ -29,11 +29,11 @@ def repair(
 ) -> None:
     """Find links with physically impossible inertia. With --out, write the description repaired."""
     with running(None, out, json) as say:
-        from ..io.writing import check_apart
+        from poinsot.io.writing import check_apart
 
         check_apart([json], [robot])
         say("reading the description")
-        from ..export.repair_description import repair, repair_json
+        from poinsot.export.repair_description import repair, repair_json
 
         result = repair(robot, length=length)
         deliver(

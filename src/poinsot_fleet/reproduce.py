@@ -12,8 +12,8 @@ from typing import Annotated, Any, Protocol
 
 import typer
 
-from ..exceptions import InvalidMethod, check_known
-from .shell import Cluster, Json, Out, Workers, deliver, running, table
+from poinsot.cli.shell import Cluster, Json, Out, Workers, deliver, running, table
+from poinsot.exceptions import InvalidMethod, check_known
 
 GROUP = "poinsot.reproductions"
 
