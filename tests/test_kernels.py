@@ -65,7 +65,7 @@ def test_a_changed_source_of_a_called_kernel_is_compiled_again(home, tmp_path, m
             module = module_from_spec(spec)
             monkeypatch.setitem(sys.modules, path.stem, module)
             spec.loader.exec_module(module)
-        kernels._sources.cache_clear()
+        kernels._parts.cache_clear()
         kernels._digest.cache_clear()
         return module.outer(2.0), sum(module.outer.stats.cache_hits.values())
 
@@ -73,20 +73,26 @@ def test_a_changed_source_of_a_called_kernel_is_compiled_again(home, tmp_path, m
     assert [result("b", 25), result("b", 25)] == [(51.0, 0), (51.0, 1)]
 
 
-def test_a_kernel_that_was_made_for_another_has_a_file_for_each(home):
-    def factor_of(function):
+def test_a_kernel_that_a_function_made_is_kept_with_what_it_has_from_it(home):
+    def made(function, factor):
         inner = kernels.njit(cache=True)(function)
 
         @kernels.njit(cache=True)
         def outer(x):
-            return inner(x)
+            return factor * inner(x)
 
         return outer(np.array([1.0, 2.0, 3.0])), sum(outer.stats.cache_hits.values())
 
-    def twice(x):
-        return 2 * x.sum()
+    def largest(x):
+        return x.max()
 
-    assert [factor_of(f) for f in (total, twice, total, twice)] == [(6.0, 0), (12.0, 0), (6.0, 1), (12.0, 1)]
+    assert [made(f, 1.0) for f in (total, largest, total, largest)] == [
+        (6.0, 0),
+        (3.0, 0),
+        (6.0, 1),
+        (3.0, 1),
+    ]
+    assert [made(total, factor) for factor in (2.0, 2.0, 3.0)] == [(12.0, 0), (12.0, 1), (18.0, 0)]
 
 
 def test_each_signature_is_a_file(home):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import pickle
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, cached_property, partial, update_wrapper
 from hashlib import sha256
@@ -162,32 +162,32 @@ def _read(folder: Path, function: Callable[..., Any], types: str) -> tuple[Any, 
 
 def _entry(folder: Path, function: Callable[..., Any], types: str) -> tuple[Path, tuple[str, ...]]:
     """The file, and what its content depends on; of changed sources it has the same name, so new replaces old."""
-    name = function.__qualname__
+    name, parts = function.__qualname__, _parts(function)
     settings = sorted(each for each in os.environ.items() if each[0].startswith("NUMBA_"))
-    enclosed = [(each.__module__, each.__qualname__) for each in _enclosed(function)]
+    enclosed = [(each.py_func.__module__, each.py_func.__qualname__) for each in _enclosed(function)[0]]
     place = (function.__module__, name, *enclosed, types, processor(), settings, sys.version)
     path = folder / f"{name}-{sha256(repr(place).encode()).hexdigest()[:32]}.kernel"
-    sources = (described.__code__.co_filename, *_sources(function))
-    return path, (version("numba"), version("llvmlite"), *map(_digest, sources), types)
+    sources = (described.__code__.co_filename, *sorted({each.__code__.co_filename for each in parts}))
+    # numbers and arrays that a kernel has from the function that made it are in its machine code
+    values = pickle.dumps([_enclosed(each)[1] for each in parts]).hex()
+    return path, (version("numba"), version("llvmlite"), *map(_digest, sources), values, types)
 
 
 @cache
-def _sources(function: Callable[..., Any]) -> list[str]:
-    """Files of a function and of all kernels that it calls."""
+def _parts(function: Callable[..., Any]) -> list[Callable[..., Any]]:
+    """A function, and those of all kernels that it calls."""
     functions = [function]
     for each in functions:
-        called = _kernels(each.__globals__.get(name) for name in each.__code__.co_names)
-        functions += {*called, *_enclosed(each)}.difference(functions)
-    return sorted({each.__code__.co_filename for each in functions})
+        called = [each.__globals__.get(name) for name in each.__code__.co_names] + _enclosed(each)[0]
+        functions += [k.py_func for k in called if isinstance(k, Kernel) and k.py_func not in functions]
+    return functions
 
 
-def _enclosed(function: Callable[..., Any]) -> list[Callable[..., Any]]:
-    """Functions of the kernels that a function has from the one that made it."""
-    return _kernels(cell.cell_contents for cell in function.__closure__ or ())
-
-
-def _kernels(values: Iterable[Any]) -> list[Callable[..., Any]]:
-    return [value.py_func for value in values if isinstance(value, Kernel)]
+def _enclosed(function: Callable[..., Any]) -> tuple[list[Kernel], list[Any]]:
+    """Kernels, and other values, that a function has from the one that made it."""
+    values = [cell.cell_contents for cell in function.__closure__ or ()]
+    kernels = [value for value in values if isinstance(value, Kernel)]
+    return kernels, [value for value in values if not isinstance(value, Kernel)]
 
 
 @cache

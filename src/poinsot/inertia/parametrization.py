@@ -28,12 +28,13 @@ class Kernels:
 
     Args:
         to_inertial: theta to pi (N, 10). jacobian: theta to dpi/dtheta (N, 10, 10).
-        from_inertial: pi to theta; returns the number of rows before the first that is no body of the chart.
+        from_inertial: pi to theta; returns the number of rows before the first that is no body of the chart. A filter
+            does not use it.
     """
 
     to_inertial: Callable[[np.ndarray, np.ndarray], None]
     jacobian: Callable[[np.ndarray, np.ndarray], None]
-    from_inertial: Callable[[np.ndarray, np.ndarray], int]
+    from_inertial: Callable[[np.ndarray, np.ndarray], int] = lambda pi, theta: 0
 
 
 class Parametrization:
