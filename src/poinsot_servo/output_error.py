@@ -324,10 +324,11 @@ def _result(
 def _without_limit(
     problem: ActuatorProblem, errors: DescriptionErrors, search: Search, group: GroupProblem, z: Vector
 ) -> Minimum[DenseIterate] | None:
-    """The minimum without a torque limit, where an open one explains no more than chance and the description do.
+    """The minimum without a torque limit, where an open one explains no more than chance or the description do.
 
-    Chance is that of the residuals without a limit. Wrong masses or a tilted base bend a slow motion as a limit does,
-    so both minima are compared with the errors of the description open. None: the limit is reached.
+    With C costs, N samples and the correlation time c of the residuals without a limit, twice the gain of a limit in
+    log-likelihood is N / c log(C_without / C_with). Wrong masses or a tilted base bend a slow motion as a limit does,
+    so both are compared with the errors of the description open, too. None: the limit is reached.
     """
     columns = group.coordinates.columns
     if ("torque_limit", "") not in columns:
@@ -337,8 +338,10 @@ def _without_limit(
     _, found = search.refine(group, without)
     group = group.at_level_of(found.at.x)
 
+    samples = sum(sum(strand.rows) for strand in group.strands)
+
     def gain(cost: Callable[[Vector], float]) -> float:
-        return 2 * (cost(found.at.x) - cost(z)) / group.correlation
+        return float(samples / group.correlation * np.log(cost(found.at.x) / cost(z)))
 
     reached = gain(lambda each: group.dense().at(each).cost) > LIMIT_REACHED and (
         gain(lambda each: errors.least_cost(problem, group, each)) > LIMIT_REACHED
