@@ -72,9 +72,9 @@ class DescriptionErrors:
         return np.stack(found, axis=1) if found else np.zeros((len(group.residuals(z)), 0))
 
     def least_cost(self, problem: ActuatorProblem, group: GroupProblem, z: Vector) -> float:
-        """Cost of a group at its minimum z (size,) with the description's errors open, each with its prior.
+        """Cost of a group at its minimum z (size,) less what the description's errors take away, each with its prior:
 
-            min over dz, d of (|r + J dz + D d|^2 + c |d|^2) / 2
+            min over dz of |r + J dz|^2 / 2  -  min over dz, d of (|r + J dz + D d|^2 + c |d|^2) / 2
 
         with r the residuals, D their `effects` and c their correlation time, which every prior has; unknowns at a bound
         stay there.
@@ -85,9 +85,14 @@ class DescriptionErrors:
         priors = np.hstack(
             [np.zeros((D.shape[1], J.shape[1])), np.sqrt(group.correlation) * np.eye(D.shape[1])]
         )
-        A, b = np.vstack([np.hstack([J, D]), priors]), np.concatenate([r, np.zeros(D.shape[1])])
-        left = b - A @ np.linalg.lstsq(A, b, rcond=None)[0]
-        return 0.5 * float(left @ left)
+        both, padded = np.vstack([np.hstack([J, D]), priors]), np.concatenate([r, np.zeros(D.shape[1])])
+        return 0.5 * float(r @ r - _left(J, r) + _left(both, padded))
+
+
+def _left(A: Matrix, b: Vector) -> float:
+    """Least squares of b - A x."""
+    left = b - A @ np.linalg.lstsq(A, b, rcond=None)[0]
+    return float(left @ left)
 
 
 def _scaled(J: Matrix) -> tuple[Matrix, Vector]:

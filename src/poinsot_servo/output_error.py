@@ -326,9 +326,8 @@ def _without_limit(
 ) -> Minimum[DenseIterate] | None:
     """The minimum without a torque limit, where an open one explains no more than chance or the description do.
 
-    With C costs, N samples and the correlation time c of the residuals without a limit, twice the gain of a limit in
-    log-likelihood is N / c log(C_without / C_with). Wrong masses or a tilted base bend a slow motion as a limit does,
-    so both are compared with the errors of the description open, too. None: the limit is reached.
+    Wrong masses or a tilted base bend a slow motion as a limit does, so both minima are compared with the errors of the
+    description open, too. None: the limit is reached.
     """
     columns = group.coordinates.columns
     if ("torque_limit", "") not in columns:
@@ -336,12 +335,9 @@ def _without_limit(
     without = z.copy()
     without[columns.index(("torque_limit", ""))] = UNLIMITED
     _, found = search.refine(group, without)
-    group = group.at_level_of(found.at.x)
-
-    samples = sum(sum(strand.rows) for strand in group.strands)
 
     def gain(cost: Callable[[Vector], float]) -> float:
-        return float(samples / group.correlation * np.log(cost(found.at.x) / cost(z)))
+        return 2 * (cost(found.at.x) - cost(z)) / group.correlation
 
     reached = gain(lambda each: group.dense().at(each).cost) > LIMIT_REACHED and (
         gain(lambda each: errors.least_cost(problem, group, each)) > LIMIT_REACHED
