@@ -149,7 +149,7 @@ HELD = (*EFFORTS, "position_command")
 
 def _initial(guess: ColumnGuess, x: np.ndarray) -> float:
     """Value of a held column before its first reading: no effort, or the first command."""
-    return 0.0 if guess.quantity in EFFORTS else float(x[np.isfinite(x)][0]) + 0.0  # no -0.0
+    return 0.0 if guess.quantity in EFFORTS else _first_number(x) + 0.0  # no -0.0
 
 
 GAINS = {"kp": "stiffness", "kd": "velocity_gain"}
@@ -162,14 +162,14 @@ def _gain_fields(matched: Sequence[ColumnGuess], columns: Sequence[str]) -> dict
     A column of a message is MESSAGE/FIELD; in a table it has the name of the command with one word changed.
     """
     wanted, fields = (*GAINS, "dq", "tau"), {}
+    by_lower = {name.lower(): name for name in columns}
     for each in matched:
         if each.quantity != "position_command":
             continue
         words = re.split(r"([/._ ])", each.column)
-        own: dict[str, str] = {}
         for k in range(len(words) - 1, -1, -2):  # the last word of a message is its field
             names = {key: "".join([*words[:k], key, *words[k + 1 :]]).lower() for key in wanted}
-            own = {key: name for name in columns for key in wanted if name.lower() == names[key]}
+            own = {key: by_lower[name] for key, name in names.items() if name in by_lower}
             if GAINS.keys() <= own.keys():
                 fields[each.owner] = own
                 break

@@ -166,8 +166,9 @@ class MovedBase(TrajectoryModel):
         f[:, 6:9] += dt * x[:, 3:6] + 0.5 * dt**2 * (specific + self.g)
         f[:, 9:15] += w[:, 6:12]
         crept = np.einsum("tij, tj -> ti", self.creeps[rows], w[:, 12:14])
-        turned = np.einsum("tij, tfj -> tfi", E, self.turned[rows]) + (f[:, :3] - x[:, :3])[:, None]
-        rolled = self.radii[rows][:, :, None] * np.cross(turned, [0.0, 0.0, 1.0])
+        turned = np.einsum("tij, tfj -> tfi", E, self.turned[rows])
+        of_link = turned + (f[:, :3] - x[:, :3])[:, None]
+        rolled = self.radii[rows][:, :, None] * np.cross(of_link, [0.0, 0.0, 1.0])
         f[:, 15:] += rolled.reshape(T, -1) + crept + w[:, 14:]
         h = dt[:, :, None]
         f_x, f_w = np.tile(np.eye(n), (T, 1, 1)), np.zeros((T, n, n - 1))
@@ -177,7 +178,7 @@ class MovedBase(TrajectoryModel):
         f_w[:, 6:9, 3:6] = 0.5 * h * f_w[:, 3:6, 3:6]
         # of rolled, by how the foot's link turns: u x e_z = -[e_z]x u
         by_turn = -self.radii[rows][:, :, None, None] * skew(np.array([0.0, 0.0, 1.0]))
-        tilted = -skew(np.einsum("tij, tfj -> tfi", E, self.turned[rows])) @ Jl[:, None]
+        tilted = -skew(turned) @ Jl[:, None]
         f_x[:, 15:, :3] = (by_turn @ tilted).reshape(T, -1, 3)
         f_w[:, 15:, :3] = (by_turn @ f_w[:, None, :3, :3]).reshape(T, -1, 3)
         f_x[:, 15:, 9:12] = f_w[:, 15:, :3]

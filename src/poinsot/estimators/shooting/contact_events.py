@@ -96,14 +96,14 @@ class EventSearch:
         # a solution without a stance is far from the motion: solve again before events are moved
         for _ in range(0 if missed else self.rounds):
             before = [event.sample for event in events]
-            events = [self._moved(e, frames.index(e.frame), closed, hypotheses, reach) for e in events]
+            events = [self._likeliest(e, frames.index(e.frame), closed, hypotheses, reach) for e in events]
             if before == [event.sample for event in events]:
                 break
         stages = standing(replace(log.stages, schedule=replace(log.stages.schedule, closed=closed)))
         found = replace(log, stages=stages, guess=None if missed else hypotheses.x[stages.samples])
         return found, tuple(sorted([*absent, *events], key=lambda event: event.sample))
 
-    def _moved(
+    def _likeliest(
         self, event: ContactChange, f: int, closed: np.ndarray, hypotheses: _Hypotheses, reach: int
     ) -> ContactChange:
         """An event of contact f where it is likeliest; `closed` is changed, too."""
