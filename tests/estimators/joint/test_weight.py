@@ -66,10 +66,10 @@ def test_the_likelihood_is_that_of_dense_gaussians(rng):
     problem = replace(problem, records=[each.samples(slice(40)) for each in problem.records])
     weights = np.array([1e2, 1e4, 1e6])
     fit = replace(method(), weight=1e4).solve(problem)
-    likely, _ = other_weights(replace(method(), reference=fit.theta), problem, fit, weights)
     at = RecordEquations(
         replace(method(), weight=1.0, reference=fit.theta), replace(problem, theta=fit.theta, guess=fit.paths)
     ).start()
+    likely, _ = other_weights(at, weights)
     expected = []
     for weight in weights:
         total = np.zeros((3, 3))
@@ -100,7 +100,8 @@ def test_predictions_of_a_linearization_are_those_of_fits(rng):
     problem = JointSmoothingProblem(swings.model(), [swing(rng, 0.02), swing(rng, 0.02)], open=PIVOT)
     fit = replace(method(), weight=1e5).solve(problem)
     own = replace(method(), reference=fit.theta)
-    _, errors = other_weights(own, problem, fit, np.array([1e6]))
+    motion = replace(problem, theta=fit.theta, guess=fit.paths)
+    _, errors = other_weights(RecordEquations(own, motion).start(), np.array([1e6]))
     at = replace(own, weight=1e6)
     expected = []
     for k in (0, 1):
@@ -120,6 +121,26 @@ def test_a_choice_takes_few_fits(rng):
     best, own = (f"{each:.2g}" for each in (found.tried[found.scores.argmin()], found.weight))
     assert f"best with {best}, to" in found.reason
     assert own == best or f"with the chosen {own} to" in found.reason
+
+
+def test_a_fit_that_is_compared_ends_where_it_predicts_the_same(rng):
+    """By a tenth of the standard error of its mean error of windows; and never before its first iteration."""
+    problem = JointSmoothingProblem(swings.model(), [swing(rng, 0.05), swing(rng, 0.05)], open=PIVOT)
+    start = RecordEquations(method(tolerance=1e-9), problem).start()
+    at = replace(method(tolerance=1e-9), weight=1e6)
+    whole = at.iteration.minimize(RecordEquations(at, problem).start())
+    same, errors = WeightChoice().predicts_the_same(), []
+
+    def enough(now):
+        errors.append(other_weights(now, np.array([1e6]))[1][0])
+        return same(now)
+
+    ended = replace(at.iteration, enough=enough).minimize(RecordEquations(at, problem).start())
+    assert 1 <= ended.iterations < whole.iterations
+    limits = [0.1 * np.std(each) / np.sqrt(len(each) / 4) for each in errors[1:]]
+    changes = np.abs(np.diff([each.mean() for each in errors]))
+    np.testing.assert_array_equal(changes <= limits, [False] * (len(changes) - 1) + [True])
+    assert not WeightChoice().predicts_the_same()(start)
 
 
 def test_errors_are_as_good_within_the_standard_error_of_their_difference(rng):

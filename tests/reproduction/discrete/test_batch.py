@@ -202,35 +202,63 @@ def test_what_is_not_seen_has_no_standard_deviation(rng):
 # --------------------------------------------------------------------------------------------------- linear algebra
 
 
+def in_blocks(part, n):
+    """(n, K, ...) of (N, ...)."""
+    return jnp.reshape(part, (n, -1, *part.shape[1:]))
+
+
+def rows_in_blocks(parts, n):
+    return NormalEquations(*(in_blocks(part, n) for part in parts[:3]), parts.corner)
+
+
 @pytest.mark.parametrize(
-    ("N", "m", "d", "q", "start"), [(7, 9, 4, 3, True), (2, 5, 1, 2, False), (30, 6, 2, 0, True)]
+    ("N", "n", "m", "d", "q", "start"),
+    [(7, 1, 9, 4, 3, True), (8, 2, 9, 4, 3, False), (2, 2, 5, 1, 2, False), (30, 5, 6, 2, 0, True)],
 )
-def test_eliminated_states_are_those_of_the_dense_equations(N, m, d, q, start, rng):
+def test_eliminated_states_are_those_of_the_dense_equations(N, n, m, d, q, start, rng):
+    """In n blocks of time."""
     of = random_linearization(rng, N, m, d, q, start)
     J, e = dense(of)
-    H, g, n = J.T @ J, J.T @ e, N * d
+    H, g, states = J.T @ J, J.T @ e, N * d
     damping = rng.uniform(0.1, 1, (N, d))
     right = rng.standard_normal((N, d, 2))
+
+    def backwards(function, U, *parts):
+        """Block by block, from the last to the first; each begins with the first of the one after it."""
+
+        def block(following, each):
+            found = function(each[0], *each[1:], following)
+            return (found[0] if isinstance(found, tuple) else found)[0], found
+
+        first = jnp.zeros((d, 2 if parts else d))
+        found = jax.lax.scan(block, first, (U, *parts), reverse=True)[1]
+        return jax.tree.map(lambda part: part.reshape(N, *part.shape[2:]), found)
 
     @jax.jit
     def all_of_it(at, damping, right):
         parts = NormalEquations.of(at, batches._products)
-        U = batches._factorized(parts, damping)
-        return at.cost, parts, parts.diagonal, U, batches._back(U, right), batches._inverse_blocks(U, d)
+        U = batches._factorized(rows_in_blocks(parts, n), in_blocks(damping, n))
+        blocks = backwards(lambda U, following: batches._inverse_blocks(U, d, following), U)
+        found = backwards(batches._back, U, in_blocks(right, n))
+        return at.cost, parts, parts.diagonal, U.reshape(N, *U.shape[2:]), found, blocks
 
     with jax.enable_x64(True):
         cost, parts, diagonal, U, found, blocks = jax.tree.map(np.asarray, all_of_it(of, damping, right))
     assert cost == pytest.approx(e @ e)
-    np.testing.assert_allclose(diagonal.ravel(), np.diag(H)[:n], rtol=1e-12)
-    np.testing.assert_allclose(parts.corner.diagonal(), np.diag(H)[n:], rtol=1e-12)
-    np.testing.assert_allclose(parts.right.reshape(n, -1), np.column_stack([H[:n, n:], g[:n]]), atol=1e-12)
-    np.testing.assert_allclose(parts.corner, np.column_stack([H[n:, n:], g[n:]]), atol=1e-12)
-    T = H[:n, :n] + np.diag(damping.ravel())
+    np.testing.assert_allclose(diagonal.ravel(), np.diag(H)[:states], rtol=1e-12)
+    np.testing.assert_allclose(parts.corner.diagonal(), np.diag(H)[states:], rtol=1e-12)
+    np.testing.assert_allclose(
+        parts.right.reshape(states, -1), np.column_stack([H[:states, states:], g[:states]]), atol=1e-12
+    )
+    np.testing.assert_allclose(parts.corner, np.column_stack([H[states:, states:], g[states:]]), atol=1e-12)
+    T = H[:states, :states] + np.diag(damping.ravel())
     L = np.linalg.cholesky(T)
     np.testing.assert_allclose(
-        U[:, :, 2 * d :].reshape(n, -1), np.linalg.solve(L, parts.right.reshape(n, -1)), atol=1e-10
+        U[:, :, 2 * d :].reshape(states, -1), np.linalg.solve(L, parts.right.reshape(states, -1)), atol=1e-10
     )
-    np.testing.assert_allclose(found.reshape(n, 2), np.linalg.solve(L.T, right.reshape(n, 2)), atol=1e-10)
+    np.testing.assert_allclose(
+        found.reshape(states, 2), np.linalg.solve(L.T, right.reshape(states, 2)), atol=1e-10
+    )
     inverse = np.linalg.inv(T)
     for k in range(N):
         np.testing.assert_allclose(blocks[0][k], inverse[k * d :, k * d :][:d, :d], atol=1e-10)
@@ -253,9 +281,12 @@ def test_steps_of_all_are_the_dense_ones(rng):
     largest = np.diag(J.T @ J)[: N * d].reshape(N, d)
 
     with jax.enable_x64(True):
-        U, corner = jax.jit(batches._eliminated_states)(of, largest, alpha)
+        equations = NormalEquations.of(jax.tree.map(jnp.asarray, of), batches._products)
+        rows = rows_in_blocks(equations, 3)
+        blocks = in_blocks(largest, 3)
+        U, corner = jax.jit(batches._eliminated_states)(rows, blocks, alpha)
         d_theta = own.step(np.zeros(q), np.asarray(corner), damping[N * d :])
-        point = batches._Point(np.zeros((N, d)), np.zeros(q), of, 0.0, largest, None)
+        point = batches._Point(np.zeros((3, 3, d)), np.zeros(q), rows, 0.0, blocks, None)
         flat = SimpleNamespace(form=SimpleNamespace(degrees=d, plus=lambda x, d: x + d))
         states, promised = jax.jit(partial(batches._Solver._step, flat))(point, alpha, U, d_theta)
     np.testing.assert_allclose(np.concatenate([np.ravel(states), d_theta]), wanted, atol=1e-9)
@@ -263,30 +294,62 @@ def test_steps_of_all_are_the_dense_ones(rng):
     assert promised == pytest.approx(-2 * g @ wanted - wanted @ H @ wanted, rel=1e-9)
 
 
-def test_it_runs_where_no_library_of_the_processor_is(rng):
-    """Lowered for a GPU there is nothing but JAX's own operations: no library's factorization, no call back."""
-    solver, f, B, N, q = batches._solver(swings.model(), "reduced"), np.zeros, 3, 12, 2
-    given, common = (
-        batches._Given(f((B, N, 2)), f((N, 1)), f(B)),
-        batches._Common(f(N), f(2), f(q, dtype=int)),
+def shapes_of(B, n, K, q):
+    """The functions of a solver, and shapes of what they take, for B problems of n blocks of K samples."""
+    solver, f = batches._solver(swings.model(), "reduced"), np.zeros
+    given = batches._Given(f((n, B, K, 2)), f((n, K, 1)), f(B))
+    common = batches._Common(f((n, K)), f((n, K), dtype=bool), f(2), f(q, dtype=int))
+    evaluate, influence = (
+        partial(function, together=4) for function in (solver._evaluate, solver._influences)
     )
+    start = f((n, B, K, 2)), f((B, 11))
+    point = jax.eval_shape(evaluate, given, common, *start)
+    U, _ = jax.eval_shape(solver.eliminate, point.equations, point.largest, f(B))
+    return {
+        "evaluate": (evaluate, (given, common, *start)),
+        "eliminate": (solver.eliminate, (point.equations, point.largest, f(B))),
+        "step": (solver.step, (point, f(B), U, f((B, q)))),
+        "advance": (batches._advanced, (f(B, dtype=bool), point, point)),
+        "influence": (influence, (given, common, point)),
+    }
+
+
+def test_it_runs_where_no_library_of_the_processor_is():
+    """Lowered for a GPU there is nothing but JAX's own operations: no library's factorization, no call back."""
     with jax.enable_x64(True):
-        start = f((B, N, 2)), f((B, 11))
-        point = jax.eval_shape(lambda *each: solver._evaluate(*each, together=4), given, common, *start)
-        U, _ = jax.eval_shape(solver.eliminate, point.at, point.largest, f(B))
-        for function, arguments in (
-            (lambda *each: solver._evaluate(*each, together=4), (given, common, *start)),
-            (jax.vmap(batches._eliminated_states), (point.at, point.largest, f(B))),
-            (jax.vmap(solver._step), (point, f(B), U, f((B, q)))),
-            (jax.vmap(batches._influence), (point.at,)),
-        ):
+        for function, arguments in shapes_of(3, 3, 4, 2).values():
             lowered = jax.export.export(jax.jit(function), platforms=["cuda"])(*arguments)
             assert "stablehlo" in lowered.mlir_module()
             assert "custom_call" not in lowered.mlir_module()
 
 
+def test_no_more_is_kept_of_a_sample_than_is_said():
+    """What a function needs in all, by XLA's own account, less for half of the blocks. While a trial is linearized,
+    the point is there too, which is not among what `evaluate` takes; `advance` writes the new point over the old one.
+    """
+    B, n, K, q = 8, 16, 16, 8
+    needed = {}
+    with jax.enable_x64(True):
+        for blocks in (n, 2 * n):
+            every = shapes_of(B, blocks, K, q)
+            point = every["step"][1][0]
+            kept = sum(8 * part.size for part in jax.tree.leaves(point)) / B
+            for name, (function, arguments) in every.items():
+                donated = {"donate_argnums": 2} if name == "advance" else {}
+                memory = jax.jit(function, **donated).lower(*arguments).compile().memory_analysis()
+                total = (
+                    memory.argument_size_in_bytes + memory.output_size_in_bytes + memory.temp_size_in_bytes
+                )
+                total -= memory.alias_size_in_bytes
+                needed[name, blocks] = total / B + (kept if name == "evaluate" else 0)
+    said, _ = batches._solver(swings.model(), "reduced").bytes_of_sample(q)
+    for name in every:
+        slope = (needed[name, 2 * n] - needed[name, n]) / (n * K)
+        assert slope <= said, name
+
+
 def test_as_many_at_once_as_there_is_room_for(monkeypatch):
-    """On a device with memory of its own, half of it."""
+    """On a device with memory of its own, half of it; by far more than by linearizations that are kept."""
     solver = batches._solver(swings.model(), "reduced")
 
     class Device:
@@ -302,9 +365,9 @@ def test_as_many_at_once_as_there_is_room_for(monkeypatch):
         return solver.room(JointSmoothingProblem(swings.model(), [record], open=PIVOT))
 
     rooms = [room(N) for N in (1000, 2000)]
-    assert rooms[0] == pytest.approx(2 * rooms[1], abs=2)
-    slopes = 1000 * (2 + 2) * (1 + 2 + 2 + 2) * 8  # bytes of e, A, B, P of a problem
-    assert 2 < 30e9 / rooms[0] / slopes < 20
+    assert 1.8 < rooms[0] / rooms[1] < 2
+    rows = 1000 * 2 * (2 * 2 + 2 + 1) * 8  # bytes of T, H, C and g of a problem
+    assert 2 < 30e9 / rooms[0] / rows < 6
     monkeypatch.setattr(Device, "memory_stats", lambda _: {"bytes_limit": 1e3})
     assert room(1000) == 1
 

@@ -13,10 +13,17 @@ transposed factor, and subtracts from the rows of the next,
 
 by sums alone, since most of a library's factorization of a 4 x 4 matrix is the call. Then [S_bar, g_bar] is
 [S, g_theta] less sum_k Y_k^T [Y_k, y_k], and back from the last state L_k^T d_k = -(y_k + Y_k d_theta) - E_k^T d_{k+1}.
+
+Time is divided into blocks. Each is linearized and folded into its rows [T, H, C, g] at once, which are all that is
+kept of it: linearizations of 1 000 problems of 4 000 samples would take 4 GB each time that they are kept, the rows
+2.8 GB. There are two copies of numbers as many as these at any time: those of the point with those of a trial, or with
+U, which is not needed once the trial is there. Standard deviations linearize each block again, from the last to the
+first.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -39,21 +46,22 @@ from poinsot.estimators.joint.sensitivity import (
     Inverse,
     degrees_of_freedom,
     residual_covariance,
-    white_meat,
 )
 from poinsot.estimators.joint.smoothing import JointSmoothing, compiled_linearizer
 from poinsot.exceptions import InvalidMethod, InvalidSignals
 from poinsot.models.maximal import Model, double_precision
-from poinsot.solve import GaussNewton, Minimum, ProgressCallback, Stop
+from poinsot.solve import Minimum, ProgressCallback, Stop
 
 from .lockstep import minimize_all
 
 SAMPLES_AT_ONCE = 2**17
 """Samples of all problems together that an accelerator linearizes in one batch."""
-MEMORY, PART_OF_MEMORY = 16e9, 0.5
+MEMORY, PART_OF_MEMORY = 8e9, 0.5
 """Bytes that problems at once may take where the device does not report its memory, and part of what it reports."""
-LINEARIZATIONS_KEPT, ROWS_KEPT = 5, 4
-"""Copies of the linearizations and of the normal equations that are in memory at a time."""
+LINEARIZATIONS_KEPT = 4
+"""Copies of the linearization of a block that are in memory at a time, with intermediate results."""
+ROWS_KEPT, STATES_KEPT = 2, 6
+"""Copies of the normal equations (or one, and U), and of arrays as large as the states."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,22 +118,21 @@ def fit_batch(
     """
     methods = _checked(method, problems, weights, at_once)
     if at_once is None and _device().platform == "cpu":
-        fits = [
+        fits = (
             each.solve(problem, progress=progress, stop=stop)
             for each, problem in zip(methods, problems, strict=True)
-        ]
+        )
+        # not the fits themselves, whose motions are large
         each_fit = [(fit.theta, fit.std, fit.cost, fit.iterations, fit.status) for fit in fits]
         return _batch_fit(problems[0], zip(*each_fit, strict=True))
     solver = _solver(problems[0].model, method.form)
     at_once = min(len(problems), at_once or solver.room(problems[0]))
-    limits = method.max_iterations, method.tolerance
-    iteration = GaussNewton(*limits, damping=method.damping, kink_factor=method.kink_factor)
     parts = []
     for first in range(0, len(problems), at_once):
         # the last ones are filled up with the last problem, so that nothing is compiled for fewer
         cut = np.minimum(np.arange(first, first + at_once), len(problems) - 1).tolist()
         equations = _BatchEquations(solver, [methods[b] for b in cut], [problems[b] for b in cut])
-        found = equations.result(*minimize_all(equations, iteration, progress=progress, stop=stop))
+        found = equations.result(*minimize_all(equations, method.iteration, progress=progress, stop=stop))
         parts.append([part[: len(problems) - first] for part in found])
     return _batch_fit(problems[0], (np.concatenate(part) for part in zip(*parts, strict=True)))
 
@@ -168,7 +175,7 @@ def _checked(
 
 
 class _Given(NamedTuple):
-    """Data of each problem: (N, s) readings, (N, inputs) controls, and kappa."""
+    """Data of each problem, in n blocks of K samples: (n, K, s) readings, (n, K, inputs) controls, and kappa."""
 
     z: Any
     u: Any
@@ -176,24 +183,33 @@ class _Given(NamedTuple):
 
 
 class _Common(NamedTuple):
-    """Data that all problems share: (N,) steps [s], the last twice; (s,) noise; (q,) indices of the open parameters."""
+    """Data that all problems share: (n, K) steps [s] and whether they exist; (s,) noise; (q,) indices of the open
+    parameters.
+    """
 
     h: Any
+    steps: Any
     noise: Any
     open: Any
 
 
 class _Point(NamedTuple):
-    """A problem where it stands: the sum of squares of its residuals, without priors, and the largest diagonals of
-    J^T J so far, (N, d) of T and (q,) of S.
+    """A problem where it stands, in n blocks of K samples: states (n, K, size), theta, normal equations (n, K, ...),
+    the sum of squares of its residuals, without priors, and the largest diagonals of J^T J so far, (n, K, d) of T and
+    (q,) of S.
     """
 
-    x: Array
-    theta: Array
-    at: RecordLinearization
-    squares: Array
-    largest: Array
-    largest_of_theta: Array
+    x: Any
+    theta: Any
+    equations: Any
+    squares: Any
+    largest: Any
+    largest_of_theta: Any
+
+
+# problems are the second axis of what is in blocks: a scan over these then copies nothing
+ROWS = NormalEquations(*(1, 1, 1, 0))  # type: ignore[arg-type]
+POINT = _Point(1, 0, ROWS, 0, 1, 0)
 
 
 class _Solver:
@@ -202,54 +218,130 @@ class _Solver:
     def __init__(self, linearizer: Linearizer):
         self.linearizer, self.form = linearizer, linearizer.form
         self.evaluate: Any = jax.jit(self._evaluate, static_argnames="together")
-        self.eliminate: Any = jax.jit(jax.vmap(_eliminated_states))
-        self.step: Any = jax.jit(jax.vmap(self._step))
-        self.advance: Any = jax.jit(jax.vmap(_advanced))
-        self.influence: Any = jax.jit(jax.vmap(_influence))
-        self.meat: Any = jax.jit(jax.vmap(white_meat))
+        self.eliminate: Any = jax.jit(jax.vmap(_eliminated_states, (ROWS, 1, 0), (1, 0)))
+        self.step: Any = jax.jit(jax.vmap(self._step, (POINT, 0, 1, 0), (1, 0)))
+        # in place of the old point: three copies would be in memory otherwise
+        self.advance: Any = jax.jit(_advanced, donate_argnums=2)
+        self.influence: Any = jax.jit(self._influences, static_argnames="together")
 
     def room(self, problem: JointSmoothingProblem) -> int:
         """Number of problems like this one that the device has memory for."""
-        N, q = len(problem.records[0].times), len(problem.parameters.open)
-        d, m = self.form.degrees, self.form.rows + self.linearizer.sensors
-        blocks, rows = m * (1 + 2 * d + q), d * (2 * d + q + 1)
-        numbers = N * (LINEARIZATIONS_KEPT * blocks + ROWS_KEPT * rows)
+        N, (kept, folded) = len(problem.records[0].times), self.bytes_of_sample(len(problem.parameters.open))
         # devices that share the host's memory report none
         room = (_device().memory_stats() or {}).get("bytes_limit")
-        return max(1, int((PART_OF_MEMORY * room if room else MEMORY) / (8 * numbers)))
+        left = (PART_OF_MEMORY * room if room else MEMORY) - SAMPLES_AT_ONCE * folded
+        return max(1, int(left / (N * kept + math.sqrt(N) * folded)))
+
+    def bytes_of_sample(self, q: int) -> tuple[int, int]:
+        """Bytes that are kept of each sample of a problem with q open parameters, and of those in a block."""
+        form, sensors, d = self.form, self.linearizer.sensors, self.form.degrees
+        kept = ROWS_KEPT * d * (2 * d + q + 1) + STATES_KEPT * form.size
+        kept += sensors + len(form.model.mechanism.inputs)
+        linearized = (form.rows + sensors) * (1 + 2 * d + len(form.model.free))
+        return 8 * kept, 8 * LINEARIZATIONS_KEPT * linearized
 
     def _evaluate(self, given: _Given, common: _Common, x: Array, theta: Array, together: int) -> _Point:
-        one = partial(self._linearized, common=common, together=together)
-        shared = _Given(0, 0 if given.u.ndim == 3 else None, 0)  # controls may be those of all
-        found: _Point = jax.vmap(one, in_axes=(shared, 0, 0))(given, x, theta)
+        one = partial(self._folded, common=common, together=together)
+        found: _Point = jax.vmap(one, (_over(given), 1, 0), POINT)(given, x, theta)
         return found
 
-    def _linearized(self, given: _Given, x: Array, theta: Array, common: _Common, together: int) -> _Point:
-        N = len(x)
-        # the last batch of samples is filled up with the last sample
-        cut = np.minimum(np.arange(-(-N // together) * together), N - 1)
-        samples = x, jnp.concatenate([x[1:], x[-1:]]), given.u, jnp.nan_to_num(given.z), common.h
-        found = self.linearizer.of_samples(tuple(part[cut] for part in samples), theta, together)
+    def _folded(self, given: _Given, x: Array, theta: Array, common: _Common, together: int) -> _Point:
+        """Normal equations of one problem: of each block nothing else is kept."""
+
+        def fold(carry: Any, block: Any) -> tuple[Any, Any]:
+            (first_T, first_right), corner, squares = carry
+            at = self._linearized(block, theta, given.weight, common, together)
+            # with a sample that has no residuals at the end: its rows are what this block adds to those of the next
+            T, above, right, corner_of = NormalEquations.of(_with_another(at), _products)
+            carry = (T[-1], right[-1]), corner + corner_of, squares + at.cost
+            T, right = jnp.asarray(T).at[0].add(first_T), jnp.asarray(right).at[0].add(first_right)
+            rows = NormalEquations(T[:-1], above[:-1], right[:-1], jnp.zeros(()))
+            return carry, (rows, rows.diagonal)
+
+        start = self._start(x, theta, given, common)
+        of_start = NormalEquations.of(start, _products)
+        begin = (of_start.T[0], of_start.right[0]), of_start.corner, start.cost
+        (_, corner, squares), (rows, diagonal) = jax.lax.scan(fold, begin, self._blocks(x, given, common))
+        return _Point(x, theta, rows._replace(corner=corner), squares, diagonal, jnp.diagonal(corner))
+
+    def _blocks(self, x: Array, given: _Given, common: _Common) -> tuple[Array, ...]:
+        """States of each block, the one after each block, and data, to be scanned; after the last there is itself."""
+        after = jnp.concatenate([x[1:, 0], x[-1:, -1]])
+        return x, after, given.u, given.z, common.h, common.steps
+
+    def _linearized(
+        self, block: tuple[Array, ...], theta: Array, weight: Array, common: _Common, together: int
+    ) -> RecordLinearization:
+        """Weighted residuals of a block of one problem, with their derivatives by states and open parameters."""
+        x, after, u, z, h, steps = block
+        following = jnp.concatenate([x[1:], after[None]])
+        found = self.linearizer.of_samples((x, following, u, jnp.nan_to_num(z), h), theta, together)
         # masks and not other shapes: readings that are missing differ from problem to problem
-        steps = np.ones((N, self.form.rows), dtype=bool)
-        steps[-1] = False
-        there = jnp.concatenate([steps, ~jnp.isnan(given.z)], axis=1)
-        root = jnp.sqrt(given.weight)
-        roots = jnp.where(there, jnp.concatenate([jnp.full(self.form.rows, root), 1 / common.noise]), 0.0)
-        start = self.linearizer.of_start(x[0], theta, common.h[0])
-        e, by_x, by_next, by_theta = (part[:N] for part in found)
-        at = RecordLinearization(e, by_x, by_next, by_theta, start, there)
-        at = at.weighted(roots, root).opened(common.open)
-        equations = NormalEquations.of(at, _products)
-        return _Point(x, theta, at, at.cost, equations.diagonal, jnp.diagonal(equations.corner))
+        stepped = jnp.broadcast_to(steps[:, None], (len(x), self.form.rows))
+        there = jnp.concatenate([stepped, ~jnp.isnan(z)], axis=1)
+        of_steps = jnp.full(self.form.rows, jnp.sqrt(weight))
+        roots = jnp.where(there, jnp.concatenate([of_steps, 1 / common.noise]), 0.0)
+        at = RecordLinearization(*found).weighted(roots, 1.0).opened(common.open)
+        return at._replace(there=there)
+
+    def _start(self, x: Array, theta: Array, given: _Given, common: _Common) -> RecordLinearization:
+        """Weighted residuals of the first state alone: of a sample without any others."""
+        start = self.linearizer.of_start(x[0, 0], theta, common.h[0, 0])
+        d, p = self.form.degrees, len(theta)
+        e, by_x, by_theta = (jnp.zeros(shape) for shape in ((1, 1), (1, 1, d), (1, 1, p)))
+        return (
+            RecordLinearization(e, by_x, by_x, by_theta, start)
+            .weighted(jnp.zeros((1, 1)), jnp.sqrt(given.weight))
+            .opened(common.open)
+        )
 
     def _step(self, point: _Point, damping: Array, U: Array, d_theta: Array) -> tuple[Array, Array]:
         """States of the trial, and the predicted decrease of the sum of squares."""
-        d = self.form.degrees
-        Y = U[:, :, 2 * d :]
-        d_x = _back(U, -(Y[:, :, -1] + Y[:, :, :-1] @ d_theta)[:, :, None])[:, :, 0]
-        decrease = NormalEquations.of(point.at, _products).decrease(d_x, d_theta, damping * point.largest)
-        return jax.vmap(self.form.plus)(point.x, d_x), decrease
+        d, rows, none = self.form.degrees, point.equations, jnp.zeros((0, self.form.degrees))
+
+        def back(carry: tuple[Array, Array], block: Any) -> tuple[tuple[Array, Array], Array]:
+            (following, decrease), (right, x, largest, U) = carry, block
+            Y = U[:, :, 2 * d :]
+            d_x = _back(U, -(Y[:, :, -1] + Y[:, :, :-1] @ d_theta)[:, :, None], following)
+            of_states = rows._replace(right=right, corner=jnp.zeros_like(rows.corner))
+            decrease += of_states.decrease(d_x[:, :, 0], d_theta, damping * largest)
+            return (d_x[0], decrease), jax.vmap(self.form.plus)(x, d_x[:, :, 0])
+
+        of_theta = rows._replace(right=jnp.zeros((0, *rows.right.shape[2:])))
+        begin = jnp.zeros((d, 1)), of_theta.decrease(none, d_theta, none)
+        blocks = rows.right, point.x, point.largest, U
+        (_, decrease), x = jax.lax.scan(back, begin, blocks, reverse=True)
+        return x, decrease
+
+    def _influences(self, given: _Given, common: _Common, point: _Point, together: int) -> Any:
+        one = partial(self._influence, common=common, together=together)
+        return jax.vmap(one, (_over(given), POINT))(given, point)
+
+    def _influence(self, given: _Given, point: _Point, common: _Common, together: int) -> tuple[Array, ...]:
+        """Sums of `Influence` but V, with (m, m, q, q) sum V_i^T V_j in place of V_V, of one problem.
+
+        The rows of V of two residuals, which are needed together where their covariance is, are thus not kept.
+        """
+        d, q, theta, rows = self.form.degrees, len(common.open), point.theta, point.equations
+        U = _factorized(rows, RIDGE * rows.diagonal)
+
+        def back(carry: Any, block: Any) -> tuple[Any, None]:
+            (X_after, own_after, sums), (U, data) = carry, block
+            X = _back(U, -U[:, :, 2 * d : -1], X_after)
+            own, above = _inverse_blocks(U, d, own_after)
+            at = self._linearized(data, theta, given.weight, common, together)
+            X, own = (jnp.concatenate([part, last[None]]) for part, last in ((X, X_after), (own, own_after)))
+            of = Influence.of(_with_another(at), X, own, jnp.pad(above, ((0, 1), (0, 0), (0, 0))))
+            products = jnp.einsum("kmp,knq->mnpq", of.V, of.V)
+            new = (of.S, of.effect, of.squares, of.count, of.by_states, products)
+            return (X[0], own[0], jax.tree.map(jnp.add, sums, new)), None
+
+        m = self.form.rows + self.linearizer.sensors
+        shapes = (q, q), (q,), (m, m), (m,), (m,), (m, m, q, q)
+        begin = jnp.zeros((d, q)), jnp.zeros((d, d)), tuple(map(jnp.zeros, shapes))
+        carry, _ = jax.lax.scan(back, begin, (U, self._blocks(point.x, given, common)), reverse=True)
+        sums: tuple[Array, ...] = carry[2]
+        return sums
 
 
 class _BatchEquations:
@@ -264,20 +356,43 @@ class _BatchEquations:
         records = [problem.records[0] for problem in problems]
         thetas = np.stack([each.theta for each in self.parameters])
         begun = [first_guess(first.model, *each) for each in zip(records, thetas, strict=True)]
-        x = [solver.form.pack(*guess, theta) for guess, theta in zip(begun, thetas, strict=True)]
-        self._start = jnp.asarray(np.stack(x)), jnp.asarray(thetas)
-        # controls that are the same object for all are kept once on the device
-        shared = all(record.u is records[0].u for record in records)
-        self.given = _Given(
-            jnp.asarray(np.stack([record.z for record in records])),
-            jnp.asarray(records[0].u if shared else np.stack([record.u for record in records])),
-            jnp.asarray([method.weight for method in methods]),
-        )
-        h = records[0].steps
-        self.common = _Common(np.append(h, h[-1]), self.method.noise_of(first.model), self.parameters[0].open)
+        self.samples = N = len(records[0].times)
         # a processor's cache holds a few samples of all problems; an accelerator wants all that it can get
         samples = TOGETHER if _device().platform == "cpu" else SAMPLES_AT_ONCE
-        self.together = min(len(h) + 1, max(1, samples // len(problems)))
+        self.together = min(N, max(1, samples // len(problems)))
+        # a block is little beside all samples, and has many beside what it costs to begin one
+        K = self.together * math.ceil(math.sqrt(N) / self.together)
+
+        def blocks(parts: Sequence[np.ndarray], filling: float | None = None) -> Array:
+            """(n, B, K, ...) of (N, ...) of each problem; the last block is filled up, None: with the last sample."""
+            rows = np.stack(parts)
+            width = [(0, 0), (0, -N % K)] + [(0, 0)] * (rows.ndim - 2)
+            filled = (
+                np.pad(rows, width, "edge")
+                if filling is None
+                else np.pad(rows, width, constant_values=filling)
+            )
+            return jnp.asarray(filled.reshape(len(rows), -1, K, *rows.shape[2:]).swapaxes(0, 1))
+
+        x = [solver.form.pack(*guess, theta) for guess, theta in zip(begun, thetas, strict=True)]
+        self._start = blocks(x), jnp.asarray(thetas)
+        # controls that are the same object for all are kept once on the device
+        shared = all(record.u is records[0].u for record in records)
+        z, u = ([getattr(record, part) for record in records] for part in ("z", "u"))
+        self.given = _Given(
+            blocks(z, np.nan),
+            blocks(u[:1])[:, 0] if shared else blocks(u),
+            jnp.asarray([method.weight for method in methods]),
+        )
+        h = np.append(records[0].steps, records[0].steps[-1])
+        there = np.ones(N, dtype=bool)
+        there[-1] = False  # there is no step from the last state
+        self.common = _Common(
+            blocks([h])[:, 0],
+            blocks([there], False)[:, 0],
+            self.method.noise_of(first.model),
+            self.parameters[0].open,
+        )
 
     def start(self) -> tuple[Array, Array]:
         return self._start
@@ -301,7 +416,7 @@ class _BatchEquations:
 
     @double_precision
     def step(self, point: _Point, damping: np.ndarray) -> tuple[tuple[Array, Array], np.ndarray]:
-        U, corner = self.solver.eliminate(point.at, point.largest, damping)
+        U, corner = self.solver.eliminate(point.equations, point.largest, damping)
         theta, corner, squares = np.asarray(point.theta), np.asarray(corner), self._squares(point)
         of_theta = damping[:, None] * np.asarray(point.largest_of_theta)
         d_theta, by_priors = np.full(of_theta.shape, np.nan), np.zeros(len(theta))
@@ -323,18 +438,20 @@ class _BatchEquations:
     @double_precision
     def result(self, point: _Point, ends: Sequence[Minimum[Any]]) -> tuple[Any, ...]:
         """theta, std, costs by the number of samples, iterations, statuses."""
-        V, *sums = self.solver.influence(point.at)
-        information, effect, squares, count, by_states, V_V = (np.asarray(part) for part in sums)
-        prior, inverses, C = self.parameters[0].prior_weight, [], []
+        sums = self.solver.influence(self.given, self.common, point, together=self.together)
+        information, effect, squares, count, by_states, products = (np.asarray(part) for part in sums)
+        prior, std = (
+            self.parameters[0].prior_weight,
+            np.zeros(point.theta.shape),
+        )  # 0 of parameters that were held
         for b in range(len(ends)):
-            inverses.append(Inverse.of(information[b] + np.diag(prior), effect[b] + prior))
-            freedom = degrees_of_freedom(count[b], by_states[b], V_V[b], inverses[b])
-            C.append(residual_covariance(squares[b], freedom, self.solver.form.rows))
-        meat = np.asarray(self.solver.meat(V, np.stack(C))) + np.diag(prior)
-        std = np.zeros(point.theta.shape)  # 0 of parameters that were held
-        for b, inverse in enumerate(inverses):
-            std[b, self.common.open] = np.sqrt(np.diag(inverse.around(meat[b])))
-        cost = np.asarray(point.squares) / len(self.common.h)  # without the priors, as `JointFit.cost`
+            inverse = Inverse.of(information[b] + np.diag(prior), effect[b] + prior)
+            V_V = np.einsum("mmpq->mpq", products[b])
+            freedom = degrees_of_freedom(count[b], by_states[b], V_V, inverse)
+            C = residual_covariance(squares[b], freedom, self.solver.form.rows)
+            meat = np.einsum("mn,mnpq->pq", C, products[b]) + np.diag(prior)
+            std[b, self.common.open] = np.sqrt(np.diag(inverse.around(meat)))
+        cost = np.asarray(point.squares) / self.samples  # without the priors, as `JointFit.cost`
         iterations, statuses = zip(*((end.iterations, end.status) for end in ends), strict=True)
         return np.asarray(point.theta), std, cost, iterations, statuses
 
@@ -351,14 +468,29 @@ def _device() -> jax.Device:
     return device
 
 
+def _over(given: _Given) -> _Given:
+    """Axes of problems; controls may be those of all."""
+    return _Given(1, 1 if given.u.ndim == 4 else None, 0)
+
+
 def _advanced(accepted: Array, new: _Point, old: _Point) -> _Point:
-    """The new point if it is accepted, with the larger diagonals of both; otherwise the old one."""
+    """The new point where it is accepted, with the larger diagonals of both; otherwise the old one."""
     grown = new._replace(
         largest=jnp.maximum(old.largest, new.largest),
         largest_of_theta=jnp.maximum(old.largest_of_theta, new.largest_of_theta),
     )
-    point: _Point = jax.tree.map(partial(jnp.where, accepted), grown, old)
+
+    def chosen(axis: int, one: Array, other: Array) -> Array:
+        return jnp.where(jnp.expand_dims(accepted, [k for k in range(one.ndim) if k != axis]), one, other)
+
+    point: _Point = jax.tree.map(chosen, POINT, grown, old)
     return point
+
+
+def _with_another(at: RecordLinearization) -> RecordLinearization:
+    """With another sample at the end, which has no residuals."""
+    found: RecordLinearization = jax.tree.map(lambda part: jnp.concatenate([part, 0 * part[:1]]), at)
+    return found
 
 
 # --------------------------------------------------------------------------------------------------- linear algebra
@@ -380,11 +512,9 @@ def _eliminated(rows: Array, d: int) -> Array:
     return jnp.stack(done)
 
 
-def _factorized(equations: NormalEquations, damping: Array) -> Array:
-    """(N, d, 2 d + q + 1) U: [L^T, E^T, Y] of each state, with (N, d) damping on T's diagonal."""
-    d = equations.T.shape[1]
-    damped = equations.T + jnp.maximum(damping, LEAST_DAMPING)[:, :, None] * jnp.eye(d)
-    rows = jnp.concatenate([damped, equations.above, equations.right], axis=2)
+def _factorized(rows: NormalEquations, damping: Array) -> Array:
+    """(n, K, d, 2 d + q + 1) U: [L^T, E^T, Y] of each state, with (n, K, d) damping on T's diagonal."""
+    d, columns = rows.right.shape[2:]
 
     def eliminate(left: Array, rows: Array) -> tuple[Array, Array]:
         U = _eliminated(rows - left, d)
@@ -393,15 +523,26 @@ def _factorized(equations: NormalEquations, damping: Array) -> Array:
         # nothing is subtracted from the block above the diagonal: elimination of a state reaches the next one alone
         return jnp.concatenate([gone[:, :d], jnp.zeros((d, d)), gone[:, d:]], axis=1), U
 
-    return jax.lax.scan(eliminate, jnp.zeros(rows.shape[1:]), rows)[1]
+    def of_block(left: Array, block: Any) -> tuple[Array, Array]:
+        T, above, right, damping = block
+        damped = T + jnp.maximum(damping, LEAST_DAMPING)[:, :, None] * jnp.eye(d)
+        after, U = jax.lax.scan(eliminate, left, jnp.concatenate([damped, above, right], axis=2))
+        return after, U
+
+    blocks = rows.T, rows.above, rows.right, damping
+    return jax.lax.scan(of_block, jnp.zeros((d, 2 * d + columns)), blocks)[1]
 
 
-def _eliminated_states(at: RecordLinearization, largest: Array, damping: Array) -> tuple[Array, Array]:
+def _eliminated_states(equations: NormalEquations, largest: Array, damping: Array) -> tuple[Array, Array]:
     """U, and (q, q + 1) S_bar and g_bar."""
-    equations = NormalEquations.of(at, _products)
-    U = _factorized(equations, damping * largest)
-    Y = U[:, :, 2 * equations.T.shape[1] :]
-    return U, jnp.asarray(equations.corner) - jnp.einsum("kmp,kmq->pq", Y[:, :, :-1], Y)
+    U, d = _factorized(equations, damping * largest), equations.T.shape[-1]
+
+    def less(corner: Any, U: Array) -> tuple[Any, None]:
+        Y = U[:, :, 2 * d :]
+        return corner - jnp.einsum("kmp,kmq->pq", Y[:, :, :-1], Y), None
+
+    # block by block: one product of all would copy them
+    return U, jnp.asarray(jax.lax.scan(less, equations.corner, U)[0])
 
 
 def _solved(U: Array, R: Array) -> Array:
@@ -415,8 +556,8 @@ def _solved(U: Array, R: Array) -> Array:
     return jnp.stack(x, axis=-2)
 
 
-def _back(U: Array, right: Array) -> Array:
-    """(N, d, c) x of L_k^T x_k + E_k^T x_{k+1} = right_k."""
+def _back(U: Array, right: Array, following: Array) -> Array:
+    """(K, d, c) x of L_k^T x_k + E_k^T x_{k+1} = right_k, x after the last one is `following` (d, c)."""
     d, c = right.shape[1:]
     parts = _solved(U[:, :, :d], jnp.concatenate([right, U[:, :, d : 2 * d]], axis=2))
 
@@ -424,11 +565,11 @@ def _back(U: Array, right: Array) -> Array:
         x = part[:, :c] - jnp.sum(part[:, c:, None] * following, axis=1)
         return x, x
 
-    return jax.lax.scan(before, jnp.zeros((d, c)), parts, reverse=True)[1]
+    return jax.lax.scan(before, following, parts, reverse=True)[1]
 
 
-def _inverse_blocks(U: Array, d: int) -> tuple[Array, Array]:
-    """Blocks (k, k) and (k, k + 1) of T^-1, from the last state to the first."""
+def _inverse_blocks(U: Array, d: int, following: Array) -> tuple[Array, Array]:
+    """Blocks (k, k) and (k, k + 1) of T^-1, from the last state to the first, after one with block `following`."""
     eye = jnp.broadcast_to(jnp.eye(d), U[:, :, :d].shape)
     both = _solved(U[:, :, :d], jnp.concatenate([eye, U[:, :, d : 2 * d]], axis=2))
 
@@ -438,11 +579,5 @@ def _inverse_blocks(U: Array, d: int) -> tuple[Array, Array]:
         own = _products(K.T, K.T) - _products(above.T, G.T)
         return own, (own, above)
 
-    found: tuple[Array, Array] = jax.lax.scan(before, jnp.zeros((d, d)), both, reverse=True)[1]
+    found: tuple[Array, Array] = jax.lax.scan(before, following, both, reverse=True)[1]
     return found
-
-
-def _influence(at: RecordLinearization) -> Influence:
-    equations, d = NormalEquations.of(at, _products), at.by_x.shape[2]
-    U = _factorized(equations, RIDGE * equations.diagonal)
-    return Influence.of(at, _back(U, -U[:, :, 2 * d : -1]), *_inverse_blocks(U, d))

@@ -103,6 +103,7 @@ def minimize_all(
         stands = [request.start if isinstance(request, StepRequest) else request.at for request in asked]
         accepted = [own is place for own, place in zip(stands, trials, strict=True)]
         point, passes = equations.advance(np.array(accepted), new, point), passes + 1
+        del new  # as large as all that the next pass needs
         report(progress, "iterating", iteration=passes, cost=float(np.mean([place.cost for place in stands])))
     return point, asked
 

@@ -69,7 +69,7 @@ class NormalEquations(NamedTuple):
     @property
     def diagonal(self) -> Any:
         """(N, d) diagonal of T."""
-        return self.T.diagonal(axis1=1, axis2=2)
+        return self.T.diagonal(axis1=-2, axis2=-1)
 
     def decrease(self, d_x: Any, d_theta: Any, damping: Any) -> Any:
         """-2 g^T d - d^T H d, H = J^T J without its damping (N, d).

@@ -24,7 +24,7 @@ from .problem import JointSmoothingProblem
 from .results import BodyMotions, RecordFit
 from .smoothing import JointSmoothing, RecordEquations
 from .summary import Summary
-from .weight import ChosenWeight, WeightChoice, solve_from
+from .weight import ChosenWeight, WeightChoice
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,7 +99,8 @@ class JointEstimation(Method):
         if not stop_requested(stop):
             # weighted by the estimated inertia, and with the standard deviations of states for reports
             method = replace(method, reference=fit.theta, state_std=True)
-            again = solve_from(method, problem, fit, progress=progress, stop=stop)
+            begun = replace(problem, theta=fit.theta, guess=fit.paths)
+            again = method.solve(begun, progress=progress, stop=stop)
             fit = replace(again, history=(*fit.history, *again.history[1:]))
         watch.lap("solve")
         problem = replace(problem, held_out=problem.held_out_by_own_zeros(self.method, fit.theta))

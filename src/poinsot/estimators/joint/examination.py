@@ -29,7 +29,6 @@ from .problem import JointSmoothingProblem
 from .records import Record, full_turns_off
 from .results import JointFit
 from .smoothing import JointSmoothing, RecordEquations, compiled_linearizer
-from .weight import solve_from
 
 NOTE, WARNING, ERROR = Severity
 AT_BOUND = Cause(
@@ -274,7 +273,7 @@ class JointExamination:
         places, moved = self.fit.open, np.zeros(len(self.fit.open))
         for factor in (10**-DECADES, 10**DECADES):
             near = replace(self.method, weight=self.method.weight * factor, state_std=False)
-            other = solve_from(near, self.problem, self.fit)
+            other = near.solve(replace(self.problem, theta=self.fit.theta, guess=self.fit.paths))
             if other.converged:
                 moved = np.fmax(moved, (np.abs(other.theta - self.fit.theta) / self.fit.robust_std)[places])
         for k, by in zip(places.tolist(), moved.tolist(), strict=True):

@@ -18,122 +18,106 @@ alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple
-
 import numpy as np
 
-from ...arrays import Bool, Float, Vector
+from ...arrays import Float, Vector
 from .linearization import RecordLinearization
 from .prediction import LARGEST_PART, horizon_of, window_errors
-from .problem import JointSmoothingProblem
-from .results import JointFit
 from .sensitivity import RIDGE, UNOBSERVABLE
-from .smoothing import JointSmoothing, RecordEquations
+from .smoothing import JointIterate
+from poinsot_kernels import njit
 
 DIFFUSE = 1e2
 """Variance of the change of a first state [rad^2], [m^2], and of its rates: far above that of any reading."""
 OVERLAP = 4
 """Windows begin a quarter of one apart: their errors are averaged over more first states."""
+Tangents = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""F, G, covariances of B^-1 w, H and E of one record, (N, ...) each; no step follows the last state."""
 
 
-class _Tangents(NamedTuple):
-    """F, G, covariances of B^-1 w, H, E of R records, see the head of the file, side by side: (N, R, 1, ...) each.
+def _tangents(at: RecordLinearization, rows: int) -> Tangents:
+    columns = np.concatenate([at.by_theta, at.e[:, :, None]], axis=2)
+    B = at.by_next[:, :rows].copy()
+    B[-1] = np.eye(B.shape[1])
+    inverse = np.linalg.inv(B)
+    F, G, Q = -inverse @ at.by_x[:, :rows], -inverse @ columns[:, :rows], inverse @ inverse.swapaxes(1, 2)
+    return F, G, Q, np.ascontiguousarray(at.by_x[:, rows:]), np.ascontiguousarray(columns[:, rows:])
 
-    After the end of a shorter one there are no readings, and no step follows the last state.
+
+@njit(cache=True)
+def _add_product(C: np.ndarray, A: np.ndarray, B: np.ndarray) -> None:
+    """C += A B, in loops: calls of a library cost more than products of small matrices."""
+    for i in range(A.shape[0]):
+        for k in range(A.shape[1]):
+            for j in range(B.shape[1]):
+                C[i, j] += A[i, k] * B[k, j]
+
+
+@njit(cache=True)
+def _process_reading(S: np.ndarray, h: np.ndarray, e: np.ndarray, squares: np.ndarray) -> float:
+    """Update S = (P, d), (d, d + q + 1), by a reading 0 = h d + e c + v; add |Y c|^2 to `squares`; log C."""
+    d, row = len(S), np.zeros((1, S.shape[1]))  # (h P, Y)
+    row[0, d:] = e
+    _add_product(row, h, S)
+    C = 1.0 + np.sum(row[0, :d] * h[0])
+    _add_product(squares, row[:, d:].T / C, row[:, d:])
+    gain = row[:, :d].T / C
+    _add_product(S, -gain, row)
+    # Joseph's form, which keeps P positive semidefinite where readings have far more weight than steps
+    rest = gain.copy()
+    _add_product(rest, S[:, :d], -h.T)
+    _add_product(S[:, :d], rest, gain.T)
+    return float(np.log(C))
+
+
+@njit(cache=True)
+def _filtered(
+    tangents: Tangents, first: np.ndarray, weights: np.ndarray, kept: np.ndarray, parts: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """States (W, K, d, q + 1) from readings until each sample that is kept (N,), with a column for each of c.
+
+    Beside them sums of |Y c|^2 over equal parts, (parts, K, q + 1, q + 1), and of log C, (K,). Readings have unit
+    variances and are independent, so they are processed one at a time, and C is a number. `first`: (m_0, 1, d + q + 1)
+    H and E of errors of the first state, at weight 1.
     """
-
-    F: np.ndarray
-    G: np.ndarray
-    Q: np.ndarray
-    H: np.ndarray
-    E: np.ndarray
-
-    @classmethod
-    def of(cls, records: Sequence[RecordLinearization], rows: int) -> _Tangents:
-        longest, found = max(len(at.e) for at in records), []
-        for at in records:
-            columns = np.concatenate([at.by_theta, at.e[:, :, None]], axis=2)
-            B = at.by_next[:, :rows].copy()
-            B[-1] = np.eye(B.shape[1])
-            inverse = np.linalg.inv(B)
-            own = (
-                -inverse @ at.by_x[:, :rows],
-                -inverse @ columns[:, :rows],
-                inverse @ inverse.swapaxes(1, 2),
-            )
-            parts = (*own, at.by_x[:, rows:], columns[:, rows:])
-            found.append([np.pad(part, [(0, longest - len(at.e)), (0, 0), (0, 0)]) for part in parts])
-        return cls(*(np.stack(part, axis=1)[:, :, None] for part in zip(*found, strict=True)))
-
-    def filtered(
-        self, records: Sequence[RecordLinearization], weights: Vector, kept: Bool[np.ndarray, "N"], parts: int
-    ) -> tuple[dict[int, np.ndarray], np.ndarray, Vector]:
-        """States (R, K, d, q + 1) from readings until each sample that is kept, with a column for each of c.
-
-        Beside them sums of |Y c|^2 over equal parts, (parts, R, K, q + 1, q + 1), and of log det C over all (K,).
-        """
-        N, R, K, (d, columns) = len(kept), len(records), len(weights), self.G.shape[-2:]
-        P, x = np.tile(DIFFUSE * np.eye(d), (R, K, 1, 1)), np.zeros((R, K, d, columns))
-        squares, states = np.zeros((parts, R, K, columns, columns)), {}
-        determinants: list[np.ndarray] = []
-
-        def update(H: np.ndarray, E: np.ndarray, part: int) -> None:
-            nonlocal P, x
-            PH, unit = P @ H.swapaxes(-1, -2), np.eye(H.shape[-2])
-            C, Y = H @ PH + unit, H @ x + E
-            inverse = np.linalg.inv(C) if len(unit) > 1 else 1 / C
-            gain = PH @ inverse
-            # Joseph's form, which keeps P positive semidefinite where readings have far more weight than steps
-            rest = np.eye(d) - gain @ H
-            x, P = x - gain @ Y, rest @ P @ rest.swapaxes(-1, -2) + gain @ gain.swapaxes(-1, -2)
-            squares[part] += Y.swapaxes(-1, -2) @ inverse @ Y
-            determinants.append(np.linalg.det(inverse) if inverse.shape[-1] > 1 else inverse[..., 0, 0])
-
-        starts = [at.start for at in records if at.start is not None]
-        if starts:
-            e, by_x, by_theta = (np.stack(part)[:, None] for part in zip(*starts, strict=True))
-            root = np.sqrt(weights)[:, None, None]
-            update(root * by_x, root * np.concatenate([by_theta, e[..., None]], axis=-1), 0)
-        noise = 1 / weights[:, None, None]
+    F, G, Q, H, E = tangents
+    N, d, columns = G.shape
+    states = np.zeros((kept.sum(), len(weights), d, columns))
+    squares, logs = np.zeros((parts, len(weights), columns, columns)), np.zeros(len(weights))
+    for j, weight in enumerate(weights):
+        S, window, root = np.zeros((d, d + columns)), 0, np.sqrt(weight)
+        S[:, :d] = DIFFUSE * np.eye(d)
+        for row in first:
+            logs[j] += _process_reading(S, root * row[:, :d], root * row[0, d:], squares[0, j])
         for k in range(N):
-            update(self.H[k], self.E[k], k * parts // N)
+            for i in range(H.shape[1]):
+                logs[j] += _process_reading(S, H[k, i : i + 1], E[k, i], squares[k * parts // N, j])
             if kept[k]:
-                states[k] = x
-            F = self.F[k]
-            x, P = F @ x + self.G[k], F @ P @ F.swapaxes(-1, -2) + self.Q[k] * noise
-        return states, squares, -np.log(determinants).sum(axis=(0, 1))
-
-    def carried_on(self, r: int, x: np.ndarray, c: np.ndarray, starts: np.ndarray, T: int) -> np.ndarray:
-        """(K, W, T, s) residuals of readings of record r over T steps, of states x (K, W, d, 1), c (K, W, q + 1, 1)."""
-        found = []
-        for at in (starts + k for k in range(T)):
-            x = self.F[at, r, 0] @ x + self.G[at, r, 0] @ c
-            found.append((self.H[at + 1, r, 0] @ x + self.E[at + 1, r, 0] @ c)[..., 0])
-        return np.stack(found, axis=2)
+                states[window, j] = S[:, d:]
+                window += 1
+            moved = np.zeros_like(S)
+            _add_product(moved, F[k], S)
+            S[:, :d], S[:, d:] = Q[k] / weight, moved[:, d:] + G[k]
+            _add_product(S[:, :d], moved[:, :d], F[k].T)
+    return states, squares, logs
 
 
-def other_weights(
-    method: JointSmoothing, problem: JointSmoothingProblem, fit: JointFit, weights: Vector
-) -> tuple[Vector, Float[np.ndarray, "K W"]]:
-    """(K,) log likelihood of weights (K,), and (K, W) `window_errors` of readings predicted from others; of a fit at a
-    weight near which the linearization holds.
+def other_weights(at: JointIterate, weights: Vector) -> tuple[Vector, Float[np.ndarray, "K W"]]:
+    """(K,) log likelihood of weights (K,), and (K, W) `window_errors` of readings predicted from others, by the
+    linearization at an iterate, which holds near its own weight.
     """
-    problem = replace(problem, theta=fit.theta, guess=fit.paths)
-    records, model = problem.records, problem.model
-    equations = RecordEquations(replace(method, weight=1.0), problem)
-    linearized, rows, parameters = equations.start().linearized, equations.form.rows, equations.parameters
-    q, parts, N = len(fit.open), LARGEST_PART if len(records) == 1 else 1, max(len(at.e) for at in linearized)
-    windows, kept = [], np.zeros(N, dtype=bool)
-    for at, T in zip(linearized, horizon_of(model, records, model.theta), strict=True):
-        last = len(at.e) - 1
-        first = min(T, last - 1)
-        starts = np.arange(first, max(last - T, first) + 1, max(T // OVERLAP, 1))
-        kept[starts] = True
-        windows.append((starts, min(T, last - int(starts[-1]))))
-    tangents = _Tangents.of(linearized, rows)
-    states, squares, logs = tangents.filtered(linearized, weights, kept, parts)
+    equations, theta, weights = at.equations, at.theta, weights / at.equations.method.weight
+    model, parameters, records = equations.problem.model, equations.parameters, equations.problem.records
+    q, parts = len(parameters.open), LARGEST_PART if len(records) == 1 else 1
+    every = []
+    for of, T in zip(at.linearized, horizon_of(model, records, model.theta), strict=True):
+        last, tangents = len(of.e) - 1, _tangents(of, equations.form.rows)
+        starts = np.arange(min(T, last - 1), max(last - T, min(T, last - 1)) + 1, max(T // OVERLAP, 1))
+        e, *by = of.start or (np.zeros(0), np.zeros((0, of.by_x.shape[2])), np.zeros((0, q)))
+        first, kept = np.column_stack([*by, e])[:, None], np.isin(np.arange(last + 1), starts)
+        windows = starts, min(T, last - int(starts[-1]))
+        every.append((of, tangents, windows, *_filtered(tangents, first, weights, kept, parts)))
+    squares, logs = np.stack([each[4] for each in every], axis=1), sum(each[5] for each in every)
 
     def squared_effects(S: np.ndarray) -> Vector:
         """(q,) of the diagonal; 1 of parameters without any effect."""
@@ -143,7 +127,7 @@ def other_weights(
     def change(corner: np.ndarray) -> np.ndarray:
         """(d_theta, 1) of least squares."""
         try:
-            d = parameters.step(fit.theta, corner[:q], RIDGE * squared_effects(corner))
+            d = parameters.step(theta, corner[:q], RIDGE * squared_effects(corner))
         except np.linalg.LinAlgError:  # so far away that only rounding errors remain
             d = np.full(q, np.nan)
         return np.append(d, 1.0)
@@ -156,15 +140,18 @@ def other_weights(
         # directions that nothing determines have the same part at any weight
         scaled = S / np.outer(scale, scale) + UNOBSERVABLE * np.eye(q)
         width = np.linalg.slogdet(scaled)[1] + 2 * np.log(scale).sum()
-        prior = parameters.prior_cost(parameters.moved(fit.theta, c[:-1]))
-        likely[k] = -0.5 * (c @ total @ c + prior + logs[k] + width)
+        squared = c @ total @ c + parameters.prior_cost(parameters.moved(theta, c[:-1]))
+        likely[k] = -0.5 * (squared + logs[k] + width)
         changes[k] = [[change(total - of) for of in row] for row in squares[:, :, k]]
     errors = []
-    for r, (at, (starts, T)) in enumerate(zip(linearized, windows, strict=True)):
-        c = changes[:, (starts + T // 2) * parts // N, r, :, None]
-        x = np.stack([states[int(start)][r] for start in starts], axis=1)
-        found = tangents.carried_on(r, x @ c, c, starts, T) * equations.noise
-        if at.there is not None:
-            found[:, ~at.there[starts[:, None] + np.arange(1, T + 1), rows:]] = np.nan
+    for r, (of, (F, G, _, H, E), (starts, T), states, *_) in enumerate(every):
+        c, ahead = changes[:, (starts + T // 2) * parts // len(of.e), r, :, None], []
+        x = states.swapaxes(0, 1) @ c
+        for k in (starts + k for k in range(T)):
+            x = F[k] @ x + G[k] @ c
+            ahead.append((H[k + 1] @ x + E[k + 1] @ c)[..., 0])
+        found = np.stack(ahead, axis=2) * equations.noise
+        if of.there is not None:
+            found[:, ~of.there[starts[:, None] + np.arange(1, T + 1), equations.form.rows :]] = np.nan
         errors.append(found)
     return likely, window_errors(model, records, errors)

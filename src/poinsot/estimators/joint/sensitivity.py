@@ -177,12 +177,6 @@ class Influence(NamedTuple):
         return cls(V, V_V.sum(axis=0), effect, at.e.T @ at.e, at.count, by_states, V_V)
 
 
-def white_meat(V: Any, C: Any) -> Any:
-    """(q, q) sum over steps of V^T C V."""
-    xp = V.__array_namespace__()
-    return xp.einsum("kmp,kmq->pq", V, xp.einsum("mn,knq->kmq", C, V, optimize=True), optimize=True)
-
-
 def sensitivity(linearized: Sequence[RecordLinearization], steps: int, prior_weight: Vector) -> Sensitivity:
     """Uncertainty from weighted residuals at the solution.
 
@@ -203,7 +197,7 @@ def sensitivity(linearized: Sequence[RecordLinearization], steps: int, prior_wei
     S_data, S, inverse = S, S + prior, Inverse.of(S + prior, effect + prior_weight)
     freedom = degrees_of_freedom(count, by_states, V_V, inverse)
     C = residual_covariance(squares, freedom, steps)
-    meat = sum((white_meat(of.V, C) for of in each), prior)
+    meat = sum((np.einsum("kmp,mn,knq->pq", of.V, C, of.V, optimize=True) for of in each), prior)
     every = list(zip(linearized, each, blocks, strict=True))
     scores = [np.einsum("kmp,km->kp", of.V, at.e, optimize=True) for at, of, _ in every]
     lag = andrews_lag(scores)

@@ -89,6 +89,12 @@ class JointSmoothing(Method):
         if self.max_iterations < 1 or not 0 < self.tolerance < 1:
             raise InvalidMethod("max_iterations must be at least 1, and tolerance between 0 and 1")
 
+    @property
+    def iteration(self) -> GaussNewton:
+        """The iteration with these settings."""
+        damping, kink_factor = self.damping, self.kink_factor
+        return GaussNewton(self.max_iterations, self.tolerance, damping=damping, kink_factor=kink_factor)
+
     def least_curvature(self, squares: float, parameters: BoundedParameters) -> Vector:
         """(q,) least diagonals of J^T J for damping where the sum of squares is `squares`, see `least_effect`."""
         return self.least_effect * max(squares, 1e-300) / parameters.size**2
@@ -115,10 +121,8 @@ class JointSmoothing(Method):
             InvalidMethod: if the form or the noise does not fit the mechanism.
             InvalidSignals: if a record does not fit the mechanism.
         """
-        equations = RecordEquations(self, problem)
-        start, limits = equations.start(), (self.max_iterations, self.tolerance)
-        iteration = GaussNewton(*limits, damping=self.damping, kink_factor=self.kink_factor)
-        return equations.result(start, iteration.minimize(start, progress=progress, stop=stop))
+        start = RecordEquations(self, problem).start()
+        return start.equations.result(start, self.iteration.minimize(start, progress=progress, stop=stop))
 
 
 class RecordEquations:

@@ -7,18 +7,18 @@ the initial guess: this weight is low, and fits from a far initial guess converg
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from ...arrays import Bool, Float, Vector
 from ...exceptions import InvalidMethod
-from ...solve import ProgressCallback, Stop, report, stop_requested
+from ...solve import GaussNewton, ProgressCallback, Stop, report, stop_requested
 from .other_weights import OVERLAP, other_weights
 from .problem import JointSmoothingProblem
 from .results import JointFit
-from .smoothing import JointSmoothing, RecordEquations
+from .smoothing import JointIterate, JointSmoothing, RecordEquations
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +78,8 @@ class WeightChoice:
         as_likely: drop of the log likelihood of a 95 % interval (Wilks 1938). Within it the lowest weight is chosen:
             without model errors all large ones are as likely, and fits with low ones converge.
         iterations, tolerance: settings of the fits of the search, see `JointSmoothing`; a linearization needs no more.
+        same_errors: change of the mean error of windows by an iteration at which a fit ends that is made to compare
+            predictions, in standard errors of that mean; a tenth does not matter.
 
     Raises:
         InvalidMethod: if a number has no meaning.
@@ -91,6 +93,7 @@ class WeightChoice:
     as_likely: float = 1.92
     iterations: int = 10
     tolerance: float = 1e-3
+    same_errors: float = 0.1
 
     def __post_init__(self) -> None:
         if not (self.rounds >= 1 and self.reach >= self.step > 0):
@@ -105,23 +108,27 @@ class WeightChoice:
         stop: Stop | None = None,
     ) -> ChosenWeight:
         """The weight with its fit; if stopped, the last one. Errors are those of `JointSmoothing.solve`."""
-        quick = replace(method, state_std=False, tolerance=max(method.tolerance, self.tolerance))
+        quick = replace(method, tolerance=max(method.tolerance, self.tolerance))
         quick = replace(quick, max_iterations=min(method.max_iterations, self.iterations))
         away = np.arange(-self.reach, self.reach + self.step / 2, self.step)
         # log10 of a weight, that of its fit, its log likelihood, and errors of windows
         rows: list[np.ndarray] = []
-        fits: dict[float, JointFit] = {}
+        # states and theta of the fit with a weight, by its log10
+        fits: dict[float, tuple[list[np.ndarray], Vector]] = {}
 
-        def nearest(at: float) -> tuple[JointSmoothing, JointFit | None]:
-            """A method with the weight 10^at, and the fit whose inertia weights its residuals."""
-            begun = fits[min(fits, key=lambda each: abs(each - at))] if fits else None
-            reference = quick.reference if begun is None else begun.theta
-            return replace(quick, weight=10**at, reference=reference), begun
+        def start(settings: JointSmoothing, at: float, weight: float) -> JointIterate:
+            """Where the fit nearest to the weight 10^at ended, with a weight, and with its inertia as the reference."""
+            settings = replace(settings, weight=weight)
+            if not fits:
+                return RecordEquations(settings, problem).start()
+            x, theta = fits[min(fits, key=lambda each: abs(each - at))]
+            settings = replace(settings, reference=theta)
+            return JointIterate(RecordEquations(settings, replace(problem, theta=theta)), x, theta)
 
-        def look(at: float) -> np.ndarray:
-            own, begun = nearest(at)
-            fits[at] = solve_from(own, problem, begun, stop=stop)
-            likely, errors = other_weights(nearest(at)[0], problem, fits[at], 10 ** (at + away))
+        def look(at: float, iteration: GaussNewton = quick.iteration) -> np.ndarray:
+            end = iteration.minimize(start(quick, at, 10**at), stop=stop).at
+            fits[at] = end.x, end.theta
+            likely, errors = other_weights(start(quick, at, 1.0), 10 ** (at + away))
             rows.append(np.column_stack([at + away, np.full(len(away), at), likely, errors]))
             report(progress, "choosing the weight", detail=f"weight {10**at:.3g}")
             return rows[-1]
@@ -139,25 +146,35 @@ class WeightChoice:
             if stop_requested(stop):
                 break
             before += self.higher
-            error = np.nanmean(look(before)[len(away) // 2, 3:])
+            compared = replace(quick.iteration, enough=self.predicts_the_same())
+            error = np.nanmean(look(before, compared)[len(away) // 2, 3:])
             if not error < best:
                 break
             best = error
         every = np.concatenate(rows)
         # for each weight the values of the nearest fit
-        grid, places = np.unique(np.round(every[:, 0] / self.step), return_inverse=True)
-        order = np.lexsort((np.abs(every[:, 0] - every[:, 1]), places))
-        every = every[order[np.searchsorted(places[order], np.arange(len(grid)))]]
+        every = every[np.argsort(np.abs(every[:, 0] - every[:, 1]), kind="stable")]
+        every = every[np.unique(np.round(every[:, 0] / self.step), return_index=True)[1]]
         errors = every[:, 3:][:, np.isfinite(every[:, 3:]).any(axis=0)]
         usable = np.isfinite(np.c_[every[:, 2], errors]).all(axis=1)
         every, errors, at = every[usable], errors[usable], min(fits)
         if usable.any():  # none is where even the first fit has diverged
             at = self.most_likely(every[as_good(errors, errors[np.argmin(errors.mean(axis=1))])])
-        own, begun = nearest(at)
-        method = replace(method, weight=own.weight, reference=own.reference)
-        fit = solve_from(method, problem, begun, stop=stop)
+        begun = start(method, at, 10**at)
+        fit = begun.equations.result(begun, method.iteration.minimize(begun, stop=stop))
         tried, scores = 10 ** every[:, 0], np.exp(errors.mean(axis=1))
-        return ChosenWeight(method, fit, 10**likeliest, tried, scores, len(fits) + 1)
+        return ChosenWeight(begun.equations.method, fit, 10**likeliest, tried, scores, len(fits) + 1)
+
+    def predicts_the_same(self) -> Callable[[JointIterate], bool]:
+        """Whether an iterate predicts as the one before did, see `same_errors`."""
+        before: list[np.ndarray] = []
+
+        def test(now: JointIterate) -> bool:
+            before.append(other_weights(now, np.array([now.equations.method.weight]))[1])
+            change = abs(np.nanmean(before[-1] - before[-2:][0]))
+            return len(before) > 1 and bool(change <= self.same_errors * standard_error(before[-1]))
+
+        return test
 
     def most_likely(self, rows: np.ndarray) -> float:
         """log10 of the lowest weight that is as likely as any."""
@@ -169,13 +186,9 @@ class WeightChoice:
 def as_good(errors: Float[np.ndarray, "K W"], best: Vector) -> Bool[np.ndarray, "K"]:
     """Whether errors of windows exceed others (W,) on average by no more than the standard error of the difference."""
     worse = errors - best
-    return np.asarray(worse.mean(axis=1) <= worse.std(axis=1) / np.sqrt(max(len(best) / OVERLAP, 1)))
+    return np.asarray(worse.mean(axis=1) <= standard_error(worse))
 
 
-def solve_from(
-    method: JointSmoothing, problem: JointSmoothingProblem, begun: JointFit | None, **reports: Any
-) -> JointFit:
-    """The fit, from another fit's theta and states; `reports` are `progress` and `stop`."""
-    if begun is not None:
-        problem = replace(problem, theta=begun.theta, guess=begun.paths)
-    return method.solve(problem, **reports)
+def standard_error(errors: Float[np.ndarray, "K W"]) -> Vector:
+    """(K,) of the mean of errors of windows that overlap; NaN are none."""
+    return np.asarray(np.nanstd(errors, axis=1) / np.sqrt(max(errors.shape[1] / OVERLAP, 1)))
