@@ -14,7 +14,10 @@ from references.robots import described
 pytest.importorskip("mujoco")
 pytest.importorskip("proxsuite")
 
-from poinsot_reproductions.optimal_estimation import go1_payload, payload_statistics, sensor_errors
+from poinsot.models.motion_terms import MotionTerms
+from poinsot_reproductions.normalized_errors import physical, physical_slopes
+from poinsot_reproductions.online.simulation.legged_robot import GO1_FOOT
+from poinsot_reproductions.optimal_estimation import go1_payload, payload_statistics, sensor_errors, weighing
 from poinsot_reproductions.optimal_estimation.go1_walk import (
     PAYLOAD_MASS,
     height_error,
@@ -114,6 +117,38 @@ def test_the_recording_says_that_a_foot_stands_only_where_it_carries(motion, wal
     for k, foot in enumerate(go1_payload.FEET):
         stands = recording[f"contact.{foot}"] == 1
         assert walked.force[samples][stands, k].min() > 0.5
+
+
+@pytest.fixture(scope="module")
+def longer(load):
+    """A walk as long as those of which levels of noise were measured, and none of them."""
+    return walk(load, None, np.random.default_rng(4), go1_payload.QUICK_DURATION)
+
+
+def test_what_rigid_contacts_leave_is_stated(longer, load):
+    """Levels of single walks differ from those of ten by some 3 %."""
+    sure, doubtful = go1_payload.unmodelled([(longer, load)])
+    np.testing.assert_allclose(sure, go1_payload.SPEEDS, rtol=0.1)
+    np.testing.assert_allclose(doubtful, go1_payload.DOUBTFUL_SPEEDS, rtol=0.1)
+
+
+def test_feet_that_stand_are_pressed_into_the_ground_as_deep_as_stated(walked):
+    robot, standing = walked.robot.robot, (walked.time > 0.6) & (walked.time < 1.0)
+    q, v = walked.q[standing], walked.v[standing]
+    feet = MotionTerms(robot).frames(go1_payload.FEET, q, v, 0 * v)
+    height = np.mean([feet[foot].position[:, 2] for foot in go1_payload.FEET])
+    assert GO1_FOOT[1] - height == pytest.approx(go1_payload.PRESSED, rel=0.03)
+
+
+def test_without_noise_the_payload_is_right_to_half_a_standard_deviation(longer, load):
+    """A foot that rolled about the lowest point of its ball, pressed into the ground, would cost a whole one."""
+    own = go1_payload.carrier(longer.robot.robot)
+    problem = weighing.problem(own, go1_payload.seen(longer), CLEAN, go1_payload.STATED)
+    estimate = weighing.METHOD.solve(problem)
+    slopes = physical_slopes(np.asarray(estimate.values[:10]) - own.own)
+    P = slopes @ np.asarray(estimate.covariance)[:10, :10] @ slopes.T
+    e = physical(np.asarray(estimate.values[:10]) - own.own) - physical(load)
+    assert np.abs(e[:4] / np.sqrt(np.diag(P))[:4]).max() < 0.5
 
 
 @pytest.mark.slow

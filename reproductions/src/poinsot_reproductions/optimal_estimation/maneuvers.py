@@ -38,10 +38,10 @@ PERIOD, STEPS, CONTROL_STEPS = 1e-3, 4, 2
 SQUEEZE = 100.0
 """Force of the motor of a closed gripper [N]."""
 FINE = Stated(
-    torque=0.1, speed=3e-4, doubt=(10.0, 1e4), closes_above=50.0, acceleration=0.03,
+    torque=0.1, speed=(3e-4, 3e-4, 3e-4), doubt=(10.0, 1e4, 1e4, 1e4), closes_above=50.0, acceleration=0.03,
     node=1, edge=0, unit="base_link",
 )  # fmt: skip
-COARSE = replace(FINE, speed=1e-3, node=3)
+COARSE = replace(FINE, speed=(1e-3, 1e-3, 1e-3), node=3)
 """What the estimator is told, with a node at each millisecond, or at each third one.
 
 Torques have the noise that they have; commands that were stated worse would let the estimate follow the noise of

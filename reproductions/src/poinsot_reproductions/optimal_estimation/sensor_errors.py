@@ -23,7 +23,7 @@ from poinsot_fleet.study import Study
 from ..case import Reproduction, Say
 from ..normalized_errors import rms
 from ..presentation import with_std
-from .go1_payload import QUICK_DURATION, STATED, carrier, seen
+from .go1_payload import QUICK_DURATION, TOLERANT, carrier, seen
 from .go1_walk import payload, walk
 from .robot_sensors import CLEAN, IMU, Moved, SensorQuality, read
 from .weighing import METHOD, Weighing, problem
@@ -60,7 +60,7 @@ def attempt(draw: Draw) -> dict[str, Any]:
     told = replace(carrier(walked.robot.robot), standing=None)
     found: dict[str, Any] = {"payload": float(load[0])}
     for name, errors in (("without", None), ("with", PRIORS)):
-        estimate = METHOD.solve(problem(told, readings, CLEAN, STATED, errors))
+        estimate = METHOD.solve(problem(told, readings, CLEAN, TOLERANT, errors))
         weighing = Weighing(estimate, told.own, load)
         found[name] = {
             "converged": estimate.status.converged,
@@ -126,7 +126,7 @@ def run(
     watch = Stopwatch()
     draws = draws or (FEW if quick else DRAWS)
     settings = {"seed": seed, "sensors": asdict(QUALITY), "priors": PRIORS, "seconds": QUICK_DURATION}
-    settings |= {"stated": asdict(STATED), "method": str(asdict(METHOD))}
+    settings |= {"stated": asdict(TOLERANT), "method": str(asdict(METHOD))}
     jobs = {str(k): Draw(seed, k) for k in range(draws)}
     store = Store("sensor-errors", settings, folder)
     found = Study(jobs, attempt, unit="recordings").run(executor, store, say=say)

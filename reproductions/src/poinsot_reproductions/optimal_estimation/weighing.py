@@ -6,7 +6,11 @@ at a node:
 
     positions           of encoders, and as far as contacts creep, which the model does not know
     velocities          of differences of encoders
+    gyro                a mean over n readings is that of a reading over sqrt(n)
     torque, speeds      as stated; of a node at which a contact comes to rest or leaves, `doubt` times as much
+
+Accelerations and torques are means over both intervals about a node, weighted by a triangle. Those of neighbouring
+nodes have readings in common; what is slow they show as well as independent ones with a reading's over sqrt(n).
 
 Biases, misalignment and delay are parameters, with priors about 0 of the standard deviations that they have. A delay is
 estimated to first order: readings are shifted by whole samples of it and estimated again, until less than half a sample
@@ -16,7 +20,7 @@ step errs in proportion to its duration where a motion is fast.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -70,8 +74,11 @@ class Stated:
     """What the estimator is told beside the noise of sensors.
 
     Args:
-        torque: [N m]. speed: of the change of speeds in a step that the model lacks [m/s], [rad/s].
-        doubt: how many times as large torques' and speeds' are where a contact comes to rest or leaves.
+        torque: of a mean over a node's interval [N m].
+        speed: of the change in a step that the model lacks, of the base's linear [m/s] and angular speed [rad/s] and of
+            joints' [rad/s].
+        doubt: how many times as large those of torques and of these speeds are where a contact comes to rest or
+            leaves.
         closes_above: mean normal force of a contact that is closed [N].
         acceleration: of an accelerometer, with what contacts that are soft add to it [m/s^2].
         creep: of positions, by contacts that creep [rad].
@@ -79,8 +86,8 @@ class Stated:
     """
 
     torque: float
-    speed: float
-    doubt: tuple[float, float]
+    speed: tuple[float, float, float]
+    doubt: tuple[float, float, float, float]
     closes_above: float
     acceleration: float
     creep: float = 0.0
@@ -89,19 +96,20 @@ class Stated:
     unsteady: tuple[int, int] = (0, 0)
     unit: str = IMU
 
-    def noise(self, quality: SensorQuality) -> MotionNoise:
-        """The standard deviations that the estimator is told of sensors of a quality."""
+    def noise(self, quality: SensorQuality, joints: Sequence[str]) -> MotionNoise:
+        """The standard deviations that the estimator is told of sensors of a quality, and of a robot's joints."""
         encoder = float(np.hypot(quality.position, quality.position_step / np.sqrt(12)))
+        linear, angular, of_joints = self.speed
         return MotionNoise(
             {
                 "position": float(np.hypot(self.creep, encoder)),
                 "velocity": 1.5 * np.sqrt(2) * encoder / (1e-3 * self.node),
                 "orientation": quality.orientation,
-                "gyro": quality.gyro,
+                "gyro": quality.gyro / float(np.sqrt(self.node)),
                 "accelerometer": self.acceleration,
                 "torque": self.torque,
             },
-            speeds=self.speed,
+            speeds={**dict.fromkeys(joints, of_joints), "base_linear": linear, "base_angular": angular},
         )
 
 
@@ -111,17 +119,18 @@ class DoubtfulLog(RobotLog):
 
     Args:
         doubtful: (S,) samples at which a contact comes to rest, or leaves.
-        doubt: factors of torques' and speeds' standard deviations there.
+        doubt: factors of the standard deviations there of torques, and of the base's linear and angular speeds and the
+            joints'.
     """
 
     doubtful: Bool[np.ndarray, "S"] | None = None
-    doubt: tuple[float, float] = (1.0, 1.0)
+    doubt: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
 
     @cached_property
     def model(self) -> RobotTrajectoryModel:
         model = RobotTrajectoryModel(self.stages, self.noise, self.command_noise)
         assert self.doubtful is not None
-        factors = np.repeat(self.doubt, [len(model.noisy_commands), len(model.noisy_freedoms)])
+        factors = np.repeat(self.doubt, [len(model.noisy_commands), 3, 3, len(model.noisy_freedoms) - 6])
         stages = self.doubtful[self.stages.samples[:-1]]
         model.noise_std = np.where(stages[:, None], factors, 1.0) * model.noise_std
         return model
@@ -250,12 +259,14 @@ def estimated(
     stated: Stated,
     method: OptimalEstimation = METHOD,
     late: float | None = None,
+    walk: Mapping[str, float] | None = None,
 ) -> tuple[Estimate, float]:
     """The body's parameters and errors of sensors, and by how much readings were shifted before [s].
 
     Args:
         method: of the last solution; others as those of `weigh`.
         late: by how much readings are shifted [s]; None: it is found.
+        walk: of biases in the last solution, as that of `problem`.
     """
     errors = errors_of(quality, stated.unit)
     if errors:  # the gyro's bias is one of them
@@ -269,7 +280,7 @@ def estimated(
         if not more:
             break
         shift += more
-    estimate = method.solve(problem(carrier, readings.earlier(shift), quality, stated, errors))
+    estimate = method.solve(problem(carrier, readings.earlier(shift), quality, stated, errors, walk))
     return estimate, period * shift
 
 
@@ -314,7 +325,7 @@ def problem(
     stated_alike = OptimalEstimationProblem.from_recordings(
         parameters,
         {NAME: recording},
-        stated.noise(quality),
+        stated.noise(quality, carrier.robot.joints),
         contacts=ContactDetection(carrier.contacts),
         known=KnownParameters(parameters, priors, CHART_STD),
     )
