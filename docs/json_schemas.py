@@ -180,6 +180,7 @@ class StiffnessRatio(TypedDict):
     value: Number
     std: Number
     identifiable: bool
+    std_next_recording: Number
 
 
 class Start(TypedDict):

@@ -26,6 +26,7 @@ import numpy as np
 from poinsot.arrays import Vector
 from poinsot.diagnosis import Cause, Check
 from poinsot.diagnosis.check import look_at
+from poinsot.diagnosis.parameters import SPREAD_NOT_KNOWN
 from poinsot.estimate import Diagnosis, Estimate, Finding, Severity, Unchecked
 from poinsot.estimate.estimate import unfinished
 from poinsot.estimate.finding import ordered
@@ -440,9 +441,11 @@ class Notes(Check):
         ),
     )
 
-    def look(self, case: Case) -> Iterator[Finding]:
+    def look(self, case: Case) -> Iterator[Finding | Unchecked]:
         at_bound, scale = self.causes
         estimate = case.estimate
+        if estimate.next_recording_std is None:
+            yield SPREAD_NOT_KNOWN
         edges = [
             name
             for name, kind, value in zip(estimate.names, estimate.kinds, estimate.values, strict=True)

@@ -30,11 +30,13 @@ from poinsot.solve import Method, Minimum, ProgressCallback, Stop, report, stop_
 from poinsot.solve.dense import DenseIterate
 
 from .actuator import FRICTION_LAWS, Actuator
+from .between_recordings import RecordingsAlone
 from .coordinates import is_scaled
 from .examination import examine
 from .friction_choice import choose_friction_law
 from .held_description import DescriptionErrors
 from .problem import SCALE_KNOWN, ActuatorProblem, Motion, unit_of
+from .ratios import ratios_of
 from .result import Actuators, Ratio
 from .rollout import JointLoad
 from .search import SETTLED, GroupProblem, Search, group_problem
@@ -64,9 +66,10 @@ class GroupResult:
     Args:
         z: coordinates and starts. by_chance, of_description, white: (p, p) covariances of the parameters in their
             units: for coloured residuals, of errors of the description (`held_description`), for white residuals.
-        of_ratios: (p, p) of the coordinates, with both.
+        of_ratios, wrong: (p, p) of the coordinates, with both, and by the description alone.
         information: (p, p) whitened normal matrix of the coordinates. scale_known: see `SCALE_KNOWN`.
         identifiable: (p,) of the parameters. unlimited: whether the samples are as likely without a torque limit.
+        alone: each recording alone. next_std: (p,) of the parameters for the next recording; NaN where it is not known.
     """
 
     group: GroupProblem
@@ -77,10 +80,13 @@ class GroupResult:
     of_description: Matrix
     white: Matrix
     of_ratios: Matrix
+    wrong: Matrix
     information: Matrix
     scale_known: bool
     identifiable: np.ndarray
     unlimited: bool
+    alone: RecordingsAlone
+    next_std: Vector
 
     @property
     def x(self) -> Vector:
@@ -315,9 +321,22 @@ def _result(
     identifiable = (std < DETERMINED * size) & (std > 0)
     if unlimited:
         identifiable &= np.array([name != "torque_limit" for name, _ in coordinates.columns])
+    alone = RecordingsAlone.of(
+        group, z, lambda *at: _covariances(*at)[0], search, scale_known=scale_known, stop=stop
+    )
+
+    def natural(x: Vector) -> tuple[Vector, Matrix]:
+        return coordinates.natural(x), coordinates.slope(x)
+
+    following = np.hypot(alone.next_std(natural, theta, size), np.sqrt(np.diag(of_description)))
+    names = [name for name, _ in coordinates.columns]
+    # at a scale that is held these have less than their own intervals, which contain all scales
+    without_scale = np.array([not scale_known and (name == "stiffness" or is_scaled(name)) for name in names])
+    following = np.where(without_scale, following, np.maximum(following, std))
+    following[[unlimited and name == "torque_limit" for name in names]] = np.nan
     return GroupResult(
-        group, z, status, iterations, by_chance, of_description, of_white, coloured[:p, :p] + wrong, H[:p, :p],
-        scale_known, identifiable, unlimited,
+        group, z, status, iterations, by_chance, of_description, of_white, coloured[:p, :p] + wrong, wrong, H[:p, :p],
+        scale_known, identifiable, unlimited, alone, following,
     )  # fmt: skip
 
 
@@ -434,10 +453,12 @@ def _estimate(
         linalg.block_diag(*parts)
         for parts in zip(*((each.by_chance, each.of_description) for each in results), strict=True)
     )
+    following = np.concatenate([each.next_std for each in results])
     parameters = EstimatedParameters(
         tuple(names), tuple(units), tuple(owners), tuple(kinds), np.concatenate([each.reported for each in results]),
         by_chance + of_description, tuple(names), "coloured", identifiable, white_std=white,
         coloured_std=np.sqrt(np.diag(by_chance)), systematic_std=np.sqrt(np.diag(of_description)),
+        next_recording_std=following if np.isfinite(following).any() else None,
     )  # fmt: skip
     undetermined = tuple(direction for each in results for direction in _undetermined(problem, each))
     worst, scaled = max((condition_numbers(each.information) for each in results), key=lambda pair: pair[1])
@@ -557,22 +578,18 @@ def _undetermined(problem: ActuatorProblem, result: GroupResult) -> list[Directi
 
 def _ratios(problem: ActuatorProblem, result: GroupResult) -> list[Ratio]:
     coordinates = result.group.coordinates
-    if not coordinates.has_scale:
-        return []
-    owner, std = _group_name(problem, result), np.sqrt(np.diag(result.of_ratios))
-    units = {"N m": "rad", "N m s/rad": "s", "kg m^2": "s^2"}
-    return [
-        Ratio(
-            owner,
-            f"{name} / stiffness",
-            units[unit_of(name, "rad")],
-            float(value),
-            float(s),
-            bool(s < abs(value)),
-        )
-        for (name, _), value, s in zip(coordinates.columns, result.x, std, strict=True)
-        if is_scaled(name) and not (name == "torque_limit" and result.unlimited)
-    ]
+    unit = problem.units[problem.joints.index(coordinates.joints[0])]
+    absent = "torque_limit" if result.unlimited else ""
+    return ratios_of(
+        _group_name(problem, result),
+        unit,
+        coordinates,
+        result.x,
+        result.of_ratios,
+        result.wrong,
+        result.alone,
+        absent,
+    )
 
 
 def _fit(problem: ActuatorProblem, motions: Sequence[Motion], simulated: Sequence[JointSamples]) -> Fit:

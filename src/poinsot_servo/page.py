@@ -44,7 +44,7 @@ def actuator_section(estimate: Estimate) -> Section | None:
         for each in found.actuators
     ]
     ratios = [
-        {"joint": r.joint, "ratio": r.name, "value": f"{r.value:.4g}", "std": f"{r.std:.2g}", "unit": r.unit}
+        {"joint": r.joint, "combination": r.name, "value": f"{r.value:.4g}", "std": r.stds, "unit": r.unit}
         for r in found.ratios
         if r.identifiable
     ]
@@ -57,7 +57,14 @@ def actuator_section(estimate: Estimate) -> Section | None:
         "Actuators",
         f"{len(found.actuators)} joints, simulated open loop from their commands over whole recordings.",
         table_of_rows(rows, title="For a simulator", caption="In SI units; inf: no limit was reached."),
-        table_of_rows(ratios, title="Ratios to the stiffness") if ratios else None,
+        table_of_rows(
+            ratios,
+            title="What is known best: ratios to the stiffness, and how late slow motions are",
+            caption="A motion at constant speed is late by the sum of delay, lag and damping over stiffness; how they "
+            "share in it is known less well.",
+        )
+        if ratios
+        else None,
         table_of_rows(
             errors,
             title="Root mean square error of the simulated position [mrad]",

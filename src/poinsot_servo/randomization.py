@@ -349,11 +349,7 @@ def _determined(estimate: Estimate, scales: Mapping[str, float]) -> _Determined:
     # with its own description a simulator moves like the robot, right or wrong
     values, C = np.array(estimate.values, dtype=float), np.array(extra.by_chance, dtype=float)
     keep = np.array(estimate.identifiable, dtype=bool)
-    spread = estimate.next_recording_std
-    if spread is not None:
-        std = np.sqrt(np.maximum(np.diag(C), 0.0))
-        widened = np.divide(spread, std, out=np.ones_like(std), where=std > 0)
-        C = C * np.outer(widened, widened)
+    following = _next_by_chance(estimate)
     for owner, stiffness in scales.items():
         own = [k for k, row in enumerate(rows) if row[0] == owner]
         torques = [k for k in own if is_scaled(rows[k][1])]
@@ -369,6 +365,11 @@ def _determined(estimate: Estimate, scales: Mapping[str, float]) -> _Determined:
         for k in torques:
             keep[k] = NORMAL_QUANTILE * np.sqrt(max(C[k, k], 0.0)) < abs(values[k])
         keep[scale] = False
+        following *= factor
+    std = np.sqrt(np.maximum(np.diag(C), 0.0))
+    known = np.isfinite(following)
+    widened = np.divide(following, std, out=np.ones_like(std), where=known & (std > 0))
+    C = C * np.outer(widened, widened)
     keep &= np.isfinite(values) & np.isfinite(np.diag(C))
     kept = np.flatnonzero(keep)
     variables = tuple(
@@ -382,5 +383,13 @@ def _determined(estimate: Estimate, scales: Mapping[str, float]) -> _Determined:
         C[np.ix_(kept, kept)],
         tuple(f"{rows[k][0]}.{rows[k][1]}" for k in np.flatnonzero(~keep)),
         len(extra.starts),
-        spread is not None,
+        bool(len(kept)) and bool(known[kept].all()),
     )
+
+
+def _next_by_chance(estimate: Estimate) -> Vector:
+    """(p,) standard deviations for the next recording without errors of the description; NaN where not known."""
+    if estimate.next_recording_std is None:
+        return np.full(len(estimate.names), np.nan)
+    wrong = 0.0 if estimate.systematic_std is None else estimate.systematic_std
+    return np.sqrt(np.maximum(estimate.next_recording_std**2 - np.square(wrong), 0.0))

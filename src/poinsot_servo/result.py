@@ -19,11 +19,13 @@ from .actuator import DESCRIPTIONS, Actuator
 
 @dataclass(frozen=True, eq=False)
 class Ratio:
-    """A parameter over the stiffness of its joint, which positions show where they do not show the scale.
+    """A combination of parameters that positions show where they do not show the scale of torques, or its terms.
 
     Args:
-        name: `"coulomb / stiffness"`. unit: [rad], [s], [s^2]. value, std: in it.
+        name: `"coulomb / stiffness"`, `"delay + damping / stiffness"`. unit: [rad], [s], [s^2]. value, std: in it.
         identifiable: whether the standard deviation is below the value.
+        next_std: half width of the 95 % interval for the next recording, over 1.96; None: fewer than four recordings
+            show it.
     """
 
     joint: str
@@ -32,6 +34,19 @@ class Ratio:
     value: float
     std: float
     identifiable: bool
+    next_std: float | None = None
+
+    def of(self, actuator: Actuator) -> float:
+        """The same combination of the parameters of an actuator."""
+        if " + " in self.name:
+            return actuator.lateness
+        return float(getattr(actuator, self.name.partition(" ")[0])) / actuator.stiffness
+
+    @property
+    def stds(self) -> str:
+        """Both standard deviations in words."""
+        following = "" if self.next_std is None else f" ({self.next_std:.2g} for the next recording)"
+        return f"{self.std:.2g}{following}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,7 +56,7 @@ class Actuators(Brief, Extra):
     Args:
         actuators: of every joint. hold: whether commands are held between samples. step_s: of the simulation [s].
         scale_known: joint -> whether gravity or a known inertia shows the scale of its torques.
-        ratios: of parameters to the stiffness.
+        ratios: of parameters to the stiffness, and how late slow motions are (`ratios`).
         rms: joint -> root mean square error of the position of the estimate's own simulation [rad], by recording.
         starts: recording -> (n,) positions and (n,) velocities where its simulation starts.
         friction_laws: joint -> law of its dry friction, of `FRICTION_LAWS`.
@@ -91,7 +106,7 @@ class Actuators(Brief, Extra):
             ],
             "ratios": [
                 {"joint": r.joint, "name": r.name, "unit": r.unit, "value": r.value, "std": r.std}
-                | {"identifiable": r.identifiable}
+                | {"identifiable": r.identifiable, "std_next_recording": r.next_std}
                 for r in self.ratios
             ],
             "rms_of": whose,
@@ -124,7 +139,7 @@ class Actuators(Brief, Extra):
             scale = "" if self.scale_known[each.name] else "  (only ratios of torques are known)"
             lines.append(f"{each.name:<{width}}  {values}{scale}")
         ratios = [r for r in self.ratios if r.identifiable and not self.scale_known.get(r.joint, True)]
-        lines += [f"{r.joint} {r.name:<30} {r.value:>11.5g} {r.std:>10.2g}  {r.unit}" for r in ratios]
+        lines += [f"{r.joint} {r.name:<30} {r.value:>11.5g} {r.stds:>10}  {r.unit}" for r in ratios]
         return "\n".join(lines)
 
 

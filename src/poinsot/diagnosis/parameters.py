@@ -22,6 +22,12 @@ from .fit import POSSIBLE_BODIES, PoorFit
 FEWEST_RECORDINGS = 4
 """With fewer, Student's t has less than three degrees of freedom, and its intervals are useless."""
 
+SPREAD_NOT_KNOWN = Unchecked(
+    "how parameters differ from recording to recording",
+    f"{FEWEST_RECORDINGS} recordings are needed that each determine all of them; intervals hold for these recordings, "
+    "and friction on another day varies more",
+)
+
 
 class Physics(Check):
     """Signs of the estimate's parameters, its mass matrix on the recorded motion, and masses of its links.
@@ -166,11 +172,7 @@ class Filters(Check):
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         estimate = case.estimate
         if estimate.next_recording_std is None:
-            yield Unchecked(
-                "how parameters differ from recording to recording",
-                f"{FEWEST_RECORDINGS} recordings are needed that each determine all of them; intervals hold for these "
-                "recordings, and friction on another day varies more",
-            )
+            yield SPREAD_NOT_KNOWN
         b = estimate.systematic_std
         if b is None:
             yield Unchecked(

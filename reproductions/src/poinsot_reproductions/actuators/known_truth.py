@@ -185,11 +185,12 @@ def estimate_draw(draw: Draw) -> dict[str, Any]:
             errors.append((kind, error / float(std)))
         elif actuators.scale_known[joint] or kind == "stiffness":
             undetermined += 1
-    for ratio in actuators.ratios:
-        kind = ratio.name.split(" ")[0]
-        if not actuators.scale_known[ratio.joint] and ratio.identifiable:
-            true = by_joint[ratio.joint][kind] / by_joint[ratio.joint]["stiffness"]
-            errors.append((f"{kind} / stiffness", (ratio.value - true) / ratio.std))
+    by_name = {each.name: each for each in truth}
+    errors += [
+        (ratio.name, (ratio.value - ratio.of(by_name[ratio.joint])) / ratio.std)
+        for ratio in actuators.ratios
+        if not actuators.scale_known[ratio.joint] and ratio.identifiable
+    ]
     return {"errors": errors, "delays": delays, "undetermined": undetermined}
 
 

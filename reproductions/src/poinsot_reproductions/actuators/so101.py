@@ -24,6 +24,8 @@ import polars as pl
 
 from poinsot import Recording
 from poinsot.arrays import Vector
+from poinsot.diagnosis.parameters import FEWEST_RECORDINGS
+from poinsot.estimate.uncertainty import NORMAL_95
 from poinsot.exceptions import UnreadableFile
 from poinsot.models.articulated import Articulated
 from poinsot.stopwatch import Stopwatch
@@ -197,9 +199,14 @@ def run(data: Path, say: Say) -> Reproduction:
     models["MuJoCo alone"] = np.array([arm.scale * each.rms(q) for each, q in zip(held, alone, strict=True)])
     watch.lap("a model that MJCF holds whole")
     say("two other motions")
-    others = _others(arm, coverage, fitted)
+    other = coverage.choose(2, fitted.held_out).names
+    others = _from_other_motions(arm, other, fitted)
     watch.lap("two other motions")
-    return _reproduction(arm, recorded, fitted, models, others, seconds, watch)
+    say("all further motions")
+    further = tuple(name for name in fitted.held_out if name not in other)
+    rest = _from_other_motions(arm, further, fitted) if len(further) >= FEWEST_RECORDINGS else None
+    watch.lap("all further motions")
+    return _reproduction(arm, recorded, fitted, models, others, rest, seconds, watch)
 
 
 def _fit(
@@ -243,9 +250,8 @@ def _held_by_mjcf(arm: Arm, fitted: Fitted) -> Actuators:
     return found.actuators  # type: ignore[attr-defined]
 
 
-def _others(arm: Arm, coverage: Coverage, fitted: Fitted) -> Actuators:
-    """The actuators, with the same laws of friction, from two motions chosen among those that did not count yet."""
-    choice = coverage.choose(2, fitted.held_out)
+def _from_other_motions(arm: Arm, names: tuple[str, ...], fitted: Fitted) -> Actuators:
+    """The actuators, with the same laws of friction, from motions that were not fitted."""
     start = {
         f"{parameter}.{each.name}": value
         for each in fitted.found.actuators
@@ -257,7 +263,7 @@ def _others(arm: Arm, coverage: Coverage, fitted: Fitted) -> Actuators:
     held = {f"{name}.{joint}": value for joint in laws for name, value in KNOWN.items()} | {
         f"{name}.{joint}": 0.0 for joint, law in laws.items() for name in further - set(FRICTION_LAWS[law])
     }
-    problem = arm.problem(choice.names, start=start, held=held, open=(*OPEN, *sorted(further)))
+    problem = arm.problem(names, start=start, held=held, open=(*OPEN, *sorted(further)))
     found = FROM_START.solve(problem).extra(Actuators)
     assert found is not None
     return found
@@ -269,6 +275,7 @@ def _reproduction(
     fitted: Fitted,
     models: Mapping[str, np.ndarray],
     others: Actuators,
+    rest: Actuators | None,
     seconds: float,
     watch: Stopwatch,
 ) -> Reproduction:
@@ -291,7 +298,7 @@ def _reproduction(
         }
         for name in names
     )
-    ratios, percent, spread = _ratios(fitted.found, others)
+    ratios, percent, spread = _ratios(fitted.found, others, rest)
     figures: dict[str, Any] = {
         "heldout_rms_mrad": _with_median(medians["ours"]),
         "heldout_p90_mrad": float(max(p90.values())),
@@ -304,6 +311,7 @@ def _reproduction(
         "published_rms_mrad": _with_median(medians["published"]),
         "mujoco_alone_rms_mrad": _with_median(medians["MuJoCo alone"]),
         "between_recordings_percent": percent,
+        "ratios_inside_percent": _inside_percent(ratios),
         "seconds": seconds,
     }
     motions = tuple(
@@ -335,6 +343,9 @@ def _reproduction(
             "touching": ", ".join(sorted(fitted.touching)) or "none",
             "90th percentile over motions, largest of the joints": round(figures["heldout_p90_mrad"], 1),
             "between recordings [%]": round(percent, 1),
+            "ratios of both pairs inside the intervals that further motions give [%]": round(
+                figures["ratios_inside_percent"], 1
+            ),
             "seconds": round(seconds, 1),
         },
         curves=curves,
@@ -353,10 +364,17 @@ def _with_median(by_joint: Mapping[str, float]) -> dict[str, float]:
     return values | {"median": float(np.median(list(values.values())))}
 
 
-def _ratios(ours: Actuators, others: Actuators) -> tuple[tuple[Mapping[str, Any], ...], float, str]:
-    """Rows of ratios from both pairs of motions, the median of their relative standard deviation [%], a note on it."""
+def _ratios(
+    ours: Actuators, others: Actuators, rest: Actuators | None
+) -> tuple[tuple[dict[str, Any], ...], float, str]:
+    """Rows of ratios from both pairs of motions, the median of their relative standard deviation [%], a note on it.
+
+    Args:
+        rest: from motions of neither pair: its intervals for the next recording are to contain both.
+    """
     second = {(each.joint, each.name): each for each in others.ratios}
-    rows: list[Mapping[str, Any]] = []
+    third = {} if rest is None else {(each.joint, each.name): each for each in rest.ratios}
+    rows: list[dict[str, Any]] = []
     spreads: dict[str, list[float]] = {}
     for each in ours.ratios:
         other = second.get((each.joint, each.name))
@@ -364,32 +382,37 @@ def _ratios(ours: Actuators, others: Actuators) -> tuple[tuple[Mapping[str, Any]
             continue
         if each.std < abs(each.value):
             spreads.setdefault(each.name, []).append(_spread(each.value, other.value))
-        rows.append(
-            {
-                "joint": JOINTS[each.joint],
-                "ratio": each.name,
-                "unit": each.unit,
-                "value": f"{each.value:.3g}",
-                "std": f"{each.std:.2g}",
-                "from two other motions": f"{other.value:.3g}",
-                "its std": f"{other.std:.2g}",
-            }
-        )
-    late = [
-        _spread(*(each.delay + each.damping / each.stiffness for each in pair))
-        for pair in zip(ours.actuators, others.actuators, strict=True)
-    ]
+        row: dict[str, Any] = {
+            "joint": JOINTS[each.joint],
+            "ratio": each.name,
+            "unit": each.unit,
+            "value": f"{each.value:.3g}",
+            "std": f"{each.std:.2g}",
+            "from two other motions": f"{other.value:.3g}",
+            "its std": f"{other.std:.2g}",
+        }
+        following = third.get((each.joint, each.name))
+        if following is not None and following.next_std is not None:
+            middle, half = following.value, NORMAL_95 * following.next_std
+            row["of the next, by further motions"] = f"{middle:.3g} ± {half:.2g}"
+            row["both inside"] = all(abs(value - middle) < half for value in (each.value, other.value))
+        rows.append(row)
     by_name = ", ".join(f"{np.median(each):.0f} % of {name}" for name, each in spreads.items())
     note = (
-        f"relative standard deviation between the two pairs of motions, median over the joints: {by_name}; "
-        f"{np.median(late):.0f} % of delay + damping / stiffness, the time by which a slow motion is late. Each pair "
-        "shows this time, and hardly how delay, damping and derivative gain share in it"
+        f"relative standard deviation between the two pairs of motions, median over the joints: {by_name}. Each pair "
+        "shows the time by which a slow motion is late, and hardly how delay, damping and derivative gain share in it"
     )
     return (
         tuple(rows),
         float(np.median(np.concatenate(list(spreads.values())))) if spreads else float("nan"),
         note,
     )
+
+
+def _inside_percent(rows: tuple[dict[str, Any], ...]) -> float:
+    """Of the ratios that have an interval for the next recording, those where it contains both pairs' values [%]."""
+    inside = [row["both inside"] for row in rows if "both inside" in row]
+    return 100 * float(np.mean(inside)) if inside else float("nan")
 
 
 def _spread(one: float, other: float) -> float:
