@@ -5,7 +5,7 @@
 streaming   least squares of a seven-axis arm from a log of 10^7 rows in Parquet files, two processes: largest memory,
             its growth from a tenth of the log, and what this makes of 10^8 rows; other files and block sizes
 cluster     a study on two Dask workers, of which one is killed, against the same study in this process
-hostile     processes that are killed at random moments, and damaged files (`support/hostile.py`)
+hostile     processes that are killed at random moments (a study too), and damaged files (`support/hostile.py`)
 filter      one update of ten parameters on Talos, beside filterpy with Pinocchio (`online.py` has the rest)
 cold        processor time of `poinsot identify` on the TX40, from process start to page
 day         what `poinsot track` runs, for `--hours` of a seven-axis arm at 1 kHz: growth of memory after a tenth,

@@ -1,7 +1,9 @@
-"""`kill -9` at random moments of `identify`, `track` and `excite`, each in a folder that has results of before.
+"""`kill -9` at random moments of `identify`, `track`, `excite` and a study (a fleet on two workers), each in a folder
+that has results of before.
 
 After each kill every file under its final name must be whole, and the next run must succeed and leave nothing but its
-outputs. A run is a fork of this process, which has imported everything, so that the moments lie in poinsot's own work.
+outputs, nor finished tasks in the cache. A run is a fork of this process, which has imported everything, so that the
+moments lie in poinsot's own work.
 """
 
 from __future__ import annotations
@@ -59,6 +61,30 @@ def whole(path: Path) -> bool:
         return False
 
 
+def write_fleet(folder: Path) -> Path:
+    """Cut the arm's recording into the logs of three robots, with a project file for all of them.
+
+    In a fork: threads of Polars in this process would be missing in every fork that follows.
+    """
+    if child := os.fork():
+        assert os.waitpid(child, 0)[1] == 0
+        return folder / "fleet.toml"
+    import polars as pl
+
+    (folder / "logs").mkdir()
+    rows = pl.read_csv(folder / "identification.csv", comment_prefix="#")
+    part = len(rows) // 3
+    for k in range(3):
+        rows.slice(k * part, part).write_parquet(folder / "logs" / f"unit{k + 1}_2026-05-04.parquet")
+    head, _, rest = (folder / "job.toml").read_text().partition("[[recordings]]")
+    recording, _, rest = rest.partition("[[recordings]]")
+    preprocessing = rest[rest.index("[preprocessing]") :]
+    job = folder / "fleet.toml"
+    logs = recording.replace("identification.csv", "logs/*.parquet")
+    job.write_text(f"{head}[[recordings]]{logs}{preprocessing}")
+    os._exit(0)
+
+
 def files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
@@ -71,6 +97,7 @@ def main(kills: int, seed: int, folder: Path) -> dict[str, int]:
 
     from poinsot import report  # noqa: F401
     from poinsot.regression.excitation import design, search  # noqa: F401
+    from poinsot_fleet.store import CACHE
 
     assert run(["identify", "job.toml", "--json", "robot.json"]) == 0, Path("output").read_text()
     Path("track.toml").write_text(Path("track.toml").read_text().replace("job.toml", "robot.json"))
@@ -89,7 +116,9 @@ def main(kills: int, seed: int, folder: Path) -> dict[str, int]:
             "--out",
             "excited",
         ],
+        "study": ["identify", str(write_fleet(Path.cwd())), "--workers", "2", "--out", "fleet"],
     }
+    stores = {*CACHE.glob("fleet-*.jsonl")}  # of studies of others
     rng, took, complete = random.Random(seed), {}, {}
     for name, arguments in verbs.items():
         began = time.perf_counter()
@@ -112,6 +141,7 @@ def main(kills: int, seed: int, folder: Path) -> dict[str, int]:
             found["kills_truncated"] += 1
         began = time.perf_counter()
         code, left = run(arguments), sorted({*files(out)} ^ {*complete[name]})
+        left += sorted({*CACHE.glob("fleet-*.jsonl")} - stores)
         took[name] = 0.5 * (took[name] + time.perf_counter() - began)
         if code != 0 or left:
             print(
