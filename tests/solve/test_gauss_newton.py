@@ -78,16 +78,6 @@ def test_the_limit_of_iterations_and_a_stop_are_statuses():
     assert "iteration 3" in str(reports[-1]) and "cost" in str(reports[-1])
 
 
-def test_a_caller_that_has_enough_of_an_iterate_ends_it():
-    start, seen = rosenbrock().at(np.array([-1.2, 1.0])), []
-    found = GaussNewton(enough=lambda each: bool(seen.append(each.cost)) or each.cost < 1.0).minimize(start)
-    assert found.status is Status.interrupted and found.at.cost < 1.0
-    assert (
-        seen[0] == start.cost and seen[-1] == found.at.cost
-    )  # the start is asked for too, and nothing twice
-    assert min(seen[:-1]) >= 1.0 and len(seen) == found.iterations + 1
-
-
 def test_no_finite_value_at_the_start_has_diverged():
     bad = DenseProblem(lambda x: np.array([np.nan]), lambda x, _: np.eye(1), np.zeros(1), np.ones(1))
     assert GaussNewton().minimize(bad.at(np.zeros(1))).status is Status.diverged

@@ -244,7 +244,6 @@ class GaussNewton:
         memory: number of iterations whose largest merit a step is compared with; 1: the merit falls in every iteration.
         kink_factor: a rejected step, with little damping, whose predicted decrease is below this factor times the
             tolerance ends the search at a kink of the cost, where the linearization holds on one side only; 1: never.
-        enough: whether an accepted iterate is all that the caller needs; the iteration is then interrupted.
         take_last: whether the step that passes the stopping test is still taken, where it raises neither cost nor gaps.
         armijo: eta, the part of the predicted decrease that a step must achieve in a line search.
         feasible_share: rho, the part of the merit's decrease that closing the constraints must bring.
@@ -261,7 +260,6 @@ class GaussNewton:
     shortest: float = 1.0
     memory: int = 1
     kink_factor: float = 1.0
-    enough: Callable[[Any], bool] = lambda _: False
     take_last: bool = False
     armijo: float = 1e-4
     feasible_share: float = 0.3
@@ -305,7 +303,7 @@ class _Search(Generic[I]):
             return self.ended(Status.diverged)
         self.past.append((self.now.cost, self.now.infeasibility))
         while len(self.history) < self.method.max_iterations:
-            if stop_requested(self.stop) or self.method.enough(self.now):
+            if stop_requested(self.stop):
                 return self.ended(Status.interrupted)
             status = yield from self.iterate()
             if status is not None:

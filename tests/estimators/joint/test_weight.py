@@ -123,26 +123,6 @@ def test_a_choice_takes_few_fits(rng):
     assert own == best or f"with the chosen {own} to" in found.reason
 
 
-def test_a_fit_that_is_compared_ends_where_it_predicts_the_same(rng):
-    """By a tenth of the standard error of its mean error of windows; and never before its first iteration."""
-    problem = JointSmoothingProblem(swings.model(), [swing(rng, 0.05), swing(rng, 0.05)], open=PIVOT)
-    start = RecordEquations(method(tolerance=1e-9), problem).start()
-    at = replace(method(tolerance=1e-9), weight=1e6)
-    whole = at.iteration.minimize(RecordEquations(at, problem).start())
-    same, errors = WeightChoice().predicts_the_same(), []
-
-    def enough(now):
-        errors.append(other_weights(now, np.array([1e6]))[1][0])
-        return same(now)
-
-    ended = replace(at.iteration, enough=enough).minimize(RecordEquations(at, problem).start())
-    assert 1 <= ended.iterations < whole.iterations
-    limits = [0.1 * np.std(each) / np.sqrt(len(each) / 4) for each in errors[1:]]
-    changes = np.abs(np.diff([each.mean() for each in errors]))
-    np.testing.assert_array_equal(changes <= limits, [False] * (len(changes) - 1) + [True])
-    assert not WeightChoice().predicts_the_same()(start)
-
-
 def test_errors_are_as_good_within_the_standard_error_of_their_difference(rng):
     best = rng.standard_normal(400)
     shifts = np.array(

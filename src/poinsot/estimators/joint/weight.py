@@ -7,14 +7,13 @@ the initial guess: this weight is low, and fits from a far initial guess converg
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...arrays import Bool, Float, Vector
 from ...exceptions import InvalidMethod
-from ...solve import GaussNewton, ProgressCallback, Stop, report, stop_requested
+from ...solve import ProgressCallback, Stop, report, stop_requested
 from .other_weights import OVERLAP, other_weights
 from .problem import JointSmoothingProblem
 from .results import JointFit
@@ -78,8 +77,6 @@ class WeightChoice:
         as_likely: drop of the log likelihood of a 95 % interval (Wilks 1938). Within it the lowest weight is chosen:
             without model errors all large ones are as likely, and fits with low ones converge.
         iterations, tolerance: settings of the fits of the search, see `JointSmoothing`; a linearization needs no more.
-        same_errors: change of the mean error of windows by an iteration at which a fit ends that is made to compare
-            predictions, in standard errors of that mean; a tenth does not matter.
 
     Raises:
         InvalidMethod: if a number has no meaning.
@@ -93,7 +90,6 @@ class WeightChoice:
     as_likely: float = 1.92
     iterations: int = 10
     tolerance: float = 1e-3
-    same_errors: float = 0.1
 
     def __post_init__(self) -> None:
         if not (self.rounds >= 1 and self.reach >= self.step > 0):
@@ -125,8 +121,8 @@ class WeightChoice:
             settings = replace(settings, reference=theta)
             return JointIterate(RecordEquations(settings, replace(problem, theta=theta)), x, theta)
 
-        def look(at: float, iteration: GaussNewton = quick.iteration) -> np.ndarray:
-            end = iteration.minimize(start(quick, at, 10**at), stop=stop).at
+        def look(at: float) -> np.ndarray:
+            end = quick.iteration.minimize(start(quick, at, 10**at), stop=stop).at
             fits[at] = end.x, end.theta
             likely, errors = other_weights(start(quick, at, 1.0), 10 ** (at + away))
             rows.append(np.column_stack([at + away, np.full(len(away), at), likely, errors]))
@@ -146,8 +142,7 @@ class WeightChoice:
             if stop_requested(stop):
                 break
             before += self.higher
-            compared = replace(quick.iteration, enough=self.predicts_the_same())
-            error = np.nanmean(look(before, compared)[len(away) // 2, 3:])
+            error = np.nanmean(look(before)[len(away) // 2, 3:])
             if not error < best:
                 break
             best = error
@@ -165,17 +160,6 @@ class WeightChoice:
         tried, scores = 10 ** every[:, 0], np.exp(errors.mean(axis=1))
         return ChosenWeight(begun.equations.method, fit, 10**likeliest, tried, scores, len(fits) + 1)
 
-    def predicts_the_same(self) -> Callable[[JointIterate], bool]:
-        """Whether an iterate predicts as the one before did, see `same_errors`."""
-        before: list[np.ndarray] = []
-
-        def test(now: JointIterate) -> bool:
-            before.append(other_weights(now, np.array([now.equations.method.weight]))[1])
-            change = abs(np.nanmean(before[-1] - before[-2:][0]))
-            return len(before) > 1 and bool(change <= self.same_errors * standard_error(before[-1]))
-
-        return test
-
     def most_likely(self, rows: np.ndarray) -> float:
         """log10 of the lowest weight that is as likely as any."""
         finite = rows[np.isfinite(rows[:, 2])]
@@ -186,9 +170,4 @@ class WeightChoice:
 def as_good(errors: Float[np.ndarray, "K W"], best: Vector) -> Bool[np.ndarray, "K"]:
     """Whether errors of windows exceed others (W,) on average by no more than the standard error of the difference."""
     worse = errors - best
-    return np.asarray(worse.mean(axis=1) <= standard_error(worse))
-
-
-def standard_error(errors: Float[np.ndarray, "K W"]) -> Vector:
-    """(K,) of the mean of errors of windows that overlap; NaN are none."""
-    return np.asarray(np.nanstd(errors, axis=1) / np.sqrt(max(errors.shape[1] / OVERLAP, 1)))
+    return np.asarray(worse.mean(axis=1) <= worse.std(axis=1) / np.sqrt(max(len(best) / OVERLAP, 1)))
