@@ -50,12 +50,18 @@ def ratios_of(
         labels.append((terms, "s"))
 
     def quantities(x: Vector) -> tuple[Vector, Matrix]:
-        value, slope = lateness(coordinates, x)
-        values, slopes = np.append(x[scaled], value), np.vstack([np.eye(len(x))[scaled], slope])
-        return values[: len(labels)], slopes[: len(labels)]
+        values, slopes = x[scaled], np.eye(len(x))[scaled]
+        if not terms:
+            return values, slopes
+        late, slope = lateness(coordinates, x)
+        return np.append(values, late), np.vstack([slopes, slope])
 
     values, slopes = quantities(x)
-    std, wrong = (np.sqrt(np.einsum("kp,pq,kq->k", slopes, C, slopes)) for C in (covariance, of_description))
+    std, wrong = (
+        # rounding may leave less than nothing
+        np.sqrt(np.maximum(np.einsum("kp,pq,kq->k", slopes, C, slopes), 0.0))
+        for C in (covariance, of_description)
+    )
     following = np.maximum(np.hypot(alone.next_std(quantities, values, np.abs(values)), wrong), std)
     return [
         Ratio(owner, name, unit, value, s, s < abs(value), later if np.isfinite(later) else None)
@@ -85,7 +91,11 @@ def _terms(coordinates: Coordinates) -> str:
         return [name for name in names if name in coordinates.open or numbers[place_of(name)] > 0]
 
     times, resistances = there(TIMES), there(RESISTANCES)
-    if not resistances or sum(name in coordinates.open for name in (*times, *resistances)) < 2:
+    if (
+        not there(("stiffness",))
+        or not resistances
+        or sum(name in coordinates.open for name in (*times, *resistances)) < 2
+    ):
         return ""
     over = " + ".join(resistances)
     return " + ".join([*times, f"{over if len(resistances) == 1 else f'({over})'} / stiffness"])
