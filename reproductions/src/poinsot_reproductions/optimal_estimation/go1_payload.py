@@ -80,7 +80,7 @@ TOLERANT = replace(
     creep=3e-3,
     acceleration=0.1,
 )
-"""Where nobody knows when a foot comes to rest: whatever it may do counts as noise everywhere."""
+"""Where nobody knows when a foot comes to rest, or the model is far off: what it lacks counts as noise everywhere."""
 
 
 def weighed(walked: Walk, load: Vector, quality: SensorQuality, rng: np.random.Generator) -> Weighing:

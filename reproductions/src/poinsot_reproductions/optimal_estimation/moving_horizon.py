@@ -24,7 +24,7 @@ from poinsot_viewer.animation import ESTIMATED, TRUE, DrawnBodies, robot_animati
 
 from ..case import Curves, Reproduction, Say
 from ..presentation import with_std
-from .go1_payload import STATED, carrier
+from .go1_payload import TOLERANT, carrier
 from .go1_walk import PAYLOAD_MASS, TRUNK, Walk, payload, walk
 from .robot_sensors import CLEAN, IMU, NODE, moved, read
 from .weighing import problem
@@ -70,7 +70,8 @@ def weigh(walked: Walk, rng: np.random.Generator, say: Say = lambda _: None) -> 
     frame = robot.model.frames[robot.model.getFrameId(IMU)]
     motion = moved(walked, frame.placement.translation)
     readings, parameters = read(motion, CLEAN, rng), OpenParameters(robot, (TRUNK,))
-    log = problem(carrier(robot), readings, CLEAN, STATED).logs[0]
+    # each window takes one step, and right after the load is attached its model is far off
+    log = problem(carrier(robot), readings, CLEAN, TOLERANT).logs[0]
     chain, times = log.model, log.stages.times[log.stages.samples]
     durations, own = np.diff(times), robot.inertials[robot.bodies.index(TRUNK)]
     theta, p = parameters.nominal_theta, parameters.size
