@@ -218,9 +218,8 @@ def compare(name: str, case: Case, decades: tuple[float, float, float]) -> float
     for fitted, held_out in ((case.fitted, case.held_out), *case.others):
         method = JointSmoothing(noise=case.noise, reference=case.model.theta, settled=0.1)
         problem = JointSmoothingProblem(case.model, fitted)
-        WeightChoice(rounds=1, iterations=1).choose(
-            replace(method, max_iterations=1), problem
-        )  # all is compiled
+        # all is compiled
+        WeightChoice(rounds=1, iterations=1).choose(replace(method, max_iterations=1), problem)
         begin = time.process_time()
         chosen = WeightChoice().choose(method, problem)
         choosing.append(time.process_time() - begin)

@@ -66,9 +66,10 @@ def write_fleet(folder: Path) -> Path:
 
     In a fork: threads of Polars in this process would be missing in every fork that follows.
     """
+    job = folder / "fleet.toml"
     if child := os.fork():
         assert os.waitpid(child, 0)[1] == 0
-        return folder / "fleet.toml"
+        return job
     import polars as pl
 
     (folder / "logs").mkdir()
@@ -79,7 +80,6 @@ def write_fleet(folder: Path) -> Path:
     head, _, rest = (folder / "job.toml").read_text().partition("[[recordings]]")
     recording, _, rest = rest.partition("[[recordings]]")
     preprocessing = rest[rest.index("[preprocessing]") :]
-    job = folder / "fleet.toml"
     logs = recording.replace("identification.csv", "logs/*.parquet")
     job.write_text(f"{head}[[recordings]]{logs}{preprocessing}")
     os._exit(0)

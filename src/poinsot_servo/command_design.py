@@ -32,7 +32,7 @@ from poinsot.solve import ProgressCallback, report
 
 from .actuator import FRICTION_LAWS, PARAMETERS, Actuator
 from .command_shapes import SHAPES
-from .coordinates import is_scaled
+from .coordinates import is_torque
 from .output_error import DETERMINED
 from .problem import OPEN, SCALE_KNOWN, ActuatorProblem, unit_of
 from .rollout import JointLoad
@@ -282,7 +282,7 @@ class CommandDesign:
         joint, found = coordinates.joints[0], []
         unit = problem.units[problem.joints.index(joint)]
         for i, (name, _) in enumerate(coordinates.columns):
-            torque = name == "stiffness" or is_scaled(name)
+            torque = is_torque(name)
             size = 10 * self.noise if name in ("zero", "dead_band", "backlash") else abs(theta[i])
             size = 1 / self.rate_hz if name in ("delay", "lag") else size
             known = bool(std[i] < DETERMINED * size) and (scale_known or not torque)

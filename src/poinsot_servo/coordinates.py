@@ -46,6 +46,11 @@ def is_scaled(parameter: str) -> bool:
     return parameter in SCALED or parameter.startswith("friction_level_")
 
 
+def is_torque(parameter: str) -> bool:
+    """Whether a parameter grows with the scale of torques: what is a torque per something, and the stiffness."""
+    return parameter == "stiffness" or is_scaled(parameter)
+
+
 @dataclass(frozen=True, eq=False)
 class Coordinates:
     """Of one group of joints.

@@ -31,7 +31,7 @@ from poinsot.solve.dense import DenseIterate
 
 from .actuator import FRICTION_LAWS, Actuator
 from .between_recordings import RecordingsAlone
-from .coordinates import is_scaled
+from .coordinates import is_scaled, is_torque
 from .examination import examine
 from .friction_choice import choose_friction_law
 from .held_description import DescriptionErrors
@@ -319,8 +319,9 @@ def _result(
         [_size(group, name, value) for (name, _), value in zip(coordinates.columns, theta, strict=True)]
     )
     identifiable = (std < DETERMINED * size) & (std > 0)
-    if unlimited:
-        identifiable &= np.array([name != "torque_limit" for name, _ in coordinates.columns])
+    names = [name for name, _ in coordinates.columns]
+    absent = np.array([unlimited and name == "torque_limit" for name in names])
+    identifiable &= ~absent
     alone = RecordingsAlone.of(
         group, z, lambda *at: _covariances(*at)[0], search, scale_known=scale_known, stop=stop
     )
@@ -329,11 +330,10 @@ def _result(
         return coordinates.natural(x), coordinates.slope(x)
 
     following = np.hypot(alone.next_std(natural, theta, size), np.sqrt(np.diag(of_description)))
-    names = [name for name, _ in coordinates.columns]
-    # at a scale that is held these have less than their own intervals, which contain all scales
-    without_scale = np.array([not scale_known and (name == "stiffness" or is_scaled(name)) for name in names])
+    # at a scale that is held torques have less than their own intervals, which contain all scales
+    without_scale = np.array([not scale_known and is_torque(name) for name in names])
     following = np.where(without_scale, following, np.maximum(following, std))
-    following[[unlimited and name == "torque_limit" for name in names]] = np.nan
+    following[absent] = np.nan
     return GroupResult(
         group, z, status, iterations, by_chance, of_description, of_white, coloured[:p, :p] + wrong, wrong, H[:p, :p],
         scale_known, identifiable, unlimited, alone, following,
@@ -538,7 +538,7 @@ def _identifiable(result: GroupResult) -> np.ndarray:
     found = result.identifiable.copy()
     if not result.scale_known:
         for i, (name, _) in enumerate(result.group.coordinates.columns):
-            if name == "stiffness" or is_scaled(name):
+            if is_torque(name):
                 found[i] = False
     return found
 
@@ -550,7 +550,7 @@ def _undetermined(problem: ActuatorProblem, result: GroupResult) -> list[Directi
     """
     owner, group = _group_name(problem, result), result.group
     columns, found = group.coordinates.columns, []
-    torques = [name for name, _ in columns if name == "stiffness" or is_scaled(name)]
+    torques = [name for name, _ in columns if is_torque(name)]
     if not result.scale_known:
         found.append(
             Direction(f"common scale of {', '.join(f'{owner}.{name}' for name in torques)}", "unexcited")

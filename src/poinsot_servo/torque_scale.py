@@ -22,7 +22,7 @@ import numpy as np
 from poinsot.arrays import Matrix, Times, Vector
 from poinsot.parameters import Normal
 
-from .coordinates import is_scaled
+from .coordinates import is_torque
 from .problem import ActuatorProblem
 from .result import Actuators
 from .uncertainty import coloured_covariance
@@ -134,8 +134,7 @@ def rescaled(
         for joint in joints:
             actuator = found[joint]
             start |= {
-                f"{parameter}.{joint}": value
-                * (f if parameter == "stiffness" or is_scaled(parameter) else 1.0)
+                f"{parameter}.{joint}": value * (f if is_torque(parameter) else 1.0)
                 for parameter, value in actuator.values.items()
                 if np.isfinite(value) and parameter in problem.open_of(joint)
             }

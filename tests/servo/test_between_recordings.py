@@ -7,7 +7,7 @@ import pytest
 
 from poinsot.diagnosis.parameters import SPREAD_NOT_KNOWN
 from poinsot_reproductions.actuators.known_truth import ROBOTS, draw_actuator, robot_of, simulate
-from poinsot_servo import ActuatorProblem, Actuators, OutputError, Search, randomization_of
+from poinsot_servo import Actuator, ActuatorProblem, Actuators, OutputError, Search, randomization_of
 from poinsot_servo.coordinates import Coordinates
 from poinsot_servo.ratios import lateness
 from poinsot_servo.rollout import ROLLOUT_PARAMETERS
@@ -140,7 +140,9 @@ def test_slope_of_the_lateness_is_that_of_finite_differences(names):
     }
     coordinates = Coordinates(("a",), names, held)
     x = coordinates.from_natural(np.array([values[name] for name, _ in coordinates.columns]))
-    _, slope = lateness(coordinates, x)
+    late, slope = lateness(coordinates, x)
+    actuator = Actuator("a", 12.0, damping=0.4).updated({name: values[name] for name in names})
+    assert late == pytest.approx(actuator.lateness)
     for k, d in enumerate(1e-6 * np.eye(len(x))):
         more, less = lateness(coordinates, x + d)[0], lateness(coordinates, x - d)[0]
         assert slope[k] == pytest.approx((more - less) / 2e-6, rel=1e-6, abs=1e-9)

@@ -172,22 +172,21 @@ def estimate_draw(draw: Draw) -> dict[str, Any]:
     estimate = OutputError(Search(draws=400, refined=8, finished=3, hops=5)).solve(problem)
     actuators = estimate.extra(Actuators)
     assert actuators is not None
-    by_joint = {each.name: each.values for each in truth}
+    by_joint = {each.name: each for each in truth}
     errors, delays, undetermined = [], [], 0
     p = estimate.parameters
     for joint, kind, value, std, known in zip(
         p.owners, p.kinds, p.values, p.std, p.identifiable, strict=True
     ):
-        error = float(value - by_joint[joint][kind])
+        error = float(value - by_joint[joint].values[kind])
         if kind == "delay":
             delays.append(error)
         if known:
             errors.append((kind, error / float(std)))
         elif actuators.scale_known[joint] or kind == "stiffness":
             undetermined += 1
-    by_name = {each.name: each for each in truth}
     errors += [
-        (ratio.name, (ratio.value - ratio.of(by_name[ratio.joint])) / ratio.std)
+        (ratio.name, (ratio.value - ratio.of(by_joint[ratio.joint])) / ratio.std)
         for ratio in actuators.ratios
         if not actuators.scale_known[ratio.joint] and ratio.identifiable
     ]

@@ -440,10 +440,8 @@ class _BatchEquations:
         """theta, std, costs by the number of samples, iterations, statuses."""
         sums = self.solver.influence(self.given, self.common, point, together=self.together)
         information, effect, squares, count, by_states, products = (np.asarray(part) for part in sums)
-        prior, std = (
-            self.parameters[0].prior_weight,
-            np.zeros(point.theta.shape),
-        )  # 0 of parameters that were held
+        prior = self.parameters[0].prior_weight
+        std = np.zeros(point.theta.shape)  # 0 of parameters that were held
         for b in range(len(ends)):
             inverse = Inverse.of(information[b] + np.diag(prior), effect[b] + prior)
             V_V = np.einsum("mmpq->mpq", products[b])

@@ -54,7 +54,7 @@ FILTER = LegOdometry(
     foot_walk=FOOT_WALK,
     foot_creep=FOOT_CREEP,
     bias_std=(SENSORS.gyro_bias, SENSORS.accelerometer_bias),
-    bias_walk=(SENSORS.bias_walk * SENSORS.gyro_bias, SENSORS.bias_walk * SENSORS.accelerometer_bias),
+    bias_walk=SENSORS.bias_walks,
     start_std=(START, 1e-2),
 )
 FILTERS = {"filter": replace(FILTER, foot_walk=4e-3, foot_creep=(0.0, 0.0)), "filter, creep known": FILTER}

@@ -66,9 +66,8 @@ def attempt(job: tuple[int, int, bool]) -> dict[str, Any]:
     own, motion, found = carrier(walked.robot.robot), seen(walked), dict[str, Any]()
     for k, (name, quality) in enumerate(QUALITIES.items()):
         readings = read(motion, quality, np.random.default_rng([seed, number, 2, k]))
-        biases = {"gyro": quality.gyro_bias, "accelerometer": quality.accelerometer_bias}
-        walking = {name: quality.bias_walk * std for name, std in biases.items() if quality.bias_walk * std}
-        estimate, _ = estimated(own, readings, quality, STATED, walk=walking)
+        walks = dict(zip(("gyro", "accelerometer"), quality.bias_walks, strict=True))
+        estimate, _ = estimated(own, readings, quality, STATED, walk=walks if any(walks.values()) else None)
         found[name] = _errors(Weighing(estimate, own.own, load))
     if scheduled:
         readings = read(motion, CLEAN, np.random.default_rng([seed, number, 2, 0]))

@@ -54,6 +54,11 @@ class SensorQuality(Defects):
     force: float = 0.5
     bias_walk: float = 0.0
 
+    @property
+    def bias_walks(self) -> tuple[float, float]:
+        """By how much the biases of gyro [rad/s] and accelerometer [m/s^2] change in a second."""
+        return self.bias_walk * self.gyro_bias, self.bias_walk * self.accelerometer_bias
+
 
 CLEAN = SensorQuality()
 DEFECTS = SensorQuality(**vars(USUAL), bias_walk=0.1)

@@ -257,14 +257,12 @@ def estimated(
     readings: Moved,
     quality: SensorQuality,
     stated: Stated,
-    method: OptimalEstimation = METHOD,
     late: float | None = None,
     walk: Mapping[str, float] | None = None,
 ) -> tuple[Estimate, float]:
-    """The body's parameters and errors of sensors, and by how much readings were shifted before [s].
+    """The body's parameters and errors of sensors, and by how much readings were shifted before [s]; see `weigh`.
 
     Args:
-        method: of the last solution; others as those of `weigh`.
         late: by how much readings are shifted [s]; None: it is found.
         walk: of biases in the last solution, as that of `problem`.
     """
@@ -280,7 +278,7 @@ def estimated(
         if not more:
             break
         shift += more
-    estimate = method.solve(problem(carrier, readings.earlier(shift), quality, stated, errors, walk))
+    estimate = METHOD.solve(problem(carrier, readings.earlier(shift), quality, stated, errors, walk))
     return estimate, period * shift
 
 
