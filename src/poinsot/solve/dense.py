@@ -40,11 +40,18 @@ def step_in_box(S: Matrix, g: Vector, lower: Vector, upper: Vector) -> Vector:
         raise np.linalg.LinAlgError("S is not positive definite")
     # BVLS compares gradients of components, which must not depend on units
     scale = 1 / np.sqrt(np.diag(S))
-    L = np.linalg.cholesky(S * scale[:, None] * scale)
-    free = -linalg.cho_solve((L, True), g * scale)
+    scaled = S * scale[:, None] * scale
+    L = np.linalg.cholesky(scaled)
+    free = -np.linalg.solve(scaled, g * scale)
     box = lower / scale, upper / scale
-    if (free >= box[0]).all() and (free <= box[1]).all():
+    below, above = free < box[0], free > box[1]
+    if not (below | above).any():
         return np.asarray(free * scale)
+    # held at their bounds: the solution where the gradient holds them there
+    d = step_in_box(S, g, np.where(above, upper, lower), np.where(below, lower, upper))
+    gradient = g + S @ d
+    if (gradient[below] >= 0).all() and (gradient[above] <= 0).all():
+        return d
     target = -linalg.solve_triangular(L, g * scale, lower=True)
     from scipy.optimize import lsq_linear
 

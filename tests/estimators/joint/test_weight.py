@@ -113,6 +113,18 @@ def test_predictions_of_a_linearization_are_those_of_fits(rng):
     assert abs(errors.mean() - np.concatenate(expected).mean()) < 0.25
 
 
+def test_another_weight_needs_no_other_linearization(rng):
+    """The same errors and slopes as where all is computed anew, those of first states as well."""
+    problem = JointSmoothingProblem(swings.model(), [swing(rng, 0.05)], open=PIVOT)
+    found = RecordEquations(replace(method(), form="explicit"), problem).start().weighing(1e4)
+    expected = RecordEquations(replace(method(), form="explicit", weight=1e4), problem).start()
+    assert found.equations.method.weight == 1e4
+    np.testing.assert_allclose(found.cost, expected.cost, rtol=1e-13)
+    (*parts, first, _), (*same, also, _) = found.linearized[0], expected.linearized[0]
+    for each, one in zip([*parts, *(first or ())], [*same, *(also or ())], strict=True):
+        np.testing.assert_allclose(each, one, rtol=1e-12, atol=1e-13 * np.abs(one).max())
+
+
 def test_a_choice_takes_few_fits(rng):
     problem = JointSmoothingProblem(swings.model(), [swing(rng, 0.05)], open=PIVOT)
     found = WeightChoice().choose(method(), problem)

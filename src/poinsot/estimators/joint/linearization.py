@@ -60,9 +60,9 @@ class RecordLinearization(NamedTuple):
         N, m = self.e.shape
         return np.full(m, float(N)) if self.there is None else self.there.sum(axis=0).astype(float)
 
-    def weighted(self, roots: Float[Numbers, "N m"], start: Scalar) -> RecordLinearization:
-        """All rows times the root of their weight."""
-        each = roots[:, :, None]
+    def weighted(self, roots: Float[Numbers, "*N m"], start: Scalar) -> RecordLinearization:
+        """All rows times the root of their weight: (N, m), or (m,) for all samples."""
+        each = roots[..., None]
         first = None if self.start is None else tuple(start * part for part in self.start)
         scaled = (self.e * roots, self.by_x * each, self.by_next * each, self.by_theta * each)
         return RecordLinearization(*scaled, first, self.there)  # type: ignore[arg-type]

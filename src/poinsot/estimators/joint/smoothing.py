@@ -13,7 +13,7 @@ bounds the cosine of the angle between the residuals and each column of their Ja
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -148,10 +148,7 @@ class RecordEquations:
         root = float(np.sqrt(self.method.weight))
         roots = np.concatenate([np.full(self.form.rows, root), 1 / self.noise])
         found = self.linearizer.all_of(self.problem.records, x, theta, self.method.reference)
-        return [
-            each.weighted(np.tile(roots, (len(each.e), 1)), root).opened(self.parameters.open)
-            for each in found
-        ]
+        return [each.weighted(roots, root).opened(self.parameters.open) for each in found]
 
     def result(self, start: JointIterate, found: Minimum[JointIterate]) -> JointFit:
         """The fit where the iteration ended."""
@@ -205,6 +202,7 @@ class JointIterate:
     Args:
         x: (N, size) of each record. theta: (p,).
         before: the iterate from which a step led here.
+        linearized: weighted residuals there with their derivatives; None: they are computed.
     """
 
     infeasibility = 0.0
@@ -216,9 +214,10 @@ class JointIterate:
         x: list[np.ndarray],
         theta: Vector,
         before: JointIterate | None = None,
+        linearized: list[RecordLinearization] | None = None,
     ):
         self.equations, self.x, self.theta = equations, x, theta
-        self.linearized = equations.linearized(x, theta)
+        self.linearized = equations.linearized(x, theta) if linearized is None else linearized
         squares = sum((each.cost for each in self.linearized), equations.parameters.prior_cost(theta))
         # Inf, not NaN: comparisons of costs must reject the trial
         self.cost = 0.5 * squares if np.isfinite(squares) else float("inf")
@@ -231,6 +230,17 @@ class JointIterate:
         m, method = self.equations.form.rows, self.equations.method
         steps = np.concatenate([each.e[:-1, :m] for each in self.linearized])
         return method.weight * steps.size / max(float(np.sum(steps**2)), 1e-300)
+
+    def weighing(self, weight: float) -> JointIterate:
+        """The same states and theta where residuals of steps have another weight, without another linearization."""
+        method, root = (
+            replace(self.equations.method, weight=weight),
+            np.sqrt(weight / self.equations.method.weight),
+        )
+        equations = RecordEquations(method, self.equations.problem)
+        roots = np.concatenate([np.full(equations.form.rows, root), np.ones(len(equations.noise))])
+        linearized = [each.weighted(roots, root) for each in self.linearized]
+        return JointIterate(equations, self.x, self.theta, linearized=linearized)
 
     @cached_property
     def normals(self) -> list[NormalEquations]:

@@ -112,24 +112,28 @@ class WeightChoice:
         # states and theta of the fit with a weight, by its log10
         fits: dict[float, tuple[list[np.ndarray], Vector]] = {}
 
-        def start(settings: JointSmoothing, at: float, weight: float) -> JointIterate:
-            """Where the fit nearest to the weight 10^at ended, with a weight, and with its inertia as the reference."""
-            settings = replace(settings, weight=weight)
-            if not fits:
-                return RecordEquations(settings, problem).start()
-            x, theta = fits[min(fits, key=lambda each: abs(each - at))]
-            settings = replace(settings, reference=theta)
-            return JointIterate(RecordEquations(settings, replace(problem, theta=theta)), x, theta)
+        latest = RecordEquations(method, problem).start()
+
+        def ended(x: list[np.ndarray], theta: Vector) -> JointIterate:
+            """Where a fit ended, with its inertia as the reference."""
+            equations = RecordEquations(replace(method, reference=theta), replace(problem, theta=theta))
+            return JointIterate(equations, x, theta)
+
+        def start(at: float) -> JointIterate:
+            """Where the fit nearest to the weight 10^at ended, with this weight."""
+            x, theta = fits[min(fits, key=lambda each: abs(each - at))] if fits else (latest.x, latest.theta)
+            return (latest if theta is latest.theta else ended(x, theta)).weighing(10**at)
 
         def look(at: float) -> np.ndarray:
-            end = quick.iteration.minimize(start(quick, at, 10**at), stop=stop).at
-            fits[at] = end.x, end.theta
-            likely, errors = other_weights(start(quick, at, 1.0), 10 ** (at + away))
+            nonlocal latest
+            end = quick.iteration.minimize(start(at), stop=stop).at
+            fits[at], latest = (end.x, end.theta), ended(end.x, end.theta)
+            likely, errors = other_weights(latest, 10 ** (at + away))
             rows.append(np.column_stack([at + away, np.full(len(away), at), likely, errors]))
             report(progress, "choosing the weight", detail=f"weight {10**at:.3g}")
             return rows[-1]
 
-        at = float(np.log10(RecordEquations(method, problem).start().own_weight))
+        at = float(np.log10(latest.own_weight))
         for _ in range(self.rounds):
             found, before = look(at), at
             at = self.most_likely(found)
@@ -155,7 +159,7 @@ class WeightChoice:
         every, errors, at = every[usable], errors[usable], min(fits)
         if usable.any():  # none is where even the first fit has diverged
             at = self.most_likely(every[as_good(errors, errors[np.argmin(errors.mean(axis=1))])])
-        begun = start(method, at, 10**at)
+        begun = start(at)
         fit = begun.equations.result(begun, method.iteration.minimize(begun, stop=stop))
         tried, scores = 10 ** every[:, 0], np.exp(errors.mean(axis=1))
         return ChosenWeight(begun.equations.method, fit, 10**likeliest, tried, scores, len(fits) + 1)
