@@ -109,7 +109,7 @@ def test_what_neighbouring_frames_do_not_show_is_distrusted():
     misread = poses.copy()
     misread[30] += [0.3, 0.2, 1.0]
     fit = DropIdentification().fit(Drop("throw", times, misread), SHAPE, [floor()])
-    assert any("the frame at 0.25 s is far off" in each.message for each in fit.findings)
+    assert any("the frame at 0.25 s is far from all others" in each.message for each in fit.findings)
 
 
 def test_nothing_struck_is_nothing_to_identify():

@@ -40,7 +40,7 @@ class Linear(Shooting):
     def shot(self, which):
         return ShootingFit(self.centers[which], self.depths[which], np.zeros((10, 3)), Status.solved, 0)
 
-    def fit(self, theta):
+    def fit(self, theta, frames=None, method=None):
         return self.shot(int(np.argmin(np.linalg.norm(theta - self.centers, axis=1))))
 
     def distinct(self, shots):

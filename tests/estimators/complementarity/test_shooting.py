@@ -11,8 +11,10 @@ from poinsot.estimators.complementarity.shooting import (
     RESTITUTION,
     STATIONARY,
     Shooting,
+    covariance_root,
 )
 from poinsot.models.planar import Ellipse, PlanarBody, floor
+from poinsot.models.planar.events import moved
 from references.exact_steps import stepped
 
 SHAPE = Ellipse(0.05, 0.025)
@@ -43,6 +45,58 @@ def test_slopes_are_differences_both_ways():
         central = (of.residuals(theta + step, 61) - of.residuals(theta - step, 61)) / (2e-5 * scale)
         # forward differences of 1e-6: second derivatives of 1e4 leave 1e-2 of slopes of 1e3
         np.testing.assert_allclose(J[:, k], central, rtol=0.02, atol=0.02 * np.abs(central).max())
+
+
+@pytest.fixture(scope="module")
+def rolling():
+    """A throw that bounces eleven times and then rolls, of 750 frames."""
+    truth, times = np.array([0, 0.3, 0.4, 1, -2, 5, np.log(8e-4), 0.3, 0.6]), np.arange(750) / 240
+    body = PlanarBody(SHAPE, 1.0, 8e-4, 0.3, 0.6)
+    return truth, times, moved(body, [floor()], truth[:3], truth[3:6], times)[0]
+
+
+def test_slopes_of_a_long_throw_are_those_along_what_frames_hardly_show(rolling):
+    """Along each column of R, of one standard deviation, beside central differences of many times the step."""
+    truth, times, poses = rolling
+    of = Shooting(times, poses, NOISE, SHAPE, [floor()])
+    e = of.residuals(truth)
+    J = of.jacobian(truth, e)
+    R, inverse = covariance_root(J)
+    np.testing.assert_allclose(R @ inverse, np.eye(9), atol=1e-9)
+    assert np.linalg.norm(J * of.scale(), axis=0).max() > 1e5  # of a unit, in standard deviations of poses
+    for r in R.T:
+        central = (of.residuals(truth + 0.1 * r) - of.residuals(truth - 0.1 * r)) / 0.2
+        np.testing.assert_allclose(J @ r, central, atol=0.05 * max(np.linalg.norm(central), 0.1))
+
+
+def test_slopes_end_at_bounds(rolling):
+    """Differences are taken into the box, where residuals have a meaning."""
+    truth, times, poses = rolling
+    of, theta = Shooting(times[:60], poses[:60], NOISE, SHAPE, [floor()]), truth.copy()
+    theta[RESTITUTION] = 1.0
+    J = of.jacobian(theta, of.residuals(theta))
+    step = 1e-6 * np.eye(9)[RESTITUTION]
+    behind = (of.residuals(theta) - of.residuals(theta - step)) / 1e-6
+    np.testing.assert_allclose(J[:, RESTITUTION], behind, atol=0.02 * np.abs(behind).max())
+
+
+@pytest.mark.slow
+def test_intervals_of_a_long_throw_cover(rolling):
+    """Of fits from the truth to 16 draws of the noise, as in the test of short throws."""
+    truth, times, poses = rolling
+    away = []
+    for seed in range(16):
+        drawn = poses + NOISE * np.random.default_rng(seed).standard_normal(poses.shape)
+        of = Shooting(times, drawn, NOISE, SHAPE, [floor()])
+        fit = of.fit(truth)
+        assert fit.status is Status.solved
+        P = MixturePosterior.of(of, [fit]).covariance
+        z, three = (fit.theta - truth) / np.sqrt(np.diag(P)), (fit.theta - truth)[INERTIA:]
+        below = np.sum(of.residuals(truth) ** 2) - fit.chi_square
+        away.append((three @ np.linalg.solve(P[INERTIA:, INERTIA:], three), below, *z**2))
+    of_three, of_nine, *of_each = np.sum(away, axis=0)
+    assert abs(of_three - 48) < 4 * np.sqrt(2 * 48) and abs(of_nine - 144) < 4 * np.sqrt(2 * 144)
+    np.testing.assert_allclose(of_each, 16, atol=4 * np.sqrt(2 * 16))
 
 
 def test_fit_is_a_minimum_and_the_truth_is_within_its_covariance():

@@ -22,7 +22,7 @@ from scipy import optimize, special, stats
 
 from ...arrays import Float, Matrix, Vector
 from ...solve import Stop, stop_requested
-from .shooting import PRIOR_STD, Shooting, ShootingFit
+from .shooting import Shooting, ShootingFit, covariance_root
 
 LEAST_SHARE = 0.01
 """Minima with a smaller share are excluded from the mixture."""
@@ -41,15 +41,16 @@ def further_minima(
     found = shooting.distinct(fits)
     for _ in range(ROUNDS):
         if stop_requested(stop):
-            break
+            return found
         least = found[0].chi_square
         mixture = MixturePosterior.of(shooting, found)
         points = np.clip(mixture.samples(SAMPLES, WIDENING, rng), *shooting.bounds())
         chosen = points[np.argsort(shooting.sums_of_squares(points))[:FITS]]
-        found = shooting.distinct([*found, *(shooting.fit(theta) for theta in chosen)])
+        found = shooting.distinct([*found, *shooting.fits(chosen)])
         if found[0].chi_square > least - GAIN:
             break
-    return found
+    # far from the frames, the deepest may be a rough one
+    return shooting.distinct([shooting.fit(found[0].theta), *found])
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,13 +105,5 @@ class MixturePosterior:
 
 def _laplace(shooting: Shooting, fit: ShootingFit) -> tuple[Matrix, float]:
     """Covariance about a minimum, and log W."""
-    wide, J = PRIOR_STD[: len(fit.theta)], normalized_jacobian(shooting, fit.theta)
-    # in units of the prior the eigenvalues are at least 1, so unobservable components keep the prior
-    s, V = np.linalg.eigh(np.eye(len(wide)) + J.T @ J)
-    root = wide[:, None] * V / np.sqrt(s)
-    return root @ root.T, -0.5 * fit.chi_square - 0.5 * float(np.sum(np.log(s)))
-
-
-def normalized_jacobian(shooting: Shooting, theta: Vector) -> Matrix:
-    """(3 N, p) Jacobian of the residuals by theta in units of `PRIOR_STD`: their precision is J^T J + 1."""
-    return np.asarray(shooting.jacobian(theta, shooting.residuals(theta)) * PRIOR_STD[: len(theta)])
+    root, inverse = covariance_root(shooting.jacobian(fit.theta, shooting.residuals(fit.theta)))
+    return root @ root.T, -0.5 * fit.chi_square - float(np.linalg.slogdet(inverse)[1])

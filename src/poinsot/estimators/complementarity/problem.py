@@ -26,10 +26,10 @@ from ...models.planar.events import ImpactEvents
 from ...models.planar.shapes import Shape
 from ...recording import IMPACT_VELOCITIES, Recording
 from .flights import Drop
-from .posterior import MixturePosterior, normalized_jacobian
+from .posterior import MixturePosterior
 from .recordings import drop_of, impacts_of
 from .segmentation import moving
-from .shooting import FRICTION, INERTIA, RESTITUTION, STATIONARY, Shooting, ShootingFit
+from .shooting import FRICTION, INERTIA, PRIOR_STD, RESTITUTION, STATIONARY, Shooting, ShootingFit
 
 if TYPE_CHECKING:
     from .program import ProgramFit
@@ -94,7 +94,8 @@ class DropFit(ShootingFit):
         An impact determines J/m by the motion after it: the spin, and landing or rolling. Simultaneous contacts
         share it evenly.
         """
-        J = normalized_jacobian(self.shooting, self.theta).reshape(len(self.drop.times), 3, -1)
+        J = self.shooting.jacobian(self.theta, self.shooting.residuals(self.theta))
+        J = (J * PRIOR_STD[: len(self.theta)]).reshape(len(self.drop.times), 3, -1)
         # information of the first n frames, prior included: variance of log J/m after each, in parts of the prior's
         normal = np.eye(len(self.theta)) + np.cumsum(np.einsum("nki,nkj->nij", J, J), axis=0)
         known = np.concatenate([[0.0], 1 / np.linalg.inv(normal)[:, INERTIA, INERTIA] - 1])

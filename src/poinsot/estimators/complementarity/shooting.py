@@ -12,22 +12,26 @@ longer parts, and the best of these to all frames.
 Steps are those of `solve.GaussNewton`; derivatives are forward differences, since a simulation of half a second takes
 less than 1 ms and poses are smooth between changes of the sequence of events.
 
+After ten impacts each component of theta moves poses by 1e6 standard deviations a unit, and combinations of them hardly
+at all: slopes by components with errors of 1e-3 then show information on these that is not there. They give a root R of
+(J^T J + P_0^-1)^-1; with S the differences for steps of `ALONG` R, a standard deviation each, J = S R^-1 / `ALONG`.
+
 **Stationarity at a kink.** Where the sequence of events changes, the cost is continuous and has different slopes on the
 two sides, and a minimum may lie there: its gradient does not vanish. Necessary for a minimum, smooth or not, is that
-no direction descends: with L L^T = (J^T J + P_0^-1)^-1, the columns l_k of L, and both signs,
+no direction descends: with the columns r_k of R, and both signs,
 
-    s_k = (e(theta +- h l_k) - e(theta)) / h,      e . s_k >= 0
+    s_k = (e(theta +- h r_k) - e(theta)) / h,      e . s_k >= 0
 
-Where that fails, a step along l_k promises a decrease of chi-square by (e . s_k)^2 / (|s_k|^2 + |P_0^(-1/2) l_k|^2).
+Where that fails, a step along r_k promises a decrease of chi-square by (e . s_k)^2 / (|s_k|^2 + |P_0^(-1/2) r_k|^2).
 The square root of their sum over k is the length of the `descent`; where the cost is smooth this is the length of the
 Gauss-Newton step in standard deviations, since the denominators are 1. h is `ONE_SIDED_STEP` standard deviations: small
-against the curvature of e, large against the 1e-9 m to which instants of impact are solved.
+against the curvature of e, large against the 1e-13 m to which instants of impact are solved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
 
@@ -51,8 +55,8 @@ PRIOR_STD = np.array([1.0, 1.0, 1.0, 10.0, 10.0, 50.0, 1.0, 1.0, 0.5, 1.0])
 them."""
 DIFFERENCE_SCALE = np.array([0.0, 0.0, 1.0, 1.0, 1.0, 10.0, 1.0, 1.0, 1.0, 1.0])
 """Scale of each component of theta for finite differences; that of x and y is the body's size."""
-DIFFERENCE = 1e-6
-"""Step of finite differences, relative to `DIFFERENCE_SCALE`: instants of impact are exact to some 1e-9 m only."""
+DIFFERENCE, ALONG = 1e-8, 1e-2
+"""Step of finite differences along components of theta, relative to `DIFFERENCE_SCALE`; and along columns of R."""
 ONE_SIDED_STEP = 1e-3
 """h of the one-sided slopes, in standard deviations."""
 STATIONARY = 0.1
@@ -61,9 +65,10 @@ KINKS, SHARES = 5, (1.0, 0.3, 0.1, 0.03, 0.01)
 """Largest number of continuations of a fit that stalls at a kink, along the descending slope, and step fractions."""
 CURVATURE_FLOOR = 1e-8
 """Least curvature that damping assumes, in parts of the cost by squared scale: keeps unobservable components still."""
-FINE = GaussNewton(30, 1e-6, 0.5e-6, damping=GainRatio(first=1e-3, least=1e-9), take_last=True)
-"""The cost is half of chi-square; the absolute tolerance ends fits of noiseless frames."""
-ROUGH = replace(FINE, max_iterations=10, relative_tolerance=1e-2, absolute_tolerance=0.5e-2)
+FINE = GaussNewton(30, 1e-6, 0.5e-6, damping=GainRatio(first=1e-6, least=1e-15), take_last=True)
+"""The cost is half of chi-square; the absolute tolerance ends fits of noiseless frames. The least eigenvalue of J^T J,
+scaled to a unit diagonal, is 1e-12 after ten impacts: more damping would hold what the frames show of its direction."""
+ROUGH = GaussNewton(10, 1e-2, 0.5e-2, damping=GainRatio(first=1e-3, least=1e-9), take_last=True)
 """Settings of a fit to a part of the motion, which only ranks starting points."""
 ROUNDS, SAMPLES = 3, 600
 """Number of rounds of a search, and of starting points of each round."""
@@ -84,6 +89,8 @@ INERTIA_RANGE, FRICTION_RANGE = (0.1, 0.6), (0.05, 1.2)
 NEAR_CHI_SQUARE, SAME_CHI_SQUARE = 20.0, 0.1
 """Minima are kept that are at most so much above the deepest, exp(-10) of the likelihood; two motions that differ by
 less than the second are one minimum."""
+FAR = 10.0
+"""Rough fits with so many times the chi-square of an explained motion have other impacts: more steps find no others."""
 MAX_FRICTION = 3.0
 MAX_MASS_RATIO = 1e4
 """The mass is sought between the one that a known force would lift divided and multiplied by this."""
@@ -195,9 +202,8 @@ class Shooting:
 
     def sums_of_squares(self, thetas: Float[np.ndarray, "S p"], frames: int | None = None) -> Vector:
         """(S,) chi-square of the first frames, None: all; infinite where a simulation fails."""
-        e, sums = np.empty((frames or len(self.times), 3)), np.empty(len(thetas))
-        _sums_of_squares(self.simulation, np.ascontiguousarray(thetas), e, sums)
-        return sums
+        sums = np.array([np.sum(self.residuals(theta, frames) ** 2) for theta in thetas])
+        return np.where(np.isfinite(sums), sums, np.inf)
 
     def bounds(self) -> tuple[Vector, Vector]:
         """(p,) of theta: J/m is at most the square of the size, since all mass is inside."""
@@ -216,9 +222,20 @@ class Shooting:
 
     def jacobian(self, theta: Vector, e: Vector) -> Matrix:
         """(3 frames, p) derivatives of the residuals e (3 frames,) at theta."""
-        J = np.empty((len(theta), len(e) // 3, 3))
-        _jacobian(self.simulation, theta, self.scale(), e.reshape(-1, 3), J)
-        return J.reshape(len(theta), -1).T
+        R, inverse = covariance_root(self._by_components(theta, e))
+        return np.asarray(self._differences(theta, e, ALONG * R) @ inverse / ALONG)
+
+    def _by_components(self, theta: Vector, e: Vector) -> Matrix:
+        """The same to some 1e-3 of each column, at half the time."""
+        return self._differences(theta, e, np.diag(DIFFERENCE * self.scale())) / (DIFFERENCE * self.scale())
+
+    def _differences(self, theta: Vector, e: Vector, steps: Matrix) -> Matrix:
+        """(3 frames, p) changes of the residuals by each column of steps (p, p), which is taken back within bounds."""
+        ahead, (lower, upper) = theta + steps.T, self.bounds()
+        back = ((ahead < lower) | (ahead > upper)).any(axis=1)
+        ahead[back] = np.clip(theta - steps.T[back], lower, upper)
+        changes = np.stack([self.residuals(each, len(e) // 3) - e for each in ahead], axis=1)
+        return changes * np.where(back, -1.0, 1.0)
 
     def fit(
         self,
@@ -239,7 +256,7 @@ class Shooting:
         weight = CURVATURE_FLOOR / self.scale() ** 2
         problem = DenseProblem(
             lambda x: self.residuals(x, frames),
-            self.jacobian,
+            self.jacobian if frames is None else self._by_components,  # a part only ranks starting points
             lower,
             upper,
             lambda _, cost: weight * (2 * cost + 1),
@@ -276,11 +293,9 @@ class Shooting:
         free = ~((theta <= lower) & (g > 0) | (theta >= upper) & (g < 0))
         if held is not None:
             free[held] = False
-        s, V = np.linalg.eigh(np.eye(int(free.sum())) + (J * wide)[:, free].T @ (J * wide)[:, free])
-        # columns of a square root of the covariance: independent directions of one standard deviation
-        root = wide[free, None] * V / np.sqrt(s)
         total, descent = 0.0, np.zeros(len(theta))
-        for column in root.T:
+        # independent directions of one standard deviation
+        for column in covariance_root(J[:, free], wide[free])[0].T:
             step = np.zeros(len(theta))
             step[free] = ONE_SIDED_STEP * column
             share = float(np.sum((column / wide[free]) ** 2))  # of the prior in the curvature
@@ -302,7 +317,7 @@ class Shooting:
             good_enough: chi-square at which it ends after the first of its rounds.
             stop: ends the search with what was found.
         """
-        found = [self.fit(theta)]
+        found = self.fits([theta])
         for k in range(ROUNDS):
             if k and found[0].chi_square <= good_enough:
                 break
@@ -315,8 +330,13 @@ class Shooting:
                 )
                 count = KEPT[min(stage + 1, len(KEPT) - 1)]
                 chosen = [each.theta for each in ranked[:count]]
-            found = self.distinct([*found, *(self.fit(each) for each in chosen)])
-        return found
+            found = self.distinct([*found, *self.fits(chosen)])
+        return self.distinct([self.fit(found[0].theta), *found])
+
+    def fits(self, thetas: Iterable[Vector]) -> list[ShootingFit]:
+        """Minima over all frames near each of thetas; rough ones where chi-square stays `FAR` above its expectation."""
+        rough = (self.fit(each, len(self.times), ROUGH) for each in thetas)
+        return [self.fit(each.theta) if each.chi_square < FAR * self.degrees else each for each in rough]
 
     @cached_property
     def first_contact(self) -> int:
@@ -370,6 +390,14 @@ class Shooting:
         return found
 
 
+def covariance_root(J: Matrix, wide: Vector = PRIOR_STD) -> tuple[Matrix, Matrix]:
+    """R (p, p) with R R^T = (J^T J + P_0^-1)^-1, and its inverse; J (r, p), `wide` the root of P_0 in its first p."""
+    p = J.shape[1]
+    # singular values of J: eigenvalues of J^T J would lose half of the digits
+    _, s, V = np.linalg.svd(np.concatenate([J * wide[:p], np.eye(p)]), full_matrices=False)
+    return wide[:p, None] * V.T / s, s[:, None] * V / wide[:p]
+
+
 def lifted_mass(forces: Float[np.ndarray, "K 3"], shape: Shape) -> float:
     """The mass whose weight equals the known forces, and moments divided by the body's size [kg]."""
     size = np.sqrt(np.mean(np.sum((forces / [1.0, 1.0, shape.size]) ** 2, axis=1)))
@@ -398,27 +426,3 @@ def _residuals(simulation, theta, e):
     )
     follow(world, times[: len(e)], e, v, log, which)
     e[:] = (e - poses[: len(e)]) / noise
-
-
-@njit(cache=True)
-def _sums_of_squares(simulation, thetas, e, sums):
-    """Write the sums of squares (S,) of residuals over the rows of e (frames, 3)."""
-    for s in range(len(thetas)):
-        _residuals(simulation, thetas[s], e)
-        sums[s] = np.sum(e * e)
-        # a simulation that got stuck has NaN poses: infinite cost sorts it last
-        if not np.isfinite(sums[s]):
-            sums[s] = np.inf
-
-
-@njit(cache=True)
-def _jacobian(simulation, theta, scale, e, J):
-    """Write derivatives (p, frames, 3)."""
-    for k in range(len(theta)):
-        moved = theta.copy()
-        moved[k] += DIFFERENCE * scale[k]
-        # restitution above 1 has no meaning: a backward difference there
-        if k == RESTITUTION and moved[k] > 1.0:
-            moved[k] = theta[k] - DIFFERENCE * scale[k]
-        _residuals(simulation, moved, J[k])
-        J[k] = (J[k] - e) / (moved[k] - theta[k])

@@ -32,8 +32,8 @@ SLOW = 0.02
 """Normal velocity below which an impact is not followed by a flight [m/s]."""
 STEP, FLIGHT_STEP = 5e-4, 2e-3
 """Step while a contact stays closed, and interval at which gaps are evaluated in flight [s]."""
-CLOSED = 1e-9
-"""Gap of a closed contact [m]."""
+CLOSED, INSTANT = 1e-9, 1e-13
+"""Gap of a closed contact, and gap to which an instant of contact is solved, above the rounding of poses [m]."""
 EVENTS_PER_STEP = 20
 MAX_SECANTS = 60
 """Largest number of secant steps to the instant at which a gap closes."""
@@ -231,7 +231,7 @@ def _slide(world: World, now: _Now, dt: float) -> float:
         if trial == 0 and _closes(now) and _least(g_next, touching) < -CLOSED:
             return 0.0
         gap = _least(g_next, aside)
-        if abs(gap) < 0.5 * CLOSED or (trial == 0 and gap >= -CLOSED):
+        if abs(gap) < INSTANT or (trial == 0 and gap >= -CLOSED):
             break
         if gap > 0.0:
             low, g_low = dt, gap
@@ -376,7 +376,7 @@ def _until_closed(world: World, now: _Now, dt: float) -> float:
                 low, g_low = s, gap
             else:
                 high, g_high = s, gap
-            if abs(gap) < 0.5 * CLOSED:
+            if abs(gap) < INSTANT:
                 high = s
                 break
         earliest = high
