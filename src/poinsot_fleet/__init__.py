@@ -6,7 +6,8 @@ fleet         a project's estimate of each of many logs, pooled
 logs          which files those are, of which robot and day
 random_effects  what differs between robots and between days
 page, verb    one page of a fleet; what `poinsot identify` does with a pattern
-parquet_log   a recording in many files, read in stretches
+log           a recording in many files, read in stretches
+parquet_log   the same of Parquet files
 streaming     least squares on it
 """
 

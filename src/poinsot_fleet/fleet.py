@@ -8,30 +8,28 @@ pooled.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cached_property, partial
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from poinsot.estimate import Estimate, Trust
 from poinsot.estimators.linear.least_squares import LeastSquares
-from poinsot.exceptions import InvalidProject, PoinsotError, UnreadableFile
+from poinsot.exceptions import InvalidProject, PoinsotError
 from poinsot.io.results import identify_json, plain
+from poinsot.io.sources import Source
 from poinsot.project import Project
 from poinsot.project.recordings import build_source
 from poinsot.project.settings.recordings import RecordingSettings
 from poinsot.stopwatch import Stopwatch
-from poinsot_formats.parquet import checked
 
+from .log import BlockLog, find_block_log
 from .logs import Log, count_of, find_logs
-from .parquet_log import ParquetLog
 from .random_effects import LEVELS, RandomEffects, random_effects
 from .store import Store
 from .streaming import stream_least_squares
@@ -95,71 +93,43 @@ class Fleet:
         settings = self.project.settings.model_copy(update={"recordings": recordings})
         return Project(self.project.path, settings)
 
-    def parquet_log(self, log: Log) -> ParquetLog | None:
-        """The log to be read in blocks, if it is long or in several files and the project allows it.
+    def opener(self, log: Log) -> Callable[[], BlockLog] | None:
+        """What opens a log that is read in blocks: it is long or in several files, and the project allows it.
 
         Raises:
             InvalidProject: if a log in several files cannot be read so.
         """
-        parquet = all(path.suffix.lower() in (".parquet", ".pq") for path in log.paths)
         several = len(log.paths) > 1
-        if not several and not (parquet and _bytes(log.paths[0]) > self.long_bytes):
-            return None
-        why = "" if parquet else "its files are not Parquet"
-        settings, recording = self.project.settings, _template(self.project)
-        smoothing: Any = settings.preprocessing
-        method: Any = settings.method
-        if not why:
-            why = next(
-                (
-                    f"it has {key} = {given!r}"
-                    for key, given, needed in (
-                        ("[method] name", method.name, ("least-squares",)),
-                        ("weighting", getattr(method, "weighting", None), ("none", "per-joint")),
-                        ("parameters", getattr(method, "parameters", None), ("base",)),
-                        ("per_recording", getattr(method, "per_recording", None), ([],)),
-                        ("[preprocessing] method", smoothing.method, ("butterworth-decimation",)),
-                        ("cutoff_hz", type(getattr(smoothing, "cutoff_hz", None)), (float, int)),
-                        (
-                            "decimate_hz",
-                            type(getattr(smoothing, "decimate_hz", None)),
-                            (float, int, type(None)),
-                        ),
-                        ("resample_hz", smoothing.resample_hz, (None,)),
-                        ("delay", getattr(smoothing, "delay", None), (None,)),
-                        ("delays", smoothing.delays, ({},)),
-                        ("window_s", recording.window_s, (None,)),
-                        ("between_s", recording.between_s, (None,)),
-                        ("rate_hz", recording.rate_hz, (None,)),
-                    )
-                    if given not in needed
-                ),
-                "",
+        kinds = {find_block_log(path) for path in log.paths}
+        kind = kinds.pop() if len(kinds) == 1 else None
+        why = _obstacle(self.project) if kind else "its files are of no such kind, or of several ones"
+        if kind and not why:
+            sources = [self._source(log.name, path) for path in log.paths]
+            (source, clock), why = (
+                (sources[0], sources[0].clock),
+                next(filter(None, map(kind.obstacle, sources)), ""),
             )
-        robot = self.project.robot(self.folder)
-        file = recording.files[0] if recording.files else recording
-        source = build_source(
-            file.model_copy(update={"path": str(log.paths[0])}),
-            self.folder,
-            log.name,
-            robot.joints,
-            robot.joints,
-        )
-        columns = [*source.columns.values(), *([source.clock] if source.clock else [])]
-        if source.clock is None:
+            if clock is not None and not why:
+                if several or kind.bytes_in_memory(source) > self.long_bytes:
+                    return partial(kind, log.paths, source.columns, clock, source.require)
+                return None
             why = why or "it has no time column"
-        if any(column.scale != 1 or column.hold or column.nanoseconds is not None for column in columns):
-            why = why or "a column has a scale, hold or nanoseconds"
-        if why and several:
+        if several:
             raise InvalidProject(
                 f"{self.project.path}: a log in several files is read in blocks, by least squares with "
-                f"butterworth-decimation from Parquet with a time column; {why}"
+                f"butterworth-decimation from Parquet or MCAP with a time column; {why}"
             )
-        if why:
-            return None
-        assert source.clock is not None
-        channels = {name: (str(column.name), column.unit) for name, column in source.columns.items()}
-        return ParquetLog(log.paths, channels, (str(source.clock.name), source.clock.unit))
+        return None
+
+    @cached_property
+    def _joints(self) -> Sequence[str]:
+        return self.project.robot(self.folder).joints
+
+    def _source(self, name: str, path: Path) -> Source:
+        """A file of a log, with the columns of the recording for identification."""
+        recording = _template(self.project)
+        file = (recording.files[0] if recording.files else recording).model_copy(update={"path": str(path)})
+        return build_source(file, self.folder, name, self._joints, self._joints)
 
     def estimate(
         self, executor: Executor | None = None, folder: Path | None = None, *, say: Say = lambda _: None
@@ -176,7 +146,7 @@ class Fleet:
         watch = Stopwatch()
         say(f"reading {len(self.logs)} logs")
         names = {f"{log.name} {_digest(log.paths)}": log for log in self.logs}
-        long = {name: found for name, log in names.items() if (found := self.parquet_log(log)) is not None}
+        long = {name: found for name, log in names.items() if (found := self.opener(log)) is not None}
         tasks = {name: LogTask(self.project_of(log.paths[0]), self.folder) for name, log in names.items()}
         settings = self.project.settings.model_dump(mode="json")
         # the recordings' own paths are in the names
@@ -186,7 +156,7 @@ class Fleet:
         short = {name: task for name, task in tasks.items() if name not in long}
         done = Study(short, identify_log, unit="logs").run(executor, store, say=say, clear=False)
         streamed = partial(stream_log, executor=executor)
-        blocks = {name: (tasks[name], log) for name, log in long.items()}
+        blocks = {name: (tasks[name], opened) for name, opened in long.items()}
         done |= Study(blocks, streamed, unit="long logs").run(Serial(), store, say=say)
         watch.lap("logs")
         records = tuple(done[name] for name in names)
@@ -213,16 +183,16 @@ def identify_log(task: LogTask) -> dict[str, Any]:
     return _record(lambda: task.project.identify(task.folder, stop=lambda: False))
 
 
-def stream_log(task: tuple[LogTask, ParquetLog], executor: Executor | None) -> dict[str, Any]:
+def stream_log(task: tuple[LogTask, Callable[[], BlockLog]], executor: Executor | None) -> dict[str, Any]:
     """The same of a log that is read in blocks."""
 
     def estimate() -> Estimate:
-        (each, log), smoothing = task, task[0].project.settings.preprocessing
+        (each, opened), smoothing = task, task[0].project.settings.preprocessing
         method: Any = each.project.settings.method
         robot = each.project.robot(each.folder)
         smoother = smoothing.smoother(robot.joints, None)  # type: ignore[union-attr]
         estimator = LeastSquares(weighting=method.weighting)
-        return stream_least_squares(robot, log, smoother, estimator=estimator, executor=executor)
+        return stream_least_squares(robot, opened(), smoother, estimator=estimator, executor=executor)
 
     return _record(estimate)
 
@@ -233,7 +203,9 @@ def _record(estimate: Any) -> dict[str, Any]:
     except PoinsotError as error:
         return {"refused": str(error)}
     except MemoryError:
-        return {"refused": "not enough memory: give its files as Parquet, which can be read in blocks"}
+        return {
+            "refused": "not enough memory: give its files as Parquet or MCAP, which can be read in blocks"
+        }
     content = identify_json(found)
     kept = {key: content[key] for key in OF_LOG}
     if found.trust is Trust.not_to_be_used:
@@ -417,12 +389,33 @@ def _template(project: Project) -> RecordingSettings:
     return found[0]
 
 
-def _bytes(path: Path) -> int:
-    """Size of the table in memory, of 8 bytes a value; 0 of a file that is no Parquet."""
-    with suppress(UnreadableFile), checked(path, ()):
-        scan = pl.scan_parquet(path, glob=False)
-        return int(scan.select(pl.len()).collect().item()) * len(scan.collect_schema()) * 8
-    return 0
+def _obstacle(project: Project) -> str:
+    """Which setting does not allow to read a log in blocks; empty: all do."""
+    recording = _template(project)
+    smoothing: Any = project.settings.preprocessing
+    method: Any = project.settings.method
+    return next(
+        (
+            f"it has {key} = {given!r}"
+            for key, given, needed in (
+                ("[method] name", method.name, ("least-squares",)),
+                ("weighting", getattr(method, "weighting", None), ("none", "per-joint")),
+                ("parameters", getattr(method, "parameters", None), ("base",)),
+                ("per_recording", getattr(method, "per_recording", None), ([],)),
+                ("[preprocessing] method", smoothing.method, ("butterworth-decimation",)),
+                ("cutoff_hz", type(getattr(smoothing, "cutoff_hz", None)), (float, int)),
+                ("decimate_hz", type(getattr(smoothing, "decimate_hz", None)), (float, int, type(None))),
+                ("resample_hz", smoothing.resample_hz, (None,)),
+                ("delay", getattr(smoothing, "delay", None), (None,)),
+                ("delays", smoothing.delays, ({},)),
+                ("window_s", recording.window_s, (None,)),
+                ("between_s", recording.between_s, (None,)),
+                ("rate_hz", recording.rate_hz, (None,)),
+            )
+            if given not in needed
+        ),
+        "",
+    )
 
 
 def _digest(paths: Sequence[Path]) -> str:

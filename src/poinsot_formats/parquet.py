@@ -98,16 +98,21 @@ def read_parquet(source: Source) -> Columns:
             else:
                 raise column_not_found(path, name, available)
         table = pl.read_parquet(path, columns=list(dict.fromkeys(names.values())), glob=False)
-    columns: dict[str | int, np.ndarray] = {}
-    for name, header in names.items():
-        series = table[header]
-        if name in source.dated:
-            series = dated_column(path, series)
-        elif not _is_number(series.dtype):
-            advice = f': set unit = "{DATES}"' if series.dtype in DATED else ""
-            raise UnreadableFile(f"{path}: column {header!r} holds {series.dtype}, not numbers{advice}")
-        columns[name] = series.cast(pl.Float64).to_numpy()
-    return columns
+    return {name: numbers(path, table[header], name in source.dated) for name, header in names.items()}
+
+
+def numbers(path: Path, cells: pl.Series, dated: bool) -> np.ndarray:
+    """(T,) numbers of a column, NaN where a cell is empty; `dated`: it holds dates and times, seconds since 1970 (UTC).
+
+    Raises:
+        UnreadableFile: if it holds something else.
+    """
+    if dated:
+        cells = dated_column(path, cells)
+    elif not _is_number(cells.dtype):
+        advice = f': set unit = "{DATES}"' if cells.dtype in DATED else ""
+        raise UnreadableFile(f"{path}: column {cells.name!r} holds {cells.dtype}, not numbers{advice}")
+    return cells.cast(pl.Float64).to_numpy()
 
 
 def dated_column(path: Path, cells: pl.Series) -> pl.Series:

@@ -8,6 +8,7 @@ from .lerobot import read_lerobot as read_lerobot
 from .lerobot import guess_unit as guess_unit
 from .logs import TopicFacts as TopicFacts
 from .logs import topics as topics
+from .message_log import MessageLog as MessageLog
 from .recordings import read_mcap as read_mcap
 from .recordings import write_mcap as write_mcap
 from .recordings import read_parquet as read_parquet

@@ -10,8 +10,8 @@ import bz2
 import re
 import sqlite3
 import struct
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -24,7 +24,12 @@ from poinsot.io.sources import existing_file
 MAX_CHUNK = 1 << 30
 """Largest size of a chunk when decompressed, and of a message. [bytes]"""
 
+PART = 1 << 20
+"""Least size of a part of an MCAP file that is read by itself: about that of a chunk as ROS 2 writes it. [bytes]"""
+
 EXTRA = "bags"
+_MCAP_MAGIC_SIZE, _MCAP_HEAD_SIZE = 8, 31
+_MCAP_FOOTER_SIZE = 29 + _MCAP_MAGIC_SIZE
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _BAG_MAGIC = b"#ROSBAG V2.0\n"
 
@@ -52,6 +57,13 @@ class Message(NamedTuple):
     data: bytes
 
 
+def _message(topic: Topic, log_ns: int, data: bytes) -> Message:
+    """A message whose time a clock can hold."""
+    if not 0 <= log_ns < 2**63:
+        raise _Damaged(f"a message was logged {log_ns} ns after 1970")
+    return Message(topic, log_ns, data)
+
+
 @dataclass(frozen=True)
 class Metadata:
     """A named dictionary of texts that an MCAP file holds besides its messages."""
@@ -74,18 +86,22 @@ def read_messages(path: str | Path) -> Iterator[Message | Topic | Metadata]:
     ending = path.suffix.lower()
     if ending not in OPENERS:
         raise UnreadableFile(f"{path} is no log of messages; those end in {', '.join(OPENERS)}")
+    with _reading(path):
+        yield from OPENERS[ending](path)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Where a log is read: what is wrong with it is one sentence."""
     try:
-        for item in OPENERS[ending](path):
-            if isinstance(item, Message) and not 0 <= item.log_ns < 2**63:
-                raise _Damaged(f"a message was logged {item.log_ns} ns after 1970")
-            yield item
+        yield
     except MissingExtra:  # of one of the files that a folder lists
         raise
     except ImportError as error:
         raise MissingExtra(EXTRA, error.name or "mcap") from None
     except _errors() as error:
         raise UnreadableFile(
-            f"{path} is damaged, or no {ending} file: {_sentence(error)}; "
+            f"{path} is damaged, or no {path.suffix.lower()} file: {_sentence(error)}; "
             "if the logger was interrupted, repair the log with `mcap recover` or `rosbag reindex`"
         ) from None
 
@@ -128,12 +144,12 @@ class _Bounded:
     """A file of which no more is read at once than it has, as a read takes its memory first."""
 
     def __init__(self, file: IO[bytes], size: int):
-        self._file, self._left = file, size
+        self._file, self.left = file, size
 
     def read(self, count: int) -> bytes:
-        if count > self._left:
+        if count > self.left:
             raise _Damaged(f"a record claims {count} bytes, more than there are")
-        self._left -= count
+        self.left -= count
         return self._file.read(count)
 
 
@@ -141,46 +157,138 @@ class _Bounded:
 
 
 def _read_mcap(path: Path) -> Iterator[Message | Topic | Metadata]:
-    from mcap.records import Channel, Chunk, Message as McapMessage, Metadata as McapMetadata, Schema
+    topics: dict[int, Topic] = {}
+    schemas: dict[int, Any] = {}
+    with path.open("rb") as file:
+        for _, records in _mcap_records(file, path.stat().st_size):
+            yield from _mcap_items(records, topics, schemas)
+
+
+class McapPart(NamedTuple):
+    """Records of an MCAP file that follow each other: some chunks, or some records that are in none.
+
+    Args:
+        path: of the file. start, stop: its first byte, and the one after its last.
+        size: of its messages when decompressed [bytes].
+        topics: number of a channel -> topic, of the whole file once that was read to its end.
+    """
+
+    path: Path
+    start: int
+    stop: int
+    size: int
+    topics: dict[int, Topic]
+
+    def messages(self) -> Iterator[Message]:
+        """Its messages, read again.
+
+        Raises:
+            UnreadableFile: if the file was changed.
+        """
+        with _reading(self.path), self.path.open("rb") as file:
+            file.seek(self.start)
+            for _, records in _mcap_records(file, self.stop - self.start, whole=False):
+                for item in _mcap_items(records, self.topics, {}):
+                    if isinstance(item, Message):
+                        yield item
+
+
+def mcap_parts(path: Path) -> Iterator[tuple[McapPart, list[Message | Topic | Metadata]]]:
+    """An MCAP file in parts of about `PART` bytes, each with what is in it, in the file's order.
+
+    Raises:
+        UnreadableFile: if the file is damaged, or of another kind.
+        MissingExtra: if the package that reads it is not installed.
+    """
+    topics: dict[int, Topic] = {}
+    schemas: dict[int, Any] = {}
+    items: list[Message | Topic | Metadata] = []
+    start, stop, size = _MCAP_MAGIC_SIZE, 0, 0
+    with _reading(path), path.open("rb") as file:
+        for stop, records in _mcap_records(file, existing_file(path).stat().st_size):
+            new = [*_mcap_items(records, topics, schemas)]
+            items += new
+            size += sum(_MCAP_HEAD_SIZE + len(each.data) for each in new if isinstance(each, Message))
+            if size >= PART:
+                yield McapPart(path, start, stop, size, topics), items
+                start, size, items = stop, 0, []
+        if items:
+            yield McapPart(path, start, stop, size, topics), items
+
+
+def mcap_counts(path: Path) -> dict[str, int]:
+    """Topic -> number of its messages, as the summary at the end of an MCAP file claims; empty without a summary.
+
+    Raises:
+        UnreadableFile: if the file ends too early. MissingExtra: as `read_messages`.
+    """
+    with _reading(path), path.open("rb") as file:
+        from mcap.records import Channel, Statistics
+
+        footer = existing_file(path).stat().st_size - _MCAP_FOOTER_SIZE
+        file.seek(footer)
+        start = struct.unpack_from("<Q", file.read(_MCAP_FOOTER_SIZE), 9)[0]
+        if not 0 < start < footer:
+            return {}
+        file.seek(start)
+        records = [each for _, found in _mcap_records(file, footer - start, whole=False) for each in found]
+        names = {each.id: each.topic for each in records if isinstance(each, Channel)}
+        counts: dict[str, int] = {}
+        for number, count in chain.from_iterable(
+            each.channel_message_counts.items() for each in records if isinstance(each, Statistics)
+        ):
+            counts[names[number]] = counts.get(names[number], 0) + count
+        return counts
+
+
+def _mcap_records(file: IO[bytes], size: int, *, whole: bool = True) -> Iterator[tuple[int, Sequence[Any]]]:
+    """Records of so many bytes of a file, from where it stands: position after it, and the record or those of a chunk.
+
+    `whole`: whether it is the whole file, which begins and ends with the marks of its format.
+    """
+    from mcap.records import Chunk
     from mcap.stream_reader import StreamReader, breakup_chunk
 
-    schemas: dict[int, Any] = {}
-    topics: dict[int, Topic] = {}
-    with path.open("rb") as file:
-        bounded = cast(IO[bytes], _Bounded(file, path.stat().st_size))
-        records = StreamReader(bounded, emit_chunks=True).records
-        for outer in records:
-            inner: Iterator[Any] = iter((outer,))
-            if isinstance(outer, Chunk):
-                data = _decompress(outer.compression, outer.data, outer.uncompressed_size)
-                inner = iter(
-                    breakup_chunk(
-                        Chunk(
-                            compression="",
-                            data=data,
-                            message_start_time=outer.message_start_time,
-                            message_end_time=outer.message_end_time,
-                            uncompressed_crc=outer.uncompressed_crc,
-                            uncompressed_size=len(data),
-                        ),
-                        validate_crc=True,
-                    )
-                )
-            for record in inner:
-                if isinstance(record, Schema):
-                    schemas[record.id] = record
-                elif isinstance(record, Channel):
-                    if record.id not in topics:
-                        topics[record.id] = _mcap_topic(record, schemas.get(record.schema_id))
-                        yield topics[record.id]
-                elif isinstance(record, McapMessage):
-                    if record.channel_id not in topics:
-                        raise _Damaged(
-                            f"it has a message of channel {record.channel_id}, which it does not describe"
-                        )
-                    yield Message(topics[record.channel_id], record.log_time, record.data)
-                elif isinstance(record, McapMetadata):
-                    yield Metadata(record.name, record.metadata)
+    bounded = _Bounded(file, size)
+    for outer in StreamReader(cast(IO[bytes], bounded), skip_magic=not whole, emit_chunks=True).records:
+        records: Sequence[Any] = (outer,)
+        if isinstance(outer, Chunk):
+            data = _decompress(outer.compression, outer.data, outer.uncompressed_size)
+            records = breakup_chunk(
+                Chunk(
+                    compression="",
+                    data=data,
+                    message_start_time=outer.message_start_time,
+                    message_end_time=outer.message_end_time,
+                    uncompressed_crc=outer.uncompressed_crc,
+                    uncompressed_size=len(data),
+                ),
+                validate_crc=True,
+            )
+        yield file.tell(), records
+        if not (whole or bounded.left):
+            return
+
+
+def _mcap_items(
+    records: Sequence[Any], topics: dict[int, Topic], schemas: dict[int, Any]
+) -> Iterator[Message | Topic | Metadata]:
+    """What records are; topics and schemas of the records before them are known, and new ones are added."""
+    from mcap.records import Channel, Message as McapMessage, Metadata as McapMetadata, Schema
+
+    for record in records:
+        if isinstance(record, Schema):
+            schemas[record.id] = record
+        elif isinstance(record, Channel):
+            if record.id not in topics:
+                topics[record.id] = _mcap_topic(record, schemas.get(record.schema_id))
+                yield topics[record.id]
+        elif isinstance(record, McapMessage):
+            if record.channel_id not in topics:
+                raise _Damaged(f"it has a message of channel {record.channel_id}, which it does not describe")
+            yield _message(topics[record.channel_id], record.log_time, record.data)
+        elif isinstance(record, McapMetadata):
+            yield Metadata(record.name, record.metadata)
 
 
 def _mcap_topic(channel: Any, schema: Any) -> Topic:
@@ -252,7 +360,7 @@ def _read_bag(path: Path) -> Iterator[Message | Topic]:
                 elif inner.get("op") == b"\x02":
                     (number,) = struct.unpack("<I", inner["conn"])
                     seconds, nanoseconds = struct.unpack("<II", inner["time"])
-                    yield Message(topics[number], seconds * 1_000_000_000 + nanoseconds, payload)
+                    yield _message(topics[number], seconds * 1_000_000_000 + nanoseconds, payload)
 
 
 def _bag_records(file: IO[bytes], size: int) -> Iterator[tuple[dict[str, bytes], bytes]]:
@@ -313,7 +421,7 @@ def _read_sqlite(path: Path) -> Iterator[Message | Topic]:
             # SQLite keeps any type in any column: bytes(10**12) would take a terabyte.
             if not (isinstance(stamp, int) and isinstance(data, bytes)):
                 raise _Damaged("its table `messages` does not hold times and bytes")
-            yield Message(topics[number], stamp, _decompressed(data))
+            yield _message(topics[number], stamp, _decompressed(data))
 
 
 def _decompressed(data: bytes) -> bytes:
@@ -335,8 +443,17 @@ def _known_definition(kind: str) -> str:
     return str(store.generate_msgdef(kind, ros_version=2)[0])
 
 
-def _read_folder(path: Path) -> Iterator[Message | Topic | Metadata]:
-    """The files of a ROS 2 bag that its `metadata.yaml` lists, in their order."""
+def listed_files(path: Path) -> list[Path]:
+    """The files of a ROS 2 bag that its `metadata.yaml` lists, in their order.
+
+    Raises:
+        UnreadableFile: if it does not describe a bag, or one that is compressed as a whole.
+    """
+    with _reading(path):
+        return _listed_files(existing_file(path))
+
+
+def _listed_files(path: Path) -> list[Path]:
     if path.stat().st_size > 1 << 24:
         raise _Damaged("it is larger than the description of a bag can be")
     text = path.read_text(encoding="utf-8")
@@ -348,7 +465,11 @@ def _read_folder(path: Path) -> Iterator[Message | Topic | Metadata]:
     for file in files:
         if file.suffix.lower() not in (".db3", ".mcap"):
             raise UnreadableFile(f"{file} cannot be read; decompress it first with `zstd -d`")
-    yield from chain.from_iterable(map(read_messages, files))
+    return files
+
+
+def _read_folder(path: Path) -> Iterator[Message | Topic | Metadata]:
+    yield from chain.from_iterable(map(read_messages, _listed_files(path)))
 
 
 OPENERS: Mapping[str, Callable[[Path], Iterator[Message | Topic | Metadata]]] = {

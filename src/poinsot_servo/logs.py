@@ -20,11 +20,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from poinsot import Source
 from poinsot.exceptions import UnreadableFile, listing
 from poinsot.io.sources import Columns, NotedColumns, column_not_found
 
-from .containers import Message, Topic, read_messages
+from .containers import Message, Metadata, Topic, read_messages
 from .messages import MAX_DEPTH, Decoded, decoder, parse_definition
 
 CLOCKS = ("time", "log_time")
@@ -249,9 +249,38 @@ def _stamp(fields: Mapping[str, Any]) -> int | None:
     return int(stamp) if isinstance(stamp, int) and 0 < stamp < 2**62 else None
 
 
+class Samples(NamedTuple):
+    """What was read of a topic.
+
+    Args:
+        wanted: paths of its columns, without the topic.
+        log_ns, stamp_ns: (m,) times of the log and of the headers of its messages, or of points in them [ns].
+        rows: (m, k) numbers of the wanted paths.
+    """
+
+    wanted: tuple[str, ...]
+    log_ns: np.ndarray
+    stamp_ns: np.ndarray
+    rows: np.ndarray
+
+    def times(self, by_log: bool) -> np.ndarray:
+        """(m,) times on the clock of the rows [ns]."""
+        return self.log_ns if by_log else self.stamp_ns
+
+    def column(self, k: int, zero_ns: int) -> np.ndarray:
+        """(m,) numbers of the k-th path; times count from the zero of the clock [s]."""
+        path = self.wanted[k]
+        if path == "log_time":
+            return (self.log_ns - zero_ns) / _SECOND
+        if path in ("header/stamp", "stamp"):
+            return (self.stamp_ns - zero_ns) / _SECOND
+        values = self.rows[:, k]
+        return values / _SECOND if path.rpartition("/")[2] in ("time_from_start", "stamp") else values
+
+
 @dataclass(eq=False)
-class _TopicColumns:
-    """Samples of the wanted columns of a topic, while a log is read.
+class TopicReader:
+    """The wanted columns of a topic, while a log is read.
 
     Args:
         name: of the topic. wanted: paths without it.
@@ -267,7 +296,6 @@ class _TopicColumns:
     unstamped: int = 0
     available: dict[str, None] = field(default_factory=dict)
     found: dict[Any, tuple[Place | None, ...]] = field(default_factory=dict)
-    points: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, message: Message) -> None:
         if message.topic not in self.decoders:
@@ -294,11 +322,12 @@ class _TopicColumns:
         self.stamp_ns.append(stamp_ns)
         self.rows.append([math.nan if place is None else _number(fields, place) for place in found])
 
-    def drop_unknown(self) -> None:
-        """Leave out wanted paths that no message has: they belong to a topic whose name goes on where this one ends."""
-        kept = [k for k, path in enumerate(self.wanted) if path in self.available or path == "log_time"]
-        self.wanted = tuple(self.wanted[k] for k in kept)
-        self.rows = [[row[k] for k in kept] for row in self.rows]
+    def take(self) -> Samples:
+        """What was read since this was asked last."""
+        rows = np.array(self.rows, dtype=float).reshape(len(self.rows), len(self.wanted))
+        log_ns, stamp_ns = (np.array(each, dtype=np.int64) for each in (self.log_ns, self.stamp_ns))
+        self.log_ns, self.stamp_ns, self.rows = [], [], []
+        return Samples(self.wanted, log_ns, stamp_ns, rows)
 
     def _find(self, decoded: Decoded, point: int | None) -> tuple[Place | None, ...]:
         """Where the wanted numbers are in messages of this shape; None: they are not in it."""
@@ -327,40 +356,102 @@ def _number(fields: Mapping[str, Any], place: Place) -> float:
     return float(value)
 
 
+class LogReader:
+    """The wanted columns of a log, while its messages are read.
+
+    Args:
+        wanted: columns.
+    """
+
+    def __init__(self, wanted: Sequence[str | int]):
+        self.paths = [str(name) for name in wanted if name not in CLOCKS]
+        self.readers: dict[str, TopicReader] = {}
+        self.names: dict[str, None] = {}
+        self.first_ns: int | None = None
+        """Time of the log of the first message of any topic."""
+
+    def add(self, item: Message | Topic | Metadata) -> None:
+        if isinstance(item, Topic) and item.name not in self.names:
+            self.names[item.name] = None
+            start = f"{item.name}/"
+            own = tuple(name.removeprefix(start) for name in self.paths if name.startswith(start))
+            if own:
+                self.readers[item.name] = TopicReader(item.name, own)
+        elif isinstance(item, Message):
+            self.first_ns = item.log_ns if self.first_ns is None else min(self.first_ns, item.log_ns)
+            if item.topic.name in self.readers:
+                self.readers[item.topic.name].add(item)
+
+    def take(self) -> dict[str, Samples]:
+        """Samples of each topic, since this was asked last."""
+        return {name: each.take() for name, each in self.readers.items()}
+
+    def columns(self, path: Path, topics: Collection[str]) -> dict[str, tuple[str, ...]]:
+        """Topic -> its paths that are wanted, once the log is read; of topics that have messages.
+
+        A path that no message has belongs to a topic whose name goes on where this one ends.
+
+        Raises:
+            UnreadableFile: if a column is in no message.
+        """
+        readers = {name: self.readers[name] for name in topics}
+        _check_columns(path, self.paths, readers, self.names)
+        known = {
+            name: tuple(each for each in reader.wanted if each in reader.available or each == "log_time")
+            for name, reader in readers.items()
+        }
+        known = {name: paths for name, paths in known.items() if paths}
+        if not known:
+            raise UnreadableFile(
+                f"{path}: no column of a topic is asked for; it has the topics {listing(self.names)}"
+            )
+        return known
+
+
 def read_log_columns(source: Source) -> Columns:
     """The reader of `.mcap`, `.bag`, `.db3` and of `metadata.yaml` of a ROS 2 bag; see the derivation above.
 
     Raises:
         UnreadableFile: if the file is damaged, or has no such column.
     """
-    path = Path(source.path)
-    wanted = [str(name) for name in source.wanted]
-    paths = [name for name in wanted if name not in CLOCKS]
-    readers: dict[str, _TopicColumns] = {}
-    names: dict[str, None] = {}
-    first_ns: int | None = None
+    path, log = Path(source.path), LogReader(source.wanted)
     for item in read_messages(path):
-        if isinstance(item, Topic) and item.name not in names:
-            names[item.name] = None
-            own = [name.removeprefix(f"{item.name}/") for name in paths if name.startswith(f"{item.name}/")]
-            if own:
-                readers[item.name] = _TopicColumns(item.name, tuple(own))
-        elif isinstance(item, Message):
-            first_ns = item.log_ns if first_ns is None else min(first_ns, item.log_ns)
-            if item.topic.name in readers:
-                readers[item.topic.name].add(item)
-    readers = {name: each for name, each in readers.items() if each.rows}
-    _check_columns(path, paths, readers, names)
-    for each in readers.values():
-        each.drop_unknown()
-    readers = {name: each for name, each in readers.items() if each.wanted}
-    if not readers:
-        raise UnreadableFile(f"{path}: no column of a topic is asked for; it has the topics {listing(names)}")
-    return _joined(source, wanted, readers, first_ns or 0)
+        log.add(item)
+    samples = log.take()
+    known = log.columns(path, [name for name, each in samples.items() if len(each.rows)])
+    samples = {name: chosen(samples[name], paths) for name, paths in known.items()}
+    by_log = counts_by_log(source)
+    zero = zero_ns(min(int(each.times(by_log).min()) for each in samples.values()), log.first_ns or 0)
+    columns = NotedColumns()
+    if zero != (log.first_ns or 0):
+        columns.notes.append(
+            "stamps count from another zero than the times of the log; time 0 is the first stamp"
+        )
+    columns.update(join(source, samples, zero)[1])
+    for topic, each in samples.items():
+        columns.notes.extend(_remarks(topic, each, log.readers[topic].unstamped, by_log))
+    columns.notes.append(f"time 0 is {zero / _SECOND:.9f} s of the log's clock")
+    return columns
+
+
+def chosen(samples: Samples, wanted: tuple[str, ...]) -> Samples:
+    """The samples with some of their paths."""
+    kept = [samples.wanted.index(path) for path in wanted]
+    return samples._replace(wanted=wanted, rows=samples.rows[:, kept])
+
+
+def counts_by_log(source: Source) -> bool:
+    """Whether the clock of the rows is that of the log."""
+    return source.clock is not None and source.clock.name == "log_time"
+
+
+def zero_ns(earliest_ns: int, first_ns: int) -> int:
+    """Time 0 of the rows: the first message, or the earliest row where stamps count from another zero [ns]."""
+    return earliest_ns if abs(earliest_ns - first_ns) > OTHER_CLOCK_NS else first_ns
 
 
 def _check_columns(
-    path: Path, wanted: Sequence[str], readers: Mapping[str, _TopicColumns], topic_names: Mapping[str, None]
+    path: Path, wanted: Sequence[str], readers: Mapping[str, TopicReader], topic_names: Mapping[str, None]
 ) -> None:
     """Check that every wanted column is in some message."""
     for name in wanted:
@@ -373,56 +464,39 @@ def _check_columns(
             raise column_not_found(path, name, available)
 
 
-def _joined(
-    source: Source, wanted: Sequence[str], readers: Mapping[str, _TopicColumns], first_ns: int
-) -> Columns:
-    """The wanted columns on all times of their topics."""
-    by_log = source.clock is not None and source.clock.name == "log_time"
-    times = {
-        name: np.array(each.log_ns if by_log else each.stamp_ns, dtype=np.int64)
-        for name, each in readers.items()
-    }
+def join(
+    source: Source, samples: Mapping[str, Samples], zero: int
+) -> tuple[np.ndarray, dict[str | int, np.ndarray]]:
+    """(T,) all times of topics [ns], and the wanted columns at them; of samples at the same time the last one counts.
+
+    Args:
+        source: with the wanted columns. samples: of each topic, in the order of the log. zero: time 0 of the rows [ns].
+    """
+    times = {name: each.times(counts_by_log(source)) for name, each in samples.items()}
     clock = np.unique(np.concatenate(list(times.values())))
-    columns = NotedColumns()
-    zero = first_ns
-    if abs(int(clock[0]) - first_ns) > OTHER_CLOCK_NS:
-        zero = int(clock[0])
-        columns.notes.append(
-            "stamps count from another zero than the times of the log; time 0 is the first stamp"
-        )
+    columns: dict[str | int, np.ndarray] = {}
     for name in source.wanted:
         if name in CLOCKS:
             columns[name] = (clock - zero) / _SECOND
-    for topic, reader in readers.items():
-        rows, index = np.array(reader.rows, dtype=float), np.searchsorted(clock, times[topic])
-        for k, path in enumerate(reader.wanted):
+    for topic, each in samples.items():
+        index = np.searchsorted(clock, times[topic])
+        for k, path in enumerate(each.wanted):
             values = np.full(len(clock), np.nan)
-            values[index] = _column(reader, path, rows[:, k], zero)
+            values[index] = each.column(k, zero)
             columns[f"{topic}/{path}"] = values
-        columns.notes.extend(_remarks(reader, len(times[topic]) - len({*times[topic].tolist()}), by_log))
-    columns.notes.append(f"time 0 is {zero / _SECOND:.9f} s of the log's clock")
-    return columns
+    return clock, columns
 
 
-def _column(reader: _TopicColumns, path: str, values: np.ndarray, zero: int) -> np.ndarray:
-    """A column of a topic; times count from the zero of the clock [s]."""
-    if path == "log_time":
-        return (np.array(reader.log_ns, dtype=np.int64) - zero) / _SECOND
-    if path in ("header/stamp", "stamp"):
-        return (np.array(reader.stamp_ns, dtype=np.int64) - zero) / _SECOND
-    return values / _SECOND if path.rpartition("/")[2] in ("time_from_start", "stamp") else values
-
-
-def _remarks(reader: _TopicColumns, repeated: int, by_log: bool) -> Iterator[str]:
-    name = reader.name
-    if repeated:
+def _remarks(name: str, samples: Samples, unstamped: int, by_log: bool) -> Iterator[str]:
+    times = samples.times(by_log)
+    if repeated := len(times) - len(np.unique(times)):
         yield f"{name}: {repeated} messages share their time with another one of the topic; the last one counts"
     if by_log:
         return
-    if reader.unstamped:
-        yield f"{name}: {reader.unstamped} messages have no stamp; the time of the log is used"
+    if unstamped:
+        yield f"{name}: {unstamped} messages have no stamp; the time of the log is used"
         return
-    delay = (np.array(reader.log_ns) - np.array(reader.stamp_ns)) / _SECOND
+    delay = (samples.log_ns - samples.stamp_ns) / _SECOND
     if abs(np.median(delay)) < OTHER_CLOCK_NS / _SECOND:
         yield (
             f"{name}: logged {1e3 * np.median(delay):.3g} ms after its stamps (median), "

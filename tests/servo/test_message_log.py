@@ -1,0 +1,266 @@
+"""Logs of messages that are read by time: their rows are those of the whole file, to the bit."""
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from mcap.writer import CompressionType, IndexType, Writer
+
+import poinsot
+import poinsot_servo.containers as containers
+import poinsot_servo.message_log as message_log
+from poinsot import Column, Source
+from poinsot.exceptions import InvalidRecording, UnreadableFile
+from poinsot.io.reading import read_recording
+from poinsot_fleet.log import open_log
+from poinsot_servo import MessageLog
+
+START, MS = 1_700_000_000_000_000_000, 1_000_000
+STATE = """std_msgs/Header header
+string[] name
+float64[] position
+float64[] effort
+================================================================================
+MSG: std_msgs/Header
+builtin_interfaces/Time stamp
+string frame_id
+"""
+COMMAND = "float64[] data\n"
+
+
+def header(stamp_ns):
+    return np.array(divmod(stamp_ns, 10**9), dtype="<u4").tobytes() + bytes([5, 0, 0, 0]) + b"base\0\0\0\0"
+
+
+def texts(names, at):
+    """A list of texts in CDR, that begins at this byte."""
+    data = len(names).to_bytes(4, "little")
+    for name in names:
+        data += bytes(-(at + len(data)) % 4) + (len(name) + 1).to_bytes(4, "little") + name.encode() + b"\0"
+    return data
+
+
+def numbers(values, at):
+    """A list of numbers in CDR, that begins at this byte."""
+    data = bytes(-at % 4) + len(values).to_bytes(4, "little")
+    return data + bytes(-(at + len(data)) % 8) + np.array(values, dtype="<f8").tobytes()
+
+
+def joint_state(stamp_ns, names, position, effort):
+    data = header(stamp_ns)
+    data += texts(names, len(data))
+    for each in (position, effort):
+        data += numbers(each, len(data))
+    return b"\0\1\0\0" + data
+
+
+def command(values):
+    return b"\0\1\0\0" + numbers(values, 0)
+
+
+def write(path, messages, **options):
+    """An MCAP file of (topic, time of the log, bytes)."""
+    kinds = {"/joint_states": ("sensor_msgs/msg/JointState", STATE)}
+    with path.open("wb") as file:
+        writer, channels = Writer(file, **{"chunk_size": 2048, **options}), {}
+        writer.start()
+        for topic, at, data in messages:
+            if topic not in channels:
+                name, text = kinds.get(topic, ("my_msgs/msg/Array", COMMAND))
+                schema = writer.register_schema(name, "ros2msg", text.encode())
+                channels[topic] = writer.register_channel(topic, "cdr", schema)
+            writer.add_message(channels[topic], at, data, at)
+        writer.finish()
+    return path
+
+
+def motion(count, rng, late_ms=0.0, period_ms=2):
+    """Joints at 500 Hz in two orders, a command every 7 ms, and another topic; messages are late by up to this."""
+    found = []
+    for k in range(count):
+        stamp = START + period_ms * k * MS
+        names = ["elbow", "wrist"] if k % 3 else ["wrist", "elbow"]
+        values = rng.standard_normal((2, 2))
+        late = int(rng.uniform(0, late_ms) * MS)
+        found.append(("/joint_states", stamp + late, joint_state(stamp, names, *values)))
+        if k % 4 == 1:
+            at = stamp + int(rng.integers(0, 2 * MS))
+            found.append(("/commands", at, command(rng.standard_normal(2))))
+        if k % 5 == 2:
+            found.append(("/camera", stamp + 1, command(rng.standard_normal(40))))
+    return found
+
+
+CHANNELS = {
+    "position.elbow": ("/joint_states/position/elbow", "deg"),
+    "position.wrist": Column("/joint_states/position/wrist", "rad", scale=2.0),
+    "torque.elbow": ("/joint_states/effort/elbow", "N m"),
+    "command.elbow": Column("/commands/data[0]", "deg", hold=True, initial=-0.3),
+    "command.wrist": Column("/commands/data[1]", "deg", hold=True, initial=0.7, scale=0.1),
+}
+REQUIRE = ("/joint_states/position/elbow",)
+COMPRESSIONS = {each.name.lower(): each for each in CompressionType}
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    """Parts and segments of some messages, so that small files have many."""
+    monkeypatch.setattr(containers, "PART", 3000)
+    monkeypatch.setattr(message_log, "SEGMENT", 9000)
+    monkeypatch.setattr(message_log, "OVERLAPPING", 10_000)
+
+
+def cells_of(source):
+    """Stamps and cells as `read_recording` reads them of the whole file, in SI units."""
+    found = read_recording(source, invalid="mask")
+    return found
+
+
+def check_equal(path, log, cuts, **more):
+    whole = read_recording(Source(path, CHANNELS, log.time, require=log.require), invalid="mask")
+    assert len(log) == len(whole)
+    edges = sorted({0, len(whole), *(cut for cut in cuts if cut < len(whole))})
+    for first, last in pairwise(edges):
+        ticks, cells = log.cells(first, last)
+        np.testing.assert_array_equal(ticks, whole.time[first:last])
+        for name, column in log.source.columns.items():
+            values = poinsot.io.units.convert(cells[name] * column.scale, column.unit)[0]
+            known = whole.mask(name)[first:last]
+            np.testing.assert_array_equal(values[known], whole[name][first:last][known])
+            assert np.isnan(values[~known]).all()
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS.values(), ids=COMPRESSIONS)
+@pytest.mark.parametrize("chunks", ["indexed", "no index", "no chunks"])
+@pytest.mark.parametrize("clock", ["time", "log_time"])
+def test_rows_are_those_of_the_whole_file(tmp_path, compression, chunks, clock):
+    options = {"compression": compression, "use_chunking": chunks != "no chunks"}
+    if chunks == "no index":
+        options |= {"index_types": IndexType.NONE, "use_statistics": False, "repeat_channels": False}
+    messages = motion(600, np.random.default_rng(0), late_ms=30.0)
+    path = write(tmp_path / "log.mcap", messages, **options)
+    log = MessageLog([path], CHANNELS, (clock, "s"), REQUIRE)
+    assert len(log._segments.parts) > 10
+    check_equal(path, log, (1, 2, 77, 300, 599))
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_any_file_any_stretch(tmp_path_factory, data):
+    """Messages in any order, some of the same time, topics that end early, stamps that were never set."""
+    seed = data.draw(st.integers(0, 2**32 - 1))
+    rng = np.random.default_rng(seed)
+    messages = motion(data.draw(st.integers(3, 200)), rng, data.draw(st.sampled_from([0.0, 3.0, 100.0, 1e5])))
+    if data.draw(st.booleans()):
+        messages = [messages[k] for k in rng.permutation(len(messages))]
+    if data.draw(st.booleans()):
+        messages.sort(key=lambda each: each[0])  # topic after topic
+    if data.draw(st.booleans()):
+        messages += [messages[int(k)] for k in rng.integers(0, len(messages), 5)]
+    if data.draw(st.booleans()):
+        at, names = int(rng.integers(0, 2**50)), ["elbow"]
+        messages.append(("/joint_states", START + at, joint_state(0, names, [1.0], [2.0])))
+    path = tmp_path_factory.mktemp("any") / "log.mcap"
+    write(
+        path,
+        messages,
+        chunk_size=data.draw(st.sampled_from([1, 500, 4000, 10**6])),
+        compression=data.draw(st.sampled_from(list(CompressionType))),
+        use_chunking=data.draw(st.booleans()),
+    )
+    require = data.draw(st.sampled_from([(), REQUIRE, ("/commands/data[1]",)]))
+    log = MessageLog([path], CHANNELS, (data.draw(st.sampled_from(["time", "log_time"])), "s"), require)
+    try:
+        whole = read_recording(Source(path, CHANNELS, log.time, require=require), invalid="mask")
+    except (InvalidRecording, UnreadableFile) as error:
+        with pytest.raises((InvalidRecording, UnreadableFile)):
+            if isinstance(error, InvalidRecording):
+                _ = log.clock
+            len(log)
+        return
+    cuts = data.draw(st.lists(st.integers(0, len(whole)), max_size=6))
+    check_equal(path, log, cuts)
+
+
+def test_several_files_and_a_bag_are_one_log(tmp_path):
+    """Files end at any message, and later ones begin before."""
+    messages = motion(500, np.random.default_rng(1), late_ms=10.0)
+    path = write(tmp_path / "log.mcap", messages)
+    whole = MessageLog([path], CHANNELS, ("time", "s"), REQUIRE)
+    names = []
+    for k, (first, last) in enumerate(pairwise([0, 150, 151, 420, len(messages)])):
+        names.append(f"log_{k}.mcap")
+        write(tmp_path / names[-1], messages[first:last])
+    (tmp_path / "metadata.yaml").write_text(
+        "rosbag2_bagfile_information:\n  relative_file_paths:\n"
+        + "".join(f"    - {name}\n" for name in names)
+    )
+    bag = tmp_path / "metadata.yaml"
+    check_equal(bag, MessageLog([bag], CHANNELS, ("time", "s"), REQUIRE), (7, 301))
+    for paths in ([tmp_path / name for name in names], [bag]):
+        log = open_log(paths, CHANNELS, ("time", "s"), REQUIRE)
+        assert len(log) == len(whole)
+        for mine, other in zip(log.cells(3, 400)[1].values(), whole.cells(3, 400)[1].values(), strict=True):
+            np.testing.assert_array_equal(mine, other)
+
+
+def test_reading_a_stretch_decodes_the_parts_around_it_only(tmp_path, monkeypatch):
+    path = write(tmp_path / "log.mcap", motion(3000, np.random.default_rng(2), late_ms=2.0))
+    log = MessageLog([path], CHANNELS, ("time", "s"), REQUIRE)
+    assert len(log._segments.parts) > 100
+    read, messages = [], containers.McapPart.messages
+    monkeypatch.setattr(containers.McapPart, "messages", lambda part: (read.append(part), messages(part))[1])
+    again = pickle.loads(pickle.dumps(log))
+    recording = again.read(1000, 1050)
+    assert len(recording) == 50
+    assert 0 < len(read) < 10
+
+
+def test_recordings_are_on_the_uniform_clock(tmp_path):
+    messages = motion(300, np.random.default_rng(3))
+    path = write(tmp_path / "log.mcap", messages)
+    log = MessageLog([path], CHANNELS, ("time", "s"), REQUIRE)
+    assert log.clock == pytest.approx((0.0, 500.0), rel=1e-12)
+    recording = log.read(20, 30)
+    np.testing.assert_allclose(recording.time, np.arange(20, 30) / 500.0, rtol=1e-12)
+    assert recording.units["position.elbow"] == "rad"
+    lost = write(tmp_path / "lost.mcap", [each for each in messages if each[1] != START + 200 * MS])
+    with pytest.raises(InvalidRecording, match="off a uniform clock"):
+        MessageLog([lost], CHANNELS, ("time", "s"), REQUIRE).read(0, 200)
+    open_cells = {name: (column, unit) for name, (column, unit) in list(CHANNELS.items())[:1]} | {
+        "command.elbow": ("/commands/data[0]", "deg")
+    }
+    with pytest.raises(InvalidRecording, match=r"has no number in column '/commands/data\[0\]'"):
+        MessageLog([path], open_cells, ("time", "s"), REQUIRE).read(0, 50)
+
+
+def test_what_is_not_read_in_blocks_is_named(tmp_path):
+    path = write(tmp_path / "log.mcap", motion(30, np.random.default_rng(4)))
+    points = {"position.a": ("/trajectory/points/positions/a", "rad")}
+    with pytest.raises(InvalidRecording, match="points of trajectories replace earlier ones"):
+        MessageLog([path], points, ("time", "s"))
+    with pytest.raises(InvalidRecording, match="at least one file"):
+        MessageLog([], CHANNELS, ("time", "s"))
+    with pytest.raises(InvalidRecording, match=r"are of one kind, .*\.mcap"):
+        open_log([path, tmp_path / "log.parquet"], CHANNELS, ("time", "s"))
+    with pytest.raises(UnreadableFile, match="no column '/joint_states/position/elbo'; did you mean"):
+        len(MessageLog([path], {"position.a": ("/joint_states/position/elbo", "rad")}, ("time", "s")))
+    (tmp_path / "metadata.yaml").write_text(
+        "rosbag2_bagfile_information:\n  relative_file_paths:\n    - log.db3\n"
+    )
+    with pytest.raises(InvalidRecording, match="files of its bag are not MCAP"):
+        MessageLog([tmp_path / "metadata.yaml"], CHANNELS, ("time", "s"))
+
+
+def test_size_in_memory_follows_from_the_summary(tmp_path):
+    messages = motion(300, np.random.default_rng(5))
+    path = write(tmp_path / "log.mcap", messages)
+    source = Source(path, CHANNELS, ("time", "s"))
+    rows = sum(topic != "/camera" for topic, _, _ in messages)
+    assert MessageLog.bytes_in_memory(source) == 8 * rows * len(source.wanted)
+    without = write(tmp_path / "log.mcap", messages, use_statistics=False)
+    assert MessageLog.bytes_in_memory(source) == without.stat().st_size
+    path.write_bytes(path.read_bytes()[:100])
+    assert MessageLog.bytes_in_memory(source) in (0, 100)
