@@ -90,8 +90,8 @@ class UniformLog(ABC):
 
     @abstractmethod
     def cells(self, first: int, last: int) -> tuple[np.ndarray, Mapping[str, np.ndarray]]:
-        """Of rows first <= k < last: (r,) stamps in the clock's unit; and channel -> (r,) numbers as the files have them,
-        but held where a cell is empty, if the column does so.
+        """(r,) stamps of rows first <= k < last in the clock's unit, and channel -> (r,) numbers as the files have
+        them, held where a cell is empty if the column does so.
         """
 
     @property

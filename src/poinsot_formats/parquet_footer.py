@@ -102,7 +102,8 @@ class _Compact:
         elif kind == _DOUBLE:
             self.at += 8
         elif kind == _BINARY:
-            self.at += self.unsigned()
+            length = self.unsigned()
+            self.at += length
         elif kind in _LISTS:
             byte = self.byte()
             count = byte >> 4 if byte >> 4 < 15 else self.unsigned()
