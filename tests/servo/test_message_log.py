@@ -2,9 +2,11 @@
 
 import pickle
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings, strategies as st
 from mcap.reader import make_reader
@@ -14,10 +16,15 @@ import poinsot
 import poinsot_servo.containers as containers
 import poinsot_servo.message_log as message_log
 from poinsot import Column, Source
+from poinsot.cli import main
 from poinsot.exceptions import InvalidRecording, UnreadableFile
 from poinsot.io.reading import read_recording
-from poinsot_fleet.log import open_log
+from poinsot.project import Project
+from poinsot_fleet import Serial, open_log, stream_least_squares
+from poinsot_fleet.fleet import Fleet
+from poinsot_fleet.logs import find_logs
 from poinsot_servo import MessageLog
+from simulated_fleet import JOINTS, write_fleet
 
 START, MS = 1_700_000_000_000_000_000, 1_000_000
 STATE = """std_msgs/Header header
@@ -78,6 +85,14 @@ def write(path, messages, **options):
     return path
 
 
+def of_table(table, joints):
+    """Messages with the rows of a table that `simulated_fleet` wrote."""
+    for row in table.iter_rows(named=True):
+        stamp = START + round(1e9 * row["t"])
+        q, tau = ([row[f"{name}{k}"] for k in (1, 2, 3)] for name in ("q", "tau"))
+        yield "/joint_states", stamp + MS, joint_state(stamp, joints, q, tau)
+
+
 def motion(count, rng, late_ms=0.0, period_ms=2):
     """Joints at 500 Hz in two orders, a command every 7 ms, and another topic; messages are late by up to this."""
     found = []
@@ -103,6 +118,7 @@ CHANNELS = {
     "command.wrist": Column("/commands/data[1]", "deg", hold=True, initial=0.7, scale=0.1),
 }
 REQUIRE = ("/joint_states/position/elbow",)
+UNITS = {"position": "rad", "torque": "N m"}
 COMPRESSIONS = {each.name.lower(): each for each in CompressionType}
 
 
@@ -349,3 +365,76 @@ def test_messages_too_far_out_of_order(tmp_path, monkeypatch):
     path = write(tmp_path / "log.mcap", [messages[k] for k in order])
     with pytest.raises(UnreadableFile, match="order them with `mcap sort`"):
         len(MessageLog([path], CHANNELS, ("time", "s")))
+
+
+def test_estimates_are_those_of_parquet_for_any_files_and_workers(tmp_path, servo_installed):
+    write_fleet(tmp_path, 1, 1, np.random.default_rng(15), seconds=20.0)
+    (parquet,) = (tmp_path / "logs").glob("*.parquet")
+    table = pl.read_parquet(parquet)
+    messages = list(of_table(table, JOINTS))
+    names = {
+        "position": {joint: f"q{k}" for k, joint in enumerate(JOINTS, start=1)},
+        "torque": {joint: f"tau{k}" for k, joint in enumerate(JOINTS, start=1)},
+    }
+    of_parquet = {
+        f"{what}.{j}": (name, UNITS[what]) for what, each in names.items() for j, name in each.items()
+    }
+    fields = {"position": "position", "torque": "effort"}
+    of_mcap = {
+        f"{what}.{joint}": (f"/joint_states/{fields[what]}/{joint}", UNITS[what])
+        for what in names
+        for joint in JOINTS
+    }
+    robot = poinsot.load_robot(tmp_path / "arm.urdf", friction=poinsot.ViscousCoulomb())
+    method = poinsot.ButterworthDecimation(cutoff_hz=20.0, decimate_hz=12.0)
+    log = open_log([parquet], of_parquet, ("t", "s"))
+    expected = stream_least_squares(robot, log, method, executor=Serial(), block=1500).values
+    for cuts, executor, block in (
+        ((), Serial(), 1500),
+        ((1, 900, 901, 2500), ThreadPoolExecutor(3), 800),
+        ((2000,), Serial(), 10**6),
+    ):
+        paths = []
+        for first, last in pairwise([0, *cuts, len(messages)]):
+            paths.append(write(tmp_path / f"{len(cuts)}_{first:05d}.mcap", messages[first:last]))
+        found = stream_least_squares(
+            robot, open_log(paths, of_mcap, ("time", "s")), method, executor=executor, block=block
+        )
+        assert np.abs(found.values - expected).max() <= 1e-9 * np.abs(expected).max()
+
+
+def test_a_fleet_reads_long_and_split_logs_of_messages_in_blocks(tmp_path, servo_installed):
+    write_fleet(tmp_path, 1, 2, np.random.default_rng(16), seconds=6.0)
+    job = tmp_path / "job.toml"
+    text = job.read_text().replace('column = "t"', 'column = "time"').replace("*.parquet", "*.mcap")
+    for what, field in (("q", "position"), ("tau", "effort")):
+        columns = ", ".join(f'"/joint_states/{field}/{joint}"' for joint in JOINTS)
+        text = text.replace(", ".join(f'"{what}{k}"' for k in (1, 2, 3)), columns)
+    job.write_text(text)
+    for path in (tmp_path / "logs").glob("*.parquet"):
+        messages = list(of_table(pl.read_parquet(path), JOINTS))
+        write(path.with_suffix(".mcap"), messages)
+        (tmp_path / "parts").mkdir(exist_ok=True)
+        for k, part in enumerate((messages[:500], messages[500:])):
+            write(tmp_path / "parts" / f"{path.stem}_{k}.mcap", part)
+    project = Project.load(job)
+    short = Fleet.of(project)
+    assert [short.opener(log) for log in short.logs] == [None, None]
+    long = Fleet(project, tmp_path, short.logs, long_bytes=1000)
+    assert None not in [long.opener(log) for log in long.logs]
+    split = Fleet(project, tmp_path, find_logs(tmp_path, "parts/{robot}_{day}_{part}.mcap"))
+    assert [len(log.paths) for log in split.logs] == [2, 2]
+    values = [
+        [
+            [row["value"] for row in record["parameters"]]
+            for record in fleet.estimate(Serial(), tmp_path / name).records
+        ]
+        for name, fleet in (("a", short), ("b", long), ("c", split))
+    ]
+    for other in values[1:]:
+        np.testing.assert_allclose(other, values[0], rtol=1e-9, atol=1e-9 * np.abs(values[0]).max())
+    (tmp_path / "logs" / "unit01_2026-05-04.mcap").write_bytes(b"no log of messages")
+    assert (
+        main(["-q", "identify", str(job), "--logs", "logs/unit01_2026-05-04.mcap", "--data", str(tmp_path)])
+        == 2
+    )
