@@ -140,6 +140,51 @@ def test_feet_creep_together_where_the_robot_pushes():
     np.testing.assert_allclose(grown(push), expected, atol=1e-15)
 
 
+def test_feet_give_way_to_acceleration_and_load():
+    """Friction before it slips drags feet against what the unit gains in velocity, and load presses them in."""
+    filter_, rest = LegOdometry(foot_compliance=(2e-3, 5e-5)), np.array([0, 0, 0, 0, 0, 9.81])
+    pushes = [rest, *(rest + np.array([0, 0, 0, 3.0, -4.0, upward]) for upward in (2.0, 6.0))]
+    begun = filter_.init(sample(0.0, pushes[0], FEET), np.zeros(3), np.eye(3))
+    belief = begun
+    for k, inertial in enumerate(pushes[1:], 1):
+        belief = filter_.predict(belief, sample(1e-3 * k, inertial, FEET))
+    gained = belief.X[:, 3] - begun.X[:, 3]
+    expected = [-2e-3 * gained[0], -2e-3 * gained[1], -5e-5 * 6.0]
+    np.testing.assert_allclose(belief.X[:, 5:] - begun.X[:, 5:], np.tile(expected, (3, 1)).T, atol=1e-12)
+
+
+def test_a_lost_encoder_reading_loses_no_roll(rng):
+    """A foot that is a ball has rolled on while its encoders were not read."""
+    filter_, still = LegOdometry(), np.concatenate([[0.1, 0.2, 0.0], -GRAVITY])
+    turns = [np.tile(Rotation.from_rotvec([0, 0.05 * k, 0.02 * k]).as_matrix(), (3, 1, 1)) for k in range(5)]
+    ends = []
+    for lost in (False, True):
+        belief = filter_.init(
+            sample(0.0, still, FEET, rotations=turns[0], radii=np.full(3, 0.02)), np.zeros(3), np.eye(3)
+        )
+        for k in range(1, 5):
+            rotations = np.full((3, 3, 3), np.nan) if lost and k in (2, 3) else turns[k]
+            belief = filter_.predict(
+                belief, sample(0.01 * k, still, FEET, rotations=rotations, radii=np.full(3, 0.02))
+            )
+        ends.append(belief.X[:, 5:])
+    # four turns about axes that differ by 0.02 rad add up to the whole one, to their commutators
+    np.testing.assert_allclose(ends[1], ends[0], atol=0.02 * 0.2 * 0.02)
+    assert np.abs(ends[0][0] - FEET[:, 0]).min() > 3e-3
+
+
+def test_a_belief_is_carried_to_a_sample_without_readings_of_the_unit():
+    filter_, fast = LegOdometry(start_std=(1e-3, 1.0)), np.concatenate([np.zeros(3), -GRAVITY])
+    belief = filter_.init(sample(0.0, fast, FEET), np.zeros(3), np.eye(3))
+    belief.X[:, 3] = [1.0, 0.0, -2.0]
+    lost = sample(1e-3, np.full(6, np.nan), FEET)
+    same, _ = filter_.update(belief, lost)
+    carried = filter_.carried_to(same, lost)
+    np.testing.assert_allclose(carried.X[:, 4], [1e-3, 0, -2e-3], atol=1e-12)
+    assert (np.diag(carried.covariance)[6:9] > np.diag(same.covariance)[6:9]).all()
+    assert filter_.carried_to(carried, lost) is carried
+
+
 def test_slopes_of_the_state_do_not_depend_on_the_state(rng):
     """The invariant error: without biases, F is exact far from the estimate."""
     belief, after, _ = standing(rng)
@@ -281,9 +326,18 @@ def test_missing_readings(rng):
 
 
 @pytest.mark.parametrize(
-    "field", ["inertial_noise", "position_noise", "foot_walk", "foot_creep", "bias_std", "start_std"]
+    "field",
+    [
+        "inertial_noise",
+        "position_noise",
+        "foot_walk",
+        "foot_creep",
+        "foot_compliance",
+        "bias_std",
+        "start_std",
+    ],
 )
 def test_levels_are_standard_deviations(field):
-    wrong = (-1.0, 1.0) if field in ("inertial_noise", "foot_creep", "bias_std", "start_std") else -1.0
+    wrong = -1.0 if field in ("position_noise", "foot_walk") else (-1.0, 1.0)
     with pytest.raises(InvalidMethod, match=field):
         LegOdometry(**{field: wrong})

@@ -16,8 +16,10 @@ with R_m the orientation in the middle of the step, a_w = R_m a, and x each of v
     xi_d+ = xi_d + s_d                                 delta p = -R_m zeta_a dt^2 / 2 + [a_w]x R_m zeta_g dt^3 / 6
 
 Noise of a reading enters as an error of its bias does. Feet walk at random, each by itself. Where a robot pushes they
-creep, too, mostly all alike, by (a_h n_h + e_z a_z n_z) / |g|, n_h and n_z white, a_h and a_z the parts of a_w + g
-along the ground and normal to it: a robot that rests does not creep, and one that pushes off follows its unit.
+creep, too, mostly all alike, with a_h and a_z the parts of a_w + g along the ground and normal to it: by friction that
+is viscous before it slips they move by -c a_h dt, load presses them in by k a_z, and what is left is random,
+(a_h n_h + e_z a_z n_z) / |g|, n_h and n_z white. A robot that rests does not creep, one that pushes off follows its
+unit. Slopes of the former two, c and k times errors of a_w, are left out: micrometres.
 
 Encoders give y = R^T (d - p) + J n; the innovation in the world has a constant slope (Eq. 38), z = R^ y - (d^ - p^) =
 xi_d - xi_p + R^ J n. A foot that touches down is added as d = p + R y with xi_d = xi_p - R J n (Eq. 41), one that lifts
@@ -178,6 +180,8 @@ class LegOdometry(Method):
         foot_walk: random walk of a foot that stands, by itself [m/sqrt(s)].
         foot_creep: random walks of all feet that stand together, and of each by itself, for each g of acceleration:
             where a robot pushes, the ground gives way and feet creep [m/sqrt(s)].
+        foot_compliance: c, velocity along the ground against each m/s^2 of the robot's acceleration [s], and k, depth
+            for each m/s^2 normal to it [s^2], of feet that stand.
         bias_std: of both biases at the start, about 0 [rad/s], [m/s^2].
         bias_walk: their random walk [rad/s/sqrt(s)], [m/s^2/sqrt(s)].
         start_std: of tilt and velocity at the start [rad], [m/s]; place and heading are relative to it.
@@ -192,6 +196,7 @@ class LegOdometry(Method):
     position_noise: float = 1e-3
     foot_walk: float = 5e-3
     foot_creep: tuple[float, float] = (0.0, 0.0)
+    foot_compliance: tuple[float, float] = (0.0, 0.0)
     bias_std: tuple[float, float] = (0.02, 0.2)
     bias_walk: tuple[float, float] = (1e-3, 1e-2)
     start_std: tuple[float, float] = (0.05, 0.1)
@@ -200,7 +205,7 @@ class LegOdometry(Method):
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            least = np.min(value) if name.endswith(("noise", "std", "walk", "creep")) else 1.0
+            least = np.min(value) if name.endswith(("noise", "std", "walk", "creep", "compliance")) else 1.0
             if not 0 <= least < np.inf or (least == 0 and name.endswith("noise")):
                 raise InvalidMethod(f"{name} needs finite standard deviations above 0, not {value}")
 
@@ -230,8 +235,16 @@ class LegOdometry(Method):
         X, g = belief.X.copy(), np.array(self.gravity)
         X[:, :3], X[:, 3] = R @ G0, belief.X[:, 3] + (R @ G1 @ a + g) * dt
         X[:, 4] += belief.X[:, 3] * dt + (R @ G2 @ a + 0.5 * g) * dt**2
-        turned = log(X[:, :3] @ sample.rotations @ np.swapaxes(R @ last.rotations, 1, 2))
+        # an orientation that was not read is that of the sample before, so that the next one read has the whole turn
+        rotations = np.where(np.isnan(sample.rotations), G0.T @ last.rotations, sample.rotations)
+        sample = replace(sample, rotations=rotations)
+        turned = log(X[:, :3] @ rotations @ np.swapaxes(R @ last.rotations, 1, 2))
         X[:, 5:] += np.nan_to_num(last.radii[:, None] * np.cross(turned, [0.0, 0.0, 1.0])).T
+        along, normal = self.foot_compliance
+        X[:2, 5:] -= along * (X[:2, 3:4] - belief.X[:2, 3:4])
+        X[2, 5:] -= normal * (
+            X[2, :3] @ (sample.inertial - belief.bias)[3:] - R[2] @ (last.inertial - belief.bias)[3:]
+        )
         # slopes of the errors after the step by those before it, F, and by errors of both readings, G
         d, R_m, turns = len(belief.covariance), R @ gammas(0.5 * w * dt)[0], skew(g)
         F, G, e, bent = np.eye(d), np.zeros((d, 6)), -dt * R_m, skew(R_m @ a) @ R_m
@@ -292,6 +305,12 @@ class LegOdometry(Method):
         verdict = SampleVerdict.gated if rejected.any() else SampleVerdict.accepted
         return self._with_feet(belief, sample), Innovation(verdict, square, len(z), predicted=predicted)
 
+    def carried_to(self, belief: OdometryBelief, sample: OdometrySample) -> OdometryBelief:
+        """The belief at the time of a sample that `update` left out, by the unit's last reading; else the same."""
+        if sample.time <= belief.sample.time:
+            return belief
+        return self.predict(belief, replace(sample, inertial=belief.sample.inertial))
+
     def _with_feet(self, belief: OdometryBelief, sample: OdometrySample) -> OdometryBelief:
         """The belief with the feet that have touched down and were read."""
         new = np.flatnonzero(sample.closed & ~belief.standing & np.isfinite(sample.feet).all(axis=1))
@@ -342,7 +361,7 @@ class LegOdometry(Method):
                 report(progress, problem.name or "filtering", fraction=done, detail=f"{sample.time:.1f} s")
             belief, innovation = self.update(belief, sample)
             if on_sample is not None:
-                state, P = base_of(belief, T_bu, self.inertial_noise[0])
+                state, P = base_of(self.carried_to(belief, sample), T_bu, self.inertial_noise[0])
                 base = dict(zip(STATE, np.split(state, [3, 7, 10]), strict=True))
                 line = {"time": sample.time, "recording": problem.name, "verdict": innovation.verdict.name}
                 on_sample(line | base | {"bias": belief.bias, "std": np.sqrt(np.diag(P))})

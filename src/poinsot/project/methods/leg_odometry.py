@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class LegOdometrySettings(OnlineSettings):
     """`poinsot.LegOdometry`: pose, velocity and biases from gyro, accelerometer, encoders and contacts.
 
-    Keys are the fields of that class; pairs are of gyro and accelerometer, but for `foot_creep`. `gate`: part of good
+    Keys are the fields of that class; pairs are of gyro and accelerometer, but for those of feet. `gate`: part of good
     readings of a foot that pass; after `patience` rejected ones in a row it has slipped.
     """
 
@@ -37,6 +37,7 @@ class LegOdometrySettings(OnlineSettings):
     position_noise: Positive | None = None
     foot_walk: Positive | None = None
     foot_creep: Window | None = None
+    foot_compliance: Window | None = None
     bias_std: Window | None = None
     bias_walk: Window | None = None
     start_std: Window | None = None
