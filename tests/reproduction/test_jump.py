@@ -39,7 +39,7 @@ def test_slopes_of_the_model(rng):
     samples = standing(rng, 6, turns=0.01)
     R = Rotation.from_rotvec([0.2, -0.3, 0.5]).as_matrix()
     samples = [replace(each, inertial=each.inertial + rng.normal(0, 2, 6)) for each in samples]
-    model = MovedBase(samples, LegOdometry(foot_creep=(5e-3, 1e-3)), R)
+    model = MovedBase(samples, LegOdometry(foot_creep=(5e-3, 1e-3), foot_compliance=(0.1, 1e-3)), R)
     N, n, m = 5, 27, 26
     x = rng.normal(0, 0.02, (N, n))
     x[:, 6:9] += rng.normal(0, 0.3, (N, 3))
@@ -69,6 +69,18 @@ def test_a_slip_is_found_and_the_base_stays(rng):
     assert walks.max() > 5 * np.median(walks) and np.argmax(walks) in range(80, 100)
     # three feet that stand hold the base to a few of their readings' standard deviations, 1 mm each
     assert np.abs(found.p).max() < 3e-3
+
+
+def test_a_lost_encoder_reading_loses_no_roll(rng):
+    samples = standing(rng, 6, turns=0.01)
+    lost = [
+        replace(each, feet=np.full((4, 3), np.nan), rotations=np.full((4, 3, 3), np.nan)) if k == 2 else each
+        for k, each in enumerate(samples)
+    ]
+    rolled, also = (MovedBase(each, LegOdometry(), np.eye(3)).turned.sum(axis=0) for each in (samples, lost))
+    # the chord between two rotations 0.02 rad apart is off by the square of that
+    np.testing.assert_allclose(also, rolled, atol=4e-4 * np.abs(rolled).max())
+    assert np.abs(rolled).max() > 0.02
 
 
 def test_lost_readings_are_as_uncertain_as_their_neighbours_differ():

@@ -2,23 +2,23 @@
 
 The start is known, but for a random tilt; there is no reading of position or orientation after it. Optimal estimation
 (`localization`) and the contact-aided invariant Kalman filter of `poinsot track` have the same readings, and are told
-the same standard deviations of the sensors. How much feet walk and creep no sensor says: both are told what `creep`
-measures of other jumps. Beside them is the filter as published, whose feet walk at random, each by itself and always
-alike, with a level at which squared errors of other jumps had about the mean of chi-square, 6.
+the same standard deviations of the sensors. How feet give way, walk and creep no sensor says: both are told what
+`compliance` and `creep` measure of other jumps. Beside them is the filter as published, whose feet walk at random, each
+by itself and always alike, with a level at which squared errors of other jumps had about the mean of chi-square, 6.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from poinsot.arrays import Vector
+from poinsot.arrays import Columns, Vector
 from poinsot.estimators.online.leg_odometry import LegOdometry, LegOdometryProblem, base_of
 from poinsot.models.contacts import BallContact, ContactDetection
 from poinsot.models.motion_terms import MotionTerms
@@ -42,7 +42,7 @@ JUMPS, FEW = 20, 4
 FEET = tuple(f"{leg}_foot" for leg in GO1_LEGS)
 SENSORS = SensorQuality(**vars(replace(USUAL, misalignment=0.0, delay=0)), bias_walk=0.1)
 """Encoders of 14 bits, biases of the inertial unit that wander, 2 % of readings lost."""
-FOOT_WALK, FOOT_CREEP = 1.3e-4, (5.7e-3, 0.9e-3)
+FOOT_WALK, FOOT_CREEP, FOOT_COMPLIANCE = 1.5e-4, (0.8e-3, 1.0e-3), (2.4e-3, 6.7e-5)
 """[m/sqrt(s)], the latter for each g, of all feet together and of each by itself: `creep` of ten other jumps."""
 SHARED = 100
 """Samples over which load moves from one foot to others."""
@@ -53,11 +53,15 @@ FILTER = LegOdometry(
     position_noise=float(np.hypot(SENSORS.position, SENSORS.position_step / np.sqrt(12))),
     foot_walk=FOOT_WALK,
     foot_creep=FOOT_CREEP,
+    foot_compliance=FOOT_COMPLIANCE,
     bias_std=(SENSORS.gyro_bias, SENSORS.accelerometer_bias),
     bias_walk=SENSORS.bias_walks,
     start_std=(START, 1e-2),
 )
-FILTERS = {"filter": replace(FILTER, foot_walk=4e-3, foot_creep=(0.0, 0.0)), "filter, creep known": FILTER}
+FILTERS = {
+    "filter": replace(FILTER, foot_walk=4.2e-3, foot_creep=(0.0, 0.0), foot_compliance=(0.0, 0.0)),
+    "filter, creep known": FILTER,
+}
 METHODS = ("optimal estimation", *FILTERS)
 COMPONENTS = ("x", "y", "z", "roll", "pitch", "yaw")
 """Of an error: of the place in the world, which the robot jumps along x, and of the rotation in the base's axes."""
@@ -87,38 +91,82 @@ def recorded(motion: Jump, rng: np.random.Generator) -> Recording:
     )
 
 
-def creep(motions: Sequence[Jump]) -> tuple[float, float, float]:
+@dataclass(frozen=True, eq=False)
+class Push:
+    """A robot on its feet until take-off.
+
+    Args:
+        dt: (T,) steps [s]. stands: (T, F, 1) which feet stand in them.
+        steps: (T, F, 3) by how much the centres of these feet move without rolling [m].
+        a: (T + 1, 3) acceleration of the unit in the world, 0 when no foot stands [m/s^2].
+    """
+
+    dt: Vector
+    stands: np.ndarray
+    steps: np.ndarray
+    a: Columns
+
+    @property
+    def together(self) -> Columns:
+        """(T, 3) means of the steps of feet that stand."""
+        return np.asarray(self.steps.sum(axis=1) / np.maximum(self.stands.sum(axis=1), 1))
+
+
+def push(motion: Jump) -> Push:
+    """What the feet do in a jump until take-off."""
+    to, robot = motion.take_off, motion.robot.robot
+    frames = MotionTerms(robot).frames(FEET, motion.q, motion.v, np.zeros_like(motion.v))
+    R = np.stack([frames[foot].rotation for foot in FEET], axis=1)
+    turned = log((R[1:] @ R[:-1].transpose(0, 1, 3, 2)).reshape(-1, 3, 3)).reshape(-1, len(FEET), 3)
+    place = np.stack([frames[foot].position for foot in FEET], axis=1)
+    moved_by = np.diff(place, axis=0) - GO1_FOOT[1] * np.cross(turned, [0.0, 0.0, 1.0])
+    stands = (motion.force[1:] > LANDS_ABOVE)[:to, :, None]
+    unit = robot.model.frames[robot.model.getFrameId(IMU)].placement.translation
+    specific = moved(motion, unit).acceleration[: to + 1]
+    a = Rotation.from_quat(motion.q[: to + 1, 3:7]).apply(specific) + FILTER.gravity
+    a[1:] *= stands.any(axis=1)
+    return Push(np.diff(motion.time)[:to], stands, moved_by[:to] * stands, a)
+
+
+def compliance(pushes: Sequence[Push]) -> tuple[float, float]:
+    """How feet give way along the ground [s] and normal to it [s^2], by what they have moved at take-off.
+
+    Least squares of D_h = -c V_h and D_z = -k A_z: D displacement of all feet together, V and A changes of the unit's
+    velocity and acceleration.
+    """
+    D = np.array([each.together.sum(axis=0) for each in pushes])
+    V = np.array([each.dt @ (0.5 * (each.a[1:] + each.a[:-1])) for each in pushes])[:, :2]
+    A = np.array(
+        [each.a[np.flatnonzero(each.stands.any(axis=1))[-1] + 1, 2] - each.a[0, 2] for each in pushes]
+    )
+    return -float((D[:, :2] * V).sum() / (V * V).sum()), -float(D[:, 2] @ A / (A @ A))
+
+
+def creep(pushes: Sequence[Push], yielding: tuple[float, float]) -> tuple[float, float, float]:
     """How much feet walk, and creep for each g, together and each by itself, until take-off [m/sqrt(s)].
 
-    The centre of a foot moves by what it rolls, walks and creeps. With s its displacement by the latter two in a time
-    T, s^2 / T is the variance of a random walk, or of creep with T weighed by a^2 / g^2, along the ground and normal to
-    it. A push lasts until take-off, so s is of all of it; load moves from foot to foot and back, so what feet creep by
-    themselves is of `SHARED` samples at a time.
+    With s the displacement of a foot beside its compliance (`yielding`) in a time T, s^2 / T is the variance of a
+    random walk, or of creep with T weighed by a^2 / g^2, along the ground and normal to it. A push lasts until
+    take-off, so s is of all of it; load moves from foot to foot and back, so what feet creep by themselves is of
+    `SHARED` samples at a time.
     """
     walks, together, alone = list[float](), list[float](), list[float]()
-    for motion in motions:
-        to, robot = motion.take_off, motion.robot.robot
-        frames = MotionTerms(robot).frames(FEET, motion.q, motion.v, np.zeros_like(motion.v))
-        R = np.stack([frames[foot].rotation for foot in FEET], axis=1)
-        turned = log((R[1:] @ R[:-1].transpose(0, 1, 3, 2)).reshape(-1, 3, 3)).reshape(-1, len(FEET), 3)
-        place = np.stack([frames[foot].position for foot in FEET], axis=1)
-        moved_by = np.diff(place, axis=0) - GO1_FOOT[1] * np.cross(turned, [0.0, 0.0, 1.0])
-        stands = (motion.force[1:] > LANDS_ABOVE)[:to, :, None]
-        steps, dt = moved_by[:to] * stands, np.diff(motion.time)[:to]
-        common = steps.sum(axis=1) / np.maximum(stands.sum(axis=1), 1)
-        own = (steps - common[:, None]) * stands
+    for each in pushes:
+        dt, stands, to = each.dt, each.stands, len(each.dt)
+        own = (each.steps - each.together[:, None]) * stands
         walks.append(float((own.sum(axis=0) ** 2 / (stands[:, :, 0].T @ dt)[:, None]).mean()))
-        unit = robot.model.frames[robot.model.getFrameId(IMU)].placement.translation
-        specific = moved(motion, unit).acceleration[:to]
-        a = Rotation.from_quat(motion.q[:to, 3:7]).apply(specific) + FILTER.gravity
-        a *= stands.any(axis=1) / -FILTER.gravity[2]
+        a = 0.5 * (each.a[1:] + each.a[:-1])
+        along, normal = yielding
+        gives = np.column_stack([along * a[:, :2] * dt[:, None], normal * np.diff(each.a[:, 2])])
+        common = each.together + gives * stands.any(axis=1)
+        a = a / -FILTER.gravity[2]
         size = np.linalg.norm(a[:, :2], axis=1)
-        along = a[:, :2] / np.maximum(size, 1e-9)[:, None]
-        for each, found, last in ((common[:, None], together, to), (own, alone, SHARED)):
+        forward = a[:, :2] / np.maximum(size, 1e-9)[:, None]
+        for moves, found, last in ((common[:, None], together, to), (own, alone, SHARED)):
             parts = [slice(k, k + last) for k in range(0, to, last)]
             for e, weight in (
-                (np.einsum("ti, tfi -> tf", along, each[..., :2]), size**2 * dt),
-                (each[..., 2], a[:, 2] ** 2 * dt),
+                (np.einsum("ti, tfi -> tf", forward, moves[..., :2]), size**2 * dt),
+                (moves[..., 2], a[:, 2] ** 2 * dt),
             ):
                 displaced = sum((e[part].sum(axis=0) ** 2).mean() for part in parts)
                 found.append(float(displaced / weight.sum()))
@@ -144,7 +192,7 @@ def located(motion: Jump, rng: np.random.Generator) -> tuple[dict[str, Poses], L
         bases = [base_of(belief, T_bu, filter_.inertial_noise[0])]
         for sample in samples[1:]:
             belief, _ = filter_.update(belief, sample)
-            bases.append(base_of(belief, T_bu, filter_.inertial_noise[0]))
+            bases.append(base_of(filter_.carried_to(belief, sample), T_bu, filter_.inertial_noise[0]))
         states = np.array([state for state, _ in bases])
         found[name] = states[:, :3], states[:, 3:7], np.array([P[:6, :6] for _, P in bases])
     return found, ours, len(motion.time) - len(samples)
@@ -249,6 +297,9 @@ def run(
             "jumps": len(jobs),
             "mean flight [s]": round(mean["flight_s"], 3),
             "mean length [m]": round(mean["length_m"], 3),
+            "compliance of feet along the ground [s], and normal to it [s^2]": "{}, {}".format(
+                *FOOT_COMPLIANCE
+            ),
             "random walk of a foot [m/sqrt(s)]": FOOT_WALK,
             "creep of all feet, and of each, for each g of acceleration [m/sqrt(s)]": "{}, {}".format(
                 *FOOT_CREEP
@@ -329,8 +380,10 @@ NOTES = (
     "foot slips; the filters have what was before.",
     "While the robot pushes, all feet creep backward together, by 20 to 50 mm/s on MuJoCo's soft floor. To the filter "
     "as published feet walk at random, each by itself and alike in all directions: its errors along x and in pitch are "
-    "larger than it says, others half as large. The other filter and optimal estimation know how much feet creep "
-    "together for each g of acceleration, as measured in ten other jumps. This filter is nearly as good as optimal "
-    "estimation.",
+    "larger than it says, others half as large. The other filter and optimal estimation know how feet give way to "
+    "acceleration and load, and how much they creep beside that, as measured in ten other jumps. Both gain by it, and "
+    "optimal estimation stays ahead by the motion after landing. With the true creep taken out of the readings "
+    "its standard deviation of the place is 0.44 mm, and that of the filter 0.63 mm: 0.4 mm of both come from the tilt "
+    "at the start, over the length of the jump, and no reading shows it.",
     "Sensors have biases that wander, quantized encoders and lost readings, and neither misalignment nor delay.",
 )

@@ -88,7 +88,12 @@ class MovedBase(TrajectoryModel):
         self.W = np.linalg.inv(np.linalg.cholesky(N)) * read[:, :, None, None]
         self.y, self.read = np.where(read[:, :, None], y, 0.0), read
         self.standing = closed[:-1] & closed[1:]
-        R_f = self.Rbar[:, None] @ np.array([each.rotations for each in samples])
+        links = self.Rbar[:, None] @ np.array([each.rotations for each in samples])
+        # chords between neighbouring samples are rotations to the square of the turn between them
+        R_f = np.stack(
+            [interpolated(time, link.reshape(-1, 9))[0].reshape(-1, 3, 3) for link in links.swapaxes(0, 1)],
+            axis=1,
+        )
         turned = log((R_f[1:] @ R_f[:-1].transpose(0, 1, 3, 2)).reshape(-1, 3, 3)).reshape(-1, F, 3)
         rolls = np.isfinite(turned) & self.standing[:, :, None]
         self.turned = np.where(rolls, turned, 0.0)
@@ -98,6 +103,11 @@ class MovedBase(TrajectoryModel):
         pushed = np.zeros((len(self.dt), F, 3, 2))
         along = (np.einsum("tij, tj -> ti", self.R_m, self.a) + self.g) / np.linalg.norm(self.g)
         pushed[..., :2, 0], pushed[..., 2, 1] = along[:, None, :2], along[:, None, 2]
+        viscous, elastic = noise.foot_compliance
+        still = self.standing[:, :, None]
+        self.dragged = np.kron(self.standing[:, :, None], np.diag([-viscous, -viscous, 0.0]))
+        depth = -elastic * np.diff(np.einsum("tj, tj -> t", self.Rbar[:, 2], filled[:, 3:]))
+        self.pressed = (depth[:, None, None] * still * [0.0, 0.0, 1.0]).reshape(len(self.dt), 3 * F)
         self.creeps = (pushed * self.standing[:, :, None, None]).reshape(len(self.dt), 3 * F, 2)
         self.manifold, self.parameters = FlatSpace(15 + 3 * F), 0
         self.noisy = np.ones(len(self.dt), dtype=bool)
@@ -165,7 +175,8 @@ class MovedBase(TrajectoryModel):
         f[:, 3:6] += dt * (specific + self.g)
         f[:, 6:9] += dt * x[:, 3:6] + 0.5 * dt**2 * (specific + self.g)
         f[:, 9:15] += w[:, 6:12]
-        crept = np.einsum("tij, tj -> ti", self.creeps[rows], w[:, 12:14])
+        crept = np.einsum("tij, tj -> ti", self.creeps[rows], w[:, 12:14]) + self.pressed[rows]
+        crept += np.einsum("tij, tj -> ti", self.dragged[rows], f[:, 3:6] - x[:, 3:6])
         turned = np.einsum("tij, tfj -> tfi", E, self.turned[rows])
         of_link = turned + (f[:, :3] - x[:, :3])[:, None]
         rolled = self.radii[rows][:, :, None] * np.cross(of_link, [0.0, 0.0, 1.0])
@@ -183,6 +194,8 @@ class MovedBase(TrajectoryModel):
         f_w[:, 15:, :3] = (by_turn @ f_w[:, None, :3, :3]).reshape(T, -1, 3)
         f_x[:, 15:, 9:12] = f_w[:, 15:, :3]
         f_x[:, :9, 9:15] = f_w[:, :9, :6]
+        f_x[:, 15:, :3] += self.dragged[rows] @ f_x[:, 3:6, :3]
+        f_x[:, 15:, 12:15] = f_w[:, 15:, 3:6] = self.dragged[rows] @ f_w[:, 3:6, 3:6]
         f_w[:, 9:15, 6:12], f_w[:, 15:, 12:14] = np.eye(6), self.creeps[rows]
         f_w[:, 15:, 14:] = np.eye(n - 15)
         return f, f_x, f_w, np.zeros((T, n, 0))
