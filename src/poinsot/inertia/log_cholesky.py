@@ -23,7 +23,7 @@ import numpy as np
 
 from ..arrays import Matrix, PseudoInertia, Vector
 from .parameters import pseudo_inertia
-from .parametrization import Kernels, Parametrization
+from .parametrization import Kernels, Parametrization, over_rows
 from poinsot_kernels import njit
 
 
@@ -80,18 +80,6 @@ def jacobian_kernel(theta: Vector, D: Matrix) -> None:
     D[8, 3], D[8, 5], D[8, 8], D[8, 9] = -e * s23 * e3, -e * e3, -e * t3, -e * t2
 
 
-@njit(cache=True, error_model="numpy")
-def _to_inertial(theta, pi):
-    for b in range(len(theta)):
-        to_inertial_kernel(theta[b], pi[b])
-
-
-@njit(cache=True, error_model="numpy")
-def _jacobian(theta, D):
-    for b in range(len(theta)):
-        jacobian_kernel(theta[b], D[b])
-
-
 def from_upper_factors(V: np.ndarray, theta: Matrix) -> int:
     """Write theta of V = e^alpha U (B', 4, 4) into the first B' rows; return B'."""
     U = V / V[:, 3:, 3:]
@@ -125,6 +113,8 @@ class LogCholesky(Parametrization):
         "alpha", "d1", "d2", "d3", "s12", "s23", "s13", "t1", "t2", "t3",
     )  # fmt: skip
 
-    kernels: ClassVar[Kernels] = Kernels(_to_inertial, _jacobian, _from_inertial)
+    kernels: ClassVar[Kernels] = Kernels(
+        over_rows(to_inertial_kernel), over_rows(jacobian_kernel), _from_inertial
+    )
 
     lengths: ClassVar[slice] = slice(4, 10)

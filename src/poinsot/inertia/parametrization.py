@@ -20,6 +20,7 @@ import numpy as np
 from ..arrays import Float, Inertial
 from ..exceptions import ImpossibleBody, InvalidMethod
 from .parameters import inconsistencies, principal_moments, second_moments_at_com
+from poinsot_kernels import njit
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,17 @@ class Kernels:
     to_inertial: Callable[[np.ndarray, np.ndarray], None]
     jacobian: Callable[[np.ndarray, np.ndarray], None]
     from_inertial: Callable[[np.ndarray, np.ndarray], int] = lambda pi, theta: 0
+
+
+def over_rows(kernel: Callable[..., None]) -> Callable[[np.ndarray, np.ndarray], None]:
+    """The map over (N, ...) rows of a kernel of one body."""
+
+    @njit(cache=True, error_model="numpy")
+    def rows(theta, written):
+        for b in range(len(theta)):
+            kernel(theta[b], written[b])
+
+    return rows
 
 
 class Parametrization:

@@ -17,7 +17,7 @@ import numpy as np
 from ..arrays import Matrix, Vector
 from .log_cholesky import LogCholesky, from_upper_factors, leading_factors
 from .parameters import pseudo_inertia
-from .parametrization import Kernels, Parametrization
+from .parametrization import Kernels, Parametrization, over_rows
 from poinsot_kernels import njit
 
 
@@ -76,18 +76,6 @@ def jacobian_kernel(theta: Vector, D: Matrix) -> None:
     D[8, 2], D[8, 4], D[8, 5], D[8, 6] = -e * s23 * e2, -e * s13, -e * e2, -e * s12
 
 
-@njit(cache=True, error_model="numpy")
-def _to_inertial(theta, pi):
-    for b in range(len(theta)):
-        to_inertial_kernel(theta[b], pi[b])
-
-
-@njit(cache=True, error_model="numpy")
-def _jacobian(theta, D):
-    for b in range(len(theta)):
-        jacobian_kernel(theta[b], D[b])
-
-
 def _from_inertial(pi: Matrix, theta: Matrix) -> int:
     return from_upper_factors(leading_factors(pseudo_inertia(pi)).swapaxes(1, 2), theta)
 
@@ -98,6 +86,8 @@ class TransposedLogCholesky(Parametrization):
 
     theta_names: ClassVar[tuple[str, ...]] = LogCholesky.theta_names
 
-    kernels: ClassVar[Kernels] = Kernels(_to_inertial, _jacobian, _from_inertial)
+    kernels: ClassVar[Kernels] = Kernels(
+        over_rows(to_inertial_kernel), over_rows(jacobian_kernel), _from_inertial
+    )
 
     lengths: ClassVar[slice] = slice(4, 7)

@@ -242,9 +242,8 @@ class LegOdometry(Method):
         X[:, 5:] += np.nan_to_num(last.radii[:, None] * np.cross(turned, [0.0, 0.0, 1.0])).T
         along, normal = self.foot_compliance
         X[:2, 5:] -= along * (X[:2, 3:4] - belief.X[:2, 3:4])
-        X[2, 5:] -= normal * (
-            X[2, :3] @ (sample.inertial - belief.bias)[3:] - R[2] @ (last.inertial - belief.bias)[3:]
-        )
+        before, after = ((each.inertial - belief.bias)[3:] for each in (last, sample))
+        X[2, 5:] -= normal * (X[2, :3] @ after - R[2] @ before)
         # slopes of the errors after the step by those before it, F, and by errors of both readings, G
         d, R_m, turns = len(belief.covariance), R @ gammas(0.5 * w * dt)[0], skew(g)
         F, G, e, bent = np.eye(d), np.zeros((d, 6)), -dt * R_m, skew(R_m @ a) @ R_m
