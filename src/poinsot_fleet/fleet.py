@@ -105,13 +105,10 @@ class Fleet:
         why = _obstacle(self.project) if kind else "its files are of no such kind, or of several ones"
         if kind and not why:
             sources = [self._source(log.name, path) for path in log.paths]
-            (source, clock), why = (
-                (sources[0], sources[0].clock),
-                next(filter(None, map(kind.obstacle, sources)), ""),
-            )
-            if clock is not None and not why:
-                if several or kind.bytes_in_memory(source) > self.long_bytes:
-                    return partial(kind, log.paths, source.columns, clock, source.require)
+            why, first = next(filter(None, map(kind.obstacle, sources)), ""), sources[0]
+            if first.clock is not None and not why:
+                if several or kind.bytes_in_memory(first) > self.long_bytes:
+                    return partial(kind, log.paths, first.columns, first.clock, first.require)
                 return None
             why = why or "it has no time column"
         if several:

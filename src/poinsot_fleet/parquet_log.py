@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,14 +12,17 @@ import numpy as np
 import polars as pl
 
 from poinsot.exceptions import UnreadableFile, listing
-from poinsot.io.sources import Source
+from poinsot.io.sources import Source, existing_file
 from poinsot_formats.parquet import checked, numbers
-from poinsot_formats.parquet_footer import count_rows
 
 from .log import UniformLog
 
 MAX_BYTES = 2**43
 """Of the values in a file, of which no more than some stretches are in memory at a time."""
+
+
+SMALL = 1 << 20
+"""Size of a file whose rows are not counted, which takes a process: it is short, however it is compressed [B]."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,13 @@ class ParquetLog(UniformLog):
 
     @staticmethod
     def bytes_in_memory(source: Source) -> int:
-        return 8 * count_rows(Path(source.path)) * len(source.wanted)
+        path = existing_file(Path(source.path))
+        if path.stat().st_size < SMALL:
+            return path.stat().st_size
+        with suppress(UnreadableFile), checked(path, ()):
+            rows = pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()
+            return 8 * int(rows) * len(source.wanted)
+        return 0
 
     @property
     def _columns(self) -> list[str]:
