@@ -6,8 +6,9 @@ many times as likely the readings are. One event after the other is taken, until
 
 A foot that lands between two samples, a part alpha of the interval after the first, has moved alpha of it. The event at
 the first sample costs c alpha^2 more than that at the second, the one after that c (1 - alpha)^2, which gives alpha. So
-does an event at which a contact opens, about which both are rounded. Speeds are not compared at the sample of a
-landing, where sensors read those of before, of after, or a mean of both.
+does an event at which a contact opens: in a semi-implicit step (`models.robot_states`) the acceleration at a sample is
+that from half an interval before it on, so alpha = 1/2 stands for a contact that opens half an interval before. Speeds
+are not compared at the sample of a landing, where sensors read those of before, of after, or a mean of both.
 
 A contact that is open and whose frame keeps still may have been missed, and one that is closed and whose frame moves
 may not have happened: closed, or open, for that time is another hypothesis.
@@ -127,7 +128,7 @@ class EventSearch:
             best, gain = k, 0.0
         early, late = (np.sqrt(max(cost(best + way) - cost(best), 0.0)) for way in (-1, 1))
         part = 1.0 if early == np.inf else early / (early + late) if early + late > 0 else 0.5
-        shift = (part - (1.0 if event.closes else 0.5)) * (times[best] - times[best - 1])
+        shift = (part - 1.0) * (times[best] - times[best - 1])
         closed[:] = _moved(closed, f, k, best)
         return replace(event, time=float(times[best] + shift), sample=best, gain=event.gain + gain)
 
