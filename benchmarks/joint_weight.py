@@ -13,15 +13,14 @@ weight that was chosen, from filtered readings.
 from __future__ import annotations
 
 import argparse
-import gc
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import mujoco
 import numpy as np
+from support.timing import Program, side_by_side
 
 from poinsot import Column, Source, read_recording
 from poinsot.estimators.joint import JointSmoothing, JointSmoothingProblem, Record, WeightChoice
@@ -214,29 +213,21 @@ def windows(case: Case, held_out: Sequence[Record], method: JointSmoothing, thet
     return window_errors(case.model, records, [each.errors for each in found])
 
 
-def processor_time(call: Callable[[], object]) -> float:
-    """[s], the median of three calls at least, and of as many as last a second."""
-    taken: list[float] = []
-    while len(taken) < 3 or sum(taken) < 1.0:
-        gc.collect()
-        begin = time.process_time()
-        call()
-        taken.append(time.process_time() - begin)
-    return float(np.median(taken))
-
-
 def compare(name: str, case: Case, decades: tuple[float, float, float]) -> float:
     """Prints the choice and the grid; by how much the choice is worse than the best [%]."""
     grid, own, errors, choosing, fitting, told = 10 ** np.arange(*decades), [], [], [], [], []
     for fitted, held_out in ((case.fitted, case.held_out), *case.others):
         method = JointSmoothing(noise=case.noise, reference=case.model.theta, settled=0.1)
         problem = JointSmoothingProblem(case.model, fitted)
-        # all is compiled
-        WeightChoice(rounds=1, iterations=1).choose(replace(method, max_iterations=1), problem)
         chosen = WeightChoice().choose(method, problem)
         once = replace(chosen.method, reference=case.model.theta)
-        choosing.append(processor_time(partial(WeightChoice().choose, method, problem)))
-        fitting.append(processor_time(partial(once.solve, problem)))
+        programs = {
+            "choice": Program(partial(WeightChoice().choose, method, problem)),
+            "fit": Program(partial(once.solve, problem), turns=5),
+        }
+        seconds, _ = side_by_side(programs, rounds=3)
+        choosing.append(seconds["choice"].processor)
+        fitting.append(seconds["fit"].processor)
         own.append(windows(case, held_out, chosen.method, chosen.fit.theta))
         told.append(f"{chosen.weight:.1e} ({chosen.fits} fits, {chosen.fit.status.name})")
         theta, guess, found = case.model.theta, None, []

@@ -100,8 +100,7 @@ class Fleet:
             InvalidProject: if a log in several files cannot be read so.
         """
         several = len(log.paths) > 1
-        kinds = {find_block_log(path) for path in log.paths}
-        kind = kinds.pop() if len(kinds) == 1 else None
+        kind = find_block_log(log.paths)
         why = _obstacle(self.project) if kind else "its files are of no such kind, or of several ones"
         if kind and not why:
             sources = [self._source(log.name, path) for path in log.paths]

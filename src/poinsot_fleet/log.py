@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Protocol
@@ -142,10 +142,16 @@ class UniformLog(ABC):
         return Recording(time, values, units)
 
 
-def find_block_log(path: Path) -> type[UniformLog] | None:
-    """What reads such a file in blocks; None: nothing for such an ending."""
-    found = entry_points(group=GROUP, name=path.suffix.lower().removeprefix("."))
-    return next(iter(found)).load() if found else None
+def find_block_log(paths: Sequence[Path]) -> type[UniformLog] | None:
+    """What reads files in blocks, by the ending of their names; None: nothing, or they are of several kinds."""
+    return _kind_of(frozenset(path.suffix.lower().removeprefix(".") for path in paths))
+
+
+@cache  # a fleet has thousands of logs, and a look reads the metadata of every installed distribution
+def _kind_of(endings: frozenset[str]) -> type[UniformLog] | None:
+    found = {each.name: each.load() for each in entry_points(group=GROUP) if each.name in endings}
+    kinds = {*found.values()}
+    return kinds.pop() if len(kinds) == 1 and found.keys() == endings else None
 
 
 def open_log(
@@ -163,8 +169,7 @@ def open_log(
         InvalidRecording: if such files are not read in blocks; and as `UniformLog`.
     """
     files = [Path(path) for path in paths]
-    kinds = {find_block_log(path) for path in files}
-    kind = kinds.pop() if len(kinds) == 1 else None
+    kind = find_block_log(files)
     if kind is None:
         known = listing(f".{each.name}" for each in entry_points(group=GROUP))
         raise InvalidRecording(

@@ -20,7 +20,6 @@ from .log import UniformLog
 MAX_BYTES = 2**43
 """Of the values in a file, of which no more than some stretches are in memory at a time."""
 
-
 SMALL = 1 << 20
 """Size of a file whose rows are not counted, which takes a process: it is short, however it is compressed [B]."""
 

@@ -43,7 +43,8 @@ FEET = tuple(f"{leg}_foot" for leg in GO1_LEGS)
 SENSORS = SensorQuality(**vars(replace(USUAL, misalignment=0.0, delay=0)), bias_walk=0.1)
 """Encoders of 14 bits, biases of the inertial unit that wander, 2 % of readings lost."""
 FOOT_WALK, FOOT_CREEP, FOOT_COMPLIANCE = 1.5e-4, (0.8e-3, 1.0e-3), (2.4e-3, 6.7e-5)
-"""[m/sqrt(s)], the latter for each g, of all feet together and of each by itself: `creep` of ten other jumps."""
+"""[m/sqrt(s)], the second for each g, of all feet together and of each by itself: `creep` of ten other jumps. The third
+along the ground [s] and normal to it [s^2]: their `compliance`."""
 SHARED = 100
 """Samples over which load moves from one foot to others."""
 START = 1e-3

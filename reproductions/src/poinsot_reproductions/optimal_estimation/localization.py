@@ -105,7 +105,7 @@ class MovedBase(TrajectoryModel):
         pushed[..., :2, 0], pushed[..., 2, 1] = along[:, None, :2], along[:, None, 2]
         viscous, elastic = noise.foot_compliance
         still = self.standing[:, :, None]
-        self.dragged = np.kron(self.standing[:, :, None], np.diag([-viscous, -viscous, 0.0]))
+        self.dragged = np.kron(still, np.diag([-viscous, -viscous, 0.0]))
         depth = -elastic * np.diff(np.einsum("tj, tj -> t", self.Rbar[:, 2], filled[:, 3:]))
         self.pressed = (depth[:, None, None] * still * [0.0, 0.0, 1.0]).reshape(len(self.dt), 3 * F)
         self.creeps = (pushed * self.standing[:, :, None, None]).reshape(len(self.dt), 3 * F, 2)
