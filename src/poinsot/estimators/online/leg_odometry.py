@@ -16,10 +16,10 @@ with R_m the orientation in the middle of the step, a_w = R_m a, and x each of v
     xi_d+ = xi_d + s_d                                 delta p = -R_m zeta_a dt^2 / 2 + [a_w]x R_m zeta_g dt^3 / 6
 
 Noise of a reading enters as an error of its bias does. Feet walk at random, each by itself. Where a robot pushes they
-creep, too, mostly all alike, with a_h and a_z the parts of a_w + g along the ground and normal to it: by friction that
-is viscous before it slips they move by -c a_h dt, load presses them in by k a_z, and what is left is random,
+creep, too, mostly all alike, with a_h and a_z the parts of a_w + g along the ground and normal to it: below the limit
+of sliding, friction is viscous, and a foot moves by -c a_h dt; the load presses it in by k a_z; the rest is random,
 (a_h n_h + e_z a_z n_z) / |g|, n_h and n_z white. A robot that rests does not creep, one that pushes off follows its
-unit. Slopes of the former two, c and k times errors of a_w, are left out: micrometres.
+unit. Slopes of the first two, c and k times errors of a_w, are left out: micrometres.
 
 Encoders give y = R^T (d - p) + J n; the innovation in the world has a constant slope (Eq. 38), z = R^ y - (d^ - p^) =
 xi_d - xi_p + R^ J n. A foot that touches down is added as d = p + R y with xi_d = xi_p - R J n (Eq. 41), one that lifts
@@ -207,7 +207,7 @@ class LegOdometry(Method):
         for name, value in vars(self).items():
             least = np.min(value) if name.endswith(("noise", "std", "walk", "creep", "compliance")) else 1.0
             if not 0 <= least < np.inf or (least == 0 and name.endswith("noise")):
-                raise InvalidMethod(f"{name} needs finite standard deviations above 0, not {value}")
+                raise InvalidMethod(f"{name} needs finite numbers above 0, not {value}")
 
     def init(self, sample: OdometrySample, p: Vector, R: Matrix) -> OdometryBelief:
         """The belief at the first sample, which has readings of the inertial unit.
