@@ -26,13 +26,12 @@ needs.package("mujoco.sysid")
 
 from peers.servo_sysid import Bounds, identify  # noqa: E402
 
-from poinsot import Estimate, Recording  # noqa: E402
-from poinsot.models.articulated import Articulated  # noqa: E402
+from poinsot import Actuator, ActuatorProblem, Estimate, OutputError, Recording  # noqa: E402  # noqa: E402
+from poinsot.models.robot.articulated import Articulated  # noqa: E402
+from poinsot.models.servo.mjcf import mjcf_text  # noqa: E402
 from poinsot_reproductions.actuators import go2, so101  # noqa: E402
 from poinsot_reproductions.actuators.predictions import Recorded, predict, timestep_of  # noqa: E402
 from poinsot_reproductions.described import described_robot  # noqa: E402
-from poinsot_servo import Actuator, ActuatorProblem, OutputError  # noqa: E402
-from poinsot_servo.mjcf import mjcf_text  # noqa: E402
 
 PEER = f"mujoco.sysid ({metadata.version('mujoco')})"
 ITERATIONS = 30

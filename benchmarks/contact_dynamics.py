@@ -24,11 +24,11 @@ import support  # noqa: F401  BLAS on one thread, before NumPy
 from support.report import Agreement, Ratio, deliver, options
 from support.timing import Program, side_by_side
 
-from poinsot.models.articulated import load_robot
-from poinsot.models.contact_dynamics import ContactDynamics
-from poinsot.models.contacts import Contact, PointContact, SurfaceContact
-from poinsot.models.open_parameters import OpenParameters
-from poinsot.models.robot_states import RobotStates
+from poinsot.models.contacts.contact_dynamics import ContactDynamics
+from poinsot.models.contacts.contacts import Contact, PointContact, SurfaceContact
+from poinsot.models.robot.articulated import load_robot
+from poinsot.models.robot.open_parameters import OpenParameters
+from poinsot.models.robot.robot_states import RobotStates
 from poinsot.models.sensors import (
     Accelerometer,
     Gyro,

@@ -16,8 +16,8 @@ import numpy as np
 from support.report import Agreement, Limit, Ratio, deliver, options
 from support.timing import Program, Seconds, side_by_side
 
-from poinsot.estimators.complementarity.drop import DropFit, DropIdentification
-from poinsot.estimators.complementarity.flights import Drop
+from poinsot.estimators.impacts.drop import DropFit, DropIdentification
+from poinsot.estimators.impacts.flights import Drop
 from poinsot.models.planar import PlanarBody, floor
 from poinsot.models.planar.events import moved
 from poinsot_reproductions.impacts.table import INERTIA, MASS, NOISE, POSE, SHAPE, VELOCITY, Job, read

@@ -29,8 +29,8 @@ from support.timing import Program, Seconds, side_by_side
 from poinsot.estimators.online.belief import Belief, Sample
 from poinsot.estimators.online.filter import Filter
 from poinsot.estimators.online.kalman import ExtendedKalmanFilter
-from poinsot.models.articulated import Articulated, load_robot
-from poinsot.models.link_torques import LinkTorques
+from poinsot.models.robot.articulated import Articulated, load_robot
+from poinsot.models.robot.link_torques import LinkTorques
 
 DESCRIPTIONS = (
     Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"

@@ -38,11 +38,11 @@ from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem, 
 from poinsot.estimators.shooting.riccati import backward
 from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.estimators.shooting.rollout import MultipleShooting
-from poinsot.models.articulated import Articulated, load_robot
-from poinsot.models.contact_dynamics import ContactDynamics
-from poinsot.models.contacts import Contact, ContactSchedule, PointContact, SurfaceContact
-from poinsot.models.open_parameters import OpenParameters
-from poinsot.models.robot_states import RobotStates
+from poinsot.models.contacts.contact_dynamics import ContactDynamics
+from poinsot.models.contacts.contacts import Contact, ContactSchedule, PointContact, SurfaceContact
+from poinsot.models.robot.articulated import Articulated, load_robot
+from poinsot.models.robot.open_parameters import OpenParameters
+from poinsot.models.robot.robot_states import RobotStates
 from poinsot.models.sensors import (
     Accelerometer,
     Gyro,

@@ -37,9 +37,9 @@ from peers.payload_sysid import identify  # noqa: E402
 from poinsot.estimators.shooting.ddp import DDP  # noqa: E402
 from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem, Trajectories  # noqa: E402
 from poinsot.estimators.shooting.robot import RobotTrajectoryModel  # noqa: E402
-from poinsot.models.articulated import Articulated, load_robot  # noqa: E402
-from poinsot.models.contacts import ContactSchedule  # noqa: E402
-from poinsot.models.open_parameters import OpenParameters  # noqa: E402
+from poinsot.models.contacts.contacts import ContactSchedule  # noqa: E402
+from poinsot.models.robot.articulated import Articulated, load_robot  # noqa: E402
+from poinsot.models.robot.open_parameters import OpenParameters  # noqa: E402
 from poinsot.models.sensors import JointPosition, Readings  # noqa: E402
 from poinsot.models.stages import Stages  # noqa: E402
 

@@ -18,8 +18,8 @@ from support.timing import Seconds
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from poinsot.estimators.complementarity.pooled import PooledImpacts
-from poinsot.estimators.complementarity.problem import ImpactsProblem
+from poinsot.estimators.impacts.pooled import PooledImpacts
+from poinsot.estimators.impacts.problem import ImpactsProblem
 from poinsot.models.planar import floor, rectangle
 from references.bouncing import SIDE, Throws
 

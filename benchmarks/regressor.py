@@ -22,8 +22,8 @@ from support import needs
 from support.report import Agreement, Ratio, deliver, options
 from support.timing import Program, side_by_side
 
-from poinsot.models.articulated import Articulated, load_robot
-from poinsot.models.torque_regressor import dense_regressor, regressor_entries
+from poinsot.models.robot.articulated import Articulated, load_robot
+from poinsot.models.robot.torque_regressor import dense_regressor, regressor_entries
 
 SAMPLES, STRETCH = 4000, 500
 CATALOGUE = "cmeel.prefix/share/example-robot-data/robots"

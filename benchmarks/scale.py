@@ -118,9 +118,9 @@ def _streamed(folder: Path, rows: int, name: str, block: int, workers: int = WOR
 def stream(folder: Path, rows: int, block: int, workers: int, out: Path) -> None:
     """The process that is measured: largest memory of this one, and of as many workers as the largest."""
     import poinsot
-    from poinsot_fleet.parquet_log import ParquetLog
-    from poinsot_fleet.streaming import stream_least_squares
-    from poinsot_fleet.study import processes
+    from poinsot.io.parquet_log import ParquetLog
+    from poinsot.studies.streaming import stream_least_squares
+    from poinsot.studies.study import processes
 
     channels = {f"position.{joint}": (f"q_{joint}", "rad") for joint in JOINTS}
     channels |= {f"torque.{joint}": (f"tau_{joint}", "N m") for joint in JOINTS}
@@ -213,7 +213,7 @@ def cluster(_: int) -> dict[str, float]:
     from distributed import LocalCluster
     from scale import draw as task  # workers import it by the name of this file
 
-    from poinsot_fleet.study import Serial, Study, cluster as dask
+    from poinsot.studies.study import Serial, Study, cluster as dask
 
     study, said = Study({str(k): k for k in range(DRAWS)}, task), []
     alone = study.run(Serial())
@@ -290,7 +290,7 @@ def day(hours: float) -> dict[str, float]:
     from poinsot.estimators.online.kalman import ExtendedKalmanFilter
     from poinsot.estimators.online.tracking import RateLimit, Tracker
     from poinsot.inertia.parameters import pseudo_inertia
-    from poinsot.models.link_torques import LinkTorques
+    from poinsot.models.robot.link_torques import LinkTorques
 
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "arm.urdf").write_text(arm())

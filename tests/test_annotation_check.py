@@ -89,7 +89,8 @@ def test_every_kind_of_function_is_checked():
 
 def test_functions_of_poinsot_are_checked_and_kernels_are_not(rng):
     from poinsot.inertia import parameters
-    from poinsot.models import friction, torque_regressor
+    from poinsot.models import friction
+    from poinsot.models.robot import torque_regressor
     from poinsot.recording import Recording
 
     assert refused(parameters.pseudo_inertia, np.zeros(9))

@@ -179,7 +179,7 @@ def test_missing_meshes_stop_nothing(poinsot, tmp_path):
 def test_an_interruption_leaves_a_checkpoint_from_which_it_goes_on(poinsot, arm, tmp_path):
     """Ctrl-C in the middle of a leg; the resumed motion is the one that a run without a break finds."""
     code = (
-        "import sys, time\nfrom poinsot import cli\nfrom poinsot.regression.excitation import search\n"
+        "import sys, time\nfrom poinsot import cli\nfrom poinsot.excitation import search\n"
         "leg = search.Search._leg\n"
         "def stuck(self, state):\n"
         "    if state.leg == 5:\n        print('in the sixth leg', flush=True)\n        time.sleep(60)\n"

@@ -14,7 +14,7 @@ from poinsot.estimators.online.kalman import ExtendedKalmanFilter
 from poinsot.exceptions import InvalidMethod, InvalidSignals
 from poinsot.inertia.parameters import is_consistent
 from poinsot.models.friction import NoFriction
-from poinsot.models.link_torques import LinkTorques
+from poinsot.models.robot.link_torques import LinkTorques
 from references.robots import chain, random_inertia
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "composite_adaptation.py"

@@ -11,7 +11,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 import numpy as np
 import pytest
 
-from poinsot_kernels import kernels, machine_code
+from poinsot import kernels, machine_code
 
 
 def total(x):
@@ -58,7 +58,7 @@ def test_a_changed_source_of_a_called_kernel_is_compiled_again(home, tmp_path, m
         (tmp_path / folder).mkdir(exist_ok=True)
         for name, text in (("inner", f"    return {factor} * x"), ("outer", "    return inner(x) + 1")):
             uses = "from kernels_of_inner import inner\n" if name == "outer" else ""
-            text = f"from poinsot_kernels import njit\n{uses}\n@njit(cache=True)\ndef {name}(x):\n{text}\n"
+            text = f"from poinsot.kernels import njit\n{uses}\n@njit(cache=True)\ndef {name}(x):\n{text}\n"
             path = tmp_path / folder / f"kernels_of_{name}.py"
             path.write_text(text)
             spec = spec_from_file_location(path.stem, path)
@@ -194,7 +194,7 @@ JAX = """
 import warnings
 warnings.simplefilter("error")
 import jax, numpy as np
-from poinsot_kernels.kernels import private_folder
+from poinsot.kernels import private_folder
 from poinsot.models.maximal import keep_compiled, precision
 precision.MIN_COMPILE_TIME = 0.0
 keep_compiled()
@@ -231,7 +231,7 @@ def test_what_jax_compiles_is_kept_in_the_same_way():
 WITHOUT_NUMBA = """
 import sys
 import numpy as np
-from poinsot_kernels import njit
+from poinsot.kernels import njit
 
 @njit(cache=True)
 def scale(pair, factor, count, out):

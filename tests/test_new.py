@@ -10,12 +10,12 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from poinsot.exceptions import PoinsotError
+from poinsot.inspection.clocks import Clock, clock_unit, find_clocks
 from poinsot.inspection.columns import match_columns, unit_in_name
-from poinsot.models.articulated import load_robot
+from poinsot.inspection.energy import gains_energy
+from poinsot.models.robot.articulated import load_robot
 from poinsot.project import Project, identify
-from poinsot_prepare.clocks import Clock, clock_unit, find_clocks
-from poinsot_prepare.energy import gains_energy
-from poinsot_prepare.starting import start_project
+from poinsot.project.starting import start_project
 
 ROOT = Path(__file__).resolve().parents[1]
 ARM = ROOT / "examples/arm/arm.urdf"

@@ -721,7 +721,7 @@ def test_keys_have_the_names_of_the_arguments():
 
     from poinsot.estimators.linear.essential import EssentialParameters
     from poinsot.estimators.linear.least_squares import LeastSquares
-    from poinsot.models.drive import Drive
+    from poinsot.models.robot.drive import Drive
     from poinsot.project import settings
     from poinsot.project.methods import find_method
     from poinsot.signals.butterworth import ButterworthDecimation

@@ -343,7 +343,7 @@ def read_own(path: Path) -> None:
 
 def read_search(path: Path) -> None:
     from poinsot import OptimalExcitation
-    from poinsot.regression.excitation.checkpoint import read_checkpoint
+    from poinsot.excitation.checkpoint import read_checkpoint
 
     read_checkpoint(path, problem(), OptimalExcitation())
 
@@ -376,7 +376,7 @@ def read_project(path: Path) -> None:
 
 def read_robot(path: Path) -> None:
     from poinsot.export.reading import open_description
-    from poinsot.models.articulated import load_robot
+    from poinsot.models.robot.articulated import load_robot
 
     description = open_description(path)
     for link in description.links:
@@ -403,14 +403,14 @@ def read_log(path: Path) -> None:
 
 @cache
 def robot() -> Any:
-    from poinsot.models.articulated import load_robot
+    from poinsot.models.robot.articulated import load_robot
 
     return load_robot(ARM / "arm.urdf")
 
 
 @cache
 def problem() -> Any:
-    from poinsot.regression.excitation.problem import excitation_problem
+    from poinsot.excitation.problem import excitation_problem
 
     return excitation_problem(robot())
 

@@ -96,8 +96,8 @@ def main(kills: int, seed: int, folder: Path) -> dict[str, int]:
     import pinocchio  # noqa: F401  (imported here, and so in every fork)
 
     from poinsot import report  # noqa: F401
-    from poinsot.regression.excitation import design, search  # noqa: F401
-    from poinsot_fleet.store import CACHE
+    from poinsot.excitation import design, search  # noqa: F401
+    from poinsot.studies.store import CACHE
 
     assert run(["identify", "job.toml", "--json", "robot.json"]) == 0, Path("output").read_text()
     Path("track.toml").write_text(Path("track.toml").read_text().replace("job.toml", "robot.json"))

@@ -6,7 +6,7 @@ import numpy as np
 from drawing import BLUE, COLOURS, EXAMPLES, FILES, GREY, ORANGE, axes, picture
 
 import poinsot
-from poinsot_prepare.excite_page import write_excitation_page
+from poinsot.report.excitation_page import write_excitation_page
 
 
 @cache

@@ -7,8 +7,8 @@ from tempfile import TemporaryDirectory
 from drawing import EXAMPLES, FILES
 
 from poinsot import cli
-from poinsot_viewer.scene import read_scene
-from poinsot_viewer.show import record
+from poinsot.report.viewer.scene import read_scene
+from poinsot.report.viewer.show import record
 
 ROBOTS = {
     "robot_arm": "arm/physical.toml",

@@ -6,7 +6,7 @@ import numpy as np
 from drawing import BLUE, COLOURS, EXAMPLES, GREEN, GREY, ORANGE, RED, axes, picture, thinned
 
 import poinsot
-from poinsot_servo import ActuatorProblem, OutputError, Search, randomization_of
+from poinsot import ActuatorProblem, OutputError, Search, randomization_of
 
 JOINTS = {
     "rotation": "shoulder_pan",

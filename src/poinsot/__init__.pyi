@@ -5,6 +5,20 @@
 from .recording import Recording as Recording
 from .io.reading import read_recording as read_recording
 from .io.npz import write_recording as write_recording
+from .io.lerobot import LeRobotDataset as LeRobotDataset
+from .io.lerobot import open_lerobot as open_lerobot
+from .io.lerobot import read_lerobot as read_lerobot
+from .io.lerobot import guess_unit as guess_unit
+from .io.message_columns import TopicFacts as TopicFacts
+from .io.message_columns import topics as topics
+from .io.recording_files import read_mcap as read_mcap
+from .io.recording_files import write_mcap as write_mcap
+from .io.recording_files import read_parquet as read_parquet
+from .io.recording_files import write_parquet as write_parquet
+from .io.block_log import BlockLog as BlockLog
+from .io.block_log import open_log as open_log
+from .io.parquet_log import ParquetLog as ParquetLog
+from .io.message_log import MessageLog as MessageLog
 from .io.sources import Source as Source
 from .io.sources import Column as Column
 from .inspection import inspect as inspect
@@ -25,10 +39,10 @@ from .inertia.exponential_eigenvalue import ExponentialEigenvalue as Exponential
 from .inertia.parameters import equivalent_ellipsoid as equivalent_ellipsoid
 
 # models
-from .models.articulated import load_robot as load_robot
-from .models.articulated import Articulated as Articulated
-from .models.drive import Drive as Drive
-from .models.drive import Coupling as Coupling
+from .models.robot.articulated import load_robot as load_robot
+from .models.robot.articulated import Articulated as Articulated
+from .models.robot.drive import Drive as Drive
+from .models.robot.drive import Coupling as Coupling
 from .models.friction import ViscousCoulomb as ViscousCoulomb
 from .models.friction import NoFriction as NoFriction
 from .models.efforts import Spring as Spring
@@ -37,18 +51,18 @@ from .models.efforts import Ripple as Ripple
 from .models.efforts import KnownEffort as KnownEffort
 from .models.efforts import CurrentCurve as CurrentCurve
 from .models.efforts import WarmingFriction as WarmingFriction
-from .models.contacts import PointContact as PointContact
-from .models.contacts import BallContact as BallContact
-from .models.contacts import SurfaceContact as SurfaceContact
-from .models.contacts import ContactDetection as ContactDetection
-from .models.contacts import ContactSchedule as ContactSchedule
+from .models.contacts.contacts import PointContact as PointContact
+from .models.contacts.contacts import BallContact as BallContact
+from .models.contacts.contacts import SurfaceContact as SurfaceContact
+from .models.contacts.contacts import ContactDetection as ContactDetection
+from .models.contacts.contacts import ContactSchedule as ContactSchedule
 from .models.sensors import JointPosition as JointPosition
 from .models.sensors import JointVelocity as JointVelocity
 from .models.sensors import Gyro as Gyro
 from .models.sensors import Accelerometer as Accelerometer
 from .models.sensors import Orientation as Orientation
 from .models.sensors import Readings as Readings
-from .models.open_parameters import OpenParameters as OpenParameters
+from .models.robot.open_parameters import OpenParameters as OpenParameters
 from .models.stages import Stages as Stages
 from .models.maximal import Mechanism as Mechanism
 from .models.maximal import load_mechanism as load_mechanism
@@ -62,6 +76,11 @@ from .models.maximal import LoadDependent as LoadDependent
 from .models.maximal import Motor as Motor
 from .models.maximal import Encoder as Encoder
 from .models.maximal import RateSensor as RateSensor
+from .models.servo.actuator import Actuator as Actuator
+from .models.servo.actuator import ParameterDescription as ParameterDescription
+from .models.servo.actuator import PARAMETERS as PARAMETERS
+from .models.servo.actuator import DESCRIPTIONS as DESCRIPTIONS
+from .models.servo.actuator import FRICTION_LAWS as FRICTION_LAWS
 
 # problems
 from .parameters import Normal as Normal
@@ -69,10 +88,10 @@ from .parameters import Parameters as Parameters
 from .regression.inverse_dynamics import InverseDynamics as InverseDynamics
 from .regression.inverse_dynamics import inverse_dynamics as inverse_dynamics
 from .diagnosis.delay import estimate_effort_delay as estimate_effort_delay
-from .regression.excitation.problem import excitation_problem as excitation_problem
-from .regression.excitation.limits import limits_of as limits_of
-from .models.collisions import Surroundings as Surroundings
-from .models.collisions import Workspace as Workspace
+from .excitation.problem import excitation_problem as excitation_problem
+from .excitation.limits import limits_of as limits_of
+from .models.robot.collisions import Surroundings as Surroundings
+from .models.robot.collisions import Workspace as Workspace
 
 # methods
 from .estimators.linear.least_squares import LeastSquares as LeastSquares
@@ -86,9 +105,9 @@ from .estimators.linear.constraints import BodyConstraint as BodyConstraint
 from .estimators.linear.constraints import Box as Box
 from .estimators.linear.constraints import EllipsoidRegion as EllipsoidRegion
 from .estimators.linear.constraints import Hull as Hull
-from .regression.excitation.design import OptimalExcitation as OptimalExcitation
-from .regression.excitation.trajectory import FourierSeries as FourierSeries
-from .regression.excitation.trajectory import QuinticSplines as QuinticSplines
+from .excitation.design import OptimalExcitation as OptimalExcitation
+from .excitation.trajectory import FourierSeries as FourierSeries
+from .excitation.trajectory import QuinticSplines as QuinticSplines
 
 # motion and parameters together
 from .estimators.shooting.known_parameters import KnownParameters as KnownParameters
@@ -104,12 +123,31 @@ from .estimators.joint import JointEstimation as JointEstimation
 from .estimators.joint import WeightChoice as WeightChoice
 
 # thrown bodies
-from .estimators.complementarity.problem import ImpactsProblem as ImpactsProblem
-from .estimators.complementarity.drop import DropIdentification as DropIdentification
-from .estimators.complementarity.pooled import PooledImpacts as PooledImpacts
+from .estimators.impacts.problem import ImpactsProblem as ImpactsProblem
+from .estimators.impacts.drop import DropIdentification as DropIdentification
+from .estimators.impacts.pooled import PooledImpacts as PooledImpacts
+
+# robots that take position commands
+from .estimators.servo.problem import ActuatorProblem as ActuatorProblem
+from .estimators.servo.problem import OPEN as OPEN
+from .estimators.servo.search import Search as Search
+from .estimators.servo.output_error import OutputError as OutputError
+from .estimators.servo.result import Actuators as Actuators
+from .estimators.servo.equality import Equality as Equality
+from .estimators.servo.equality import equality_of_joints as equality_of_joints
+from .export.randomization import Randomization as Randomization
+from .export.randomization import randomization_of as randomization_of
+from .export.randomization import read_randomization as read_randomization
+from .export.randomization import write_randomization as write_randomization
+from .export.usd_drives import usd_drives as usd_drives
+from .export.usd_drives import write_usd_drives as write_usd_drives
+from .export.usd_drives import read_usd_drives as read_usd_drives
+from .estimators.servo.command_design import CommandDesign as CommandDesign
+from .estimators.servo.command_design import DesignedCommands as DesignedCommands
+from .estimators.servo.command_design import PredictedInterval as PredictedInterval
 
 # filters in a loop
-from .models.link_torques import LinkTorques as LinkTorques
+from .models.robot.link_torques import LinkTorques as LinkTorques
 from .estimators.online.problem import TrackingProblem as TrackingProblem
 from .estimators.online.belief import Sample as Sample
 from .estimators.online.belief import Belief as Belief
@@ -138,7 +176,7 @@ from .estimate import Trust as Trust
 from .diagnosis import diagnose as diagnose
 from .estimate import EstimatedMotion as EstimatedMotion
 from .solve import Progress as Progress
-from .regression.excitation.excitation import Excitation as Excitation
+from .excitation.excitation import Excitation as Excitation
 from .validation import predict as predict
 from .validation import validate as validate
 from .project.prediction import load_dynamics as load_dynamics
@@ -152,6 +190,23 @@ from .export.repair_description import repair as repair
 from .project import Project as Project
 from .project import identify as identify
 from .project import track as track
+
+# many recordings and many machines
+from .studies.study import Study as Study
+from .studies.study import Serial as Serial
+from .studies.study import StudyInterrupted as StudyInterrupted
+from .studies.study import cluster as cluster
+from .studies.study import processes as processes
+from .studies.study import chosen as chosen
+from .studies.store import Store as Store
+from .studies.fleet import Fleet as Fleet
+from .studies.fleet import FleetEstimate as FleetEstimate
+from .io.log_names import Log as Log
+from .io.log_names import find_logs as find_logs
+from .studies.random_effects import RandomEffects as RandomEffects
+from .studies.random_effects import random_effects as random_effects
+from .studies.streaming import Blocks as Blocks
+from .studies.streaming import stream_least_squares as stream_least_squares
 
 # errors
 from .exceptions import PoinsotError as PoinsotError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from poinsot_kernels import njit
+from .kernels import njit
 
 
 @njit(cache=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from .arrays import Brief, JointSamples, Mask, Samples, Times
 from .exceptions import ChannelNotFound, InvalidRecording
+from .lazy import load
 from .quantities import FRAME_QUANTITIES
 
 IMPACT_VELOCITIES = ("velocity_before", "velocity_after")
@@ -111,10 +111,10 @@ class Recording(Brief):
         except KeyError:
             raise ChannelNotFound(name, self.channels) from None
 
-    def _repr_html_(self) -> str | None:
-        """A sparkline of each channel, for notebooks, by what is listed in `poinsot.notebook`; None: nothing is."""
-        shown = (each.load()(self) for each in entry_points(group="poinsot.notebook", name="Recording"))
-        return next(shown, None)
+    def _repr_html_(self) -> str:
+        """A sparkline of each channel, for notebooks."""
+        html: str = load(".report.notebook_html:recording_html")(self)
+        return html
 
     @property
     def duration_s(self) -> float:

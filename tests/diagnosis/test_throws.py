@@ -8,7 +8,7 @@ import pytest
 
 from poinsot.diagnosis.throws import Throw, ThrowChecks, ThrownBody, diagnose_throws
 from poinsot.estimate import Estimate, Finding, Severity, Status
-from poinsot.estimators.complementarity.flights import tracker_noise
+from poinsot.estimators.impacts.flights import tracker_noise
 from poinsot.models.planar import Ellipse, floor
 from references.throws import CORRUPTIONS, examined, throw
 

@@ -20,9 +20,9 @@ from poinsot.export import description as description_module, urdf as urdf_modul
 from poinsot.export.export_robot import export_robot, prepare_export
 from poinsot.export.reading import open_description
 from poinsot.inertia.parameters import change_frame, from_physical
-from poinsot.models.articulated import load_robot
-from poinsot.models.drive import Coupling, Drive
 from poinsot.models.friction import NoFriction, ViscousCoulomb
+from poinsot.models.robot.articulated import load_robot
+from poinsot.models.robot.drive import Coupling, Drive
 from references.robots import described
 
 CATALOGUE = {

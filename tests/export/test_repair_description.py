@@ -11,7 +11,7 @@ from poinsot.export.reading import open_description
 from poinsot.export.repair_description import repair, repair_json
 from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import is_consistent
-from poinsot.models.articulated import load_robot
+from poinsot.models.robot.articulated import load_robot
 from references.robots import DESCRIPTIONS
 
 WELL_KNOWN = ("anymal.urdf", "go1.urdf", "hyq_no_sensors.urdf", "panda.urdf", "tiago.urdf", "ur10_robot.urdf")

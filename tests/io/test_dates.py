@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 import poinsot
+from poinsot import ParquetLog
 from poinsot.exceptions import PoinsotError, UnreadableFile
 from poinsot.io.tabular import epoch_seconds
-from poinsot_fleet import ParquetLog
 
 CHANNELS = {"position.a": ("q", "rad")}
 TIME = ("stamp", "datetime")

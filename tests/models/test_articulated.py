@@ -5,10 +5,10 @@ import pinocchio as pin
 import pytest
 
 from poinsot.exceptions import InvalidModel, UnreadableFile
-from poinsot.models import tree as kinds
-from poinsot.models.articulated import Articulated, load_robot
-from poinsot.models.drive import Coupling, Drive
 from poinsot.models.friction import NoFriction, ViscousCoulomb
+from poinsot.models.robot import tree as kinds
+from poinsot.models.robot.articulated import Articulated, load_robot
+from poinsot.models.robot.drive import Coupling, Drive
 from references.robots import random_robot
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from poinsot.inertia.log_cholesky import LogCholesky
-from poinsot.models.open_parameters import body_of
+from poinsot.models.robot.open_parameters import body_of
 from references.robots import random_robot
 
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from poinsot.exceptions import InvalidModel
-from poinsot.models.articulated import load_robot
-from poinsot.models.collisions import Surroundings, Workspace
+from poinsot.models.robot.articulated import load_robot
+from poinsot.models.robot.collisions import Surroundings, Workspace
 from references import arm_with_shapes
 
 # coal finds distances to about 1e-6 m

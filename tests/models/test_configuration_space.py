@@ -5,8 +5,8 @@ import pinocchio as pin
 import pytest
 from scipy.linalg import expm
 
-from poinsot.models import configuration_space as space
-from poinsot.models.tree import tree_of
+from poinsot.models.robot import configuration_space as space
+from poinsot.models.robot.tree import tree_of
 from references.robots import random_robot
 
 SIZES = [0.0, 1e-9, 1e-5, 0.1, 0.99, 1.01, 3.0]

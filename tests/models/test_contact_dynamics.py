@@ -12,12 +12,12 @@ import pytest
 from poinsot.exceptions import ImpossibleBody, InvalidModel
 from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
 from poinsot.inertia.log_cholesky import LogCholesky
-from poinsot.models.actuation import joint_efforts, rotor_thrusts
-from poinsot.models.contact_dynamics import ContactDynamics
-from poinsot.models.contacts import BallContact, PointContact, SurfaceContact
-from poinsot.models.drive import Coupling, Drive
+from poinsot.models.contacts.contact_dynamics import ContactDynamics
+from poinsot.models.contacts.contacts import BallContact, PointContact, SurfaceContact
 from poinsot.models.friction import ViscousCoulomb
-from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.robot.actuation import joint_efforts, rotor_thrusts
+from poinsot.models.robot.drive import Coupling, Drive
+from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.regression.regressor import Regressor
 from references.robots import CLOSED_CHAINS, DESCRIPTIONS, chain, described, random_robot
 from references.state_differences import assert_slope, by_state, by_vector

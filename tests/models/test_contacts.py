@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from poinsot.exceptions import InvalidModel, InvalidSignals
-from poinsot.models.contacts import (
+from poinsot.models.contacts.contacts import (
     ContactSchedule,
     Phase,
     PointContact,

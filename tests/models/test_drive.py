@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from poinsot.exceptions import InvalidModel
-from poinsot.models.articulated import Articulated
-from poinsot.models.drive import Coupling, Drive
 from poinsot.models.friction import ViscousCoulomb
-from poinsot.models.joint_terms import JointTerms
+from poinsot.models.robot.articulated import Articulated
+from poinsot.models.robot.drive import Coupling, Drive
+from poinsot.models.robot.joint_terms import JointTerms
 
 JOINTS = ("a", "b", "c")
 COUPLED = Drive(

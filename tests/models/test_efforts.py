@@ -7,6 +7,7 @@ import pytest
 
 import poinsot
 from poinsot.exceptions import InvalidModel, InvalidSignals
+from poinsot.excitation.problem import Terms
 from poinsot.models.efforts import (
     EFFORTS,
     Counterbalance,
@@ -16,10 +17,9 @@ from poinsot.models.efforts import (
     Spring,
     WarmingFriction,
 )
-from poinsot.models.joint_terms import JointTerms
-from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.robot.joint_terms import JointTerms
+from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.regression.base_parameters import structural_base
-from poinsot.regression.excitation.problem import Terms
 from poinsot.regression.regressor import Regressor
 from references.robots import chain, own_parameters
 
@@ -124,7 +124,7 @@ def test_a_known_effort_acts_in_simulations(rng):
 
 def test_a_spring_slows_what_moves_freely():
     """M a = -ks q: optimal estimation simulates it."""
-    from poinsot.models.contact_dynamics import ContactDynamics
+    from poinsot.models.contacts.contact_dynamics import ContactDynamics
 
     robot = replace(chain("z", [0.0]), efforts=(Spring("j1", zero=0.0),), friction=poinsot.NoFriction())
     parameters = OpenParameters(robot, joints=("ks_1",))

@@ -5,7 +5,7 @@ import pinocchio as pin
 import pytest
 
 from poinsot.exceptions import InvalidModel
-from poinsot.models.motion_terms import MotionTerms
+from poinsot.models.robot.motion_terms import MotionTerms
 from references.robots import described, random_robot
 from references.state_differences import assert_slope, by_state
 

@@ -4,7 +4,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from poinsot.models.inverse_dynamics import inverse_dynamics
+from poinsot.models.robot.inverse_dynamics import inverse_dynamics
 from references.robots import chain, random_robot
 
 GRAVITY = np.array([0.3, -0.2, -9.0])

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from poinsot.exceptions import InvalidModel
-from poinsot.models.drive import Coupling, Drive
 from poinsot.models.friction import ViscousCoulomb
-from poinsot.models.joint_terms import JointTerms
+from poinsot.models.robot.drive import Coupling, Drive
+from poinsot.models.robot.joint_terms import JointTerms
 from poinsot.regression.regressor import Regressor
 from references.robots import chain, random_robot
 from references.state_differences import assert_slope, by_vector

@@ -7,8 +7,8 @@ import pinocchio as pin
 import pytest
 
 from poinsot.exceptions import InvalidModel
-from poinsot.models.drive import Coupling, Drive
-from poinsot.models.link_torques import LinkTorques
+from poinsot.models.robot.drive import Coupling, Drive
+from poinsot.models.robot.link_torques import LinkTorques
 from poinsot.parameters import columns_of
 from poinsot.regression.regressor import Regressor
 from references.robots import described, random_robot

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from poinsot.exceptions import PoinsotError
-from poinsot.models.articulated import load_robot
-from poinsot.models.contact_dynamics import ContactDynamics
-from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.contacts.contact_dynamics import ContactDynamics
+from poinsot.models.robot.articulated import load_robot
+from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.models.sensors import Readings, residuals
 from poinsot.quantities import FRAME_QUANTITIES, XYZ
 from references.recorded_arm import FRICTION, JOB, NOISE, ROD, SPEED_NOISE, record, urdf, write

@@ -7,13 +7,13 @@ import pytest
 
 from poinsot import ButterworthDecimation, LeastSquares, Recording
 from poinsot.exceptions import InvalidModel, InvalidSignals, UnreadableFile
-from poinsot.models.articulated import load_robot
-from poinsot.models.contact_dynamics import ContactDynamics
-from poinsot.models.drive import Drive
+from poinsot.models.contacts.contact_dynamics import ContactDynamics
 from poinsot.models.friction import ViscousCoulomb
-from poinsot.models.link_torques import LinkTorques
-from poinsot.models.loops import Loop
-from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.robot.articulated import load_robot
+from poinsot.models.robot.drive import Drive
+from poinsot.models.robot.link_torques import LinkTorques
+from poinsot.models.robot.loops import Loop
+from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.regression.base_parameters import structural_base
 from poinsot.regression.dynamics import IdentifiedDynamics
 from poinsot.regression.inverse_dynamics import InverseDynamics

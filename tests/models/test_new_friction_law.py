@@ -10,11 +10,11 @@ import pytest
 import poinsot
 from poinsot.estimators.linear.semidefinite import SemidefiniteLeastSquares
 from poinsot.exceptions import InvalidProject
+from poinsot.excitation.problem import Terms
 from poinsot.models.friction import LAWS, FrictionLaw, FrictionTerm, ListedLaw, ViscousTerm
 from poinsot.models.friction.listed import term_of
-from poinsot.models.joint_terms import JointTerms
+from poinsot.models.robot.joint_terms import JointTerms
 from poinsot.regression.base_parameters import structural_base
-from poinsot.regression.excitation.problem import Terms
 from poinsot.regression.regressor import Regressor
 from poinsot.report.words import family, meaning
 from poinsot_reproductions.simulated_recordings import (

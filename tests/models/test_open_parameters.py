@@ -7,9 +7,9 @@ import pytest
 from poinsot.exceptions import ImpossibleBody, InvalidModel
 from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
 from poinsot.inertia.log_cholesky import LogCholesky
-from poinsot.models.actuation import Actuation, joint_efforts, rotor_thrusts
-from poinsot.models.drive import Drive
-from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.robot.actuation import Actuation, joint_efforts, rotor_thrusts
+from poinsot.models.robot.drive import Drive
+from poinsot.models.robot.open_parameters import OpenParameters
 from references.robots import random_robot
 from references.state_differences import assert_slope, by_vector
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from poinsot.models.contact_dynamics import inverses
+from poinsot.models.contacts.contact_dynamics import inverses
 
 
 def random_matrices(rng, n, condition):

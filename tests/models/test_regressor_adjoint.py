@@ -4,8 +4,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from poinsot.models.regressor_adjoint import _adjoint, regressor_adjoint
-from poinsot.models.torque_regressor import L, regressor_entries
+from poinsot.models.robot.regressor_adjoint import _adjoint, regressor_adjoint
+from poinsot.models.robot.torque_regressor import L, regressor_entries
 from references.robots import described, random_robot
 
 KINDS = ["R", "U", "C", "P", "S", "RUCPS"]

@@ -4,11 +4,11 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from poinsot.models import configuration_space as space
-from poinsot.models.contact_dynamics import ContactDynamics
-from poinsot.models.contacts import PointContact
-from poinsot.models.open_parameters import OpenParameters
-from poinsot.models.robot_states import RobotStates
+from poinsot.models.contacts.contact_dynamics import ContactDynamics
+from poinsot.models.contacts.contacts import PointContact
+from poinsot.models.robot import configuration_space as space
+from poinsot.models.robot.open_parameters import OpenParameters
+from poinsot.models.robot.robot_states import RobotStates
 from references.robots import chain, described, random_robot
 from references.state_differences import assert_slope, by_state, by_vector
 

@@ -4,7 +4,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from poinsot.models.configuration_space import left_slopes
+from poinsot.models.robot.configuration_space import left_slopes
 from poinsot.models.rotations import (
     cross,
     from_quaternion,

@@ -6,9 +6,9 @@ import pytest
 
 from poinsot.exceptions import InvalidModel, InvalidSignals
 from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
-from poinsot.models.contact_dynamics import ContactDynamics
-from poinsot.models.contacts import PointContact, SurfaceContact
-from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.contacts.contact_dynamics import ContactDynamics
+from poinsot.models.contacts.contacts import PointContact, SurfaceContact
+from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.models.sensors import (
     Accelerometer,
     ContactForce,

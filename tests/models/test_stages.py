@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from poinsot.exceptions import InvalidModel, InvalidSignals
-from poinsot.models.contact_dynamics import ContactDynamics
-from poinsot.models.contacts import ContactSchedule, PointContact
-from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.contacts.contact_dynamics import ContactDynamics
+from poinsot.models.contacts.contacts import ContactSchedule, PointContact
+from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.models.sensors import Accelerometer, ContactForce, Gyro, JointPosition, Readings, residuals
 from poinsot.models.stages import STATES_PER_CALL, Stages
 from references.robots import described, random_robot

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from poinsot.exceptions import InvalidModel, InvalidSignals
-from poinsot.models.articulated import Articulated, load_robot
-from poinsot.models.drive import Drive
 from poinsot.models.friction import NoFriction
-from poinsot.models.torque_regressor import L, _regressor, dense_regressor, regressor_entries
+from poinsot.models.robot.articulated import Articulated, load_robot
+from poinsot.models.robot.drive import Drive
+from poinsot.models.robot.torque_regressor import L, _regressor, dense_regressor, regressor_entries
 
 # Relative to a sample's largest entry. Either side rounds once a joint and once a component, some 1e-15; one entry may
 # be the difference of larger ones.

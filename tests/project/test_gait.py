@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from poinsot.exceptions import InvalidModel, InvalidProject, UnreadableFile
-from poinsot.models.contacts import PointContact
+from poinsot.models.contacts.contacts import PointContact
 from poinsot.project.gait import read_gait
 
 FEET = (PointContact("left"), PointContact("right"))

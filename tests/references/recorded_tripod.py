@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from poinsot.models.articulated import load_robot
-from poinsot.models.contacts import PointContact
+from poinsot.models.contacts.contacts import PointContact
+from poinsot.models.robot.articulated import load_robot
 from poinsot.models.sensors import Accelerometer, Gyro, JointPosition, JointVelocity, Orientation
 from poinsot_reproductions.optimal_estimation.systems import Flown, System, fly
 

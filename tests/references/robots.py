@@ -8,9 +8,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from poinsot.models.articulated import Articulated, load_robot
-from poinsot.models.drive import Drive
 from poinsot.models.friction import ViscousCoulomb
+from poinsot.models.robot.articulated import Articulated, load_robot
+from poinsot.models.robot.drive import Drive
 
 DESCRIPTIONS = (
     Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share" / "example-robot-data" / "robots"

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from poinsot.estimate import Severity
-from poinsot.estimators.complementarity.drop import DropIdentification
-from poinsot.estimators.complementarity.flights import Drop
-from poinsot.estimators.complementarity.problem import ImpactsProblem
+from poinsot.estimators.impacts.drop import DropIdentification
+from poinsot.estimators.impacts.flights import Drop
+from poinsot.estimators.impacts.problem import ImpactsProblem
 from poinsot.exceptions import PoinsotError
 from poinsot.models.planar import Ellipse, PlanarBody, floor, rectangle
 from poinsot.models.planar.contact import Wall

@@ -8,9 +8,9 @@ import pytest
 from scipy import linalg
 
 from poinsot.exceptions import InvalidMethod
-from poinsot.models.articulated import Articulated
-from poinsot.models.drive import Coupling, Drive
 from poinsot.models.friction import NoFriction, ViscousCoulomb
+from poinsot.models.robot.articulated import Articulated
+from poinsot.models.robot.drive import Coupling, Drive
 from poinsot.parameters import Block, Parameters
 from poinsot.regression.base_parameters import (
     STRUCTURAL_TOLERANCE,

@@ -8,8 +8,8 @@ import pytest
 
 from poinsot.estimators.linear.least_squares import LeastSquares
 from poinsot.exceptions import InvalidMethod, InvalidSignals
-from poinsot.models.drive import Coupling, Drive
 from poinsot.models.friction import NoFriction
+from poinsot.models.robot.drive import Coupling, Drive
 from poinsot.parameters import Normal
 from poinsot.regression import base_parameters, inverse_dynamics as module
 from poinsot.regression.inverse_dynamics import inverse_dynamics

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from poinsot.models.drive import Coupling, Drive
 from poinsot.models.friction import NoFriction, ViscousCoulomb
+from poinsot.models.robot.drive import Coupling, Drive
 from poinsot.regression.regressor import Regressor
 from references.dense_regression import torque
 from references.robots import own_parameters, random_robot

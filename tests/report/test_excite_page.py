@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 
 from poinsot.exceptions import UnwritableOutput
-from poinsot.models.articulated import load_robot
-from poinsot.models.collisions import Surroundings
-from poinsot.regression.excitation.design import OptimalExcitation
-from poinsot.regression.excitation.problem import excitation_problem
-from poinsot.regression.excitation.search import Search
-from poinsot.regression.excitation.trajectory import FourierSeries
-from poinsot_prepare.excite_page import (
+from poinsot.excitation.design import OptimalExcitation
+from poinsot.excitation.problem import excitation_problem
+from poinsot.excitation.search import Search
+from poinsot.excitation.trajectory import FourierSeries
+from poinsot.models.robot.articulated import load_robot
+from poinsot.models.robot.collisions import Surroundings
+from poinsot.report.excitation_page import (
     expectations,
     hopeless,
     motion_figure,
     motion_grid,
     write_excitation_page,
 )
-from poinsot_viewer.animation import _placements, excitation_picture
+from poinsot.report.figures.animation import _placements, excitation_picture
 from references import arm_with_shapes
 
 

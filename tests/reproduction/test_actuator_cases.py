@@ -4,11 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from poinsot import PoinsotError
+from poinsot import Actuator, PoinsotError
+from poinsot.models.servo.mjcf import mjcf_text
 from poinsot_reproductions.actuators.go2 import read_halves
 from poinsot_reproductions.actuators.so101 import JOINTS, Arm
-from poinsot_servo import Actuator
-from poinsot_servo.mjcf import mjcf_text
 from references.robots import described
 
 TIME = np.arange(100) * 0.02

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from poinsot.cli.reproduce import load_case
 from poinsot.exceptions import PoinsotError
-from poinsot_fleet.reproduce import load_case
 from poinsot_reproductions import emps, tx40
 from poinsot_reproductions.tx40_tables import TABLE_1, TABLE_3
 

@@ -14,7 +14,7 @@ from references.robots import described
 pytest.importorskip("mujoco")
 pytest.importorskip("proxsuite")
 
-from poinsot.models.motion_terms import MotionTerms
+from poinsot.models.robot.motion_terms import MotionTerms
 from poinsot_reproductions.normalized_errors import physical, physical_slopes
 from poinsot_reproductions.online.simulation.legged_robot import GO1_FOOT
 from poinsot_reproductions.optimal_estimation import go1_payload, payload_statistics, sensor_errors, weighing

@@ -14,12 +14,12 @@ from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
 from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import center_of_mass, change_frame
 from poinsot.models.sensors import Gyro, JointPosition, JointVelocity
+from poinsot.report.figures.animation import FRAMES, DrawnBodies, robot_animation
 from poinsot_reproductions.online.simulation.plant import Plant
 from poinsot_reproductions.optimal_estimation import arm, grasped, sphere
 from poinsot_reproductions.optimal_estimation.grasped import GraspedObject
 from poinsot_reproductions.optimal_estimation.plants import fly_in_mujoco
 from poinsot_reproductions.optimal_estimation.sensor_defects import Defects
-from poinsot_viewer.animation import FRAMES, DrawnBodies, robot_animation
 from references.robots import described
 
 BORINOT = "borinot_description/urdf/borinot_flying_arm_2.urdf"

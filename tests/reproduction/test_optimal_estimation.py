@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from poinsot.inertia.log_cholesky import LogCholesky
-from poinsot_fleet.store import Store
-from poinsot_fleet.study import Study
+from poinsot.studies.store import Store
+from poinsot.studies.study import Study
 from poinsot_reproductions.optimal_estimation import OPTIMAL_ESTIMATION, parametrizations, rollouts
 from poinsot_reproductions.optimal_estimation.guesses import HEAVIEST, LIGHTEST, random_guess, theta_of
 from poinsot_reproductions.optimal_estimation.systems import START, SYSTEMS, fly

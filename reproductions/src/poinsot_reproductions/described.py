@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from poinsot.exceptions import UnreadableFile
-from poinsot.models.articulated import Articulated, load_robot
+from poinsot.models.robot.articulated import Articulated, load_robot
 
 
 def described_robot(

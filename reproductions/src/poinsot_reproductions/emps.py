@@ -13,8 +13,8 @@ from typing import Any
 from poinsot import Column, Source, read_recording
 from poinsot.estimate import Estimate
 from poinsot.estimators.linear.least_squares import LeastSquares
-from poinsot.models.articulated import Articulated, load_robot
-from poinsot.models.drive import Drive
+from poinsot.models.robot.articulated import Articulated, load_robot
+from poinsot.models.robot.drive import Drive
 from poinsot.recording import Recording
 from poinsot.regression.inverse_dynamics import inverse_dynamics
 from poinsot.signals.butterworth import ButterworthDecimation

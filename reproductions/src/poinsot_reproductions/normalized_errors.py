@@ -26,7 +26,7 @@ from scipy import linalg, stats
 from poinsot.arrays import Inertial, Matrix, Vector
 from poinsot.estimate import NORMAL_95
 from poinsot.inertia.parameters import center_of_mass, inertia_at_com, slopes_at_com
-from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.robot.open_parameters import OpenParameters
 
 INTERVAL, BAND = 0.95, 0.99
 TAILS = 0.5 - 0.5 * BAND, 0.5 + 0.5 * BAND

@@ -12,7 +12,7 @@ import numpy as np
 
 from poinsot.arrays import JointSamples, Times, Vector
 from poinsot.exceptions import InvalidMethod
-from poinsot.models.articulated import Articulated
+from poinsot.models.robot.articulated import Articulated
 from poinsot.recording import Recording
 from poinsot.regression.regressor import Regressor
 

@@ -2,9 +2,6 @@
 
     shell     what they share: errors as sentences, progress, outputs
 
-Other packages bring verbs, functions with Typer's options, as entry points of the group `poinsot.verbs`. The one named
-`excite --commands` takes the place of `excite` where that option is given.
-
 Nothing heavy is imported before a verb runs, and nothing is written before everything is computed.
 """
 
@@ -19,14 +16,10 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from typer.models import CommandInfo
 
 from .. import __version__
-from .identify import identify
-from .inspect import inspect
-from .predict import predict
+from ..lazy import load
 from .shell import CORRECTABLE, INTERRUPTED, VERBOSITY, stop, stop_at_defect
-from .track import track
 
 VERBOSITIES = {"-v": "verbose", "--verbose": "verbose", "-q": "quiet", "--quiet": "quiet"}
 """Options that may stand anywhere, and are taken out before a verb sees them."""
@@ -40,12 +33,23 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-ORDER = ("new", "inspect", "identify", "show", "open", "view", "predict", "track", "excite", "repair")
-"""Verbs in the order in which they are used, for the help; others follow."""
-VERBS = (inspect, identify, predict, track)
+VERBS = {
+    "new": ".cli.new:new",
+    "inspect": ".cli.inspect:inspect",
+    "identify": ".cli.identify:identify",
+    "show": ".cli.show:show",
+    "open": ".cli.open:open_page",
+    "view": ".cli.view:view",
+    "predict": ".cli.predict:predict",
+    "track": ".cli.track:track",
+    "excite": ".cli.excite:excite",
+    "repair": ".cli.repair:repair",
+    "drives": ".cli.drives:drives",
+    "reproduce": ".cli.reproduce:reproduce",
+    "warmup": ".cli.warmup:warmup",
+}
+"""Verb -> its function, in the order of the help: that in which they are used."""
 EPILOG = "-v, --verbose and -q, --quiet: see `poinsot --help`."
-for verb in VERBS:
-    app.command(epilog=EPILOG)(verb)
 
 
 @app.callback(invoke_without_command=True)
@@ -86,11 +90,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         gc.freeze()  # the collections at exit pass over everything that is frozen
 
 
-def _place(command: CommandInfo) -> int:
-    name = command.name or getattr(command.callback, "__name__", "")
-    return ORDER.index(name) if name in ORDER else len(ORDER)
-
-
 def _terminated(number: int, frame: object) -> None:
     """What Ctrl-C does, also where a shell has made a process in the background ignore it."""
     handler = signal.getsignal(signal.SIGINT)
@@ -103,12 +102,10 @@ def _run(arguments: list[str]) -> int:
     try:
         if arguments[:1] == ["excite"] and "--commands" in arguments:
             arguments = ["excite --commands", *(each for each in arguments[1:] if each != "--commands")]
-        if not arguments or arguments[0] not in [verb.__name__ for verb in VERBS]:
-            from importlib.metadata import entry_points
-
-            for brought in entry_points(group="poinsot.verbs"):
-                app.command(brought.name, hidden=" " in brought.name, epilog=EPILOG)(brought.load())
-            app.registered_commands.sort(key=_place)
+            app.command(arguments[0], hidden=True, epilog=EPILOG)(load(".cli.excite_commands:excite"))
+        app.registered_commands.clear()
+        for verb in arguments[:1] if arguments and arguments[0] in VERBS else VERBS:
+            app.command(verb, epilog=EPILOG)(load(VERBS[verb]))
         asked = [VERBOSITIES[each] for each in arguments if each in VERBOSITIES]
         VERBOSITY.set(asked[-1] if asked else "")
         # Typer ends by exceptions; `main` returns their code.

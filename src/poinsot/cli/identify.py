@@ -47,8 +47,6 @@ def identify(
     A pattern in place of the file, as in 'logs/*.parquet', stands for the logs of a fleet.
     """
     with shell.running(data, out, json) as say:
-        from importlib.metadata import entry_points
-
         from ..estimate import Trust, motions_of
         from ..io.npz import write_recording
         from ..io.sources import is_pattern
@@ -58,8 +56,9 @@ def identify(
         many = logs is not None or is_pattern(Path(), str(job))
         project = None if many else Project.load(job)
         if project is None or project.is_of_many(data):
-            (fleets,) = entry_points(group="poinsot.fleets")
-            fleets.load()(job, logs, data, out, json, workers, cluster, say)
+            from .identify_logs import identify as identify_logs
+
+            identify_logs(job, logs, data, out, json, workers, cluster, say)
             return
         if workers is not None or cluster is not None:
             raise InvalidProject(

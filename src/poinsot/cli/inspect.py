@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..exceptions import UnwritableOutput
-from .shell import Data, Job, Json, Out, deliver, running, table
+from ..text import table
+from .shell import Data, Job, Json, Out, deliver, running
 
 if TYPE_CHECKING:
     from ..estimate import Setting

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from .shell import Json, check_output, deliver, running, table
+from ..text import table
+from .shell import Json, check_output, deliver, running
 
 
 def predict(

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..arrays import JointSamples, Matrix, Vector
 from ..estimate.fit import autocorrelation
-from ..models.joint_terms import is_nonnegative
+from ..models.robot.joint_terms import is_nonnegative
 from ..recording import EFFORTS, Recording
 from ..regression.inverse_dynamics import InverseDynamics, Part
 from ..signals.decimation import PASSBAND, Decimation

@@ -23,7 +23,7 @@ from ..arrays import Matrix, Vector
 from ..estimate import Estimate, Finding, Severity
 from ..estimate.extras import Extra
 from ..exceptions import InvalidMethod, InvalidSignals, listing, nearest
-from ..models.drive import DriveTrain
+from ..models.robot.drive import DriveTrain
 from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.alignment import align
 from ..signals.signals import Signals

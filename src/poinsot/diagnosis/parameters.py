@@ -12,7 +12,7 @@ import numpy as np
 
 from ..estimate import Finding, FullParameters, Severity, Unchecked
 from ..exceptions import listing
-from ..models.joint_terms import is_nonnegative
+from ..models.robot.joint_terms import is_nonnegative
 from .case import Examination
 from .check import Cause, Check
 from .description import FACTOR

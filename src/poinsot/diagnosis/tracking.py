@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from ..arrays import JointSamples, Vector
-from ..models.link_torques import LinkTorques
+from ..models.robot.link_torques import LinkTorques
 from .case import DenseRows, Regression, reweighted
 
 MOST_SAMPLES = 1000

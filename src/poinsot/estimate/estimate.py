@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from importlib.metadata import entry_points
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from ..arrays import Matrix, Vector
 from ..exceptions import InvalidMethod, check_known, listing
+from ..lazy import load
 from .bodies import Body
 from .extras import Extra, extras_of
 from .finding import Diagnosis, Finding, Severity, Trust, Unchecked, ordered
@@ -165,11 +165,6 @@ class Estimate:
             extras = self.__dict__.get("extras", {})
             if name in extras:
                 return extras[name]
-            # attributes of higher layers, such as figures; these have no private names
-            for accessor in (
-                () if name.startswith("_") else entry_points(group="poinsot.accessors", name=name)
-            ):
-                return accessor.load()(self)
             raise AttributeError(
                 f"this estimate has no {name!r}; beside the attributes of every Estimate it has "
                 f"{listing(tuple(extras)) or 'none'}"
@@ -323,10 +318,23 @@ class Estimate:
         last = [f"... {more + 1} more lines; print(estimate) shows them"] if more > 0 else []
         return "\n".join([*lines[: SHOWN_LINES - len(last)], *last])
 
-    def _repr_html_(self) -> str | None:
-        """The parameters as a table, for notebooks, by what is listed in `poinsot.notebook`; None: nothing is."""
-        shown = (each.load()(self) for each in entry_points(group="poinsot.notebook", name="Estimate"))
-        return next(shown, None)
+    @property
+    def plot(self) -> Any:
+        """Figures for notebooks: `estimate.plot.torques()`, see `poinsot.report.notebook.Plots`."""
+        return load(".report.notebook:Plots")(self)
+
+    def to_polars(self) -> Any:
+        """One row per parameter, with the columns of the JSON, and its 95 % interval, as a Polars table."""
+        return load(".report.notebook:to_polars")(self)
+
+    def to_pandas(self) -> Any:
+        """The table of `to_polars` as a pandas table. Raises `MissingExtra` without pandas."""
+        return load(".report.notebook:to_pandas")(self)
+
+    def _repr_html_(self) -> str:
+        """The parameters as a table, for notebooks."""
+        html: str = load(".report.notebook_html:estimate_html")(self)
+        return html
 
 
 def unfinished(estimate: Estimate) -> tuple[Finding, ...]:

@@ -40,9 +40,9 @@ from ..exceptions import (
 from ..inertia.parameters import change_frame, from_physical, inconsistencies, is_consistent
 from ..io.results import write_json
 from ..io.writing import check_writable
-from ..models.articulated import Articulated
 from ..models.friction import term_of
 from ..models.friction.listed import COUPLING
+from ..models.robot.articulated import Articulated
 from .description import Description, Freedom, JointDynamics
 from .differences import Change, differences
 from .reading import open_description

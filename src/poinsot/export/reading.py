@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..models.articulated import read_description
+from ..models.robot.articulated import read_description
 from .description import Description
 from .mjcf import Mjcf
 from .urdf import Urdf

@@ -32,9 +32,9 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from ..arrays import Float, Inertial, Matrix, Vector
+from ..kernels import njit
 from .parameters import ROUNDING, closest_axes
 from .parametrization import Kernels, Parametrization
-from poinsot_kernels import njit
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})

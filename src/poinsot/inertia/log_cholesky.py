@@ -22,9 +22,9 @@ from typing import ClassVar
 import numpy as np
 
 from ..arrays import Matrix, PseudoInertia, Vector
+from ..kernels import njit
 from .parameters import pseudo_inertia
 from .parametrization import Kernels, Parametrization, over_rows
-from poinsot_kernels import njit
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})

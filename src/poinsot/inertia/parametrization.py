@@ -19,8 +19,8 @@ import numpy as np
 
 from ..arrays import Float, Inertial
 from ..exceptions import ImpossibleBody, InvalidMethod
+from ..kernels import njit
 from .parameters import inconsistencies, principal_moments, second_moments_at_com
-from poinsot_kernels import njit
 
 
 @dataclass(frozen=True)

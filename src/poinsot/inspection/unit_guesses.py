@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 from ..io.units import STANDARD_GRAVITY, convert
-from ..models.articulated import UNLIMITED, Articulated
+from ..models.robot.articulated import UNLIMITED, Articulated
 from ..quantities import FRAME_QUANTITIES
 from ..recording import CONTACT
 from .motion import SPEED_OVER_S

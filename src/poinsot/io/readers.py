@@ -24,11 +24,32 @@ from .sources import Columns, Source, existing_file
 GROUP = "poinsot.readers"
 """The group of entry points."""
 
-READERS: Mapping[str, str] = dict.fromkeys(("csv", "tsv", "txt", "dat"), "poinsot.io.tabular:read_csv")
+TEXT = ("csv", "tsv", "txt", "dat")
+READERS: Mapping[str, str] = {
+    **dict.fromkeys(TEXT, "poinsot.io.tabular:read_csv"),
+    **dict.fromkeys(("parquet", "pq"), "poinsot.io.parquet:read_parquet"),
+    "mat": "poinsot.io.matlab:read_mat",
+    # yaml: metadata.yaml of a ROS 2 bag
+    **dict.fromkeys(("mcap", "bag", "db3", "yaml"), "poinsot.io.message_columns:read_log_columns"),
+    "json": "poinsot.io.lerobot:read_lerobot_columns",  # meta/info.json of a LeRobot data set
+}
 """Ending, without its dot -> module and function."""
 
-HEADERS: Mapping[str, str] = dict.fromkeys(READERS, "poinsot.io.tabular:csv_columns")
-"""Ending -> what lists the columns of such a file; of other packages' formats their listing has them."""
+HEADERS: Mapping[str, str] = dict.fromkeys(TEXT, "poinsot.io.tabular:csv_columns")
+"""Ending -> what lists the columns of such a file; `LISTINGS` list those of other formats."""
+
+LISTINGS: Mapping[str, str] = {
+    **dict.fromkeys(("parquet", "pq"), "poinsot.io.parquet:list_parquet"),
+    **dict.fromkeys(("mcap", "bag", "db3", "yaml"), "poinsot.io.message_columns:list_log"),
+    "json": "poinsot.io.lerobot:list_episodes",
+}
+"""Ending -> what lists the contents of such a file: path -> (content for scripts, text)."""
+
+BLOCK_LOGS: Mapping[str, str] = {
+    **dict.fromkeys(("parquet", "pq"), "poinsot.io.parquet_log:ParquetLog"),
+    **dict.fromkeys(("mcap", "yaml"), "poinsot.io.message_log:MessageLog"),
+}
+"""Ending -> what reads a recording in such files in blocks."""
 
 RECORDING_ENDING = ".npz"
 """Of poinsot's own files, which bring channels, units and clock (`npz`)."""
@@ -52,8 +73,8 @@ def find_reader(path: Path) -> Callable[[Source], Columns]:
 
 def find_listing(path: Path) -> Callable[[Path], tuple[Mapping[str, Any], str]] | None:
     """What lists a log's topics for `poinsot inspect`, for scripts and as text; None: nothing for such an ending."""
-    found = entry_points(group="poinsot.listings", name=path.suffix.lower().removeprefix("."))
-    return _load(next(iter(found))) if found else None
+    ending = path.suffix.lower().removeprefix(".")
+    return _load(EntryPoint(ending, LISTINGS[ending], GROUP)) if ending in LISTINGS else None
 
 
 def list_columns(path: Path) -> tuple[tuple[str, ...], dict[str, Any]]:

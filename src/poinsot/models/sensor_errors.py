@@ -33,8 +33,8 @@ from ..exceptions import InvalidMethod, InvalidModel, check_known
 from ..parameters import Normal
 from ..quantities import FRAME_QUANTITIES, XYZ
 from ..recording import Recording
-from .articulated import Articulated
-from .configuration_space import left_slopes
+from .robot.articulated import Articulated
+from .robot.configuration_space import left_slopes
 
 BIAS, MISALIGNMENT, DELAY = KINDS = "bias", "misalignment", "delay"
 """First parts of the names of errors."""

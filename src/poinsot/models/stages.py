@@ -17,11 +17,11 @@ import numpy as np
 
 from ..arrays import Brief, Columns, Float, NodeStates, States, Times, Vector
 from ..exceptions import InvalidModel, InvalidSignals
-from .contact_dynamics import ContactDynamics, Linearized, RobotMotion
-from .contacts import ContactSchedule
-from .motion_terms import MotionTerms
-from .open_parameters import OpenParameters
-from .robot_states import RobotStates
+from .contacts.contact_dynamics import ContactDynamics, Linearized, RobotMotion
+from .contacts.contacts import ContactSchedule
+from .robot.motion_terms import MotionTerms
+from .robot.open_parameters import OpenParameters
+from .robot.robot_states import RobotStates
 from .sensors import Readings, frames_of, residuals
 
 STATES_PER_CALL = 200

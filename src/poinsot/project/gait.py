@@ -25,7 +25,7 @@ import numpy as np
 from pydantic import Field
 
 from ..exceptions import InvalidProject, listing
-from ..models.contacts import Gait
+from ..models.contacts.contacts import Gait
 from .settings.fields import Positive, SettingsTable
 from .toml import read_settings, read_text
 

@@ -26,8 +26,8 @@ from .translation import build_mechanism, build_robot
 if TYPE_CHECKING:
     from ..estimate import Estimate
     from ..inspection import Inspection
-    from ..models.articulated import Articulated
     from ..models.maximal import Mechanism
+    from ..models.robot.articulated import Articulated
     from ..solve import ProgressCallback, Stop
     from .methods.base import OnSample, Tracking
 import signal
@@ -260,7 +260,7 @@ class Project(Brief):
     def _described_runs(self, folder: str | Path | None) -> Iterator[tuple[Run, dict[str, Any]]]:
         """Each recording, with the arguments of `inspect` that describe its joints."""
         if self.settings.body is not None:
-            from ..estimators.complementarity.recordings import FORCES, pose_channels
+            from ..estimators.impacts.recordings import FORCES, pose_channels
 
             axes = pose_channels(self.settings.body.markers)
             for run in self.recordings(axes, tuple(FORCES), folder):

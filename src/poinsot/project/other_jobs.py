@@ -17,8 +17,8 @@ from ..io.sources import existing_file
 
 if TYPE_CHECKING:
     from ..estimate import DriveGains
-    from ..models.articulated import Articulated
-    from ..models.link_torques import LinkTorques
+    from ..models.robot.articulated import Articulated
+    from ..models.robot.link_torques import LinkTorques
     from ..regression.dynamics import IdentifiedDynamics
     from .job import Job, Project
 
@@ -47,7 +47,7 @@ def torques_from(job: Job, name: str | None, links: Sequence[str]) -> tuple[Link
     """The robot of a project with these open bodies, and the steps that its parameters come from: another job's project
     file or result of this name, or the description.
     """
-    from ..models.link_torques import LinkTorques
+    from ..models.robot.link_torques import LinkTorques
 
     robot = job.project.robot(job.data_dir)
     if name is None:

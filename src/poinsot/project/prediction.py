@@ -32,7 +32,7 @@ from .recordings import Run, build_source, channel_units
 from .settings import Settings
 
 if TYPE_CHECKING:
-    from ..models.articulated import Articulated
+    from ..models.robot.articulated import Articulated
 
 CLOCK = "time"
 """Column of times [s] in a table whose other columns are named as channels."""

@@ -17,7 +17,7 @@ from .settings.fields import by_joint
 from .settings.recordings import FileSettings, OrientationSettings, QuantitySettings, RecordingSettings
 
 if TYPE_CHECKING:
-    from ..models.articulated import Articulated
+    from ..models.robot.articulated import Articulated
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,17 +17,17 @@ from .settings.mechanism import JointDetails, MechanismJointSettings, MechanismS
 from .settings.robot import DriveSettings, OffsetSettings
 
 if TYPE_CHECKING:
-    from ..models.articulated import Articulated
-    from ..models.drive import Drive
     from ..models.maximal import Mechanism
+    from ..models.robot.articulated import Articulated
+    from ..models.robot.drive import Drive
     from .settings import Settings
 
 
 def build_robot(settings: Settings, path: Path) -> Articulated:
     """[robot], [drive] and [friction] -> the robot."""
-    from ..models.articulated import load_robot
     from ..models.friction import LAWS
-    from ..models.loops import Loop
+    from ..models.robot.articulated import load_robot
+    from ..models.robot.loops import Loop
 
     law = LAWS[settings.friction.law].build(settings.friction.model_dump())
     robot = load_robot(
@@ -55,7 +55,7 @@ def build_robot(settings: Settings, path: Path) -> Articulated:
 
 def build_drive(drive: DriveSettings, joints: Sequence[str]) -> Drive:
     """[drive] -> the drive trains of these joints."""
-    from ..models.drive import Coupling, Drive
+    from ..models.robot.drive import Coupling, Drive
 
     offset = drive.position_offset
     if isinstance(offset, OffsetSettings):

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..arrays import Matrix
 from ..inertia.parameters import change_frame
-from ..models.articulated import Articulated
+from ..models.robot.articulated import Articulated
 from ..parameters import INERTIAL_SYMBOLS
 from .base_parameters import RANDOM_STATES, STRUCTURAL_TOLERANCE, BaseParameters, choose, triangular
 from .regressor import Regressor

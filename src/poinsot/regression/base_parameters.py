@@ -23,7 +23,7 @@ from ..arrays import Brief, Matrix
 from ..estimate import Direction
 from ..estimate.uncertainty import sum_text
 from ..exceptions import InvalidMethod, listing, nearest
-from ..models import tree as kinds
+from ..models.robot import tree as kinds
 from ..parameters import INERTIAL_SYMBOLS, Parameters
 from .regressor import Regressor
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..arrays import Brief, Matrix, Vector
 from ..exceptions import InvalidMethod, InvalidSignals, listing
-from ..models.articulated import Articulated
+from ..models.robot.articulated import Articulated
 from ..parameters import Parameters
 from .regressor import Regressor
 

@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays import Brief, Columns, Configurations, JointSamples, Times, Vector
 from ..estimate import Certificate, Estimate, Fit, FullParameters, fit_of
 from ..exceptions import InvalidMethod, InvalidSignals, check_known, listing, nearest
-from ..models.articulated import Articulated
+from ..models.robot.articulated import Articulated
 from ..parameters import INERTIAL_UNITS, Block, Normal, Parameters, rescaled
 from ..recording import Recording
 from ..signals.signals import Signals

@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 
 from ..arrays import Brief, Configurations, JointSamples
-from ..models.articulated import Articulated
-from ..models.joint_terms import JointTerms
-from ..models.torque_regressor import regressor_entries
+from ..models.robot.articulated import Articulated
+from ..models.robot.joint_terms import JointTerms
+from ..models.robot.torque_regressor import regressor_entries
 from ..parameters import Parameters
 
 

@@ -31,8 +31,8 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import InvalidMethod, InvalidSignals
+from ..kernels import njit
 from .low_pass import LowPass, check_below_nyquist
-from poinsot_kernels import njit
 
 RIPPLE_DB = 0.05
 PASSBAND = 0.8

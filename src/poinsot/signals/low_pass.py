@@ -20,7 +20,7 @@ import numpy as np
 
 from ..arrays import Samples
 from ..exceptions import InvalidMethod
-from poinsot_kernels import njit
+from ..kernels import njit
 
 
 @dataclass(frozen=True, eq=False)

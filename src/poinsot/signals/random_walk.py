@@ -33,7 +33,7 @@ import numpy as np
 
 from ..arrays import JointSamples, Matrix
 from ..exceptions import InvalidMethod, InvalidSignals
-from poinsot_kernels import njit
+from ..kernels import njit
 
 HALF_POWER = 1 + math.sqrt(2)
 """The smoother passes p / (1 + p) of a signal of spectrum p sigma_e^2: 1/sqrt(2) of it where p is this."""

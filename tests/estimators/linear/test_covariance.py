@@ -11,7 +11,7 @@ import pytest
 from scipy import signal, stats
 
 from poinsot.estimators.linear.least_squares import LeastSquares
-from poinsot.models.drive import Drive
+from poinsot.models.robot.drive import Drive
 from poinsot.parameters import Normal
 from poinsot.regression.inverse_dynamics import inverse_dynamics
 from poinsot.signals.signals import Signals

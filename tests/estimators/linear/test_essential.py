@@ -8,8 +8,8 @@ import pytest
 from poinsot.estimators.linear.essential import EssentialParameters
 from poinsot.estimators.linear.least_squares import LeastSquares
 from poinsot.exceptions import InvalidMethod, NotIdentifiable
-from poinsot.models.drive import Drive
 from poinsot.models.friction.listed import dissipating_kinds
+from poinsot.models.robot.drive import Drive
 from poinsot.regression.inverse_dynamics import inverse_dynamics
 from references.dense_regression import least_squares, signals_of, smooth_motion, stacked
 from references.robots import chain, own_parameters

@@ -9,8 +9,8 @@ from poinsot.estimate import Status
 from poinsot.estimators.linear.least_squares import LeastSquares
 from poinsot.estimators.linear.system import reduce
 from poinsot.exceptions import InvalidMethod, NotIdentifiable
-from poinsot.models.drive import Drive
 from poinsot.models.friction import NoFriction, ViscousCoulomb
+from poinsot.models.robot.drive import Drive
 from poinsot.parameters import Normal
 from poinsot.regression.inverse_dynamics import inverse_dynamics
 from poinsot.signals.signals import Signals

@@ -16,7 +16,7 @@ from poinsot.exceptions import ImpossibleBody, InvalidMethod
 from poinsot.inertia.divergence import AffineInvariant, Entropic, Euclidean
 from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import is_consistent, pseudo_inertia
-from poinsot.models.drive import Coupling, Drive
+from poinsot.models.robot.drive import Coupling, Drive
 from poinsot.regression.inverse_dynamics import inverse_dynamics
 from references.dense_regression import signals_of, smooth_motion, stacked
 from references.robots import chain, own_parameters

@@ -9,8 +9,8 @@ import pytest
 import poinsot
 from poinsot.estimate import FullParameters, Payload
 from poinsot.exceptions import InvalidSignals
-from poinsot.models.drive import Drive
-from poinsot.regression.excitation.design import OptimalExcitation
+from poinsot.excitation.design import OptimalExcitation
+from poinsot.models.robot.drive import Drive
 from poinsot_reproductions.simulated_recordings import (
     Sensors,
     fourier_motion,

@@ -14,7 +14,7 @@ from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
 from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import is_consistent, pseudo_inertia
 from poinsot.inertia.transposed_log_cholesky import TransposedLogCholesky
-from poinsot.models.link_torques import LinkTorques
+from poinsot.models.robot.link_torques import LinkTorques
 from references.robots import chain, random_robot
 
 CHARTS = (LogCholesky(), TransposedLogCholesky(), ExponentialEigenvalue())

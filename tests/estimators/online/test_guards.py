@@ -15,7 +15,7 @@ from poinsot.estimators.online.publishing import RateLimit
 from poinsot.exceptions import InvalidMethod, NotIdentifiable
 from poinsot.inertia.parameters import is_consistent
 from poinsot.models.friction import NoFriction
-from poinsot.models.link_torques import LinkTorques
+from poinsot.models.robot.link_torques import LinkTorques
 from references.robots import chain, random_inertia
 
 TEN = chain("zyyzyyzyxz", [0, 0.1, 0.3, 0.1, 0.3, 0.1, 0.2, 0.1, 0.1, 0.1], friction=NoFriction(), mass=2.0)

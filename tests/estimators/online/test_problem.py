@@ -13,9 +13,9 @@ from poinsot.estimators.online.problem import TrackingProblem
 from poinsot.estimators.online.ticks import recording_ticks
 from poinsot.estimators.online.tracking import Tracker, TrackingRun
 from poinsot.exceptions import InvalidMethod, InvalidSignals, NotIdentifiable
-from poinsot.models.articulated import Articulated
-from poinsot.models.drive import Coupling, Drive
-from poinsot.models.link_torques import LinkTorques
+from poinsot.models.robot.articulated import Articulated
+from poinsot.models.robot.drive import Coupling, Drive
+from poinsot.models.robot.link_torques import LinkTorques
 from poinsot.recording import Recording
 from poinsot_reproductions.simulated_recordings import fourier_motion
 from references.robots import chain

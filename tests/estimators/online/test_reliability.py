@@ -14,7 +14,7 @@ from poinsot.estimators.online.kalman import ExtendedKalmanFilter
 from poinsot.estimators.online.publishing import RateLimit
 from poinsot.exceptions import InvalidMethod, InvalidModel, InvalidSignals
 from poinsot.inertia.parameters import from_pseudo_inertia, is_consistent
-from poinsot.models.link_torques import LinkTorques
+from poinsot.models.robot.link_torques import LinkTorques
 from references.robots import chain
 
 TORQUES = LinkTorques(ARM, LINK)

@@ -13,7 +13,7 @@ from poinsot.estimators.online.kalman import ExtendedKalmanFilter, KalmanFilter
 from poinsot.estimators.online.publishing import RateLimit
 from poinsot.estimators.online.tracking import Tracker
 from poinsot.exceptions import NotIdentifiable
-from poinsot.models.link_torques import LinkTorques
+from poinsot.models.robot.link_torques import LinkTorques
 from references.robots import chain
 
 NOISE = 0.1

@@ -16,9 +16,9 @@ from poinsot.estimators.shooting.robot_log import RobotLog
 from poinsot.estimators.shooting.summary import WIDENING_THRESHOLD
 from poinsot.exceptions import InvalidMethod
 from poinsot.inertia.log_cholesky import LogCholesky
-from poinsot.models.articulated import load_robot
-from poinsot.models.contacts import ContactSchedule
-from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.contacts.contacts import ContactSchedule
+from poinsot.models.robot.articulated import load_robot
+from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.models.sensors import Accelerometer, Gyro, JointPosition, JointVelocity, Readings
 from poinsot.models.stages import Stages
 from poinsot.parameters import Normal

@@ -5,9 +5,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from poinsot.estimators.shooting.first_guess import first_guess
-from poinsot.models.articulated import load_robot
-from poinsot.models.contacts import ContactSchedule, PointContact
-from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.contacts.contacts import ContactSchedule, PointContact
+from poinsot.models.robot.articulated import load_robot
+from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.models.sensors import (
     Gyro,
     JointPosition,

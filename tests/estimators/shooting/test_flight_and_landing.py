@@ -7,8 +7,8 @@ from poinsot.estimators.shooting.ddp import DDP, certify
 from poinsot.estimators.shooting.posterior import posterior
 from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem, Trajectories
 from poinsot.estimators.shooting.robot import RobotTrajectoryModel
-from poinsot.models.contacts import ContactSchedule, PointContact
-from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.contacts.contacts import ContactSchedule, PointContact
+from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.models.sensors import Gyro, JointPosition, JointVelocity, Pose, Readings
 from poinsot.models.stages import Stages
 from references.robots import described

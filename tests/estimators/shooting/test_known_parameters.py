@@ -7,8 +7,8 @@ from poinsot.estimators.shooting.known_parameters import KnownParameters
 from poinsot.exceptions import InvalidMethod
 from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
 from poinsot.inertia.log_cholesky import LogCholesky
-from poinsot.models.actuation import joint_efforts
-from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.robot.actuation import joint_efforts
+from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.parameters import Normal
 from references.robots import random_robot
 from references.state_differences import assert_slope, by_vector

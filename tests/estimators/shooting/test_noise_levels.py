@@ -11,9 +11,9 @@ from poinsot.estimators.shooting.known_parameters import KnownParameters
 from poinsot.estimators.shooting.noise_levels import NoiseLevels
 from poinsot.estimators.shooting.posterior import posterior
 from poinsot.estimators.shooting.robot_log import RobotLog
-from poinsot.models.articulated import load_robot
-from poinsot.models.contacts import ContactSchedule
-from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.contacts.contacts import ContactSchedule
+from poinsot.models.robot.articulated import load_robot
+from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.models.sensors import Accelerometer, Gyro, JointPosition, JointVelocity, Readings
 from poinsot.models.stages import Stages
 from references.recorded_arm import FRICTION, NOISE, ROD, SPEED_NOISE, record, urdf

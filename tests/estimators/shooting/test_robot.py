@@ -5,8 +5,8 @@ import pytest
 
 from poinsot.estimators.shooting.problem import InvalidMethod
 from poinsot.estimators.shooting.robot import RobotTrajectoryModel
-from poinsot.models.contacts import ContactSchedule, PointContact
-from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.contacts.contacts import ContactSchedule, PointContact
+from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.models.sensors import Accelerometer, JointPosition, Orientation, Readings
 from poinsot.models.stages import Stages
 from references.robots import described

@@ -11,7 +11,7 @@ import poinsot
 from poinsot.estimators.shooting.known_parameters import KnownParameters
 from poinsot.estimators.shooting.robot_log import RobotLog
 from poinsot.exceptions import PoinsotError
-from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.models.sensor_errors import bias_walk_priors, sensor_error_priors
 from references.recorded_arm import (
     JOB,

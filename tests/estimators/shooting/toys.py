@@ -15,7 +15,7 @@ from poinsot.estimators.shooting.problem import (
     Trajectories,
     TrajectoryModel,
 )
-from poinsot.models.configuration_space import Manifold
+from poinsot.models.robot.configuration_space import Manifold
 from poinsot_reproductions.optimal_estimation.flat_space import FlatSpace
 
 H = 0.05

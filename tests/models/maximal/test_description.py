@@ -6,8 +6,8 @@ import pytest
 
 from models.maximal.test_impulses import evaluated
 from poinsot.exceptions import InvalidModel
-from poinsot.models.articulated import load_robot
 from poinsot.models.maximal import load_mechanism, mechanism_of
+from poinsot.models.robot.articulated import load_robot
 from poinsot_reproductions.discrete.rollout import energy
 
 URDF = """<robot name="arm">

@@ -117,7 +117,7 @@ def test_the_papers_gap_of_an_ellipse(rng):
 @each_shape
 def test_symbols_say_the_same(shape, rng):
     pytest.importorskip("casadi")
-    from poinsot.estimators.complementarity.program import contact_functions
+    from poinsot.estimators.impacts.program import contact_functions
 
     function = contact_functions(shape, WALLS)
     for q in poses(rng, 5):

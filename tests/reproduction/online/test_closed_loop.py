@@ -16,7 +16,7 @@ pytest.importorskip("proxsuite", reason="needs ProxSuite (pip install proxsuite)
 from poinsot.estimators.online.belief import SampleVerdict
 from poinsot.estimators.online.kalman import ExtendedKalmanFilter
 from poinsot.estimators.online.publishing import RateLimit
-from poinsot.models.link_torques import LinkTorques
+from poinsot.models.robot.link_torques import LinkTorques
 from poinsot_reproductions.online.simulation import whole_body
 from poinsot_reproductions.online.simulation.closed_loop import (
     AdaptedModel,

@@ -9,7 +9,7 @@ pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')"
 
 from poinsot.estimators.online.belief import Tick
 from poinsot.exceptions import InvalidMethod
-from poinsot.models.articulated import load_robot
+from poinsot.models.robot.articulated import load_robot
 from poinsot_reproductions.online.simulation.measurements import (
     Differentiator,
     StateEstimator,

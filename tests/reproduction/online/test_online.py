@@ -13,7 +13,7 @@ pytest.importorskip("proxsuite", reason="needs ProxSuite (pip install proxsuite)
 
 from poinsot.estimators.online.kalman import ExtendedKalmanFilter
 from poinsot.exceptions import PoinsotError
-from poinsot.models.link_torques import LinkTorques
+from poinsot.models.robot.link_torques import LinkTorques
 from poinsot_reproductions.case import Curves, Measurement, PartedCase, Reproduction, Simulation
 from poinsot_reproductions.online import (
     CASES,

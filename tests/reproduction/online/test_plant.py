@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')")
 
 from poinsot.exceptions import InvalidModel
-from poinsot.models.articulated import load_robot
+from poinsot.models.robot.articulated import load_robot
 from poinsot_reproductions.online.simulation.legged_robot import talos
 from poinsot_reproductions.online.simulation.loads import point_mass
 from poinsot_reproductions.online.simulation.plant import Plant, Slab, Sole

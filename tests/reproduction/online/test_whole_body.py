@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')")
 pytest.importorskip("proxsuite", reason="needs ProxSuite (pip install proxsuite)")
 
-from poinsot.models.articulated import load_robot
+from poinsot.models.robot.articulated import load_robot
 from poinsot_reproductions.online.simulation.legged_robot import talos
 from poinsot_reproductions.online.simulation.tasks import CentreOfMass, FramePose, Kinematics, Posture
 from poinsot_reproductions.online.simulation.whole_body import ContactLimits, WholeBodyController, sole_frame

@@ -5,7 +5,7 @@ sim2real-robot-identification). Proportional gain 20 and derivative gain 1.5 are
 acts on the measured velocity, as commands of velocity are 0. The base is taken for fixed and upright.
 
 The slow half shows dry friction and little else. What its joints show of damping, armature and delay together is the
-prior of each of them (`poinsot_servo.pooling`): the motors are of one kind, and commands come in one packet. Dry
+prior of each of them (`estimators.servo.pooling`): the motors are of one kind, and commands come in one packet. Dry
 friction that is linear between four positions takes the place of a constant where a joint's recording asks for it.
 """
 
@@ -23,14 +23,14 @@ import polars as pl
 from poinsot import Recording
 from poinsot.arrays import Vector
 from poinsot.estimate import Estimate
-from poinsot.models.articulated import Articulated
+from poinsot.estimators.servo.equality import Equality, equality_of_joints
+from poinsot.estimators.servo.output_error import OutputError
+from poinsot.estimators.servo.pooling import pooled_priors
+from poinsot.estimators.servo.problem import ActuatorProblem
+from poinsot.estimators.servo.result import Actuators
+from poinsot.models.robot.articulated import Articulated
+from poinsot.models.servo.actuator import Actuator
 from poinsot.stopwatch import Stopwatch
-from poinsot_servo.actuator import Actuator
-from poinsot_servo.equality import Equality, equality_of_joints
-from poinsot_servo.output_error import OutputError
-from poinsot_servo.pooling import pooled_priors
-from poinsot_servo.problem import ActuatorProblem
-from poinsot_servo.result import Actuators
 
 from ..case import Reproduction, Say
 from ..described import described_robot

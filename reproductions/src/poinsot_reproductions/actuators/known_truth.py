@@ -27,14 +27,13 @@ import mujoco
 import mujoco.rollout
 import numpy as np
 
-from poinsot import Recording, load_robot
-from poinsot.models.articulated import Articulated
+from poinsot import OPEN, Actuator, ActuatorProblem, Actuators, OutputError, Recording, Search, load_robot
+from poinsot.cli.drives import FASTEST
+from poinsot.estimators.servo.command_shapes import SHAPES
+from poinsot.models.robot.articulated import Articulated
 from poinsot.stopwatch import Stopwatch
-from poinsot_fleet.store import Store
-from poinsot_fleet.study import Study
-from poinsot_servo import OPEN, Actuator, ActuatorProblem, Actuators, OutputError, Search
-from poinsot_servo.command_shapes import SHAPES
-from poinsot_servo.verbs import FASTEST
+from poinsot.studies.store import Store
+from poinsot.studies.study import Study
 
 from ..case import Reproduction, Say
 from .predictions import AS_DESCRIBED

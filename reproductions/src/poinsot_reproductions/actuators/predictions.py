@@ -19,14 +19,14 @@ import numpy as np
 
 from poinsot import Recording
 from poinsot.arrays import JointSamples, Vector
-from poinsot.models.articulated import Articulated
-from poinsot_servo.actuator import Actuator
-from poinsot_servo.mechanics import smoothed
-from poinsot_servo.mjcf import mjcf_text, write_mjcf
-from poinsot_servo.output_error import OutputError
-from poinsot_servo.search import Search
-from poinsot_servo.setpoint import Commands
-from poinsot_servo.simulate import Motion, Simulator, roll_out_all, shaped_command
+from poinsot.estimators.servo.output_error import OutputError
+from poinsot.estimators.servo.search import Search
+from poinsot.models.robot.articulated import Articulated
+from poinsot.models.servo.actuator import Actuator
+from poinsot.models.servo.mechanics import smoothed
+from poinsot.models.servo.mjcf import mjcf_text, write_mjcf
+from poinsot.models.servo.setpoint import Commands
+from poinsot.simulation.actuators import Motion, Simulator, roll_out_all, shaped_command
 
 from ..case import Curves
 

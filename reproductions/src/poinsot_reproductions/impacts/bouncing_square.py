@@ -21,9 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poinsot.estimators.complementarity.flights import Drop
-
-from poinsot_kernels import njit
+from poinsot.estimators.impacts.flights import Drop
+from poinsot.kernels import njit
 
 STEP = 4e-6
 SIDE = 0.06

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from poinsot.estimators.complementarity.agreement import Agreement, agreement
-from poinsot.estimators.complementarity.contact_parameters import SHARED, UNITS
-from poinsot.estimators.complementarity.flights import Drop
-from poinsot.estimators.complementarity.pooled import PooledImpacts
-from poinsot.estimators.complementarity.pooled_fit import PooledFit
+from poinsot.estimators.impacts.agreement import Agreement, agreement
+from poinsot.estimators.impacts.contact_parameters import SHARED, UNITS
+from poinsot.estimators.impacts.flights import Drop
+from poinsot.estimators.impacts.pooled import PooledImpacts
+from poinsot.estimators.impacts.pooled_fit import PooledFit
 from poinsot.models.planar import floor, rectangle
 from poinsot.stopwatch import Stopwatch
 

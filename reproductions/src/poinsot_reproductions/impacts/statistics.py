@@ -21,16 +21,16 @@ from typing import Any
 
 import numpy as np
 
-from poinsot.estimators.complementarity.drop import DropIdentification
-from poinsot.estimators.complementarity.flights import Drop
-from poinsot.estimators.complementarity.problem import DropFit
-from poinsot.estimators.complementarity.shooting import FRICTION, INERTIA, MASS, RESTITUTION
+from poinsot.estimators.impacts.drop import DropIdentification
+from poinsot.estimators.impacts.flights import Drop
+from poinsot.estimators.impacts.problem import DropFit
+from poinsot.estimators.impacts.shooting import FRICTION, INERTIA, MASS, RESTITUTION
 from poinsot.exceptions import PoinsotError
 from poinsot.models.planar import PlanarBody, floor
 from poinsot.models.planar.body import GRAVITY
 from poinsot.stopwatch import Stopwatch
-from poinsot_fleet.store import Store
-from poinsot_fleet.study import Study
+from poinsot.studies.store import Store
+from poinsot.studies.study import Study
 
 from ..case import Curves, Reproduction, Say
 from ..normalized_errors import BAND, covered_band, held, share_of

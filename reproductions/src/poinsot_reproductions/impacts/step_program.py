@@ -37,7 +37,7 @@ try:
 except ImportError as error:
     raise MissingExtra("impacts", "casadi") from error
 
-from poinsot.estimators.complementarity.program import contact_functions
+from poinsot.estimators.impacts.program import contact_functions
 
 TOLERANCE = 1e-13
 """Of IPOPT."""

@@ -23,11 +23,10 @@ from jaxtyping import Float
 
 from poinsot.arrays import Vector
 from poinsot.exceptions import InvalidModel
+from poinsot.kernels import njit
 from poinsot.models.planar.body import GRAVITY, PlanarBody, World
 from poinsot.models.planar.contact import Wall, contacts, contacts_at
 from poinsot.models.planar.impulses import apply_impulses
-
-from poinsot_kernels import njit
 
 INSIDE = 1e-6
 """Largest depth inside a wall at the start, relative to the size."""

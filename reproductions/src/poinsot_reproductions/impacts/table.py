@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from poinsot.estimators.complementarity.drop import DropIdentification
-from poinsot.estimators.complementarity.flights import Drop
+from poinsot.estimators.impacts.drop import DropIdentification
+from poinsot.estimators.impacts.flights import Drop
 from poinsot.exceptions import PoinsotError
 from poinsot.models.planar import Ellipse, PlanarBody, floor
 from poinsot.stopwatch import Stopwatch
-from poinsot_fleet.store import Store
-from poinsot_fleet.study import Study
+from poinsot.studies.store import Store
+from poinsot.studies.study import Study
 
 from ..case import Curves, Reproduction, Say
 from ..presentation import percent

@@ -33,7 +33,7 @@ from poinsot.estimators.online.belief import Sample
 from poinsot.estimators.online.calibration import calibrate_bias
 from poinsot.estimators.online.filter import Filter
 from poinsot.estimators.online.kalman import ExtendedKalmanFilter
-from poinsot.models.link_torques import LinkTorques
+from poinsot.models.robot.link_torques import LinkTorques
 from poinsot.solve import Progress
 from poinsot.stopwatch import Stopwatch
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from poinsot.estimators.online.attribution import LinkBank
 from poinsot.stopwatch import Stopwatch
-from poinsot_fleet.study import Study
+from poinsot.studies.study import Study
 
 from ..case import Curves, Reproduction, Say
 from .adaptation import ARM_NOTE, LOOP_NOTE, calibrate, described_body, quiet

@@ -31,10 +31,10 @@ from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem
 from poinsot.estimators.shooting.robot_log import RobotLog
 from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import from_physical
-from poinsot.models.articulated import Articulated
-from poinsot.models.contact_dynamics import ContactDynamics
-from poinsot.models.contacts import PointContact
-from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.contacts.contact_dynamics import ContactDynamics
+from poinsot.models.contacts.contacts import PointContact
+from poinsot.models.robot.articulated import Articulated
+from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say

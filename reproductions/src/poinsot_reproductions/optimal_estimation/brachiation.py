@@ -21,8 +21,8 @@ import numpy as np
 import pinocchio as pin
 
 from poinsot.arrays import Vector
-from poinsot.models.articulated import Articulated
-from poinsot.models.contacts import PointContact
+from poinsot.models.contacts.contacts import PointContact
+from poinsot.models.robot.articulated import Articulated
 
 from ..case import Reproduction, Say
 from ..online.simulation.legged_robot import LeggedRobot, talos

@@ -30,10 +30,10 @@ from poinsot.estimators.shooting.posterior import posterior
 from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem, Trajectories
 from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.inertia.parameters import inertia_at_com
-from poinsot.models.actuation import Actuation
-from poinsot.models.articulated import Articulated, load_robot
-from poinsot.models.contacts import ContactSchedule
-from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.contacts.contacts import ContactSchedule
+from poinsot.models.robot.actuation import Actuation
+from poinsot.models.robot.articulated import Articulated, load_robot
+from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.models.sensors import Accelerometer, Gyro, Pose, Readings
 from poinsot.models.stages import Stages
 

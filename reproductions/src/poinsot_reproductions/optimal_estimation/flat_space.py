@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from poinsot.arrays import Changes, States
-from poinsot.models.configuration_space import Manifold
+from poinsot.models.robot.configuration_space import Manifold
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ import numpy as np
 from jaxtyping import Bool
 
 from poinsot.arrays import Vector
-from poinsot.models.articulated import Articulated
-from poinsot.models.configuration_space import difference
-from poinsot.models.contacts import BallContact
+from poinsot.models.contacts.contacts import BallContact
+from poinsot.models.robot.articulated import Articulated
+from poinsot.models.robot.configuration_space import difference
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say

@@ -24,9 +24,9 @@ from poinsot.estimators.shooting.posterior import posterior
 from poinsot.exceptions import NotIdentifiable
 from poinsot.inertia.parameters import change_frame
 from poinsot.inertia.parametrization import Parametrization
-from poinsot.models.articulated import Articulated
+from poinsot.models.robot.articulated import Articulated
 from poinsot.report import Figure
-from poinsot_viewer.animation import ESTIMATED, TRUE, DrawnBodies, robot_animation
+from poinsot.report.figures.animation import ESTIMATED, TRUE, DrawnBodies, robot_animation
 
 from ..normalized_errors import PHYSICAL, UNMOVED, physical, physical_slopes
 from .systems import Flown

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from poinsot.arrays import Vector
 from poinsot.estimators.shooting.problem import Trajectories
-from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.robot.open_parameters import OpenParameters
 
 from .systems import START, Flown
 

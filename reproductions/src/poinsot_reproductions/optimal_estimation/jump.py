@@ -20,15 +20,15 @@ from scipy.spatial.transform import Rotation
 
 from poinsot.arrays import Columns, Vector
 from poinsot.estimators.online.leg_odometry import LegOdometry, LegOdometryProblem, base_of
-from poinsot.models.contacts import BallContact, ContactDetection
-from poinsot.models.motion_terms import MotionTerms
+from poinsot.models.contacts.contacts import BallContact, ContactDetection
+from poinsot.models.robot.motion_terms import MotionTerms
 from poinsot.models.rotations import log
 from poinsot.recording import Recording
 from poinsot.report import Figure
+from poinsot.report.figures.animation import DrawnBodies, robot_animation
 from poinsot.stopwatch import Stopwatch
-from poinsot_fleet.store import Store
-from poinsot_fleet.study import Study
-from poinsot_viewer.animation import DrawnBodies, robot_animation
+from poinsot.studies.store import Store
+from poinsot.studies.study import Study
 
 from ..case import Curves, Reproduction, Say
 from ..normalized_errors import mean_in_band, squared_error

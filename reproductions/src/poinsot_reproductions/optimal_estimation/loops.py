@@ -32,13 +32,13 @@ from poinsot.estimators.shooting.posterior import posterior
 from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem, Trajectories
 from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.inertia.log_cholesky import LogCholesky
-from poinsot.models.articulated import Articulated, load_robot
-from poinsot.models.closure import Closure
-from poinsot.models.contact_dynamics import ContactDynamics
-from poinsot.models.contacts import ContactSchedule
-from poinsot.models.drive import Drive
+from poinsot.models.contacts.contact_dynamics import ContactDynamics
+from poinsot.models.contacts.contacts import ContactSchedule
 from poinsot.models.friction import ViscousCoulomb
-from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.robot.articulated import Articulated, load_robot
+from poinsot.models.robot.closure import Closure
+from poinsot.models.robot.drive import Drive
+from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.models.sensors import JointPosition, Readings
 from poinsot.models.stages import Stages
 from poinsot.recording import Recording
@@ -46,9 +46,9 @@ from poinsot.regression.dynamics import IdentifiedDynamics
 from poinsot.regression.inverse_dynamics import InverseDynamics
 from poinsot.regression.regressor import Regressor
 from poinsot.report import Figure
+from poinsot.report.figures.animation import DrawnBodies, robot_animation
 from poinsot.signals.butterworth import ButterworthDecimation
 from poinsot.stopwatch import Stopwatch
-from poinsot_viewer.animation import DrawnBodies, robot_animation
 
 from ..case import Curves, Reproduction, Say
 from ..normalized_errors import PHYSICAL, PHYSICAL_UNITS, physical, physical_slopes

@@ -21,7 +21,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from poinsot.arrays import Vector
-from poinsot.models.contacts import Contact
+from poinsot.models.contacts.contacts import Contact
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say

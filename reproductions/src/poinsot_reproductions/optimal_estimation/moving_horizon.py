@@ -17,10 +17,10 @@ import numpy as np
 from poinsot.arrays import Times, Vector
 from poinsot.estimators.shooting.moving_horizon import MovingHorizon
 from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem
-from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.report import Figure
+from poinsot.report.figures.animation import ESTIMATED, TRUE, DrawnBodies, robot_animation
 from poinsot.stopwatch import Stopwatch
-from poinsot_viewer.animation import ESTIMATED, TRUE, DrawnBodies, robot_animation
 
 from ..case import Curves, Reproduction, Say
 from ..presentation import with_std

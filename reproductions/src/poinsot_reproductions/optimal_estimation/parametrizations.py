@@ -28,7 +28,7 @@ from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
 from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parametrization import Parametrization
 from poinsot.stopwatch import Stopwatch
-from poinsot_fleet.study import Study
+from poinsot.studies.study import Study
 
 from ..case import Reproduction, Say
 from ..presentation import costs_by_iteration

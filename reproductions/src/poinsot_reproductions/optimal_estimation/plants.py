@@ -18,8 +18,8 @@ from scipy.spatial.transform import Rotation
 
 from poinsot.arrays import Vector
 from poinsot.estimators.shooting.problem import GaussianPrior
-from poinsot.models.contact_dynamics import ContactDynamics
-from poinsot.models.contacts import ContactSchedule
+from poinsot.models.contacts.contact_dynamics import ContactDynamics
+from poinsot.models.contacts.contacts import ContactSchedule
 from poinsot.models.sensors import (
     Accelerometer,
     Gyro,

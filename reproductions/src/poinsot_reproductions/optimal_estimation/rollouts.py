@@ -19,8 +19,8 @@ import numpy as np
 from poinsot.estimators.shooting.ddp import DDP
 from poinsot.estimators.shooting.rollout import FeasibilityDriven, MultipleShooting, Rollout, SingleShooting
 from poinsot.stopwatch import Stopwatch
-from poinsot_fleet.store import Store
-from poinsot_fleet.study import Study
+from poinsot.studies.store import Store
+from poinsot.studies.study import Study
 
 from ..case import Reproduction, Say
 from ..presentation import costs_by_iteration, counted, finite, fixed

@@ -17,8 +17,8 @@ import numpy as np
 
 from poinsot.estimate import NORMAL_95, Estimate
 from poinsot.stopwatch import Stopwatch
-from poinsot_fleet.store import Store
-from poinsot_fleet.study import Study
+from poinsot.studies.store import Store
+from poinsot.studies.study import Study
 
 from ..case import Reproduction, Say
 from ..normalized_errors import rms

@@ -36,7 +36,7 @@ from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
 from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import center_of_mass, from_physical, principal_moments
 from poinsot.inertia.parametrization import Parametrization
-from poinsot.models.actuation import rotor_thrusts
+from poinsot.models.robot.actuation import rotor_thrusts
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say

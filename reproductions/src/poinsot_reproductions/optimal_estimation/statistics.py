@@ -31,8 +31,8 @@ from poinsot.estimators.shooting.ddp import DDP
 from poinsot.estimators.shooting.posterior import posterior
 from poinsot.inertia.parameters import from_pseudo_inertia, pseudo_inertia
 from poinsot.stopwatch import Stopwatch
-from poinsot_fleet.store import Store
-from poinsot_fleet.study import Study
+from poinsot.studies.store import Store
+from poinsot.studies.study import Study
 
 from ..case import Curves, Reproduction, Say
 from ..normalized_errors import (

@@ -29,12 +29,12 @@ from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem
 from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parametrization import Parametrization
-from poinsot.models.actuation import Actuation, joint_efforts, rotor_thrusts
-from poinsot.models.articulated import Articulated
-from poinsot.models.contact_dynamics import ContactDynamics, RobotMotion as Moved
-from poinsot.models.contacts import Contact, ContactSchedule, PointContact, SurfaceContact
-from poinsot.models.open_parameters import OpenParameters
-from poinsot.models.robot_states import RobotStates
+from poinsot.models.contacts.contact_dynamics import ContactDynamics, RobotMotion as Moved
+from poinsot.models.contacts.contacts import Contact, ContactSchedule, PointContact, SurfaceContact
+from poinsot.models.robot.actuation import Actuation, joint_efforts, rotor_thrusts
+from poinsot.models.robot.articulated import Articulated
+from poinsot.models.robot.open_parameters import OpenParameters
+from poinsot.models.robot.robot_states import RobotStates
 from poinsot.models.sensors import (
     Accelerometer,
     Gyro,

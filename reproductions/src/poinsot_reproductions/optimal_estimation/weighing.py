@@ -38,12 +38,12 @@ from poinsot.estimators.shooting.motion_report import RobotMotionEstimate
 from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.estimators.shooting.robot_log import MotionNoise, RobotLog
 from poinsot.inertia.parameters import from_pseudo_inertia
-from poinsot.models.articulated import Articulated
-from poinsot.models.contacts import Contact, ContactDetection
-from poinsot.models.open_parameters import OpenParameters
+from poinsot.models.contacts.contacts import Contact, ContactDetection
+from poinsot.models.robot.articulated import Articulated
+from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.models.sensor_errors import bias_walk_priors, sensor_error_priors
 from poinsot.report.blocks import Figure
-from poinsot_viewer.animation import ESTIMATED, TRUE, DrawnBodies, robot_animation
+from poinsot.report.figures.animation import ESTIMATED, TRUE, DrawnBodies, robot_animation
 
 from ..normalized_errors import PHYSICAL, PHYSICAL_UNITS, physical, physical_slopes
 from ..presentation import with_std

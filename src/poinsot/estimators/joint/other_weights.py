@@ -21,11 +21,11 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import Float, Vector
+from ...kernels import njit
 from .linearization import RecordLinearization
 from .prediction import LARGEST_PART, horizon_of, window_errors
 from .sensitivity import RIDGE, UNOBSERVABLE
 from .smoothing import JointIterate
-from poinsot_kernels import njit
 
 DIFFUSE = 1e2
 """Variance of the change of a first state [rad^2], [m^2], and of its rates: far above that of any reading."""

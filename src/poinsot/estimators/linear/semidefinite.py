@@ -52,7 +52,7 @@ from ...inertia.parameters import inconsistencies, is_consistent, pseudo_inertia
 from ...inertia.repair import with_extent
 from ...models.efforts import nonnegative_kinds
 from ...models.friction.listed import dissipating_kinds, words_of
-from ...models.open_parameters import body_of
+from ...models.robot.open_parameters import body_of
 from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested

@@ -18,8 +18,8 @@ import numpy as np
 
 from ...arrays import Brief, Vector
 from ...exceptions import InvalidMethod
-from ...models.articulated import Articulated
-from ...models.link_torques import LinkTorques
+from ...models.robot.articulated import Articulated
+from ...models.robot.link_torques import LinkTorques
 from .belief import Belief, Innovation, Sample, SampleVerdict
 from .filter import Filter
 from .kalman import ExtendedKalmanFilter

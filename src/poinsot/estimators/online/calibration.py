@@ -20,7 +20,7 @@ import numpy as np
 
 from ...arrays import Vector
 from ...exceptions import NotIdentifiable
-from ...models.link_torques import LinkTorques
+from ...models.robot.link_torques import LinkTorques
 from .belief import RecordedSample, Sample
 
 MIN_CALIBRATION_SAMPLES = 10

@@ -22,9 +22,9 @@ import numpy as np
 
 from ...arrays import Matrix
 from ...inertia.parametrization import Kernels
-from ...models.link_torques import link_torques
+from ...kernels import njit
+from ...models.robot.link_torques import link_torques
 from .square_root import enlarge, update
-from poinsot_kernels import njit
 
 ACCEPTED, GATED, UNUSABLE, IMPLAUSIBLE = range(4)
 """What a step did with a sample."""

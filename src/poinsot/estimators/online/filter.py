@@ -30,7 +30,7 @@ from ...exceptions import InvalidMethod, InvalidSignals
 from ...inertia.divergence import metric
 from ...inertia.parameters import is_consistent, pseudo_inertia
 from ...inertia.parametrization import Kernels
-from ...models.link_torques import LinkTorques
+from ...models.robot.link_torques import LinkTorques
 from ...solve import Method, ProgressCallback, Stop
 from .belief import Belief, InitialBelief, Innovation, Sample, SampleVerdict
 from .correction import ACCEPTED, GATED, UNUSABLE, plausible, predict, step_kernel

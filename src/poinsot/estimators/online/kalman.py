@@ -13,8 +13,8 @@ import numpy as np
 from ...arrays import Brief, Vector
 from ...inertia.log_cholesky import LogCholesky
 from ...inertia.parametrization import Kernels, Parametrization
+from ...kernels import njit
 from .filter import Filter
-from poinsot_kernels import njit
 
 
 @njit(cache=True)

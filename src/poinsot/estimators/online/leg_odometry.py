@@ -40,10 +40,10 @@ from ...diagnosis import diagnose_innovations
 from ...estimate import NARROWED, Certificate, Direction, Estimate, EstimatedParameters, Provenance, Status
 from ...estimate.fit import fit_of
 from ...exceptions import InvalidMethod, InvalidSignals, NotIdentifiable
-from ...models.articulated import Articulated
-from ...models.contacts import BallContact, ContactDetection
+from ...models.contacts.contacts import BallContact, ContactDetection
 from ...models.gravity import STANDARD_GRAVITY
-from ...models.motion_terms import MotionTerms
+from ...models.robot.articulated import Articulated
+from ...models.robot.motion_terms import MotionTerms
 from ...models.rotations import from_quaternion, log, skew, to_quaternion, turning_z_to
 from ...quantities import XYZ
 from ...recording import Recording

@@ -15,7 +15,7 @@ from ...arrays import Brief
 from ...estimate import Certificate, Estimate
 from ...exceptions import InvalidMethod, NotIdentifiable
 from ...inertia.parameters import is_consistent
-from ...models.link_torques import LinkTorques
+from ...models.robot.link_torques import LinkTorques
 from ...recording import Recording
 from ...regression.inverse_dynamics import InverseDynamics, inverse_dynamics
 from ...signals.butterworth import ButterworthDecimation

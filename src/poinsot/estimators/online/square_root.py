@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import Matrix, Vector
-from poinsot_kernels import njit
+from ...kernels import njit
 
 _FAST: dict[str, Any] = {"cache": True, "error_model": "numpy", "fastmath": {"contract"}}
 

@@ -13,7 +13,7 @@ import numpy as np
 from ...arrays import JointSamples, Vector
 from ...exceptions import InvalidSignals
 from ...io.json_lines import Layout, SampleLine
-from ...models.articulated import Articulated
+from ...models.robot.articulated import Articulated
 from ...recording import Recording
 from ...signals.preparation import effort_of
 from .belief import Tick

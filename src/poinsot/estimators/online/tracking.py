@@ -30,7 +30,7 @@ from ...estimate import (
 )
 from ...estimate.extras import Extra, extras_of
 from ...exceptions import NotIdentifiable
-from ...models.open_parameters import body_of
+from ...models.robot.open_parameters import body_of
 from ...parameters import INERTIAL_UNITS, columns_of
 from ...solve import ProgressCallback, Stop, report, stop_requested
 from .belief import Belief, Innovation, RecordedSample, Sample, SampleVerdict

@@ -23,8 +23,8 @@ from ...arrays import Brief, Vector
 from ...estimate import Certificate, Estimate, Fit, Status, motions_of
 from ...estimate.motions import ContactChange, ContactChanges, NoiseSensitivity
 from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable
-from ...models.contacts import ContactDetection
-from ...models.open_parameters import OpenParameters
+from ...models.contacts.contacts import ContactDetection
+from ...models.robot.open_parameters import OpenParameters
 from ...recording import EFFORTS, THRUST, Recording
 from ...solve import Method, ProgressCallback, Stop, report
 from ...stopwatch import Stopwatch

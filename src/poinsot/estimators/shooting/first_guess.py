@@ -19,8 +19,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation, Slerp
 
 from ...arrays import Float, NodeStates, interpolated
-from ...models.frame_motion import FrameMotion
-from ...models.motion_terms import MotionTerms
+from ...models.robot.frame_motion import FrameMotion
+from ...models.robot.motion_terms import MotionTerms
 from ...models.sensors import Gyro, JointPosition, JointVelocity, Orientation, Pose, Position, Sensor
 from ...models.stages import Stages
 

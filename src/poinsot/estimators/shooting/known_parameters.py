@@ -25,7 +25,7 @@ import numpy as np
 
 from ...arrays import Brief, Matrix, Vector
 from ...exceptions import InvalidMethod, listing, nearest
-from ...models.open_parameters import OpenParameters
+from ...models.robot.open_parameters import OpenParameters
 from ...models.sensor_errors import KNOT
 from ...parameters import Normal
 from .problem import GaussianPrior

@@ -12,10 +12,10 @@ from itertools import pairwise
 import numpy as np
 
 from ...arrays import Columns, Float, Vector
-from ...models.joint_motion import STEP
+from ...kernels import njit
+from ...models.robot.joint_motion import STEP
 from .problem import GaussianPrior, ShootingProblem, Trajectories, TrajectoryModel
 from .riccati import LinearQuadraticStages, Quadratic
-from poinsot_kernels import njit
 
 STRETCH = 100
 """Stages that are linearized in one call."""

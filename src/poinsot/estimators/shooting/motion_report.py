@@ -12,7 +12,7 @@ from ...arrays import Float, NodeStates, Vector
 from ...estimate import Fit
 from ...estimate.fit import fit_of
 from ...estimate.motions import STD, EstimatedMotion, SensorFit
-from ...models.articulated import Articulated
+from ...models.robot.articulated import Articulated
 from ...models.sensors import ContactForce, Gyro, Orientation, Position, PreintegratedVelocity
 from ...models.sensors.placement import ROTATION
 from ...models.stages import Stages

@@ -19,7 +19,7 @@ import numpy as np
 
 from ...arrays import Bool, Brief, Columns, Float, Matrix, States, Vector
 from ...exceptions import InvalidMethod
-from ...models.configuration_space import Manifold
+from ...models.robot.configuration_space import Manifold
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,8 +48,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...arrays import Bool, Changes, Columns, Float, Matrix, Vector
-from ...models.joint_motion import STEP
-from poinsot_kernels import njit
+from ...kernels import njit
+from ...models.robot.joint_motion import STEP
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...arrays import Changes, Columns, Float, States, Vector
 from ...exceptions import InvalidMethod
-from ...models.robot_states import RobotStates
+from ...models.robot.robot_states import RobotStates
 from ...models.stages import Stages
 from .problem import LastNodeLinearization, StageLinearization, TrajectoryModel
 

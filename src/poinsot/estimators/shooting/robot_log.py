@@ -15,10 +15,10 @@ import numpy as np
 
 from ...arrays import Brief, Columns, NodeStates, Vector
 from ...exceptions import InvalidMethod, InvalidSignals, check_known, listing, nearest
-from ...models.articulated import Articulated
-from ...models.contact_dynamics import RobotMotion
-from ...models.contacts import ContactDetection, ContactSchedule, SurfaceContact
-from ...models.open_parameters import OpenParameters
+from ...models.contacts.contact_dynamics import RobotMotion
+from ...models.contacts.contacts import ContactDetection, ContactSchedule, SurfaceContact
+from ...models.robot.articulated import Articulated
+from ...models.robot.open_parameters import OpenParameters
 from ...models.sensor_errors import knots_of
 from ...models.sensors import ContactVelocity, JointPosition, JointVelocity, Readings, Sensor, frame_sensor
 from ...models.stages import Stages

@@ -25,7 +25,7 @@ from ...estimate import (
     unobservable_directions,
 )
 from ...estimate.motions import ContactChanges, Convergence, EstimatedMotion, EstimatedMotions
-from ...models.open_parameters import OpenParameters, body_of
+from ...models.robot.open_parameters import OpenParameters, body_of
 from .contact_events import EventSearch
 from .ddp import ShootingSolution
 from .known_parameters import KnownParameters

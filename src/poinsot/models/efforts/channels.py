@@ -17,7 +17,7 @@ from ...exceptions import InvalidModel
 from .effort import EffortParameter, JointEffort
 
 if TYPE_CHECKING:
-    from ..articulated import Articulated
+    from ..robot.articulated import Articulated
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ...arrays import Samples
 from ...exceptions import check_known
 
 if TYPE_CHECKING:
-    from ..articulated import Articulated
+    from ..robot.articulated import Articulated
 
 COMPLEX_STEP = 1e-30
 """h of the derivative Im f(x + i h) / h, which has no rounding error of a difference."""

@@ -19,11 +19,11 @@ import numpy as np
 
 from ...arrays import Samples
 from ...exceptions import InvalidModel
-from .. import tree as kinds
+from ..robot import tree as kinds
 from .effort import EffortParameter, JointEffort
 
 if TYPE_CHECKING:
-    from ..articulated import Articulated
+    from ..robot.articulated import Articulated
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from .mechanism import Mechanism
 from .sensors import Encoder
 
 if TYPE_CHECKING:
-    from ..articulated import Articulated
+    from ..robot.articulated import Articulated
 
 
 def load_mechanism(
@@ -42,14 +42,14 @@ def load_mechanism(
         UnreadableFile: if it is no robot description.
         InvalidModel: if a joint is neither revolute, continuous, prismatic nor spherical, or a link has no mass.
     """
-    from ..articulated import load_robot
+    from ..robot.articulated import load_robot
 
     return mechanism_of(load_robot(path, locked=locked, gravity=gravity), **softness)
 
 
 def mechanism_of(robot: Articulated, **softness: float) -> Mechanism:
     """A robot as a mechanism; see `load_mechanism`."""
-    from .. import tree as kinds
+    from ..robot import tree as kinds
 
     robot.refuse_loops("a mechanism in maximal coordinates")
     if robot.floating_base:

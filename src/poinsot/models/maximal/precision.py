@@ -18,7 +18,7 @@ import numpy as np
 
 from ...arrays import Float
 from ...exceptions import MissingExtra
-from poinsot_kernels.kernels import private_folder, read_checked, write_checked
+from ...kernels import private_folder, read_checked, write_checked
 
 try:
     import jax

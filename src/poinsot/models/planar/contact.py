@@ -25,8 +25,8 @@ import numpy as np
 
 from ...arrays import Float, Vector
 from ...exceptions import InvalidModel
+from ...kernels import njit
 from .shapes import Shape, support_of
-from poinsot_kernels import njit
 
 
 @dataclass(frozen=True)

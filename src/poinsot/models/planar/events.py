@@ -23,10 +23,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ...arrays import Float, Int, Vector
+from ...kernels import njit
 from .body import GRAVITY, PlanarBody, World
 from .contact import Wall, contacts
 from .impulses import apply_impulses
-from poinsot_kernels import njit
 
 SLOW = 0.02
 """Normal velocity below which an impact is not followed by a flight [m/s]."""

@@ -40,7 +40,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from poinsot_kernels import njit
+from ...kernels import njit
 
 PIVOT = 1e-10
 """Least pivot; rows are scaled to entries near 1."""

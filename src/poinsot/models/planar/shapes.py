@@ -28,7 +28,7 @@ import numpy as np
 
 from ...arrays import Float
 from ...exceptions import InvalidModel
-from poinsot_kernels import njit
+from ...kernels import njit
 
 DIRECTIONS = 720
 """Number of directions in which convexity and size are evaluated."""

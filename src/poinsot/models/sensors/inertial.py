@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...arrays import Matrix, ReadingRows, Vector
-from ..articulated import Articulated
-from ..contact_dynamics import RobotMotion
+from ..contacts.contact_dynamics import RobotMotion
+from ..robot.articulated import Articulated
 from .sensor import FrameSensor, ReadingSlopes
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...arrays import Columns, Matrix, ReadingRows
 from ...exceptions import InvalidModel, check_known
-from .. import tree as kinds
-from ..contact_dynamics import RobotMotion
+from ..contacts.contact_dynamics import RobotMotion
+from ..robot import tree as kinds
 from .sensor import ReadingSlopes, Sensor
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...arrays import Columns, Float, ReadingRows
 from ...quantities import QUATERNION, XYZ
-from ..configuration_space import left_slopes
-from ..contact_dynamics import RobotMotion
+from ..contacts.contact_dynamics import RobotMotion
+from ..robot.configuration_space import left_slopes
 from ..rotations import from_quaternion, log, to_quaternion
 from .sensor import FrameSensor, ReadingSlopes, channels_of
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...arrays import Columns, ReadingRows, Vector
 from ...exceptions import InvalidSignals
-from ..contact_dynamics import Linearized, RobotMotion
+from ..contacts.contact_dynamics import Linearized, RobotMotion
 from .sensor import Sensor
 
 

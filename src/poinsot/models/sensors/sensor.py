@@ -22,10 +22,10 @@ import numpy as np
 from ...arrays import Columns, Float, Matrix, ReadingRows, Vector
 from ...exceptions import InvalidModel
 from ...quantities import FRAME_QUANTITIES, WRENCH
-from ..articulated import Articulated
-from ..contact_dynamics import RobotMotion
-from ..frame_motion import FrameMotion
-from ..motion_terms import frame_index
+from ..contacts.contact_dynamics import RobotMotion
+from ..robot.articulated import Articulated
+from ..robot.frame_motion import FrameMotion
+from ..robot.motion_terms import frame_index
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,6 +32,7 @@ METHODS = MappingProxyType(
         "moving-horizon": "moving_horizon:MovingHorizonSettings",
         "joint-smoothing": "joint_smoothing:JointSmoothingSettings",
         "impacts": "impacts:ImpactsSettings",
+        "actuators": "actuators:ActuatorSettings",
     }
 )
 """Name in project files -> module and class."""

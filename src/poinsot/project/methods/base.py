@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ...estimate import Estimate
     from ...estimators.online.calibration import Bias
     from ...estimators.online.tracking import Tracker
-    from ...models.articulated import Articulated
+    from ...models.robot.articulated import Articulated
     from ..job import Job
     from ..prediction import Prediction, PredictionJob
     from ..settings import Settings

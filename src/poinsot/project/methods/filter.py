@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...estimators.online.moving_polynomial import MovingPolynomial
     from ...estimators.online.problem import TrackingProblem
     from ...estimators.online.tracking import Tracker
-    from ...models.link_torques import LinkTorques
+    from ...models.robot.link_torques import LinkTorques
     from ..job import Job, Project
     from ..settings import Settings
 
@@ -97,7 +97,7 @@ class FilterSettings(OnlineSettings):
         return {} if self.robot_from is None else {"robot_from": self.robot_from}
 
     def prepare(self, job: Job) -> tuple[str, ...]:
-        from ...models.link_torques import LinkTorques
+        from ...models.robot.link_torques import LinkTorques
 
         if job.settings.recordings:
             self.problem(

@@ -15,9 +15,9 @@ from ..settings.fields import NotNegative, Positive, SettingsTable
 from .motion import MotionSettings, prepared
 
 if TYPE_CHECKING:
-    from ...estimators.complementarity.drop import DropIdentification
-    from ...estimators.complementarity.pooled import PooledImpacts
-    from ...estimators.complementarity.problem import ImpactsProblem
+    from ...estimators.impacts.drop import DropIdentification
+    from ...estimators.impacts.pooled import PooledImpacts
+    from ...estimators.impacts.problem import ImpactsProblem
     from ..job import Job
     from ..prediction import Prediction, PredictionJob
     from ..settings import Settings
@@ -31,7 +31,7 @@ class TrackerNoiseSettings(SettingsTable):
 
 
 class ImpactsSettings(MotionSettings):
-    """`poinsot.estimators.complementarity`: J/m, friction and restitution of a [body] that hits [[walls]].
+    """`poinsot.estimators.impacts`: J/m, friction and restitution of a [body] that hits [[walls]].
 
     `noise`: standard deviations of the tracker; without it, they are estimated. `drag`: linear and angular [1/s].
     `steps`: time steps between two frames. `seed`: seed of the random starts of the search.
@@ -48,8 +48,8 @@ class ImpactsSettings(MotionSettings):
     seed: int = Field(0, ge=0)
 
     def problem(self, job: Job, watch: Stopwatch) -> ImpactsProblem:
-        from ...estimators.complementarity.problem import ImpactsProblem
-        from ...estimators.complementarity.recordings import FORCES, pose_channels
+        from ...estimators.impacts.problem import ImpactsProblem
+        from ...estimators.impacts.recordings import FORCES, pose_channels
         from ...models.planar import Wall
 
         settings, body = job.settings, job.settings.body
@@ -76,8 +76,8 @@ class ImpactsSettings(MotionSettings):
         import numpy as np
 
         from ...estimate.motions import POSE
-        from ...estimators.complementarity.prediction import FLIGHT_FRAMES, predict_throw
-        from ...estimators.complementarity.recordings import FORCES, drop_of, pose_channels
+        from ...estimators.impacts.prediction import FLIGHT_FRAMES, predict_throw
+        from ...estimators.impacts.recordings import FORCES, drop_of, pose_channels
         from ...models.planar import Wall, floor
         from ..prediction import CLOCK, Prediction, read_motion
 
@@ -119,7 +119,7 @@ class ImpactsSettings(MotionSettings):
         if settings.priors:
             raise InvalidProject('"impacts" uses no priors on J/m; delete [priors]')
         if drops > 1:
-            from ...estimators.complementarity.pooled import PooledImpacts
+            from ...estimators.impacts.pooled import PooledImpacts
 
             for key in ("noise", "drag", "steps"):
                 if key in self.model_fields_set:
@@ -132,7 +132,7 @@ class ImpactsSettings(MotionSettings):
                 "[held] is for several drops, whose geometry is estimated, but there is one: delete "
                 f"{listing(settings.held)}"
             )
-        from ...estimators.complementarity.drop import DropIdentification
+        from ...estimators.impacts.drop import DropIdentification
 
         noise = None if self.noise is None else (self.noise.position,) * 2 + (self.noise.angle,)
         return DropIdentification(noise, (self.drag[0], self.drag[1]), self.steps, self.seed)

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from ...estimators.shooting.estimation import OptimalEstimation, OptimalEstimationProblem
     from ...estimators.shooting.robot_log import RobotLog
     from ...estimators.shooting.rollout import Rollout
-    from ...models.actuation import Actuation
-    from ...models.articulated import Articulated
-    from ...models.contacts import ContactDetection
-    from ...models.open_parameters import OpenParameters
+    from ...models.contacts.contacts import ContactDetection
+    from ...models.robot.actuation import Actuation
+    from ...models.robot.articulated import Articulated
+    from ...models.robot.open_parameters import OpenParameters
     from ...parameters import Normal
     from ...recording import Recording
     from ..job import Job
@@ -124,7 +124,7 @@ class SensedMotionSettings(MotionSettings):
 
     def _open(self, settings: Settings, robot: Articulated, errors: tuple[str, ...]) -> OpenParameters:
         from ...inertia import find_chart
-        from ...models.open_parameters import OpenParameters
+        from ...models.robot.open_parameters import OpenParameters
 
         return self.build_as(
             OpenParameters,
@@ -209,7 +209,7 @@ class OptimalEstimationSettings(SensedMotionSettings):
 
 def _actuation(robot: Articulated, rotors: Sequence[RotorSettings]) -> Actuation:
     """Rotors and the joints' motors, with a gain of all rotors together and one of each motor."""
-    from ...models.actuation import joint_efforts, rotor_thrusts
+    from ...models.robot.actuation import joint_efforts, rotor_thrusts
     from ...models.rotations import turning_z_to
 
     gains = {
@@ -243,7 +243,7 @@ def _start(parameters: OpenParameters, values: Mapping[str, float]) -> Vector:
 
 def contacts_of(settings: ContactsSettings | None, run: Run) -> ContactDetection | None:
     """[contacts] and the gait of a recording."""
-    from ...models.contacts import BallContact, ContactDetection, PointContact, SurfaceContact
+    from ...models.contacts.contacts import BallContact, ContactDetection, PointContact, SurfaceContact
     from ..gait import read_gait
 
     if settings is None:

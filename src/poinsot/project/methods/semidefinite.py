@@ -97,7 +97,7 @@ class SemidefiniteSettings(InverseDynamicsSettings):
     def build(self, job: Job) -> Any:
         from ...estimators.linear.constraints import Constraints
         from ...estimators.linear.semidefinite import SemidefiniteLeastSquares
-        from ...models.articulated import load_robot
+        from ...models.robot.articulated import load_robot
 
         prior = None
         if self.prior is not None:

@@ -10,7 +10,7 @@ from poinsot.estimators.linear.payload.draws import Resampling
 from poinsot.estimators.linear.payload.identification import PayloadIdentification
 from poinsot.exceptions import InvalidMethod
 from poinsot.inertia.parameters import center_of_mass
-from poinsot.models.drive import Drive
+from poinsot.models.robot.drive import Drive
 from references.loaded_arm import GAINS, LOAD, arm, drawn, problem
 
 RUNS = 24

@@ -6,7 +6,7 @@ import pytest
 from poinsot.estimators.linear.payload import drive_gains
 from poinsot.estimators.linear.payload.identification import PayloadIdentification
 from poinsot.exceptions import InvalidMethod, NotIdentifiable
-from poinsot.models.drive import Coupling, Drive
+from poinsot.models.robot.drive import Coupling, Drive
 from poinsot.parameters import Normal
 from references.dense_regression import stacked
 from references.loaded_arm import GAINS, arm, drawn, problem, recorded

@@ -10,7 +10,7 @@ from poinsot.estimators.linear.payload.draws import Resampling, certify
 from poinsot.estimators.linear.payload.identification import PayloadIdentification
 from poinsot.exceptions import InvalidMethod, NotIdentifiable
 from poinsot.inertia.parameters import center_of_mass, inertia_at_com
-from poinsot.models.drive import Drive
+from poinsot.models.robot.drive import Drive
 from poinsot.parameters import Normal
 from poinsot.validation import predict, validate
 from references.loaded_arm import GAINS, LOAD, TOOL, arm, drawn, efforts, problem, recorded, truth

@@ -19,7 +19,7 @@ from poinsot.exceptions import (
 )
 from poinsot.inertia.parameters import from_physical
 from poinsot.io.results import identify_json
-from poinsot.models.articulated import load_robot
+from poinsot.models.robot.articulated import load_robot
 from poinsot.project import Project, identify
 from poinsot_reproductions.simulated_recordings import fourier_motion, model_parameters
 from references.dense_regression import torque

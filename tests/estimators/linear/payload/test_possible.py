@@ -8,7 +8,7 @@ from poinsot.estimators.linear.payload.draws import Resampling
 from poinsot.estimators.linear.payload.identification import PayloadIdentification
 from poinsot.exceptions import InvalidMethod, NotIdentifiable
 from poinsot.inertia.parameters import is_consistent, pseudo_inertia
-from poinsot.models.drive import Drive
+from poinsot.models.robot.drive import Drive
 from references.dense_regression import stacked
 from references.loaded_arm import GAINS, LOAD, arm, drawn, problem, recorded
 from references.robots import chain, own_parameters

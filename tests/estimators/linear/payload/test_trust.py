@@ -8,7 +8,7 @@ import pytest
 from poinsot.estimate import Trust
 from poinsot.estimators.linear.payload.draws import Resampling
 from poinsot.estimators.linear.payload.identification import PayloadIdentification
-from poinsot.models.drive import Drive
+from poinsot.models.robot.drive import Drive
 from references.loaded_arm import GAINS, LOAD, arm, drawn, problem
 
 KNOWN = replace(arm(), drive=Drive(gain=tuple(GAINS.tolist())))

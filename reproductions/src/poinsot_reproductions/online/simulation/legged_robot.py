@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from poinsot.arrays import Vector
-from poinsot.models.articulated import Articulated
+from poinsot.models.robot.articulated import Articulated
 
 from ...described import described_robot
 from .plant import Ball, Foot, Sole, described_efforts

@@ -23,10 +23,9 @@ import numpy as np
 
 from poinsot.arrays import Matrix, Vector
 from poinsot.exceptions import InvalidModel, listing, nearest
-from poinsot.models import tree as kinds
-from poinsot.models.articulated import Articulated, read_description
-
-from poinsot_kernels import njit
+from poinsot.kernels import njit
+from poinsot.models.robot import tree as kinds
+from poinsot.models.robot.articulated import Articulated, read_description
 
 TIMESTEP = 1e-3
 """[s]"""

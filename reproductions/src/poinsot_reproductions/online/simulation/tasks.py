@@ -18,7 +18,7 @@ import numpy as np
 import pinocchio as pin
 
 from poinsot.arrays import Matrix, Vector
-from poinsot.models.articulated import Articulated
+from poinsot.models.robot.articulated import Articulated
 
 
 def rest_to_rest(s: float, duration: float) -> tuple[float, float, float]:

@@ -20,7 +20,7 @@ import pinocchio as pin
 from proxsuite import proxqp
 
 from poinsot.arrays import Matrix, Vector
-from poinsot.models.articulated import Articulated
+from poinsot.models.robot.articulated import Articulated
 
 from .plant import Foot, Grip, described_efforts
 from .tasks import Kinematics, Task

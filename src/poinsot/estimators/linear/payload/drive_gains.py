@@ -13,7 +13,7 @@ import numpy as np
 from ....arrays import JointSamples, Matrix
 from ....estimate import DriveGains
 from ....exceptions import InvalidMethod, NotIdentifiable, listing
-from ....models.articulated import Articulated
+from ....models.robot.articulated import Articulated
 from ....parameters import PerJoint, per_joint
 from ....regression.inverse_dynamics import InverseDynamics
 from .output_error import GainOptimum

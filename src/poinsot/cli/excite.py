@@ -1,0 +1,365 @@
+"""`poinsot excite`: design the most informative motion of a robot within its limits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..exceptions import InvalidMethod, PoinsotError, check_known, listing
+from ..text import table
+from .shell import INTERRUPTED, Data, Json, check_output, deliver, running, stop
+
+if TYPE_CHECKING:
+    from ..excitation.design import OptimalExcitation
+    from ..excitation.excitation import Excitation
+    from ..excitation.problem import ExcitationProblem
+    from ..excitation.search import SearchState
+    from ..models.robot.articulated import Articulated
+
+SAVED_EVERY_S = 10.0
+TRAJECTORY, PAGE, RESULT = "trajectory.csv", "excite.html", "excite.json"
+
+PER_JOINT = "one number, one a joint as 1,2,3, or JOINT=1,OTHER=2"
+
+LowerLimit = Annotated[str | None, typer.Option(help=f"Of positions [rad]: {PER_JOINT}.")]
+UpperLimit = Annotated[str | None, typer.Option(help=f"Of positions [rad]: {PER_JOINT}.")]
+LimitFraction = Annotated[float, typer.Option(help="Fraction of every limit that may be used.")]
+SelfCollision = Annotated[bool, typer.Option(help="Avoid collisions between the robot's links.")]
+Floor = Annotated[float | None, typer.Option(help="Height of a floor to keep above [m].")]
+Clearance = Annotated[float, typer.Option(help="Minimum distance to collisions [m].")]
+WorkspaceBox = Annotated[
+    str | None,
+    typer.Option(help="Corners x,y,z,x,y,z [m] of a box that frames stay in; inf where it is open."),
+]
+PackageDir = Annotated[
+    list[Path] | None, typer.Option(help="A folder in which package:// names of meshes begin.")
+]
+
+
+def excite(
+    robot: Annotated[
+        Path,
+        typer.Argument(
+            help="The robot description (URDF, MJCF), or a project file (TOML) with its drive and friction.",
+            metavar="ROBOT",
+            show_default=False,
+        ),
+    ],
+    duration: Annotated[float, typer.Option(help="Duration of the motion [s].")] = 10.0,
+    rate_hz: Annotated[
+        float, typer.Option(help="Sampling rate of the file and of the prediction [Hz].")
+    ] = 100.0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where to write the motion: a name ending in .csv or .parquet, or a folder for everything."
+        ),
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Where to write the page (HTML).")] = None,
+    json: Json = None,
+    data: Data = None,
+    criterion: Annotated[str, typer.Option(help="condition or d-optimal.")] = "condition",
+    basis: Annotated[str, typer.Option(help="fourier or b-spline.")] = "fourier",
+    harmonics: Annotated[int, typer.Option(help="Of the Fourier series.")] = 5,
+    knots: Annotated[int, typer.Option(help="Intervals between the splines' knots.")] = 12,
+    information_weight: Annotated[
+        float,
+        typer.Option(
+            help="With the condition number: how much it may grow, to this power, for smaller deviations."
+        ),
+    ] = 0.3,
+    starts: Annotated[int, typer.Option(help="Number of random initial motions.")] = 4,
+    seed: Annotated[
+        int, typer.Option(help="Seed of the initial motions; the same seed gives the same motion.")
+    ] = 0,
+    max_seconds: Annotated[
+        float | None,
+        typer.Option(help="Time limit of the search [s]; the best motion until then is the result."),
+    ] = None,
+    friction: Annotated[bool, typer.Option(help="Identify friction too.")] = False,
+    payload: Annotated[
+        str | None, typer.Option(help="Identify only the load of this link; the rest of the robot is known.")
+    ] = None,
+    torque_noise: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Standard deviation of each torque sample [N m]: {PER_JOINT}. Default: 1 % of the limit."
+        ),
+    ] = None,
+    lock: Annotated[
+        str | None,
+        typer.Option(help="Joints that are held still, at JOINT=position [rad], e.g. of a gripper."),
+    ] = None,
+    start: Annotated[str | None, typer.Option(help=f"Posture to start from [rad]: {PER_JOINT}.")] = None,
+    limit_fraction: LimitFraction = 0.9,
+    lower_limit: LowerLimit = None,
+    upper_limit: UpperLimit = None,
+    velocity_limit: Annotated[str | None, typer.Option(help=f"[rad/s]: {PER_JOINT}.")] = None,
+    acceleration_limit: Annotated[
+        str | None, typer.Option(help=f"[rad/s^2]: {PER_JOINT}. Default: none.")
+    ] = None,
+    torque_limit: Annotated[str | None, typer.Option(help=f"[N m]: {PER_JOINT}.")] = None,
+    self_collision: SelfCollision = True,
+    floor: Floor = None,
+    clearance: Clearance = 0.02,
+    workspace_box: WorkspaceBox = None,
+    workspace_frame: Annotated[
+        list[str] | None, typer.Option(help="A frame to keep in the box; default: the last links.")
+    ] = None,
+    package_dir: PackageDir = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Checkpoint of an interrupted search to resume.")
+    ] = None,
+) -> None:
+    """Design the most informative motion of a robot. It keeps within limits, and free of collisions.
+
+    With --commands: position commands of servos, see `poinsot excite --commands --help`.
+    """
+    from ..io.writing import check_apart, check_suffix
+
+    # A folder may have a dot in its name.
+    file, folder = (out, None) if out is not None and out.suffix and not out.is_dir() else (None, out)
+    with running(data, folder, json) as say:
+        if file is not None:
+            check_suffix(file)
+            check_output(file, None)
+        if report is not None:
+            check_output(report, folder)
+        check_apart([file, report, json], [robot, *([resume] if resume else [])])
+        say("reading the robot")
+        from ..excitation.checkpoint import read_checkpoint
+        from ..excitation.design import OptimalExcitation
+        from ..excitation.limits import limits_of
+        from ..excitation.problem import excitation_problem
+        from ..excitation.trajectory import FourierSeries, QuinticSplines
+        from ..models.robot.collisions import Surroundings
+
+        model, held = robot_and_held(robot, data, numbers_of("lock", lock))
+        series = _choice("basis", basis, ("fourier", "b-spline"))
+        method = OptimalExcitation(
+            criterion=_choice("criterion", criterion, ("condition", "d-optimal")),  # type: ignore[arg-type]
+            basis=FourierSeries(harmonics) if series == "fourier" else QuinticSplines(knots),
+            starts=starts,
+            seed=seed,
+            information_weight=information_weight,
+            max_seconds=max_seconds,
+        )
+        box = workspace_of(workspace_box, workspace_frame)
+        limits = limits_of(
+            model,
+            lower=numbers_of("lower-limit", lower_limit),
+            upper=numbers_of("upper-limit", upper_limit),
+            velocity=numbers_of("velocity-limit", velocity_limit),
+            acceleration=numbers_of("acceleration-limit", acceleration_limit),
+            torque=numbers_of("torque-limit", torque_limit),
+            fraction=limit_fraction,
+        )
+        problem = excitation_problem(
+            model,
+            duration_s=duration,
+            rate_hz=rate_hz,
+            limits=limits,
+            friction=friction,
+            payload=payload,
+            held=held,
+            torque_std=numbers_of("torque-noise", torque_noise),
+            start=numbers_of("start", start),
+            surroundings=Surroundings(self_collision, floor, box, tuple(package_dir or ())),
+            clearance_m=clearance,
+        )
+        state = None if resume is None else read_checkpoint(resume, problem, method)
+        # Beside the motion; none where nothing is written.
+        checkpoint = None if folder is None else folder / "excite.checkpoint"
+        if file is not None:
+            checkpoint = file.with_suffix(".checkpoint")
+        found = _search(method, problem, state, checkpoint, say)
+
+        def page(path: Path) -> None:
+            say("writing the page")
+            from ..report.excitation_page import write_excitation_page
+
+            write_excitation_page(found, path)
+
+        from ..export.command_files import write_excitation_actions, write_excitation_trajectory
+
+        files = {path: write for path, write in ((file, found.write), (report, page)) if path is not None}
+        contents = {TRAJECTORY: found.write, PAGE: page}
+        contents |= {
+            "joint_trajectory.json": partial(write_excitation_trajectory, found),
+            "lerobot.parquet": partial(write_excitation_actions, found),
+        }
+        deliver(found.as_json(), RESULT, contents, folder, json, lambda: _print(found), files)
+
+
+def _search(
+    method: OptimalExcitation,
+    problem: ExcitationProblem,
+    resume: SearchState | None,
+    checkpoint: Path | None,
+    say: Callable[[object], None],
+) -> Excitation:
+    """Run the search; write a checkpoint every ten seconds and on interruption."""
+    from ..excitation.checkpoint import write_checkpoint
+    from ..solve import Progress
+
+    state, written, saved = resume, False, time.monotonic()
+
+    def save(state: SearchState) -> None:
+        nonlocal written, saved
+        if checkpoint is not None:
+            # the only folder that is made before the end: a long search must survive an interruption
+            checkpoint.parent.mkdir(parents=True, exist_ok=True)
+            write_checkpoint(checkpoint, state, problem, method)
+            written, saved = True, time.monotonic()
+
+    try:
+        for state in method.search(problem, resume):
+            say(
+                Progress("searching", fraction=method.fraction(state), detail=_progress(state, method.starts))
+            )
+            # Not by wall-clock time, which may be set back.
+            if time.monotonic() - saved > SAVED_EVERY_S:
+                save(state)
+    except KeyboardInterrupt:
+        if state is None:
+            said = " before a motion was found"
+        elif checkpoint is None:
+            said = f": {_progress(state)}; with --out it could be resumed"
+        else:
+            save(state)
+            said = f": {_progress(state)}; resume with --resume {checkpoint}"
+        raise typer.Exit(stop(f"interrupted{said}", INTERRUPTED)) from None
+    # A search yields at least once.
+    assert state is not None
+    found = method.finish(problem, state)
+    if checkpoint is not None and (written or _is_of(checkpoint, problem, method)):
+        # The search has ended: there is nothing to resume.
+        with suppress(OSError):
+            checkpoint.unlink()
+    return found
+
+
+def _is_of(checkpoint: Path, problem: ExcitationProblem, method: OptimalExcitation) -> bool:
+    """Whether a killed run of the same search left this checkpoint."""
+    from ..excitation.checkpoint import read_checkpoint
+
+    with suppress(PoinsotError):
+        return bool(read_checkpoint(checkpoint, problem, method))
+    return False
+
+
+def _progress(state: SearchState, starts: int | None = None) -> str:
+    found = state.best is not None
+    best = f"best so far {state.best_condition_number:.3g}" if found else "none within all limits yet"
+    where = f"start {state.start + 1}{f' of {starts}' if starts else ''}, {state.iterations} iterations"
+    if state.leg > 0:
+        where += f": condition number {state.condition_number:.3g}, limits exceeded by {100 * state.violation:.2g} %"
+    return f"{where}; {best}"
+
+
+def _print(found: Excitation) -> None:
+    """Print the summary, a line per joint, a line per parameter, and warnings."""
+    from ..report.excitation_page import expectations, hopeless
+
+    problem, base = found.problem, found.problem.base
+    kept = f"limits of {listing(found.checked)} are kept" if found.limits_respected else "A LIMIT IS BROKEN"
+    if found.unchecked:
+        typer.secho(f"NOT CHECKED: {'; '.join(found.unchecked)}", fg="red")
+    near = "" if found.least_distance is None else f", minimum distance {100 * found.least_distance:.2g} cm"
+    typer.echo(
+        f"{problem.robot.name}: {problem.duration_s:g} s from rest to rest, {len(found.time)} samples\n"
+        f"condition number {found.condition_number:.3g} of {len(problem.base)} parameters (columns at unit "
+        f"norm); {kept}{near}; {found.state.iterations} iterations in {found.state.seconds:.0f} s"
+    )
+    rows: list[dict[str, Any]] = [
+        {"joint": joint} | {f"{what} %": round(part, 1) for what, part in parts.items()}
+        for joint, parts in found.use_of_limits_percent.items()
+    ]
+    typer.echo(f"\nuse of the limits\n{table(rows)}")
+    rows = [
+        {
+            "name": name,
+            "std": float(f"{std:.2g}"),
+            "unit": unit,
+            # NaN: the description has no value to which this could be relative.
+            "std %": None if percent != percent else float(f"{percent:.3g}"),
+            "stands for": grouping,
+        }
+        for name, std, unit, percent, grouping in zip(
+            base.names, found.std, base.units, found.relative_std_percent, base.groupings, strict=True
+        )
+    ]
+    typer.echo(f"\npredicted standard deviations\n{table(rows)}\n")
+    for sentence in expectations(found):
+        typer.echo(sentence)
+    if lost := hopeless(found):
+        typer.echo(f"note: {listing(lost)} have predicted standard deviations above 100 %")
+    for warning in found.warnings:
+        typer.echo(f"warning: {warning}")
+
+
+def robot_and_held(path: Path, data: Path | None, locked: Any) -> tuple[Articulated, dict[str, float]]:
+    """The robot, and the held parameters of a project file."""
+    if locked is not None and not isinstance(locked, dict):
+        raise InvalidMethod("--lock needs joint names: JOINT=0,OTHER=0.1")
+    if path.suffix.lower() == ".toml":
+        if locked:
+            raise InvalidMethod(f"--lock is for robot descriptions; lock joints in robot.locked of {path}")
+        from ..project import Project
+
+        project = Project.load(path)
+        return project.robot(data), dict(project.settings.held)
+    from ..models.robot.articulated import load_robot
+
+    return load_robot(path, locked=locked), {}
+
+
+def _choice(option: str, value: str, known: tuple[str, ...]) -> str:
+    check_known(value, known, f"unknown --{option}", "there are", InvalidMethod)
+    return value
+
+
+def numbers_of(option: str, text: str | None) -> Any:
+    """One number, a list, or joint -> number."""
+    if text is None:
+        return None
+    from ..arrays import is_plausible
+
+    parts = [part.strip() for part in text.split(",")]
+
+    def number(part: str) -> float:
+        if not is_plausible(value := float(part)):
+            raise ValueError
+        return value
+
+    try:
+        # One name makes all of them pairs: a mixture is refused below.
+        if any("=" in part for part in parts):
+            pairs = [part.split("=", 1) for part in parts]
+            return {joint.strip(): number(part) for joint, part in pairs}
+        return number(parts[0]) if len(parts) == 1 else [number(part) for part in parts]
+    except ValueError:
+        raise InvalidMethod(f"--{option} {text!r} is not {PER_JOINT}") from None
+
+
+def workspace_of(text: str | None, frames: list[str] | None) -> Any:
+    from ..models.robot.collisions import Workspace
+
+    if text is None:
+        if frames:
+            raise InvalidMethod("--workspace-frame needs a box: give --workspace-box too")
+        return None
+    try:
+        x, y, z, *upper = map(float, text.split(","))
+        X, Y, Z = upper
+    except ValueError:
+        raise InvalidMethod(
+            f"--workspace-box {text!r} is not two corners x,y,z,x,y,z in m, as in -1,-1,0,1,1,2"
+        ) from None
+    return Workspace((x, y, z), (X, Y, Z), tuple(frames or ()))

@@ -1,0 +1,65 @@
+"""`poinsot new`: from a robot description and a log to a project file that can be identified at once."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..exceptions import InvalidProject, UnwritableOutput
+from ..text import table
+from . import shell
+from .shell import Json
+
+
+def new(
+    robot: Annotated[
+        Path,
+        typer.Argument(help="The robot description (URDF, MJCF).", metavar="ROBOT.urdf", show_default=False),
+    ],
+    log: Annotated[
+        Path,
+        typer.Argument(
+            help="A table with named columns: CSV, Parquet, MCAP, ...", metavar="LOG.csv", show_default=False
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The project file to write.")] = Path("job.toml"),
+    rate_hz: Annotated[
+        float | None, typer.Option(min=1e-3, max=1e9, help="Sampling rate [Hz] of a log without a clock.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a project file that exists.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
+    json: Json = None,
+) -> None:
+    """Begin a project file from a robot and a log. Each guess has its reason beside it."""
+    with shell.running(None, None, json) as say:
+        from ..io.writing import check_apart, write_text
+
+        if out.exists() and not force:
+            raise UnwritableOutput(f"{out} exists: name another file with -o, or overwrite it with --force")
+        shell.check_output(out, None)
+        check_apart([out, json], [robot, log])
+        descriptions = (".urdf", ".xml", ".mjcf")
+        if log.suffix.lower() in descriptions and robot.suffix.lower() not in descriptions:
+            raise InvalidProject(f"the robot comes first: poinsot new {log} {robot}")
+        say("reading robot and log")
+        from ..project.starting import start_project
+
+        start = start_project(robot, log, out, rate_hz)
+    with shell.sentences():
+        content: dict[str, Any] = {
+            "schema": "poinsot.new/1",
+            "project_file": str(out),
+            "method": start.method,
+        }
+        content |= {"text": start.text, "guesses": list(start.guesses), "unused": list(start.unused)}
+        asked = not yes and json != "-" and sys.stdin.isatty()
+        if json != "-":
+            typer.echo(table(start.guesses))
+        if asked and not typer.confirm(f"write {out}?", default=True):
+            raise typer.Exit(shell.stop("nothing was written", shell.INTERRUPTED))
+        lines = f"\nNext: poinsot inspect {out}, or poinsot identify {out} --out results"
+        files = {out: lambda path: write_text(path, start.text)}
+        shell.deliver(content, "", {}, None, json, lambda: typer.echo(lines), files)

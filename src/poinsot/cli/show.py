@@ -1,0 +1,42 @@
+"""`poinsot show`: print a result again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..exceptions import UnreadableFile
+from .shell import print_result, sentences
+
+RESULT = "result.json"
+"""Name of a result in the folder that `--out` made, unless the project gives it another."""
+
+
+def result_in(path: Path) -> Path:
+    """The result itself, or the one in a folder that `--out` made."""
+    return path / RESULT if path.is_dir() else path
+
+
+def show(
+    result: Annotated[
+        Path,
+        typer.Argument(
+            help="What `poinsot identify` or `track` wrote: the result, or its folder.",
+            metavar="RESULT",
+            show_default=False,
+        ),
+    ],
+) -> None:
+    """Print a result again."""
+    with sentences():
+        from ..project.other_jobs import read_result
+
+        result = result_in(result)
+        text = read_result(result, "show").get("text")
+        if not isinstance(text, str):
+            raise UnreadableFile(
+                f"{result} has no text to show: `poinsot identify` and `track` of this version write it"
+            )
+    print_result(text)

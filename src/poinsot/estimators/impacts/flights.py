@@ -1,0 +1,347 @@
+"""Free flights of a tracked planar body: the states at both ends of each, with their covariance.
+
+Between impacts each coordinate s of the center of mass (or the angle) obeys, with drag k and a small random
+acceleration of spectral density w (friction on a pane, air, slow errors of the tracker),
+
+    ds = v dt        dv = -(gamma + k v) dt + sqrt(w) dB        y = s + noise of standard deviation sigma
+
+with gamma = 9.81 m/s^2 along y and 0 elsewhere. Over a time T, with f = (1 - e^(-k T)) / k and b = (T - f) / k,
+
+    s' = s + f v - gamma b      v' = e^(-k T) v - gamma f      Q = w [ T^3/3  T^2/2 ]
+                                                                    [ T^2/2  T     ]
+
+The tracked point is at o from the center of mass in the body's frame, so y_xy = p + R(theta) o: it circles about a
+parabola. A Kalman filter starts without a prior from the first two frames, and keeps the first state beside the
+current one. It gives the mean and the covariance C (4, 4) of both ends, (s, v)_first and (s, v)_last, given all frames
+of the flight, and whitened innovations e, two fewer than frames. The likelihood of the frames is
+
+    -2 log L = |e|^2 + log det + |(first, last) - mean|^2_C
+
+exactly. The gains do not depend on y, so derivatives of y by a parameter pass through the same filter as y itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+import numpy as np
+from scipy import stats
+from scipy.optimize import least_squares, minimize
+
+from ...arrays import Brief, Float, Indices, Matrix, Vector
+from ...exceptions import InvalidRecording
+from ...kernels import njit
+from ...models.planar.body import GRAVITY
+
+NO_DRAG = 1e-6
+"""A drag below this counts as 0 [1/s]: the closed form divides by it, and the difference is below rounding."""
+OUTLIER = 3.0
+"""Innovations beyond this many standard deviations count as this many where noise is estimated."""
+GIVEN = np.array([1e-6, 1e-6, 1e-5])
+"""Noise of frames that represent given velocities [m], [m], [rad]: their errors are part of the tolerances."""
+FEWEST = 8
+"""Least number of frames of a drop that is identified."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Drop(Brief):
+    """Poses of a tracked body, from release to rest or any part of it.
+
+    Args:
+        name: name in results.
+        times: (N,) of the frames, increasing [s].
+        poses: (N, 3) x and y of the tracked point, y up [m], and the angle, counterclockwise, unwrapped [rad].
+        forces: (N - 1, 3) known forces at the center of mass beside gravity, and their moment, each held from one frame
+            to the next [N], [N], [N m]; None: there are none.
+        flights: indices of the frames of each flight, where they are known; None: they are estimated.
+
+    Raises:
+        InvalidRecording: if frames are out of order, not finite, or fewer than four; or forces do not fit them.
+    """
+
+    name: str
+    times: Float[np.ndarray, "N"]
+    poses: Float[np.ndarray, "N 3"]
+    forces: Float[np.ndarray, "K 3"] | None = None
+    flights: tuple[Indices, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for key in ("times", "poses", "forces") if self.forces is not None else ("times", "poses"):
+            object.__setattr__(self, key, np.ascontiguousarray(getattr(self, key), dtype=float))
+        times, poses, forces = self.times, self.poses, self.forces
+        if poses.shape != (len(times), 3) or len(times) < 4:
+            raise InvalidRecording(
+                f"{self.name}: needs at least four frames of (x, y, angle) with their times"
+            )
+        if not np.isfinite(times).all() or not np.isfinite(poses).all():
+            raise InvalidRecording(f"{self.name}: some frames are not finite; exclude them")
+        if not (np.diff(times) > 0).all():
+            raise InvalidRecording(f"{self.name}: frames are out of order; sort them by time")
+        if forces is not None and (forces.shape != (len(times) - 1, 3) or not np.isfinite(forces).all()):
+            raise InvalidRecording(
+                f"{self.name}: forces need three finite numbers for each of the {len(times) - 1} intervals between "
+                "frames"
+            )
+
+    @property
+    def noise(self) -> Vector:
+        """(3,) standard deviations of a frame, before the motion is known [m], [m], [rad]."""
+        return GIVEN if self.flights is not None else tracker_noise(self.times, self.poses)
+
+
+def of_center(drop: Drop, offset: Vector) -> Matrix:
+    """(N, 3) poses of the center of mass, of which the tracked point is `offset` (2,) away in the body's frame [m]."""
+    c, s = np.cos(drop.poses[:, 2]), np.sin(drop.poses[:, 2])
+    poses = drop.poses.copy()
+    poses[:, 0] -= c * offset[0] - s * offset[1]
+    poses[:, 1] -= s * offset[0] + c * offset[1]
+    return poses
+
+
+def integrals(times: Vector, held: Float[np.ndarray, "K 3"], ends: Vector) -> Float[np.ndarray, "E 3"]:
+    """(E - 1, 3) integrals between `ends` of values (N - 1, 3) that are held from one of times (N,) to the next."""
+    sums = np.concatenate([np.zeros((1, 3)), np.cumsum(held * np.diff(times)[:, None], axis=0)])
+    return np.diff(np.column_stack([np.interp(ends, times, sums[:, k]) for k in range(3)]), axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class FlightModel:
+    """Parameters that all flights share.
+
+    Args:
+        offset: (2,) of the tracked point from the center of mass, in the body's frame [m].
+        drag: (2,) linear and angular [1/s]. noise: (3,) standard deviations of x, y [m] and the angle [rad] in a frame.
+        wander: (3,) spectral densities of the random acceleration [m^2/s^3], [m^2/s^3], [rad^2/s^3].
+    """
+
+    offset: Vector = field(default_factory=lambda: np.zeros(2))
+    drag: Vector = field(default_factory=lambda: np.zeros(2))
+    noise: Vector = field(default_factory=lambda: np.zeros(3))
+    wander: Vector = field(default_factory=lambda: np.zeros(3))
+
+
+@dataclass(frozen=True, eq=False)
+class Flight:
+    """The states at both ends of a flight, given its frames.
+
+    Args:
+        frames: (n,) their indices in the drop. first, last: times of the first and the last [s].
+        mean: (12,) x, y, theta and their rates at the first frame, the same at the last. covariance: (12, 12).
+        by_shared: (12, 4) derivatives of the mean by offset and drag. innovations: (3 n - 6,) whitened.
+        innovations_by_shared: (3 n - 6, 4).
+    """
+
+    frames: Indices
+    first: float
+    last: float
+    mean: Vector
+    covariance: Matrix
+    by_shared: Matrix
+    innovations: Vector
+    innovations_by_shared: Matrix
+
+
+@njit(cache=True)
+def glide(k: float, T: float) -> tuple[float, float, float]:
+    """f, b and e^(-k T); T may be negative."""
+    if abs(k) < NO_DRAG:
+        return T, 0.5 * T * T, 1.0
+    # T - f cancels all but (k T)^2 / 2 of T: for short times the series of b is more accurate
+    decay = np.exp(-k * T)
+    f = -np.expm1(-k * T) / k
+    return f, (T - f) / k if abs(k * T) > 1e-4 else T * T * (0.5 - k * T / 6), decay
+
+
+@njit(cache=True)
+def filtered(
+    t: np.ndarray, Y: np.ndarray, fall: np.ndarray, k: float, variance: float, wander: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """Filter one coordinate of a flight.
+
+    Args:
+        t: (n,) times, n >= 2. Y: (n, m) readings, a column each. fall: (m,) gamma of each column.
+
+    Returns:
+        (m, 4) s and v at the first frame, then at the last; (4, 4) their covariance; (n - 2, m) whitened innovations;
+        the logarithm of the determinant of their covariance.
+    """
+    n, m = Y.shape
+    x, e, log = np.empty((m, 4)), np.empty((n - 2, m)), 0.0
+    T = t[1] - t[0]
+    f, b, decay = glide(k, T)
+    for j in range(m):
+        v = (Y[1, j] - Y[0, j] + fall[j] * b) / f
+        x[j, 0], x[j, 1], x[j, 2], x[j, 3] = Y[0, j], v, Y[1, j], decay * v - fall[j] * f
+    # errors of the first and the second state by the noise of both frames and by the effect of w on s and v in between
+    L = np.zeros((4, 4))
+    L[0, 0] = 1.0
+    L[1, 0], L[1, 1], L[1, 2] = -1 / f, 1 / f, 1 / f
+    L[2, 1] = 1.0
+    L[3, 0], L[3, 1], L[3, 2], L[3, 3] = -decay / f, decay / f, decay / f, -1.0
+    D = np.zeros((4, 4))
+    D[0, 0] = D[1, 1] = variance
+    D[2, 2], D[2, 3], D[3, 2], D[3, 3] = wander * T**3 / 3, wander * T**2 / 2, wander * T**2 / 2, wander * T
+    P = L @ D @ L.T
+    F = np.eye(4)
+    for i in range(2, n):
+        T = t[i] - t[i - 1]
+        f, b, decay = glide(k, T)
+        F[2, 3], F[3, 3] = f, decay
+        P = F @ P @ F.T
+        P[2, 2] += wander * T**3 / 3
+        P[2, 3] += wander * T**2 / 2
+        P[3, 2] += wander * T**2 / 2
+        P[3, 3] += wander * T
+        # the gain also updates the first state, so that in the end it is conditioned on all frames
+        S = P[2, 2] + variance
+        K = P[:, 2] / S
+        log += np.log(S)
+        for j in range(m):
+            x[j, 2] += f * x[j, 3] - fall[j] * b
+            x[j, 3] = decay * x[j, 3] - fall[j] * f
+            surprise = Y[i, j] - x[j, 2]
+            e[i - 2, j] = surprise / np.sqrt(S)
+            for a in range(4):
+                x[j, a] += K[a] * surprise
+        for a in range(4):
+            for c in range(4):
+                P[a, c] -= S * K[a] * K[c]
+    # rounding leaves P slightly asymmetric, and the callers factorize it
+    return x, 0.5 * (P + P.T), e, log
+
+
+STEP_OF_DRAG = 1e-3
+"""Step of central differences by drag [1/s]; the filter is smooth in it on a scale of 1/T, at least some 1/s."""
+
+
+def _coordinate(a: int, t: Vector, poses: Matrix, model: FlightModel) -> tuple[Matrix, Matrix, Matrix, float]:
+    """Mean (4, 1 + 4), covariance, innovations (n - 2, 1 + 4): the value, then by offset x, y, drag linear, angular."""
+    c, s = np.cos(poses[:, 2]), np.sin(poses[:, 2])
+    by_offset = ((-c, s), (-s, -c), (0 * c, 0 * c))[a]
+    y = poses[:, a] + by_offset[0] * model.offset[0] + by_offset[1] * model.offset[1]
+    k, variance, wander = model.drag[int(a == 2)], model.noise[a] ** 2, model.wander[a]
+    Y, gamma = np.column_stack([y, *by_offset]), np.array([GRAVITY if a == 1 else 0.0, 0.0, 0.0])
+    x, C, e, log = filtered(t, Y, gamma, k, variance, wander)
+    sides = (k + STEP_OF_DRAG, k - STEP_OF_DRAG)
+    more, less = (filtered(t, Y[:, :1], gamma[:1], side, variance, wander) for side in sides)
+    mean, innovations = np.zeros((4, 5)), np.zeros((len(t) - 2, 5))
+    mean[:, :3], innovations[:, :3] = x.T, e
+    mean[:, 3 + int(a == 2)] = (more[0][0] - less[0][0]) / (2 * STEP_OF_DRAG)
+    innovations[:, 3 + int(a == 2)] = (more[2][:, 0] - less[2][:, 0]) / (2 * STEP_OF_DRAG)
+    return mean, C, innovations, log
+
+
+def flight(drop: Drop, frames: Indices, model: FlightModel) -> Flight:
+    """The flight of these frames, at least two."""
+    t, poses = drop.times[frames], drop.poses[frames]
+    mean, covariance, by_shared, e = np.zeros(12), np.zeros((12, 12)), np.zeros((12, 4)), []
+    for a in range(3):
+        at = np.array([a, 3 + a, 6 + a, 9 + a])
+        x, C, innovations, _ = _coordinate(a, t, poses, model)
+        mean[at], by_shared[at], covariance[np.ix_(at, at)] = x[:, 0], x[:, 1:], C
+        e.append(innovations)
+    stacked = np.concatenate(e)
+    return Flight(
+        frames, float(t[0]), float(t[-1]), mean, covariance, by_shared, stacked[:, 0], stacked[:, 1:]
+    )
+
+
+def calibrated(
+    pieces: Sequence[tuple[Drop, Indices]], model: FlightModel, free: Sequence[bool] = (True,) * 4
+) -> FlightModel:
+    """Offset and drag, of which some are free, then noise and wander from flights, each by their likelihood.
+
+    Args:
+        pieces: drops and the frames of a flight in them, three at least in each.
+    """
+    return _noises(pieces, _shared(pieces, model, np.array(free)) if any(free) else model)
+
+
+def _shared(pieces: Sequence[tuple[Drop, Indices]], model: FlightModel, free: np.ndarray) -> FlightModel:
+    start = np.concatenate([model.offset, model.drag])
+    scale = np.array([1e-3, 1e-3, 1.0, 1.0])[free]
+
+    def at(z: Vector) -> FlightModel:
+        p = start.copy()
+        p[free] = z * scale
+        return replace(model, offset=p[:2], drag=p[2:])
+
+    # `least_squares` asks for residuals and Jacobian separately: the last flights are kept
+    @lru_cache(maxsize=1)
+    def flown(z: tuple[float, ...]) -> list[Flight]:
+        return [flight(drop, frames, at(np.array(z))) for drop, frames in pieces]
+
+    found = least_squares(
+        lambda z: np.concatenate([one.innovations for one in flown(tuple(z))]),
+        start[free] / scale,
+        lambda z: np.concatenate([one.innovations_by_shared for one in flown(tuple(z))])[:, free] * scale,
+        loss="soft_l1",
+        f_scale=OUTLIER,
+        max_nfev=12,
+    )
+    return at(found.x)
+
+
+def _noises(pieces: Sequence[tuple[Drop, Indices]], model: FlightModel) -> FlightModel:
+    noise, wander = model.noise.copy(), model.wander.copy()
+    for a in range(3):
+        readings = [
+            (drop.times[frames], of_center(drop, model.offset)[frames, a : a + 1]) for drop, frames in pieces
+        ]
+        known = readings, np.array([GRAVITY if a == 1 else 0.0]), model.drag[int(a == 2)]
+        # logarithms of standard deviations: both stay positive, and their scales are alike. The wander starts from at
+        # least the noise [1/s^(3/2)]: its logarithm must be finite
+        z = np.log([noise[a], max(np.sqrt(wander[a]), noise[a])])
+        options = {"xatol": 0.01, "fatol": 0.5, "maxiter": 80}
+        found = minimize(_unlikely, z, known, method="Nelder-Mead", options=options)
+        noise[a], wander[a] = np.exp(found.x[0]), np.exp(2 * found.x[1])
+    return replace(model, noise=noise, wander=wander)
+
+
+def _unlikely(z: Vector, readings: Sequence[tuple[Vector, Matrix]], fall: Vector, k: float) -> float:
+    total = 0.0
+    for t, y in readings:
+        _, _, e, log = filtered(t, y, fall, k, np.exp(2 * z[0]), np.exp(2 * z[1]))
+        # clipped, so that one misread frame does not become the noise of all
+        total += float(np.sum(np.minimum(e * e, OUTLIER**2))) + log
+    return total
+
+
+QUANTILE = 0.3
+"""Quantile of third differences from which noise is estimated: low, since differences across impacts are large."""
+
+
+def _differences(times: Vector, poses: Float[np.ndarray, "N 3"], count: int) -> tuple[Matrix, Vector]:
+    """(K, 3) divided differences over so many frames, by norms that make their noise that of a frame; the norms."""
+    # frames may be uneven: 1 / product of the differences of times
+    t = np.lib.stride_tricks.sliding_window_view(times, count)
+    weights = 1 / np.prod(t[:, :, None] - t[:, None, :] + np.eye(count), axis=2)
+    norms = np.linalg.norm(weights, axis=1)
+    windows = np.lib.stride_tricks.sliding_window_view(poses, count, axis=0)
+    return np.einsum("kij,kj->ki", windows, weights / norms[:, None]), norms
+
+
+def first_noise(drops: Sequence[Drop]) -> Vector:
+    """(3,) noise of a frame from its difference to the mean of its neighbors, less gravity, over all frames.
+
+    The median is robust against impacts, which are few.
+    """
+    misses = []
+    for drop in drops:
+        second, norms = _differences(drop.times, drop.poses, 3)
+        second[:, 1] += 0.5 * GRAVITY / norms
+        misses.append(second)
+    return np.asarray(1.4826 * np.median(np.abs(np.concatenate(misses)), axis=0))
+
+
+def tracker_noise(times: Vector, poses: Float[np.ndarray, "N 3"]) -> Vector:
+    """(3,) standard deviations of x, y and theta of one drop, before its motion is known [m], [m], [rad].
+
+    In flight poses are parabolas of time, so third differences are noise alone. x and y have the same standard
+    deviation.
+    """
+    third, normal = np.abs(_differences(times, poses, 4)[0]), stats.norm.ppf(0.5 + QUANTILE / 2)
+    place, angle = np.quantile(third[:, :2], QUANTILE) / normal, np.quantile(third[:, 2], QUANTILE) / normal
+    return np.maximum([place, place, angle], 1e-12)

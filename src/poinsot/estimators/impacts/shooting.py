@@ -1,0 +1,428 @@
+"""Single shooting of one drop: initial state, J/m, friction and restitution by simulation from event to event.
+
+    minimize    sum_i |(q(t_i; q_0, v_0, J/m, mu, epsilon) - q_i) / sigma|^2
+
+with q from `models.planar.events`; the mass m is estimated as well where a known force acts and m is not given. This is
+the problem of Gabiccini et al. (Sect. 5) with exact instants of impact. Where the model holds the minimum is the
+maximum of the likelihood, its curvature gives the covariance, and the sum is chi-square with 3 N - 9 degrees of
+freedom. The cost has many minima, since impacts amplify errors of the initial state. So a search starts from the
+solution of `program` and from many samples about it: each is fitted to a first part of the motion, the best of them to
+longer parts, and the best of these to all frames.
+
+Steps are those of `solve.GaussNewton`; derivatives are forward differences, since a simulation of half a second takes
+less than 1 ms and poses are smooth between changes of the sequence of events.
+
+After ten impacts each component of theta moves poses by 1e6 standard deviations a unit, and combinations of them hardly
+at all: slopes by components with errors of 1e-3 then show information on these that is not there. They give a root R of
+(J^T J + P_0^-1)^-1; with S the differences for steps of `ALONG` R, a standard deviation each, J = S R^-1 / `ALONG`.
+
+**Stationarity at a kink.** Where the sequence of events changes, the cost is continuous and has different slopes on the
+two sides, and a minimum may lie there: its gradient does not vanish. Necessary for a minimum, smooth or not, is that
+no direction descends: with the columns r_k of R, and both signs,
+
+    s_k = (e(theta +- h r_k) - e(theta)) / h,      e . s_k >= 0
+
+Where that fails, a step along r_k promises a decrease of chi-square by (e . s_k)^2 / (|s_k|^2 + |P_0^(-1/2) r_k|^2).
+The square root of their sum over k is the length of the `descent`; where the cost is smooth this is the length of the
+Gauss-Newton step in standard deviations, since the denominators are 1. h is `ONE_SIDED_STEP` standard deviations: small
+against the curvature of e, large against the 1e-13 m to which instants of impact are solved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import itemgetter
+
+import numpy as np
+
+from ...arrays import Float, Matrix, Vector
+from ...estimate import Status
+from ...kernels import njit
+from ...models.planar.body import GRAVITY, PlanarBody, World
+from ...models.planar.contact import Wall, contacts_at
+from ...models.planar.events import ImpactEvents, follow, moved
+from ...models.planar.shapes import Shape
+from ...solve import GainRatio, GaussNewton, Stop, stop_requested
+from ...solve.dense import DenseProblem
+
+NAMES = ("x", "y", "theta", "v_x", "v_y", "omega", "log J/m", "mu", "epsilon", "log m")
+"""Components of theta; the last only where the mass is estimated."""
+INERTIA, FRICTION, RESTITUTION, MASS = 6, 7, 8, 9
+PRIOR_STD = np.array([1.0, 1.0, 1.0, 10.0, 10.0, 50.0, 1.0, 1.0, 0.5, 1.0])
+"""Standard deviations of theta without any frame, P_0: wider than any throw. What the frames do not determine keeps
+them."""
+DIFFERENCE_SCALE = np.array([0.0, 0.0, 1.0, 1.0, 1.0, 10.0, 1.0, 1.0, 1.0, 1.0])
+"""Scale of each component of theta for finite differences; that of x and y is the body's size."""
+DIFFERENCE, ALONG = 1e-8, 1e-2
+"""Step of finite differences along components of theta, relative to `DIFFERENCE_SCALE`; and along columns of R."""
+ONE_SIDED_STEP = 1e-3
+"""h of the one-sided slopes, in standard deviations."""
+STATIONARY = 0.1
+"""Largest length of the descent at a minimum: a tenth of a standard deviation, 1 % of what one costs in chi-square."""
+KINKS, SHARES = 5, (1.0, 0.3, 0.1, 0.03, 0.01)
+"""Largest number of continuations of a fit that stalls at a kink, along the descending slope, and step fractions."""
+CURVATURE_FLOOR = 1e-8
+"""Least curvature that damping assumes, in parts of the cost by squared scale: keeps unobservable components still."""
+FINE = GaussNewton(30, 1e-6, 0.5e-6, damping=GainRatio(first=1e-6, least=1e-15), take_last=True)
+"""The cost is half of chi-square; the absolute tolerance ends fits of noiseless frames. The least eigenvalue of J^T J,
+scaled to a unit diagonal, is 1e-12 after ten impacts: more damping would hold what the frames show of its direction."""
+ROUGH = GaussNewton(10, 1e-2, 0.5e-2, damping=GainRatio(first=1e-3, least=1e-9), take_last=True)
+"""Settings of a fit to a part of the motion, which only ranks starting points."""
+ROUNDS, SAMPLES = 3, 600
+"""Number of rounds of a search, and of starting points of each round."""
+PARTS, FIRST_PART = (0.35, 0.5, 0.75), 14.0
+"""Parts of the motion up to a time after the first contact [sqrt(size / g)], which starting points are fitted to one
+after the other. Errors grow from impact to impact: after some ten (14 units) a start far off has nothing to be fitted
+to."""
+KEPT, GROWTH = (30, 8, 4, 2), 1.5
+"""How many starting points go on from each part to the next, the first number being that of groups of like restitution;
+each later part has so many times the frames of the one before."""
+SPREAD = np.array([1e-3, 1e-3, 0.02, 0.05, 0.05, 1.0, 0.1, 0.15, 0.0, 0.1])
+"""Standard deviations of starting points, SI; of J/m, friction and mass relative."""
+VELOCITY_FACTOR, MAX_RESTITUTION = 30.0, 0.8
+"""Of starting points: how many times as far initial velocities of some are spread, as few frames may lie before the
+first impact."""
+INERTIA_RANGE, FRICTION_RANGE = (0.1, 0.6), (0.05, 1.2)
+"""Of every other starting point, J/m in squares of the size; the program may be wrong in both."""
+NEAR_CHI_SQUARE, SAME_CHI_SQUARE = 20.0, 0.1
+"""Minima are kept that are at most so much above the deepest, exp(-10) of the likelihood; two motions that differ by
+less than the second are one minimum."""
+FAR = 10.0
+"""Rough fits with so many times the chi-square of an explained motion have other impacts: more steps find no others."""
+MAX_FRICTION = 3.0
+MAX_MASS_RATIO = 1e4
+"""The mass is sought between the one that a known force would lift divided and multiplied by this."""
+
+
+@dataclass(frozen=True, eq=False)
+class ShootingFit:
+    """A local minimum.
+
+    Args:
+        theta: (p,) see `NAMES`. chi_square: of the frames. predicted: (frames, 3) poses.
+        status: `solved` at a stationary point, smooth or at a kink; `stalled`, `step_limit` otherwise.
+        iterations: accepted steps.
+    """
+
+    theta: Vector
+    chi_square: float
+    predicted: Float[np.ndarray, "N 3"]
+    status: Status
+    iterations: int
+
+
+@dataclass(frozen=True, eq=False)
+class Shooting:
+    """Residuals of one drop against its simulation.
+
+    Args:
+        times: (N,) [s]. poses: (N, 3) measured. noise: (3,) standard deviations.
+        shape, walls: outline of the body, and walls that it may strike. drag: linear and angular [1/s].
+        forces: (N - 1, 3) known forces beside gravity, held from one frame to the next [N], [N], [N m].
+        mass: [kg]; None: estimated if there are forces, else it acts in no way.
+    """
+
+    times: Vector
+    poses: Float[np.ndarray, "N 3"]
+    noise: Vector
+    shape: Shape
+    walls: Sequence[Wall]
+    drag: tuple[float, float] = (0.0, 0.0)
+    forces: Float[np.ndarray, "K 3"] | None = None
+    mass: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("times", "poses", "noise"):
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=float))
+
+    @property
+    def mass_is_estimated(self) -> bool:
+        return self.forces is not None and self.mass is None
+
+    @property
+    def parameters(self) -> int:
+        """Length of theta: 9, or 10 where the mass is estimated."""
+        return MASS + self.mass_is_estimated
+
+    @property
+    def degrees(self) -> int:
+        """Degrees of freedom of chi-square."""
+        return self.poses.size - self.parameters
+
+    @cached_property
+    def simulation(self) -> tuple[World, float, np.ndarray, np.ndarray, np.ndarray]:
+        """Arguments of compiled functions: the body with mass and inertia 1, its mass, times, poses, noise."""
+        unit = PlanarBody(self.shape, 1.0, 1.0, 0.0, 0.0, self.drag)
+        world = unit.world(self.walls, np.zeros((1, 3)) if self.forces is None else self.forces)
+        mass = 1.0 if self.mass is None else float(self.mass)
+        return world, mass, self.times, self.poses, self.noise
+
+    def theta(
+        self, state: Sequence[Vector], inertia: float, friction: float, restitution: float, mass: float | None
+    ) -> Vector:
+        """(p,) of a pose and a velocity, J/m, mu, epsilon, and the mass, None: 1 kg."""
+        rest = np.log(inertia), friction, restitution, np.log(mass or 1.0)
+        return np.array([*state[0], *state[1], *rest])[: self.parameters]
+
+    def mass_of(self, theta: Vector) -> float | None:
+        """[kg], given or estimated; None where no force acts."""
+        return float(np.exp(theta[MASS])) if len(theta) > MASS else self.mass
+
+    def body(self, theta: Vector) -> PlanarBody:
+        """The body of mass 1 with the values of theta."""
+        inertia = float(np.exp(theta[INERTIA]))
+        return PlanarBody(
+            self.shape, 1.0, inertia, float(theta[FRICTION]), float(theta[RESTITUTION]), self.drag
+        )
+
+    def forces_by_mass(self, theta: Vector) -> Float[np.ndarray, "K 3"] | None:
+        """Forces on the body of mass 1 [m/s^2], [m/s^2], [m^2/s^2]; None where there are none."""
+        return None if self.forces is None else np.asarray(self.forces / self.mass_of(theta))
+
+    def motion(
+        self, theta: Vector, times: Vector
+    ) -> tuple[Float[np.ndarray, "T 3"], Float[np.ndarray, "T 3"], ImpactEvents]:
+        """Poses and velocities at rising times (T,), of which the first is the first frame's [s], and impacts."""
+        # frames are times of it too: forces are constant from one to the next
+        clock, forces = np.union1d(times, self.times), self.forces_by_mass(theta)
+        if forces is not None:
+            held = np.searchsorted(self.times, clock[:-1], side="right") - 1
+            forces = forces[np.minimum(held, len(forces) - 1)]
+        body, wanted = self.body(theta), np.searchsorted(clock, times)
+        poses, velocities, impacts = moved(body, self.walls, theta[:3], theta[3:6], clock, forces=forces)
+        return poses[wanted], velocities[wanted], impacts
+
+    def residuals(self, theta: Vector, frames: int | None = None) -> Vector:
+        """(3 frames,) predicted minus measured poses of the first frames, None: all, in standard deviations."""
+        e = np.empty((frames or len(self.times), 3))
+        _residuals(self.simulation, theta, e)
+        return e.ravel()
+
+    def sums_of_squares(self, thetas: Float[np.ndarray, "S p"], frames: int | None = None) -> Vector:
+        """(S,) chi-square of the first frames, None: all; infinite where a simulation fails."""
+        sums = np.array([np.sum(self.residuals(theta, frames) ** 2) for theta in thetas])
+        return np.where(np.isfinite(sums), sums, np.inf)
+
+    def bounds(self) -> tuple[Vector, Vector]:
+        """(p,) of theta: J/m is at most the square of the size, since all mass is inside."""
+        lower, upper = np.full(self.parameters, -np.inf), np.full(self.parameters, np.inf)
+        lower[INERTIA], upper[INERTIA] = np.log(np.array([1e-3, 1.0]) * self.shape.size**2)
+        lower[[FRICTION, RESTITUTION]], upper[[FRICTION, RESTITUTION]] = 0.0, (MAX_FRICTION, 1.0)
+        if self.mass_is_estimated:
+            assert self.forces is not None
+            lifted = np.log(lifted_mass(self.forces, self.shape))
+            lower[MASS], upper[MASS] = lifted - np.log(MAX_MASS_RATIO), lifted + np.log(MAX_MASS_RATIO)
+        return lower, upper
+
+    def scale(self) -> Vector:
+        """(p,) scale of finite differences."""
+        return np.array([self.shape.size, self.shape.size, *DIFFERENCE_SCALE[2 : self.parameters]])
+
+    def jacobian(self, theta: Vector, e: Vector) -> Matrix:
+        """(3 frames, p) derivatives of the residuals e (3 frames,) at theta."""
+        R, inverse = covariance_root(self._by_components(theta, e))
+        return np.asarray(self._differences(theta, e, ALONG * R) @ inverse / ALONG)
+
+    def _by_components(self, theta: Vector, e: Vector) -> Matrix:
+        """The same to some 1e-3 of each column, at half the time."""
+        return self._differences(theta, e, np.diag(DIFFERENCE * self.scale())) / (DIFFERENCE * self.scale())
+
+    def _differences(self, theta: Vector, e: Vector, steps: Matrix) -> Matrix:
+        """(3 frames, p) changes of the residuals by each column of steps (p, p), which is taken back within bounds."""
+        ahead, (lower, upper) = theta + steps.T, self.bounds()
+        back = ((ahead < lower) | (ahead > upper)).any(axis=1)
+        ahead[back] = np.clip(theta - steps.T[back], lower, upper)
+        changes = np.stack([self.residuals(each, len(e) // 3) - e for each in ahead], axis=1)
+        return changes * np.where(back, -1.0, 1.0)
+
+    def fit(
+        self,
+        theta: Vector,
+        frames: int | None = None,
+        method: GaussNewton | None = None,
+        held: int | None = None,
+    ) -> ShootingFit:
+        """The minimum near theta (p,), over the first so many frames; None: all.
+
+        Args:
+            method: of the iteration; None: `FINE`.
+            held: a component that keeps its value.
+        """
+        lower, upper = self.bounds()
+        if held is not None:
+            lower[held] = upper[held] = theta[held]
+        weight = CURVATURE_FLOOR / self.scale() ** 2
+        problem = DenseProblem(
+            lambda x: self.residuals(x, frames),
+            self.jacobian if frames is None else self._by_components,  # a part only ranks starting points
+            lower,
+            upper,
+            lambda _, cost: weight * (2 * cost + 1),
+        )
+        found = (method or FINE).minimize(problem.at(theta))
+        at, status, iterations = found.at, found.status, found.iterations
+        # where no step lowers the cost, this is a minimum only if no direction descends on either side of the kink
+        tries = KINKS if method is None else 0
+        while status is Status.stalled:
+            length, step = self.descent(at.x, frames, held)
+            if length <= STATIONARY:
+                status = Status.solved
+            if length <= STATIONARY or not tries:
+                break
+            tries -= 1
+            ahead = [problem.at(np.clip(at.x + share * step, lower, upper)) for share in SHARES]
+            best = min(ahead, key=lambda each: each.cost)
+            if best.cost >= at.cost:
+                break
+            found = FINE.minimize(best)
+            at, status, iterations = found.at, found.status, iterations + found.iterations
+        predicted = at.r.reshape(-1, 3) * self.noise + self.poses[:frames]
+        return ShootingFit(at.x, 2 * at.cost, predicted, status, iterations)
+
+    def descent(
+        self, theta: Vector, frames: int | None = None, held: int | None = None
+    ) -> tuple[float, Vector]:
+        """Length in standard deviations and step (p,) of the descent that one-sided slopes promise (see above)."""
+        lower, upper = self.bounds()
+        e = self.residuals(theta, frames)
+        J, wide = self.jacobian(theta, e), PRIOR_STD[: len(theta)]
+        g = J.T @ e
+        # a component at its bound is free if the cost descends into the box
+        free = ~((theta <= lower) & (g > 0) | (theta >= upper) & (g < 0))
+        if held is not None:
+            free[held] = False
+        total, descent = 0.0, np.zeros(len(theta))
+        # independent directions of one standard deviation
+        for column in covariance_root(J[:, free], wide[free])[0].T:
+            step = np.zeros(len(theta))
+            step[free] = ONE_SIDED_STEP * column
+            share = float(np.sum((column / wide[free]) ** 2))  # of the prior in the curvature
+            decreases = []
+            for d in (step, -step):
+                slope = (self.residuals(np.clip(theta + d, lower, upper), frames) - e) / ONE_SIDED_STEP
+                down, bent = min(float(e @ slope), 0.0), float(slope @ slope) + share
+                decreases.append((down**2 / bent, -down / bent / ONE_SIDED_STEP * d))
+            decrease, along = max(decreases, key=itemgetter(0))
+            total, descent = total + decrease, descent + along
+        return float(np.sqrt(total)), descent
+
+    def search(
+        self, theta: Vector, good_enough: float, rng: np.random.Generator, stop: Stop | None = None
+    ) -> list[ShootingFit]:
+        """Distinct minima over all frames, the deepest first, from many starting points about theta (p,).
+
+        Args:
+            good_enough: chi-square at which it ends after the first of its rounds.
+            stop: ends the search with what was found.
+        """
+        found = self.fits([theta])
+        for k in range(ROUNDS):
+            if k and found[0].chi_square <= good_enough:
+                break
+            chosen = self._starting_points(theta, rng)
+            for stage, frames in enumerate(self._part_lengths()):
+                if stop_requested(stop):
+                    return found
+                ranked = sorted(
+                    (self.fit(each, frames, ROUGH) for each in chosen), key=lambda each: each.chi_square
+                )
+                count = KEPT[min(stage + 1, len(KEPT) - 1)]
+                chosen = [each.theta for each in ranked[:count]]
+            found = self.distinct([*found, *self.fits(chosen)])
+        return self.distinct([self.fit(found[0].theta), *found])
+
+    def fits(self, thetas: Iterable[Vector]) -> list[ShootingFit]:
+        """Minima over all frames near each of thetas; rough ones where chi-square stays `FAR` above its expectation."""
+        rough = (self.fit(each, len(self.times), ROUGH) for each in thetas)
+        return [self.fit(each.theta) if each.chi_square < FAR * self.degrees else each for each in rough]
+
+    @cached_property
+    def first_contact(self) -> int:
+        """Index of the first frame within a tenth of the size from a wall; 0 if there is none."""
+        gaps = np.array([contacts_at(pose, self.shape, self.walls)[0].min() for pose in self.poses])
+        near = np.flatnonzero(gaps < 0.1 * self.shape.size)
+        return int(near[0]) if len(near) else 0
+
+    @property
+    def first_part(self) -> int:
+        """Number of frames until `FIRST_PART` after the first contact."""
+        end = self.times[self.first_contact] + FIRST_PART * np.sqrt(self.shape.size / GRAVITY)
+        return int(np.searchsorted(self.times, end))
+
+    def _part_lengths(self) -> list[int]:
+        """Number of frames of each part that starting points are fitted to."""
+        N, first, until = len(self.times), self.first_contact, self.first_part
+        parts = [min(max(first + round(part * (until - first)), first + 6), N) for part in PARTS]
+        while round(GROWTH * parts[-1]) < N:
+            parts.append(round(GROWTH * parts[-1]))
+        return parts
+
+    def _starting_points(self, theta: Vector, rng: np.random.Generator) -> list[Vector]:
+        """Of samples about theta, those that fit the first part best, one for each group of like restitution."""
+        offset = SPREAD[: len(theta)] * rng.standard_normal((SAMPLES, len(theta)))
+        # logarithmically, so that most stay close: few frames may lie before the first impact
+        offset[:, 3:6] *= np.exp(rng.uniform(0, np.log(VELOCITY_FACTOR), (SAMPLES, 1)))
+        points = theta + offset
+        # restitution is not sampled but spread evenly, and the best point of each group of like restitution is taken:
+        # with a wrong one, no other parameter brings the body to its second impact in time
+        points[:, FRICTION] = theta[FRICTION] * np.exp(points[:, FRICTION] - theta[FRICTION])
+        points[:, RESTITUTION] = np.linspace(0, MAX_RESTITUTION, SAMPLES)
+        low, high = np.log([INERTIA_RANGE, FRICTION_RANGE]).T
+        anywhere = np.exp(rng.uniform(low, high, (SAMPLES // 2, 2)))
+        points[1::2, INERTIA] = np.log(anywhere[:, 0] * self.shape.size**2)
+        points[1::2, FRICTION] = anywhere[:, 1]
+        points = np.clip(points, *self.bounds())
+        costs = self.sums_of_squares(points, self._part_lengths()[0])
+        groups = np.array_split(np.arange(SAMPLES), KEPT[0])
+        return [points[group[np.argmin(costs[group])]] for group in groups]
+
+    def distinct(self, fits: Sequence[ShootingFit]) -> list[ShootingFit]:
+        """One fit per motion, the deepest first, of those nearly as deep as the deepest."""
+        found: list[ShootingFit] = []
+        # motions are compared and not theta, in which unobservable components may differ
+        for fit in sorted(fits, key=lambda each: each.chi_square):
+            apart = [np.sum(((fit.predicted - other.predicted) / self.noise) ** 2) for other in found]
+            near = not found or fit.chi_square < found[0].chi_square + NEAR_CHI_SQUARE
+            if near and (not found or min(apart) > SAME_CHI_SQUARE):
+                found.append(fit)
+        return found
+
+
+def covariance_root(J: Matrix, wide: Vector = PRIOR_STD) -> tuple[Matrix, Matrix]:
+    """R (p, p) with R R^T = (J^T J + P_0^-1)^-1, and its inverse; J (r, p), `wide` the root of P_0 in its first p."""
+    p = J.shape[1]
+    # singular values of J: eigenvalues of J^T J would lose half of the digits
+    _, s, V = np.linalg.svd(np.concatenate([J * wide[:p], np.eye(p)]), full_matrices=False)
+    return wide[:p, None] * V.T / s, s[:, None] * V / wide[:p]
+
+
+def lifted_mass(forces: Float[np.ndarray, "K 3"], shape: Shape) -> float:
+    """The mass whose weight equals the known forces, and moments divided by the body's size [kg]."""
+    size = np.sqrt(np.mean(np.sum((forces / [1.0, 1.0, shape.size]) ** 2, axis=1)))
+    return float(max(size, np.finfo(float).tiny) / GRAVITY)
+
+
+@njit(cache=True)
+def _residuals(simulation, theta, e):
+    """Write residuals (frames, 3) in standard deviations."""
+    inertia = np.exp(theta[INERTIA])
+    unit, given, times, poses, noise = simulation
+    mass = np.exp(theta[MASS]) if len(theta) > MASS else given
+    accelerations = unit.pushes / mass
+    accelerations[:, 2] /= inertia
+    v, log, which = np.empty((len(e), 3)), np.empty((1, 12)), np.empty(1, dtype=np.int64)
+    e[0], v[0] = theta[:3], theta[3:6]
+    world = World(
+        unit.parts,
+        unit.harmonics,
+        unit.walls,
+        np.array([1.0, 1.0, 1.0 / inertia]),
+        unit.drag,
+        theta[FRICTION],
+        theta[RESTITUTION],
+        accelerations,
+    )
+    follow(world, times[: len(e)], e, v, log, which)
+    e[:] = (e - poses[: len(e)]) / noise

@@ -1,0 +1,500 @@
+"""What may be wrong with an estimate of actuators: findings, beside those of its channels (`channels`).
+
+not-converged      the search has not ended at a minimum                                             error
+unmodelled-motion  the simulation leaves much of the motion, of what "position = command"
+                   leaves, or more than a delay and a lag                            warning or error
+joint-zero         commands and positions have different zeros                       warning or error
+command-delay      the delay is long, or as long as a delay can be                   warning or error
+torque-unit        measured torques are not those that move the robot               warning
+scale-from-torque  the scale of torques is that of measured ones                    note
+command-stamps     commands are logged on another clock than theirs                 note
+measured-velocity  a measured velocity is used; or contradicts the position        note or warning
+improbable-size    a servo that is slower than a second, or stops far from commands  warning
+short-motion       a few seconds                                                     warning
+missing-commands   a recording has no command for a while                            warning
+held-description   the scale of torques is that of the description's masses       note or warning
+at-bound           a parameter is at the edge of what is possible                    note
+torque-scale       only ratios of torques are known                                  note
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...arrays import Vector
+from ...diagnosis import Cause, Check
+from ...diagnosis.check import look_at
+from ...diagnosis.parameters import SPREAD_NOT_KNOWN
+from ...estimate import Diagnosis, Estimate, Finding, Severity, Unchecked
+from ...estimate.estimate import unfinished
+from ...estimate.finding import ordered
+from ...exceptions import listing
+from .channels import (
+    Assignment,
+    Case,
+    CopiedCommand,
+    Excitation,
+    Jumps,
+    Limits,
+    LostRows,
+    Stops,
+    extent,
+    least_motion,
+)
+from .efforts import unused_efforts
+from .following import Following
+from .problem import SCALE_KNOWN, SETTLES_S, ActuatorProblem
+from .result import Actuators
+from .search import GroupProblem
+
+
+def root_mean_square(values: Vector) -> float:
+    """Of those that are not NaN; 0 if none is."""
+    finite = values[np.isfinite(values)]
+    return float(np.sqrt(np.mean(finite**2))) if len(finite) else 0.0
+
+
+def estimated(estimate: Estimate, kind: str) -> Iterator[tuple[str, float, float]]:
+    """(joint or group, value, standard deviation) of the parameters of this kind."""
+    for owner, each, value, std in zip(
+        estimate.owners, estimate.kinds, estimate.values, estimate.std, strict=True
+    ):
+        if each == kind:
+            yield owner, float(value), float(std) if np.isfinite(std) else 0.0
+
+
+class OpenLoop(Check):
+    """The simulation against the motion, "position = command", and a delay and a lag.
+
+    Class variables:
+        error, warning: part of a joint's spread in all recordings that the simulation leaves: less than half of the
+            motion is explained, or less than nine tenths.
+        command: part of the error of "position = command".
+    """
+
+    error, warning, command = 0.7, 0.3, 0.5
+
+    causes = (
+        Cause(
+            "unmodelled-motion",
+            "The simulation from commands alone does not follow the measured motion.",
+            "Look at the residuals: the joint may touch something, or commands and positions have other units or "
+            "zeros; open more parameters with estimate = [...] in [method].",
+            symptom=True,
+        ),
+    )
+
+    def look(self, case: Case) -> Iterator[Finding]:
+        (cause,) = self.causes
+        for k, (joint, unit) in enumerate(zip(case.problem.joints, case.problem.units, strict=True)):
+            motions = [each for each in case.problem.motions if np.isfinite(each.measured[:, k]).sum() > 50]
+            counts = np.array([np.isfinite(each.measured[:, k]).sum() for each in motions], dtype=float)
+            if not motions or max(extent(each.measured[:, k]) for each in motions) < least_motion(unit):
+                continue
+
+            def pooled(values: list[float], counts: Vector = counts) -> float:
+                return float(np.sqrt(np.sum(counts * np.square(values)) / counts.sum()))
+
+            following = [
+                Following.of(each.steps.time, each.command[:, k], each.measured[:, k]) for each in motions
+            ]
+            rms = pooled([case.found.rms[each.name][joint] for each in motions])
+            spread = pooled([each.spread for each in following])
+            lag = pooled([each.best((1.0, 1.0)).error for each in following])
+            if rms > self.warning * spread:
+                yield cause.finding(
+                    Severity.error if rms > self.error * spread else Severity.warning,
+                    f"{joint}: the simulation is off by {1e3 * rms:.2g} mrad of a motion of {1e3 * spread:.2g} mrad "
+                    f"(standard deviation): it explains {100 * max(1 - (rms / spread) ** 2, 0):.0f} % of it.",
+                    where=joint,
+                    evidence=rms / spread,
+                )
+            elif rms > lag:
+                yield cause.finding(
+                    Severity.warning,
+                    f"{joint}: the simulation is off by {1e3 * rms:.2g} mrad, and a mere delay and lag by "
+                    f"{1e3 * lag:.2g} mrad.",
+                    where=joint,
+                    evidence=rms / lag,
+                )
+            else:
+                yield from self._against_commands(case, k)
+
+    def _against_commands(self, case: Case, k: int) -> Iterator[Finding]:
+        joint = case.problem.joints[k]
+        for motion in case.problem.motions:
+            command = root_mean_square(motion.measured[:, k] - motion.command[:, k])
+            rms = case.found.rms[motion.name][joint]
+            if rms > self.command * command:
+                yield self.causes[0].finding(
+                    Severity.warning,
+                    f"{joint} in {motion.name!r}: the simulation is off by {1e3 * rms:.2g} mrad, and the command "
+                    f"itself by {1e3 * command:.2g} mrad.",
+                    where=joint,
+                    evidence=rms / max(command, 1e-12),
+                )
+
+
+class Delay(Check):
+    """Delays that are longer than those of a bus and a control loop.
+
+    Class variables:
+        warning: [s].
+    """
+
+    warning = 0.1
+
+    causes = (
+        Cause(
+            "command-delay",
+            "The delay between commands and motion is longer than that of a servo: clocks differ, or rows are shifted.",
+            "Give commands and positions stamps of one clock.",
+            symptom=True,
+        ),
+    )
+
+    def look(self, case: Case) -> Iterator[Finding]:
+        for owner, value, std in estimated(case.estimate, "delay"):
+            longest = value > 0.999 * GroupProblem.longest_delay
+            if longest or value - 2 * std > self.warning:
+                yield self.causes[0].finding(
+                    Severity.error if longest else Severity.warning,
+                    f"{owner} moves {value:.3g} s after its command"
+                    + (", the longest delay that is tried." if longest else "."),
+                    where=owner,
+                    evidence=value,
+                )
+
+
+class Zero(Check):
+    """Positions and commands with different zeros.
+
+    Class variables:
+        warning, error: beyond two standard deviations [rad].
+    """
+
+    warning, error = 0.1, 0.5
+
+    causes = (
+        Cause(
+            "joint-zero",
+            "Commands and positions of a joint have different zeros.",
+            "Correct one of them with offset = ...; that which agrees with the description stays, as gravity depends "
+            "on the posture. A wrong direction of gravity, wrong masses or exchanged joints look so too.",
+            symptom=True,
+        ),
+    )
+
+    def look(self, case: Case) -> Iterator[Finding]:
+        named = set()
+        for owner, value, std in estimated(case.estimate, "zero"):
+            size = abs(value) - 2 * std
+            if size > self.warning:
+                if size > self.error:
+                    named.add(owner)
+                yield self.causes[0].finding(
+                    Severity.error if size > self.error else Severity.warning,
+                    f"{owner} rests {value:+.2g} rad from its command, beside what gravity and friction do.",
+                    where=owner,
+                    evidence=size,
+                )
+        for k, joint in enumerate(case.problem.joints):
+            e = np.concatenate([each.measured[:, k] - each.command[:, k] for each in case.problem.motions])
+            offset = float(np.nanmedian(e))
+            if case.problem.units[k] == "rad" and abs(offset) > self.error and joint not in named:
+                yield self.causes[0].finding(
+                    Severity.error,
+                    f"The position of {joint} is {offset:+.2g} rad from its command (median).",
+                    where=joint,
+                    evidence=abs(offset),
+                )
+
+
+class TorqueUnit(Check):
+    """Measured torques against those that gravity, inertia or what is held ask for.
+
+    Class variables:
+        off: from 1 of their ratio, beyond three standard deviations; torque constants are hardly known better.
+    """
+
+    off = 0.2
+
+    causes = (
+        Cause(
+            "torque-unit",
+            "Measured torques are larger or smaller than those that move the robot.",
+            "Correct their unit, torque constant or gear ratio with scale = ...; or the masses of the description.",
+        ),
+        Cause(
+            "scale-from-torque",
+            "The scale of torques comes from measured torques.",
+            "It is as right as their unit, torque constant and gear ratio are.",
+        ),
+    )
+
+    def look(self, case: Case) -> Iterator[Finding]:
+        wrong, used = self.causes
+        for name, scale in case.problem.torque_scales.items():
+            said = (
+                f"the simulated torque of {name} explains {100 * scale.explained:.0f} % of the measured one"
+            )
+            if f"stiffness.{dict(case.problem.groups)[name][0]}" in case.problem.priors:
+                yield used.finding(
+                    Severity.note,
+                    f"The scale of the torques of {name} is that of the measured torque; {said}.",
+                    where=name,
+                )
+            elif abs(scale.factor - 1) > self.off + 3 * scale.std:
+                yield wrong.finding(
+                    Severity.warning,
+                    f"The measured torque of {name} is {scale.factor:.3g} times the one that moves it; {said}.",
+                    where=name,
+                    evidence=abs(np.log(abs(scale.factor))),
+                )
+
+
+class HeldDescription(Check):
+    """Torques whose scale is that of the description's masses and of its direction of gravity.
+
+    Class variables:
+        grave: relative standard deviation of a stiffness from which on its scale is not known (`SCALE_KNOWN`).
+    """
+
+    grave = SCALE_KNOWN
+
+    causes = (
+        Cause(
+            "held-description",
+            "The scale of torques is that of the description's masses and of its direction of gravity.",
+            "Give what is known of the controller as stiffness = ... in [held]; or weigh the "
+            "links, level the base, and say how well in [method], as in link_inertia_std = 0.03 and "
+            "gravity_tilt_std = 0.01.",
+        ),
+    )
+
+    def look(self, case: Case) -> Iterator[Finding]:
+        p = case.estimate.parameters
+        if p.systematic_std is None or p.coloured_std is None:
+            return
+        rows = zip(
+            p.names, p.kinds, p.values, p.std, p.systematic_std, p.coloured_std, p.identifiable, strict=True
+        )
+        found = [
+            (part / value, name, value, part, chance)
+            for name, kind, value, std, part, chance, known in rows
+            if kind == "stiffness" and known and part > 0.5 * std
+        ]
+        if not found:
+            return
+        share, name, value, part, chance = max(found)
+        problem = case.problem
+        yield self.causes[0].finding(
+            Severity.warning if share > self.grave else Severity.note,
+            f"Torques of {listing([each[1].rpartition('.')[0] for each in found], 6)} have the scale of the masses of "
+            f"the description, which are taken for right to {100 * problem.link_inertia_std:.2g} % a link, and of its "
+            f"direction of gravity, to {np.degrees(problem.gravity_tilt_std):.2g} degrees. Intervals contain it: of "
+            f"{name} = {value:.3g} it makes a standard deviation of {part:.2g}, and the motion one of {chance:.2g}.",
+            where=name,
+            evidence=share,
+        )
+
+
+class CommandStamps(Check):
+    """Commands that change on a clock of their own, less often than they are logged."""
+
+    causes = (
+        Cause(
+            "command-stamps",
+            "Commands are logged on another clock than theirs.",
+            "Log commands with the time at which they were sent.",
+        ),
+    )
+
+    def look(self, case: Case) -> Iterator[Finding]:
+        fitted = {
+            joint: commands.period
+            for motion in case.problem.motions
+            for joint, commands in zip(case.problem.joints, motion.commands, strict=True)
+            if commands.clock == "fitted"
+        }
+        if fitted:
+            period = 1e3 * max(fitted.values())
+            yield self.causes[0].finding(
+                Severity.note,
+                f"Commands of {', '.join(fitted)} change every {period:.3g} ms, and samples of the log are on another "
+                "clock: the times of changes are those of the regular clock that fits their stamps, which are half an "
+                "interval of the log late on average.",
+            )
+
+
+class Velocities(Check):
+    """Measured velocities: how late they are, or why they are not used."""
+
+    causes = (
+        Cause(
+            "measured-velocity",
+            "Measured velocities are measurements of their own, or contradict positions.",
+            "Correct unit, sign or column of one that is not used, or leave it out.",
+        ),
+    )
+
+    def look(self, case: Case) -> Iterator[Finding]:
+        for motion in case.problem.motions:
+            for joint, each in motion.velocities.items():
+                said = (
+                    f"is not used: {each.problem}."
+                    if each.problem
+                    else f"is used; it is {1e3 * each.late:.1f} ms late, which is taken out."
+                )
+                yield self.causes[0].finding(
+                    Severity.warning if each.contradicts else Severity.note,
+                    f"The measured velocity of {joint} in {motion.name!r} {said}",
+                    where=joint,
+                )
+
+
+class Size(Check):
+    """Servos that no one builds.
+
+    Class variables:
+        slowest: time constant (gains and damping over stiffness) [s]. loosest: dry friction over stiffness [rad].
+    """
+
+    slowest, loosest = 1.0, 1.0
+
+    causes = (
+        Cause(
+            "improbable-size",
+            "No servo has such parameters: the recording does not show what a command does.",
+            "Look at columns, units and signs of commands and positions, or record a larger motion.",
+            symptom=True,
+        ),
+    )
+
+    def look(self, case: Case) -> Iterator[Finding]:
+        for each in case.found.actuators:
+            slow = (each.derivative_gain + each.velocity_gain + each.damping) / each.stiffness
+            loose = each.coulomb / each.stiffness
+            if slow > self.slowest:
+                said = f"{each.name} follows its command with a time constant of {slow:.2g} s."
+            elif loose > self.loosest:
+                said = f"Dry friction stops {each.name} up to {loose:.2g} rad from its command."
+            else:
+                continue
+            yield self.causes[0].finding(Severity.warning, said, where=each.name, evidence=max(slow, loose))
+
+
+class Length(Check):
+    """Recordings that are too short, and stretches without commands.
+
+    Class variables:
+        least_s: of all recordings together [s].
+    """
+
+    least_s = 5.0
+
+    causes = (
+        Cause(
+            "short-motion",
+            "The recordings are so short that intervals are hardly known.",
+            "Record a minute in which every joint moves slowly and fast, small and large.",
+        ),
+        Cause(
+            "missing-commands",
+            "A recording has no commands for a while.",
+            "Log all commands; or cut the recording there, with between_s.",
+        ),
+    )
+
+    def look(self, case: Case) -> Iterator[Finding]:
+        short, missing = self.causes
+        total = sum(float(np.ptp(motion.steps.time)) for motion in case.problem.motions)
+        if total < self.least_s:
+            yield short.finding(Severity.warning, f"The recordings last {total:.2g} s.")
+        for motion in case.problem.motions:
+            for joint, seconds in motion.without_command.items():
+                yield missing.finding(
+                    Severity.warning,
+                    f"{joint} in {motion.name!r} has no command for {seconds:.2g} s; its positions there, and for "
+                    f"{SETTLES_S:g} s after, are not used.",
+                    where=joint,
+                )
+
+
+class Notes(Check):
+    """Parameters at a bound, and torques without a scale."""
+
+    causes = (
+        Cause(
+            "at-bound",
+            "A value ended at its bound.",
+            "Its interval is one-sided; a faster motion may show it.",
+        ),
+        Cause(
+            "torque-scale",
+            "Positions show only ratios of torques.",
+            "A simulator moves alike with any scale as long as nothing pushes the robot. Give what is known as "
+            "stiffness = ... in [held], or record with a load of known mass.",
+        ),
+    )
+
+    def look(self, case: Case) -> Iterator[Finding | Unchecked]:
+        at_bound, scale = self.causes
+        estimate = case.estimate
+        if estimate.next_recording_std is None:
+            yield SPREAD_NOT_KNOWN
+        edges = [
+            name
+            for name, kind, value in zip(estimate.names, estimate.kinds, estimate.values, strict=True)
+            if value == 0.0 and kind != "zero"
+        ]
+        if edges:
+            yield at_bound.finding(
+                Severity.note,
+                f"{', '.join(edges)}: 0 explains the recordings best, and less is impossible.",
+                "Their intervals are one-sided; with a faster motion they may show.",
+            )
+        free = [joint for joint, known in case.found.scale_known.items() if not known]
+        if free:
+            yield scale.finding(
+                Severity.note,
+                f"The recordings do not show the scale of the torques of {', '.join(free)}, only their ratios to the "
+                "stiffness.",
+                where=free[0] if len(free) == 1 else "",
+            )
+
+
+CHECKS: tuple[Check, ...] = (
+    Jumps(),
+    LostRows(),
+    CopiedCommand(),
+    Excitation(),
+    Limits(),
+    Assignment(),
+    Stops(),
+    Zero(),
+    Delay(),
+    OpenLoop(),
+    TorqueUnit(),
+    HeldDescription(),
+    CommandStamps(),
+    Velocities(),
+    Size(),
+    Length(),
+    Notes(),
+)
+
+
+def examine(estimate: Estimate, problem: ActuatorProblem) -> Diagnosis:
+    """Findings about an estimate of the actuators of this problem."""
+    found = estimate.extra(Actuators)
+    assert found is not None
+    looked = look_at(Case(estimate, found, problem), CHECKS)
+    findings = [*unfinished(estimate), *(each for each in looked if isinstance(each, Finding))]
+    unchecked = (*(each for each in looked if isinstance(each, Unchecked)), *unused_efforts(problem))
+    symptoms = {cause.name for check in CHECKS for cause in check.causes if cause.symptom}
+    return Diagnosis(
+        ordered(findings, symptoms), unchecked, complete=not any(each.failed for each in unchecked)
+    )

@@ -1,0 +1,152 @@
+"""What an estimate of actuators has beside its parameters: a table of actuators, ratios, and simulated motions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...arrays import Brief, JointSamples, Matrix, Vector
+from ...estimate import Estimate
+from ...estimate.extras import Extra
+from ...lazy import load
+from ...models.robot.articulated import Articulated
+from ...models.servo.actuator import DESCRIPTIONS, Actuator
+
+
+@dataclass(frozen=True, eq=False)
+class Ratio:
+    """A combination of parameters that positions show where they do not show the scale of torques, or its terms.
+
+    Args:
+        name: `"coulomb / stiffness"`, `"delay + damping / stiffness"`. unit: [rad], [s], [s^2]. value, std: in it.
+        identifiable: whether the standard deviation is below the value.
+        next_std: half width of the 95 % interval for the next recording, over 1.96; None: fewer than four recordings
+            show it.
+    """
+
+    joint: str
+    name: str
+    unit: str
+    value: float
+    std: float
+    identifiable: bool
+    next_std: float | None = None
+
+    def of(self, actuator: Actuator) -> float:
+        """The same combination of the parameters of an actuator."""
+        if " + " in self.name:
+            return actuator.lateness
+        return float(getattr(actuator, self.name.partition(" ")[0])) / actuator.stiffness
+
+    @property
+    def stds(self) -> str:
+        """Both standard deviations in words."""
+        following = "" if self.next_std is None else f" ({self.next_std:.2g} for the next recording)"
+        return f"{self.std:.2g}{following}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Actuators(Brief, Extra):
+    """The actuators that were found.
+
+    Args:
+        actuators: of every joint. hold: whether commands are held between samples. step_s: of the simulation [s].
+        scale_known: joint -> whether gravity or a known inertia shows the scale of its torques.
+        ratios: of parameters to the stiffness, and how late slow motions are (`ratios`).
+        rms: joint -> root mean square error of the position of the estimate's own simulation [rad], by recording.
+        starts: recording -> (n,) positions and (n,) velocities where its simulation starts.
+        friction_laws: joint -> law of its dry friction, of `FRICTION_LAWS`.
+        commanded: (N, n) commands at the rows of the estimate's fit [rad].
+        robot: that has them. by_chance: (p, p) covariance of the parameters if its description is right.
+        rms_of_file: the same errors of the MuJoCo file that is written; empty where MuJoCo is not installed or cannot
+            simulate the motion.
+    """
+
+    key = "actuators"
+
+    actuators: tuple[Actuator, ...]
+    hold: bool
+    step_s: float
+    scale_known: Mapping[str, bool]
+    ratios: tuple[Ratio, ...]
+    rms: Mapping[str, Mapping[str, float]]
+    starts: Mapping[str, tuple[Vector, Vector]]
+    friction_laws: Mapping[str, str]
+    commanded: JointSamples
+    robot: Articulated
+    by_chance: Matrix
+    rms_of_file: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def reported(self) -> tuple[str, Mapping[str, Mapping[str, float]]]:
+        """Whose errors are reported, and the errors: those of the file where it was simulated."""
+        if self.rms_of_file:
+            return "the MuJoCo file, rolled out in MuJoCo", self.rms_of_file
+        return "the estimate's own simulation, not the MuJoCo file", self.rms
+
+    def __getitem__(self, joint: str) -> Actuator:
+        """The actuator of a joint."""
+        return next(each for each in self.actuators if each.name == joint)
+
+    def as_json(self) -> dict[str, Any]:
+        whose, rms = self.reported
+        return {
+            "hold": self.hold,
+            "step_s": self.step_s,
+            "joints": [
+                {"joint": each.name, "scale_known": self.scale_known[each.name]}
+                | {"friction_law": self.friction_laws[each.name]}
+                | {name: _or_none(getattr(each, name)) for name in DESCRIPTIONS}
+                | {"friction_positions": each.friction_positions, "friction_levels": each.friction_levels}
+                for each in self.actuators
+            ],
+            "ratios": [
+                {"joint": r.joint, "name": r.name, "unit": r.unit, "value": r.value, "std": r.std}
+                | {"identifiable": r.identifiable, "std_next_recording": r.next_std}
+                for r in self.ratios
+            ],
+            "rms_of": whose,
+            "rms_mrad": {
+                recording: {joint: 1e3 * value for joint, value in joints.items()}
+                for recording, joints in rms.items()
+            },
+            "starts": {
+                recording: {"position": position, "velocity": velocity}
+                for recording, (position, velocity) in self.starts.items()
+            },
+        }
+
+    def files(self, estimate: Estimate) -> tuple[Mapping[str, Callable[[Path], Any]], tuple[str, ...]]:
+        written: tuple[Mapping[str, Callable[[Path], Any]], tuple[str, ...]] = load(
+            ".export.actuator_files:simulator_files"
+        )(estimate, self, self.robot)
+        return written
+
+    def as_text(self) -> str:
+        """One line a joint: what a simulator needs."""
+        shown = [
+            name
+            for name in DESCRIPTIONS
+            if any(getattr(each, name) != _absent(name) for each in self.actuators)
+        ]
+        width = max(len(each.name) for each in self.actuators)
+        lines = [f"{'actuator':<{width}}  " + " ".join(f"{name:>15}" for name in shown)]
+        for each in self.actuators:
+            values = " ".join(f"{getattr(each, name):>15.5g}" for name in shown)
+            scale = "" if self.scale_known[each.name] else "  (only ratios of torques are known)"
+            lines.append(f"{each.name:<{width}}  {values}{scale}")
+        ratios = [r for r in self.ratios if r.identifiable and not self.scale_known.get(r.joint, True)]
+        lines += [f"{r.joint} {r.name:<30} {r.value:>11.5g} {r.stds:>10}  {r.unit}" for r in ratios]
+        return "\n".join(lines)
+
+
+def _or_none(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _absent(name: str) -> float:
+    return float(getattr(Actuator("", 1.0), name)) if name != "stiffness" else np.nan

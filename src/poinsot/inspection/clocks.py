@@ -1,0 +1,98 @@
+"""Find the clock of a log: one column, or the seconds and the nanoseconds of a stamp in two."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..exceptions import InvalidRecording
+from ..io.sources import Columns
+from ..io.units import DATES, find_unit
+from .columns import unit_in_name, words_of
+
+WORDS = frozenset(
+    words_of(
+        "time timestamp timestamps stamp t clock date datetime zeit uhrzeit zeitstempel temps tiempo tempo tijd"
+    )
+)
+"""Words of a clock's header, in a few languages of loggers."""
+UNIT_WORDS = {
+    **dict.fromkeys(["s", "sec", "secs", "second", "seconds"], "s"),
+    **dict.fromkeys(["ms", "msec", "msecs", "millis", "millisecond", "milliseconds"], "ms"),
+    **dict.fromkeys(["us", "usec", "usecs", "micros", "microsecond", "microseconds"], "us"),
+    **dict.fromkeys(
+        ["ns", "nsec", "nsecs", "nanosec", "nanosecs", "nanos", "nanosecond", "nanoseconds"], "ns"
+    ),
+}
+"""Last words of a clock's header that name its unit. A header that is nothing else is tried last."""
+EARLIEST_DATE_S = 5e8
+"""A clock that starts later counts from 1970: this is 1985. [s]"""
+SLOWEST_HZ = 5.0
+"""A clock in seconds whose samples are further apart is taken to count milliseconds, and so on."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Columns of a clock. `column`: its header. `nanoseconds`: header of the nanoseconds within each second, if they
+    have a column of their own.
+    """
+
+    column: str
+    nanoseconds: str | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Its headers."""
+        return (self.column,) if self.nanoseconds is None else (self.column, self.nanoseconds)
+
+    def ticks(self, table: Columns) -> np.ndarray:
+        """(T,) The clock as one number a row, in the unit of `column`. Raises `InvalidRecording` where the nanoseconds
+        are not within a second: they are then a clock of their own.
+        """
+        if self.nanoseconds is None:
+            return table[self.column]
+        within = table[self.nanoseconds]
+        if np.any((within < 0) | (within >= 1e9)):
+            raise InvalidRecording(f"the column {self.nanoseconds!r} is not within a second")
+        return table[self.column] + 1e-9 * within
+
+
+def find_clocks(columns: Sequence[str]) -> list[Clock]:
+    """Clocks that there may be by the headers: stamps in two columns first, then those with the fewest other words."""
+    words = {each: words_of(each) for each in columns if words_of(each)}
+    units = {each: UNIT_WORDS.get(words[each][-1], "") for each in words}
+    parts = {(words[each][:-1], unit): each for each, unit in units.items()}
+    pairs = [
+        Clock(each, parts[words[each][:-1], "ns"])
+        for each, unit in units.items()
+        if unit == "s" and (words[each][:-1], "ns") in parts
+    ]
+    named = [each for each in words if not WORDS.isdisjoint(words[each])]
+    bare = [each for each in words if len(words[each]) == 1 and units[each]]
+    fewest_first = sorted(named, key=lambda each: len(words[each]))
+    return [*sorted(pairs, key=lambda pair: len(words[pair.column])), *map(Clock, [*fewest_first, *bare])]
+
+
+def clock_unit(clock: Clock, ticks: np.ndarray, is_dated: bool = False) -> tuple[str, str]:
+    """The unit of a clock and the reason: its header, the date that it would give, or its interval. `is_dated`: whether
+    its cells are dates and times. Raises `InvalidRecording` if it does not increase from row to row.
+    """
+    column = clock.column
+    steps = np.diff(ticks)
+    if not (len(steps) and np.isfinite(ticks).all() and (steps > 0).all()):
+        raise InvalidRecording(f"the column {column!r} does not increase from row to row")
+    if is_dated:
+        return DATES, f"its cells are dates and times; a step is then {1e3 * np.median(steps):.4g} ms"
+    if clock.nanoseconds is not None:
+        return "s", "seconds and nanoseconds of one stamp"
+    named = UNIT_WORDS.get(words_of(column)[-1]) or unit_in_name(column, "time")[0]
+    if named not in (None, DATES) and find_unit(named).si == "s":
+        return named, "its header names it"
+    interval, units = float(np.median(steps)), ("s", "ms", "us", "ns")
+    if ticks[0] > EARLIEST_DATE_S:  # in ms, us and ns a date has 3, 6 and 9 more digits
+        unit = units[min(int(np.log10(ticks[0] / EARLIEST_DATE_S) / 3), 3)]
+    else:
+        unit = next((each for each in units if interval * find_unit(each).factor * SLOWEST_HZ <= 1), "ns")
+    return unit, f"a step is then {1e3 * interval * find_unit(unit).factor:.4g} ms"

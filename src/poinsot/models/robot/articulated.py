@@ -1,0 +1,555 @@
+"""Robots: a tree of bodies and joints read by Pinocchio, with drive trains and friction.
+
+Pinocchio is imported only here and in the files beside this one that use it for terms of the dynamics, states and
+distances. Bodies that fixed joints hold together are one body, as in Pinocchio; it has the name of the first link of
+the group, and its ten parameters are about that joint's frame.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pinocchio as pin
+
+from ...arrays import LARGEST, SMALLEST, Brief, Configurations, JointSamples, Vector
+from ...estimate import Body
+from ...exceptions import InvalidModel, InvalidSignals, UnreadableFile, check_known, listing
+from ...parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block, Parameters
+from ..efforts import JointEffort
+from ..friction import FrictionLaw, FrictionTerm, ViscousCoulomb
+from ..friction.listed import COUPLING
+from ..gravity import STANDARD_GRAVITY
+from . import tree as kinds
+from .drive import Drive, DriveTrain
+from .loops import Loop, add_frames, loops_of
+from .torque_regressor import dense_regressor
+from .tree import Tree, tree_of
+
+if TYPE_CHECKING:
+    from .closure import Closure
+
+UNLIMITED = 1e6
+"""Limits of this size and above mean that there is none."""
+
+MAX_DESCRIPTION_BYTES = 64 * 2**20
+MAX_LINKS, MAX_NESTING = 1000, 300
+"""Maximum numbers of links and of nested bodies: parsers recurse over both, and C++ runs out of stack (at 20 000)."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Articulated(Brief):
+    """A robot: kinematic tree, drive trains, friction.
+
+    Args:
+        name: name of the robot.
+        model: Pinocchio's model.
+        drive: motors and gears.
+        friction: the law of every joint.
+        efforts: further efforts of joints: springs, counterbalances, ...
+        floating_base: whether the first joint is a free-flyer that was added to the description.
+        source: the file that it was read from.
+        locked: joint -> position [rad] or [m] of joints of the file that are held still.
+        loops: closed loops, where links of different branches are joined.
+    """
+
+    name: str
+    model: pin.Model
+    drive: Drive
+    friction: FrictionLaw
+    floating_base: bool = False
+    source: Path | None = None
+    locked: Mapping[str, float] = field(default_factory=dict)
+    efforts: tuple[JointEffort, ...] = ()
+    loops: tuple[Loop, ...] = ()
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The same robot as plain arrays."""
+        return tree_of(self.model)
+
+    @cached_property
+    def joints(self) -> tuple[str, ...]:
+        """Names of the joint degrees of freedom, without the floating base, in the order of v."""
+        return tuple(
+            self.model.names[joint] + ("" if size == 1 else f".{k}") for joint, size, k in self._freedoms
+        )
+
+    @cached_property
+    def _freedoms(self) -> tuple[tuple[int, int, int], ...]:
+        """(index of Pinocchio's joint, number of its freedoms, index of the freedom) of each of `joints`."""
+        own = list(self.model.joints)[2 if self.floating_base else 1 :]  # without the universe
+        # numbers: Pinocchio's joints cannot be sent to another process
+        return tuple((joint.id, joint.nv, k) for joint in own for k in range(joint.nv))
+
+    @cached_property
+    def actuated(self) -> np.ndarray:
+        """(n,) indices in v of `joints`: all but the floating base."""
+        return np.arange(6 if self.floating_base else 0, self.model.nv)
+
+    @cached_property
+    def train(self) -> DriveTrain:
+        """The drive trains of `joints`."""
+        return self.drive.resolve(self.joints)
+
+    @cached_property
+    def bodies(self) -> tuple[str, ...]:
+        """Names of the moving bodies, in the order of the joints that carry them."""
+        first: dict[int, str] = {}
+        for frame in self.model.frames:
+            if frame.type == pin.FrameType.BODY:
+                first.setdefault(frame.parentJoint, frame.name)
+        return tuple(first.get(i, self.model.names[i]) for i in range(1, self.model.njoints))
+
+    @cached_property
+    def links(self) -> dict[str, dict[str, np.ndarray]]:
+        """Body -> link of the description -> (4, 4) T_bl, its placement in the body's frame; the body's own first."""
+        found: dict[str, dict[str, np.ndarray]] = {body: {} for body in self.bodies}
+        for frame in self.model.frames:
+            if frame.type == pin.FrameType.BODY and frame.parentJoint > 0:
+                found[self.bodies[frame.parentJoint - 1]][frame.name] = frame.placement.homogeneous
+        return found
+
+    @cached_property
+    def freedoms(self) -> tuple[tuple[str, int], ...]:
+        """(body that it moves, index of the freedom in its joint) of each of `joints`."""
+        return tuple((self.bodies[joint - 1], k) for joint, _, k in self._freedoms)
+
+    @cached_property
+    def described_terms(self) -> dict[str, np.ndarray]:
+        """Joint terms of the description, each (n,): damping, dry friction, rotor inertia."""
+        model = self.model
+        terms = {"damping": model.damping, "friction": model.friction, "armature": model.armature}
+        return {name: np.array(values)[self.actuated] for name, values in terms.items()}
+
+    def read_again(self, path: str | Path) -> Articulated:
+        """The robot of another description, with this one's drive, friction, base, locked joints and gravity."""
+        return load_robot(
+            path,
+            drive=self.drive,
+            friction=self.friction,
+            floating_base=self.floating_base,
+            locked=self.locked,
+            efforts=self.efforts,
+            loops=self.loops,
+            gravity=self.model.gravity.linear.tolist(),
+        )
+
+    @cached_property
+    def inertials(self) -> np.ndarray:
+        """(l, 10) pi of the moving bodies, as the description gives them, in the order of `bodies`."""
+        return np.array([inertia.toDynamicParameters() for inertia in list(self.model.inertias)[1:]])
+
+    @cached_property
+    def neutral(self) -> Vector:
+        """(nq,) the neutral configuration: joints at 0, the base at the origin, upright."""
+        return np.array(pin.neutral(self.model))
+
+    @cached_property
+    def placements(self) -> np.ndarray:
+        """(l, 4, 4) T_wb of the moving bodies' frames at the neutral configuration."""
+        data = self.model.createData()
+        pin.forwardKinematics(self.model, data, self.neutral)
+        return np.array([placement.homogeneous for placement in list(data.oMi)[1:]])
+
+    @cached_property
+    def described(self) -> tuple[Body, ...]:
+        """The moving bodies as the description gives them, in `Body.prior`, at their places."""
+        each = zip(self.bodies, self.inertials, self.placements, self.parents, strict=True)
+        return tuple(Body(name, prior=pi, placement=T_wb, parent=by) for name, pi, T_wb, by in each)
+
+    @cached_property
+    def parents(self) -> tuple[str, ...]:
+        """Name of the body that carries each of `bodies`; "" for the world."""
+        return tuple("" if i == 0 else self.bodies[i - 1] for i in list(self.model.parents)[1:])
+
+    def link(self, name: str) -> tuple[int, np.ndarray]:
+        """Index in `bodies` of the body that a link is part of, and (4, 4) T_bl, its frame in the body's.
+
+        Raises:
+            InvalidModel: if there is no such link, or it does not move.
+        """
+        frames = {frame.name: frame for frame in self.model.frames if frame.type == pin.FrameType.BODY}
+        if name in self.bodies and name not in frames:  # a body without a link has the name of its joint
+            return self.bodies.index(name), np.eye(4)
+        check_known(name, frames, "no link", "the robot has", limit=20)
+        frame = frames[name]
+        if frame.parentJoint == 0:
+            raise InvalidModel(
+                f"link {name!r} does not move, so no load on it can be identified; links that move are on "
+                f"{listing(self.bodies, 20)}"
+            )
+        return frame.parentJoint - 1, frame.placement.homogeneous
+
+    @cached_property
+    def closure(self) -> Closure | None:
+        """The loop closure of a robot without a floating base; None: there are no loops."""
+        if not self.loops or self.floating_base:
+            return None
+        # few robots have loops, and its kernels need SciPy's rotations
+        from .closure import Closure
+
+        return Closure(self)
+
+    @cached_property
+    def equations(self) -> np.ndarray:
+        """Freedoms that have an equation of motion: all, or with closed loops the independent ones."""
+        return np.arange(self.model.nv) if self.closure is None else self.closure.independent
+
+    @cached_property
+    def effort_names(self) -> tuple[str, ...]:
+        """Name of each equation of motion: its joint, or a freedom of the floating base."""
+        names = (*(f"base.{k}" for k in range(6)), *self.joints) if self.floating_base else self.joints
+        return tuple(names[k] for k in self.equations)
+
+    @cached_property
+    def effort_units(self) -> tuple[str, ...]:
+        """Unit of each row of v's effort: N m, or N along a translation."""
+        return tuple("N" if unit == "m" else "N m" for unit in self.position_units)
+
+    @cached_property
+    def position_units(self) -> tuple[str, ...]:
+        """Unit of each degree of freedom: rad, or m along a translation."""
+        units: list[str] = []
+        for kind in self.tree.kind:
+            units += {
+                kinds.PRISMATIC: ["m"],
+                kinds.TRANSLATION: ["m"] * 3,
+                kinds.PLANAR: ["m", "m", "rad"],
+                kinds.FREE: ["m"] * 3 + ["rad"] * 3,
+                kinds.SPHERICAL: ["rad"] * 3,
+            }.get(int(kind), ["rad"])
+        return tuple(units)
+
+    @cached_property
+    def velocity_limits(self) -> dict[str, float]:
+        """Joint -> largest speed that the description allows [rad/s] or [m/s]; finite and positive ones only."""
+        limits = self.model.upperVelocityLimit
+        return {
+            joint: float(limits[k])
+            for joint, k in zip(self.joints, self.actuated, strict=True)
+            if 0 < limits[k] < UNLIMITED
+        }
+
+    @cached_property
+    def position_limits(self) -> tuple[Vector, Vector]:
+        """(n,) lower and (n,) upper positions of `joints` [rad] or [m]; infinite where the description has none."""
+        first, turning = (each[self.actuated] for each in self.coordinates)
+        any_turn = (first < 0) | turning
+        low, high = self.model.lowerPositionLimit[first], self.model.upperPositionLimit[first]
+        low = np.where(any_turn | (low < -UNLIMITED), -np.inf, low)
+        return low, np.where(any_turn | (high > UNLIMITED), np.inf, high)
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        """theta in the order of the regressor: bodies, rotors, couplings, friction."""
+        inertia = [
+            Block("inertia", body, tuple(f"{symbol}{i}" for symbol in INERTIAL_SYMBOLS), INERTIAL_UNITS)
+            for i, body in enumerate(self.bodies, start=1)
+        ]
+        units = [(self.effort_units[k], self.position_units[k]) for k in self.actuated]
+        numbers, train = self.joint_numbers, self.train
+
+        def rotor(kind: str, symbol: str, k: int) -> Block:
+            unit = "kg" if units[k][1] == "m" else "kg m^2"
+            return Block(kind, self.joints[k], (f"{symbol}{numbers[k]}",), (unit,))
+
+        def friction(term: FrictionTerm, k: int, ending: str = "", m: str = "") -> Block:
+            unit = term.unit(units[k][0], f"{units[k][1]}/s")
+            return Block(term.kind + ending, self.joints[k], (f"{term.symbol}{m}{numbers[k]}",), (unit,))
+
+        of_joints = [rotor("rotor_inertia", "ia", k) for k in train.rotor_inertia_maps()]
+        if train.drive.rotor_inertia and train.drive.coupled_rotor == "free":
+            of_joints += [rotor("rotor_coupling", "iam", k) for k in train.coupled]
+        coupled = self.friction.coupled_terms if train.drive.coupled_friction else ()
+        of_joints += [friction(term, k, COUPLING, "m") for term in coupled for k in train.coupled]
+        of_joints += [friction(term, k) for k in range(len(self.joints)) for term in self.friction.terms]
+        efforts: list[Block] = []
+        held: dict[str, float] = {}
+        for effort in self.placed_efforts:
+            k = self.joints.index(effort.joint)
+            of_joint = {"effort": units[k][0], "position": units[k][1]}
+            for each in effort.parameters:
+                name = f"{each.symbol}_{numbers[k]}"
+                efforts.append(Block(each.kind, effort.joint, (name,), (each.unit.format(**of_joint),)))
+                held |= {} if each.held is None else {name: each.held}
+        names = [name for block in efforts for name in block.names]
+        if len(set(names)) < len(names):
+            raise InvalidModel(
+                f"each joint has one effort of a kind; there are the parameters {listing(names)}"
+            )
+        return Parameters((*inertia, *of_joints, *efforts), held)
+
+    @cached_property
+    def placed_efforts(self) -> tuple[JointEffort, ...]:
+        """`efforts` with the properties of this robot that they need."""
+        return tuple(effort.placed(self) for effort in self.efforts)
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """Channels of a recording that efforts depend on."""
+        return tuple(dict.fromkeys(name for effort in self.efforts for name in effort.inputs))
+
+    @cached_property
+    def joint_numbers(self) -> tuple[str, ...]:
+        """Number of each of `joints` in names of parameters: Pinocchio's joint index, `7.1` for its second freedom."""
+        return tuple(str(joint) if size == 1 else f"{joint}.{k}" for joint, size, k in self._freedoms)
+
+    def configurations(self, positions: JointSamples) -> Configurations:
+        """(T, nq) Pinocchio's configurations from joint positions (T, n); continuous joints become cos, sin.
+
+        Raises:
+            InvalidModel: for a robot with a floating base or ball joints, whose configurations are no list of angles.
+        """
+        first, turning = self.coordinates
+        if positions.shape[1] != self.model.nv or (first < 0).any():
+            raise InvalidModel(
+                f"robot {self.name!r} has a floating base or ball joints: "
+                f"give its configurations (nq = {self.model.nq}) in Signals"
+            )
+        q = np.empty((len(positions), self.model.nq))
+        q[:, first[~turning]] = positions[:, ~turning]
+        q[:, first[turning]] = np.cos(positions[:, turning])
+        q[:, first[turning] + 1] = np.sin(positions[:, turning])
+        return q
+
+    def joint_positions(self, q: Configurations) -> JointSamples:
+        """(T, n) positions of `joints`; continuous ones from -pi to pi, NaN for freedoms of balls."""
+        first, turning = self.coordinates
+        positions = np.where(first >= 0, q[:, first], np.nan)
+        positions[:, turning] = np.arctan2(q[:, first[turning] + 1], q[:, first[turning]])
+        return positions[:, self.actuated]
+
+    @cached_property
+    def coordinates(self) -> tuple[np.ndarray, np.ndarray]:
+        """(n,) index in q of each freedom's position, -1 for balls and floating bases; (n,) whether it is a cosine.
+
+        The sine follows its cosine.
+        """
+        first, turning = np.full(self.model.nv, -1), np.zeros(self.model.nv, dtype=bool)
+        for kind, at, dof in zip(self.tree.kind, self.tree.q_index, self.tree.v_index, strict=True):
+            if kind in (kinds.FREE, kinds.SPHERICAL):  # their orientation is not an angle
+                continue
+            size = int(kinds.DEGREES[kind])
+            first[dof : dof + size] = at + np.arange(size)
+            turning[dof + size - 1] = kind in (kinds.CONTINUOUS, kinds.PLANAR)
+        return first, turning
+
+    def torque_regressor(self, q: Configurations, v: JointSamples, a: JointSamples) -> np.ndarray:
+        """(T, n, 10 l) with tau = Y pi, pi the bodies' inertial parameters one after the other.
+
+        Args:
+            q, v, a: (T, nq), (T, n), (T, n).
+
+        Raises:
+            InvalidSignals: if their numbers of columns are not this robot's.
+        """
+        nq, n = self.model.nq, self.model.nv
+        if (q.shape[1], v.shape[1], a.shape[1]) != (nq, n, n):
+            raise InvalidSignals(
+                f"robot {self.name!r} has configurations of {nq} numbers and {n} speeds: q, v, a need as many columns, "
+                f"not {q.shape[1]}, {v.shape[1]}, {a.shape[1]}"
+            )
+        return dense_regressor(self.tree, q, v, a)
+
+    def refuse_loops(self, what: str) -> None:
+        """Check that there are no loops, for computations that do not support them.
+
+        Raises:
+            InvalidModel: if there are loops, with the name `what` of the computation.
+        """
+        if self.loops:
+            raise InvalidModel(
+                f"{what} supports no closed loops, and robot {self.name!r} has {len(self.loops)}: least-squares, "
+                "essential-parameters, semidefinite and optimal-estimation do"
+            )
+
+    def random_states(
+        self, count: int, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(count, nq), (count, n), (count, n): configurations anywhere, speeds and accelerations of order 1."""
+        if self.closure is not None:
+            return self.closure.random_states(count, rng)
+        v, a = rng.standard_normal((2, count, self.model.nv))
+        # uniform configurations would be unbounded for joints without limits
+        step = rng.uniform(-np.pi, np.pi, (count, self.model.nv))
+        q = np.array([pin.integrate(self.model, self.neutral, dq) for dq in step])
+        return q, v, a
+
+
+def load_robot(
+    path: str | Path,
+    *,
+    drive: Drive | None = None,
+    friction: FrictionLaw | None = None,
+    floating_base: bool = False,
+    locked: Mapping[str, float] | None = None,
+    efforts: Sequence[JointEffort] = (),
+    loops: Sequence[Loop] = (),
+    gravity: Sequence[float] = STANDARD_GRAVITY,
+) -> Articulated:
+    """Read a robot description, URDF or MJCF.
+
+    Args:
+        path: the file; meshes are not needed.
+        drive: motors and gears; None: one motor a joint, measured at the joint, no rotor inertia.
+        friction: the law of every joint; None: viscous, Coulomb and offset.
+        floating_base: add a free-flyer between the world and the root link.
+        locked: joint -> position [rad] or [m] of joints that are held still and become part of their parent.
+        efforts: springs, counterbalances and others of single joints.
+        loops: loops in addition to the `connect` equalities of an MJCF file.
+        gravity: [m/s^2] in the world frame.
+
+    Raises:
+        UnreadableFile: if there is no such file or it is not a robot description.
+        InvalidModel: if nothing moves, or a locked joint or the drive train does not fit.
+    """
+    path = Path(path)
+    # Pinocchio would expand entities and open files that they name
+    text, root = read_description(path)
+    said: list[str] = []
+    base = (pin.JointModelFreeFlyer(),) if floating_base else ()
+    try:
+        with _parser_errors(said):
+            if root == "mujoco":
+                read = pin.buildModelFromMJCFAndRootJoint if base else pin.buildModelFromMJCF
+                model = read(str(path), *base)
+            else:
+                model = pin.buildModelFromXML(text, *base)
+    except Exception as error:
+        why = said or str(error).strip().splitlines()[-1:]
+        raise UnreadableFile(f"{path} is not a valid robot description: {'; '.join(why)}") from None
+    if zeros := [each for each in said if "inertial" in each]:  # the parser only warns of these
+        raise UnreadableFile(f"{path} is not a valid robot description: {'; '.join(zeros)}")
+    if root == "mujoco":
+        loops = (*(each for each in loops_of(model, text) if each not in loops), *loops)
+    add_frames(model, loops)
+    if locked:
+        model = _lock(model, locked)
+    if model.nv - (6 if floating_base else 0) < 1 and not floating_base:
+        raise InvalidModel(f"the robot in {path} has no moving joint; nothing can be identified")
+    g = np.asarray(gravity, dtype=float)
+    if g.shape != (3,) or not np.isfinite(g).all():
+        raise InvalidModel("gravity needs three finite numbers [m/s^2], e.g. [0, 0, -9.81]")
+    # set in the model itself, so that Pinocchio's own functions agree with our kernels
+    model.gravity.linear = g
+    name = model.name or path.stem
+    robot = Articulated(
+        name,
+        model,
+        drive or Drive(),
+        friction or ViscousCoulomb(),
+        floating_base,
+        path,
+        dict(locked or {}),
+        tuple(efforts),
+        tuple(loops),
+    )
+    sizes = np.concatenate([robot.inertials.ravel(), *(M.translation for M in model.jointPlacements)])
+    masses = np.abs(robot.inertials[:, 0])
+    if not (np.abs(sizes) <= LARGEST).all() or ((masses > 0) & (masses < SMALLEST)).any():
+        raise InvalidModel(f"{path} has inertia or lengths that no robot has, above {LARGEST:g} in SI units")
+    # invalid joints and drives are refused here, not at the first use
+    _ = robot.tree, robot.train, robot.placed_efforts, robot.equations
+    return robot
+
+
+@contextmanager
+def _parser_errors(said: list[str]) -> Iterator[None]:
+    """Append the error messages that the C++ parser writes to standard error to `said`."""
+    try:
+        terminal = os.dup(2)
+    except OSError:  # standard error is closed, so there is nothing to redirect
+        yield
+        return
+    with TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(terminal, 2)
+            os.close(terminal)
+            file.seek(0)
+            lines = file.read().decode(errors="replace").splitlines()
+            said += [line.removeprefix("Error:").strip() for line in lines if line.startswith("Error:")]
+
+
+class _Elements(ElementTree.TreeBuilder):
+    """The elements of a text without a document type, which could declare entities."""
+
+    def doctype(self, *declared: object) -> None:
+        raise UnreadableFile("it declares a document type or entities, which no robot needs; remove them")
+
+
+def read_description(path: Path) -> tuple[str, str]:
+    """The text of a description and its root element, `robot` or `mujoco`; data only, nothing is expanded.
+
+    Raises:
+        UnreadableFile: if there is no such file, or it is not a robot description.
+    """
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise UnreadableFile(f"cannot read the robot description {path}: it is not a regular file")
+        if path.stat().st_size > MAX_DESCRIPTION_BYTES:
+            raise UnreadableFile(
+                f"{path} is larger than {MAX_DESCRIPTION_BYTES >> 20} MiB; that is no robot description"
+            )
+        text = path.read_bytes().decode()
+    except FileNotFoundError:
+        raise UnreadableFile(f"there is no robot description at {path}") from None
+    except UnicodeDecodeError:
+        raise UnreadableFile(f"cannot read the robot description {path}: it is not text in UTF-8") from None
+    except OSError as error:
+        raise UnreadableFile(f"cannot read the robot description {path}: {error.strerror or error}") from None
+    # UTF-8 whatever the file declares, so that all parsers read the same text
+    parser = ElementTree.XMLParser(target=_Elements(), encoding="utf-8")
+    try:
+        root = ElementTree.fromstring(text.encode(), parser)
+    except ElementTree.ParseError as error:
+        raise UnreadableFile(f"{path} is not well-formed XML: {error}") from None
+    except UnreadableFile as error:
+        raise UnreadableFile(f"{path}: {error}") from None
+    level = [root]
+    for _ in range(MAX_NESTING):
+        level = [child for element in level for child in element]
+    if level:
+        raise UnreadableFile(f"{path} has elements that are nested more than {MAX_NESTING} deep")
+    if sum(element.tag in ("link", "body") for element in root.iter()) > MAX_LINKS:
+        raise UnreadableFile(f"{path} has more than {MAX_LINKS} links; that is no robot")
+    if any("/xacro}" in element.tag for element in root.iter()):  # expanded files still declare the namespace
+        raise UnreadableFile(f"{path} is a xacro file; expand it first (`xacro {path.name} > robot.urdf`)")
+    if root.tag not in ("robot", "mujoco"):
+        raise UnreadableFile(
+            f"{path} is neither URDF (<robot>) nor MJCF (<mujoco>): its root element is <{root.tag}>"
+        )
+    return text, root.tag
+
+
+def _lock(model: pin.Model, locked: Mapping[str, float]) -> pin.Model:
+    q = pin.neutral(model)
+    names = list(model.names)[1:]  # without the universe
+    for name, position in locked.items():
+        check_known(name, names, "cannot lock joint", "the robot has")
+        joint = model.joints[model.getJointId(name)]
+        if joint.nv != 1:
+            raise InvalidModel(
+                f"cannot lock joint {name!r}: it has {joint.nv} degrees of freedom, and only joints with one can be"
+            )
+        if not np.isfinite(position):
+            raise InvalidModel(
+                f"cannot lock joint {name!r} at {position}; give a finite position [rad] or [m]"
+            )
+        # a joint without limits has cosine and sine
+        q[joint.idx_q : joint.idx_q + joint.nq] = (
+            position if joint.nq == 1 else (np.cos(position), np.sin(position))
+        )
+    return pin.buildReducedModel(model, [model.getJointId(name) for name in locked], q)

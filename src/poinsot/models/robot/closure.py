@@ -1,0 +1,197 @@
+"""The motion of closed kinematic chains (Featherstone 2008, ch. 8).
+
+Where a loop closes, a point of link a and one of link b coincide, as in a ball joint; a hinge is two loops, with points
+on its axis. In the axes of the world
+
+    r(q) = p_a - p_b = 0,     J v = 0,  J = R_a J_a - R_b J_b,     J a + gamma = 0
+
+Rows can be redundant (a planar loop has two of three). With the dependent freedoms d and the independent ones i,
+
+    v_d = G v_i,  G = -J_d^+ J_i,     a_d = G a_i - J_d^+ gamma,     v = N v_i
+
+Forces that close a loop do no work in such a motion: N^T (M a + b - tau) = 0 is one equation an independent freedom.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import linalg
+
+from ...arrays import Configurations, Float, JointSamples, Vector
+from ...exceptions import InvalidModel
+from .frame_motion import frame_motions
+from .loop_constraint import RelativeMotion
+from .loops import frames_of
+from .motion_terms import carriers
+
+if TYPE_CHECKING:
+    from .articulated import Articulated
+
+CLOSED = 1e-10
+"""Largest gap of a closed loop relative to the mechanism's size: rounding of positions."""
+
+DAMPING = 1e-14
+"""Damping of normal equations, relative to their trace."""
+
+MAX_ITERATIONS = 50
+"""Maximum iterations of Newton's method, which needs five where a loop can be closed."""
+
+STEPS = 20
+"""Intermediate positions on the way from the neutral configuration to a sample: a fraction of a radian each."""
+
+REGULAR = 1e-2
+"""Least ratio of smallest to largest singular value of J_d at random states, which determine base parameters."""
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """The loops of a robot with n joints of one freedom each.
+
+    Args:
+        robot: robot with a frame at each end of each loop.
+
+    Raises InvalidModel if the loops cannot be closed near the neutral configuration.
+    """
+
+    robot: Articulated
+
+    @cached_property
+    def closed(self) -> Vector:
+        """(n,) positions near `neutral` at which the loops are closed."""
+        found, gap = self._closed(self.robot.joint_positions(self.robot.neutral[None]))
+        if not gap[0] <= self.tolerance:
+            raise InvalidModel(
+                f"the loops cannot be closed near the neutral configuration: {1e3 * gap[0]:.3g} mm stay open"
+            )
+        return np.asarray(found[0])
+
+    @cached_property
+    def tolerance(self) -> float:
+        """Largest gap of a closed loop [m]."""
+        return float(
+            CLOSED * (np.abs(self._ends[1][:, :3, 3]).max() + np.abs(self.robot.tree.translation).max())
+        )
+
+    @cached_property
+    def dependent(self) -> np.ndarray:
+        """Freedoms that follow from the others, in rising order; passive ones first."""
+        # slightly off, since a mechanism can be singular in its neutral configuration
+        away = self.closed + np.random.default_rng(0).uniform(-0.1, 0.1, len(self.closed))
+        near, _ = self._closed(away[None])
+        # pivoting chooses the largest column first
+        weights = np.where(self.robot.train.driven, 1.0, 1e6)
+        R, order = linalg.qr(
+            self.jacobian(self.robot.configurations(near))[0] * weights, mode="r", pivoting=True
+        )
+        pivots = np.abs(np.diag(R))
+        sizes = pivots / weights[order[: len(pivots)]]
+        return np.sort(order[: np.count_nonzero(sizes > 1e-8 * sizes.max())])
+
+    @cached_property
+    def independent(self) -> np.ndarray:
+        """The other freedoms: one equation of motion each."""
+        return np.setdiff1d(np.arange(self.robot.model.nv), self.dependent)
+
+    def jacobian(self, q: Configurations) -> Float[np.ndarray, "T r n"]:
+        """J."""
+        return _jacobian(self._gaps(q))
+
+    def projection(self, q: Configurations) -> Float[np.ndarray, "T n i"]:
+        """N, whose columns are the motions that the loops allow."""
+        J, d, i = self.jacobian(q), self.dependent, self.independent
+        N = np.zeros((len(q), self.robot.model.nv, len(i)))
+        N[:, i] = np.eye(len(i))
+        N[:, d] = -_least_squares(J[:, :, d], J[:, :, i])
+        return N
+
+    def positions(self, positions: JointSamples) -> tuple[JointSamples, Vector]:
+        """(T, n) positions whose dependent ones close the loops, and (T,) the gap that stays [m].
+
+        Args:
+            positions: of all joints; dependent ones are initial guesses, NaN where they were not measured: the search
+                then goes from the neutral configuration to each sample in small steps.
+        """
+        d, i = self.dependent, self.independent
+        given = np.isfinite(positions[:, d]).all()
+        closed, gap = positions.copy() if given else np.tile(self.closed, (len(positions), 1)), np.zeros(0)
+        for part in [1.0] if given else np.arange(1, STEPS + 1) / STEPS:
+            closed[:, i] = self.closed[i] + part * (positions[:, i] - self.closed[i])
+            closed, gap = self._closed(closed, d)
+        return closed, gap
+
+    def motion(
+        self, q: Configurations, v: JointSamples, a: JointSamples
+    ) -> tuple[JointSamples, JointSamples]:
+        """(T, n) v and a whose dependent columns follow from the independent ones."""
+        d, i = self.dependent, self.independent
+        N = self.projection(q)
+        v = np.einsum("tni, ti -> tn", N, v[:, i])
+        a = np.einsum("tni, ti -> tn", N, a[:, i])
+        gaps = self._gaps(q, v)
+        gamma = np.concatenate([gap.point_acceleration for gap in gaps], axis=1)
+        a[:, d] -= _least_squares(_jacobian(gaps)[:, :, d], gamma[:, :, None])[:, :, 0]
+        return v, a
+
+    def random_states(
+        self, count: int, rng: np.random.Generator
+    ) -> tuple[Configurations, JointSamples, JointSamples]:
+        """(count, nq), (count, n), (count, n): closed configurations, speeds and accelerations of order 1."""
+        found = np.empty((0, self.robot.model.nv))
+        for attempt in range(1, MAX_ITERATIONS):
+            drawn = self.closed + rng.uniform(-np.pi, np.pi, (2 * count, self.robot.model.nv)) / attempt
+            tried, gap = self._closed(drawn)
+            J_d = self.jacobian(self.robot.configurations(tried))[:, :, self.dependent]
+            sizes = np.linalg.svd(J_d, compute_uv=False)
+            regular = (gap <= self.tolerance) & (sizes[:, -1] > REGULAR * sizes[:, 0])
+            found = np.concatenate([found, tried[regular]])
+            if len(found) >= count:
+                break
+        else:
+            raise InvalidModel("no regular configurations of the loops were found: check their points")
+        q = self.robot.configurations(found[:count])
+        return q, *self.motion(q, *rng.standard_normal((2, count, self.robot.model.nv)))
+
+    def _closed(
+        self, positions: JointSamples, moved: np.ndarray | slice = slice(None)
+    ) -> tuple[JointSamples, Vector]:
+        """Newton's method over these freedoms, or all: positions and the gap that stays [m]."""
+        positions = positions.copy()
+        for _ in range(MAX_ITERATIONS):
+            gaps = self._gaps(self.robot.configurations(positions))
+            r = np.concatenate([gap.position for gap in gaps], axis=1)
+            if np.all(np.abs(r) <= self.tolerance):
+                break
+            step = _least_squares(_jacobian(gaps)[:, :, moved], r[:, :, None])[:, :, 0]
+            # a joint turns by half a radian at most: farther, the linearization does not hold
+            positions[:, moved] -= step / np.maximum(1, 2 * np.abs(step).max(axis=1, keepdims=True))
+        return positions, np.abs(r).max(axis=1)
+
+    @cached_property
+    def _ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """(2 L,) joint of the tree and (2 L, 4, 4) T_jf of the frames a and b of each loop."""
+        return carriers(self.robot, [name for ends in frames_of(self.robot.loops) for name in ends])
+
+    def _gaps(self, q: Configurations, v: JointSamples | None = None) -> list[RelativeMotion]:
+        """How the ends of each loop move relative to each other."""
+        still = np.zeros((len(q), self.robot.model.nv))
+        v = still if v is None else v
+        frames = frame_motions(self.robot.tree, *self._ends, q, v, still, False, True)
+        return [RelativeMotion.of(ends) for ends in zip(frames[::2], frames[1::2], strict=True)]
+
+
+def _jacobian(gaps: list[RelativeMotion]) -> Float[np.ndarray, "T r n"]:
+    """J."""
+    return np.concatenate([gap.by.jacobian[:, :3] for gap in gaps], axis=1)
+
+
+def _least_squares(
+    A: Float[np.ndarray, "T r n"], b: Float[np.ndarray, "T r k"]
+) -> Float[np.ndarray, "T n k"]:
+    """A^+ b by normal equations; damped at the level of rounding: all joints together can close loops in many ways."""
+    H = A.transpose(0, 2, 1) @ A
+    damping = DAMPING * np.trace(H, axis1=1, axis2=2)[:, None, None]
+    return np.linalg.solve(H + damping * np.eye(H.shape[1]), A.transpose(0, 2, 1) @ b)

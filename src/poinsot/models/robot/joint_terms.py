@@ -1,0 +1,230 @@
+"""Terms of joints in the dynamics: rotors, friction, couplings, efforts, drag of the base, and their slopes.
+
+The effort is linear in every parameter phi_k of `Articulated.parameters` that is not of a body (see `drive`),
+
+    tau = sum_k phi_k (L_k a + V_k v + c_k f_k(c_k . v) + e_j g_k(q_j, v_j, channels))
+
+with L_k of a rotor, V_k of friction that is linear in v, f_k any other term of friction along a direction c_k, and g_k
+an effort of joint j (see `efforts`). The regressor takes the same terms entry by entry, without structural zeros.
+The air's drag on a floating base is viscous too: a force -drag_x v_x, ... at the base's origin along its axes, in still
+air. Terms that jump with the sign of the speed are smoothed over `dry_speed`, so that they have a slope everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ...arrays import Configurations, Float, JointSamples, Matrix, Vector
+from ...exceptions import InvalidModel
+from ...parameters import Block, Parameters
+from ..efforts import JointEffort, nonnegative_kinds
+from ..friction import FrictionTerm
+from ..friction.listed import COUPLING, term_of
+from .articulated import Articulated
+
+
+@dataclass(frozen=True, eq=False)
+class JointTerms:
+    """The terms of a robot's joints.
+
+    Args:
+        robot: robot with its drive and friction.
+        dry_speed: speed at which dry friction has 76 % of its size [rad/s] or [m/s]; 0: sign, with the slope 0.
+        drag: whether the base's drag is three parameters, `drag_x`, `drag_y`, `drag_z`, after those of the joints.
+    """
+
+    robot: Articulated
+    dry_speed: float = 0.0
+    drag: bool = False
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.dry_speed) and self.dry_speed >= 0):
+            raise InvalidModel(f"dry_speed must be at least 0, not {self.dry_speed:g}")
+        if self.drag and not self.robot.floating_base:
+            raise InvalidModel(f"robot {self.robot.name!r} has no floating base that the air could drag")
+        _ = self._maps
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        """phi: those of the joints, one a block, then the base's drag, which has no owner."""
+        own = tuple(block for block in self.robot.parameters if block.kind != "inertia")
+        drag = tuple(Block("drag", "", (f"drag_{axis}",), ("N s/m",)) for axis in "xyz")
+        return Parameters(own + drag if self.drag else own)
+
+    @cached_property
+    def _terms(self) -> tuple[FrictionTerm | None, ...]:
+        """(K,) the friction term of each parameter, None of rotors and drag."""
+        law = self.robot.friction
+        own = {term.kind: term for term in law.terms}
+        known = own | {f"{term.kind}{COUPLING}": term for term in law.coupled_terms}
+        return tuple(known.get(block.kind) for block in self.parameters)
+
+    @cached_property
+    def efforts(self) -> tuple[tuple[JointEffort, int, np.ndarray, np.ndarray], ...]:
+        """Each effort of a joint with its degree of freedom, and the indices of its parameters and channels."""
+        names, inputs = self.parameters.names, self.robot.inputs
+        found = []
+        for effort in self.robot.placed_efforts:
+            k = self.robot.joints.index(effort.joint)
+            own = [names.index(f"{each.symbol}_{self.robot.joint_numbers[k]}") for each in effort.parameters]
+            channels = np.array([inputs.index(name) for name in effort.inputs], dtype=np.int64)
+            found.append((effort, int(self.robot.actuated[k]), np.array(own), channels))
+        return tuple(found)
+
+    @cached_property
+    def structure(self) -> tuple[np.ndarray, np.ndarray]:
+        """(rows, columns) of the K entries that are not zero by structure: degree of freedom and parameter."""
+        L, V, c = self._maps
+        acts = L.any(axis=2) | V.any(axis=2) | (c != 0)
+        for _, dof, places, _ in self.efforts:
+            acts[places, dof] = True
+        columns, rows = np.nonzero(acts)
+        return rows, columns
+
+    @cached_property
+    def linear_entries(self) -> tuple[np.ndarray, np.ndarray]:
+        """(n, K) each: derivatives of each entry by speeds and by accelerations, where it is linear in them."""
+        rows, columns = self.structure
+        L, V, _ = self._maps
+        return V[columns, rows].T, L[columns, rows].T
+
+    def entries(
+        self, q: Configurations, v: JointSamples, a: JointSamples, channels: np.ndarray | None = None
+    ) -> np.ndarray:
+        """(T, K) efforts for each parameter at 1.
+
+        Args:
+            channels: (T, m) of `robot.inputs`; None: efforts that depend on them are left out.
+        """
+        _, columns = self.structure
+        by_v, by_a = self.linear_entries
+        out = v @ by_v + a @ by_a
+        for term, here, C, own in self._nonlinear_entries:
+            out[:, here] += term.effort(v @ C.T, self.dry_speed) * own
+        positions = self.robot.joint_positions(q) if self.efforts else v
+        for effort, dof, places, read in self.efforts:
+            if not len(read) or channels is not None:
+                x = np.zeros((len(v), 0)) if channels is None else channels[:, read]
+                at = positions[:, np.flatnonzero(self.robot.actuated == dof)[0]]
+                out[:, np.searchsorted(columns, places)] = effort.columns(at, v[:, dof], x)
+        return out
+
+    def torque(self, q: Vector, v: Vector, a: Vector, phi: Vector) -> Vector:
+        """(n,) efforts at one sample."""
+        rows, columns = self.structure
+        return np.bincount(rows, self.entries(q[None], v[None], a[None])[0] * phi[columns], minlength=len(v))
+
+    def stiffness(self, phi: Vector, q: Configurations) -> tuple[JointSamples, Float[np.ndarray, "T n n"]]:
+        """(T, n) torque of efforts that depend on no channel, and (T, n, n) its slope by q."""
+        tau = np.zeros((len(q), self.robot.model.nv))
+        slope = np.zeros((*tau.shape, tau.shape[1]))
+        positions = self.robot.joint_positions(q) if self.efforts else tau
+        for effort, dof, places, read in self.efforts:
+            if not len(read):
+                at = positions[:, np.flatnonzero(self.robot.actuated == dof)[0]]
+                tau[:, dof] += effort.columns(at, 0 * at, np.zeros((len(q), 0))) @ phi[places]
+                slope[:, dof, dof] += effort.slopes(at) @ phi[places]
+        return tau, slope
+
+    @cached_property
+    def _maps(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """L, V (K, n, n), c (K, n); rows of a floating base are 0."""
+        robot, train = self.robot, self.robot.train
+        dofs, joints, n = robot.actuated, robot.joints, robot.model.nv
+        K = len(self.parameters.names)
+        L, V, c = np.zeros((K, n, n)), np.zeros((K, n, n)), np.zeros((K, n))
+        inside = np.ix_(dofs, dofs)
+        of_efforts = {int(place) for _, _, places, _ in self.efforts for place in places}
+        for k, (block, term) in enumerate(zip(self.parameters, self._terms, strict=True)):
+            if block.kind == "drag":
+                axis = "xyz".index(block.names[0][-1])
+                V[k, axis, axis] = 1.0
+                continue
+            if k in of_efforts:
+                continue
+            joint = joints.index(block.owner)
+            own = np.eye(len(joints))[joint]
+            of_coupling = block.kind.endswith(COUPLING)
+            if term is None:
+                L[k][inside] = train.cross[joint] if of_coupling else train.rotor_inertia_maps()[joint]
+            elif term.linear:
+                V[k][inside] = train.cross[joint] if of_coupling else np.diag(own)
+            else:
+                c[k, dofs] = train.scaled[joint] if of_coupling else own
+        return L, V, c
+
+    @cached_property
+    def _nonlinear(self) -> tuple[tuple[FrictionTerm, np.ndarray], ...]:
+        """Each friction term that is not linear in v, and the indices of its parameters."""
+        found: dict[FrictionTerm, list[int]] = {}
+        for k, term in enumerate(self._terms):
+            if term is not None and not term.linear:
+                found.setdefault(term, []).append(k)
+        return tuple((term, np.array(places)) for term, places in found.items())
+
+    @cached_property
+    def _nonlinear_entries(self) -> tuple[tuple[FrictionTerm, np.ndarray, Matrix, Vector], ...]:
+        """Each such term, its entries, their directions c (k, n), and c at each entry's own row."""
+        (rows, columns), found = self.structure, []
+        for term, places in self._nonlinear:
+            here = np.flatnonzero(np.isin(columns, places))
+            C = self._maps[2][columns[here]]
+            found.append((term, here, C, C[np.arange(len(here)), rows[here]]))
+        return tuple(found)
+
+    @cached_property
+    def described_rotors(self) -> Matrix:
+        """(n, n) the rotor inertia that the description gives, of joints where it is not a parameter."""
+        open_to_theta = {block.owner for block in self.parameters if block.kind == "rotor_inertia"}
+        own = np.array([joint not in open_to_theta for joint in self.robot.joints], dtype=bool)
+        # Pinocchio adds the armature in `crba`; our kernels know bodies only
+        armature = np.zeros(self.robot.model.nv)
+        armature[self.robot.actuated] = self.robot.described_terms["armature"] * own
+        return np.diag(armature)
+
+    def rotors(self, phi: Vector) -> Matrix:
+        """(n, n) part of the rotors in the mass matrix."""
+        used = np.flatnonzero(phi)
+        return self.described_rotors + np.tensordot(phi[used], self._maps[0][used], 1)
+
+    def friction(
+        self, phi: Vector, v: JointSamples, slopes: bool = True
+    ) -> tuple[JointSamples, Float[np.ndarray, "T n n"]]:
+        """(T, n) friction and drag, and (T, n, n) their slope by v; without `slopes` only that of terms linear in v."""
+        _, V, c = self._maps
+        used = np.flatnonzero(phi)
+        viscous = np.tensordot(phi[used], V[used], 1)
+        out, slope = v @ viscous.T, np.broadcast_to(viscous, (len(v), *viscous.shape))
+        for term, places in self._nonlinear:
+            # tanh of all speeds is expensive, and most robots have no open dry friction
+            if not phi[places].any():
+                continue
+            C = c[places]
+            out = out + (term.effort(v @ C.T, self.dry_speed) * phi[places]) @ C
+            # sign has the slope 0 everywhere
+            if slopes and (by_speed := term.slope(v @ C.T, self.dry_speed) * phi[places]).any():
+                slope = slope + np.einsum("tk, ki, kj -> tij", by_speed, C, C)
+        return out, slope
+
+    def columns(
+        self, chosen: np.ndarray, q: Configurations, v: JointSamples, a: JointSamples
+    ) -> Float[np.ndarray, "T n _"]:
+        """(T, n, chosen) efforts for each of the chosen parameters at 1."""
+        rows, columns = self.structure
+        out = np.zeros((*v.shape, len(self.parameters.names)))
+        out[:, rows, columns] = self.entries(q, v, a)
+        return out[:, :, chosen]
+
+    def rotor_columns(self, chosen: np.ndarray, a: JointSamples) -> Float[np.ndarray, "T n _"]:
+        """(T, n, chosen) part of `columns` that is proportional to accelerations."""
+        return np.einsum("knj, tj -> tnk", self._maps[0][chosen], a)
+
+
+def is_nonnegative(kind: str) -> bool:
+    """Whether no real joint has a parameter of this kind below zero."""
+    # for coupled motors only the whole matrix is positive, not each entry
+    term = None if kind == "inertia" or kind.endswith(COUPLING) else term_of(kind)
+    return kind in ("rotor_inertia", *nonnegative_kinds()) or (term is not None and term.dissipates)

@@ -1,0 +1,80 @@
+"""A robot that moves: links by forward kinematics, and the forces at its contacts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+
+from ...arrays import Configurations
+from ...models.robot.articulated import Articulated
+from ...project import Run
+from ...project.prediction import PredictionJob
+from ...recording import Recording
+from .scene import Motion, Subject, shown_channels
+
+
+class ViewedRobot(Subject):
+    """A robot, with lines from each link's frame to those of its children."""
+
+    def __init__(self, robot: Articulated):
+        self.robot, self.bodies = robot, robot.bodies
+        self.described = dict(zip(robot.bodies, robot.inertials, strict=True))
+        ends: dict[str, list[np.ndarray]] = {}
+        for parent, placement in zip(robot.parents, robot.model.jointPlacements[1:], strict=True):
+            if parent:
+                ends.setdefault(parent, []).append(np.stack([np.zeros(3), placement.translation]))
+        self.lines = {body: np.stack(each) for body, each in ends.items()}
+
+    def runs(self, job: PredictionJob, data_dir: Path | None) -> Sequence[Run]:
+        """The recordings; none of a floating base, whose place no sensor of a joint measures."""
+        return () if self.robot.floating_base else job.project.runs(self.robot, data_dir)
+
+    def recorded(self, run: Run) -> Motion | None:
+        """The motion, where a recording has the position of every joint."""
+        robot, recording = self.robot, run.recording
+        if len(recording.joints("position")) < len(robot.joints):
+            return None
+        q = robot.configurations(robot.train.joint_positions(recording.stack("position", robot.joints)))
+        return self._motion(run.name, recording, q)
+
+    def estimated(self, name: str, path: Recording) -> Motion:
+        """The motion of joints, and of a floating base."""
+        robot = self.robot
+        q = np.tile(robot.neutral, (len(path), 1))
+        first, turning = robot.coordinates
+        for joint, freedom in zip(robot.joints, robot.actuated, strict=True):
+            place, values = first[freedom], path[f"position.{joint}"]
+            if turning[freedom]:
+                q[:, place], q[:, place + 1] = np.cos(values), np.sin(values)
+            else:
+                q[:, place] = values
+        if robot.floating_base:
+            base = robot.bodies[0]
+            for k, axis in enumerate("xyz"):
+                q[:, k] = path[f"frame_position.{base}.{axis}"]
+            for k, axis in enumerate("xyzw"):
+                q[:, 3 + k] = path[f"orientation.{base}.{axis}"]
+        return self._motion(name, path, q)
+
+    def _motion(self, name: str, recording: Recording, q: Configurations) -> Motion:
+        robot = self.robot
+        data = robot.model.createData()
+        placements = np.empty((len(q), len(robot.bodies), 4, 4))
+        contacts = [channel.split(".")[1] for channel in recording.channels if channel.startswith("force.")]
+        frames = {each: robot.model.getFrameId(each) for each in dict.fromkeys(contacts)}
+        forces = {each: np.full((len(q), 2, 3), np.nan) for each in frames}
+        for each, values in forces.items():
+            for k, axis in enumerate("xyz"):
+                channel = f"force.{each}.{axis}"
+                values[:, 1, k] = np.where(recording.mask(channel), recording[channel], np.nan)
+        for t, configuration in enumerate(q):
+            pin.framesForwardKinematics(robot.model, data, configuration)
+            placements[t] = [placement.homogeneous for placement in list(data.oMi)[1:]]
+            for each, number in frames.items():
+                place = data.oMf[number]
+                # from axes of the frame
+                forces[each][t] = place.translation, place.rotation @ forces[each][t, 1]
+        return Motion(name, recording.time, placements, shown_channels(recording), recording.units, forces)

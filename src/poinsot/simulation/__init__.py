@@ -1,0 +1,4 @@
+"""Simulation with an estimate.
+
+actuators        open-loop simulation of a robot's actuators in MuJoCo, from a written file
+"""

@@ -1,0 +1,397 @@
+"""Least squares on a log that is larger than memory.
+
+The log is read in blocks. Each block is smoothed with as many samples around it as the filters remember (`halo`), so
+that its rows are those of the whole log to rounding, and folded into a triangular factor a joint,
+
+    [ R_1 ]
+    [ ... ]  =  Q R,        R_k^T R_k = [W_k y_k]^T [W_k y_k]  of block k
+
+by tasks of a study (`study`), each for some blocks that follow each other. Factors are merged in the order of the log,
+so that the estimate does not depend on files, nor on how many workers there are. A second pass sums residuals and their
+products at all lags up to `lags` (`residual_sums`), a third one the products of rows that coloured residuals make
+correlated. Nothing is kept of single rows but those of the figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from ..arrays import Matrix, Times, Vector
+from ..estimate import Estimate, Fit, taper_allowance
+from ..estimate.fit import MOVING, SHOWN_LAGS, whiteness
+from ..estimators.linear import residuals
+from ..estimators.linear.least_squares import LeastSquares, finish
+from ..estimators.linear.system import LinearSolution, reduce
+from ..exceptions import InvalidMethod
+from ..io.block_log import BlockLog
+from ..models.robot.articulated import Articulated
+from ..parameters import rescaled
+from ..regression.base_parameters import triangular
+from ..regression.inverse_dynamics import InverseDynamics, Rows
+from ..signals.butterworth import ButterworthDecimation
+from ..signals.decimation import Decimation
+from ..signals.low_pass import LowPass
+from ..solve import ProgressCallback, report
+from .residual_sums import ResidualSums
+from .stretches import LogExaminer, Seen, look_at_block
+from .study import Say, Study
+
+FORGOTTEN = 1e-24
+"""Size of the Butterworth filter's transient at the end of a halo: differences amplify it by the rate squared."""
+
+TASKS = 64
+"""Largest number of tasks of a pass: their results are in memory together."""
+
+BLOCKS_PER_TASK = 8
+"""Least number, where there are so many."""
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """How a log is cut: the same rows as of the whole log.
+
+    Args:
+        robot: whose log it is. log: its samples. method: that smooths them; with decimation.
+        size: samples of a block, about, that are in memory at a time, in each process.
+        shown: rows whose measured and predicted efforts are kept for figures, at most.
+        lags: rows by which residuals that are multiplied are apart, at first; more for a longer correlation.
+    """
+
+    robot: Articulated
+    log: BlockLog
+    method: ButterworthDecimation
+    size: int = 2**16
+    shown: int = 20_000
+    lags: int = 512
+
+    def __post_init__(self) -> None:
+        if self.method.window_s is not None:
+            raise InvalidMethod(
+                "a log that is read in blocks has no window: give the files of the time that is wanted"
+            )
+
+    @cached_property
+    def halo(self) -> int:
+        """Samples before and behind a block that its rows depend on, whole rows of them."""
+        method, rate = self.method, self.log.clock[1]
+        butterworth = LowPass.butterworth(method.order, 2 * method.cutoff_hz / rate)
+        samples = ceil(butterworth.samples_until(FORGOTTEN)) + ceil(butterworth.samples_until(1e-2))
+        factor, decimation = self.factor, self.decimation
+        if decimation is not None:
+            samples += (decimation.memory_rows + decimation.edge_rows + 1) * factor + decimation.padding
+        return ceil(samples / factor) * factor
+
+    @cached_property
+    def decimation(self) -> Decimation | None:
+        method = self.method
+        if method.decimate_hz is None:
+            return None
+        return Decimation.to_passband(
+            method.decimate_hz, self.log.clock[1], order=method.decimation_order, cut_edges=method.cut_edges
+        )
+
+    @property
+    def factor(self) -> int:
+        """Samples a row."""
+        return 1 if self.decimation is None else self.decimation.factor
+
+    @cached_property
+    def spans(self) -> list[tuple[int, int]]:
+        """(first, last) sample of each block; rows count from the end of the log, as decimation counts them."""
+        N, step = len(self.log), max(self.size // self.factor, 1) * self.factor
+        edges = [*range(N - (N - 1) // step * step, N, step)] if N > step else []
+        # the last block must be longer than what is cut at its end
+        if edges and N - edges[-1] < 2 * self.halo:
+            edges.pop()
+        return list(zip([0, *edges], [*edges, N], strict=True))
+
+    def problem(self, span: tuple[int, int], lags: int = 0) -> InverseDynamics:
+        """The regression of a block with its halo, and so many rows before it."""
+        first = max(span[0] - self.halo - lags * self.factor, 0)
+        last = min(span[1] + self.halo, len(self.log))
+        signals = self.method.apply(self.log.read(first, last))
+        return _template(self).with_signals([signals])
+
+    def is_shown(self, time: Times) -> np.ndarray:
+        """(r,) which rows of these times a figure shows: at most `shown` of all, evenly."""
+        start, rate = self.log.clock
+        stride = ceil(len(self.log) / self.factor / self.shown)
+        return np.asarray(np.rint((time - start) * rate) // self.factor % stride == 0)
+
+    def own(self, rows: Rows, span: tuple[int, int]) -> np.ndarray:
+        """(r,) which rows are the block's own, and not of its halo."""
+        start, rate = self.log.clock
+        sample = np.rint((rows.time - start) * rate)
+        return np.asarray((sample >= span[0]) & (sample < span[1]))
+
+
+@lru_cache(maxsize=1)
+def _template(blocks: Blocks) -> InverseDynamics:
+    """The regression of the log's first samples: parameters and base are those of all blocks."""
+    last = min(len(blocks.log), max(4 * blocks.halo, 1000))
+    return InverseDynamics(blocks.robot, blocks.log.read(0, last), blocks.method)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Blocks that follow each other, and what a pass needs to know.
+
+    Args:
+        theta: (b,) base values whose residuals are wanted. lags: of their products. look: whether samples are examined.
+        Gamma: (n, n, lags + 1) tapered autocovariance. columns: (k,) base columns of the products of rows.
+    """
+
+    blocks: Blocks
+    spans: tuple[tuple[int, int], ...]
+    theta: Vector = field(default_factory=lambda: np.zeros(0))
+    lags: int = 0
+    look: bool = False
+    Gamma: np.ndarray = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    columns: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+
+def fold(task: Task) -> dict[str, Any]:
+    """(n, b + 1, b + 1) factors and the number of rows."""
+    count = 0
+
+    def folded(span: tuple[int, int]) -> np.ndarray:
+        def own(rows: Rows) -> np.ndarray:
+            nonlocal count
+            mask = task.blocks.own(rows, span)
+            count += int(mask.sum())
+            return np.repeat(mask[:, None].astype(float), rows.y.shape[1], axis=1)
+
+        return task.blocks.problem(span).factors(own)
+
+    return {"factors": merged(map(folded, task.spans)), "rows": count}
+
+
+def merged(factors: Iterable[np.ndarray]) -> np.ndarray:
+    """(n, c, c) factors of the rows of all of these: pairs of neighbours, then pairs of pairs, as they come."""
+    waiting: list[tuple[int, np.ndarray]] = []
+
+    def join() -> None:
+        (level, earlier), (_, later) = waiting[-2:]
+        pairs = zip(earlier, later, strict=True)
+        waiting[-2:] = [(level + 1, np.stack([triangular(np.concatenate(pair)) for pair in pairs]))]
+
+    for each in factors:
+        waiting.append((0, each))
+        while len(waiting) > 1 and waiting[-2][0] == waiting[-1][0]:
+            join()
+    while len(waiting) > 1:
+        join()
+    return waiting[0][1]
+
+
+def predict(task: Task) -> dict[str, Any]:
+    """Of the rows of some blocks: sums of residuals (`sums`, `squares` as of `StreamedFit`), rows to be shown, and
+    what is wrong with their samples (`seen`, a block each).
+    """
+    squares, sums, shown, seen = np.zeros(()), None, [], []
+    for span in task.spans:
+        problem = task.blocks.problem(span)
+        e, of_block = [], np.zeros(())
+        for rows in problem.rows():
+            own = task.blocks.own(rows, span)
+            y, predicted = (rows.y + rows.held)[own], (rows.W @ task.theta + rows.held)[own]
+            moving = np.abs(problem.speeds[rows.first : rows.first + len(own)][own]) > MOVING
+            both = np.stack([(y - predicted) ** 2, y**2])
+            of_block = of_block + np.concatenate([both.sum(1), (both * moving).sum(1)])
+            e.append(y - predicted)
+            kept = task.blocks.is_shown(rows.time[own])
+            shown.append((rows.time[own][kept], y[kept], predicted[kept]))
+        found = ResidualSums.of(np.concatenate(e), task.lags)
+        sums, squares = found if sums is None else sums.joined(found), squares + of_block
+        if task.look:
+            seen.append(look_at_block(problem, span, found))
+    time, measured, predicted = (np.concatenate(each) for each in zip(*shown, strict=True))
+    figure = {"time": time, "measured": measured, "predicted": predicted}
+    return {"sums": sums, "squares": squares, "seen": seen, **figure}
+
+
+def multiply(task: Task) -> dict[str, Any]:
+    """(k, k) sum over the rows t of some blocks and earlier rows u of W_t^T Gamma W_u (`residuals.earlier_pairs`)."""
+    half, blocks = np.zeros((len(task.columns), len(task.columns))), task.blocks
+    for first, last in task.spans:
+        begin = first - task.lags * blocks.factor
+        problem = blocks.problem((first, last), task.lags)
+
+        def rows_of(span: tuple[int, int], problem: InverseDynamics = problem) -> Iterator[Rows]:
+            for rows in problem.rows():
+                own = blocks.own(rows, span)
+                if own.any():
+                    yield Rows(0, rows.first, rows.time[own], rows.W[own], rows.y[own], rows.held[own])
+
+        # pairs with a row before the block, less those of two such rows
+        half += residuals.earlier_pairs(rows_of((begin, last)), task.columns, task.Gamma)
+        half -= residuals.earlier_pairs(rows_of((begin, first)), task.columns, task.Gamma)
+    return {"half": half}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StreamedFit(Fit):
+    """A fit whose `measured` and `predicted` are of some rows, and all numbers of all rows.
+
+    Args:
+        sums: of the residuals of all rows. squares: (4, n) sums of squared residuals and of efforts, of all rows and of
+            those in which the joint moves. seen: what is wrong with the samples, block by block.
+    """
+
+    sums: ResidualSums = field(default_factory=ResidualSums)
+    squares: np.ndarray = field(default_factory=lambda: np.zeros((4, 0)))
+    seen: tuple[Seen, ...] = ()
+
+    @property
+    def sum_of_squares_per_joint(self) -> Vector:
+        return np.asarray(self.squares[0])
+
+    @property
+    def readings_per_joint(self) -> np.ndarray:
+        return np.full(len(self.joints), self.sums.count)
+
+
+class StreamedDynamics(InverseDynamics):
+    """The regression of a whole log, of which no more than some blocks are in memory."""
+
+    def __init__(self, blocks: Blocks, executor: Executor | None, say: Say):
+        first = _template(blocks)
+        names = (
+            "robot",
+            "recordings",
+            "held",
+            "priors",
+            "loaded",
+            "link",
+            "parameters",
+            "attachment",
+            "base",
+        )
+        self.__dict__.update({name: getattr(first, name) for name in names})
+        self.__dict__.update(blocks=blocks, executor=executor, say=say, regressor=first.regressor)
+
+    blocks: Blocks
+    executor: Executor | None
+    say: Say
+
+    def _run(self, solve: Callable[[Task], Any], unit: str, **given: Any) -> list[dict[str, Any]]:
+        """A pass over the log: results of its parts, in their order."""
+        spans = self.blocks.spans
+        each = max(BLOCKS_PER_TASK, ceil(len(spans) / TASKS))
+        groups = [tuple(spans[k : k + each]) for k in range(0, len(spans), each)]
+        tasks = {f"{group[0][0]}": Task(self.blocks, group, **given) for group in groups}
+        study = Study(tasks, solve, lambda done: list(done.values()), unit=f"stretches {unit}")
+        return list(study.run(self.executor, say=self.say))
+
+    @cached_property
+    def _folded(self) -> tuple[np.ndarray, int]:
+        done = self._run(fold, "folded")
+        return merged(one["factors"] for one in done), sum(one["rows"] for one in done)
+
+    def factors(self, weights: Callable[[Rows], np.ndarray] | None = None) -> np.ndarray:
+        assert weights is None, "rows have no weights of their own"
+        return self._folded[0]
+
+    @property
+    def row_counts(self) -> tuple[int, ...]:
+        return (self._folded[1],)
+
+    def rows(self) -> Iterator[Rows]:
+        raise NotImplementedError("a log that is read in blocks has no rows in one place")
+
+    def fit(self, theta: Vector, recording: str = "", *, look: bool = True) -> StreamedFit:
+        """The fit of base values theta (b,); `look`: whether samples are examined on the way."""
+        units = tuple(self.robot.effort_units[k] for k in self.robot.equations)
+        units = rescaled(units, self.unscaled_unit) if self.unscaled_unit else units
+        lags, sums = self.blocks.lags, ResidualSums()
+        done: list[dict[str, Any]] = []
+        while not done or sums.lags_needed > lags:
+            lags = max(lags, 4 * sums.lags_needed)
+            found = self._run(predict, "predicted", theta=theta, lags=lags, look=look and not done)
+            done = done or found  # figures and findings are those of the first time
+            sums = found[0]["sums"]
+            for one in found[1:]:
+                sums = sums.joined(one["sums"])
+        squares = np.sum([one["squares"] for one in done], axis=0)
+        time, measured, predicted = (
+            np.concatenate([one[name] for one in done]) for name in ("time", "measured", "predicted")
+        )
+        correlation = sums.autocorrelation[:, : max(min(SHOWN_LAGS, sums.count // 4), 1) + 1]
+        left, size, moving, moving_size = squares
+        with np.errstate(invalid="ignore", divide="ignore"):
+            each, in_motion = (100 * np.sqrt(a / b) for a, b in ((left, size), (moving, moving_size)))
+        return StreamedFit(
+            time, self.robot.effort_names, units, measured, predicted, correlation,
+            tuple(whiteness(row, sums.count) for row in correlation), float(100 * np.sqrt(left.sum() / size.sum())),
+            tuple(each.tolist()), recording, tuple(in_motion.tolist()), sizes=np.sqrt(size), sums=sums,
+            squares=squares, seen=tuple(each for one in done for each in one["seen"]),
+        )  # fmt: skip
+
+    def coloured(
+        self, _: Any, fit: StreamedFit, solution: LinearSolution, columns: np.ndarray, scale: np.ndarray
+    ) -> tuple[Matrix, bool]:
+        """As `residuals.coloured`, of residuals whose sums are known; they are not clipped."""
+        sums, w = fit.sums, solution.weights * scale
+        lags = residuals.taper_lags(sums.autocorrelation, sums.count)
+        scale = solution.weights * w
+        Gamma = sums.autocovariance[:, :, : lags + 1] * scale[:, None, None] * scale[:, None]
+        given = {"lags": lags, "Gamma": residuals.tapered(Gamma), "columns": columns}
+        half = np.sum([one["half"] for one in self._run(multiply, "of residuals", **given)], axis=0)
+        middle = (half + half.T) * taper_allowance(lags / sums.count)
+        return middle, residuals.is_spherical(sums.products[:, :, 0] * np.outer(w, w), sums.count)
+
+
+def stream_least_squares(
+    robot: Articulated,
+    log: BlockLog,
+    method: ButterworthDecimation,
+    *,
+    estimator: LeastSquares | None = None,
+    validation: Mapping[str, BlockLog] | None = None,
+    executor: Executor | None = None,
+    block: int = Blocks.size,
+    shown: int = Blocks.shown,
+    lags: int = Blocks.lags,
+    progress: ProgressCallback | None = None,
+) -> Estimate:
+    """Least squares of a log, in memory that does not grow with its samples.
+
+    Args:
+        robot: whose parameters are estimated. log: its samples. method: makes rows of them.
+        estimator: ordinary or weighted by joint; None: by joint.
+        validation: name -> log whose efforts are predicted, and not fitted.
+        executor: computes blocks; None: as of `Study.run`.
+        block, shown, lags: as of `Blocks`, whose `size` is `block`.
+
+    Raises:
+        InvalidMethod: if the estimator is robust, or the method has a window.
+        InvalidRecording, InvalidSignals: if the log has gaps, or does not fit the robot.
+    """
+    estimator = estimator or LeastSquares(weighting="per-joint")
+    if estimator.weighting == "robust":
+        raise InvalidMethod(
+            'a log that is read in blocks takes weighting = "none" or "per-joint", not "robust"'
+        )
+
+    def problem_of(log: BlockLog) -> StreamedDynamics:
+        blocks = Blocks(robot, log, method, block, shown, lags)
+        return StreamedDynamics(blocks, executor, lambda what: report(progress, what))
+
+    problem = problem_of(log)
+    system = reduce(problem, estimator.rtol)
+    solution = estimator.fit(problem, system, progress=progress)
+    coloured = problem.coloured
+    estimate = finish(estimator, problem, system, solution, systematic=False, coloured=coloured)
+    theta = solution.on_base(system)
+    held_out = [problem_of(each).fit(theta, name, look=False) for name, each in (validation or {}).items()]
+    fit = estimate.fit
+    assert isinstance(fit, StreamedFit)
+    examiner = LogExaminer(robot, log, method, estimator, fit.seen)
+    return replace(estimate, validation=tuple(held_out), examiner=examiner, problem=None)

@@ -1,0 +1,31 @@
+"""Drops of simulated squares, once for all tests here."""
+
+from dataclasses import replace
+
+import pytest
+
+from poinsot.estimators.impacts.flights import Drop
+from poinsot.estimators.impacts.pooled import PooledImpacts
+from poinsot.estimators.impacts.pooled_fit import PooledFit
+from poinsot.models.planar import floor, rectangle
+from references.bouncing import SIDE, Throws
+
+TRUE = Throws(inertia_to_mass=4e-4)
+
+
+@pytest.fixture(scope="session")
+def drops() -> list[Drop]:
+    return TRUE.drops(16, seed=5)
+
+
+@pytest.fixture(scope="session")
+def fit(drops: list[Drop]) -> PooledFit:
+    return PooledImpacts().fit(drops, rectangle(SIDE, SIDE), floor())
+
+
+@pytest.fixture(scope="session")
+def few(fit: PooledFit) -> PooledFit:
+    """Three drops of it, which dense algebra can hold."""
+    parted = fit.segmented
+    three = replace(parted, drops=parted.drops[:3], flights=parted.flights[:3])
+    return PooledImpacts(rounds=8).fit(three, rectangle(SIDE, SIDE), floor())
