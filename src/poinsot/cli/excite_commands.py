@@ -112,8 +112,10 @@ def excite(
             known, laws = described_actuators(model.joints, start, held, where=str(robot)), {}
         if hold:  # a result of commands of another kind has no ramp
             known = tuple(
-                replace(each, ramp=1 / rate_hz) if each.derivative_gain > 0 and each.ramp == 0 else each
-                for each in known
+                replace(actuator, ramp=1 / rate_hz)
+                if actuator.derivative_gain > 0 and actuator.ramp == 0
+                else actuator
+                for actuator in known
             )
         limits = limits_of(
             model,
@@ -149,21 +151,25 @@ def excite(
         )
         middle = model.configurations(design.middle[None])
         design = replace(design, collisions=surroundings.resolve(model, middle))
-        found = design.solve(progress=say)
+        commands = design.solve(progress=say)
         files = {
-            CSV: lambda path: write_csv(found, path),
-            PARQUET: lambda path: write_lerobot(found, path, lerobot_unit),
-            NPY: lambda path: write_lerobot(found, path, lerobot_unit),
-            TRAJECTORY: lambda path: write_joint_trajectory(found, path),
+            CSV: lambda path: write_csv(commands, path),
+            PARQUET: lambda path: write_lerobot(commands, path, lerobot_unit),
+            NPY: lambda path: write_lerobot(commands, path, lerobot_unit),
+            TRAJECTORY: lambda path: write_joint_trajectory(commands, path),
         }
         reads = [robot, *([actuators] if actuators is not None else [])]
-        deliver(found.as_json(), RESULT, files, out, json, lambda: _print(found), reads=reads)
+        deliver(commands.as_json(), RESULT, files, out, json, lambda: _print(commands), reads=reads)
 
 
-def _print(found: DesignedCommands) -> None:
+def _print(commands: DesignedCommands) -> None:
     """A line a joint, and a line a parameter."""
-    content = found.as_json()
-    near = "" if found.least_distance is None else f", minimum distance {100 * found.least_distance:.2g} cm"
+    content = commands.as_json()
+    near = (
+        ""
+        if commands.least_distance is None
+        else f", minimum distance {100 * commands.least_distance:.2g} cm"
+    )
     typer.echo(
         f"{content['robot']}: {content['seconds']:.4g} s of commands at {content['rate_hz']:g} Hz, "
         f"all limits are kept{near}"
@@ -176,19 +182,19 @@ def _print(found: DesignedCommands) -> None:
     typer.echo(f"\ncommands\n{table(rows)}")
     rows = [
         {
-            "joint": each.joint,
-            "parameter": each.parameter,
-            "value": float(f"{each.value:.4g}"),
-            "std": float(f"{each.std:.2g}") if each.is_identifiable else None,
-            "unit": each.unit,
-            "": "" if each.is_identifiable else "not identifiable",
+            "joint": interval.joint,
+            "parameter": interval.parameter,
+            "value": float(f"{interval.value:.4g}"),
+            "std": float(f"{interval.std:.2g}") if interval.is_identifiable else None,
+            "unit": interval.unit,
+            "": "" if interval.is_identifiable else "not identifiable",
         }
-        for each in found.intervals
+        for interval in commands.intervals
     ]
     typer.echo(f"\npredicted standard deviations\n{table(rows)}\n")
     typer.echo(
-        f"They are for white noise of {1e3 * found.design.noise:g} mrad; motion that the model does not explain makes "
-        "them wider."
+        f"They are for white noise of {1e3 * commands.design.noise:g} mrad; motion that the model does not explain "
+        "makes them wider."
     )
-    for warning in found.design.collisions.warnings if found.design.collisions is not None else ():
+    for warning in commands.design.collisions.warnings if commands.design.collisions is not None else ():
         typer.echo(f"warning: {warning}")
