@@ -24,8 +24,6 @@ from .units import convert
 CLOCK = 0.01
 """Fraction of a sampling interval by which a stamp may be off a uniform clock."""
 
-GROUP = "poinsot.block_logs"
-
 
 class BlockLog(Protocol):
     """A log that is longer than memory; it can be pickled, and opens its files where it is used."""
