@@ -197,7 +197,7 @@ def inspect_json(inspections: tuple[Inspection, ...] | list[Inspection]) -> dict
                     "channel": finding.where or None,
                     "sentence": f"{finding.message} {finding.remedy}".rstrip(),
                 }
-                for each in inspection.findings
+                for finding in inspection.findings
             ],
             "steps": inspection.steps,
         }

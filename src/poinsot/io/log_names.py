@@ -40,7 +40,7 @@ def find_logs(folder: Path, pattern: str) -> tuple[Log, ...]:
     for place in re.findall(r"\{([^}]*)\}", pattern):
         if place not in PLACES:
             raise InvalidProject(
-                f"the pattern {pattern!r} has {{{place}}}; it may have {listing(f'{{{known}}}' for each in PLACES)}"
+                f"the pattern {pattern!r} has {{{place}}}; it may have {listing(f'{{{known}}}' for known in PLACES)}"
             )
     loose = re.sub(r"\{[^}]*\}", "*", pattern)
     names = sorted(glob.glob(loose, root_dir=folder, recursive=True))

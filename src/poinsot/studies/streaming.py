@@ -382,7 +382,7 @@ def stream_least_squares(
 
     def problem_of(log: BlockLog) -> StreamedDynamics:
         blocks = Blocks(robot, log, method, block, shown, lags)
-        return StreamedDynamics(blocks, executor, lambda what: report(progress, what))
+        return StreamedDynamics(blocks, executor, lambda stage: report(progress, stage))
 
     problem = problem_of(log)
     system = reduce(problem, estimator.rtol)

@@ -73,7 +73,7 @@ class Closure:
     def tolerance(self) -> float:
         """Largest gap of a closed loop [m]."""
         return float(
-            CLOSED * (np.abs(self._ends[1][:, :3, 3]).max() + np.abs(self.robot.tree.translation).max())
+            MAX_GAP * (np.abs(self._ends[1][:, :3, 3]).max() + np.abs(self.robot.tree.translation).max())
         )
 
     @cached_property

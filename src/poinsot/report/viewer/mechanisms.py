@@ -22,7 +22,7 @@ from ...models.maximal.assembly import coordinates, tree
 from ...project import Run
 from ...project.prediction import PredictionJob
 from ...recording import Recording
-from .scene import Subject, ViewedMotion, shown_channels
+from .subject import Subject, ViewedMotion, shown_channels
 
 
 class ViewedMechanism(Subject):

@@ -19,7 +19,8 @@ from ...project.methods.semidefinite import SemidefiniteSettings
 from ...project.prediction import PredictionJob
 from ...regression.inverse_dynamics import InverseDynamics
 from ...stopwatch import Stopwatch
-from .scene import Surface, identified_surfaces
+from .scene import identified_surfaces
+from .subject import Surface
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,7 @@ def _text(estimate: Estimate, seconds: float) -> str:
     """A table of masses and of the prior's share in each, in Markdown."""
     rows = [
         f"| {body.name} | {body.mass:.4g} | {100 * (body.prior_share or 0.0):.0f} % |"
-        for each in estimate.bodies
+        for body in estimate.bodies
     ]
     head = ["| body | mass [kg] | from the prior |", "|---|---|---|"]
     fitted = f"relative error {estimate.fit.relative_error_percent:.3g} %, solved in {1e3 * seconds:.0f} ms"

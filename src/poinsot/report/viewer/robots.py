@@ -13,7 +13,7 @@ from ...models.robot.articulated import Articulated
 from ...project import Run
 from ...project.prediction import PredictionJob
 from ...recording import Recording
-from .scene import Subject, ViewedMotion, shown_channels
+from .subject import Subject, ViewedMotion, shown_channels
 
 
 class ViewedRobot(Subject):

@@ -21,7 +21,8 @@ from scipy.spatial.transform import Rotation
 from ...exceptions import MissingExtra, UnwritableOutput
 from ...io.writing import write_text
 from .prior_weight import PriorWeight
-from .scene import Surface, ViewedMotion, ViewedScene
+from .scene import ViewedScene
+from .subject import Surface, ViewedMotion
 
 try:
     import viser

@@ -16,7 +16,7 @@ from ...exceptions import InvalidRecording, UnreadableFile
 from ...project import Run
 from ...project.prediction import PredictionJob
 from ...recording import Recording
-from .scene import Subject, Surface, ViewedMotion
+from .subject import Subject, Surface, ViewedMotion
 
 
 class ViewedThrow(Subject):
