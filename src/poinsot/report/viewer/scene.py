@@ -57,7 +57,7 @@ def read_scene(path: Path, data_dir: Path | None = None) -> ViewedScene:
     identified_inertials = {name: row.get("inertial") for name, row in rows.items()}
     shares = {name: row.get("prior_share") or 0.0 for name, row in rows.items()}
     recorded = tuple(motion for run in subject.runs(job, data_dir) if (motion := subject.recorded(run)))
-    estimated = tuple(subject.estimated(name, path) for name, path in _estimated(path.parent))
+    estimated = tuple(subject.estimated(name, motion) for name, motion in _estimated(path.parent))
     if estimated:
         named = {motion.name: motion for motion in recorded}
         matching = [named[motion.name] for motion in estimated if motion.name in named]
@@ -100,9 +100,9 @@ def _subject(job: PredictionJob, folder: Path) -> Subject:
 def _estimated(folder: Path) -> Iterator[tuple[str, Recording]]:
     """Name of the recording and motion of each file beside a result."""
     for file in sorted(folder.glob("motion*.npz"), key=lambda file: (len(file.name), file.name)):
-        path = read_npz(file)
-        if (name := path.metadata.get("estimated")) is not None:
-            yield str(name), path
+        motion = read_npz(file)
+        if (name := motion.metadata.get("estimated")) is not None:
+            yield str(name), motion
 
 
 def identified_surfaces(bodies: Sequence[Body]) -> tuple[Surface, ...]:
