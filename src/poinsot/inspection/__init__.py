@@ -192,7 +192,7 @@ def inspect_json(inspections: tuple[Inspection, ...] | list[Inspection]) -> dict
             "filters": None if inspection.filters is None else asdict(inspection.filters),
             "channels": [asdict(channel) for channel in inspection.channels],
             "findings": [
-                each.as_json()
+                plain(each)
                 | {"channel": each.where or None, "sentence": f"{each.message} {each.remedy}".rstrip()}
                 for each in inspection.findings
             ],
