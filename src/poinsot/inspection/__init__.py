@@ -192,7 +192,7 @@ def inspect_json(inspections: tuple[Inspection, ...] | list[Inspection]) -> dict
             "filters": None if inspection.filters is None else asdict(inspection.filters),
             "channels": [asdict(channel) for channel in inspection.channels],
             "findings": [
-                finding.as_json()
+                plain(finding)
                 | {
                     "channel": finding.where or None,
                     "sentence": f"{finding.message} {finding.remedy}".rstrip(),

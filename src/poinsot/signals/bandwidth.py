@@ -87,9 +87,9 @@ class FilterProposal:
     cutoff_hz: float
     decimate_hz: float | None
     decimation_order: int
-    bandwidth_hz_per_joint: np.ndarray
-    noise_hz_per_joint: np.ndarray
-    cutoff_hz_per_joint: np.ndarray
+    bandwidth_hz_per_joint: Vector
+    noise_hz_per_joint: Vector
+    cutoff_hz_per_joint: Vector
     reasons: tuple[str, ...]
 
     def noted(self, recording: Recording) -> Recording:
