@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ... import PoinsotError, Recording
-from ...arrays import JointSamples, Times, Vector
+from ...arrays import JointSamples, Vector
 from ...exceptions import listing, nearest
 from ...models.robot.articulated import Articulated
 from ...models.servo.actuator import DESCRIPTIONS, FRICTION_LAWS, KNOWN, PARAMETERS, Actuator
