@@ -21,12 +21,12 @@ from typing import Any, cast
 import numpy as np
 
 from ..arrays import JointSamples, Matrix, Vector
-from ..estimate.fit import autocorrelation
 from ..models.robot.joint_terms import is_nonnegative
 from ..recording import EFFORTS, Recording
 from ..regression.inverse_dynamics import InverseDynamics, Part
 from ..signals.decimation import PASSBAND, Decimation
 from ..signals.signals import Signals
+from ..statistics import independent_squares, sum_variance
 from .description import described_base
 
 SAMPLES_PER_ROW = 12
@@ -132,8 +132,8 @@ class Regression:
 
     @cached_property
     def effective_rows(self) -> Vector:
-        """(n,) number of independent squared residuals: N / (1 + 2 sum of rho_k^2)."""
-        return np.array([self.rows / (1 + 2 * np.sum(rho**2)) for rho in correlations(self.residuals)])
+        """(n,) number of independent squared residuals."""
+        return independent_squares(self.residuals)
 
     @cached_property
     def whitened_basis(self) -> np.ndarray:
@@ -181,7 +181,7 @@ class Regression:
         delta = float(g @ e) / information
         explained = float(np.sum((delta * g) ** 2) / max(float(e @ e), 1e-300))
         sensitivity = float(np.sqrt(np.max(np.mean(g.reshape(self.dense.y.shape) ** 2, axis=0))))
-        return Score(delta, float(np.sqrt(long_run_variance(s)) / information), explained, sensitivity)
+        return Score(delta, float(np.sqrt(sum_variance(s)) / information), explained, sensitivity)
 
 
 @dataclass(frozen=True, eq=False)
@@ -445,22 +445,3 @@ def reweighted(
         left = squares - 2 * projected @ theta + (rows.gram @ theta) @ theta
         sigma = np.maximum(np.sqrt(np.maximum(left, 0) / np.maximum(counts - b / n, 1.0)), EXACT * size)
     return theta, norms, H, sigma
-
-
-def correlations(e: JointSamples) -> list[Vector]:
-    """Autocorrelations of each column from lag 1 up to the first lag after which three in a row look like noise."""
-    N = len(e)
-    found = []
-    for rho in autocorrelation(e, min(N // 4, 400))[:, 1:]:
-        quiet = np.abs(rho) < 2 / np.sqrt(N)
-        noise = np.flatnonzero(quiet[:-2] & quiet[1:-1] & quiet[2:])
-        found.append(rho[: noise[0]] if len(noise) else rho)
-    return found
-
-
-def long_run_variance(s: np.ndarray) -> float:
-    """Variance of the sum of a series (Newey and West 1987), never below that of a white one."""
-    lags = 2 * len(correlations(s[:, None])[0]) + 1
-    white = float(s @ s)
-    pairs = [(1 - k / (lags + 1)) * float(s[:-k] @ s[k:]) for k in range(1, min(lags + 1, len(s)))]
-    return max(white + 2 * sum(pairs), white)

@@ -11,7 +11,7 @@ from ..arrays import Vector
 from ..distributions import chi_square_tail
 from ..estimate import Estimate, Finding, Severity, Unchecked, motions_of
 from ..estimate.motions import ContactChange
-from .case import long_run_variance
+from ..statistics import sum_variance
 from .check import Cause, Check
 from .explanations import severity_of
 
@@ -116,9 +116,7 @@ class CorrelatedResiduals(Check):
         for motion in motions_of(case.estimate):
             for fit in motion.sensors:
                 read = [e[np.isfinite(e)] for e in fit.normalized.T]
-                sizes = [
-                    np.sqrt(long_run_variance(e) / len(e)) if len(e) >= self.least else 0.0 for e in read
-                ]
+                sizes = [np.sqrt(sum_variance(e) / len(e)) if len(e) >= self.least else 0.0 for e in read]
                 k = int(np.argmax(sizes))
                 if sizes[k] > self.warning * widened:
                     said = (

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..arrays import JointSamples, Vector
 from ..estimate import Finding, Severity, Unchecked
-from .case import Regression, correlations
+from ..statistics import correlation_time
+from .case import Regression
 from .channels import AngleUnit, Sign, SwappedChannels
 from .check import Cause, Check
 from .delay import TorqueDelay
@@ -257,8 +258,7 @@ class Innovations(Check):
         squares = squares[np.isfinite(squares)]
         mean = float(squares.mean()) if len(squares) > 50 else 0.0
         if mean > self.warning:
-            memory = 1 + 2 * max(float(correlations((squares - mean)[:, None])[0].sum()), 0.0)
-            std = float(squares.std() * np.sqrt(memory / len(squares)))
+            std = float(squares.std() * np.sqrt(correlation_time(squares - mean) / len(squares)))
             if mean - 4 * std > 1:
                 said = (
                     f"Accepted innovations have {mean:.3g} +- {1.96 * std:.2g} times the variance that the filter "

@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..arrays import Brief, Matrix, Vector
-from .uncertainty import NORMAL_95, ParameterColumns, rows_of
+from ..statistics import NORMAL_95
+from .uncertainty import ParameterColumns, rows_of
 
 
 class Extra:

@@ -18,9 +18,6 @@ import numpy as np
 
 from ..arrays import Brief, Matrix, Vector
 
-NORMAL_95 = 1.959963984540054
-"""Half width of the 95 % interval of a normal distribution, in standard deviations."""
-
 NARROWED = 0.5
 """The data determine a parameter if they reduce its prior standard deviation to less than this part."""
 
@@ -39,14 +36,6 @@ class Direction:
 
     combination: str
     reason: str
-
-
-def taper_allowance(b: float) -> float:
-    """Factor on variances from Bartlett's taper of a part b of the rows, which are too small and uncertain themselves.
-
-    The squared ratio of the quantile of 95 % intervals that Kiefer and Vogelsang (2005) give to the normal one.
-    """
-    return float((1 + (2.9694 * b + 0.4160 * b**2 - 0.5324 * b**3) / NORMAL_95) ** 2)
 
 
 def rows_of(columns: Mapping[str, Any]) -> list[dict[str, Any]]:

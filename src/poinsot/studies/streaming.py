@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Matrix, Times, Vector
-from ..estimate import Estimate, Fit, taper_allowance
+from ..estimate import Estimate, Fit
 from ..estimate.fit import MOVING, SHOWN_LAGS, whiteness
 from ..estimators.linear import residuals
 from ..estimators.linear.least_squares import LeastSquares, finish
@@ -39,6 +39,7 @@ from ..signals.butterworth import ButterworthDecimation
 from ..signals.decimation import Decimation
 from ..signals.low_pass import LowPass
 from ..solve import ProgressCallback, report
+from ..statistics import taper_allowance, taper_lags, tapered
 from .residual_sums import ResidualSums
 from .stretches import LogExaminer, Seen, look_at_block
 from .study import Say, Study
@@ -339,10 +340,10 @@ class StreamedDynamics(InverseDynamics):
     ) -> tuple[Matrix, bool]:
         """As `residuals.coloured`, of residuals whose sums are known; they are not clipped."""
         sums, w = fit.sums, solution.weights * scale
-        lags = residuals.taper_lags(sums.autocorrelation, sums.count)
+        lags = taper_lags(sums.autocorrelation, sums.count)
         scale = solution.weights * w
         Gamma = sums.autocovariance[:, :, : lags + 1] * scale[:, None, None] * scale[:, None]
-        given = {"lags": lags, "Gamma": residuals.tapered(Gamma), "columns": columns}
+        given = {"lags": lags, "Gamma": tapered(Gamma), "columns": columns}
         half = np.sum([one["half"] for one in self._run(multiply, "of residuals", **given)], axis=0)
         middle = (half + half.T) * taper_allowance(lags / sums.count)
         return middle, residuals.is_spherical(sums.products[:, :, 0] * np.outer(w, w), sums.count)

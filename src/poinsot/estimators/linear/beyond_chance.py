@@ -32,11 +32,11 @@ import numpy as np
 from ...arrays import Vector
 from ...diagnosis.case import LARGEST_SAMPLES, DenseRows, thinned
 from ...diagnosis.parameters import FEWEST_RECORDINGS
-from ...estimate.uncertainty import NORMAL_95
 from ...exceptions import NotIdentifiable, PoinsotError
 from ...regression.inverse_dynamics import InverseDynamics
 from ...signals.decimation import Decimation
 from ...signals.signals import Signals
+from ...statistics import NORMAL_95
 from .system import LinearSolution, System
 
 GROUPS = 20

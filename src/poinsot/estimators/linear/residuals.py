@@ -6,11 +6,8 @@ Gamma(l) = E[s_t s_{t+l}^T] the parameters' covariance is
 
     H^-1 M H^-1,    M = sum over t, u of W_t^T Gamma(u - t) W_u  (+ P, the information of priors)
 
-Gamma is estimated from the residuals and tapered to zero at a lag that the data choose (Bartlett's window: M is never
-negative; Newey and West (1987)). Politis (2003) finds the first lag m after which five autocorrelations in a row look
-like noise, and tapers at 2 m with a window that is flat up to m; Bartlett's falls from lag 0 on and gets 4 m. A long
-taper on few rows, and a fit that has absorbed some of the residuals' slow part, make M too small: it is widened by
-`taper_allowance`. The double sum is a filter, done in the frequency domain stretch by stretch.
+Gamma is estimated from the residuals, tapered and widened as in `poinsot.statistics`. The double sum is a filter, done
+in the frequency domain stretch by stretch.
 """
 
 from __future__ import annotations
@@ -21,26 +18,13 @@ import numpy as np
 
 from ...arrays import JointSamples, Matrix, fast_length
 from ...distributions import chi_square_tail
-from ...estimate import Fit, taper_allowance
-from ...estimate.fit import WHITE_LEVEL, autocorrelation, pooled
+from ...estimate import Fit
+from ...estimate.fit import WHITE_LEVEL
 from ...regression.inverse_dynamics import InverseDynamics, Rows
+from ...statistics import SHORTEST_STRETCH, tapered_autocovariance
 from .system import LinearSolution
 
-SHORTEST_STRETCH = 4096
 COLUMNS_AT_ONCE = 8
-
-
-def autocovariance(e: JointSamples, lags: int) -> np.ndarray:
-    """(n, n, lags + 1) Gamma(l) = 1/N sum over t of e_t e_{t+l}^T, mean not removed."""
-    stretch = max(SHORTEST_STRETCH, 4 * lags)
-    total = np.zeros((lags + 1, e.shape[1], e.shape[1]))
-    for first in range(0, len(e), stretch):
-        # `late` extends beyond the end of the chunk, so that no pair of rows across its border is lost
-        early, late = e[first : first + stretch], e[first : first + stretch + lags]
-        size = fast_length(len(late) + lags)
-        early, late = np.fft.rfft(early, size, axis=0), np.fft.rfft(late, size, axis=0)
-        total += np.fft.irfft(np.conj(early[:, :, None]) * late[:, None, :], size, axis=0)[: lags + 1]
-    return total.transpose(1, 2, 0) / len(e)
 
 
 def is_spherical(products: Matrix, N: int) -> bool:
@@ -61,17 +45,6 @@ def is_spherical(products: Matrix, N: int) -> bool:
     return chi_square_tail(n * (n + 1) / 2 - 1, max(float(statistic), 0.0)) > WHITE_LEVEL
 
 
-def correlation_length(correlation: np.ndarray, samples: int) -> int:
-    """Politis' m: the first lag after which five autocorrelations in a row are insignificant."""
-    # Politis' c = 2 and K_N = 5; the logarithm is to base 10 in his paper too
-    bound = 2 * np.sqrt(np.log10(max(samples, 10)) / samples)
-    quiet = np.abs(correlation[1:]) < bound
-    for lag in range(len(quiet) - 4):
-        if quiet[lag : lag + 5].all():
-            return lag
-    return len(correlation) - 1
-
-
 def coloured(
     problem: InverseDynamics, fit: Fit, solution: LinearSolution, columns: np.ndarray, scale: np.ndarray
 ) -> tuple[Matrix, bool]:
@@ -83,27 +56,9 @@ def coloured(
 
 def coloured_middle(problem: InverseDynamics, scores: JointSamples, columns: np.ndarray) -> Matrix:
     """(k, k) M of scores s_t (N, n) of all recordings and k base columns, widened as `taper_allowance` says."""
-    N, counts = len(scores), problem.row_counts
-    lags = taper_lags(pooled(autocorrelation, counts, scores, longest_lag(N)), N)
-    half = earlier_pairs(problem.rows(), columns, tapered(pooled(autocovariance, counts, scores, lags)))
-    return (half + half.T) * taper_allowance(lags / N)
-
-
-def longest_lag(samples: int) -> int:
-    """A quarter of the rows: beyond, an autocorrelation is the mean of too few products."""
-    return max(samples // 4, 1)
-
-
-def taper_lags(correlation: np.ndarray, samples: int) -> int:
-    """Length of Bartlett's window for autocorrelations (n, lags + 1)."""
-    # one taper for all joints: tapers of different lengths may make M indefinite
-    m = max(correlation_length(row, samples) for row in correlation)
-    return min(max(4 * m, 1), longest_lag(samples))
-
-
-def tapered(Gamma: np.ndarray) -> np.ndarray:
-    """Gamma (n, n, lags + 1) times Bartlett's window."""
-    return Gamma * (1 - np.arange(Gamma.shape[2]) / Gamma.shape[2])
+    Gamma, allowance = tapered_autocovariance(scores, problem.row_counts)
+    half = earlier_pairs(problem.rows(), columns, Gamma)
+    return (half + half.T) * allowance
 
 
 def earlier_pairs(rows: Iterable[Rows], columns: np.ndarray, Gamma: np.ndarray) -> Matrix:

@@ -20,11 +20,9 @@ import numpy as np
 from scipy import linalg
 
 from ....arrays import Indices, JointSamples, Matrix
-from ....estimate import taper_allowance
-from ....estimate.fit import autocorrelation
 from ....exceptions import NotIdentifiable
 from ....regression.inverse_dynamics import InverseDynamics
-from ..residuals import correlation_length
+from ....statistics import autocorrelation, correlation_length, taper_allowance
 from ..system import System
 
 SAME_MOTION = 0.1

@@ -1,0 +1,158 @@
+"""Correlation of a series in time, and the variance of its sum.
+
+Gamma(l) = E[e_t e_{t+l}^T] is estimated from the series and tapered to zero at a lag that the data choose (Bartlett's
+window, with which no variance is negative; Newey and West 1987). Politis (2003) finds the first lag m after which five
+autocorrelations in a row look like noise, and tapers at 2 m with a window that is flat up to m; Bartlett's falls from
+lag 0 on and gets 4 m. A long taper on few rows, and a fit that has absorbed some of the residuals' slow part, make
+variances too small: they are widened by `taper_allowance`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .arrays import Float, JointSamples, Matrix, Vector, fast_length
+
+NORMAL_95 = 1.959963984540054
+"""Half width of the 95 % interval of a normal distribution, in standard deviations."""
+
+SHORTEST_STRETCH = 4096
+"""Rows of a Fourier transform, at least: a long series is transformed stretch by stretch."""
+
+QUIET_LAGS = 5
+"""Number of insignificant autocorrelations in a row after which a series counts as uncorrelated (Politis' K_N)."""
+
+LARGEST_CORRELATION = 0.97
+"""Bound on the first autocorrelation, near 1 of which the bandwidth diverges (Andrews and Monahan 1992)."""
+
+
+def autocovariance(e: JointSamples, lags: int) -> np.ndarray:
+    """(n, n, lags + 1) Gamma(l) = 1/N sum over t of e_t e_{t+l}^T, mean not removed."""
+    stretch = max(SHORTEST_STRETCH, 4 * lags)
+    total = np.zeros((lags + 1, e.shape[1], e.shape[1]))
+    for first in range(0, len(e), stretch):
+        # `late` extends beyond the end of the chunk, so that no pair of rows across its border is lost
+        early, late = e[first : first + stretch], e[first : first + stretch + lags]
+        size = fast_length(len(late) + lags)
+        early, late = np.fft.rfft(early, size, axis=0), np.fft.rfft(late, size, axis=0)
+        total += np.fft.irfft(np.conj(early[:, :, None]) * late[:, None, :], size, axis=0)[: lags + 1]
+    return total.transpose(1, 2, 0) / len(e)
+
+
+def autocorrelation(e: JointSamples, lags: int) -> np.ndarray:
+    """(n, lags + 1) autocorrelation of each column, its mean removed; a constant column gives zeros."""
+    # padded by the lags, since the transform is periodic
+    length = fast_length(len(e) + lags)
+    spectrum = np.fft.rfft((e - e.mean(axis=0)).T, length)
+    covariance = np.fft.irfft(np.real(spectrum) ** 2 + np.imag(spectrum) ** 2, length)[:, : lags + 1]
+    return np.divide(covariance, covariance[:, :1], np.zeros_like(covariance), where=covariance[:, :1] > 0)
+
+
+def pooled(
+    function: Callable[[JointSamples, int], np.ndarray], counts: Sequence[int], e: JointSamples, lags: int
+) -> np.ndarray:
+    """A function of lags (its last axis), pooled over recordings without pairs across their ends."""
+    total: np.ndarray | float = 0.0
+    for part in np.split(e, np.cumsum(counts)[:-1]):
+        values = function(part, min(lags, len(part) - 1))
+        # a short recording has no pairs at long lags
+        missing = [(0, 0)] * (values.ndim - 1) + [(0, lags + 1 - values.shape[-1])]
+        total = total + len(part) / len(e) * np.pad(values, missing)
+    return np.asarray(total)
+
+
+def longest_lag(samples: int) -> int:
+    """A quarter of the rows: beyond, an autocorrelation is the mean of too few products."""
+    return max(samples // 4, 1)
+
+
+def correlation_length(correlation: np.ndarray, samples: int) -> int:
+    """Politis' m, from autocorrelations (L + 1,): the first lag after which five in a row are insignificant."""
+    # Politis' c = 2; the logarithm is to base 10 in his paper too
+    loud = np.abs(correlation[1:]) >= 2 * np.sqrt(np.log10(max(samples, 10)) / samples)
+    edges = np.concatenate([[-1], np.flatnonzero(loud), [len(loud)]])
+    quiet = np.flatnonzero(np.diff(edges) > QUIET_LAGS)
+    return int(edges[quiet[0]]) + 1 if len(quiet) else len(loud)
+
+
+def correlation_time(e: Vector) -> float:
+    """1 + 2 sum of rho_k of a series (N,) about 0, at least 1: the variance of its sum over that of white noise."""
+    if not np.any(e):
+        return 1.0
+    rho = autocovariance(e[:, None], longest_lag(len(e)))[0, 0]
+    rho = rho / rho[0]
+    return max(1.0, 1 + 2 * float(rho[1 : correlation_length(rho, len(e)) + 1].sum()))
+
+
+def independent_squares(e: JointSamples) -> Vector:
+    """(n,) number of independent squares in each column (N, n): N / (1 + 2 sum of rho_k^2)."""
+    N, correlation = len(e), autocorrelation(e, longest_lag(len(e)))
+    lengths = [correlation_length(rho, N) for rho in correlation]
+    return np.array(
+        [
+            N / (1 + 2 * float(np.sum(rho[1 : m + 1] ** 2)))
+            for rho, m in zip(correlation, lengths, strict=True)
+        ]
+    )
+
+
+def taper_lags(correlation: np.ndarray, samples: int) -> int:
+    """Length of Bartlett's window for autocorrelations (n, lags + 1)."""
+    # one taper for all columns: tapers of different lengths may make a covariance indefinite
+    m = max(correlation_length(row, samples) for row in correlation)
+    return min(max(4 * m, 1), longest_lag(samples))
+
+
+def tapered(Gamma: np.ndarray) -> np.ndarray:
+    """Gamma (n, n, lags + 1) times Bartlett's window."""
+    return Gamma * (1 - np.arange(Gamma.shape[2]) / Gamma.shape[2])
+
+
+def tapered_autocovariance(e: JointSamples, counts: Sequence[int]) -> tuple[np.ndarray, float]:
+    """(n, n, lags + 1) tapered Gamma of rows (N, n) of recordings of these lengths, and its `taper_allowance`."""
+    N = len(e)
+    lags = taper_lags(pooled(autocorrelation, counts, e, longest_lag(N)), N)
+    return tapered(pooled(autocovariance, counts, e, lags)), taper_allowance(lags / N)
+
+
+def taper_allowance(b: float) -> float:
+    """Factor on variances from Bartlett's taper of a part b of the rows, which are too small and uncertain themselves.
+
+    The squared ratio of the quantile of 95 % intervals that Kiefer and Vogelsang (2005) give to the normal one.
+    """
+    return float((1 + (2.9694 * b + 0.4160 * b**2 - 0.5324 * b**3) / NORMAL_95) ** 2)
+
+
+def sum_covariance(e: JointSamples, lags: int) -> Matrix:
+    """(n, n) covariance of the sum of rows (N, n), mean not removed (Newey and West 1987)."""
+    total = e.T @ e
+    for l in range(1, min(lags, len(e) - 1) + 1):
+        crossed = e[l:].T @ e[:-l]
+        total = total + (1 - l / (lags + 1)) * (crossed + crossed.T)
+    return np.asarray(total)
+
+
+def sum_variance(s: Vector) -> float:
+    """Variance of the sum of a series (N,), mean not removed, and never below that of a white one."""
+    lags = taper_lags(autocorrelation(s[:, None], longest_lag(len(s))), len(s))
+    return max(float(sum_covariance(s[:, None], lags)[0, 0]), float(s @ s))
+
+
+def andrews_lag(scores: Sequence[Float[np.ndarray, "_ q"]]) -> int:
+    """Lag of Bartlett's window from the first autocorrelations of scores (Andrews 1991, Eqs. 6.2, 6.4, first order).
+
+    For scores of a smoother, whose correlation decays slowly and never looks like noise.
+    """
+    N = sum(map(len, scores))
+    before, after = (np.concatenate([rows[cut] for rows in scores]) for cut in (slice(-1), slice(1, None)))
+    moving = np.any(before, axis=0)
+    if not moving.any():
+        return 0
+    rho = (before * after).sum(axis=0)[moving] / (before**2).sum(axis=0)[moving]
+    rho = np.clip(rho, -LARGEST_CORRELATION, LARGEST_CORRELATION)
+    # with each score weighted by its own long-run variance only its rho remains
+    alpha = float(np.mean(4 * rho**2 / (1 - rho**2) ** 2))
+    # lags near N would leave no products to average
+    return int(min(np.ceil(1.1447 * (alpha * N) ** (1 / 3)), N // 4))
