@@ -9,17 +9,24 @@ variances too small: they are widened by `taper_allowance`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from .arrays import Float, JointSamples, Matrix, Vector, fast_length
+from .distributions import chi_square_tail
 
 NORMAL_95 = 1.959963984540054
 """Half width of the 95 % interval of a normal distribution, in standard deviations."""
 
 SHORTEST_STRETCH = 4096
 """Rows of a Fourier transform, at least: a long series is transformed stretch by stretch."""
+
+COLUMNS_AT_ONCE = 8
+"""Columns of rows that are transformed together."""
+
+WHITE_LEVEL = 0.01
+"""Level of the tests for whiteness."""
 
 QUIET_LAGS = 5
 """Number of insignificant autocorrelations in a row after which a series counts as uncorrelated (Politis' K_N)."""
@@ -140,6 +147,66 @@ def sum_variance(s: Vector) -> float:
     return max(float(sum_covariance(s[:, None], lags)[0, 0]), float(s @ s))
 
 
+def correlated_products(rows: Iterable[tuple[int, np.ndarray]], Gamma: np.ndarray) -> Matrix:
+    """(k, k) M = sum over t, u of W_t^T Gamma(u - t) W_u, the covariance of sum W_t^T e_t.
+
+    Args:
+        rows: number of the recording and its next W (r, n, k), recording by recording.
+        Gamma: (n, n, lags + 1) autocovariance of e, tapered.
+    """
+    half = earlier_pairs(rows, Gamma)
+    return half + half.T
+
+
+def earlier_pairs(rows: Iterable[tuple[int, np.ndarray]], Gamma: np.ndarray) -> Matrix:
+    """(k, k) the pairs with u <= t, half of those with u = t: M without the transposed ones."""
+    lags, half = Gamma.shape[2] - 1, np.zeros((1, 1))
+    joined = np.zeros((0, 0, 0))
+    for begins, W in _stretches(rows, max(SHORTEST_STRETCH, 2 * lags)):
+        # rows of two recordings are unrelated: each recording begins after zeros, not after the one before
+        before = np.zeros((lags, *W.shape[1:])) if begins else joined[-lags:]
+        joined = np.concatenate([before, W])
+        # a transpose adds the pairs in the other order, so that each is computed once
+        half = half + _pairs_of_stretch(joined, Gamma)
+    return half
+
+
+def _stretches(rows: Iterable[tuple[int, np.ndarray]], length: int) -> Iterator[tuple[bool, np.ndarray]]:
+    """Whether a recording begins, and its next (r, n, k) rows: at least `length` of them, except for its last ones."""
+    waiting: list[np.ndarray] = []
+    part, begins = 0, True
+    for number, W in rows:
+        # recordings are not joined: a chunk ends with its recording, however short it is
+        if waiting and (number != part or sum(map(len, waiting)) >= length):
+            yield begins, np.concatenate(waiting)
+            waiting, begins = [], number != part
+        part = number
+        waiting.append(W)
+    if waiting:
+        yield begins, np.concatenate(waiting)
+
+
+def _pairs_of_stretch(joined: np.ndarray, Gamma: np.ndarray) -> Matrix:
+    """The pairs of one stretch, with Gamma(-l) = Gamma(l)^T.
+
+    `joined` (lags + r, n, k) are the rows t after as many as the taper is long; Gamma is (n, n, lags + 1).
+    """
+    lags, k = Gamma.shape[2] - 1, joined.shape[2]
+    size = fast_length(len(joined))  # what wraps around ends up in the first `lags` rows
+    causal = np.concatenate([0.5 * Gamma[:, :, :1], Gamma[:, :, 1:]], axis=2)
+    S = np.fft.rfft(causal, size).transpose(2, 1, 0)
+    W = joined[lags:].reshape(-1, k)
+    half = np.empty((k, k))
+    # the spectra of all columns at once would take several times the memory of the rows
+    for first in range(0, k, COLUMNS_AT_ONCE):
+        some = slice(first, first + COLUMNS_AT_ONCE)
+        filtered = np.fft.irfft(S @ np.fft.rfft(joined[:, :, some], size, axis=0), size, axis=0)[
+            lags : len(joined)
+        ]
+        half[:, some] = W.T @ filtered.reshape(len(W), -1)
+    return half
+
+
 def andrews_lag(scores: Sequence[Float[np.ndarray, "_ q"]]) -> int:
     """Lag of Bartlett's window from the first autocorrelations of scores (Andrews 1991, Eqs. 6.2, 6.4, first order).
 
@@ -156,3 +223,22 @@ def andrews_lag(scores: Sequence[Float[np.ndarray, "_ q"]]) -> int:
     alpha = float(np.mean(4 * rho**2 / (1 - rho**2) ** 2))
     # lags near N would leave no products to average
     return int(min(np.ceil(1.1447 * (alpha * N) ** (1 / 3)), N // 4))
+
+
+def is_spherical(products: Matrix, N: int) -> bool:
+    """Whether N residuals e with products (n, n) e^T e have equal variance and no correlation between columns.
+
+    Bartlett's test of sphericity at `WHITE_LEVEL`, mean not removed.
+    """
+    n = len(products)
+    eigenvalues = np.linalg.eigvalsh(products)
+    # all residuals are zero (noise-free data): no contradiction
+    if n == 1 or not eigenvalues[-1] > 0:
+        return True
+    # one joint's residuals are exactly a combination of the others': correlated
+    if eigenvalues[0] <= 0:
+        return False
+    ratio = np.mean(np.log(eigenvalues)) - np.log(np.mean(eigenvalues))
+    # Bartlett's factor: without it the statistic is too large on few rows
+    statistic = -(N - (2 * n**2 + n + 2) / (6 * n)) * n * ratio
+    return chi_square_tail(n * (n + 1) / 2 - 1, max(float(statistic), 0.0)) > WHITE_LEVEL

@@ -29,7 +29,7 @@ from ..signals.alignment import align
 from ..signals.signals import Signals
 from .case import Examination, Solved, mapped, recordings_of, thinned
 from .check import Cause
-from .explanations import STEPS, Candidate, Explained, Explanation, explain, improvement
+from .explanations import STEPS, Candidate, Explained, explain, improvement
 
 LARGEST_S = 0.25
 """Largest delay, either way, that is searched, but no more than a tenth of the shortest recording."""
@@ -123,7 +123,7 @@ def mended(signals: Signals, train: DriveTrain, effect: Vector) -> Signals:
 
 
 def differences(which: Sequence[Nuisance], largest_s: float = 0.0) -> Candidate:
-    """A candidate of these nuisances without an explanation; it first searches delays up to `largest_s`."""
+    """A candidate of these nuisances; it first searches delays up to `largest_s`."""
 
     def change(problem: InverseDynamics, x: Vector, near: Vector) -> InverseDynamics:
         train, changed = problem.robot.train, []
@@ -138,7 +138,8 @@ def differences(which: Sequence[Nuisance], largest_s: float = 0.0) -> Candidate:
     largest = np.array([LARGEST_STEPS[each.quantity] for each in which])
     starts = [(d * delays).tolist() for d in grid]
     # to both sides: dry friction changes its sign at whole samples
-    return Candidate(cast("Explanation", None), (), change, starts, central=True, largest_step=largest)
+    cause = CAUSES[which[0].quantity]
+    return Candidate(cause, (), change, starts=starts, central=True, largest_step=largest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,9 +170,10 @@ class Corrections(Extra):
             return estimate.updated(self)
         place = [cast("InverseDynamics", estimate.problem).base.index(name) for name in estimate.names]
         more = self.growth[np.ix_(place, place)]
-        stds = {key: getattr(estimate, key) for key in ("white_std", "coloured_std")}
-        wider = {key: np.sqrt(std**2 + np.diag(more)) for key, std in stds.items() if std is not None}
-        return estimate.updated(self, covariance=estimate.covariance + more, corrected=self.findings, **wider)
+        table = estimate.parameters.uncertainty
+        rows = {row: getattr(table, row) for row in ("readings", "correlation")}
+        wider = {row: covariance + more for row, covariance in rows.items() if covariance is not None}
+        return estimate.updated(self, uncertainty=replace(table, **wider), corrected=self.findings)
 
 
 def correct(

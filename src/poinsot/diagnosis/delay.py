@@ -42,12 +42,11 @@ class TorqueDelay(Explanation):
     )
 
     def candidates(self, case: Examination) -> Iterable[Candidate]:
-        if case.thin.robot.floating_base:
-            return
-        joints, rate = joints_of(case.thin), max(each.rate_hz for each in recordings_of(case.thin))
+        joints, rate = joints_of(case.thin), max(signals.rate_hz for signals in recordings_of(case.thin))
         together = replace(
             differences([Nuisance("delay")], longest_delay(case.thin, LARGEST_S)),
-            explanation=self,
+            cause=self.cause,
+            finding=self._finding,
             step=min(0.2 / rate, 1e-3),
             matters=self.warning_deg / 360 / case.highest_hz,
         )
@@ -59,7 +58,7 @@ class TorqueDelay(Explanation):
 
             yield replace(together, where=(joint,), change=change, motion=UNMOVED)
 
-    def finding(self, case: Examination, explained: Explained) -> Finding:
+    def _finding(self, case: Examination, explained: Explained) -> Finding:
         delay, std = float(explained.nuisance[0]), float(explained.std[0])
         phase = 360 * case.highest_hz * abs(delay)
         (joint,) = explained.candidate.where or ("",)

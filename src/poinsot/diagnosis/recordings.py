@@ -115,8 +115,8 @@ def disagreement_of(together: Solved) -> tuple[float, np.ndarray, int | None]:
     spans = [np.arange(*edges[k : k + 2]) for k in range(len(edges) - 1)]
     gain, parts = -0.5 * (len(spans) - 1) * len(together.theta) * float(np.log(edges[-1])), []
     for span in spans:
-        own, common = together.of(span), np.sqrt(np.mean(together.residuals[span] ** 2, axis=0))
+        own, common = together.some(span), np.sqrt(np.mean(together.residuals[span] ** 2, axis=0))
         gain += float(own.effective_rows @ np.log(np.maximum(common, own.sigma) / own.sigma))
         parts.append(np.sqrt(np.maximum(common**2 - own.sigma**2, 0.0)) / together.size)
-    rest = [together.of(np.setdiff1d(np.arange(edges[-1]), span)).relative_error for span in spans]
+    rest = [together.some(np.setdiff1d(np.arange(edges[-1]), span)).relative_error for span in spans]
     return gain, np.max(parts, axis=0), int(np.argmin(rest)) if len(spans) > 2 else None

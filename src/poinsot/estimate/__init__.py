@@ -41,6 +41,7 @@ from .uncertainty import (
     NARROWED as NARROWED,
     Direction as Direction,
     EstimatedParameters as EstimatedParameters,
+    Uncertainty as Uncertainty,
     condition_numbers as condition_numbers,
     unobservable_directions as unobservable_directions,
 )

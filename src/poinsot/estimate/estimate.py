@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
@@ -91,8 +91,7 @@ class Estimate:
 
     The columns of `parameters` and the entries of `provenance` are attributes of the estimate too: `estimate.values`,
     `estimate.std`, `estimate.warnings`; so are `findings` (most severe first), `unchecked` and `trust` of `diagnosis`,
-    and each of its extras, by its key: `estimate.payload`. Higher packages add `to_polars()`, `to_pandas()` and
-    `plot` (entry points `poinsot.accessors`).
+    and each of its extras, by its key: `estimate.payload`.
 
     Args:
         method: short name, e.g. `"least-squares"`.
@@ -335,6 +334,21 @@ class Estimate:
         """The parameters as a table, for notebooks."""
         html: str = load(".report.notebook_html:estimate_html")(self)
         return html
+
+
+predict = Estimate.predict
+
+
+def validate(
+    estimate: Estimate, recordings: Iterable[tuple[str, Any]], *, loaded: Collection[str] = ()
+) -> Estimate:
+    """The estimate with its prediction of held-out recordings.
+
+    Args:
+        recordings: name, and recording or signals of each. loaded: names of those with the load.
+    """
+    fits = (estimate.predict(recording, name, loaded=name in loaded) for name, recording in recordings)
+    return estimate.updated(validation=tuple(fits))
 
 
 def unfinished(estimate: Estimate) -> tuple[Finding, ...]:

@@ -131,6 +131,12 @@ class FullParameters(ParameterColumns, Extra):
 
     key = "full_parameters"
 
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    owners: tuple[str, ...]
+    kinds: tuple[str, ...]
+    values: Vector
+    covariance: Matrix
     prior: Vector
     prior_share: Vector
     interval: Matrix | None = None

@@ -14,10 +14,8 @@ import numpy as np
 
 from ..arrays import Brief, JointSamples, Times, Vector
 from ..distributions import chi_square_tail
-from ..statistics import autocorrelation, longest_lag, pooled
+from ..statistics import WHITE_LEVEL, autocorrelation, longest_lag, pooled
 
-WHITE_LEVEL = 0.01
-"""Level of the Ljung-Box test."""
 LJUNG_BOX_LAGS = 20
 SHOWN_LAGS = 60
 

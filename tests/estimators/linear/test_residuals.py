@@ -9,7 +9,7 @@ from scipy import signal, stats
 
 from poinsot import statistics
 from poinsot.estimate import fit as fits
-from poinsot.estimators.linear import residuals
+from poinsot.estimators.linear import least_squares
 from poinsot.regression.inverse_dynamics import inverse_dynamics
 from references.dense_regression import signals_of, smooth_motion, stacked
 from references.robots import chain, own_parameters
@@ -18,7 +18,7 @@ AR = 0.8
 
 
 def _spherical(e):
-    return residuals.is_spherical(e.T @ e, len(e))
+    return statistics.is_spherical(e.T @ e, len(e))
 
 
 def coloured(rng, samples, joints, memory=AR):
@@ -38,11 +38,11 @@ def double_sum(W, Gamma):
 @pytest.mark.parametrize(("rows", "lags"), [(30, 5), (30, 0), (4, 6), (6, 6), (7, 6), (33, 12), (1, 3)])
 @pytest.mark.parametrize("at_once", [1, 3, 8])
 def test_pairs_with_what_is_earlier_are_half_of_the_double_sum(rows, lags, at_once, rng, monkeypatch):
-    monkeypatch.setattr(residuals, "COLUMNS_AT_ONCE", at_once)
+    monkeypatch.setattr(statistics, "COLUMNS_AT_ONCE", at_once)
     W = rng.standard_normal((rows, 3, 4))
     Gamma = rng.standard_normal((lags + 1, 3, 3))
     Gamma[0] += Gamma[0].T  # Gamma(0) is symmetric, the others need not be
-    half = residuals._pairs_of_stretch(np.concatenate([np.zeros((lags, 3, 4)), W]), Gamma.transpose(1, 2, 0))
+    half = statistics._pairs_of_stretch(np.concatenate([np.zeros((lags, 3, 4)), W]), Gamma.transpose(1, 2, 0))
     expected = double_sum(W, Gamma)
     np.testing.assert_allclose(half + half.T, expected, atol=1e-12 * np.abs(expected).max())
 
@@ -52,8 +52,7 @@ def test_pairs_with_what_is_earlier_are_half_of_the_double_sum(rows, lags, at_on
 @pytest.mark.parametrize("stretch", [1, 17, 4096])
 def test_the_middle_is_the_double_sum_over_each_recording_in_any_stretches(sizes, stretch, rng, monkeypatch):
     """Residuals of one recording say nothing about those of the next; within one, stretches leave no pair out."""
-    for module in (residuals, statistics):
-        monkeypatch.setattr(module, "SHORTEST_STRETCH", stretch)
+    monkeypatch.setattr(statistics, "SHORTEST_STRETCH", stretch)
     W = [rng.standard_normal((size, 2, 5)) for size in sizes]
     scores = [coloured(rng, size, 2, memory=0.3) for size in sizes]
     columns = np.array([0, 2, 3])
@@ -64,7 +63,7 @@ def test_the_middle_is_the_double_sum_over_each_recording_in_any_stretches(sizes
                 yield SimpleNamespace(part=part, W=block[first : first + 4])
 
     problem = SimpleNamespace(rows=rows, row_counts=sizes)
-    middle = residuals.coloured_middle(problem, np.concatenate(scores), columns)
+    middle = least_squares.coloured_middle(problem, np.concatenate(scores), columns)
     N = sum(sizes)
     r = sum(
         len(s)
@@ -94,7 +93,7 @@ def test_the_middle_of_white_residuals_is_that_of_eq_6(rng):
     problem = SimpleNamespace(rows=lambda: iter([SimpleNamespace(part=0, W=W)]), row_counts=(400,))
     half = np.linalg.cholesky(Sigma)
     middles = [
-        residuals.coloured_middle(problem, rng.standard_normal((400, 2)) @ half.T, np.arange(3))
+        least_squares.coloured_middle(problem, rng.standard_normal((400, 2)) @ half.T, np.arange(3))
         for _ in range(100)
     ]
     expected = np.einsum("tik,ij,tjl->kl", W, Sigma, W)

@@ -34,10 +34,10 @@ from ...diagnosis.case import LARGEST_SAMPLES, DenseRows, thinned
 from ...diagnosis.parameters import FEWEST_RECORDINGS
 from ...exceptions import NotIdentifiable, PoinsotError
 from ...regression.inverse_dynamics import InverseDynamics
+from ...regression.system import LinearSolution, System
 from ...signals.decimation import Decimation
 from ...signals.signals import Signals
 from ...statistics import NORMAL_95
-from .system import LinearSolution, System
 
 GROUPS = 20
 """Number of groups of rows, consecutive in time."""

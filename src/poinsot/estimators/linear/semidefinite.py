@@ -39,13 +39,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy import linalg, special
 
 from ...arrays import Matrix, Vector
-from ...estimate import NORMAL_95, Certificate, Estimate, FullParameters, Status
+from ...estimate import NORMAL_95, Certificate, Estimate, FullParameters, Status, Uncertainty
 from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, check_known, listing
 from ...inertia.divergence import AffineInvariant, Entropic, Euclidean
 from ...inertia.parameters import inconsistencies, is_consistent, pseudo_inertia
@@ -55,13 +55,13 @@ from ...models.friction.listed import dissipating_kinds, words_of
 from ...models.robot.open_parameters import body_of
 from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
+from ...regression.system import TINY, LinearSolution, System, covariance_root, reduce
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from .conic import Cone, ConeProgram, ConeSolution, ConicStatus, Membership, matrix_of, vector_of
 from .constraints import Constraints
 from .divergence_cones import DivergenceTerm, EntropicTerm, QuadraticTerm, physical
 from .essential import EssentialParameters
 from .least_squares import EXACT, LeastSquares, finish
-from .system import TINY, LinearSolution, System, covariance_root, reduce
 from .whitening import Whitened, prior_moments
 
 MOMENTS = "moments"
@@ -209,15 +209,15 @@ class SemidefiniteLeastSquares(Method):
         free, known = reduced.free, _knowledge(reduced, theta)
         full = _full_parameters(reduced, known, theta)
         C = full.covariance
-        stated: dict[str, Any] = {}
-        if self.weighing != "data":  # the posterior has one kind of standard deviation
-            stated = {"covariance": reduced.K @ C @ reduced.K.T, "systematic_std": None}
-            stated |= {"white_std": None, "coloured_std": None}
-            stated[f"{free.std_kind}_std"] = np.sqrt(np.maximum(np.diag(stated["covariance"]), 0.0))
+        uncertainty = free.parameters.uncertainty
+        if self.weighing != "data":  # the posterior has one source
+            row = "readings" if uncertainty.std_kind == "white" else "correlation"
+            of_base = {row: reduced.K @ C @ reduced.K.T}
+            uncertainty = Uncertainty(recordings=uncertainty.recordings, **of_base)
         return free.updated(
             full,
             values=base,
-            **stated,
+            uncertainty=uncertainty,
             fit=problem.fit(replace(target, theta=base).on_base(system)),
             iterations=target.steps + found.steps,
             bodies=tuple(

@@ -21,10 +21,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import fft, linalg
+from scipy import linalg
 
 from ...arrays import Matrix, Vector
-from ...statistics import tapered_autocovariance
+from ...statistics import correlated_products, tapered_autocovariance
 
 
 def coloured_covariance(
@@ -52,12 +52,10 @@ def coloured_covariance(
     H = J.T @ J + prior
     variance = float(np.sum(e**2)) / max(np.count_nonzero(e) - J.shape[1], 1)
     gamma, allowance = tapered_autocovariance(e, counts)
-    M = np.zeros_like(H)
-    for a, (here, _) in enumerate(channels):
-        for b, (there, _) in enumerate(channels):
-            for left, right in zip(here, there, strict=True):
-                M += _filtered_products(left, right, gamma[a, b], gamma[b, a])
-    M = M * allowance + correlation * prior + more
+    strands = enumerate(
+        np.stack(blocks, axis=1) for blocks in zip(*(blocks for blocks, _ in channels), strict=True)
+    )
+    M = correlated_products(strands, gamma) * allowance + correlation * prior + more
     inverse = linalg.pinvh(H)
     return inverse @ M @ inverse, inverse * variance
 
@@ -101,15 +99,3 @@ def aligned(values: Vector | Matrix, mask: np.ndarray) -> np.ndarray:
     found = np.zeros((len(mask), *values.shape[1:]))
     found[mask] = values
     return found
-
-
-def _filtered_products(J: Matrix, K: Matrix, ahead: Vector, behind: Vector) -> Matrix:
-    """sum over t, u of J_t^T Gamma(u - t) K_u; `ahead` (lags + 1,) of u - t = 0, 1, ..., `behind` of 0, -1, ..."""
-    lags = len(ahead) - 1
-    size = fft.next_fast_len(len(J) + 2 * lags, real=True)
-    kernel = np.zeros(size)
-    kernel[: lags + 1] = behind
-    if lags:
-        kernel[-lags:] = ahead[:0:-1]
-    spectrum = fft.rfft(K, size, axis=0) * fft.rfft(kernel)[:, None]
-    return J.T @ fft.irfft(spectrum, size, axis=0)[: len(J)]

@@ -22,8 +22,8 @@ from scipy import linalg
 from ....arrays import Indices, JointSamples, Matrix
 from ....exceptions import NotIdentifiable
 from ....regression.inverse_dynamics import InverseDynamics
+from ....regression.system import System
 from ....statistics import autocorrelation, correlation_length, taper_allowance
-from ..system import System
 
 SAME_MOTION = 0.1
 """Recordings are of one motion if positions differ, row by row, by less than this part of it (rms)."""

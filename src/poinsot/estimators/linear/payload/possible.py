@@ -24,9 +24,9 @@ from ....exceptions import InvalidMethod, NotIdentifiable, listing
 from ....inertia.parameters import pseudo_inertia
 from ....regression.attachment import LOAD_NAMES
 from ....regression.inverse_dynamics import InverseDynamics
+from ....regression.system import System
 from ..conic import VIOLATION, Cone, ConeProgram, ConicStatus, Membership, vector_of
 from ..constraints import BodyConstraint, conditions_on
-from ..system import System
 from .output_error import Cost, GainOptimum, Point, search
 from .values import load_places
 

@@ -27,7 +27,7 @@ from ....inertia.parameters import body, inertia_matrix
 from ....parameters import INERTIAL_SYMBOLS
 from ....regression.attachment import LOAD_NAMES
 from ....regression.inverse_dynamics import InverseDynamics
-from ..system import System
+from ....regression.system import System
 from .moments import Moments
 
 HALF_WIDTH = 1 / 3
