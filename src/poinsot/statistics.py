@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from .arrays import Float, JointSamples, Matrix, Vector, fast_length
-from .distributions import chi_square_tail
 
 NORMAL_95 = 1.959963984540054
 """Half width of the 95 % interval of a normal distribution, in standard deviations."""
@@ -230,6 +229,8 @@ def is_spherical(products: Matrix, N: int) -> bool:
 
     Bartlett's test of sphericity at `WHITE_LEVEL`, mean not removed.
     """
+    from scipy.special import chdtrc  # SciPy is slow to import
+
     n = len(products)
     eigenvalues = np.linalg.eigvalsh(products)
     # all residuals are zero (noise-free data): no contradiction
@@ -241,4 +242,4 @@ def is_spherical(products: Matrix, N: int) -> bool:
     ratio = np.mean(np.log(eigenvalues)) - np.log(np.mean(eigenvalues))
     # Bartlett's factor: without it the statistic is too large on few rows
     statistic = -(N - (2 * n**2 + n + 2) / (6 * n)) * n * ratio
-    return chi_square_tail(n * (n + 1) / 2 - 1, max(float(statistic), 0.0)) > WHITE_LEVEL
+    return bool(chdtrc(n * (n + 1) / 2 - 1, max(float(statistic), 0.0)) > WHITE_LEVEL)

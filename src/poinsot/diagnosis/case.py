@@ -312,7 +312,7 @@ class Examination:
     def alone(self, recording: int) -> Examination:
         """One recording, as if there were no other."""
         problem, thin = (
-            each.with_signals([each.parts[recording].signals]) for each in (self.problem, self.thin)
+            whole.with_signals([whole.parts[recording].signals]) for whole in (self.problem, self.thin)
         )
         return Examination(self.estimate, problem, thin)
 
@@ -376,7 +376,7 @@ def joints_of(problem: InverseDynamics) -> tuple[str, ...]:
 
 def mapped(problem: InverseDynamics, change: Callable[[Signals], Signals]) -> InverseDynamics:
     """The problem with each recording's signals changed."""
-    return problem.with_signals([change(each) for each in recordings_of(problem)])
+    return problem.with_signals([change(signals) for signals in recordings_of(problem)])
 
 
 def thinned(signals: Signals, share: float = 1.0) -> Signals:

@@ -88,7 +88,7 @@ def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> 
         InvalidSignals: if the recording is too short, or the residual is smallest at the end of the range.
     """
     signals = recordings_of(problem)
-    if min(len(each) / each.rate_hz for each in signals) < 4 * largest_s:
+    if min(len(recording) / recording.rate_hz for recording in signals) < 4 * largest_s:
         raise InvalidSignals(f"the recordings are too short to look for delays up to {largest_s:g} s")
     if problem.equations <= 2 * len(problem.base):
         raise InvalidSignals(
@@ -99,7 +99,7 @@ def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> 
     return Delay(
         float(explained.nuisance[0]),
         float(explained.std[0]),
-        max(each.rate_hz for each in signals),
+        max(recording.rate_hz for recording in signals),
         explained.solved.relative_error,
         case.declared.relative_error,
     )

@@ -161,7 +161,7 @@ class Alignment(Check):
 
     @property
     def causes(self) -> tuple[Cause, ...]:  # type: ignore[override]
-        return tuple(each.cause for each in self.explanations)
+        return tuple(explanation.cause for explanation in self.explanations)
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         bad = bool(np.any(case.declared.ratio > self.bad_fit) or case.declared.impossible > self.margin)
@@ -195,9 +195,9 @@ class Alignment(Check):
                 if not bad:
                     candidate = replace(candidate, starts=candidate.zero[None].tolist())
                 later.append((candidate, score))
-        suspicious |= any(each.gain > self.margin for each in tried)
+        suspicious |= any(explained.gain > self.margin for explained in tried)
         if suspicious:
-            tried += [found for each, score in later if (found := explain(case, each, score)) is not None]
+            tried += [found for candidate, score in later if (found := explain(case, candidate, score))]
         yield from self._named(case, tried)
 
     def _explains(self, case: Examination, explained: Explained) -> bool:
@@ -234,32 +234,36 @@ class Alignment(Check):
         return replace(finding, message=message, evidence=explained.gain)
 
     def _named(self, case: Examination, tried: list[Explained]) -> Iterator[Finding]:
-        found = [(each, finding) for each in tried if (finding := self._finding(case, each)) is not None]
+        found = [
+            (explained, finding)
+            for explained in tried
+            if (finding := self._finding(case, explained)) is not None
+        ]
         found.sort(key=lambda pair: -pair[0].gain)
         if not found:
             return
         best = found[0][0]
         case.explained.append(best)
         names: set[str] = set()
-        for each, finding in found:
+        for explained, finding in found:
             # the best of each cause is enough; another cause only where the data cannot distinguish it from the best
-            if finding.cause in names or each.gain < best.gain - self.ambiguous:
+            if finding.cause in names or explained.gain < best.gain - self.ambiguous:
                 continue
             names.add(finding.cause)
             message = finding.message
-            if each is not best:
+            if explained is not best:
                 message += f" The data hardly distinguish this from {best.candidate.cause.name}."
             yield replace(finding, message=message)
         rest = case.without(best.solved)
         # other causes that explain residuals of the best
         beside = [
             finding
-            for each in tried
-            if each.candidate.cause.name not in names
-            and (other := self._beside(rest, each)) is not None
+            for explained in tried
+            if explained.candidate.cause.name not in names
+            and (other := self._beside(rest, explained)) is not None
             and (finding := self._finding(rest, other)) is not None
         ]
-        for finding in sorted(beside, key=lambda each: -each.evidence):
+        for finding in sorted(beside, key=lambda finding: -finding.evidence):
             if finding.cause not in names:
                 names.add(finding.cause)
                 message = f"{finding.message} This is in addition to {best.candidate.cause.name}."
@@ -301,7 +305,7 @@ def explain(case: Examination, candidate: Candidate, score: Score | None = None)
     solutions = [(solved, p) for solved, p in zip(at, points, strict=True) if solved is not None]
     if not solutions:
         return None
-    solved, p = min(solutions, key=lambda each: misfit(each[0], effective))
+    solved, p = min(solutions, key=lambda pair: misfit(pair[0], effective))
     std = np.zeros(len(p))
     for _ in range(STEPS if len(p) else 0):
         try:

@@ -52,11 +52,11 @@ class LoadGains(Check):
                 "the load's scale", "torques are assumed exact: 10 % of error in them is 10 % in the mass"
             )
         elif not np.any(gains.std > 0):
-            said = (
+            message = (
                 f"The load's mass {load.mass:.4g} +- {1.96 * load.mass_std:.2g} kg assumes exact drive gains: 10 % of "
                 "error in them is 10 % in the mass, and these recordings cannot detect it."
             )
-            yield EXACT.finding(Severity.warning, said, "", load.link)
+            yield EXACT.finding(Severity.warning, message, "", load.link)
         elif not gains.identified:
             percent = 196 * float(np.median(gains.std / np.abs(gains.values)))
             reason = f"gains were given, to +- {percent:.2g} % (median), and these recordings do not determine them"
@@ -127,7 +127,7 @@ class TorqueGain(Explanation):
             case.solve(candidate.change(thin, far, far), candidate.motion)
             for far in explained.nuisance + np.log([[1 / self.alone], [self.alone]])
         ]
-        least = min(misfit(each, effective) for each in alone)
+        least = min(misfit(solved, effective) for solved in alone)
         if not least - misfit(explained.solved, effective) > self.determined:
             return None
         (joint,) = explained.candidate.where

@@ -65,29 +65,29 @@ class Recordings(Check):
             return
         alone = [look_at(case.alone(k), self.checks) for k in range(count)]
         graver = [
-            (k, each)
-            for k, said in enumerate(alone)
-            for each in said
-            if isinstance(each, Finding) and each.severity > Severity.note
+            (k, finding)
+            for k, findings in enumerate(alone)
+            for finding in findings
+            if isinstance(finding, Finding) and finding.severity > Severity.note
         ]
-        shown = [(each.cause, each.where) for _, each in graver]
+        shown = [(finding.cause, finding.where) for _, finding in graver]
         # a defect found in every recording is common to all
         common = [
-            each
-            for each in together
-            if isinstance(each, Unchecked)
-            or each.severity is Severity.note
-            or shown.count((each.cause, each.where)) == count
+            finding
+            for finding in together
+            if isinstance(finding, Unchecked)
+            or finding.severity is Severity.note
+            or shown.count((finding.cause, finding.where)) == count
         ]
-        known = {(each.cause, each.where) for each in common if isinstance(each, Finding)}
-        own = [(k, each) for k, each in graver if (each.cause, each.where) not in known]
+        known = {(finding.cause, finding.where) for finding in common if isinstance(finding, Finding)}
+        own = [(k, finding) for k, finding in graver if (finding.cause, finding.where) not in known]
         yield from common if own else together
-        for k, each in own:
+        for k, finding in own:
             yield replace(
-                each,
-                message=f"In recording {k + 1} alone: {each.message}",
-                remedy=f"{each.remedy} Of recording {k + 1} only, or leave it out.",
-                where=within(case.problem, k + 1, each.where),
+                finding,
+                message=f"In recording {k + 1} alone: {finding.message}",
+                remedy=f"{finding.remedy} Of recording {k + 1} only, or leave it out.",
+                where=within(case.problem, k + 1, finding.where),
             )
         if not own and size <= self.warning:
             return

@@ -25,8 +25,8 @@ V = TypeVar("V")
 
 SHOWN_LINES = 24
 """Maximum number of lines of an estimate in a notebook or a debugger."""
-COLUMNS = frozenset(each.name for each in fields(EstimatedParameters))
-ENTRIES = frozenset(each.name for each in fields(Provenance))
+COLUMNS = frozenset(column.name for column in fields(EstimatedParameters))
+ENTRIES = frozenset(entry.name for entry in fields(Provenance))
 
 
 class Forwarded(Generic[V]):
@@ -198,7 +198,9 @@ class Estimate:
             found = Diagnosis(ordered(unfinished(self)), (unchecked,), complete=False)
             found = found if self.examiner is None else self.examiner(self)
             # the order of a family's checks stays: causes are before symptoms there
-            findings = sorted((*self.provenance.corrected, *found.findings), key=lambda each: -each.severity)
+            findings = sorted(
+                (*self.provenance.corrected, *found.findings), key=lambda finding: -finding.severity
+            )
             found = replace(found, findings=tuple(findings))
             object.__setattr__(self, "examined", found)
         assert self.examined is not None
@@ -305,7 +307,7 @@ class Estimate:
         return (
             *([f"held out: relative error {', '.join(errors)}"] if self.validation else []),
             *(f"{finding.severity.name} {finding}" for finding in self.findings),
-            *(f"unchecked: {each.what}: {each.reason}" for each in self.unchecked),
+            *(f"unchecked: {entry.what}: {entry.reason}" for entry in self.unchecked),
             *(f"warning: {sentence}" for sentence in self.warnings),
             *(f"note: {sentence}" for sentence in self.notes),
         )

@@ -142,10 +142,10 @@ def fit_of(
     z = np.where(read, about_means(measured, units, counts), 0.0)
     correlation, verdicts = np.empty((len(names), 0)), []
     if ordered:
-        each = [_correlation(column, mask, counts) for column, mask in zip(e.T, read.T, strict=True)]
-        verdicts = [whiteness(row, int(mask.sum())) for row, mask in zip(each, read.T, strict=True)]
-        lags = max((len(row) for row in each), default=1)
-        correlation = np.array([np.pad(row, (0, lags - len(row))) for row in each]).reshape(len(each), lags)
+        rows = [_correlation(column, mask, counts) for column, mask in zip(e.T, read.T, strict=True)]
+        verdicts = [whiteness(row, int(mask.sum())) for row, mask in zip(rows, read.T, strict=True)]
+        lags = max((len(row) for row in rows), default=1)
+        correlation = np.array([np.pad(row, (0, lags - len(row))) for row in rows]).reshape(len(rows), lags)
     # Newton metres and radians cannot be added: with several units, each is divided by its noise.
     scale = np.ones(1) if noise is None or len(set(units)) <= 1 else noise
     size = np.linalg.norm(z / scale)

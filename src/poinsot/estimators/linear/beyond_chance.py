@@ -70,7 +70,7 @@ def beyond_chance(
         return None, None
     signals = cast("tuple[Signals, ...]", problem.recordings)
     share = LARGEST_SAMPLES / sum(map(len, signals))
-    thin = [thinned(each, share) for each in signals]
+    thin = [thinned(recording, share) for recording in signals]
 
     def repeated(others: list[Signals]) -> tuple[Vector, np.ndarray] | None:
         try:
@@ -90,19 +90,21 @@ def beyond_chance(
         V = np.sum((found[1] - influence) ** 2, axis=0)
         return _excess(found[0] - theta, V, BEYOND_CHANCE), V
 
-    narrow, V = excess([_rows_at(each, 2.0) for each in thin])
+    narrow, V = excess([_rows_at(recording, 2.0) for recording in thin])
     halves = influence.reshape(2, GROUPS // 2, -1)
     about_mean = np.sum((halves - halves.mean(axis=1, keepdims=True)) ** 2, axis=(0, 1))
     b2 = narrow + _excess(2 * halves[0].sum(axis=0), about_mean, HALVES_BEYOND_CHANCE)
-    if wide := [thinned(each, share) for each in _widened(signals)]:
+    if wide := [thinned(recording, share) for recording in _widened(signals)]:
         b2 += excess(wide)[0]
         if (blind := RESOLVED**2 * chance < V).any():
-            b2[blind] += excess([_rows_at(each, 0.5) for each in wide])[0][blind]
-    alone = [found for each in thin if len(thin) >= FEWEST_RECORDINGS and (found := repeated([each]))]
+            b2[blind] += excess([_rows_at(recording, 0.5) for recording in wide])[0][blind]
+    alone = [
+        found for recording in thin if len(thin) >= FEWEST_RECORDINGS and (found := repeated([recording]))
+    ]
     if len(alone) < FEWEST_RECORDINGS:
         return np.sqrt(b2), None
     stds = np.array([np.sqrt(np.sum(its**2, axis=0)) for _, its in alone])
-    return np.sqrt(b2), predictive_std(np.array([each for each, _ in alone]), stds, theta)
+    return np.sqrt(b2), predictive_std(np.array([values for values, _ in alone]), stds, theta)
 
 
 def predictive_std(theta: np.ndarray, std: np.ndarray, center: Vector) -> Vector:
@@ -135,13 +137,13 @@ def predictive_std(theta: np.ndarray, std: np.ndarray, center: Vector) -> Vector
 
 def _widened(signals: tuple[Signals, ...]) -> list[Signals]:
     """Signals with twice the cutoff; empty where the clock does not allow it, or smoothing had no cutoff."""
-    cutoffs: list[Any] = [getattr(each.method, "cutoff_hz", None) for each in signals]
+    cutoffs: list[Any] = [getattr(recording.method, "cutoff_hz", None) for recording in signals]
     if sum(map(len, signals)) > LONGEST or None in cutoffs:
         return []
     try:
         return [
-            replace(each.method, cutoff_hz=np.multiply(cutoff, 2).tolist()).apply(each.recording)
-            for each, cutoff in zip(signals, cutoffs, strict=True)
+            replace(recording.method, cutoff_hz=np.multiply(cutoff, 2).tolist()).apply(recording.recording)
+            for recording, cutoff in zip(signals, cutoffs, strict=True)
         ]
     except PoinsotError:
         return []
@@ -168,7 +170,7 @@ def _influence(
     w = np.broadcast_to(solution.weights, (N, n))
     e = w * (measured - held - W @ solution.theta)
     if np.isfinite(solution.clip):  # outliers have the same weights as at the robust optimum
-        w, e = (each * np.sqrt(solution.clip / np.maximum(np.abs(e), solution.clip)) for each in (w, e))
+        w, e = (array * np.sqrt(solution.clip / np.maximum(np.abs(e), solution.clip)) for array in (w, e))
     prior, mean = system.whitened_prior(np.eye(k))
     A = np.concatenate([(W * w[:, :, None]).reshape(-1, k), prior])
     norms = np.linalg.norm(A, axis=0)

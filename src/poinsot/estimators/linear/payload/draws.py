@@ -203,12 +203,12 @@ def certify(found: Found, estimate: Estimate) -> Certificate:
     feasible, slack = True, 0.0
     place, _ = load_places(problem, system)
     pi = load_values(problem, system, theta[system.columns])
-    for each, multiplier in found.proof:
-        z_each, s = NEAREST_DUAL[each.cone](multiplier), each.F @ pi + each.g
+    for membership, multiplier in found.proof:
+        dual, s = NEAREST_DUAL[membership.cone](multiplier), membership.F @ pi + membership.g
         # held parameters of the load have no column
-        gradient[system.columns[place[place >= 0]]] += (each.F.T @ z_each)[place >= 0]
-        feasible &= VIOLATION[each.cone](s) <= 1e-6 * max(1.0, float(np.abs(s).max()))
-        slack = max(slack, abs(float(z_each @ s)) / (1 + float(np.linalg.norm(z_each) * np.linalg.norm(s))))
+        gradient[system.columns[place[place >= 0]]] += (membership.F.T @ dual)[place >= 0]
+        feasible &= VIOLATION[membership.cone](s) <= 1e-6 * max(1.0, float(np.abs(s).max()))
+        slack = max(slack, abs(float(dual @ s)) / (1 + float(np.linalg.norm(dual) * np.linalg.norm(s))))
     gradient, scale = gradient[system.columns], np.sqrt(columns * (efforts + z @ z))[system.columns]
     worst = float(np.max(np.abs(gradient) / np.where(scale > 0, scale, 1.0)))
     if found.free.any():

@@ -203,11 +203,11 @@ class PayloadIdentification(Method):
         load = method.solve(open_, stop=stop).extra(Payload)
         assert load is not None
         found = f"{load.mass:.4g} +- {load.mass_std:.2g} kg"
-        said = f"with these gains, the recordings alone give {found}"
+        estimated = f"with these gains, the recordings alone give {found}"
         if abs(load.mass - known) > CONTRADICTION * load.mass_std:
-            wrong = f"the load's mass is known as {known:.4g} kg, but {said}: the mass or the gains are wrong"
+            wrong = f"the load's mass is known as {known:.4g} kg, but {estimated}: the mass or the gains are wrong"
             return estimate.updated(warnings=(*estimate.warnings, wrong))
-        note = f"The load's mass is held at {known:.4g} kg; {said}."
+        note = f"The load's mass is held at {known:.4g} kg; {estimated}."
         return estimate.updated(notes=(*estimate.notes, note))
 
 

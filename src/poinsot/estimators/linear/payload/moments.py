@@ -107,8 +107,8 @@ def moments(
     )
     if block_s is None:
         # correlation length of residuals in rows, the largest over joints and recordings
-        each = np.split(residuals, np.cumsum(problem.row_counts)[:-1])
-        rows_of = ((row, len(e)) for e in each for row in autocorrelation(e, max(len(e) // 8, 1)))
+        recordings = np.split(residuals, np.cumsum(problem.row_counts)[:-1])
+        rows_of = ((row, len(e)) for e in recordings for row in autocorrelation(e, max(len(e) // 8, 1)))
         length = 2 * max(1, *(correlation_length(*row) for row in rows_of))
     else:
         length = round(block_s / interval_s)
