@@ -1,4 +1,4 @@
-"""Correlation of a series in time, and the variance of its sum.
+"""Correlation of a series in time, the variance of its sum, and values that differ between recordings.
 
 Gamma(l) = E[e_t e_{t+l}^T] is estimated from the series and tapered to zero at a lag that the data choose (Bartlett's
 window, with which no variance is negative; Newey and West 1987). Politis (2003) finds the first lag m after which five
@@ -29,6 +29,9 @@ WHITE_LEVEL = 0.01
 
 QUIET_LAGS = 5
 """Number of insignificant autocorrelations in a row after which a series counts as uncorrelated (Politis' K_N)."""
+
+POINTS = 100
+"""Grid points of tau in `predictive_std`, equidistant in asinh(tau / s) up to 30 times the spread of the estimates."""
 
 LARGEST_CORRELATION = 0.97
 """Bound on the first autocorrelation, near 1 of which the bandwidth diverges (Andrews and Monahan 1992)."""
@@ -243,3 +246,41 @@ def is_spherical(products: Matrix, N: int) -> bool:
     # Bartlett's factor: without it the statistic is too large on few rows
     statistic = -(N - (2 * n**2 + n + 2) / (6 * n)) * n * ratio
     return bool(chdtrc(n * (n + 1) / 2 - 1, max(float(statistic), 0.0)) > WHITE_LEVEL)
+
+
+def predictive_std(theta: np.ndarray, std: np.ndarray, center: Vector) -> Vector:
+    """(k,) half width of the 95 % interval about a center for the next recording's parameters, over 1.96.
+
+    With theta_r the estimate from recording r alone, s_r its standard deviation, and tau that between recordings, the
+    restricted likelihood is
+
+        v_r = tau^2 + s_r^2     mu = sum theta_r / v_r / sum 1 / v_r     V = 1 / sum 1 / v_r
+        log L(tau) = -1/2 (sum log v_r + log sum 1 / v_r + sum (theta_r - mu)^2 / v_r)
+
+    A few recordings determine tau poorly, so the parameter of the next one is a mixture of N(mu(tau), tau^2 + V(tau))
+    with weights L(tau) p(tau). With p(tau) = 1 / sqrt(tau^2 + s^2) it is Student's t with R - 1 degrees of freedom
+    where tau is large, as of R exact values, and proper where tau is 0.
+
+    Args:
+        theta, std: (R, k) estimates of each recording. center: (k,) center of the interval.
+    """
+    from scipy.special import ndtr  # slow to import, and few estimates are of several recordings
+
+    std = np.maximum(std, 1e-12 * np.abs(center) + 1e-300)  # of noise-free data
+    s = 1 / np.sqrt(np.mean(std**-2.0, axis=0))
+    points = (np.arange(POINTS) + 0.5)[:, None] / POINTS
+    tau = s * np.sinh(points * np.arcsinh(30 * (np.ptp(theta, axis=0) + s) / s))
+    v = tau[:, None] ** 2 + std**2  # (points, R, k)
+    precision = np.sum(1 / v, axis=1)
+    mu = np.sum(theta / v, axis=1) / precision
+    log_L = -0.5 * (np.sum(np.log(v) + (theta - mu[:, None]) ** 2 / v, axis=1) + np.log(precision))
+    weight = np.exp(log_L - log_L.max(axis=0))
+    weight /= weight.sum(axis=0)
+    d, spread = center - mu, np.sqrt(tau**2 + 1 / precision)
+    low, high = np.zeros(len(center)), np.max(np.abs(d) + 10 * spread, axis=0)
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        inside = ndtr((middle - d) / spread) + ndtr((middle + d) / spread) - 1
+        short = np.sum(weight * inside, axis=0) < 0.95
+        low, high = np.where(short, middle, low), np.where(short, high, middle)
+    return np.asarray(high / NORMAL_95)

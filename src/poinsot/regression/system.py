@@ -192,6 +192,8 @@ def inverse(R: Matrix) -> Matrix:
 
 def factor_of_products(G: Matrix) -> Matrix:
     """(k + 1, k + 1) triangular factor of [W y] from their products; directions without information are left at 0."""
+    if not np.isfinite(G).all():  # wrong data overflow
+        return np.full_like(G, np.nan)
     k = len(G) - 1
     norms = np.sqrt(np.diag(G)[:k])
     norms[norms == 0] = 1.0

@@ -11,15 +11,7 @@ different intervals of time g are independent, and the excess is
 The halves of the recording differ by 2 d, d = 2 sum over the first half of I_g, V = sum of I_g^2 about the half's mean.
 Where half the band leaves too few rows, twice the band and cutoff take its place.
 
-Parameters also differ between recordings (friction from day to day). With theta_r the estimate from recording r alone,
-of variance s_r^2 = sum of I_g^2, and tau the standard deviation between them, the restricted likelihood is
-
-    v_r = tau^2 + s_r^2     mu = sum theta_r / v_r / sum 1 / v_r     V = 1 / sum 1 / v_r
-    log L(tau) = -1/2 (sum log v_r + log sum 1 / v_r + sum (theta_r - mu)^2 / v_r)
-
-A few recordings determine tau poorly, so the parameter of the next one is a mixture of N(mu(tau), tau^2 + V(tau)) with
-weights L(tau) p(tau). With p(tau) = 1 / sqrt(tau^2 + s^2) it is Student's t with R - 1 degrees of freedom where tau is
-large, as of R exact values, and proper where tau is 0.
+How parameters differ between recordings is `statistics.predictive_std`.
 """
 
 from __future__ import annotations
@@ -37,7 +29,7 @@ from ...regression.inverse_dynamics import InverseDynamics
 from ...regression.system import LinearSolution, System
 from ...signals.decimation import Decimation
 from ...signals.signals import Signals
-from ...statistics import NORMAL_95
+from ...statistics import predictive_std
 
 GROUPS = 20
 """Number of groups of rows, consecutive in time."""
@@ -54,9 +46,6 @@ LONGEST = 1_000_000
 
 SINGULAR = 1e-12
 """Eigenvalue of H, of columns of unit norm, below which rows do not determine all parameters."""
-
-POINTS = 100
-"""Number of grid points of tau, equidistant in asinh(tau / s) up to 30 times the spread of the estimates."""
 
 
 def beyond_chance(
@@ -105,34 +94,6 @@ def beyond_chance(
         return np.sqrt(b2), None
     stds = np.array([np.sqrt(np.sum(its**2, axis=0)) for _, its in alone])
     return np.sqrt(b2), predictive_std(np.array([values for values, _ in alone]), stds, theta)
-
-
-def predictive_std(theta: np.ndarray, std: np.ndarray, center: Vector) -> Vector:
-    """(k,) half width of the 95 % interval about a center for the next recording's parameters, over 1.96.
-
-    Args:
-        theta, std: (R, k) estimates of each recording. center: (k,) center of the interval.
-    """
-    from scipy.special import ndtr  # slow to import, and few estimates are of several recordings
-
-    std = np.maximum(std, 1e-12 * np.abs(center) + 1e-300)  # of noise-free data
-    s = 1 / np.sqrt(np.mean(std**-2.0, axis=0))
-    points = (np.arange(POINTS) + 0.5)[:, None] / POINTS
-    tau = s * np.sinh(points * np.arcsinh(30 * (np.ptp(theta, axis=0) + s) / s))
-    v = tau[:, None] ** 2 + std**2  # (points, R, k)
-    precision = np.sum(1 / v, axis=1)
-    mu = np.sum(theta / v, axis=1) / precision
-    log_L = -0.5 * (np.sum(np.log(v) + (theta - mu[:, None]) ** 2 / v, axis=1) + np.log(precision))
-    weight = np.exp(log_L - log_L.max(axis=0))
-    weight /= weight.sum(axis=0)
-    d, spread = center - mu, np.sqrt(tau**2 + 1 / precision)
-    low, high = np.zeros(len(center)), np.max(np.abs(d) + 10 * spread, axis=0)
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        inside = ndtr((middle - d) / spread) + ndtr((middle + d) / spread) - 1
-        short = np.sum(weight * inside, axis=0) < 0.95
-        low, high = np.where(short, middle, low), np.where(short, high, middle)
-    return cast("Vector", high / NORMAL_95)
 
 
 def _widened(signals: tuple[Signals, ...]) -> list[Signals]:
