@@ -182,6 +182,7 @@ from .estimate.estimate import validate as validate
 from .project.prediction import load_dynamics as load_dynamics
 from .report import write_report as write_report
 from .io.results import write_estimate as write_estimate
+from .schemas import read_schema as read_schema
 from .export.export_robot import export_robot as export_robot
 from .export.differences import compare_descriptions as compare_descriptions
 from .export.repair_description import repair as repair

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import Any, NamedTuple
+from typing import ClassVar, NamedTuple
 
 
 class Severity(IntEnum):
@@ -72,6 +72,8 @@ class Finding:
         settings: lines of the project file that apply the remedy, where the user has no further choice.
     """
 
+    json_keys: ClassVar = dict.fromkeys(("evidence", "corrected", "settings"))
+
     cause: str
     severity: Severity
     message: str
@@ -80,10 +82,6 @@ class Finding:
     evidence: float = 0.0
     corrected: bool = False
     settings: tuple[Setting, ...] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        shown = {key: getattr(self, key) for key in ("cause", "severity", "message", "remedy", "where")}
-        return shown | {"severity": self.severity.name}
 
     def __str__(self) -> str:
         return f"[{self.cause}] {self.message} {self.remedy}".rstrip()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Brief, JointSamples, Times, Vector
+from ..arrays import Brief, Int, JointSamples, Times, Vector
 from ..distributions import chi_square_tail
 from ..statistics import WHITE_LEVEL, autocorrelation, longest_lag, pooled
 
@@ -90,7 +90,7 @@ class Fit(Brief):
         return np.isfinite(self.measured)
 
     @property
-    def readings_per_joint(self) -> np.ndarray:
+    def readings_per_joint(self) -> Int[np.ndarray, "n"]:
         """(n,) number of samples that were measured, of N."""
         return np.asarray(np.count_nonzero(self.mask, axis=0))
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..arrays import Brief, Matrix, Vector
+from ..arrays import Bool, Brief, Matrix, Vector
 
 NARROWED = 0.5
 """The data determine a parameter if they reduce its prior standard deviation to less than this part."""
@@ -39,17 +39,28 @@ class Direction:
     reason: str
 
 
-def rows_of(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One dict per row of columns, each (b,) or None; the first is not None."""
+def rows_of(table: Any) -> list[dict[str, Any]]:
+    """One dict per row of a table whose `json_columns` are key -> attribute: (b,), one value of all rows, or None for a
+    column that was not computed; the first is (b,).
+    """
     # Columns are computed before: `std` of b parameters inside the loop would cost b^2.
+    columns = {key: getattr(table, name) for key, name in table.json_columns.items()}
     length = len(next(iter(columns.values())))
-    return [{key: c if c is None else c[k] for key, c in columns.items()} for k in range(length)]
+    return [
+        {key: c if c is None or isinstance(c, bool) else c[k] for key, c in columns.items()}
+        for k in range(length)
+    ]
 
 
 class ParameterColumns(Brief):
     """Values of b parameters with their covariance, column by column. `names`, `units`, `owners`, `kinds`: per
     parameter, (b,). `values`: (b,) in `units`. `covariance`: (b, b).
     """
+
+    json_columns: ClassVar[Mapping[str, str]] = {
+        "name": "names", "value": "values", "std": "std", "unit": "units",
+        "kind": "kinds", "owner": "owners", "covariance": "covariance",
+    }  # fmt: skip
 
     names: tuple[str, ...]
     units: tuple[str, ...]
@@ -70,14 +81,9 @@ class ParameterColumns(Brief):
             # Infinite where the value is 0, NaN where both are: intended, without warnings.
             return 100.0 * self.std / np.abs(self.values)
 
-    def rows(self, **more: Any) -> list[dict[str, Any]]:
-        """One dict a parameter, as JSON has them. `more`: further columns, (b,); None for a column that was not
-        computed.
-        """
-        columns: dict[str, Any] = {"name": self.names, "value": self.values, "std": self.std}
-        columns |= {"unit": self.units, "kind": self.kinds, "owner": self.owners} | more
-        columns["covariance"] = self.covariance
-        return rows_of(columns)
+    def as_json(self) -> list[dict[str, Any]]:
+        """One row a parameter."""
+        return rows_of(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,13 +141,19 @@ class EstimatedParameters(ParameterColumns):
         uncertainty: table of the sources of uncertainty.
     """
 
+    json_columns = ParameterColumns.json_columns | {
+        "relative_std_percent": "relative_std_percent", "identifiable": "identifiable",
+        "grouping": "groupings", "std_white": "white_std", "std_coloured": "coloured_std",
+        "std_systematic": "systematic_std", "std_next_recording": "next_recording_std",
+    }  # fmt: skip
+
     names: tuple[str, ...]
     units: tuple[str, ...]
     owners: tuple[str, ...]
     kinds: tuple[str, ...]
     values: Vector
     groupings: tuple[str, ...]
-    identifiable: np.ndarray
+    identifiable: Bool[np.ndarray, "b"]
     uncertainty: Uncertainty
 
     @cached_property
@@ -172,18 +184,6 @@ class EstimatedParameters(ParameterColumns):
     def next_recording_std(self) -> Vector | None:
         """(b,) of the next recording's own parameters."""
         return self.uncertainty.recordings
-
-    def as_json(self) -> list[dict[str, Any]]:
-        """One row a parameter."""
-        return self.rows(
-            relative_std_percent=self.relative_std_percent,
-            identifiable=self.identifiable,
-            grouping=self.groupings,
-            std_white=self.white_std,
-            std_coloured=self.coloured_std,
-            std_systematic=self.systematic_std,
-            std_next_recording=self.next_recording_std,
-        )
 
 
 def condition_numbers(normal: Matrix) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...arrays import Vector
+from ...arrays import Bool, Vector
 from .belief import Belief
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ class LinkExcitation:
     center_of_mass_std: Vector
     inertia_std: Vector
     mass: bool
-    center_of_mass: np.ndarray
-    inertia: np.ndarray
+    center_of_mass: Bool[np.ndarray, "3"]
+    inertia: Bool[np.ndarray, "3"]
 
     def __str__(self) -> str:
         def which(names: str, known: np.ndarray) -> str:
