@@ -20,7 +20,6 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from ...arrays import JointSamples, Matrix, fast_length
-from ...distributions import chi_square_tail
 from ...estimate import Fit, taper_allowance
 from ...estimate.fit import WHITE_LEVEL, autocorrelation, pooled
 from ...regression.inverse_dynamics import InverseDynamics, Rows
@@ -47,6 +46,8 @@ def is_spherical(products: Matrix, N: int) -> bool:
     """Whether N residuals e with products (n, n) e^T e have equal variance and no correlation between degrees of
     freedom, as Eq. 6 assumes. Bartlett's test of sphericity at the level of the test for whiteness, mean not removed.
     """
+    from scipy.special import chdtrc  # SciPy is slow to import
+
     n = len(products)
     eigenvalues = np.linalg.eigvalsh(products)
     # all residuals are zero (noise-free data): no contradiction
@@ -58,7 +59,7 @@ def is_spherical(products: Matrix, N: int) -> bool:
     ratio = np.mean(np.log(eigenvalues)) - np.log(np.mean(eigenvalues))
     # Bartlett's factor: without it the statistic is too large on few rows
     statistic = -(N - (2 * n**2 + n + 2) / (6 * n)) * n * ratio
-    return chi_square_tail(n * (n + 1) / 2 - 1, max(float(statistic), 0.0)) > WHITE_LEVEL
+    return bool(chdtrc(n * (n + 1) / 2 - 1, max(float(statistic), 0.0)) > WHITE_LEVEL)
 
 
 def correlation_length(correlation: np.ndarray, samples: int) -> int:
