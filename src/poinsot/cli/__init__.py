@@ -101,9 +101,6 @@ def _terminated(number: int, frame: object) -> None:
 
 def _run(arguments: list[str]) -> int:
     try:
-        if arguments[:1] == ["excite"] and "--commands" in arguments:
-            arguments = ["excite --commands", *(each for each in arguments[1:] if each != "--commands")]
-            app.command(arguments[0], hidden=True, epilog=EPILOG)(load(".cli.excite_commands:excite"))
         app.registered_commands.clear()
         for verb in arguments[:1] if arguments and arguments[0] in VERBS else VERBS:
             app.command(verb, epilog=EPILOG)(load(VERBS[verb]))

@@ -29,7 +29,7 @@ from ..project import Project
 from ..project.recordings import build_source
 from ..project.settings.recordings import RecordingSettings
 from ..stopwatch import Stopwatch
-from .random_effects import LEVELS, RandomEffects, random_effects
+from .random_effects import BETWEEN, LEVELS, RandomEffects, random_effects
 from .store import Store
 from .streaming import stream_least_squares
 from .study import Say, Serial, Study
@@ -338,9 +338,6 @@ class FleetEstimate:
         from .page import terminal_text
 
         return terminal_text(self)
-
-
-BETWEEN = {"robot": "robots", "day": "days", "log": "logs of a day"}
 
 
 def _pool(logs: Sequence[Log], records: Sequence[Mapping[str, Any]]) -> Iterator[PooledParameter]:

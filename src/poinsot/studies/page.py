@@ -17,7 +17,7 @@ from ..report.page import write_page
 from ..report.tables import table, with_others
 from ..report.words import capitalized, meaning, number_of
 from ..text import table as text_table
-from .fleet import BETWEEN
+from .random_effects import BETWEEN
 
 if TYPE_CHECKING:
     from .fleet import FleetEstimate, PooledParameter

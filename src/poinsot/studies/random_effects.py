@@ -28,7 +28,9 @@ from scipy.stats import chi2
 from ..arrays import Vector
 
 LEVELS = ("log", "day", "robot")
-"""From the finest one."""
+"""Levels at which parameters differ, from the finest one."""
+BETWEEN = {"robot": "robots", "day": "days", "log": "logs of a day"}
+"""Level -> what differs at it, in words."""
 
 DRAWS = 4000
 """Of the fiducial distribution: percentiles of 2.5 % are off by 0.25 % of probability."""

@@ -22,7 +22,7 @@ from ...models.maximal.assembly import coordinates, tree
 from ...project import Run
 from ...project.prediction import PredictionJob
 from ...recording import Recording
-from .scene import Motion, Subject, shown_channels
+from .subject import Motion, Subject, shown_channels
 
 
 class ViewedMechanism(Subject):

@@ -13,7 +13,7 @@ from ...models.robot.articulated import Articulated
 from ...project import Run
 from ...project.prediction import PredictionJob
 from ...recording import Recording
-from .scene import Motion, Subject, shown_channels
+from .subject import Motion, Subject, shown_channels
 
 
 class ViewedRobot(Subject):

@@ -16,7 +16,7 @@ from ...exceptions import InvalidRecording, UnreadableFile
 from ...project import Run
 from ...project.prediction import PredictionJob
 from ...recording import Recording
-from .scene import Motion, Subject, Surface
+from .subject import Motion, Subject, Surface
 
 
 class ViewedThrow(Subject):
