@@ -25,7 +25,7 @@ import polars as pl
 from poinsot import Recording
 from poinsot.arrays import Vector
 from poinsot.diagnosis.parameters import FEWEST_RECORDINGS
-from poinsot.estimate.uncertainty import NORMAL_95
+from poinsot.estimate import NORMAL_95
 from poinsot.estimators.servo.coverage import Choice, Coverage
 from poinsot.estimators.servo.output_error import OutputError
 from poinsot.estimators.servo.problem import OPEN, ActuatorProblem
