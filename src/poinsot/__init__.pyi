@@ -176,8 +176,8 @@ from .diagnosis import diagnose as diagnose
 from .estimate import EstimatedMotion as EstimatedMotion
 from .solve import Progress as Progress
 from .excitation.excitation import Excitation as Excitation
-from .validation import predict as predict
-from .validation import validate as validate
+from .estimate.estimate import predict as predict
+from .estimate.estimate import validate as validate
 from .project.prediction import load_dynamics as load_dynamics
 from .report import write_report as write_report
 from .io.results import write_estimate as write_estimate

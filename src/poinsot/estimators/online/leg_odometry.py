@@ -37,7 +37,16 @@ import numpy as np
 
 from ...arrays import Brief, Matrix, Vector
 from ...diagnosis import diagnose_innovations
-from ...estimate import NARROWED, Certificate, Direction, Estimate, EstimatedParameters, Provenance, Status
+from ...estimate import (
+    NARROWED,
+    Certificate,
+    Direction,
+    Estimate,
+    EstimatedParameters,
+    Provenance,
+    Status,
+    Uncertainty,
+)
 from ...estimate.fit import fit_of
 from ...exceptions import InvalidMethod, InvalidSignals, NotIdentifiable
 from ...models.contacts.contacts import BallContact, ContactDetection
@@ -386,7 +395,7 @@ class LegOdometry(Method):
         feet_of = [contact.frame for contact in problem.contacts.contacts]
         channels = tuple(f"foot_position.{foot}.{axis}" for foot in feet_of for axis in XYZ)
         parameters = EstimatedParameters(
-            labels, units, (problem.robot.bodies[0],) * 15, kinds, values, P, labels, "white", known, std,
+            labels, units, (problem.robot.bodies[0],) * 15, kinds, values, labels, known, Uncertainty(P),
         )  # fmt: skip
         fit = fit_of(
             np.array(time), channels, ("m",) * len(channels), *np.array(feet).swapaxes(0, 1).reshape(2, len(feet), -1),

@@ -26,6 +26,7 @@ from ...estimate import (
     Fit,
     Provenance,
     Status,
+    Uncertainty,
     fit_of,
 )
 from ...estimate.extras import Extra, extras_of
@@ -344,10 +345,8 @@ class Tracker:
                 kinds=("inertia",) * len(names),
                 groupings=names,
                 values=bodies.ravel(),
-                covariance=covariance,
-                std_kind="white",
                 identifiable=known,
-                white_std=std,
+                uncertainty=Uncertainty(covariance),
             ),
             status=Status.partly if status is Status.solved and undetermined else status,
             condition_number=float(np.linalg.cond(whitened)),
