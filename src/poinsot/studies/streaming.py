@@ -392,10 +392,8 @@ def stream_least_squares(
     coloured = problem.coloured
     estimate = finish(estimator, problem, system, solution, systematic=False, coloured=coloured)
     theta = solution.on_base(system)
-    held_out = [
-        problem_of(validation_log).fit(theta, name, look=False)
-        for name, validation_log in (validation or {}).items()
-    ]
+    logs = (validation or {}).items()
+    held_out = [problem_of(other).fit(theta, name, look=False) for name, other in logs]
     fit = estimate.fit
     assert isinstance(fit, StreamedFit)
     examiner = LogExaminer(robot, log, method, estimator, fit.seen)

@@ -177,10 +177,7 @@ class Summary:
             )
             for prediction in predictions
         ]
-        longest = max(
-            prediction.places.shape[1] * float(np.median(prediction.record.steps))
-            for prediction in predictions
-        )
+        longest = max(one.places.shape[1] * float(np.median(one.record.steps)) for one in predictions)
         name = records[0].name if len(records) == 1 else ""
         return self._fit(parts, f"{name}, predicted over {longest:.2g} s" if held_out else name)
 
