@@ -105,7 +105,7 @@ def cone_figure(impacts: Sequence[Impact], scene: Scene) -> Figure:
     unit = unit_text(impacts[0].unit)
     reach = 1.08 * max(impact.normal for impact in impacts)
     data: list[dict[str, Any]] = []
-    slope, said, _ = _edge(scene)
+    slope, sentence, _ = _edge(scene)
     bound = not np.isfinite(scene.friction)
     if np.isfinite(slope):
         name = "least friction times normal impulse" if bound else "friction times normal impulse"
@@ -121,7 +121,7 @@ def cone_figure(impacts: Sequence[Impact], scene: Scene) -> Figure:
             data.append(markers(x, y, symbol, colour, 9, name=label, text=text, hovertemplate=hover))
     return Figure(
         title="All impacts",
-        note=said,
+        note=sentence,
         data=tuple(data),
         layout=layout(
             340,
@@ -132,7 +132,7 @@ def cone_figure(impacts: Sequence[Impact], scene: Scene) -> Figure:
         ),
         alt=f"Tangential against normal impulse of {number_of(len(impacts), 'impact')}, with the friction cone; "
         + "; ".join(f"{trace['name']}: {len(trace['x'])}" for trace in data if trace["mode"] == "markers")
-        + f"; {said}",
+        + f"; {sentence}",
     )
 
 
@@ -174,10 +174,10 @@ def energy_figure(
 ) -> Figure:
     """One recording; (T,) times [s], repeated where energy jumps, and energies in `unit`."""
     # Indices in order of time: both energies of a repeated time are kept, in their order.
-    kept = thinned(energy, LONGEST)
+    shown = thinned(energy, LONGEST)
     first, last = float(energy[0]), float(energy[-1])
     lost = f"from {significant(first, 3)} to {significant(last, 3)} {unit_text(unit)}"
-    points = {"x": rounded(time[kept]), "y": rounded(energy[kept])}
+    points = {"x": rounded(time[shown]), "y": rounded(energy[shown])}
     dotted = {"type": "line", "y0": 0, "y1": 1, "yref": "paper", "layer": "below"}
     dotted |= {"line": {"color": MUTED, "width": 1, "dash": "dot"}}
     return Figure(
