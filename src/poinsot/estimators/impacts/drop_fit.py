@@ -20,7 +20,7 @@ whose right-hand side is not 0: with one of them m and J are determined separate
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -388,9 +388,6 @@ class DropSimulation(SolvedMotion):
     drag: tuple[float, float]
     friction: float
     mass: float | None
-
-    def as_json(self) -> dict[str, Any]:
-        return vars(self)
 
     def certify(self, problem: ImpactsProblem, estimate: Estimate) -> Certificate:
         """theta consists of the first state of the estimate's motion and of J/m, friction, restitution and mass of its

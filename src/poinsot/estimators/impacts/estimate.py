@@ -16,6 +16,7 @@ from ...estimate import (
     EstimatedParameters,
     Provenance,
     Status,
+    Uncertainty,
     condition_numbers,
     extras_of,
 )
@@ -67,11 +68,9 @@ def estimated_parameters(
         coloured: whether standard deviations hold whatever the correlation of residuals.
     """
     names, units, kinds, values, identifiable = zip(*rows, strict=True)
-    owners, std = (owner,) * len(rows), np.sqrt(np.diag(covariance))
-    columns = names, units, owners, kinds, names, np.array(values), covariance
-    if coloured:
-        return EstimatedParameters(*columns, "coloured", np.array(identifiable), None, std)
-    return EstimatedParameters(*columns, "white", np.array(identifiable), std)
+    sources = Uncertainty(correlation=covariance) if coloured else Uncertainty(covariance)
+    columns = names, units, (owner,) * len(rows), kinds, np.array(values), names
+    return EstimatedParameters(*columns, np.array(identifiable), sources)
 
 
 def impacts_estimate(

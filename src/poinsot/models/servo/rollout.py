@@ -60,7 +60,7 @@ class JointLoad:
     posture: Vector
     static: Vector
 
-    def resampled(self, times: Times, at: Times) -> JointLoad:
+    def resampled(self, times: Times, at: Vector) -> JointLoad:
         """The same, linear between its times (K,), at others."""
         return JointLoad(*(np.interp(at, times, getattr(self, each.name)) for each in fields(self)))
 
@@ -140,7 +140,7 @@ def roll_out(
     supply: Vector | None = None,
     knots: Vector | tuple[float, ...] = (),
     wanted: tuple[int, ...] = (),
-    velocity_at: Times | None = None,
+    velocity_at: Vector | None = None,
 ) -> Rollout:
     """Simulate one joint under its recorded command.
 
@@ -186,7 +186,7 @@ def roll_out(
     )
 
 
-def interpolated(time: Times, values: Matrix, at: Times) -> Matrix:
+def interpolated(time: Times, values: Matrix, at: Vector) -> Matrix:
     """(K, n) columns of values (T, n), linear between samples."""
     k = np.clip(np.searchsorted(time, at, side="right") - 1, 0, len(time) - 2)
     weight = np.clip((at - time[k]) / (time[k + 1] - time[k]), 0.0, 1.0)[:, None]

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 class ActuatorSettings(MotionSettings):
-    """`poinsot_servo.OutputError`: gains, delay, friction and armature of joints that follow position commands.
+    """`poinsot.OutputError`: gains, delay, friction and armature of joints that follow position commands.
 
     `estimate`: parameters of every joint that are estimated. [held] and [priors] take `"stiffness"` of all joints, or
     `"stiffness.elbow"` of one; so does `start`. `share`: name -> joints with one set of parameters.
     `friction_positions`: positions between which the dry friction of a joint is linear [rad]. `friction_laws`: laws of
-    dry friction (`poinsot_servo.FRICTION_LAWS`), of which the recordings choose one for each joint. `command`: whether
+    dry friction (`poinsot.FRICTION_LAWS`), of which the recordings choose one for each joint. `command`: whether
     one is held until the next. `step_s`: longest step of the simulation. `draws`, `hops`, `seed`: of the search.
     `link_inertia_std`, `gravity_tilt_std` [rad]: how well the description is known; intervals contain it.
     """
