@@ -15,8 +15,7 @@ from ..settings.fields import NotNegative, Positive, SettingsTable
 from .motion import MotionSettings, prepared
 
 if TYPE_CHECKING:
-    from ...estimators.impacts.drop import DropIdentification
-    from ...estimators.impacts.pooled import PooledImpacts
+    from ...estimators.impacts.method import ImpactIdentification
     from ...estimators.impacts.problem import ImpactsProblem
     from ..job import Job
     from ..prediction import Prediction, PredictionJob
@@ -88,16 +87,16 @@ class ImpactsSettings(MotionSettings):
         joints = pose_channels(body.markers)
         units = {f"position.{joint}": POSE.get(joint, "m") for joint in joints}
         recording = read_motion(job, units, joints, tuple(FORCES), "mask")
-        found = {row["name"]: (row["value"], row["std"]) for row in job.result["parameters"]}
+        values = {row["name"]: (row["value"], row["std"]) for row in job.result["parameters"]}
         scene, notes = job.result["scene"], []
-        if found["friction"][0] is None:
-            found["friction"] = scene["least_friction"], 0.0
+        if values["friction"][0] is None:
+            values["friction"] = scene["least_friction"], 0.0
             notes.append(f"The lower bound {scene['least_friction']:.3g} of friction was used as its value.")
         drop, warnings = drop_of(recording, name, body.markers, FLIGHT_FRAMES)
         noise = np.array(job.result.get("simulation", {}).get("noise", drop.noise))
         times = recording.time[recording.time >= drop.times[0]]
         walls = tuple(wall.build_as(Wall) for wall in job.project.settings.walls) or (floor(),)
-        motion = predict_throw(drop, times, body.outline(), walls, found, noise)
+        motion = predict_throw(drop, times, body.outline(), walls, values, noise)
         notes.append(
             f"Frames until {motion.until:.4g} s are a flight and were used; the motion after them is predicted."
         )
@@ -113,26 +112,10 @@ class ImpactsSettings(MotionSettings):
         named = {column: "s" if column == CLOCK else POSE[column.split(".")[1]] for column in columns}
         return Prediction(columns, named, tuple(rows), (*warnings, *notes))
 
-    def solver(self, settings: Settings, problem: ImpactsProblem) -> DropIdentification | PooledImpacts:
-        """The method: of one drop by its motion, of several by the impacts of all."""
-        drops = len(problem.drops)
+    def solver(self, settings: Settings, problem: ImpactsProblem) -> ImpactIdentification:
+        from ...estimators.impacts.method import ImpactIdentification
+
         if settings.priors:
             raise InvalidProject('"impacts" uses no priors on J/m; delete [priors]')
-        if drops > 1:
-            from ...estimators.impacts.pooled import PooledImpacts
-
-            for key in ("noise", "drag", "steps"):
-                if key in self.model_fields_set:
-                    raise InvalidProject(
-                        f"method.{key} is for a single drop; with {drops} drops it is estimated: delete the line"
-                    )
-            return PooledImpacts(settings.held, seed=self.seed)
-        if settings.held:
-            raise InvalidProject(
-                "[held] is for several drops, whose geometry is estimated, but there is one: delete "
-                f"{listing(settings.held)}"
-            )
-        from ...estimators.impacts.drop import DropIdentification
-
         noise = None if self.noise is None else (self.noise.position,) * 2 + (self.noise.angle,)
-        return DropIdentification(noise, (self.drag[0], self.drag[1]), self.steps, self.seed)
+        return ImpactIdentification(noise, (self.drag[0], self.drag[1]), self.steps, self.seed, settings.held)
