@@ -18,7 +18,7 @@ export OMP_NUM_THREADS = 1
 # The theme's note on the future of MkDocs.
 export NO_MKDOCS_2_WARNING = 1
 
-.PHONY: demo test test-all coverage install check gate lint types layers docs dist schemas format bench bench-check fuzz clean
+.PHONY: demo test test-all coverage install check gate lint types layers docs dist format bench bench-check fuzz clean
 
 demo: $(VENV)/.installed-base      ## the main job on an embedded example; writes poinsot-demo/report.html
 	$(BIN)/python examples/demo.py
@@ -62,9 +62,6 @@ dist: install                      ## wheel and sdist; installs the wheel in an 
 	purelib="import sysconfig; print(sysconfig.get_path('purelib'))"; $(BIN)/python -c "$$purelib" \
 	  > "$$(build/wheel/bin/python -c "$$purelib")/extras.pth"
 	BROWSER=true POINSOT=$(CURDIR)/build/wheel/bin/poinsot $(BIN)/python -m pytest --quiet tests/test_readme.py -k all_commands
-
-schemas: install                   ## writes the JSON Schema files of every --json output
-	$(BIN)/python docs/json_schemas.py
 
 format: install                    ## mends what `make lint` finds, as far as that can be done by machine
 	$(BIN)/ruff format .

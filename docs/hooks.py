@@ -3,10 +3,12 @@
 - pictures and the pages of the gallery, drawn by docs/pictures
 - the public names, a page for each section of `__init__.pyi`, and the causes of findings on the page on trust
 - tables from runs of the papers' cases, where a page has `<!-- from a run: NAME -->`
+- the JSON Schema of every `--json` output, as a file
 - a picture alone in its paragraph becomes a figure whose caption is its alt text; formulas become MathML
 """
 
 import html
+import json
 import re
 import sys
 from pathlib import Path
@@ -15,6 +17,7 @@ from latex2mathml.converter import convert
 from mkdocs.structure.files import File
 
 import poinsot
+from poinsot.schemas import NAMES
 
 sys.path.insert(0, str(Path(__file__).parent / "pictures"))
 from build import build
@@ -33,6 +36,9 @@ def on_files(files, config):
             TABLES[path.stem] = path.read_text()
         else:
             files.append(File.generated(config, f"pictures/{path.name}", abs_src_path=str(path)))
+    for name in NAMES:
+        schema = json.dumps(poinsot.read_schema(name), indent=1)
+        files.append(File.generated(config, f"schemas/{name}.json", content=schema))
     for title, slug, names in _sections():
         files.append(File.generated(config, f"api/{slug}.md", content=_reference(title, names)))
     return files

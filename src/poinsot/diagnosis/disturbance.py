@@ -17,7 +17,8 @@ from ..arrays import Vector
 from ..distributions import chi_square_quantile
 from ..estimate import Finding, Severity, Unchecked
 from ..estimate.fit import MOVING
-from .case import Examination, Solved, correlations
+from ..statistics import independent_squares
+from .case import Examination, Solved
 from .check import Cause, Check
 
 
@@ -107,7 +108,7 @@ class Disturbance(Check):
             at = int(np.argmax(ratio))
             stretch = slice(int(edges[at]), int(edges[at + 1]))
             rest = np.delete(e, stretch)  # the disturbance itself is strongly correlated
-            independent = 1 / (1 + 2 * float(np.sum(correlations(rest[:, None])[0] ** 2)))
+            independent = float(independent_squares(rest[:, None])[0]) / len(rest)
             nu = max(float(length[at]) * independent, 1.0)
             chance = chi_square_quantile(nu, self.alpha / (n * m)) / chi_square_quantile(nu, 0.5)
             over = float(ratio[at]) / chance

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 from ..arrays import Brief, Matrix, Vector
+from ..statistics import NORMAL_95
 from .extras import Extra
-from .uncertainty import NORMAL_95
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,6 +25,11 @@ class Body(Brief):
         placement: (4, 4) of its frame in the world at the neutral configuration.
         parent: name of the body that carries it; "" for the world.
     """
+
+    # A covariance in coordinates of a chart is named by its chart.
+    json_keys: ClassVar = {"log_cholesky_covariance": "covariance"} | dict.fromkeys(
+        ("covariance", "placement", "parent")
+    )
 
     name: str
     mass: float | None = None
@@ -48,12 +53,6 @@ class Body(Brief):
         share = "" if self.prior_share is None else f", {100 * self.prior_share:.0f} % from the prior"
         return f"{self.mass:>11.5g} {', '.join(f'{x:.4f}' for x in center):>26}  {possible}{share}"
 
-    def as_json(self) -> dict[str, Any]:
-        """All fields but its place in the robot."""
-        # A covariance in coordinates of a chart is named by its chart.
-        fields = {**vars(self), "log_cholesky_covariance": self.covariance}
-        return {key: fields[key] for key in fields if key not in ("covariance", "placement", "parent")}
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Payload(Brief, Extra):
@@ -72,6 +71,7 @@ class Payload(Brief, Extra):
     """
 
     key = "payload"
+    json_keys: ClassVar = {"mass_interval": "mass_interval"}
 
     link: str
     inertial: Vector
@@ -102,6 +102,3 @@ class Payload(Brief, Extra):
         return f"load on {self.link}: {mass}, centre of mass [m] {center}"
 
     __str__ = as_text
-
-    def as_json(self) -> dict[str, Any]:
-        return {**asdict(self), "mass_interval": self.mass_interval}

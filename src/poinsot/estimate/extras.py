@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..arrays import Brief, Matrix, Vector
-from .uncertainty import NORMAL_95, ParameterColumns, rows_of
+from ..arrays import Bool, Brief, Matrix, Vector
+from ..statistics import NORMAL_95
+from .uncertainty import ParameterColumns, rows_of
 
 
 class Extra:
@@ -53,6 +54,11 @@ class DriveGains(Extra):
     """
 
     key = "drive_gains"
+    json_columns: ClassVar[Mapping[str, str]] = {
+        "joint": "joints", "value": "values", "std": "std", "interval": "intervals", "unit": "units",
+        "identified": "identified", "poorly_known": "poorly_known", "by_gravity": "by_gravity",
+        "std_white": "white_std", "covariance": "covariance",
+    }  # fmt: skip
 
     joints: tuple[str, ...]
     units: tuple[str, ...]
@@ -60,7 +66,7 @@ class DriveGains(Extra):
     covariance: Matrix
     white_std: Vector | None = None
     identified: bool = False
-    by_gravity: np.ndarray | None = None
+    by_gravity: Bool[np.ndarray, "m"] | None = None
 
     @property
     def std(self) -> Vector:
@@ -74,7 +80,7 @@ class DriveGains(Extra):
         return np.stack([self.values - half, self.values + half], axis=1)
 
     @property
-    def poorly_known(self) -> np.ndarray:
+    def poorly_known(self) -> Bool[np.ndarray, "m"]:
         """(m,) whether the standard deviation is above 5 % of the value, with which all efforts scale."""
         # Not a ratio, since a gain may be zero.
         return self.std > 0.05 * np.abs(self.values)
@@ -94,11 +100,7 @@ class DriveGains(Extra):
 
     def as_json(self) -> list[dict[str, Any]]:
         """One row per motor."""
-        columns: dict[str, Any] = {"joint": self.joints, "value": self.values, "std": self.std}
-        columns |= {"interval": self.intervals, "unit": self.units}
-        columns |= {"identified": len(self.joints) * [self.identified], "poorly_known": self.poorly_known}
-        columns |= {"by_gravity": self.by_gravity, "std_white": self.white_std, "covariance": self.covariance}
-        return rows_of(columns)
+        return rows_of(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -129,11 +131,14 @@ class FullParameters(ParameterColumns, Extra):
     """
 
     key = "full_parameters"
+    json_columns = ParameterColumns.json_columns | {key: key for key in ("prior", "prior_share", "interval")}
 
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    owners: tuple[str, ...]
+    kinds: tuple[str, ...]
+    values: Vector
+    covariance: Matrix
     prior: Vector
     prior_share: Vector
     interval: Matrix | None = None
-
-    def as_json(self) -> list[dict[str, Any]]:
-        """One row per parameter."""
-        return self.rows(prior=self.prior, prior_share=self.prior_share, interval=self.interval)

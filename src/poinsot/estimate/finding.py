@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import Any, NamedTuple
+from typing import ClassVar, NamedTuple
 
 
 class Severity(IntEnum):
@@ -72,6 +72,8 @@ class Finding:
         settings: lines of the project file that apply the remedy, where the user has no further choice.
     """
 
+    json_keys: ClassVar = dict.fromkeys(("evidence", "corrected", "settings"))
+
     cause: str
     severity: Severity
     message: str
@@ -80,10 +82,6 @@ class Finding:
     evidence: float = 0.0
     corrected: bool = False
     settings: tuple[Setting, ...] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        shown = {key: getattr(self, key) for key in ("cause", "severity", "message", "remedy", "where")}
-        return shown | {"severity": self.severity.name}
 
     def __str__(self) -> str:
         return f"[{self.cause}] {self.message} {self.remedy}".rstrip()
@@ -113,17 +111,19 @@ class Diagnosis:
 
     @property
     def trust(self) -> Trust:
-        worst = max((each.severity for each in self.findings if not each.corrected), default=Severity.note)
+        worst = max(
+            (finding.severity for finding in self.findings if not finding.corrected), default=Severity.note
+        )
         if worst is Severity.error:
             return Trust.not_to_be_used
-        if any(each.corrected for each in self.findings):
+        if any(finding.corrected for finding in self.findings):
             return Trust.corrected
         return Trust.with_care if worst is Severity.warning or not self.complete else Trust.trusted
 
     @property
     def verdict(self) -> str:
         """The level of trust, and the causes of errors and warnings."""
-        named = [each.cause for each in self.findings if each.severity > Severity.note]
+        named = [finding.cause for finding in self.findings if finding.severity > Severity.note]
         return self.trust.words + (f" ({', '.join(dict.fromkeys(named))})" if named else "")
 
     @property
@@ -134,4 +134,8 @@ class Diagnosis:
 
 def ordered(findings: Iterable[Finding], symptoms: Collection[str] = ()) -> tuple[Finding, ...]:
     """Findings, most severe first; of one severity causes before symptoms, and of these the most evident first."""
-    return tuple(sorted(findings, key=lambda each: (-each.severity, each.cause in symptoms, -each.evidence)))
+
+    def rank(finding: Finding) -> tuple[int, bool, float]:
+        return -finding.severity, finding.cause in symptoms, -finding.evidence
+
+    return tuple(sorted(findings, key=rank))

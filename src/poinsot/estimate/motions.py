@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +31,10 @@ class SensorFit(Brief):
     the sensor; NaN where nothing was read.
     """
 
+    json_keys: ClassVar = {key: key for key in ("readings", "rms", "rms_per_component")} | dict.fromkeys(
+        ("units", "measured", "predicted", "normalized")
+    )
+
     name: str
     channels: tuple[str, ...]
     units: tuple[str, ...]
@@ -52,11 +56,10 @@ class SensorFit(Brief):
         """Root mean square of all components together; 1 if the stated noise is right."""
         return rms_of([self])
 
-    def as_json(self) -> dict[str, Any]:
-        """How many readings there are, and the size of their residuals."""
-        shown = ("name", "channels", "components", "rms", "rms_per_component")
-        readings = int(np.isfinite(self.normalized).sum())
-        return {key: getattr(self, key) for key in shown} | {"readings": readings}
+    @property
+    def readings(self) -> int:
+        """Number of components that were read."""
+        return int(np.isfinite(self.normalized).sum())
 
 
 def rms_of(fits: Sequence[SensorFit]) -> float:
@@ -96,7 +99,7 @@ class EstimatedMotions(tuple[EstimatedMotion, ...], Extra):
                 "recording": motion.name,
                 "samples": len(motion.path),
                 "contacts": motion.contacts,
-                "sensors": [fit.as_json() for fit in motion.sensors],
+                "sensors": motion.sensors,
                 "disturbances": [{"name": name, "rms": rms} for name, rms in motion.disturbance.items()],
             }
             for motion in self
@@ -171,7 +174,7 @@ class ParameterHistory(Brief, Extra):
     std: Float[np.ndarray, "K b"]
 
     def as_json(self) -> dict[str, Any]:
-        values, std = (dict(zip(self.names, each.T, strict=True)) for each in (self.values, self.std))
+        values, std = (dict(zip(self.names, columns.T, strict=True)) for columns in (self.values, self.std))
         return {"time": self.time, "parameters": values, "std": std}
 
 
@@ -216,6 +219,12 @@ class Impact:
             NaN where unknown.
     """
 
+    # Scripts see these names; in Python the unit is in the documentation.
+    json_keys: ClassVar = dict.fromkeys(("time", "normal", "tangential", "energy")) | {
+        "time_s": "time", "normal_impulse": "normal", "tangential_impulse": "tangential",
+        "energy_lost": "energy",
+    }  # fmt: skip
+
     recording: str
     time: float
     contact: str
@@ -233,12 +242,6 @@ class Impacts(tuple[Impact, ...], Extra):
 
     key = "impacts"
 
-    def as_json(self) -> list[dict[str, Any]]:
-        # Scripts see these names; in Python the unit is in the documentation.
-        longer = {"time": "time_s", "normal": "normal_impulse", "tangential": "tangential_impulse"}
-        longer["energy"] = "energy_lost"
-        return [{longer.get(key, key): value for key, value in vars(impact).items()} for impact in self]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scene(Brief, Extra):
@@ -249,12 +252,10 @@ class Scene(Brief, Extra):
     """
 
     key = "scene"
+    json_keys: ClassVar = {"energy": None}
 
     outline: Float[np.ndarray, "k 2"]
     walls: Float[np.ndarray, "w 3"]
     friction: float
     least_friction: float = float("nan")
     energy: Mapping[str, tuple[Vector, Vector]] = field(default_factory=dict)
-
-    def as_json(self) -> dict[str, Any]:
-        return {key: value for key, value in vars(self).items() if key != "energy"}

@@ -38,7 +38,7 @@ from ..exceptions import (
     listing,
 )
 from ..inertia.parameters import change_frame, from_physical, inconsistencies, is_consistent
-from ..io.results import write_json
+from ..io.results import plain, write_json
 from ..io.writing import check_writable
 from ..models.friction import term_of
 from ..models.friction.listed import COUPLING
@@ -317,7 +317,7 @@ def prepare_export(estimate: Estimate, robot: Articulated, *, force: bool = Fals
             "The file names meshes relative to itself: keep it in the folder of its source, or copy the meshes too."
         )
     elsewhere = {
-        "bodies": [{key: body.as_json()[key] for key in BODY} for body in estimate.bodies],
+        "bodies": [{key: plain(body)[key] for key in BODY} for body in estimate.bodies],
         "parameters": [
             {**parameter._asdict(), "written": parameter not in unsupported} for parameter in parameters
         ],

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,9 @@ FIT = (
 )
 """Attributes of a fit that its JSON has."""
 
+CERTIFICATE = "primal", "dual", "gap", "feasible", "holds"
+"""Attributes of a certificate that its JSON has."""
+
 ABOUT = "unchecked", "method", "robot", "rows", "condition_number", "scaled_condition_number", "std_kind"
 MADE = "seconds", "iterations", "steps", "warnings", "notes", "settings", "versions", "citations"
 """Attributes of an estimate that its JSON has, before and after its tables."""
@@ -41,8 +44,7 @@ def identify_json(estimate: Estimate) -> dict[str, Any]:
     recomputed = {}
     if estimate.certifier is not None:  # constraints belong to the method
         certificate = estimate.certificate()
-        keys = ("primal", "dual", "gap", "feasible", "holds")
-        recomputed["certificate"] = {key: getattr(certificate, key) for key in keys}
+        recomputed["certificate"] = {key: getattr(certificate, key) for key in CERTIFICATE}
     return plain(
         {
             "schema": IDENTIFY_SCHEMA,
@@ -52,11 +54,11 @@ def identify_json(estimate: Estimate) -> dict[str, Any]:
                 "name": estimate.status.name,
             },
             "trust": estimate.trust.value,
-            "findings": [each.as_json() for each in estimate.findings],
+            "findings": estimate.findings,
             **{key: getattr(estimate, key) for key in ABOUT},
             "parameters": estimate.parameters.as_json(),
             "undetermined": estimate.undetermined,
-            "bodies": [body.as_json() for body in estimate.bodies],
+            "bodies": estimate.bodies,
             **recomputed,
             **{key: extra.as_json() for key, extra in estimate.extras.items()},
             "fit": _fit(estimate.fit),
@@ -105,8 +107,17 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(item) for item in value]
     if is_dataclass(value) and not isinstance(value, type):
-        return plain(asdict(value))
+        return {key: plain(getattr(value, name)) for key, name in json_keys(type(value)).items()}
     return str(value)
+
+
+def json_keys(kind: type) -> Mapping[str, str]:
+    """Key of the JSON of a class -> its attribute: all fields, with the changes that its `json_keys` make. In these,
+    an attribute None leaves a field out.
+    """
+    names = [field.name for field in fields(kind)] if is_dataclass(kind) else getattr(kind, "_fields", ())
+    keys = dict(zip(names, names, strict=True)) | getattr(kind, "json_keys", {})
+    return {key: name for key, name in keys.items() if name is not None}
 
 
 def _fit(fit: Fit) -> dict[str, Any]:

@@ -122,9 +122,6 @@ class DropSimulation(Extra):
     friction: float
     mass: float | None
 
-    def as_json(self) -> dict[str, Any]:
-        return vars(self)
-
 
 AGREES = 1e-6
 """Relative differences below this, of derived values and of poses in standard deviations, are rounding."""

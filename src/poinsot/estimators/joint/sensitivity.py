@@ -24,15 +24,15 @@ for the few independent lags in N steps (`taper_allowance`). V is orthogonal to 
 V_k^T e_k is that of V_k^T r_k. But states reduce the sums of products, which for white residuals of unit variance are
 on average
 
-    M = sum_|l| < L (1 - |l|/L) sum_k V_k^T (I - H)_{k,k+l} V_{k+l}     in place of S_bar,   H of the states alone,
+    M = sum_|l| < L (1 - |l|/L) sum_k V_k^T (I - H)_{k,k+l} V_{k+l}     in place of S_bar,   H of the states only,
 
 by which they are divided, as Bell and McCaffrey (2002) do where clusters take the place of lags. Bartlett's weights
 count the windows of L steps that hold both k and k + l. Of the states' columns a window cuts the first and the last:
 with x_a = A_a^T V_a and y_b = B_b^T V_b at its ends, M lacks (x_a, y_b)^T T^-1 (x_a, y_b) / L, far blocks of T^-1 by
 products of the gains of a smoother.
 
-Directions in which S_bar is negligible beside its diagonal are unobservable; the covariance is that of the others, and
-NaN for parameters with a part in them.
+Directions in which S_bar is negligible beside its diagonal are unobservable; the covariance is computed in the others,
+and is NaN for parameters with a part in unobservable directions.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays import Float, Matrix, Vector
-from ...estimate import condition_numbers, taper_allowance
+from ...estimate import condition_numbers
+from ...statistics import andrews_lag, sum_covariance, taper_allowance
 from .bordered import Factorization, NormalEquations, factorize
 from .linearization import RecordLinearization
 
@@ -84,7 +85,7 @@ class Sensitivity:
 
     @property
     def condition_numbers(self) -> tuple[float, float]:
-        """Of V, the whitened Jacobian of theta, and of V with unit columns; infinite with unobservable directions."""
+        """Condition numbers of V, the whitened Jacobian of theta, and of V with unit columns; inf if unobservable."""
         return (np.inf, np.inf) if len(self.unobservable) else condition_numbers(self.information)
 
 
@@ -112,7 +113,7 @@ class Inverse:
         return np.asarray(self.root @ self.root.T)
 
     def around(self, part: Matrix) -> Matrix:
-        """(q, q) S_bar^-1 part S_bar^-1; NaN of unobservable parameters."""
+        """(q, q) S_bar^-1 part S_bar^-1; NaN for unobservable parameters."""
         covariance = np.asarray(self.matrix @ part @ self.matrix)
         # NaN, not a large number: the data do not determine them
         hidden = np.abs(self.unobservable).max(axis=0, initial=0.0) > PART
@@ -147,7 +148,7 @@ def state_variances(linearized: RecordLinearization, covariance: Matrix) -> Floa
 
 
 class Influence(NamedTuple):
-    """The sums of one record that `sensitivity` adds over records; of NumPy's arrays, or of JAX's.
+    """The sums of one record that `sensitivity` adds over records; arrays of NumPy or of JAX.
 
     Args:
         V: (N, m, q). S: (q, q) sum V^T V. effect: (q,) the diagonal of that before the states moved.
@@ -189,20 +190,22 @@ def sensitivity(linearized: Sequence[RecordLinearization], steps: int, prior_wei
         none = np.zeros((0, 0))
         return Sensitivity(none, none, none, none, np.zeros(0), 0, np.zeros(0))
     prior = np.diag(prior_weight)
-    each, blocks = zip(*(influence(at) for at in linearized), strict=True)
+    terms, blocks = zip(*(influence(at) for at in linearized), strict=True)
     S, effect, squares, count, by_states, V_V = (
-        np.sum(parts, axis=0) for parts in list(zip(*each, strict=True))[1:]
+        np.sum(parts, axis=0) for parts in list(zip(*terms, strict=True))[1:]
     )
     of_data = Inverse.of(S, effect)
     S_data, S, inverse = S, S + prior, Inverse.of(S + prior, effect + prior_weight)
     freedom = degrees_of_freedom(count, by_states, V_V, inverse)
     C = residual_covariance(squares, freedom, steps)
-    meat = sum((np.einsum("kmp,mn,knq->pq", of.V, C, of.V, optimize=True) for of in each), prior)
-    every = list(zip(linearized, each, blocks, strict=True))
-    scores = [np.einsum("kmp,km->kp", of.V, at.e, optimize=True) for at, of, _ in every]
+    meat = sum((np.einsum("kmp,mn,knq->pq", term.V, C, term.V, optimize=True) for term in terms), prior)
+    rows = list(zip(linearized, terms, blocks, strict=True))
+    scores = [np.einsum("kmp,km->kp", term.V, at.e, optimize=True) for at, term, _ in rows]
     lag = andrews_lag(scores)
-    robust = taper_allowance(lag / sum(map(len, scores))) * sum(newey_west(score, lag) for score in scores)
-    expected = np.sum([expected_sum(at, of.V, part, lag) for at, of, part in every], axis=0)
+    robust = taper_allowance(lag / sum(map(len, scores))) * sum(
+        sum_covariance(score, lag) for score in scores
+    )
+    expected = np.sum([expected_sum(at, term.V, part, lag) for at, term, part in rows], axis=0)
     values, vectors = np.linalg.eigh(of_data.root.T @ expected @ of_data.root)
     root = of_data.root @ vectors
     by_root = S_data @ (root / np.sqrt(np.maximum(values, LEAST_FREEDOM))) @ root.T
@@ -226,7 +229,7 @@ def _factorize(linearized: RecordLinearization) -> Factorization:
 def expected_sum(
     at: RecordLinearization, V: np.ndarray, blocks: tuple[np.ndarray, np.ndarray], lag: int
 ) -> Matrix:
-    """(q, q) M, which `newey_west` gives on average of white residuals; `blocks`: (k, k), (k, k + 1) of T^-1."""
+    """(q, q) M, which `sum_covariance` gives on average of white residuals; `blocks`: (k, k), (k, k + 1) of T^-1."""
     (own, above), N, q = blocks, len(V), V.shape[2]
     x, y = at.by_x.swapaxes(1, 2) @ V, (at.by_next.swapaxes(1, 2) @ V)[:-1]
     cut = (x.swapaxes(1, 2) @ own @ x).sum(axis=0) + (y.swapaxes(1, 2) @ own[1:] @ y).sum(axis=0)
@@ -243,28 +246,3 @@ def expected_sum(
         cut = cut + both + both.T
     rows = V.reshape(-1, q)
     return np.asarray(rows.T @ rows - cut / (lag + 1))
-
-
-def newey_west(scores: Float[np.ndarray, "N q"], lag: int) -> Matrix:
-    """(q, q) sum of autocovariances, with Bartlett's weights."""
-    total = scores.T @ scores
-    for l in range(1, min(lag, len(scores) - 1) + 1):
-        crossed = scores[l:].T @ scores[:-l]
-        total = total + (1 - l / (lag + 1)) * (crossed + crossed.T)
-    return np.asarray(total)
-
-
-def andrews_lag(scores: Sequence[Float[np.ndarray, "_ q"]]) -> int:
-    """Lag of Bartlett's weights from the autocorrelation of the scores (Andrews 1991, Eqs. 6.2, 6.4, first order)."""
-    N = sum(len(each) for each in scores)
-    before, after = (np.concatenate([each[cut] for each in scores]) for cut in (slice(-1), slice(1, None)))
-    moving = np.any(before, axis=0)
-    if not moving.any():
-        return 0
-    rho = (before * after).sum(axis=0)[moving] / (before**2).sum(axis=0)[moving]
-    # near 1 the bandwidth diverges; .97 is the bound that Andrews and Monahan (1992) use for prewhitening
-    rho = np.clip(rho, -0.97, 0.97)
-    # with each score weighted by its own long-run variance only its rho remains
-    alpha = float(np.mean(4 * rho**2 / (1 - rho**2) ** 2))
-    # lags near N would leave no products to average
-    return int(min(np.ceil(1.1447 * (alpha * N) ** (1 / 3)), N // 4))

@@ -18,9 +18,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from jaxtyping import Float
 
 from ... import PoinsotError, Recording
-from ...arrays import JointSamples, Times, Vector
+from ...arrays import JointSamples, Vector
 from ...exceptions import listing, nearest
 from ...models.robot.articulated import Articulated
 from ...models.servo.actuator import DESCRIPTIONS, FRICTION_LAWS, KNOWN, PARAMETERS, Actuator
@@ -86,12 +87,12 @@ class Motion:
     commands: tuple[Commands, ...]
     command: JointSamples
     measured: JointSamples
-    middles: Times
-    edges: Times
-    q: JointSamples
-    v: JointSamples
-    a: JointSamples
-    slopes: JointSamples
+    middles: Float[np.ndarray, "B"]
+    edges: Float[np.ndarray, "B+1"]
+    q: Float[np.ndarray, "B m"]
+    v: Float[np.ndarray, "B m"]
+    a: Float[np.ndarray, "B m"]
+    slopes: Float[np.ndarray, "B m"]
     start_velocity: Vector
     velocities: Mapping[str, MeasuredVelocity] = field(default_factory=dict)
     voltages: Mapping[str, Vector] = field(default_factory=dict)

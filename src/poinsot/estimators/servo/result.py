@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ class Ratio:
         next_std: half width of the 95 % interval for the next recording, over 1.96; None: fewer than four recordings
             show it.
     """
+
+    json_keys: ClassVar = {"std_next_recording": "next_std", "next_std": None}
 
     joint: str
     name: str
@@ -104,11 +106,7 @@ class Actuators(Brief, Extra):
                 | {"friction_positions": each.friction_positions, "friction_levels": each.friction_levels}
                 for each in self.actuators
             ],
-            "ratios": [
-                {"joint": r.joint, "name": r.name, "unit": r.unit, "value": r.value, "std": r.std}
-                | {"identifiable": r.identifiable, "std_next_recording": r.next_std}
-                for r in self.ratios
-            ],
+            "ratios": self.ratios,
             "rms_of": whose,
             "rms_mrad": {
                 recording: {joint: 1e3 * value for joint, value in joints.items()}

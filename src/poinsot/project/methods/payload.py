@@ -51,7 +51,7 @@ class PayloadSettings(InverseDynamicsSettings):
     gains_from: str | None = None
     gain_std: PerJoint | None = None
     identify_gains: bool | None = None
-    estimator: Literal["output-error", "least-squares", "total-least-squares"] = "output-error"
+    estimator: Literal["output-error"] = "output-error"
     center_of_mass: PointPriorSettings | None = None
     constraint: BodyConstraintSettings | None = None
     possible: bool = False
