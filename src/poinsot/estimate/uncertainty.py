@@ -68,7 +68,7 @@ class ParameterColumns(Brief):
     parameter, (b,). `values`: (b,) in `units`. `covariance`: (b, b).
     """
 
-    json_columns: ClassVar[Mapping[str, str]] = {
+    json_columns: ClassVar[dict[str, str]] = {
         "name": "names", "value": "values", "std": "std", "unit": "units",
         "kind": "kinds", "owner": "owners", "covariance": "covariance",
     }  # fmt: skip

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..arrays import JointSamples, Samples, fast_length
+from ..arrays import JointSamples, Samples, Vector, fast_length
 from ..exceptions import InvalidSignals
 from ..recording import Recording
 from .decimation import PASSBAND, Decimation

@@ -275,8 +275,11 @@ def test_comparisons_know_no_priors():
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"estimator": "guess"}, "estimator must be 'output-error', 'least-squares', 'total-least-squares'"),
-        ({"max_iterations": 0}, "max_iterations of at least 1"),
+        (
+            {"estimator": "guess"},
+            "estimator must be 'output-error', 'least-squares' or 'total-least-squares'",
+        ),
+        ({"max_iterations": 0}, "max_iterations must be at least 1"),
         ({"identify_gains": True, "gain_std": 1.0}, "gains are given or identified, not both"),
         ({"estimator": "least-squares", "possible": True}, "constraint and possible need estimator"),
     ],

@@ -18,6 +18,7 @@ from ....arrays import Matrix, Vector
 from ....estimate import DriveGains, Estimate, Payload
 from ....exceptions import InvalidMethod, NotIdentifiable, listing
 from ....parameters import Normal, PerJoint
+from ....ranges import Count, Fraction
 from ....regression.attachment import LOAD_NAMES
 from ....regression.base_parameters import EXCITATION_TOLERANCE
 from ....regression.inverse_dynamics import InverseDynamics
@@ -71,17 +72,14 @@ class PayloadIdentification(Method):
     constraint: BodyConstraint | None = None
     possible: bool = False
     resampling: Resampling = field(default_factory=Resampling)
-    rtol: float = EXCITATION_TOLERANCE
-    max_iterations: int = 200
+    rtol: Fraction = EXCITATION_TOLERANCE
+    max_iterations: Count = 200
 
     name = "payload"
     citations = (*LeastSquares.citations, "gautier2014", "kunsch1989", "politis2003", "kiefer2005")
 
     def __post_init__(self) -> None:
-        if self.estimator not in ESTIMATORS:
-            raise InvalidMethod(f"estimator must be {listing(map(repr, ESTIMATORS))}, not {self.estimator!r}")
-        if self.max_iterations < 1 or not 0 < self.rtol < 1:
-            raise InvalidMethod("a payload needs max_iterations of at least 1 and 0 < rtol < 1")
+        super().__post_init__()
         if self.gains is not None and self.gain_std is not None:
             raise InvalidMethod("give gains, which come with their covariance, or gain_std, not both")
         if self.identify_gains and (self.gains is not None or self.gain_std is not None):
