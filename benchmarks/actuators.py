@@ -83,19 +83,19 @@ def sysid_actuators(
         given: held numbers and delays of every joint.
     """
     step = timestep_of(recorded[0])
-    begin = [each.updated({name: start for name, (start, _, _) in bounds.items()}) for each in given]
+    begin = [actuator.updated({name: start for name, (start, _, _) in bounds.items()}) for actuator in given]
     of_peer = []
-    for each in recorded:
-        motion = each.motion
+    for recording in recorded:
+        motion = recording.motion
         clock = step * np.arange(int(motion.time[-1] / step))
         late = clock[:, None] - np.array([actuator.delay for actuator in given])
         at = np.maximum(np.searchsorted(motion.time, late, side="right") - 1, 0)
-        positions = np.stack([np.interp(clock, motion.time, q) for q in each.measured.T], axis=1)
+        positions = np.stack([np.interp(clock, motion.time, q) for q in recording.measured.T], axis=1)
         of_peer.append((clock, np.take_along_axis(motion.commands, at, axis=0), positions))
     # without the delay, which is in the commands
-    text = mjcf_text(robot, [each.updated({"delay": 0.0}) for each in begin], timestep=step)
-    found = identify(text, robot.joints, bounds, of_peer, ITERATIONS)
-    return tuple(each.updated(found[each.name]) for each in begin)
+    text = mjcf_text(robot, [actuator.updated({"delay": 0.0}) for actuator in begin], timestep=step)
+    identified = identify(text, robot.joints, bounds, of_peer, ITERATIONS)
+    return tuple(actuator.updated(identified[actuator.name]) for actuator in begin)
 
 
 def processor_seconds(run):
@@ -108,13 +108,16 @@ def processor_seconds(run):
 def arm(folder: Path) -> tuple[dict[str, Seconds], Row]:
     """The SO-101, with the numbers of its servo that are published."""
     robot = so101.Arm.read(folder)
-    recorded = {name: Recorded.of(name, each, robot.robot.joints) for name, each in robot.recordings.items()}
-    held = [each for name, each in recorded.items() if name not in (*TOUCHING, *FITTED)]
+    recorded = {
+        name: Recorded.of(name, recording, robot.robot.joints) for name, recording in robot.recordings.items()
+    }
+    held = [recording for name, recording in recorded.items() if name not in (*TOUCHING, *FITTED)]
     ours, estimate = processor_seconds(
         lambda: OutputError(friction_laws=so101.LAWS).solve(robot.problem(FITTED))
     )
     given = [
-        Actuator(each.name, 1.0, delay=each.delay, **so101.KNOWN) for each in estimate.actuators.actuators
+        Actuator(actuator.name, 1.0, delay=actuator.delay, **so101.KNOWN)
+        for actuator in estimate.actuators.actuators
     ]
     peer, actuators = processor_seconds(
         lambda: sysid_actuators(robot.robot, given, OF_ARM, [recorded[name] for name in FITTED])
@@ -122,7 +125,7 @@ def arm(folder: Path) -> tuple[dict[str, Seconds], Row]:
 
     def errors(of: Sequence[Actuator]) -> dict[str, float]:
         simulated, _ = predict(robot.robot, of, held)
-        rms = [robot.scale * each.rms(q) for each, q in zip(held, simulated, strict=True)]
+        rms = [robot.scale * recording.rms(q) for recording, q in zip(held, simulated, strict=True)]
         return dict(zip(so101.JOINTS.values(), np.median(rms, axis=0).tolist(), strict=True))
 
     row = Row(
@@ -136,7 +139,7 @@ def legs(folder: Path) -> tuple[dict[str, Seconds], list[Row]]:
     """The Go2, whose gains are known: with the peer's parameters, and as the case of `poinsot reproduce` does it."""
     robot = described_robot("go2_description", "urdf", "go2.urdf")
     halves = go2.read_halves(folder / go2.FILE, robot)
-    recorded = {name: Recorded.of(name, each, robot.joints) for name, each in halves.items()}
+    recorded = {name: Recorded.of(name, half, robot.joints) for name, half in halves.items()}
 
     def same(name: str, half: Recording) -> Estimate:
         problem = ActuatorProblem(
@@ -152,16 +155,16 @@ def legs(folder: Path) -> tuple[dict[str, Seconds], list[Row]]:
             name: go2.estimate_half(robot, name, half)[1] for name, half in halves.items()
         },
     }
-    seconds, found = {}, {}
-    for what, run in runs.items():
-        seconds[what], estimates = processor_seconds(run)
-        found[what] = {name: estimate.actuators.actuators for name, estimate in estimates.items()}
+    seconds, identified = {}, {}
+    for program, run in runs.items():
+        seconds[program], estimates = processor_seconds(run)
+        identified[program] = {name: estimate.actuators.actuators for name, estimate in estimates.items()}
     given = {
-        name: [Actuator(each.name, delay=each.delay, **go2.GAINS) for each in actuators]
-        for name, actuators in found["Go2, poinsot, the case"].items()
+        name: [Actuator(actuator.name, delay=actuator.delay, **go2.GAINS) for actuator in actuators]
+        for name, actuators in identified["Go2, poinsot, the case"].items()
     }
     seconds["Go2, mujoco.sysid"], of_peer = processor_seconds(
-        lambda: {name: sysid_actuators(robot, given[name], OF_LEG, [each]) for name, each in recorded.items()}
+        lambda: {name: sysid_actuators(robot, given[name], OF_LEG, [half]) for name, half in recorded.items()}
     )
 
     def errors(of: Mapping[str, Sequence[Actuator]]) -> dict[str, float]:
@@ -176,10 +179,10 @@ def legs(folder: Path) -> tuple[dict[str, Seconds], list[Row]]:
 
     return seconds, [
         Row(
-            f"{what}, largest over legs and halves", PEER, len(OF_LEG) * len(robot.joints),
-            seconds["Go2, mujoco.sysid"] / seconds[what], errors(of_peer), errors(found[what]),
+            f"{program}, largest over legs and halves", PEER, len(OF_LEG) * len(robot.joints),
+            seconds["Go2, mujoco.sysid"] / seconds[program], errors(of_peer), errors(identified[program]),
         )
-        for what in runs
+        for program in runs
     ]  # fmt: skip
 
 
@@ -212,9 +215,9 @@ def main() -> None:
                 Ratio("SO-101: held-out error, poinsot / mujoco.sysid, worst joint", worst, at_most=1.1)
             )
     notes = [
-        f"{each.what} [mrad, 1/1000]: {who} " + ", ".join(f"{name} {value:.1f}" for name, value in of.items())
-        for each in rows
-        for who, of in (("poinsot", each.ours_heldout_rms_mrad), (PEER, each.peer_heldout_rms_mrad))
+        f"{row.what} [mrad, 1/1000]: {who} " + ", ".join(f"{name} {value:.1f}" for name, value in of.items())
+        for row in rows
+        for who, of in (("poinsot", row.ours_heldout_rms_mrad), (PEER, row.peer_heldout_rms_mrad))
     ]
     deliver("actuators", arguments, seconds, ratios, notes=notes, rows=rows)
 

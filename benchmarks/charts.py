@@ -39,15 +39,15 @@ def main() -> None:
     for program in programs.values():
         program.run()
     peers = [pin.LogCholeskyParameters(row) for row in theta]
-    programs["Pinocchio, parameters"] = Program(lambda: [each.toDynamicParameters() for each in peers])
-    programs["Pinocchio, Jacobian"] = Program(lambda: [each.calculateJacobian() for each in peers])
+    programs["Pinocchio, parameters"] = Program(lambda: [peer.toDynamicParameters() for peer in peers])
+    programs["Pinocchio, Jacobian"] = Program(lambda: [peer.calculateJacobian() for peer in peers])
     seconds, results = side_by_side(programs, arguments.rounds or 5)
 
-    def against(what: str) -> tuple[Ratio, Agreement]:
-        ours, theirs = f"log-Cholesky, {what}", f"Pinocchio, {what}"
+    def against(quantity: str) -> tuple[Ratio, Agreement]:
+        ours, theirs = f"log-Cholesky, {quantity}", f"Pinocchio, {quantity}"
         return (
-            Ratio(f"Pinocchio in a loop / poinsot, {what}", seconds[theirs] / seconds[ours]),
-            Agreement(f"{what}, relative to the largest", _apart(results[ours], results[theirs]), 1e-12),
+            Ratio(f"Pinocchio in a loop / poinsot, {quantity}", seconds[theirs] / seconds[ours]),
+            Agreement(f"{quantity}, relative to the largest", _apart(results[ours], results[theirs]), 1e-12),
         )
 
     ratios, agreements = zip(*map(against, ("parameters", "Jacobian")), strict=True)
@@ -57,7 +57,7 @@ def main() -> None:
         seconds,
         ratios,
         agreements,
-        [f"{name}: {_millions(each):.1f} million a second" for name, each in seconds.items()],
+        [f"{name}: {_millions(rate):.1f} million a second" for name, rate in seconds.items()],
         [
             Limit(f"10 million bodies, {name}", _for_ten_million(seconds[f"{name}, parameters"]), 1.0)
             for name in CHARTS

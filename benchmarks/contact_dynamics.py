@@ -76,7 +76,8 @@ def main() -> None:
         for name in CASES
     ]
     notes = [
-        f"{program}: {1e6 * each.processor / STATES:.1f} us a state" for program, each in seconds.items()
+        f"{program}: {1e6 * duration.processor / STATES:.1f} us a state"
+        for program, duration in seconds.items()
     ]
     deliver("contact_dynamics", arguments, seconds, ratios, agreements, notes)
 
@@ -142,8 +143,8 @@ def _peer(model: pin.Model, contacts: tuple[Contact, ...]) -> tuple[Any, ...]:
                 kind, model, frame.parentJoint, frame.placement, 0, world, pin.ReferenceFrame.LOCAL
             )
         )
-    for each in models:
-        datas.append(each.createData())
+    for contact_model in models:
+        datas.append(contact_model.createData())
     data = model.createData()
     pin.initConstraintDynamics(model, data, models, datas)
     return model, data, models, datas, pin.ProximalSettings(1e-12, 1e-12, 10), np.zeros(model.nv)

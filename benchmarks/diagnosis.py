@@ -103,7 +103,9 @@ def _scene(robot: str) -> Scene:
 
 @cache
 def _corruption(kind: str, name: str) -> Corruption:
-    return next(each for each in (BENIGN if kind == "benign" else CORRUPTIONS) if each.name == name)
+    return next(
+        corruption for corruption in (BENIGN if kind == "benign" else CORRUPTIONS) if corruption.name == name
+    )
 
 
 @cache
@@ -179,7 +181,7 @@ def _identified(task: Task, scene: Scene) -> Outcome:
     findings = content.get("findings", [])
     message = findings[0]["message"] if findings else ""
     return Outcome(
-        task, content.get("trust", "trusted"), tuple((each["cause"], each["severity"]) for each in findings),
+        task, content.get("trust", "trusted"), tuple((finding["cause"], finding["severity"]) for finding in findings),
         message, seconds, wrong_by,
     )  # fmt: skip
 
@@ -225,7 +227,7 @@ def share(k: int, n: int) -> str:
 
 
 def _of(outcomes: Sequence[Outcome], robot: str, *kinds: str) -> list[Outcome]:
-    return [each for each in outcomes if each.task.robot == robot and each.task.kind in kinds]
+    return [outcome for outcome in outcomes if outcome.task.robot == robot and outcome.task.kind in kinds]
 
 
 def table(robot: str, outcomes: Sequence[Outcome], verbose: bool) -> list[str]:
@@ -235,55 +237,55 @@ def table(robot: str, outcomes: Sequence[Outcome], verbose: bool) -> list[str]:
         lines.append(
             f"  {'corruption':<32} {'runs':>4} {'found':>6} {'named':>6} {'silent':>6}   not found, or misnamed"
         )
-    for case in dict.fromkeys(each.task.case for each in corrupted):
-        runs = [each for each in corrupted if each.task.case == case]
+    for case in dict.fromkeys(outcome.task.case for outcome in corrupted):
+        runs = [outcome for outcome in corrupted if outcome.task.case == case]
         found, named = (sum(map(test, runs)) for test in (is_found, is_named))
-        silent = sum(each.trust == "trusted" for each in runs)
+        silent = sum(outcome.trust == "trusted" for outcome in runs)
         wrong = [
-            f"{each.task.strength or case}: {each.trust} {', '.join(each.causes[:2])}".strip()
-            + (f" ({each.wrong_by:.1f} std)" if each.trust in ("trusted", "with-care") else "")
-            for each in runs
-            if verbose or not is_found(each) or not is_named(each)
+            f"{outcome.task.strength or case}: {outcome.trust} {', '.join(outcome.causes[:2])}".strip()
+            + (f" ({outcome.wrong_by:.1f} std)" if outcome.trust in ("trusted", "with-care") else "")
+            for outcome in runs
+            if verbose or not is_found(outcome) or not is_named(outcome)
         ]
         lines.append(f"  {case:<32} {len(runs):>4} {found:>6} {named:>6} {silent:>6}   {'; '.join(wrong)}")
     if corrupted:
         n = len(corrupted)
         lines.append(f"  found  {share(sum(map(is_found, corrupted)), n)}")
         lines.append(f"  named  {share(sum(map(is_named, corrupted)), n)}")
-        silent = [each for each in corrupted if each.trust == "trusted"]
+        silent = [outcome for outcome in corrupted if outcome.trust == "trusted"]
         lines.append(f"  silent {share(len(silent), n)}")
         lines.append(
-            f"    of these wrong by more than {WRONG:g} std: {sum(each.wrong_by > WRONG for each in silent)}"
+            f"    of these wrong by more than {WRONG:g} std: {sum(outcome.wrong_by > WRONG for outcome in silent)}"
         )
-    for each in _of(outcomes, robot, "benign"):
-        what = f"{each.task.case} {each.task.strength}".strip()
+    for outcome in _of(outcomes, robot, "benign"):
+        name = f"{outcome.task.case} {outcome.task.strength}".strip()
         lines.append(
-            f"  harmless: {what:<32} {each.trust} {', '.join(f'{c} ({s})' for c, s in each.findings)}"
+            f"  harmless: {name:<32} {outcome.trust} {', '.join(f'{c} ({s})' for c, s in outcome.findings)}"
         )
-    for kind, what in (("clean", "clean, true description"), ("rough", "clean, rough description")):
+    for kind, name in (("clean", "clean, true description"), ("rough", "clean, rough description")):
         runs = _of(outcomes, robot, kind)
         if not runs:
             continue
-        alarms = [each for each in runs if is_false_alarm(each)]
-        lines.append(f"  false alarms, {what}: {share(len(alarms), len(runs))}")
-        verdicts = Counter(each.trust for each in runs)
+        alarms = [outcome for outcome in runs if is_false_alarm(outcome)]
+        lines.append(f"  false alarms, {name}: {share(len(alarms), len(runs))}")
+        verdicts = Counter(outcome.trust for outcome in runs)
         lines.append(
             f"    verdicts: {', '.join(f'{verdict} {count}' for verdict, count in verdicts.most_common())}"
         )
         # of each check in how many recordings it raised something graver than a note
-        raised = Counter(pair for each in runs for pair in set(each.findings) if pair[1] != "note")
+        raised = Counter(pair for outcome in runs for pair in set(outcome.findings) if pair[1] != "note")
         for (cause, severity), count in raised.most_common():
             lines.append(f"    {cause} ({severity}): {share(count, len(runs))}")
         if alarms:
-            lines.append(f"    seeds: {', '.join(each.task.strength for each in alarms[:20])}")
-    every = [each.seconds for each in outcomes if each.task.robot == robot]
-    clean = [each.seconds for each in _of(outcomes, robot, "clean", "rough", "benign")]
+            lines.append(f"    seeds: {', '.join(outcome.task.strength for outcome in alarms[:20])}")
+    every = [outcome.seconds for outcome in outcomes if outcome.task.robot == robot]
+    clean = [outcome.seconds for outcome in _of(outcomes, robot, "clean", "rough", "benign")]
     if clean:
         lines.append(
             f"  identify, clean: median {median(clean):.2f} s, slowest {max(clean):.2f} s of processor time"
         )
     if corrupted:
-        seconds = [each.seconds for each in corrupted]
+        seconds = [outcome.seconds for outcome in corrupted]
         lines.append(f"  identify, corrupted: median {median(seconds):.2f} s, slowest {max(seconds):.2f} s")
     lines.append(f"  {len(every)} runs, {sum(every):.0f} s of processor time")
     return lines
@@ -356,7 +358,7 @@ def _arguments() -> argparse.Namespace:
 
 def main() -> None:
     arguments = _arguments()
-    asked = list(tasks(arguments))
+    requested = list(tasks(arguments))
     outcomes: list[Outcome] = []
     begin = time.perf_counter()
 
@@ -364,18 +366,20 @@ def main() -> None:
         if outcome is not None:
             outcomes.append(outcome)
             if arguments.verbose:
-                what = f"{outcome.task.robot} {outcome.task.kind} {outcome.task.case} {outcome.task.strength}"
-                print(f"  {what}: {outcome.trust} {outcome.findings} {outcome.message}", file=sys.stderr)
-        if done % 10 == 0 or done == len(asked):
+                line = f"{outcome.task.robot} {outcome.task.kind} {outcome.task.case} {outcome.task.strength}"
+                print(f"  {line}: {outcome.trust} {outcome.findings} {outcome.message}", file=sys.stderr)
+        if done % 10 == 0 or done == len(requested):
             passed = time.perf_counter() - begin
-            print(f"\r  {done} of {len(asked)} runs, {passed:.0f} s ", end="", file=sys.stderr, flush=True)
+            print(
+                f"\r  {done} of {len(requested)} runs, {passed:.0f} s ", end="", file=sys.stderr, flush=True
+            )
 
     if arguments.workers == 1:
-        for done, task in enumerate(asked, start=1):
+        for done, task in enumerate(requested, start=1):
             note(done, run(task))
     else:
         with ProcessPoolExecutor(arguments.workers, get_context("spawn")) as pool:
-            for done, outcome in enumerate(pool.map(run, asked, chunksize=4), start=1):
+            for done, outcome in enumerate(pool.map(run, requested, chunksize=4), start=1):
                 note(done, outcome)
     print(file=sys.stderr)
     out = sys.stderr if arguments.json == "-" else sys.stdout
@@ -384,16 +388,16 @@ def main() -> None:
     content = {
         "schema": "poinsot.benchmark.diagnosis/1",
         "machine": machine(),
-        "outcomes": [as_json(each) for each in outcomes],
+        "outcomes": [as_json(outcome) for outcome in outcomes],
     }
     if arguments.json == "-":
         print(json.dumps(content, indent=1))
     elif arguments.json:
         Path(arguments.json).write_text(json.dumps(content, indent=1) + "\n")
-    clean = [each for each in outcomes if each.task.kind == "clean"]
+    clean = [outcome for outcome in outcomes if outcome.task.kind == "clean"]
     too_many = [
         robot
-        for robot in {each.task.robot for each in clean}
+        for robot in {outcome.task.robot for outcome in clean}
         # broken where more than 2 % is certain, so that few recordings do not fail by chance
         if interval(*_counted(clean, robot))[0] > FALSE_ALARMS
     ]

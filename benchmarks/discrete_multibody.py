@@ -87,9 +87,11 @@ def main() -> None:
         {name: Program(run, 3 if name == "poinsot" else 1) for name, run in programs.items()},
         arguments.rounds or 1,
     )
-    found = {(name, "Table 1"): result for name, result in results.items()}
-    found |= {(name, "ten times"): run("ten times") for name, run in programs.items()}  # type: ignore[call-arg]
-    off = {key: rms(simulated(spec(values), HELD_OUT, SECONDS), wanted) for key, (values, _) in found.items()}
+    fitted = {(name, "Table 1"): result for name, result in results.items()}
+    fitted |= {(name, "ten times"): run("ten times") for name, run in programs.items()}  # type: ignore[call-arg]
+    off = {
+        key: rms(simulated(spec(values), HELD_OUT, SECONDS), wanted) for key, (values, _) in fitted.items()
+    }
     ratio = {name: seconds[name] / seconds["poinsot"] for name in (WHOLE, SHORT)}
     # the better of the peer's ways, from where the paper begins
     better = min((WHOLE, SHORT), key=lambda name: off[name, "Table 1"])
@@ -115,7 +117,7 @@ def main() -> None:
             + ", ".join(f"{key} {100 * (values[key] / truth[key] - 1):+.2f} %" for key in FOUR)
             + f"; {count} {'iterations' if name == 'poinsot' else 'simulations'}"
             for (name, start), error in off.items()
-            for values, count in (found[name, start],)
+            for values, count in (fitted[name, start],)
         ],
         rows=[
             Row(

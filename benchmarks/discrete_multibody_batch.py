@@ -54,36 +54,36 @@ def main() -> None:
     processor = jax.devices("cpu")[0]
     device = jax.devices()[0]
     elsewhere = device.platform != "cpu"
-    asked = arguments.batch or MANY
-    B = asked if elsewhere or arguments.at_once else min(asked, FEW)
+    requested = arguments.batch or MANY
+    B = requested if elsewhere or arguments.at_once else min(requested, FEW)
     with jax.default_device(processor):  # step by step
         motion = scenarios(0, {"swing-up": SECONDS})["swing-up"]
     clean = motion.record(round(SAMPLE / GENERATOR_STEP), noise=False)
     z = clean.z + NOISE * np.random.default_rng(1).standard_normal((B, *clean.z.shape))
 
     def batch() -> BatchFit:
-        records = [Record("swing-up", clean.times, clean.u, each) for each in z]
+        records = [Record("swing-up", clean.times, clean.u, readings) for readings in z]
         begin = values(ALL, INITIAL)
-        problems = [JointSmoothingProblem(estimator(), [each], begin, priors=PRIORS) for each in records]
+        problems = [JointSmoothingProblem(estimator(), [record], begin, priors=PRIORS) for record in records]
         return fit_batch(method(), problems, at_once=arguments.at_once)
 
     def single() -> list[JointFit]:
         with jax.default_device(processor):
-            return [solve(Record("swing-up", clean.times, clean.u, each)) for each in z[:FEW]]
+            return [solve(Record("swing-up", clean.times, clean.u, readings)) for readings in z[:FEW]]
 
     of_all, of_some = f"fit_batch, {B} draws", f"fit, {min(B, FEW)} of them"
     seconds, results = side_by_side({of_all: Program(batch), of_some: Program(single)}, arguments.rounds or 1)
-    found, fits = results[of_all], results[of_some]
+    fitted, fits = results[of_all], results[of_some]
     passed = seconds[of_all].passed / B, seconds[of_some].passed / len(fits)
     used = seconds[of_all].processor / B, seconds[of_some].processor / len(fits)
-    each = passed if elsewhere else used
-    away = [np.abs(row - fit.theta) / fit.std for row, fit in zip(found.theta, fits, strict=False)]
-    ended = {status.name: found.statuses.count(status) for status in dict.fromkeys(found.statuses)}
+    per_problem = passed if elsewhere else used
+    away = [np.abs(row - fit.theta) / fit.std for row, fit in zip(fitted.theta, fits, strict=False)]
+    ended = {status.name: fitted.statuses.count(status) for status in dict.fromkeys(fitted.statuses)}
     deliver(
         "discrete_multibody_batch",
         arguments,
         seconds,
-        [Ratio("fit / fit_batch, a problem", each[1] / each[0])],
+        [Ratio("fit / fit_batch, a problem", per_problem[1] / per_problem[0])],
         [
             Agreement(
                 "theta, both ways, largest difference [standard deviations]",
@@ -93,16 +93,16 @@ def main() -> None:
         ],
         [
             f"on {device.device_kind}: {B / seconds[of_all].passed:.2f} problems a second, "
-            f"{found.iterations.sum() / seconds[of_all].passed:.1f} iterations a second; fit on the processor "
+            f"{fitted.iterations.sum() / seconds[of_all].passed:.1f} iterations a second; fit on the processor "
             f"{1 / passed[1]:.2f} problems a second",
-            f"{found.iterations.min()} to {found.iterations.max()} iterations, on average "
-            f"{found.iterations.mean():.1f}; "
+            f"{fitted.iterations.min()} to {fitted.iterations.max()} iterations, on average "
+            f"{fitted.iterations.mean():.1f}; "
             + ", ".join(f"{count} ended as {name}" for name, count in ended.items()),
             f"the process took up to {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB of memory",
             *(
                 []
-                if B == asked
-                else [f"{B} problems and not {asked}: JAX has no other device than the processor"]
+                if B == requested
+                else [f"{B} problems and not {requested}: JAX has no other device than the processor"]
             ),
         ],
     )

@@ -123,24 +123,24 @@ def missing(robot: poinsot.Articulated, problem, motion) -> float:
     geometry = pin.buildGeomFromUrdf(
         model, str(UR10), pin.GeometryType.COLLISION, package_dirs=[str(ROBOTS.parent.parent)]
     )
-    asked = dict(zip(problem.collisions.pairs, problem.clearances, strict=True))
+    clearance_of = dict(zip(problem.collisions.pairs, problem.clearances, strict=True))
     names = [model.frames[shape.parentFrame].name for shape in geometry.geometryObjects]
     wanted = []
     for first, second in ((i, j) for j in range(len(names)) for i in range(j)):
-        if (names[first], names[second]) in asked:
+        if (names[first], names[second]) in clearance_of:
             geometry.addCollisionPair(pin.CollisionPair(first, second))
-            wanted.append(asked[names[first], names[second]])
+            wanted.append(clearance_of[names[first], names[second]])
     data, results = model.createData(), pin.GeometryData(geometry)
     worst = 0.0
     for q in motion.sampled(50.0)[1]:
         pin.computeDistances(model, data, geometry, results, q)
-        found = np.array([each.min_distance for each in results.distanceResults])
+        distances = np.array([result.min_distance for result in results.distanceResults])
         lowest = min(
             float((shape.geometry.vertices() @ placed.rotation[2] + placed.translation[2]).min())
             for shape, placed in zip(geometry.geometryObjects, results.oMg, strict=True)
             if shape.parentJoint and hasattr(shape.geometry, "vertices")
         )
-        worst = max(worst, float((np.array(wanted) - found).max()), CLOSE_M - lowest)
+        worst = max(worst, float((np.array(wanted) - distances).max()), CLOSE_M - lowest)
     return worst
 
 
@@ -153,14 +153,14 @@ def squared_errors(robot: poinsot.Articulated, problem, motion) -> np.ndarray:
         [pin.rnea(robot.model, data, *s) for s in zip(motion.q, motion.v, motion.a, strict=True)]
     )
     information = np.linalg.inv(motion.covariance)
-    rng, found = np.random.default_rng(20240229), []
+    rng, squares = np.random.default_rng(20240229), []
     for _ in range(DRAWS):
         measured = torque + NOISE * rng.standard_normal(torque.shape)
         signals = Signals(motion.time, motion.joints, motion.q, motion.v, motion.a, measured)
         estimate = poinsot.LeastSquares(weighting="per-joint").solve(poinsot.inverse_dynamics(robot, signals))
         error = estimate.values - truth
-        found.append(error @ information @ error)
-    return np.array(found)
+        squares.append(error @ information @ error)
+    return np.array(squares)
 
 
 if __name__ == "__main__":

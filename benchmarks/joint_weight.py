@@ -119,9 +119,9 @@ def furuta(data: Path | None) -> Case:
         given = stand.records[name]
         z = given.z[:, [0, 1 + furuta_models.RECORDINGS.index(name)]]
         records[name] = replace(given, z=z - [0.0, z[0, 1]])  # it hangs at first
-    each = [records[name] for name in ("step 4 V", "sine 2 V", "step 2 V")]
-    others = [([each[j], each[k]], [each[i]]) for i, j, k in ((0, 1, 2), (1, 2, 0))]
-    return Case(mechanism.model(names), each[:2], each[2:], (1e-3, 1e-3), (8, 17, 1), others)
+    chosen = [records[name] for name in ("step 4 V", "sine 2 V", "step 2 V")]
+    others = [([chosen[j], chosen[k]], [chosen[i]]) for i, j, k in ((0, 1, 2), (1, 2, 0))]
+    return Case(mechanism.model(names), chosen[:2], chosen[2:], (1e-3, 1e-3), (8, 17, 1), others)
 
 
 def arm(_: Path | None) -> Case:
@@ -209,13 +209,13 @@ def windows(case: Case, held_out: Sequence[Record], method: JointSmoothing, thet
     """
     half = horizon_of(case.model, held_out, theta)[0] // 2
     records = [record.samples(slice(first, None)) for first in (0, half) for record in held_out]
-    found = predicted(method, case.model, records, theta)
-    return window_errors(case.model, records, [each.errors for each in found])
+    predictions = predicted(method, case.model, records, theta)
+    return window_errors(case.model, records, [prediction.errors for prediction in predictions])
 
 
 def compare(name: str, case: Case, decades: tuple[float, float, float]) -> float:
     """Prints the choice and the grid; by how much the choice is worse than the best [%]."""
-    grid, own, errors, choosing, fitting, told = 10 ** np.arange(*decades), [], [], [], [], []
+    grid, own, errors, choosing, fitting, choices = 10 ** np.arange(*decades), [], [], [], [], []
     for fitted, held_out in ((case.fitted, case.held_out), *case.others):
         method = JointSmoothing(noise=case.noise, reference=case.model.theta, settled=0.1)
         problem = JointSmoothingProblem(case.model, fitted)
@@ -229,19 +229,21 @@ def compare(name: str, case: Case, decades: tuple[float, float, float]) -> float
         choosing.append(seconds["choice"].processor)
         fitting.append(seconds["fit"].processor)
         own.append(windows(case, held_out, chosen.method, chosen.fit.theta))
-        told.append(f"{chosen.weight:.1e} ({chosen.fits} fits, {chosen.fit.status.name})")
-        theta, guess, found = case.model.theta, None, []
+        choices.append(f"{chosen.weight:.1e} ({chosen.fits} fits, {chosen.fit.status.name})")
+        theta, guess, by_weight = case.model.theta, None, []
         for weight in grid.tolist():
             at = replace(method, weight=weight, reference=theta)
             fit = at.solve(replace(problem, theta=theta, guess=guess))
             theta, guess = fit.theta, fit.paths
-            found.append(windows(case, held_out, at, theta))
-        errors.append(found)
+            by_weight.append(windows(case, held_out, at, theta))
+        errors.append(by_weight)
     ours, theirs = np.concatenate(own), np.concatenate(errors, axis=1)
     best = int(np.argmin(theirs.mean(axis=1)))
     away = ours - theirs[best]
-    worse, error = (100 * float(each) for each in (np.expm1(away.mean()), away.std() / np.sqrt(len(away))))
-    print(f"{name}: chosen {', '.join(told)}; held out {100 * np.exp(ours.mean()):.3g} %")
+    worse, error = (
+        100 * float(fraction) for fraction in (np.expm1(away.mean()), away.std() / np.sqrt(len(away)))
+    )
+    print(f"{name}: chosen {', '.join(choices)}; held out {100 * np.exp(ours.mean()):.3g} %")
     print(
         "   ",
         ", ".join(f"{w:.0e}: {100 * np.exp(e.mean()):.3g} %" for w, e in zip(grid, theirs, strict=True)),

@@ -122,20 +122,20 @@ def _peer(filter_: Filter, samples: list[Sample]):
     robot, start = filter_.torques.robot, filter_.init()
     joint = {body: 1 + k for k, body in enumerate(robot.bodies)}
     later = filter_.predict(start.having(root=0 * start.root)._replace(time=0.0), 1 / RATE_HZ)
-    kept = np.exp(-0.5 * (filter_.drift / filter_.largest_std) ** 2 / RATE_HZ)
+    decay = np.exp(-0.5 * (filter_.drift / filter_.largest_std) ** 2 / RATE_HZ)
 
     def run() -> np.ndarray:
         peer = Peer(
             robot.model, joint[TORSO], [joint[foot] for foot in FEET], start.x, start.covariance, NOISE,
-            later.covariance, kept,
+            later.covariance, decay,
         )  # fmt: skip
         peer.filter.P = (
             np.linalg.inv(peer.filter.F)
             @ (start.covariance - later.covariance)
             @ np.linalg.inv(peer.filter.F)
         )
-        for each in samples:
-            peer.step(each.q, each.v, each.a, each.tau, each.wrenches.values())
+        for sample in samples:
+            peer.step(sample.q, sample.v, sample.a, sample.tau, sample.wrenches.values())
         return peer.filter.x
 
     return run
@@ -150,7 +150,7 @@ def _each_step(filter_: Filter, samples: list[Sample]) -> tuple[Seconds, Seconds
         belief, _ = filter_.step(belief, sample)
         passed[k], processor[k] = time.perf_counter() - clock, time.thread_time() - busy
     quantiles = (np.quantile((processor, passed), level, axis=1) for level in (0.5, 0.999))
-    median, late = (Seconds(*map(float, each)) for each in quantiles)
+    median, late = (Seconds(*map(float, quantile)) for quantile in quantiles)
     return median, late
 
 

@@ -51,12 +51,13 @@ def main() -> None:
     )
     seconds, results = side_by_side(programs, arguments.rounds or 5)
     seconds = {
-        name: thousand(each, PROGRAM_STEPS if name == PROGRAM else STEPS) for name, each in seconds.items()
+        name: thousand(duration, PROGRAM_STEPS if name == PROGRAM else STEPS)
+        for name, duration in seconds.items()
     }
     apart = max(
-        float(np.abs(each.velocity - velocity).max())
-        for each, velocity in zip(results[PROGRAM], exact.velocities[1:], strict=True)
-        if each.acts[0]
+        float(np.abs(result.velocity - velocity).max())
+        for result, velocity in zip(results[PROGRAM], exact.velocities[1:], strict=True)
+        if result.acts[0]
     )
     deliver(
         "planar_stepper",

@@ -40,15 +40,16 @@ def main() -> None:
     seconds, _ = side_by_side(programs, arguments.rounds or 5)
     ratios = [
         Ratio(
-            f"Pinocchio / poinsot, {name}{what}",
-            seconds[f"{name}, Pinocchio"] / seconds[f"{name}, poinsot{what}"],
+            f"Pinocchio / poinsot, {name}{kind}",
+            seconds[f"{name}, Pinocchio"] / seconds[f"{name}, poinsot{kind}"],
             bound,
         )
         for name in robots
-        for what, bound in (("", 3), (", dense", None))
+        for kind, bound in (("", 3), (", dense", None))
     ]
     notes = [
-        f"{program}: {1e6 * each.processor / SAMPLES:.2f} us a sample" for program, each in seconds.items()
+        f"{program}: {1e6 * duration.processor / SAMPLES:.2f} us a sample"
+        for program, duration in seconds.items()
     ]
     deliver("regressor", arguments, seconds, ratios, agreements, notes)
 

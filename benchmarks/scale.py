@@ -54,10 +54,10 @@ def main() -> None:
     figures: dict[str, Any] = {}
     for name in arguments.only:
         begun = time.perf_counter()
-        found = PARTS[name](arguments.hours if name == "day" else arguments.rows)
-        shown = ", ".join(f"{key} {value:.4g}" for key, value in found.items())
+        numbers = PARTS[name](arguments.hours if name == "day" else arguments.rows)
+        shown = ", ".join(f"{key} {value:.4g}" for key, value in numbers.items())
         print(f"{name}: {shown} ({time.perf_counter() - begun:.0f} s)", flush=True)
-        figures |= found
+        figures |= numbers
     if arguments.json:
         arguments.json.write_text(
             json.dumps({"schema": "poinsot.benchmark-scale/1", "figures": figures}, indent=1)
@@ -86,7 +86,7 @@ def streaming(rows: int) -> dict[str, float]:
             table[first:last].write_parquet(again / f"log_{k:03d}.parquet", row_group_size=30_000)
         del table
         other = _streamed(again, tenth, "other", 50_000, workers=1)
-    values, others = (np.array(each["values"]) for each in (small, other))
+    values, others = (np.array(result["values"]) for result in (small, other))
     slope = (large["mb"] - small["mb"]) / (rows - tenth)
     return {
         "rows": rows,
@@ -144,14 +144,14 @@ def stream(folder: Path, rows: int, block: int, workers: int, out: Path) -> None
 
 def _files_with(folder: Path, rows: int) -> list[Path]:
     """The first files that hold so many rows; files are cut so that a tenth of them ends with one."""
-    found, count = [], 0
+    files, count = [], 0
     for path in sorted(folder.glob("log_*.parquet")):
         if count < rows:
-            found.append(path)
+            files.append(path)
             count += pl.scan_parquet(path).select(pl.len()).collect().item()
     if count != rows:
         raise SystemExit(f"{folder} has no files of {rows} rows together")
-    return found
+    return files
 
 
 def arm() -> str:
@@ -182,7 +182,7 @@ def write_log(folder: Path, rows: int) -> None:
     angle = w[..., None] * time_s + rng.uniform(0, 2 * np.pi, (7, 6, 1))
     terms = ((w**0, np.sin), (w, np.cos), (-(w**2), np.sin))
     q, v, a = (np.einsum("jk, jkt -> tj", 0.15 * c, f(angle)) for c, f in terms)
-    tau = np.array([pin.rnea(model, data, *each) for each in zip(q, v, a, strict=True)])
+    tau = np.array([pin.rnea(model, data, *sample) for sample in zip(q, v, a, strict=True)])
     tau += 2.0 * v + 1.5 * np.sign(v)
     tenth = rows // 10
     edges = [*np.linspace(0, tenth, 3).astype(int), *np.linspace(tenth, rows, FILES - 1).astype(int)[1:]]
@@ -202,9 +202,9 @@ def write_log(folder: Path, rows: int) -> None:
 def draw(seed: int) -> dict[str, Any]:
     """A task with digits: the smallest singular values of random matrices, for a second."""
     rng, begun = np.random.default_rng(seed), time.perf_counter()
-    found = [np.linalg.svd(rng.standard_normal((80, 60)), compute_uv=False)[-1] for _ in range(40)]
+    smallest = [np.linalg.svd(rng.standard_normal((80, 60)), compute_uv=False)[-1] for _ in range(40)]
     time.sleep(max(0.4 - (time.perf_counter() - begun), 0.0))
-    return {"smallest": np.array(found)}
+    return {"smallest": np.array(smallest)}
 
 
 def cluster(_: int) -> dict[str, float]:
@@ -215,7 +215,7 @@ def cluster(_: int) -> dict[str, float]:
 
     from poinsot.studies.study import Serial, Study, cluster as dask
 
-    study, said = Study({str(k): k for k in range(DRAWS)}, task), []
+    study, lines = Study({str(k): k for k in range(DRAWS)}, task), []
     alone = study.run(Serial())
     os.environ["PYTHONPATH"] = f"{Path(__file__).parent}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
     with (
@@ -223,13 +223,13 @@ def cluster(_: int) -> dict[str, float]:
         dask(local.scheduler_address) as executor,
     ):
 
-        def kill(what: str) -> None:
-            said.append(what)
-            if len(said) == DRAWS // 3:
+        def kill(line: str) -> None:
+            lines.append(line)
+            if len(lines) == DRAWS // 3:
                 os.kill(next(iter(local.workers.values())).pid, signal.SIGKILL)
 
-        found = study.run(executor, say=kill)
-    apart = max(float(np.abs(alone[name]["smallest"] - found[name]["smallest"]).max()) for name in alone)
+        results = study.run(executor, say=kill)
+    apart = max(float(np.abs(alone[name]["smallest"] - results[name]["smallest"]).max()) for name in alone)
     return {"worker_killed_difference": apart, "workers_killed": 1}
 
 
@@ -251,7 +251,7 @@ def filter_step(_: int) -> dict[str, float]:
         stdout=subprocess.DEVNULL,
     )
     content = json.loads(out.read_text())
-    ratio = next(each["value"] for each in content["ratios"] if each["name"] == "filterpy / poinsot")
+    ratio = next(entry["value"] for entry in content["ratios"] if entry["name"] == "filterpy / poinsot")
     return {
         "filter_median_us": 1e6 * content["seconds"]["one step, median"]["processor"],
         "filter_ratio": ratio,
@@ -307,7 +307,7 @@ def day(hours: float) -> dict[str, float]:
     loaded = (heavy, heavy.createData())
     # pin.rnea returns its own buffer
     efforts = [
-        np.array([pin.rnea(*of, *each).copy() for each in zip(q, v, a, strict=True)])
+        np.array([pin.rnea(*of, *sample).copy() for sample in zip(q, v, a, strict=True)])
         for of in ((robot.model, data), loaded)
     ]
     # of another length than the motion, so that pairs do not repeat

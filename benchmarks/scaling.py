@@ -47,7 +47,7 @@ def main() -> None:
             f"{often}, process": Program(lambda: poinsot_identify(job, long)),
         }
         seconds, _ = side_by_side(programs, arguments.rounds or 5)
-        growth = {what: _growth(what, short, long, source) for what in ("read", "identify")}
+        growth = {task: _growth(task, short, long, source) for task in ("read", "identify")}
     deliver(
         "scaling",
         arguments,
@@ -74,19 +74,19 @@ def _repeated(source: Path, folder: Path, times: int) -> Path:
     return folder
 
 
-def _growth(what: str, short: Path, long: Path, source: Path) -> float:
+def _growth(task: str, short: Path, long: Path, source: Path) -> float:
     """Bytes of the process for each byte of the recording."""
     once, often = (
-        json.loads(process(__file__, "--peak", what, str(folder), str(source))) for folder in (short, long)
+        json.loads(process(__file__, "--peak", task, str(folder), str(source))) for folder in (short, long)
     )
     return (often["peak"] - once["peak"]) / (often["recording"] - once["recording"])
 
 
-def _peak(what: str, folder: Path, source: Path) -> dict[str, int]:
+def _peak(task: str, folder: Path, source: Path) -> dict[str, int]:
     """Largest resident set of this process after its work, and the size of the recording. [bytes]"""
     recording = read(folder)
     size = recording.time.nbytes + sum(samples.nbytes for samples in recording.channels.values())
-    if what == "identify":
+    if task == "identify":
         del recording
         identify(folder, source, window_s=None)
     return {"peak": _largest_resident_set(), "recording": size}

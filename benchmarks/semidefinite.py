@@ -96,8 +96,8 @@ def _problem(folder: Path) -> InverseDynamics:
 def _rows(problem: InverseDynamics) -> tuple[np.ndarray, np.ndarray]:
     """(N, p) all columns and (N,) torques: base columns times what they stand for."""
     rows = list(problem.rows())
-    W = np.concatenate([each.W for each in rows])
-    return W.reshape(-1, W.shape[-1]) @ problem.base.map, np.concatenate([each.y for each in rows]).ravel()
+    W = np.concatenate([row.W for row in rows])
+    return W.reshape(-1, W.shape[-1]) @ problem.base.map, np.concatenate([row.y for row in rows]).ravel()
 
 
 def _columns(problem: InverseDynamics) -> list[tuple[str, str]]:

@@ -107,7 +107,7 @@ def run(case: Case, seed: int) -> tuple[np.ndarray, np.ndarray]:
         model.inertias[k] = drawn(case.model.inertias[k], case, rng)
     time, q, v, a = fourier_motion(model.nq, case.duration_s, case.rate_hz, rng, harmonics=8, amplitude=1.2)
     data = model.createData()
-    tau = np.array([pin.rnea(model, data, *each) for each in zip(q, v, a, strict=True)])
+    tau = np.array([pin.rnea(model, data, *sample) for sample in zip(q, v, a, strict=True)])
     size = tau.std(axis=0)
     damping, dry = rng.uniform(0.05, 0.3, (2, model.nv)) * size
     tau = tau + v * damping / np.maximum(v.std(axis=0), 1e-3) + dry * np.sign(v)
@@ -126,7 +126,9 @@ def main() -> None:
     runs = arguments.rounds or RUNS
     agreements, notes = [], []
     for name, case in CASES.items():
-        inside, errors = (np.array(each) for each in zip(*(run(case, k) for k in range(runs)), strict=True))
+        inside, errors = (
+            np.array(column) for column in zip(*(run(case, k) for k in range(runs)), strict=True)
+        )
         masses = 100 * inside[..., 0].mean()
         notes.append(
             f"{name}: masses {masses:.1f} % ({', '.join(f'{100 * p:.0f}' for p in inside[..., 0].mean(axis=0))}), "

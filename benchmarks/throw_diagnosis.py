@@ -36,15 +36,15 @@ def main() -> None:
     print(f"{'corruption':<32} {'not trusted':>12} {'named':>6}  first causes")
     distrusted = named = count = 0
     for name, (right, change, wall) in CORRUPTIONS.items():
-        found = []
+        verdicts = []
         for seed in range(arguments.wrong):
             drop, shape = throw(seed)
-            found.append(examined(change(drop), shape, wall))
-        bad = sum(trust != "trusted" for trust, _ in found)
-        good = sum(any(cause in right for cause in causes[:2]) for _, causes in found)
-        firsts = sorted({",".join(causes[:2]) for _, causes in found})
+            verdicts.append(examined(change(drop), shape, wall))
+        bad = sum(trust != "trusted" for trust, _ in verdicts)
+        good = sum(any(cause in right for cause in causes[:2]) for _, causes in verdicts)
+        firsts = sorted({",".join(causes[:2]) for _, causes in verdicts})
         print(f"{name:<32} {bad:>12} {good:>6}  {'; '.join(firsts)}", flush=True)
-        distrusted, named, count = distrusted + bad, named + good, count + len(found)
+        distrusted, named, count = distrusted + bad, named + good, count + len(verdicts)
     print(f"not trusted {distrusted} of {count}, rightly named {named}")
     sys.exit(len(alarms) > FALSE_ALARMS * arguments.clean)
 

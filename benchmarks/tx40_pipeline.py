@@ -52,7 +52,9 @@ def main() -> None:
 
     ours = cold["poinsot identify, page, process"]
     ratios = [times("NumPy and SciPy", 2), times("FIGAROH, example", 20), times("FIGAROH")]
-    ratios += [Ratio(f"{peer} / poinsot", each / ours) for peer, each in cold.items() if each is not ours]
+    ratios += [
+        Ratio(f"{peer} / poinsot", seconds / ours) for peer, seconds in cold.items() if seconds is not ours
+    ]
     deliver(
         "tx40_pipeline",
         arguments,

@@ -178,10 +178,10 @@ def follow(gain: float, seconds: float = 2.0) -> tuple[np.ndarray, float]:
     for t in np.arange(round(seconds * RATE)) * dt:
         q_d, v_d, a_d = size * np.sin(w * t), size * w * np.cos(w * t), -size * w**2 * np.sin(w * t)
         reference = TaskReference(v_d - GAIN * (q - q_d), a_d - GAIN * (v - v_d))
-        here = Sample(t, q.copy(), v.copy(), np.zeros(n), np.zeros(n))
-        tau = reference_regressor(others, here, reference) @ known - DAMPING * (v - reference.velocity)
+        current = Sample(t, q.copy(), v.copy(), np.zeros(n), np.zeros(n))
+        tau = reference_regressor(others, current, reference) @ known - DAMPING * (v - reference.velocity)
         own = adaptation.filter.inertial(belief.x).ravel()
-        tau = tau + reference_regressor(adaptation.filter, here, reference) @ own
+        tau = tau + reference_regressor(adaptation.filter, current, reference) @ own
         a = pin.aba(plant, data, q, v, tau)
         sample = Sample(t, q.copy(), v.copy(), a.copy(), tau + 100.0 * rng.standard_normal(n))
         belief, _ = adaptation.step(belief, sample, reference)

@@ -21,15 +21,15 @@ def main(folder: Path, name: str = "figure8_34p7g") -> None:
 
     # estimate trajectory, mass, inertia and drag together; all states are unknown
     flight = crazyflie_flight.read_flight(folder, name)
-    found = crazyflie_model.estimate(flight, stand.value)
+    estimate = crazyflie_model.estimate(flight, stand.value)
 
-    mass = found.mass / GRAM
-    print(f"{found.solution.status.value} {found.solution.iterations} iterations, {len(flight)} steps")
+    mass = estimate.mass / GRAM
+    print(f"{estimate.solution.status.value} {estimate.solution.iterations} iterations, {len(flight)} steps")
     print(f"mass {mass:.2f} g, by the thrust stand between {low * mass:.1f} and {high * mass:.1f} g")
-    for name, value, std in zip(("Jx", "Jy", "Jz"), found.inertia, found.inertia_std, strict=True):
-        text = "not identifiable" if name in found.unidentified else f"{value:.3g} +- {std:.1g} kg m^2"
+    for name, value, std in zip(("Jx", "Jy", "Jz"), estimate.inertia, estimate.inertia_std, strict=True):
+        text = "not identifiable" if name in estimate.unidentified else f"{value:.3g} +- {std:.1g} kg m^2"
         print(f"{name} {text}")
-    print(f"drag {found.drag[0]:.4f} along x, {found.drag[1]:.4f} along y N s/m")
+    print(f"drag {estimate.drag[0]:.4f} along x, {estimate.drag[1]:.4f} along y N s/m")
 
 
 if __name__ == "__main__":

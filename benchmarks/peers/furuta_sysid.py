@@ -115,5 +115,5 @@ def identify(
         calls += 1 if x.ndim == 1 else x.shape[1]
         return residuals(x, *arguments, **options)
 
-    found, _ = sysid.optimize(initial_params=parameters, residual_fn=counted, verbose=False, max_iters=100)
-    return {name: float(np.ravel(found[name].value)[0]) for name in truth}, calls
+    fitted, _ = sysid.optimize(initial_params=parameters, residual_fn=counted, verbose=False, max_iters=100)
+    return {name: float(np.ravel(fitted[name].value)[0]) for name in truth}, calls

@@ -55,7 +55,7 @@ class Peer:
         x, P: (10,), (10, 10) of the first belief. noise: of an effort. Q, kept: what a tick adds, and leaves.
     """
 
-    def __init__(self, model, joint, feet, x, P, noise, Q, kept):
+    def __init__(self, model, joint, feet, x, P, noise, Q, decay):
         self.model, self.joint, self.feet = model, joint, feet
         self.data = model.createData()
         self.nominal = model.copy()
@@ -66,7 +66,7 @@ class Peer:
         self.forces.extend([pin.Force.Zero()] * model.njoints)
         self.filter = ExtendedKalmanFilter(10, model.nv)
         self.filter.x, self.filter.P = x.copy(), P.copy()
-        self.filter.R, self.filter.Q, self.filter.F = noise**2 * np.eye(model.nv), Q, kept * np.eye(10)
+        self.filter.R, self.filter.Q, self.filter.F = noise**2 * np.eye(model.nv), Q, decay * np.eye(10)
         self.filter.predict_x = lambda u=0: None  # F is of the covariance alone
 
     def step(self, q, v, a, tau, wrenches):

@@ -73,8 +73,8 @@ def identify(
         calls += 1 if x.ndim == 1 else x.shape[1]
         return residuals(x, *arguments, **options)
 
-    found, _ = sysid.optimize(initial_params=parameters, residual_fn=counted, verbose=False, max_iters=50)
-    return {"mass": float(np.exp(2 * found["payload_inertia"].value[0])), "simulations": calls}
+    fitted, _ = sysid.optimize(initial_params=parameters, residual_fn=counted, verbose=False, max_iters=50)
+    return {"mass": float(np.exp(2 * fitted["payload_inertia"].value[0])), "simulations": calls}
 
 
 def write_payload(spec: mujoco.MjSpec, parameter: sysid.Parameter) -> None:

@@ -60,11 +60,11 @@ def identify(
     sequences = sysid.ModelSequences("servo", spec, named, states, controls, measured)
     residuals = sysid.build_residual_fn(models_sequences=[sequences], n_threads=1)
     with redirect_stdout(StringIO()):  # it prints its iterations
-        found, _ = sysid.optimize(
+        fitted, _ = sysid.optimize(
             initial_params=parameters, residual_fn=residuals, verbose=False, max_iters=iterations
         )
     return {
-        joint: {name: float(np.ravel(found[f"{joint}.{name}"].value)[0]) for name in bounds}
+        joint: {name: float(np.ravel(fitted[f"{joint}.{name}"].value)[0]) for name in bounds}
         for joint in joints
     }
 

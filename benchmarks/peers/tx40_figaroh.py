@@ -47,8 +47,8 @@ class StaubliTX40(BaseIdentification):
         coupled: whether the wrist's three columns are appended.
     """
 
-    def __init__(self, folder: Path, filters: dict, kept: slice, coupled: bool):
-        self.folder, self.kept, self.coupled = folder, kept, coupled
+    def __init__(self, folder: Path, filters: dict, chosen: slice, coupled: bool):
+        self.folder, self.kept, self.coupled = folder, chosen, coupled
         super().__init__(_load_without_meshes(folder / "tx40.urdf"), str(Path(__file__).with_suffix(".yaml")))
         model = self.robot.model
         joints = [model.joints[model.getJointId(name)] for name in self.identif_config["active_joints"]]

@@ -17,7 +17,7 @@ def main(names: list[str]) -> None:
     """Check these scripts; none: all that have ratios."""
     baseline = json.loads((BENCHMARKS / "baseline.json").read_text())
     failed = []
-    for name in names or [each for each, ratios in baseline.items() if ratios]:
+    for name in names or [benchmark for benchmark, ratios in baseline.items() if ratios]:
         print(f"== {name}", flush=True)
         if subprocess.run([sys.executable, BENCHMARKS / f"{name}.py", "--check"], check=False).returncode:
             failed.append(name)

@@ -53,7 +53,7 @@ def scale_torque(scene: Scene, rng: np.random.Generator, factor: float, joint: i
         effort[:, chosen] *= factor
         return replace(recorded, effort=effort)
 
-    return scene.each(change)
+    return scene.change_recordings(change)
 
 
 def scale_clock(scene: Scene, rng: np.random.Generator, factor: float) -> Scene:
@@ -68,9 +68,9 @@ def scale_clock(scene: Scene, rng: np.random.Generator, factor: float) -> Scene:
         start = recorded.time[0]
         return replace(recorded, keys=keys, time=start + (recorded.time - start) / factor)
 
-    scene = scene.each(change)
+    scene = scene.change_recordings(change)
     resample = scene.content["preprocessing"].get("resample_hz")
-    return scene if resample is None else scene.said("preprocessing", resample_hz=resample * factor)
+    return scene if resample is None else scene.with_keys("preprocessing", resample_hz=resample * factor)
 
 
 def wrong_angle_unit(scene: Scene, rng: np.random.Generator, read_as: str) -> Scene:
@@ -78,7 +78,7 @@ def wrong_angle_unit(scene: Scene, rng: np.random.Generator, read_as: str) -> Sc
     if scene.unit != read_as:
         return replace(scene, unit=read_as)
     factor = 180 / np.pi if read_as == "rad" else np.pi / 180
-    return scene.each(lambda each: replace(each, position=each.position * factor))
+    return scene.change_recordings(lambda recorded: replace(recorded, position=recorded.position * factor))
 
 
 def wrong_reduction(scene: Scene, rng: np.random.Generator, factor: float) -> Scene | None:
@@ -86,13 +86,15 @@ def wrong_reduction(scene: Scene, rng: np.random.Generator, factor: float) -> Sc
     drive = scene.content.get("drive", {})
     if scene.at_motors:
         if factor == 1:
-            return replace(scene.said("drive", side="joint", reduction=None, couplings=None))
+            return replace(scene.with_keys("drive", side="joint", reduction=None, couplings=None))
         reduction = [float(factor * x) for x in np.broadcast_to(drive["reduction"], scene.n)]
-        couplings = [{**each, "ratio": factor * each["ratio"]} for each in drive.get("couplings", ())]
-        return scene.said("drive", reduction=reduction, couplings=couplings)
+        couplings = [
+            {**coupling, "ratio": factor * coupling["ratio"]} for coupling in drive.get("couplings", ())
+        ]
+        return scene.with_keys("drive", reduction=reduction, couplings=couplings)
     if factor == 1:
         return None
-    return scene.said("drive", side="motor", reduction=[float(factor)] * scene.n)
+    return scene.with_keys("drive", side="motor", reduction=[float(factor)] * scene.n)
 
 
 def wrong_reduction_of_one(scene: Scene, rng: np.random.Generator, factor: float) -> Scene | None:
@@ -100,7 +102,7 @@ def wrong_reduction_of_one(scene: Scene, rng: np.random.Generator, factor: float
         return None
     reduction = [float(x) for x in np.broadcast_to(scene.content["drive"]["reduction"], scene.n)]
     reduction[scene.loaded[0]] *= factor
-    return scene.said("drive", reduction=reduction)
+    return scene.with_keys("drive", reduction=reduction)
 
 
 # -- positions ---------------------------------------------------------------------------------------------------------
@@ -110,21 +112,21 @@ def shift_zero(scene: Scene, rng: np.random.Generator, joint: int, degrees: floa
     offset = np.zeros(scene.n)
     offset[scene.loaded[joint]] = np.radians(degrees)
     shift = scene.reduction @ offset * scene.per_radian
-    return scene.each(lambda each: replace(each, position=each.position + shift))
+    return scene.change_recordings(lambda recorded: replace(recorded, position=recorded.position + shift))
 
 
 def wrap_angles(scene: Scene, rng: np.random.Generator, joint: int, turns: float) -> Scene:
     """Angles within one turn, whose end lies inside the motion of one joint (at motors: of the motor)."""
     k = scene.loaded[joint]
     turn = turns * 2 * np.pi * scene.per_radian
-    inside = np.quantile(np.concatenate([each.position[:, k] for each in scene.recorded]), 0.7)
+    inside = np.quantile(np.concatenate([recorded.position[:, k] for recorded in scene.recorded]), 0.7)
 
     def change(recorded: Recorded) -> Recorded:
         position = recorded.position.copy()
         position[:, k] = (position[:, k] - inside) % turn + inside - turn
         return replace(recorded, position=position)
 
-    return scene.each(change)
+    return scene.change_recordings(change)
 
 
 def position_spike(scene: Scene, rng: np.random.Generator, degrees: float) -> Scene:
@@ -133,28 +135,28 @@ def position_spike(scene: Scene, rng: np.random.Generator, degrees: float) -> Sc
         position[len(position) // 3, scene.loaded[0]] += np.radians(degrees) * scene.per_radian
         return replace(recorded, position=position)
 
-    return scene.each(change)
+    return scene.change_recordings(change)
 
 
 # -- time --------------------------------------------------------------------------------------------------------------
 
 
 def lose_samples(scene: Scene, rng: np.random.Generator, share: float) -> Scene | None:
-    if any(each.time is not None for each in scene.recorded):
+    if any(recorded.time is not None for recorded in scene.recorded):
         return None
-    return scene.each(lambda each: each.rows(rng.random(len(each.position)) > share))
+    return scene.change_recordings(lambda recorded: recorded.rows(rng.random(len(recorded.position)) > share))
 
 
 def lose_stretch(scene: Scene, rng: np.random.Generator, seconds: float) -> Scene | None:
     """One gap in the middle, in files without a clock."""
-    if any(each.time is not None for each in scene.recorded):
+    if any(recorded.time is not None for recorded in scene.recorded):
         return None
 
     def change(recorded: Recorded) -> Recorded:
         middle, count = int(0.45 * len(recorded.position)), max(2, round(seconds * recorded.rate_hz))
         return recorded.rows(np.r_[0:middle, middle + count : len(recorded.position)])
 
-    return scene.each(change)
+    return scene.change_recordings(change)
 
 
 def delay_torque(scene: Scene, rng: np.random.Generator, ms: float, joint: int | None = None) -> Scene:
@@ -170,7 +172,7 @@ def delay_torque(scene: Scene, rng: np.random.Generator, ms: float, joint: int |
             effort[:-n, chosen] = recorded.effort[n:, chosen]
         return replace(recorded, effort=effort).rows(np.s_[n : len(effort) - n])
 
-    return scene.each(change)
+    return scene.change_recordings(change)
 
 
 def filter_torque(scene: Scene, rng: np.random.Generator, hz: float) -> Scene:
@@ -181,36 +183,40 @@ def filter_torque(scene: Scene, rng: np.random.Generator, hz: float) -> Scene:
         first = recorded.effort[0]
         return replace(recorded, effort=first + sosfilt(sos, recorded.effort - first, axis=0))
 
-    return scene.each(change)
+    return scene.change_recordings(change)
 
 
 # -- channels ----------------------------------------------------------------------------------------------------------
 
 
-def negate(scene: Scene, rng: np.random.Generator, joint: int | None, what: str) -> Scene:
+def negate(scene: Scene, rng: np.random.Generator, joint: int | None, symbols: str) -> Scene:
     """Positions (`q`), torques (`tau`) or both of a joint, or of all, with the other sign."""
     k = slice(None) if joint is None else scene.loaded[joint]
     signs = np.ones((2, scene.n))
     for row, symbol in enumerate(("q", "tau")):
-        if symbol in what.split():
+        if symbol in symbols.split():
             signs[row, k] = -1
-    return scene.each(
-        lambda each: replace(each, position=each.position * signs[0], effort=each.effort * signs[1])
+    return scene.change_recordings(
+        lambda recorded: replace(
+            recorded, position=recorded.position * signs[0], effort=recorded.effort * signs[1]
+        )
     )
 
 
-def permute(scene: Scene, rng: np.random.Generator, order: tuple[int, ...], what: str) -> Scene:
+def permute(scene: Scene, rng: np.random.Generator, order: tuple[int, ...], symbols: str) -> Scene:
     """The first channels of positions (`q`), torques (`tau`) or both in another order."""
     places = [*order, *range(len(order), scene.n)]
-    q, tau = (places if symbol in what.split() else slice(None) for symbol in ("q", "tau"))
-    return scene.each(lambda each: replace(each, position=each.position[:, q], effort=each.effort[:, tau]))
+    q, tau = (places if symbol in symbols.split() else slice(None) for symbol in ("q", "tau"))
+    return scene.change_recordings(
+        lambda recorded: replace(recorded, position=recorded.position[:, q], effort=recorded.effort[:, tau])
+    )
 
 
 # -- the description ---------------------------------------------------------------------------------------------------
 
 
 def set_gravity(scene: Scene, rng: np.random.Generator, gravity: tuple[float, float, float]) -> Scene:
-    return scene.said("robot", gravity=list(gravity))
+    return scene.with_keys("robot", gravity=list(gravity))
 
 
 def scale_bodies(scene: Scene, rng: np.random.Generator, factor: float, which: str = "all") -> Scene:
@@ -222,7 +228,7 @@ def scale_bodies(scene: Scene, rng: np.random.Generator, factor: float, which: s
 
 def _bodies(scene: Scene) -> list[str]:
     joints = ElementTree.fromstring(scene.urdf).findall("joint")
-    child = {each.get("name"): each.find("child").get("link") for each in joints}
+    child = {element.get("name"): element.find("child").get("link") for element in joints}
     return [child[joint] for joint in scene.joints]
 
 
@@ -242,9 +248,9 @@ def write_millimetres(scene: Scene, rng: np.random.Generator) -> Scene:
         ("origin", ["xyz"], 1e3),
         ("inertia", ["ixx", "ixy", "ixz", "iyy", "iyz", "izz"], 1e6),
     ):
-        for each in tree.iter(element):
-            for key in (key for key in keys if key in each.attrib):
-                each.set(key, " ".join(repr(factor * float(x)) for x in each.get(key).split()))
+        for node in tree.iter(element):
+            for key in (key for key in keys if key in node.attrib):
+                node.set(key, " ".join(repr(factor * float(x)) for x in node.get(key).split()))
     return replace(scene, urdf=ElementTree.tostring(tree, encoding="unicode"))
 
 
@@ -280,12 +286,12 @@ def noise_torque(scene: Scene, rng: np.random.Generator, memory_s: float) -> Sce
             noise = np.sqrt(1 - rho**2) * lfilter([1], [1, -rho], noise, axis=0)
         return replace(recorded, effort=size * noise)
 
-    return scene.each(change)
+    return scene.change_recordings(change)
 
 
 def other_torque(scene: Scene, rng: np.random.Generator) -> Scene:
     """Torque of another moment: the recording's own, backwards."""
-    return scene.each(lambda each: replace(each, effort=each.effort[::-1].copy()))
+    return scene.change_recordings(lambda recorded: replace(recorded, effort=recorded.effort[::-1].copy()))
 
 
 def spikes(
@@ -303,7 +309,7 @@ def spikes(
             effort[hit] += (rng.choice([-1, 1], effort.shape) * size * rms)[hit]
         return replace(recorded, effort=effort)
 
-    return scene.each(change)
+    return scene.change_recordings(change)
 
 
 def drop_torque(
@@ -322,7 +328,7 @@ def drop_torque(
         effort[a:b, chosen] = effort[a, chosen] if held else 0.0
         return replace(recorded, effort=effort)
 
-    return scene.each(change)
+    return scene.change_recordings(change)
 
 
 def change_gain(
@@ -336,7 +342,7 @@ def change_gain(
         gains[:, chosen] = gain[:, None]
         return replace(recorded, effort=recorded.effort * gains)
 
-    return scene.each(change)
+    return scene.change_recordings(change)
 
 
 def saturate(scene: Scene, rng: np.random.Generator, share: float) -> Scene:
@@ -346,14 +352,14 @@ def saturate(scene: Scene, rng: np.random.Generator, share: float) -> Scene:
         limit = share * np.abs(recorded.effort).max(axis=0)
         return replace(recorded, effort=np.clip(recorded.effort, -limit, limit))
 
-    return scene.each(change)
+    return scene.change_recordings(change)
 
 
 def forget_gain(scene: Scene, rng: np.random.Generator) -> Scene | None:
     """Currents taken for torques."""
     if scene.quantity != "current":
         return None
-    return replace(scene.said("drive", gain=None), quantity="torque", effort_unit="N m")
+    return replace(scene.with_keys("drive", gain=None), quantity="torque", effort_unit="N m")
 
 
 # -- what the model lacks ----------------------------------------------------------------------------------------------
@@ -366,11 +372,13 @@ def _added(scene: Scene, term: Callable[[Recorded, np.ndarray, np.ndarray], np.n
         q, v, _ = scene.motion(recorded)
         return replace(recorded, effort=recorded.effort + scene.measured_efforts(term(recorded, q, v)))
 
-    return scene.each(change)
+    return scene.change_recordings(change)
 
 
 def _rms(scene: Scene) -> np.ndarray:
-    return np.sqrt(np.mean(np.vstack([scene.joint_torques(each) for each in scene.recorded]) ** 2, axis=0))
+    return np.sqrt(
+        np.mean(np.vstack([scene.joint_torques(recorded) for recorded in scene.recorded]) ** 2, axis=0)
+    )
 
 
 def counterbalance(scene: Scene, rng: np.random.Generator, share: float) -> Scene:
@@ -382,7 +390,7 @@ def counterbalance(scene: Scene, rng: np.random.Generator, share: float) -> Scen
         length = np.sqrt(a**2 + b**2 - 2 * a * b * np.cos(q + 0.4))
         return (0.45 / (length + 0.15)) ** 1.3 * a * b * np.sin(q + 0.4) / length
 
-    angles = np.concatenate([scene.motion(each)[0][:, k] for each in scene.recorded])
+    angles = np.concatenate([scene.motion(recorded)[0][:, k] for recorded in scene.recorded])
     scale = share * size / np.sqrt(np.mean(torque(angles) ** 2))
     unit = np.eye(scene.n)[k]
     return _added(scene, lambda recorded, q, v: scale * torque(q[:, k])[:, None] * unit)
@@ -397,7 +405,7 @@ def ripple(scene: Scene, rng: np.random.Generator, share: float, per_turn: int) 
 def spring(scene: Scene, rng: np.random.Generator, share: float) -> Scene:
     """A torsional spring that the model lacks, at the joint whose motion is largest among the loaded ones."""
     k = scene.loaded[1]
-    q_all = np.concatenate([scene.motion(each)[0][:, k] for each in scene.recorded])
+    q_all = np.concatenate([scene.motion(recorded)[0][:, k] for recorded in scene.recorded])
     middle, unit = q_all.mean(), np.eye(scene.n)[k]
     size = share * _rms(scene)[k] / q_all.std()
     return _added(scene, lambda recorded, q, v: size * (q[:, k] - middle)[:, None] * unit)
@@ -666,7 +674,7 @@ CORRUPTIONS = (
 def turn_base(scene: Scene, rng: np.random.Generator, degrees: float) -> Scene:
     """The zero of a vertical first axis."""
     shift = scene.reduction[:, 0] * np.radians(degrees) * scene.per_radian
-    return scene.each(lambda each: replace(each, position=each.position + shift))
+    return scene.change_recordings(lambda recorded: replace(recorded, position=recorded.position + shift))
 
 
 def offset_torque(scene: Scene, rng: np.random.Generator, share: float) -> Scene:
@@ -677,16 +685,19 @@ def offset_torque(scene: Scene, rng: np.random.Generator, share: float) -> Scene
 
 def shake(scene: Scene, rng: np.random.Generator, share: float) -> Scene:
     """A little more white noise on torques."""
-    return scene.each(
-        lambda each: replace(
-            each,
-            effort=each.effort + share * each.effort.std(axis=0) * rng.standard_normal(each.effort.shape),
+    return scene.change_recordings(
+        lambda recorded: replace(
+            recorded,
+            effort=recorded.effort
+            + share * recorded.effort.std(axis=0) * rng.standard_normal(recorded.effort.shape),
         )
     )
 
 
 def shorten(scene: Scene, rng: np.random.Generator, part: float) -> Scene:
-    return scene.each(lambda each: each.rows(np.s_[: int(part * len(each.position))]))
+    return scene.change_recordings(
+        lambda recorded: recorded.rows(np.s_[: int(part * len(recorded.position))])
+    )
 
 
 def nothing(scene: Scene, rng: np.random.Generator) -> Scene:

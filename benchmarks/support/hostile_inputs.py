@@ -479,8 +479,8 @@ def mutated(rng: random.Random, data: bytes, others: list[bytes], words: tuple[b
         return data[:place] + data[part] * rng.choice((1, 1, 2, 50)) + data[place:]
     if kind == 4:
         return data[:place] + rng.choice(TEXTS) + data[place:]
-    if kind in (5, 6) and (found := list(NUMBER.finditer(data))):
-        match = rng.choice(found)
+    if kind in (5, 6) and (numbers := list(NUMBER.finditer(data))):
+        match = rng.choice(numbers)
         return data[: match.start()] + rng.choice(NUMBERS) + data[match.end() :]
     if kind == 7:
         other = rng.choice(others)
@@ -553,8 +553,8 @@ def parse_by_fork() -> None:
         os.write(questions, json.dumps([k, *command[2:]]).encode() + b"\n")
         while (reply := replies.readline().split()) and int(reply[0]) != k:  # one that came too late
             pass
-        said = [Path(name).read_bytes() for name in ("stdout", "stderr")]
-        return subprocess.CompletedProcess(command, int(reply[1]), *said)
+        output = [Path(name).read_bytes() for name in ("stdout", "stderr")]
+        return subprocess.CompletedProcess(command, int(reply[1]), *output)
 
     subprocess.run = run  # type: ignore[assignment]
 
@@ -597,10 +597,10 @@ def answer(target: Target, path: Path) -> tuple[str, str]:
     try:
         target.read(path)
     except PoinsotError as error:
-        said = str(error)
-        if "\n" in said or len(said) > MAX_MESSAGE:
-            return "exception", f"not one line: {said!r}"
-        return "refused", type(error).__name__ + re.sub(r"'[^']*'|[\d.e+-]*\d[\d.e+-]*", "#", said)[:100]
+        message = str(error)
+        if "\n" in message or len(message) > MAX_MESSAGE:
+            return "exception", f"not one line: {message!r}"
+        return "refused", type(error).__name__ + re.sub(r"'[^']*'|[\d.e+-]*\d[\d.e+-]*", "#", message)[:100]
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:
@@ -610,8 +610,8 @@ def answer(target: Target, path: Path) -> tuple[str, str]:
 
 def corpus_of(name: str) -> list[bytes]:
     """Seeds, and what was found before."""
-    found = [path.read_bytes() for path in sorted((CORPUS / name).glob("*"))]
-    return [*TARGETS[name].seeds(), *found]
+    inputs = [path.read_bytes() for path in sorted((CORPUS / name).glob("*"))]
+    return [*TARGETS[name].seeds(), *inputs]
 
 
 def attack(name: str, inputs: int, seed: str, folder: Path) -> None:
@@ -639,13 +639,13 @@ def attack(name: str, inputs: int, seed: str, folder: Path) -> None:
             path.write_bytes(data)
             progress[:8] = struct.pack("<q", k + 1)
             signal.setitimer(signal.ITIMER_REAL, SECONDS)
-            found = answer(target, path)
+            result = answer(target, path)
             signal.setitimer(signal.ITIMER_REAL, 0)
-            if found[0] == "exception":
+            if result[0] == "exception":
                 (folder / f"exception-{seed}-{k}{target.suffix}").write_bytes(data)
-                (folder / f"exception-{seed}-{k}.trace").write_text(found[1], errors="replace")
-            elif found not in answers and len(data) <= MAX_BYTES and len(corpus) < 2000:
-                answers.add(found)
+                (folder / f"exception-{seed}-{k}.trace").write_text(result[1], errors="replace")
+            elif result not in answers and len(data) <= MAX_BYTES and len(corpus) < 2000:
+                answers.add(result)
                 corpus.append(data)
 
 

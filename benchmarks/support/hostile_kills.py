@@ -125,20 +125,20 @@ def main(kills: int, seed: int, folder: Path) -> dict[str, int]:
         assert run(arguments) == 0, Path("output").read_text()[-2000:]
         took[name] = time.perf_counter() - began
         complete[name] = files(Path(arguments[arguments.index("--out") + 1]))
-    found = {"kills": 0, "kills_truncated": 0, "reruns_failed": 0}
-    while found["kills"] < kills:
-        name = list(verbs)[found["kills"] % len(verbs)]
+    counts = {"kills": 0, "kills_truncated": 0, "reruns_failed": 0}
+    while counts["kills"] < kills:
+        name = list(verbs)[counts["kills"] % len(verbs)]
         arguments = verbs[name]
         out = Path(arguments[arguments.index("--out") + 1])
         # half of the moments in the last fifth, in which files are written
         start = rng.choice((0.0, 0.8))
         if run(arguments, took[name] * rng.uniform(start, 1.1)) is not None:
             continue  # it had ended before
-        found["kills"] += 1
+        counts["kills"] += 1
         broken = [path for path in files(out) if not path.name.startswith(".") and not whole(path)]
         if broken:
             print(f"{name}: truncated {[*map(str, broken)]}", file=sys.stderr)
-            found["kills_truncated"] += 1
+            counts["kills_truncated"] += 1
         began = time.perf_counter()
         code, left = run(arguments), sorted({*files(out)} ^ {*complete[name]})
         left += sorted({*CACHE.glob("fleet-*.jsonl")} - stores)
@@ -148,8 +148,8 @@ def main(kills: int, seed: int, folder: Path) -> dict[str, int]:
                 f"{name}: exit {code}, left {[*map(str, left)]}: {Path('output').read_text()[-500:]}",
                 file=sys.stderr,
             )
-            found["reruns_failed"] += 1
-    return found
+            counts["reruns_failed"] += 1
+    return counts
 
 
 if __name__ == "__main__":

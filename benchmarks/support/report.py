@@ -124,8 +124,8 @@ def options(
     if full is not None:
         parser.add_argument("--full", action="store_true", help=full)
     parser.add_argument("--rounds", type=int, help="how often each program runs")
-    for name, what in (counts or {}).items():
-        parser.add_argument(f"--{name}", type=int, metavar="N", help=what)
+    for name, text in (counts or {}).items():
+        parser.add_argument(f"--{name}", type=int, metavar="N", help=text)
     parser.add_argument(
         "--save-baseline", action="store_true", help=f"make these ratios the ones in {BASELINE.name}"
     )
@@ -157,7 +157,7 @@ def deliver(
         "name": name,
         "date": datetime.date.today().isoformat(),
         "machine": machine(),
-        "seconds": {program: asdict(each) for program, each in seconds.items()},
+        "seconds": {program: asdict(duration) for program, duration in seconds.items()},
         "ratios": [
             asdict(ratio) | {"kept": ratio.kept, "baseline": baseline.get(ratio.name)} for ratio in ratios
         ],
@@ -174,7 +174,7 @@ def deliver(
         known[name] = {ratio.name: float(f"{ratio.value:.3g}") for ratio in ratios}
         BASELINE.write_text(json.dumps(dict(sorted(known.items())), indent=2) + "\n")
     lost = [r.name for r in ratios if r.name in baseline and r.worse_than(baseline[r.name])]
-    broken = not all(each.kept for each in (*ratios, *agreements, *limits))
+    broken = not all(number.kept for number in (*ratios, *agreements, *limits))
     sys.exit(broken or bool(arguments.check and lost))
 
 
@@ -221,10 +221,12 @@ def _text(
     limits: Sequence[Limit],
     baseline: Mapping[str, float],
 ) -> str:
-    width = max(map(len, [*seconds, *(each.name for each in (*ratios, *agreements, *limits))]))
+    width = max(map(len, [*seconds, *(number.name for number in (*ratios, *agreements, *limits))]))
     lines = [f"  {'median':<{width}}  {'processor':>10}  {'passed':>10}"]
-    for name, each in seconds.items():
-        lines.append(f"  {name:<{width}}  {_duration(each.processor):>10}  {_duration(each.passed):>10}")
+    for name, agreement in seconds.items():
+        lines.append(
+            f"  {name:<{width}}  {_duration(agreement.processor):>10}  {_duration(agreement.passed):>10}"
+        )
     lines += ["", f"  {'ratio':<{width}}  {'this run':>10}  {'baseline':>10}  promised"]
     for ratio in ratios:
         before = baseline.get(ratio.name)
@@ -240,9 +242,11 @@ def _text(
         )
     if agreements:
         lines += ["", f"  {'same result':<{width}}  {'difference':>10}  {'allowed':>10}"]
-    for each in agreements:
-        verdict = "" if each.kept else "  DIFFERENT"
-        lines.append(f"  {each.name:<{width}}  {each.value:>10.2g}  {each.at_most:>10.2g}{verdict}")
+    for agreement in agreements:
+        verdict = "" if agreement.kept else "  DIFFERENT"
+        lines.append(
+            f"  {agreement.name:<{width}}  {agreement.value:>10.2g}  {agreement.at_most:>10.2g}{verdict}"
+        )
     return "\n".join([*lines, *(["", *(f"  {note}" for note in notes)] if notes else [])])
 
 

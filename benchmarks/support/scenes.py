@@ -145,10 +145,10 @@ class Scene:
     @cached_property
     def offset(self) -> np.ndarray:
         """(n,) q0 [rad]."""
-        said = self.content.get("drive", {}).get("position_offset", 0.0)
-        if isinstance(said, Mapping):
-            said = np.asarray(said["values"], float) * RADIANS[said["unit"]]
-        return np.broadcast_to(np.asarray(said, float), self.n).copy()
+        offset = self.content.get("drive", {}).get("position_offset", 0.0)
+        if isinstance(offset, Mapping):
+            offset = np.asarray(offset["values"], float) * RADIANS[offset["unit"]]
+        return np.broadcast_to(np.asarray(offset, float), self.n).copy()
 
     def joint_positions(self, recorded: Recorded) -> np.ndarray:
         """(T, n) [rad]"""
@@ -175,13 +175,13 @@ class Scene:
         motion = [sosfiltfilt(sos, _interpolated(even, clock, q), axis=0)]
         for _ in range(2):
             motion.append(np.gradient(motion[-1], even, axis=0))
-        return tuple(_interpolated(clock, even, each) for each in motion)
+        return tuple(_interpolated(clock, even, values) for values in motion)
 
-    def each(self, change: Any) -> Scene:
+    def change_recordings(self, change: Any) -> Scene:
         """Every recording changed by a function of it."""
-        return replace(self, recorded=tuple(change(each) for each in self.recorded))
+        return replace(self, recorded=tuple(change(recorded) for recorded in self.recorded))
 
-    def said(self, table: str, **keys: Any) -> Scene:
+    def with_keys(self, table: str, **keys: Any) -> Scene:
         """A table of the project file with other keys; a key of None is left out."""
         content = copy.deepcopy(dict(self.content))
         changed = {**content.get(table, {}), **keys}
@@ -193,16 +193,18 @@ class Scene:
         (folder / "robot.urdf").write_text(self.urdf)
         p, e = [f"p{k}" for k in range(self.n)], [f"e{k}" for k in range(self.n)]
         entries = []
-        for number, each in enumerate(self.recorded):
-            columns = dict(zip(p, each.position.T, strict=True)) | dict(zip(e, each.effort.T, strict=True))
+        for number, recorded in enumerate(self.recorded):
+            columns = dict(zip(p, recorded.position.T, strict=True)) | dict(
+                zip(e, recorded.effort.T, strict=True)
+            )
             entry = {
-                **each.keys,
+                **recorded.keys,
                 "path": f"recording_{number}.parquet",
                 "position": {"columns": p, "unit": self.unit},
                 self.quantity: {"columns": e, "unit": self.effort_unit},
             }
-            if each.time is not None:
-                columns["t"] = each.time
+            if recorded.time is not None:
+                columns["t"] = recorded.time
                 entry["time"] = {"column": "t", "unit": "s"}
             pl.DataFrame({name: np.ascontiguousarray(x) for name, x in columns.items()}).write_parquet(
                 folder / entry["path"], compression="uncompressed"
@@ -308,7 +310,7 @@ def rough(urdf: str, rng: np.random.Generator) -> str:
 def changed_joint(urdf: str, joint: str, change: Any) -> str:
     """The description with `change(origin element, axis element)` at one joint."""
     tree = ElementTree.fromstring(urdf)
-    element = next(each for each in tree.findall("joint") if each.get("name") == joint)
+    element = next(node for node in tree.findall("joint") if node.get("name") == joint)
     origin = element.find("origin")
     if origin is None:
         origin = ElementTree.SubElement(element, "origin", xyz="0 0 0", rpy="0 0 0")
@@ -345,7 +347,7 @@ def random_motion(scene: Scene, recorded: Recorded, rng: np.random.Generator) ->
     speed = np.median(v.std(axis=0) / q.std(axis=0)) / (2 * np.pi)  # of a sine of the same spread [Hz]
     harmonics = max(5, round(1.5 * speed * duration))
     even, *motion = fourier_motion(scene.n, duration, 4 * recorded.rate_hz, rng, harmonics=harmonics)
-    x, dx, ddx = (_interpolated(clock, even, each) for each in motion)
+    x, dx, ddx = (_interpolated(clock, even, values) for values in motion)
     low, high = q.min(axis=0), q.max(axis=0)
     middle = (x.max(axis=0) + x.min(axis=0)) / 2
     scale = (high - low) / np.ptp(x, axis=0)
@@ -377,4 +379,4 @@ def simulated(scene: Scene, urdf: str, rng: np.random.Generator, *, random: bool
         p = p if step == 0 else step * np.round(p / step)
         return replace(recorded, position=p, effort=scene.measured_efforts(tau))
 
-    return scene.each(change)
+    return scene.change_recordings(change)

@@ -41,7 +41,10 @@ def loaded():
 
 
 def write(name, *recordings):
-    columns = [np.hstack([np.degrees(each.stack("position")), each.stack("torque")]) for each in recordings]
+    columns = [
+        np.hstack([np.degrees(recording.stack("position")), recording.stack("torque")])
+        for recording in recordings
+    ]
     header = "q1,q2,q3,tau1,tau2,tau3"
     np.savetxt(HERE / name, np.vstack(columns), ["%.4f"] * 3 + ["%.3f"] * 3, ",", header=header, comments="")
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING or "jaxtyping" in sys.modules:
 else:
 
     class Float:
-        """Stands for jaxtyping's arrays, which the tests and type checkers read: it takes 40 ms to import."""
+        """Stand-in for jaxtyping's arrays, which only tests and type checkers read: it takes 40 ms to import."""
 
         def __class_getitem__(cls, item: tuple[type, str]) -> type:
             return item[0]
@@ -56,7 +56,7 @@ Inertial: TypeAlias = Float[np.ndarray, "*batch 10"]
 """pi = (m, m c, I) at the body frame's origin, Pinocchio's order. [kg], [kg m], [kg m^2]"""
 
 States: TypeAlias = Float[np.ndarray, "T nx"]
-"""States, one a row: of a robot its configuration and its speeds."""
+"""States, one a row; a robot's state is its configuration and its speeds."""
 
 NodeStates: TypeAlias = Float[np.ndarray, "nodes nx"]
 """States at all nodes of a recording, one a row."""
@@ -65,7 +65,7 @@ Changes: TypeAlias = Float[np.ndarray, "T n"]
 """Changes of states in their tangent, one a row."""
 
 RobotChanges: TypeAlias = Float[np.ndarray, "T two_n"]
-"""Changes of a robot's states, of positions and of speeds, one a row."""
+"""Changes of a robot's positions and speeds, one a row."""
 
 Columns: TypeAlias = Float[np.ndarray, "T m"]
 """m components at each sample: noise, forces, differences of readings."""
@@ -90,13 +90,13 @@ Indices: TypeAlias = Int[np.ndarray, "_"]
 
 @cache
 def fast_length(samples: int) -> int:
-    """The smallest number from `samples` on without prime factors above 5: a real Fourier transform of it is fast."""
+    """Smallest length of at least `samples` without prime factors above 5: its real Fourier transform is fast."""
     odd = (3**i * 5**j for i in range(samples.bit_length()) for j in range(samples.bit_length()))
-    return min(each << (-(-samples // each) - 1).bit_length() for each in odd)
+    return min(number << (-(-samples // number) - 1).bit_length() for number in odd)
 
 
 def interpolated(times: Vector, values: Vector, turns: bool = False) -> Vector:
-    """Values with missing ones (NaN) interpolated linearly, 0 if none is known; `turns`: angles, to be unwrapped."""
+    """Interpolate missing values (NaN) linearly, 0 if none is known; `turns`: whether values are angles to unwrap."""
     known = np.isfinite(values)
     if not known.any():
         return np.zeros_like(values)
@@ -105,7 +105,7 @@ def interpolated(times: Vector, values: Vector, turns: bool = False) -> Vector:
 
 
 def carried_on(values: Float[np.ndarray, "T"], before: float) -> Float[np.ndarray, "T"]:
-    """Values with each NaN replaced by the last value before it, or by `before` where there is none."""
+    """Replace each NaN by the last value before it, or by `before` where there is none."""
     if not len(values):
         return values
     last = np.maximum.accumulate(np.where(np.isnan(values), -1, np.arange(len(values))))
@@ -117,7 +117,9 @@ class Brief:
 
     def __repr__(self) -> str:
         shown: Any = self
-        lines = (f"  {each.name}: {_brief(getattr(shown, each.name))}" for each in fields(shown) if each.repr)
+        lines = (
+            f"  {field.name}: {_brief(getattr(shown, field.name))}" for field in fields(shown) if field.repr
+        )
         return "\n".join((type(self).__name__, *lines))
 
 
@@ -126,7 +128,7 @@ def _brief(value: object) -> str:
         return f"array of {value.shape}"
     if isinstance(value, Brief):
         return f"{type(value).__name__} {getattr(value, 'name', '')}".rstrip()
-    if isinstance(value, tuple) and any(isinstance(each, Brief | np.ndarray) for each in value):
+    if isinstance(value, tuple) and any(isinstance(item, Brief | np.ndarray) for item in value):
         text = ", ".join(map(_brief, value))
     else:
         text = ", ".join(map(str, value)) if isinstance(value, Mapping) else " ".join(repr(value).split())

@@ -20,9 +20,9 @@ def listing(names: Iterable[str], limit: int = 12) -> str:
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str:
-    """`; did you mean 'x'?` for the closest candidate, or nothing."""
-    found = get_close_matches(word, list(candidates), n=1, cutoff=0.5)
-    return f"; did you mean {found[0]!r}?" if found else ""
+    """`; did you mean 'x'?` for the closest candidate, or an empty string."""
+    matches = get_close_matches(word, list(candidates), n=1, cutoff=0.5)
+    return f"; did you mean {matches[0]!r}?" if matches else ""
 
 
 MAX_MESSAGE = 400
@@ -30,8 +30,8 @@ MAX_MESSAGE = 400
 
 
 def one_line(text: str) -> str:
-    """The text on one line that a terminal can show; of a long one, most of the beginning and some of the end."""
-    text = "".join(each if each.isprintable() else "?" for each in " ".join(text.split()))
+    """Put the text on one printable line; cut the middle out of a text longer than `MAX_MESSAGE`."""
+    text = "".join(character if character.isprintable() else "?" for character in " ".join(text.split()))
     return text if len(text) <= MAX_MESSAGE else f"{text[:250]} ... {text[255 - MAX_MESSAGE :]}"
 
 

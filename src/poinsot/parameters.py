@@ -25,7 +25,7 @@ INERTIAL_UNITS = ("kg", "kg m", "kg m", "kg m", *6 * ("kg m^2",))
 
 
 def columns_of(bodies: Iterable[str]) -> tuple[str, ...]:
-    """Names of the ten parameters of each of these bodies: `m.trunk`, `mx.trunk`, ..."""
+    """Names of the ten parameters of each body: `m.trunk`, `mx.trunk`, ..."""
     return tuple(f"{symbol}.{body}" for body in bodies for symbol in INERTIAL_SYMBOLS)
 
 
@@ -120,19 +120,19 @@ def rescaled(units: Iterable[str], unit: str) -> tuple[str, ...]:
     >>> rescaled(("N m", "N m s/rad", "kg m^2"), "A")
     ('A', 'A s/rad', 'kg m^2 A/(N m)')
     """
-    torques = [each.replace("N m", unit).replace("N", unit) for each in units]
-    return tuple(f"{each} {unit}/(N m)" if each.startswith("kg") else each for each in torques)
+    torques = [symbol.replace("N m", unit).replace("N", unit) for symbol in units]
+    return tuple(f"{symbol} {unit}/(N m)" if symbol.startswith("kg") else symbol for symbol in torques)
 
 
 PerJoint = float | Sequence[float] | np.ndarray | Mapping[str, float]
 """One number for all joints, one a joint in the robot's order, or some by name."""
 
 
-def per_joint(what: str, value: PerJoint | None, joints: Sequence[str], default: Vector) -> Vector:
-    """(n,) numbers, those of `default` (n,) where none are given.
+def per_joint(quantity: str, value: PerJoint | None, joints: Sequence[str], default: Vector) -> Vector:
+    """One number a joint (n,), from `default` (n,) where none is given.
 
     Args:
-        what: name of the quantity, the subject of messages.
+        quantity: its name, the subject of messages.
 
     Raises:
         InvalidMethod: if a joint does not exist, a value is NaN, or there are too few or too many.
@@ -143,15 +143,17 @@ def per_joint(what: str, value: PerJoint | None, joints: Sequence[str], default:
         result = np.array(default, dtype=float)
         for joint, number in value.items():
             # joints that are not named keep their default
-            result[check_known(joint, joints, f"{what} names joint", "the robot has", InvalidMethod)] = number
+            result[check_known(joint, joints, f"{quantity} names joint", "the robot has", InvalidMethod)] = (
+                number
+            )
     else:
         numbers = np.asarray(value, dtype=float)
         if numbers.shape not in ((), (len(joints),)):
             raise InvalidMethod(
-                f"{what} has {numbers.size} values; give one, or one for each of the {len(joints)} joints"
+                f"{quantity} has {numbers.size} values; give one, or one for each of the {len(joints)} joints"
             )
         # a copy: a broadcast array repeats one number in memory and cannot be written to
         result = np.broadcast_to(numbers, (len(joints),)).copy()
     if np.isnan(result).any():
-        raise InvalidMethod(f"{what} must be numbers, not {value}")
+        raise InvalidMethod(f"{quantity} must be numbers, not {value}")
     return result

@@ -66,9 +66,9 @@ def _present(kind: Any) -> Any:
 
 def check_ranges(value: Any, error: type[Exception] = InvalidMethod) -> None:
     """Raise `error` if a field of a dataclass is not in the range, or none of the choices, of its annotation."""
-    kind: Any = type(value)
-    for name, kind in _restricted(kind).items():
-        number, kind = getattr(value, name), _present(kind)
+    table: Any = type(value)
+    for name, restricted in _restricted(table).items():
+        number, kind = getattr(value, name), _present(restricted)
         if number is None:
             continue
         if get_origin(kind) is Literal:

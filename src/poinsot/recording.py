@@ -95,7 +95,7 @@ class Recording(Brief):
     def __reduce__(self) -> tuple[Any, ...]:
         # mapping proxies cannot be sent to other processes, and estimates keep recordings
         mappings = (self.channels, self.units, self.valid, self.metadata)
-        return type(self), (self.time, *(dict(each) for each in mappings))
+        return type(self), (self.time, *(dict(mapping) for mapping in mappings))
 
     def __len__(self) -> int:
         return len(self.time)
@@ -157,10 +157,10 @@ class Recording(Brief):
         """The frames that have channels of this quantity, in the order of the channels."""
         prefix, ends = quantity + ".", FRAME_QUANTITIES[quantity].ends
         # the last dot separates frame and end: names of frames in robot descriptions have dots too
-        found = (
+        parts = (
             name.removeprefix(prefix).rpartition(".") for name in self.channels if name.startswith(prefix)
         )
-        return tuple(dict.fromkeys(frame for frame, _, end in found if end in ends))
+        return tuple(dict.fromkeys(frame for frame, _, end in parts if end in ends))
 
     def stack(self, quantity: str, joints: tuple[str, ...] | None = None) -> JointSamples:
         """(T, n) samples of one quantity, one column a joint.
@@ -250,10 +250,10 @@ def _check_clock(time: np.ndarray) -> None:
 
 
 def _check_channel(name: str, values: np.ndarray, mask: np.ndarray | None, time: np.ndarray) -> None:
-    for what, array in (("values", values), ("mask", mask)):
+    for part, array in (("values", values), ("mask", mask)):
         if array is not None and array.shape != time.shape:
             raise InvalidRecording(
-                f"channel {name!r}: its {what} have shape {array.shape}, the clock has {time.shape}"
+                f"channel {name!r}: its {part} have shape {array.shape}, the clock has {time.shape}"
             )
     # masked samples may have any value: NaN, or the value that a device sends without a reading
     bad = ~np.isfinite(values)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 
 class Stopwatch:
-    """Measure the seconds of consecutive stages; those of a repeated stage add up.
+    """Measure the seconds of consecutive stages; the laps of a repeated stage add up.
 
     >>> watch = Stopwatch()
     >>> watch.lap("read"), watch.lap("solve"), watch.lap("read")
@@ -27,7 +27,7 @@ class Stopwatch:
         self._last = now
 
     def beside(self, stages: Mapping[str, float]) -> dict[str, float]:
-        """Seconds of these stages, of those of another watch that ran in between, and `total` of both. [s]"""
+        """Seconds of this watch's stages, of the stages of another watch that ran in between, and their `total`. [s]"""
         others = {stage: seconds for stage, seconds in stages.items() if stage != "total"}
         return {**self.laps, **others, "total": sum(self.laps.values()) + sum(others.values())}
 

@@ -12,7 +12,7 @@ from poinsot.excitation.constraints import MotionConstraints
 from poinsot.excitation.design import OptimalExcitation
 from poinsot.excitation.limits import limits_of
 from poinsot.excitation.problem import excitation_problem
-from poinsot.excitation.search import Search
+from poinsot.excitation.search import MotionSearch
 from poinsot.excitation.trajectory import FourierSeries, QuinticSplines
 
 
@@ -145,7 +145,7 @@ def test_nothing_within_all_limits_is_said_with_what_stood_in_the_way(problem, m
     assert failed.best is None
     with pytest.raises(InvalidMethod) as refused:
         method.finish(problem, failed)
-    sentence = MotionConstraints(problem).describe(Search(problem, method).check(failed.coefficients))
+    sentence = MotionConstraints(problem).describe(MotionSearch(problem, method).check(failed.coefficients))
     assert f"after {failed.iterations} iterations: {sentence}; widen that limit" in str(refused.value)
 
 

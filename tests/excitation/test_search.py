@@ -7,7 +7,7 @@ import pytest
 
 from poinsot.excitation.design import OptimalExcitation
 from poinsot.excitation.problem import excitation_problem
-from poinsot.excitation.search import AugmentedCost, Search
+from poinsot.excitation.search import AugmentedCost, MotionSearch
 from poinsot.excitation.trajectory import FourierSeries, QuinticSplines
 
 
@@ -17,7 +17,7 @@ from poinsot.excitation.trajectory import FourierSeries, QuinticSplines
 @pytest.mark.parametrize("start", [None, [0.1, -0.4, 0.3]])
 def test_the_gradient_is_a_finite_difference(arm, criterion, basis, friction, start, rng):
     problem = excitation_problem(arm, duration_s=3.0, friction=friction, start=start, torque_std=0.5)
-    search = Search(problem, OptimalExcitation(criterion, basis))
+    search = MotionSearch(problem, OptimalExcitation(criterion, basis))
     begun = search.begin()
     # multipliers on everything make all constraints count, the broken ones and the others
     state = replace(
@@ -39,7 +39,7 @@ def test_the_gradient_without_collisions_is_exact_to_rounding(arm, rng):
     from poinsot.models.robot.collisions import Surroundings
 
     problem = excitation_problem(arm, duration_s=3.0, surroundings=Surroundings(itself=False))
-    search = Search(problem, OptimalExcitation())
+    search = MotionSearch(problem, OptimalExcitation())
     begun = search.begin()
     state = replace(begun, multipliers=begun.multipliers + 10.0, penalty=20.0)
     cost = AugmentedCost(search, state)
@@ -53,7 +53,7 @@ def test_the_gradient_without_collisions_is_exact_to_rounding(arm, rng):
 
 
 def test_random_motions_start_free_and_slow(problem, method):
-    search = Search(problem, method)
+    search = MotionSearch(problem, method)
     for start in range(3):
         c = search._random_motion(start)
         assert problem.free_postures(c[:1])[0]
@@ -66,7 +66,7 @@ def test_random_motions_start_free_and_slow(problem, method):
 def test_a_start_posture_that_is_asked_for_stays(arm):
     posture = np.array([0.1, -0.4, 0.3])
     problem = excitation_problem(arm, duration_s=3.0, start=posture)
-    search = Search(problem, OptimalExcitation(basis=QuinticSplines(6)))
+    search = MotionSearch(problem, OptimalExcitation(basis=QuinticSplines(6)))
     state = search.begin()
     for _ in range(3):
         state = search.advance(state)
@@ -75,7 +75,7 @@ def test_a_start_posture_that_is_asked_for_stays(arm):
 
 
 def test_a_check_adds_the_moments_at_which_a_limit_was_broken(problem, method):
-    search = Search(problem, method)
+    search = MotionSearch(problem, method)
     state = search.begin()
     while not (len(state.times) > len(search.samples)):
         before, state = state, search.advance(state)
@@ -105,7 +105,7 @@ def test_it_goes_on_from_anywhere_as_if_it_had_never_stopped(problem, method, st
 
 
 def test_the_best_never_gets_worse_and_always_passes_the_check(problem, method, states):
-    search = Search(problem, method)
+    search = MotionSearch(problem, method)
     values = []
     for state in states:
         if state.best is not None:

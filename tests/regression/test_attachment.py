@@ -140,7 +140,7 @@ def test_columns_in_another_order_are_the_same_robot():
 @pytest.mark.parametrize("decimation", [None, Decimation(5, cut_edges=False), Decimation(3)])
 def test_the_speeds_are_those_of_the_rows(decimation):
     found = problem([replace(recorded(each), decimation=decimation) for each in (False, True)])
-    v = motion()[2] if decimation is None else motion()[2][decimation.kept(len(motion()[2]))]
+    v = motion()[2] if decimation is None else motion()[2][decimation.kept_indices(len(motion()[2]))]
     np.testing.assert_array_equal(found.speeds, np.concatenate([v, v]))
     assert len(found.speeds) == sum(found.row_counts)
 

@@ -59,7 +59,7 @@ def test_columns_and_efforts_pass_the_same_filter(rng):
     np.testing.assert_allclose(W, columns, atol=1e-11)
     np.testing.assert_allclose(y, decimation(signals.tau), atol=1e-11)
     time = np.concatenate([rows.time for rows in problem.rows()])
-    np.testing.assert_array_equal(time, signals.time[decimation.kept(500)])
+    np.testing.assert_array_equal(time, signals.time[decimation.kept_indices(500)])
 
 
 @pytest.mark.parametrize("decimation", [None, Decimation(5, 4)])

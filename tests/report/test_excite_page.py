@@ -10,7 +10,7 @@ import pytest
 from poinsot.exceptions import UnwritableOutput
 from poinsot.excitation.design import OptimalExcitation
 from poinsot.excitation.problem import excitation_problem
-from poinsot.excitation.search import Search
+from poinsot.excitation.search import MotionSearch
 from poinsot.excitation.trajectory import FourierSeries
 from poinsot.models.robot.articulated import load_robot
 from poinsot.models.robot.collisions import Surroundings
@@ -33,7 +33,7 @@ def arm(tmp_path_factory):
 def random_motion(problem):
     """It stands for a designed one."""
     method = OptimalExcitation(basis=FourierSeries(3))
-    state = Search(problem, method).begin()
+    state = MotionSearch(problem, method).begin()
     return method.finish(problem, replace(state, best=state.coefficients, done=True))
 
 

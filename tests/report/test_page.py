@@ -133,7 +133,7 @@ def test_the_page_shows_every_parameter_with_its_verdict(tx40, page):
 def test_the_page_says_which_standard_deviation_is_printed_and_why(tx40, emps, page, tmp_path):
     assert "account for residuals that are correlated in time" in page.text and "factor of 1.7" in page.text
     white = read(write_report(emps, tmp_path / "white.html"))
-    assert "those of white residuals, which these are." in white.text
+    assert "The residuals look like white noise" in white.text
 
 
 def spread(estimate, factor):

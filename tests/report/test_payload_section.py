@@ -52,7 +52,7 @@ def test_what_was_known_is_no_result(tx40):
 
 def test_a_gain_that_gravity_does_not_show_says_so(tx40):
     rows = cells(payload_section(tx40).blocks[1])
-    assert rows["joint_1"][-1] == "○ poorly known, by inertia alone: gravity does not act on this joint"
+    assert rows["joint_1"][-1] == "○ poorly known, only by inertia: gravity does not act on this joint"
     assert rows["joint_1"][-2] == "20.2 %"
     assert {row[-1] for joint, row in rows.items() if joint != "joint_1"} == {"● known"}
 

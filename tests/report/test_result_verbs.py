@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from poinsot.cli.show import find_page
+from poinsot.cli.open import find_page
 from synthetic_job import write_job
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -79,7 +79,7 @@ def test_pieces_change_nothing(factor, order, samples, chunk, cut_edges, rng):
     pieces = in_pieces(decimation, u, chunk)
     whole = decimation(u)
     assert [first for first, _ in pieces] == [0, *np.cumsum([len(rows) for _, rows in pieces])[:-1]]
-    assert len(whole) == decimation.rows(samples) == len(decimation.kept(samples))
+    assert len(whole) == decimation.rows(samples) == len(decimation.kept_indices(samples))
     np.testing.assert_allclose(
         np.concatenate([rows for _, rows in pieces]), whole, rtol=0, atol=1e-12 * np.abs(u).max()
     )
@@ -99,9 +99,9 @@ def test_pieces_end_where_blocks_end_and_hold_the_reflected_ends(chunk):
 
 def test_kept_samples_are_the_last_of_their_blocks():
     uncut = Decimation(10, cut_edges=False)
-    np.testing.assert_array_equal(uncut.kept(35), [4, 14, 24, 34])
-    np.testing.assert_array_equal(uncut.kept(40), [9, 19, 29, 39])
-    np.testing.assert_array_equal(uncut.kept(41), [0, 10, 20, 30, 40])
+    np.testing.assert_array_equal(uncut.kept_indices(35), [4, 14, 24, 34])
+    np.testing.assert_array_equal(uncut.kept_indices(40), [9, 19, 29, 39])
+    np.testing.assert_array_equal(uncut.kept_indices(41), [0, 10, 20, 30, 40])
 
 
 def test_cut_edges_are_rows_left_out(rng):
@@ -110,7 +110,7 @@ def test_cut_edges_are_rows_left_out(rng):
     edge = cut.edge_rows
     assert edge > 0
     np.testing.assert_allclose(cut(u), uncut(u)[edge:-edge], atol=1e-13)
-    np.testing.assert_array_equal(cut.kept(800), uncut.kept(800)[edge:-edge])
+    np.testing.assert_array_equal(cut.kept_indices(800), uncut.kept_indices(800)[edge:-edge])
     assert cut.rows(800) == uncut.rows(800) - 2 * edge
 
 
@@ -145,7 +145,7 @@ def test_a_constant_and_a_slow_line_pass():
     for order, gain in ((3, 1.0), (8, 10 ** (-2 * RIPPLE_DB / 20))):
         decimation = Decimation(20, order)
         np.testing.assert_allclose(decimation(np.ones((4000, 1))), gain, rtol=1e-12)
-        kept = line[decimation.kept(4000)]
+        kept = line[decimation.kept_indices(4000)]
         # the odd reflection continues a line, but the filter's state at its start is that of a constant: 1 % edges
         np.testing.assert_allclose(decimation(line), gain * kept, atol=1e-2 * 24 * 20 / 4000)
 

@@ -59,7 +59,7 @@ def _options(
         bool, typer.Option("--verbose", "-v", help="With each verb: print each step with its time.")
     ] = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="With each verb: print errors alone, and --json -.")
+        bool, typer.Option("--quiet", "-q", help="With each verb: print only errors, and --json -.")
     ] = False,
 ) -> None:
     if version:
@@ -72,7 +72,7 @@ GARBAGE_THRESHOLD = 200_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command `poinsot` and return its exit code. `arguments`: of the command line; None: those of this
+    """Run the command `poinsot` and return its exit code. `arguments`: words of the command line; None: those of this
     process, which then ends with the command.
     """
     if arguments is not None:
@@ -103,11 +103,11 @@ def _run(arguments: list[str]) -> int:
         app.registered_commands.clear()
         for verb in arguments[:1] if arguments and arguments[0] in VERBS else VERBS:
             app.command(verb, epilog=EPILOG)(load(VERBS[verb]))
-        asked = [VERBOSITIES[each] for each in arguments if each in VERBOSITIES]
-        VERBOSITY.set(asked[-1] if asked else "")
+        verbosities = [VERBOSITIES[argument] for argument in arguments if argument in VERBOSITIES]
+        VERBOSITY.set(verbosities[-1] if verbosities else "")
         # Typer ends by exceptions; `main` returns their code.
         try:
-            app(args=[each for each in arguments if each not in VERBOSITIES])
+            app(args=[argument for argument in arguments if argument not in VERBOSITIES])
         except SystemExit as leaving:
             return leaving.code if isinstance(leaving.code, int) else 0
         finally:

@@ -293,23 +293,23 @@ def excite(
         checkpoint = None if folder is None else folder / "excite.checkpoint"
         if file is not None:
             checkpoint = file.with_suffix(".checkpoint")
-        found = _search(method, problem, state, checkpoint, say)
+        motion = _search(method, problem, state, checkpoint, say)
 
         def page(path: Path) -> None:
             say("writing the page")
             from ..report.excitation_page import write_excitation_page
 
-            write_excitation_page(found, path)
+            write_excitation_page(motion, path)
 
         from ..export.command_files import write_excitation_actions, write_excitation_trajectory
 
-        files = {path: write for path, write in ((file, found.write), (report, page)) if path is not None}
-        contents = {TRAJECTORY: found.write, PAGE: page}
+        files = {path: write for path, write in ((file, motion.write), (report, page)) if path is not None}
+        contents = {TRAJECTORY: motion.write, PAGE: page}
         contents |= {
-            ROS_TRAJECTORY: partial(write_excitation_trajectory, found),
-            LEROBOT: partial(write_excitation_actions, found),
+            ROS_TRAJECTORY: partial(write_excitation_trajectory, motion),
+            LEROBOT: partial(write_excitation_actions, motion),
         }
-        deliver(found.as_json(), RESULT, contents, folder, json, lambda: _print(found), files)
+        deliver(motion.as_json(), RESULT, contents, folder, json, lambda: _print(motion), files)
 
 
 def _design_commands(
@@ -413,21 +413,21 @@ def _search(
                 save(state)
     except KeyboardInterrupt:
         if state is None:
-            said = " before a motion was found"
+            outcome = " before a motion was found"
         elif checkpoint is None:
-            said = f": {_progress(state)}; with --out it could be resumed"
+            outcome = f": {_progress(state)}; with --out it could be resumed"
         else:
             save(state)
-            said = f": {_progress(state)}; resume with --resume {checkpoint}"
-        raise typer.Exit(stop(f"interrupted{said}", INTERRUPTED)) from None
+            outcome = f": {_progress(state)}; resume with --resume {checkpoint}"
+        raise typer.Exit(stop(f"interrupted{outcome}", INTERRUPTED)) from None
     # A search yields at least once.
     assert state is not None
-    found = method.finish(problem, state)
+    motion = method.finish(problem, state)
     if checkpoint is not None and (written or _is_of(checkpoint, problem, method)):
         # The search has ended: there is nothing to resume.
         with suppress(OSError):
             checkpoint.unlink()
-    return found
+    return motion
 
 
 def _is_of(checkpoint: Path, problem: ExcitationProblem, method: OptimalExcitation) -> bool:
@@ -440,31 +440,33 @@ def _is_of(checkpoint: Path, problem: ExcitationProblem, method: OptimalExcitati
 
 
 def _progress(state: SearchState, starts: int | None = None) -> str:
-    found = state.best is not None
-    best = f"best so far {state.best_condition_number:.3g}" if found else "none within all limits yet"
+    is_found = state.best is not None
+    best = f"best so far {state.best_condition_number:.3g}" if is_found else "none within all limits yet"
     where = f"start {state.start + 1}{f' of {starts}' if starts else ''}, {state.iterations} iterations"
     if state.leg > 0:
         where += f": condition number {state.condition_number:.3g}, limits exceeded by {100 * state.violation:.2g} %"
     return f"{where}; {best}"
 
 
-def _print(found: Excitation) -> None:
+def _print(motion: Excitation) -> None:
     """Print the summary, a line per joint, a line per parameter, and warnings."""
     from ..report.excitation_page import expectations, hopeless
 
-    problem, base = found.problem, found.problem.base
-    kept = f"limits of {listing(found.checked)} are kept" if found.limits_respected else "A LIMIT IS BROKEN"
-    if found.unchecked:
-        typer.secho(f"NOT CHECKED: {'; '.join(found.unchecked)}", fg="red")
-    near = "" if found.least_distance is None else f", minimum distance {100 * found.least_distance:.2g} cm"
+    problem, base = motion.problem, motion.problem.base
+    outcome = (
+        f"limits of {listing(motion.checked)} are kept" if motion.limits_respected else "A LIMIT IS BROKEN"
+    )
+    if motion.unchecked:
+        typer.secho(f"NOT CHECKED: {'; '.join(motion.unchecked)}", fg="red")
+    near = "" if motion.least_distance is None else f", minimum distance {100 * motion.least_distance:.2g} cm"
     typer.echo(
-        f"{problem.robot.name}: {problem.duration_s:g} s from rest to rest, {len(found.time)} samples\n"
-        f"condition number {found.condition_number:.3g} of {len(problem.base)} parameters (columns at unit "
-        f"norm); {kept}{near}; {found.state.iterations} iterations in {found.state.seconds:.0f} s"
+        f"{problem.robot.name}: {problem.duration_s:g} s from rest to rest, {len(motion.time)} samples\n"
+        f"condition number {motion.condition_number:.3g} of {len(problem.base)} parameters (columns at unit "
+        f"norm); {outcome}{near}; {motion.state.iterations} iterations in {motion.state.seconds:.0f} s"
     )
     rows: list[dict[str, Any]] = [
-        {"joint": joint} | {f"{what} %": round(part, 1) for what, part in parts.items()}
-        for joint, parts in found.use_of_limits_percent.items()
+        {"joint": joint} | {f"{quantity} %": round(part, 1) for quantity, part in parts.items()}
+        for joint, parts in motion.use_of_limits_percent.items()
     ]
     typer.echo(f"\nuse of the limits\n{table(rows)}")
     rows = [
@@ -477,22 +479,26 @@ def _print(found: Excitation) -> None:
             "stands for": grouping,
         }
         for name, std, unit, percent, grouping in zip(
-            base.names, found.std, base.units, found.relative_std_percent, base.groupings, strict=True
+            base.names, motion.std, base.units, motion.relative_std_percent, base.groupings, strict=True
         )
     ]
     typer.echo(f"\npredicted standard deviations\n{table(rows)}\n")
-    for sentence in expectations(found):
+    for sentence in expectations(motion):
         typer.echo(sentence)
-    if lost := hopeless(found):
+    if lost := hopeless(motion):
         typer.echo(f"note: {listing(lost)} have predicted standard deviations above 100 %")
-    for warning in found.warnings:
+    for warning in motion.warnings:
         typer.echo(f"warning: {warning}")
 
 
-def _print_commands(found: DesignedCommands) -> None:
+def _print_commands(commands: DesignedCommands) -> None:
     """A line a joint, and a line a parameter."""
-    content = found.as_json()
-    near = "" if found.least_distance is None else f", minimum distance {100 * found.least_distance:.2g} cm"
+    content = commands.as_json()
+    near = (
+        ""
+        if commands.least_distance is None
+        else f", minimum distance {100 * commands.least_distance:.2g} cm"
+    )
     typer.echo(
         f"{content['robot']}: {content['seconds']:.4g} s of commands at {content['rate_hz']:g} Hz, "
         f"all limits are kept{near}"
@@ -505,21 +511,21 @@ def _print_commands(found: DesignedCommands) -> None:
     typer.echo(f"\ncommands\n{table(rows)}")
     rows = [
         {
-            "joint": each.joint,
-            "parameter": each.parameter,
-            "value": float(f"{each.value:.4g}"),
-            "std": float(f"{each.std:.2g}") if each.is_identifiable else None,
-            "unit": each.unit,
-            "": "" if each.is_identifiable else "not identifiable",
+            "joint": interval.joint,
+            "parameter": interval.parameter,
+            "value": float(f"{interval.value:.4g}"),
+            "std": float(f"{interval.std:.2g}") if interval.is_identifiable else None,
+            "unit": interval.unit,
+            "": "" if interval.is_identifiable else "not identifiable",
         }
-        for each in found.intervals
+        for interval in commands.intervals
     ]
     typer.echo(f"\npredicted standard deviations\n{table(rows)}\n")
     typer.echo(
-        f"They are for white noise of {1e3 * found.design.noise:g} mrad; motion that the model does not explain makes "
-        "them wider."
+        f"They are for white noise of {1e3 * commands.design.noise:g} mrad; "
+        "motion that the model does not explain makes them wider."
     )
-    for warning in found.design.collisions.warnings if found.design.collisions is not None else ():
+    for warning in commands.design.collisions.warnings if commands.design.collisions is not None else ():
         typer.echo(f"warning: {warning}")
 
 

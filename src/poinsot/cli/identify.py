@@ -109,12 +109,12 @@ def _files(estimate: Estimate, force: bool) -> tuple[dict[str, Callable[[Path], 
     from ..estimate import Trust
 
     described, refusal = _description(estimate, force)
-    each = [extra.files(estimate) for extra in estimate.extras.values()]
-    files = {name: write for written, _ in each for name, write in written.items()}
+    file_sets = [extra.files(estimate) for extra in estimate.extras.values()]
+    files = {name: write for written, _ in file_sets for name, write in written.items()}
     if files and not force and estimate.trust is Trust.not_to_be_used:
         refusal = f"the result is not to be used, and {listing(list(files))} not written; --force writes them"
         return {}, refusal, ()
-    return described | files, refusal, tuple(note for _, notes in each for note in notes)
+    return described | files, refusal, tuple(note for _, notes in file_sets for note in notes)
 
 
 def _description(estimate: Estimate, force: bool = False) -> tuple[dict[str, Callable[[Path], None]], str]:

@@ -39,16 +39,18 @@ def identify(
     output = project.settings.output
     check_apart([json, *(out / name for name in (output.result, output.report) if out is not None)], reads)
     with chosen(workers, cluster):
-        found = fleet.estimate(say=say)
-    pages = {output.report: partial(_page, found)}
-    deliver(found.content(), output.result, pages, out, json, partial(typer.echo, found.text), reads=reads)
-    if not found.parameters and len(fleet.logs) > 1:
+        estimate = fleet.estimate(say=say)
+    pages = {output.report: partial(_page, estimate)}
+    deliver(
+        estimate.content(), output.result, pages, out, json, partial(typer.echo, estimate.text), reads=reads
+    )
+    if not estimate.parameters and len(fleet.logs) > 1:
         sentence = "fewer than two logs determine a parameter: nothing was pooled"
         raise typer.Exit(stop(sentence, CORRECTABLE))
 
 
-def _page(found: object, path: Path) -> None:
-    write_fleet_page(found, path)  # type: ignore[arg-type]
+def _page(estimate: object, path: Path) -> None:
+    write_fleet_page(estimate, path)  # type: ignore[arg-type]
 
 
 def find_project(pattern: Path) -> Path:
@@ -59,18 +61,18 @@ def find_project(pattern: Path) -> Path:
     """
     fixed = Path()
     for part in pattern.parts[:-1]:
-        if any(each in part for each in "*?{"):
+        if any(wildcard in part for wildcard in "*?{"):
             break
         fixed /= part
-    here = Path.cwd().resolve()
-    folders = [fixed, *(each for each in fixed.resolve().parents if each.is_relative_to(here))]
+    start = Path.cwd().resolve()
+    folders = [fixed, *(parent for parent in fixed.resolve().parents if parent.is_relative_to(start))]
     for folder in folders:
-        if found := sorted(folder.glob("*.toml")):
-            if len(found) == 1:
-                return found[0]
+        if projects := sorted(folder.glob("*.toml")):
+            if len(projects) == 1:
+                return projects[0]
             raise InvalidProject(
-                f"which project are {pattern} of? {folder} has {listing(each.name for each in found)}: write "
-                f'poinsot identify {found[0]} --logs "{pattern}"'
+                f"which project are {pattern} of? {folder} has {listing(project.name for project in projects)}: write "
+                f'poinsot identify {projects[0]} --logs "{pattern}"'
             )
     raise InvalidProject(
         f"{pattern} are logs without a project file beside them: begin one with `poinsot new ROBOT.urdf LOG`, and "

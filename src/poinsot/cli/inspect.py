@@ -42,7 +42,10 @@ def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None, app
         inspections = [inspection for _, inspection in seen]
         proposed = proposals(project.settings, inspections)
         content = inspect_json(inspections)
-        content |= {"proposals": [each._asdict() for each in proposed], "applied": apply and bool(proposed)}
+        content |= {
+            "proposals": [setting._asdict() for setting in proposed],
+            "applied": apply and bool(proposed),
+        }
 
         def write(page: tuple[Run, Inspection], path: Path) -> None:
             say("writing the page")
@@ -58,7 +61,7 @@ def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None, app
 
         def show() -> None:
             _print_inspections(inspections)
-            rows = [{"in": each.place, "line": each.line, "why": each.cause} for each in proposed]
+            rows = [{"in": setting.place, "line": setting.line, "why": setting.cause} for setting in proposed]
             if rows or apply:
                 typer.echo(f"\nproposed for {job}\n{table(rows)}\n\n{after}" if rows else after)
 
@@ -66,20 +69,20 @@ def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None, app
 
 
 def _apply(job: Path, before: bytes, proposed: Sequence[Setting]) -> str:
-    """Write the proposed lines into the project file, and say where it is kept as it was."""
+    """Write the proposed lines into the project file, and return where the old file is."""
     from ..io.writing import atomic_path
     from ..project import Project
     from ..project.proposals import applied
 
     text = applied(before.decode("utf-8-sig").replace("\r\n", "\n"), proposed)
-    kept = next(path for k in count() if not (path := Path(f"{job}.before{k or ''}")).exists())
+    backup = next(path for k in count() if not (path := Path(f"{job}.before{k or ''}")).exists())
     with atomic_path(job) as temporary:
         temporary.write_bytes((text.replace("\n", "\r\n") if b"\r\n" in before else text).encode())
         Project.load(temporary)  # refused here, it is not written
         if job.read_bytes() != before:
             raise UnwritableOutput(f"{job} was changed meanwhile, and nothing was written into it")
-        kept.write_bytes(before)
-    return f"written: {job}; as it was before: {kept}"
+        backup.write_bytes(before)
+    return f"written: {job}; as it was before: {backup}"
 
 
 def _print_inspections(inspections: Sequence[Inspection]) -> None:

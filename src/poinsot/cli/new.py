@@ -55,10 +55,10 @@ def new(
             "method": start.method,
         }
         content |= {"text": start.text, "guesses": list(start.guesses), "unused": list(start.unused)}
-        asked = not yes and json != "-" and sys.stdin.isatty()
+        asks = not yes and json != "-" and sys.stdin.isatty()
         if json != "-":
             typer.echo(table(start.guesses))
-        if asked and not typer.confirm(f"write {out}?", default=True):
+        if asks and not typer.confirm(f"write {out}?", default=True):
             raise typer.Exit(shell.stop("nothing was written", shell.INTERRUPTED))
         lines = f"\nNext: poinsot inspect {out}, or poinsot identify {out} --out results"
         files = {out: lambda path: write_text(path, start.text)}

@@ -53,9 +53,9 @@ def find_page(result: Path) -> Path:
         names = [folder / Path(output.get("report", PAGES[0])).name, result.with_suffix(".html"), *names]
     elif not result.is_dir():
         raise UnreadableFile(f"there is no file or folder {result}")
-    found = next((path for path in (*names, *sorted(folder.glob("*.html"))) if path.is_file()), None)
-    if found is None:
+    page = next((path for path in (*names, *sorted(folder.glob("*.html"))) if path.is_file()), None)
+    if page is None:
         raise UnreadableFile(
             f"there is no page in {folder}: `poinsot identify JOB.toml --out {folder}` writes one"
         )
-    return found
+    return page

@@ -1,4 +1,4 @@
-"""`poinsot predict`: what a result says of a motion that it has not seen."""
+"""`poinsot predict`: predict a motion that was not used for the estimate."""
 
 from __future__ import annotations
 
@@ -45,26 +45,26 @@ def predict(
         from ..project.prediction import PredictionJob
 
         named = {"mass-matrix": mass_matrix, "gravity": gravity}
-        wanted = tuple(name for name, asked in named.items() if asked) or ("torque",)
-        asked = PredictionJob(result, motion, data, wanted)
-        check_apart([out, json], asked.project.inputs(data))
-        found = asked.predict()
+        wanted = tuple(name for name, is_wanted in named.items() if is_wanted) or ("torque",)
+        job = PredictionJob(result, motion, data, wanted)
+        check_apart([out, json], job.project.inputs(data))
+        prediction = job.predict()
         content: dict[str, Any] = {
             "schema": "poinsot.predict/1",
             "result": result.name,
             "motion": motion.name,
-            "samples": len(next(iter(found.columns.values()))),
-            "columns": [{"name": name, "unit": unit} for name, unit in found.units.items()],
-            "rows": found.rows,
-            "notes": found.notes,
+            "samples": len(next(iter(prediction.columns.values()))),
+            "columns": [{"name": name, "unit": unit} for name, unit in prediction.units.items()],
+            "rows": prediction.rows,
+            "notes": prediction.notes,
         }
         if out is not None:
-            write_columns(found.columns, out)
+            write_columns(prediction.columns, out)
         written = f"written: {out}" if out else "no table was written; --out FILE.csv (or .parquet) writes it"
         lines = [
-            f"{motion.name}: {content['samples']} samples, {len(found.columns) - 1} columns",
-            *([table(found.rows)] if found.rows else []),
-            *(f"note: {note}" for note in found.notes),
+            f"{motion.name}: {content['samples']} samples, {len(prediction.columns) - 1} columns",
+            *([table(prediction.rows)] if prediction.rows else []),
+            *(f"note: {note}" for note in prediction.notes),
             written,
         ]
         deliver(content, "", {}, None, json, lambda: typer.echo("\n".join(lines)))

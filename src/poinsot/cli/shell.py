@@ -1,4 +1,4 @@
-"""What all verbs share: options, errors as one sentence, progress, and the output of results.
+"""Parts that all verbs share: options, errors as one sentence, progress, and the output of results.
 
 An error that the user can correct is one sentence on standard error and exit code 2; a result that is not to be used
 makes it 3 where the caller asks for it; an interruption, by Ctrl-C or SIGTERM, is 130; a defect of poinsot is 70, and
@@ -84,9 +84,9 @@ VERBOSITY: ContextVar[str] = ContextVar("verbosity", default="")
 """`"verbose"` or `"quiet"`, as the command line asks for."""
 
 
-def time_left(what: object, spent_s: float) -> str:
-    """What a report with a `fraction` says of the rest of its stage, after so many seconds of it; empty without one."""
-    fraction = getattr(what, "fraction", None)
+def time_left(step: object, spent_s: float) -> str:
+    """Remaining time of a stage by the `fraction` of a progress report and the time spent; empty without a fraction."""
+    fraction = getattr(step, "fraction", None)
     if not fraction or spent_s < 1:
         return ""
     left_s = spent_s * (1 / fraction - 1)
@@ -118,7 +118,7 @@ def progress() -> Iterator[Callable[[object], None]]:
     # A log file would hold thousands of moving lines.
     if VERBOSITY.get() == "verbose":
         began = time.monotonic()
-        yield lambda what: typer.echo(f"{time.monotonic() - began:7.2f} s  {what}", err=True)
+        yield lambda step: typer.echo(f"{time.monotonic() - began:7.2f} s  {step}", err=True)
         return
     if VERBOSITY.get() == "quiet" or not sys.stderr.isatty():
         yield lambda _: None
@@ -133,10 +133,10 @@ def progress() -> Iterator[Callable[[object], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task, begun = shown.add_task("starting", total=None), dict[str, float]()
 
-        def say(what: object) -> None:
-            since = begun.setdefault(getattr(what, "stage", ""), time.monotonic())
+        def say(step: object) -> None:
+            since = begun.setdefault(getattr(step, "stage", ""), time.monotonic())
             # in front, as a terminal cuts long lines
-            shown.update(task, description=f"{time_left(what, time.monotonic() - since)}{what}")
+            shown.update(task, description=f"{time_left(step, time.monotonic() - since)}{step}")
 
         yield say
 
@@ -147,9 +147,9 @@ def check_outputs(data: Path | None, out: Path | None, json: str | None) -> None
     from ..io.writing import check_folder
 
     if data is not None and not os.path.isdir(data):
-        found = os.path.exists(data)
+        exists = os.path.exists(data)
         raise UnreadableFile(
-            f"--data {data} is not a folder" if found else f"--data: there is no folder {data}"
+            f"--data {data} is not a folder" if exists else f"--data: there is no folder {data}"
         )
     if out is not None:
         check_folder(out)
@@ -220,7 +220,7 @@ def deliver(
 
 COLOURS = {"trusted": "green", "with care": "yellow", "corrected": "yellow", "not to be used": "red"}
 COLOURS |= {"error": "red", "warning": "yellow", "note": "bright_black", "unchecked": "bright_black"}
-"""How a line begins -> its colour at a terminal."""
+"""Colour of a line at a terminal, by its beginning."""
 
 
 def print_result(text: str) -> None:

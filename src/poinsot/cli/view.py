@@ -53,5 +53,5 @@ def view(
             say("reading the recordings, to solve again with another prior")
         prior = None if read is None else read()
         say("serving the robot; Ctrl-C ends it")
-        served = "{} (on this machine alone; Ctrl-C ends it)"
+        served = "{} (only on this machine; Ctrl-C ends it)"
         serve(scene, lambda url: typer.echo(served.format(url)), port, prior=prior)

@@ -379,7 +379,7 @@ def at_rows(signals: Signals) -> Signals:
     """Decimated torques, and the motion at their samples."""
     if (decimation := signals.decimation) is None:
         return signals
-    kept = decimation.kept(len(signals))
+    kept = decimation.kept_indices(len(signals))
     motion = {name: getattr(signals, name)[kept] for name in ("time", "q", "v", "a")}
     tau = decimation(signals.tau)
     return replace(signals, **motion, tau=tau, q_std=None, v_std=None, a_std=None, decimation=None)

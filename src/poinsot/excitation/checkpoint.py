@@ -32,7 +32,7 @@ def write_checkpoint(
     path: str | Path, state: SearchState, problem: ExcitationProblem, method: OptimalExcitation
 ) -> None:
     """Write the state of a search, completely or not at all."""
-    numbers = {each.name: getattr(state, each.name) for each in fields(state) if each.name not in ARRAYS}
+    numbers = {field.name: getattr(state, field.name) for field in fields(state) if field.name not in ARRAYS}
     arrays = {name: getattr(state, name) for name in ARRAYS if getattr(state, name) is not None}
     # json keeps every digit, and infinity, which the strict JSON of results does not allow
     text = json.dumps({"format": FORMAT, "state": numbers, "job": _job(problem, method)})
@@ -69,8 +69,8 @@ def _job(problem: ExcitationProblem, method: OptimalExcitation) -> dict[str, Any
     robot = {"robot": problem.robot.name, "joints": problem.robot.joints}
     other = {"basis": repr(method.basis), "parameters": problem.base.names, "model": problem.theta}
     own = {
-        name: getattr(of, name)
-        for of, names in ((problem, OF_PROBLEM), (method, OF_METHOD))
+        name: getattr(owner, name)
+        for owner, names in ((problem, OF_PROBLEM), (method, OF_METHOD))
         for name in names
     }
     limits = {name: getattr(problem.limits, name) for name in LIMITS}

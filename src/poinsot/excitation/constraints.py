@@ -69,8 +69,8 @@ class MotionConstraints:
         joint, unit = problem.limits.joints[column % n], problem.limits.units[column % n]
         if column < 2 * n:
             return f"joint {joint} passes its position limit by {by * self._range[column % n]:.3g} {unit}"
-        what = SYMMETRIC[(column - 2 * n) // (2 * n)]
-        return f"the {what} of joint {joint} exceeds its limit by {100 * by:.2g} %"
+        quantity = SYMMETRIC[(column - 2 * n) // (2 * n)]
+        return f"the {quantity} of joint {joint} exceeds its limit by {100 * by:.2g} %"
 
     @property
     def _symmetric(self) -> tuple[Vector, ...]:

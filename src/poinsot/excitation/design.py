@@ -17,7 +17,7 @@ from ..solve import Method, ProgressCallback, Stop, report, stop_requested
 from .criterion import Criterion, condition_number, log_condition_number, log_determinant, log_mean_deviation
 from .excitation import Excitation, predicted_covariance
 from .problem import ExcitationProblem
-from .search import Search, SearchState
+from .search import MotionSearch, SearchState
 from .trajectory import Basis, FourierSeries
 
 
@@ -32,7 +32,7 @@ class OptimalExcitation(Method):
         starts: number of random initial motions.
         seed: seed of these motions; the same seed gives the same result.
         information_weight: a motion that lowers all standard deviations by a factor e may have a condition number
-            larger by a factor e^weight. 0: the condition number alone, which lets columns shrink to noise.
+            larger by a factor e^weight. 0: only the condition number, which lets columns shrink to noise.
         legs: maximum number of optimizer legs from each start.
         max_seconds: time after which no further leg begins if a motion was found, or after twice this time in any
             case; the first leg does not count. The result then depends on the speed of the machine, and says so.
@@ -98,7 +98,7 @@ class OptimalExcitation(Method):
 
     def search(self, problem: ExcitationProblem, resume: SearchState | None = None) -> Iterator[SearchState]:
         """The state after each leg, until all starts are done or the time is up; arguments as `solve`."""
-        search, before = Search(problem, self), 0.0 if resume is None else resume.seconds
+        search, before = MotionSearch(problem, self), 0.0 if resume is None else resume.seconds
         began: float | None = None
         # threads on matrices this small cost more than they save
         with threadpool_limits(limits=1, user_api="blas"):
@@ -127,7 +127,7 @@ class OptimalExcitation(Method):
                 f"no motion within all limits was found after {state.iterations} iterations: {state.failure}; "
                 "widen that limit, give the motion more time, or try more starts"
             )
-        search, warnings = Search(problem, self), list(problem.warnings)
+        search, warnings = MotionSearch(problem, self), list(problem.warnings)
         q, v, a = search.motion(state.best, problem.time)
         entries = problem.terms.entries(q, v, a)
         W = problem.terms.W(entries)

@@ -50,8 +50,8 @@ class Excitation(Brief):
         covariance: (b, b) predicted for the base parameters `problem.base`.
         limits_respected: whether the motion keeps all limits, clearances too, in the check.
         least_distance: smallest distance of all checked pairs [m]; None where none was checked.
-        condition_number: that of the regressor with columns at unit norm.
-        log_determinant: that of the information, the inverse of the predicted covariance.
+        condition_number: condition number of the regressor with columns at unit norm.
+        log_determinant: log determinant of the information, the inverse of the predicted covariance.
         warnings: sentences to read before the robot moves.
         status: `solved` if every start was searched, `step_limit` if the time was up before.
     """
@@ -116,7 +116,9 @@ class Excitation(Brief):
     def unchecked(self) -> tuple[str, ...]:
         """What was not checked, and why."""
         problem = self.problem
-        unwatched = [each.replace(" are not checked: ", ", since ") for each in problem.collisions.warnings]
+        unwatched = [
+            warning.replace(" are not checked: ", ", since ") for warning in problem.collisions.warnings
+        ]
         around = [second.startswith(ENVIRONMENT) for _, second in problem.collisions.pairs]
         kinds, joints = problem.base.parameters.kinds, np.array(self.joints)
         missing = {
@@ -199,9 +201,9 @@ class Excitation(Brief):
         used: dict[str, dict[str, float]] = {}
         for k, joint in enumerate(self.joints):
             moved = {"velocity": self.v, "acceleration": self.a, "torque": self.tau}
-            each = {name: np.abs(x[:, k]).max() / getattr(limits, name)[k] for name, x in moved.items()}
-            each["position"] = np.ptp(self.q[:, k]) / (limits.upper[k] - limits.lower[k])
-            used[joint] = {name: 100 * float(part) for name, part in each.items() if part > 0}
+            shares = {name: np.abs(x[:, k]).max() / getattr(limits, name)[k] for name, x in moved.items()}
+            shares["position"] = np.ptp(self.q[:, k]) / (limits.upper[k] - limits.lower[k])
+            used[joint] = {name: 100 * float(part) for name, part in shares.items() if part > 0}
         return used
 
 

@@ -27,7 +27,7 @@ class Limits:
         lower, upper: (n,) positions [rad] or [m].
         velocity, acceleration: (n,) of either sign [rad/s] or [m/s], [rad/s^2] or [m/s^2].
         torque: (n,) of either sign [N m] or [N].
-        part: part of the robot's own limits that these are.
+        part: these limits as a part of the robot's own.
 
     Raises:
         InvalidMethod: if two of them contradict each other, or nothing bounds the speed of a joint.
@@ -99,13 +99,13 @@ def limits_of(
     """The limits of a robot's description, with others where they are given; errors are those of `Limits`.
 
     Args:
-        robot: with joints of one degree of freedom and no floating base.
+        robot: robot with joints of one degree of freedom and no floating base.
         lower, upper, velocity, acceleration, torque: instead of the description's, in SI units.
         fraction: part of every limit that a motion may use, above 0 and at most 1.
     """
     model, n = robot.model, len(robot.joints)
     low, high = robot.position_limits
-    found = Limits(
+    limits = Limits(
         robot.joints,
         robot.position_units,
         per_joint("the lower position limit", lower, robot.joints, low),
@@ -114,7 +114,7 @@ def limits_of(
         per_joint("the acceleration limit", acceleration, robot.joints, np.full(n, np.inf)),
         per_joint("the torque limit", torque, robot.joints, _magnitudes(model.upperEffortLimit)),
     )
-    return found.fraction(fraction)
+    return limits.fraction(fraction)
 
 
 def _magnitudes(limits: np.ndarray) -> np.ndarray:

@@ -60,7 +60,7 @@ class Terms:
         return self.regressor.scatter(entries, self.base.chosen)
 
     def torques(self, entries: np.ndarray) -> JointSamples:
-        """(T, n) [N m] or [N]."""
+        """(T, n) torques [N m] or [N]."""
         return (entries * self._theta) @ self._rows
 
     def pull_back(
@@ -112,12 +112,12 @@ class Terms:
         """Friction terms that are not linear in v, with their entries of joints with smoothing, and these joints."""
         rows, columns = self.regressor.structure
         kinds = np.array(self.regressor.parameters.kinds)[columns]
-        found = []
+        smoothed = []
         for term in self.regressor.robot.friction.terms:
             entries = np.flatnonzero((kinds == term.kind) & (self.rounding[rows] > 0))
             if not term.linear and len(entries):
-                found.append((term, entries, rows[entries]))
-        return tuple(found)
+                smoothed.append((term, entries, rows[entries]))
+        return tuple(smoothed)
 
 
 def with_friction_held(parameters: Parameters) -> Parameters:
@@ -173,7 +173,7 @@ class ExcitationProblem:
 
     @cached_property
     def time(self) -> Times:
-        """(T,) of the samples that will be recorded. [s]"""
+        """(T,) times of the samples that will be recorded. [s]"""
         return sample_times(self.duration_s, self.rate_hz)
 
     @cached_property
@@ -235,7 +235,7 @@ def excitation_problem(
     """Build the problem of a motion: the parameters to excite, and its limits.
 
     Args:
-        robot: with joints of one degree of freedom each, all driven, and a fixed base.
+        robot: robot with joints of one degree of freedom each, all driven, and a fixed base.
         duration_s: duration of the motion. rate_hz: rate of the samples that will be recorded.
         limits: as `limits_of` returns them; None: the description's.
         friction: whether the parameters of friction are excited too, by the law of the robot's joints.
@@ -256,9 +256,9 @@ def excitation_problem(
             "given a motion"
         )
     unfit = {kinds.SPHERICAL: "a ball joint", kinds.PLANAR: "a planar joint", kinds.FREE: "a free joint"}
-    if found := [unfit[int(kind)] for kind in robot.tree.kind if int(kind) in unfit]:
+    if unsupported := [unfit[int(kind)] for kind in robot.tree.kind if int(kind) in unfit]:
         raise InvalidModel(
-            f"robot {robot.name!r} has {found[0]}; only joints of one degree of freedom can be given a motion"
+            f"robot {robot.name!r} has {unsupported[0]}; only joints of one degree of freedom can be given a motion"
         )
     if robot.drive.passive:
         raise InvalidModel(
@@ -282,8 +282,8 @@ def excitation_problem(
     base = structural_base(Regressor(robot, parameters))
     if not len(base):
         raise InvalidMethod("every parameter is held; there is nothing to excite")
-    most = duration_s * max(rate_hz, CHECKED_HZ) * len(robot.joints)
-    if not (len(base) <= (duration_s * rate_hz + 1) * len(robot.joints) and most <= MAX_READINGS):
+    readings = duration_s * max(rate_hz, CHECKED_HZ) * len(robot.joints)
+    if not (len(base) <= (duration_s * rate_hz + 1) * len(robot.joints) and readings <= MAX_READINGS):
         raise InvalidMethod(
             f"{duration_s:g} s at {rate_hz:g} Hz are too few samples for {len(base)} parameters, or too many to "
             "compute with: give another duration or rate"

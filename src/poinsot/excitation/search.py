@@ -50,19 +50,19 @@ def random_posture(problem: ExcitationProblem, rng: np.random.Generator) -> Vect
     low, high = _range(problem)
     drawn = np.empty((0, len(low)))
     while len(drawn) < DRAWN:
-        some = rng.uniform(low, high, (DRAWN_AT_ONCE, len(low)))
-        free = problem.free_postures(some)
+        postures = rng.uniform(low, high, (DRAWN_AT_ONCE, len(low)))
+        free = problem.free_postures(postures)
         if free.any():
-            return np.asarray(some[int(np.argmax(free))])
-        drawn = np.concatenate([drawn, some])
+            return np.asarray(postures[int(np.argmax(free))])
+        drawn = np.concatenate([drawn, postures])
     costs = [_cost(q, problem)[0] for q in drawn]
     # stable: the same seed gives the same posture on every machine
     for k in np.argsort(costs, kind="stable")[:IMPROVED]:
-        found = minimize(
+        optimum = minimize(
             _cost, drawn[k], (problem,), jac=True, method="L-BFGS-B", bounds=np.column_stack([low, high])
         )
-        if problem.free_postures(found.x[None])[0]:
-            return np.asarray(found.x)
+        if problem.free_postures(optimum.x[None])[0]:
+            return np.asarray(optimum.x)
     raise InvalidMethod(_no_free_posture(problem, drawn))
 
 
@@ -100,10 +100,10 @@ def _no_free_posture(problem: ExcitationProblem, q: JointSamples) -> str:
         )
     ]
     counts = np.concatenate([touching.sum(axis=0), heavy.sum(axis=0)])
-    most = int(np.argmax(counts))
+    worst = int(np.argmax(counts))
     return (
-        f"the limits contradict each other: no posture was found that keeps to all of them, and in {counts[most]} of "
-        f"{len(q)} random ones {reasons[most]}; widen a limit, lower the floor, or ask for less clearance"
+        f"the limits contradict each other: no posture was found that keeps to all of them, and in {counts[worst]} of "
+        f"{len(q)} random ones {reasons[worst]}; widen a limit, lower the floor, or ask for less clearance"
     )
 
 
@@ -180,11 +180,11 @@ OF_ONE_START = (
     "passed",
     "settled",
 )
-"""Fields of a state that belong to its start alone."""
+"""Fields of a state that belong only to its start."""
 
 
 @dataclass(frozen=True, eq=False)
-class Search:
+class MotionSearch:
     """Search for the motion of one problem by one method."""
 
     problem: ExcitationProblem
@@ -249,14 +249,14 @@ class Search:
 
     def _leg(self, state: SearchState) -> SearchState:
         cost = AugmentedCost(self, state)
-        found = minimize(
+        optimum = minimize(
             cost,
             cost.variables(state.coefficients),
             jac=True,
             method="L-BFGS-B",
             options={"maxiter": ITERATIONS_OF_LEG, "maxcor": 20},
         )
-        coefficients = cost.coefficients(found.x)
+        coefficients = cost.coefficients(optimum.x)
         g = cost.excess(coefficients)
         violation = float(g.max(initial=0.0))
         # a penalty that grows although g shrinks only spoils the conditioning
@@ -268,7 +268,7 @@ class Search:
             multipliers=np.maximum(0.0, state.multipliers + state.penalty * g),
             penalty=min(GROWTH * state.penalty, LARGEST_PENALTY) if slow else state.penalty,
             violation=violation,
-            iterations=state.iterations + int(found.nit),
+            iterations=state.iterations + int(optimum.nit),
         )
 
     def sharpness(self, leg: int) -> float:
@@ -322,7 +322,7 @@ class AugmentedCost:
     a given start posture is the first coefficient, and not a variable.
     """
 
-    def __init__(self, search: Search, state: SearchState):
+    def __init__(self, search: MotionSearch, state: SearchState):
         problem, limits = search.problem, search.problem.limits
         self.state = state
         self.search, self.sharpness = search, search.sharpness(state.leg)
@@ -353,7 +353,7 @@ class AugmentedCost:
     def __call__(self, x: Vector) -> tuple[float, Vector]:
         q, v, a = self.functions @ self.coefficients(x)
         entries = self.terms.entries(q, v, a)
-        # the criterion's own times come first; those that checks added are for the constraints alone
+        # the criterion's own times come first; those that checks added are only for the constraints
         W = self.terms.W(entries[: self.samples])
         f, by_W = self.search.method.objective(W, self.search.problem.torque_std, self.sharpness)
         g = self.constraints.excess(q, v, a, self.terms.torques(entries))

@@ -116,7 +116,7 @@ class QuinticSplines(Basis):
 
 
 def _with_posture(moving: np.ndarray) -> np.ndarray:
-    """The constant function before the others."""
+    """Put the constant function before the others."""
     constant = np.zeros((*moving.shape[:2], 1))
     constant[0] = 1.0
     return np.concatenate([constant, moving], axis=2)

@@ -57,7 +57,7 @@ def differences(old: Description, new: Description) -> tuple[Change, ...]:
         terms = old.terms(freedom) if freedom in old.freedoms else JointDynamics(), new.terms(freedom)
         name = joint.get("name") or f"joint of {freedom[0]}"
         for quantity, units in UNITS.items():
-            a, b = (getattr(each, quantity) for each in terms)
+            a, b = (getattr(dynamics, quantity) for dynamics in terms)
             if a != b:
                 unit = units[new.slides(freedom)]
                 changes.append(Change(name, quantity, unit, a, b, _percent(a, b, abs(a or 0.0))))

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from .. import Estimate
-from ..arrays import Matrix, Vector
+from ..arrays import Brief, Matrix, Vector
 from ..estimate import Trust
 from ..estimators.servo.coordinates import is_scaled
 from ..estimators.servo.problem import ActuatorProblem
@@ -72,8 +72,8 @@ class Variable:
         return 0.0 if self.parameter.startswith(_LEVEL) else DESCRIPTIONS[self.parameter].least
 
 
-@dataclass(frozen=True, eq=False)
-class Randomization:
+@dataclass(frozen=True, eq=False, repr=False)
+class Randomization(Brief):
     """A distribution of the actuators of a robot.
 
     Args:

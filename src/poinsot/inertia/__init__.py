@@ -21,10 +21,10 @@ CHARTS = MappingProxyType(
         "exponential-eigenvalue": "ExponentialEigenvalue",
     }
 )
-"""Name of a chart in project files -> its class, in the module of that name with underscores."""
+"""Class of a chart by its name in project files; the module has that name with underscores."""
 
 
 def find_chart(name: str) -> Parametrization:
-    """The chart of a name in `CHARTS`; its module, which compiles kernels, is imported by this call."""
+    """Import and return the chart of this name in `CHARTS`; its module compiles kernels."""
     chart: Parametrization = getattr(import_module(f".{name.replace('-', '_')}", __name__), CHARTS[name])()
     return chart

@@ -119,7 +119,7 @@ class AffineInvariant(_Spectral):
 def metric(pi: Float[np.ndarray, "*batch 10"]) -> Float[np.ndarray, "*batch 10 10"]:
     """(..., 10, 10) G of the affine-invariant distance at bodies (..., 10): ds^2 = dpi^T G dpi.
 
-    Raises ImpossibleBody if a body is impossible, flat or a point.
+    Raises `ImpossibleBody` if a body is impossible, flat or a point.
     """
     W = _whitening(pi)
     M = np.swapaxes(W, -1, -2)[..., None, :, :] @ _BASIS @ W[..., None, :, :]

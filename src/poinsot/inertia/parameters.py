@@ -5,14 +5,14 @@
     Sigma = tr(I)/2 1 - I,   J = [[Sigma, h], [h^T, m]]
 
 With rho the density, J is the integral of rho [p; 1] [p; 1]^T, so it is linear in pi, J_a = T_ab J_b T_ab^T in another
-frame, and the parameters of bodies in one frame add. A body less one that it does not contain may be impossible.
+frame, and the parameters of bodies in one frame add. The difference of two bodies may be impossible.
 
 Some real body has these parameters if and only if J is positive semidefinite: m > 0 and Sigma_c = Sigma - h h^T / m is
 positive semidefinite (or m = 0, h = 0 and Sigma is). Sigma_c has the axes of I_c and the eigenvalues
 
     L_x = (D_y + D_z - D_x) / 2,  and so on,
 
-so that is the three triangle inequalities D_x <= D_y + D_z, ..., which together say that no D is negative (Eq. 7).
+so the condition is the three triangle inequalities D_x <= D_y + D_z, ..., which imply that no D is negative (Eq. 7).
 Exactly then a uniform solid ellipsoid has these parameters: its semi-axes are a_i = sqrt(5 L_i / m) along R.
 """
 
@@ -110,7 +110,7 @@ def change_frame(
         T_ab: (..., 4, 4) placement of frame b in frame a, [[R, p], [0, 1]] with p in [m].
         pi_b: (..., 10) the body in frame b.
 
-    Raises InvalidModel if T_ab is not a rotation and a translation.
+    Raises `InvalidModel` if T_ab is not a rotation and a translation.
     """
     R = T_ab[..., :3, :3]
     # 1e-6: a placement written with seven digits is still one
@@ -198,22 +198,22 @@ def _broken_inequalities(I: np.ndarray, point: str, rounding: float, needed: boo
     name = [
         f"D{axis}" if aligned[i] else f"D{axis} (axis {_vector(R[:, i])})" for i, axis in enumerate("xyz")
     ]
-    found = [
+    violations = [
         f"about {point} the principal moment {name[i]} is {D[i]:.4g} kg m^2, below 0"
         for i in range(3)
         if D[i] < -rounding
     ]
-    if found:
-        return found  # a negative moment breaks triangle inequalities too, which adds no information
+    if violations:
+        return violations  # a negative moment breaks triangle inequalities too, which adds no information
     L = 0.5 * D.sum() - D
     for i in range(3):
         if L[i] < -rounding or (needed and i == np.argmin(L)):
             j, k = sorted({0, 1, 2} - {i})
-            found.append(
+            violations.append(
                 f"about {point} the principal moment {name[i]} = {D[i]:.4g} kg m^2 exceeds "
                 f"{name[j]} + {name[k]} = {D[j] + D[k]:.4g} kg m^2 by {-2 * L[i]:.4g} kg m^2"
             )
-    return found
+    return violations
 
 
 def second_moments_at_com(pi: np.ndarray) -> np.ndarray:

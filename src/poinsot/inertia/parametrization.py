@@ -39,7 +39,7 @@ class Kernels:
 
 
 def over_rows(kernel: Callable[..., None]) -> Callable[[np.ndarray, np.ndarray], None]:
-    """The map over (N, ...) rows of a kernel of one body."""
+    """Apply a kernel of one body to all (N, ...) rows."""
 
     @njit(cache=True, error_model="numpy")
     def rows(theta, written):
@@ -62,26 +62,26 @@ class Parametrization:
 
     def to_inertial(self, theta: Float[np.ndarray, "*batch 10"]) -> Inertial:
         """(..., 10) pi of coordinates (..., 10)."""
-        return _mapped(self.kernels.to_inertial, theta, (10,))
+        return _map_rows(self.kernels.to_inertial, theta, (10,))
 
     def jacobian(self, theta: Float[np.ndarray, "*batch 10"]) -> Float[np.ndarray, "*batch 10 10"]:
         """(..., 10, 10) dpi/dtheta, a row for each of pi."""
-        return _mapped(self.kernels.jacobian, theta, (10, 10))
+        return _map_rows(self.kernels.jacobian, theta, (10, 10))
 
     def from_inertial(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
-        """(..., 10) coordinates of bodies; where several theta are the same body, one of them.
+        """(..., 10) coordinates of bodies; if several theta are the same body, one of them.
 
         Raises:
             ImpossibleBody: for the reasons that `inconsistencies` gives, or if a body is flat or a point.
         """
-        pi = _ten(pi, "pi")
+        pi = _check_ten(pi, "pi")
         theta = np.empty(pi.shape)
         # a kernel cannot raise an error with a reason: it stops, and the reason is determined here
         done = self.kernels.from_inertial(pi.reshape(-1, 10), theta.reshape(-1, 10))
         if done < theta.size // 10:
             failed = pi.reshape(-1, 10)[done]
             name = f"body {done} of {theta.size // 10}" if pi.ndim > 1 else ""
-            raise ImpossibleBody(inconsistencies(failed) or [_border(failed)], name)
+            raise ImpossibleBody(inconsistencies(failed) or [_border_reason(failed)], name)
         return theta
 
     def natural_scale(self, pi: Inertial) -> Float[np.ndarray, "*batch 10"]:
@@ -93,25 +93,25 @@ class Parametrization:
         return scale
 
 
-def _mapped(
+def _map_rows(
     kernel: Callable[[np.ndarray, np.ndarray], None], theta: np.ndarray, shape: tuple[int, ...]
 ) -> np.ndarray:
     """Apply a kernel to all rows of (..., 10); each result has this shape."""
-    theta = _ten(theta, "theta")
+    theta = _check_ten(theta, "theta")
     out = np.empty((*theta.shape[:-1], *shape))
     kernel(theta.reshape(-1, 10), out.reshape(-1, *shape))
     return out
 
 
-def _ten(x: np.ndarray, name: str) -> np.ndarray:
-    """Contiguous floats, ten per body: kernels do not check."""
+def _check_ten(x: np.ndarray, name: str) -> np.ndarray:
+    """Make the array contiguous and check that it has ten numbers a body, since kernels do not check."""
     x = np.ascontiguousarray(x, dtype=float)
     if x.ndim == 0 or x.shape[-1] != 10:
         raise InvalidMethod(f"{name} has ten numbers a body, shape (..., 10), not {x.shape}")
     return x
 
 
-def _border(pi: np.ndarray) -> str:
+def _border_reason(pi: np.ndarray) -> str:
     """The reason why a possible body is in no chart."""
     if pi[0] == 0:
         return "its mass is 0, and a chart holds bodies with mass"

@@ -93,18 +93,18 @@ def nearest_possible(pi: Vector, length: float | None = None) -> Nearest:
     if is_consistent(pi):
         return Nearest(pi, 0.0)
     if length is None and pi[0] > 0:
-        return _at_center_of_mass(pi)
-    length = _own_length(pi) if length is None else length
+        return _project_at_com(pi)
+    length = _choose_length(pi) if length is None else length
     S = np.diag([1 / length, 1 / length, 1 / length, 1.0])
     J = S @ pseudo_inertia(pi) @ S
     eigenvalues, V = np.linalg.eigh(J)
     raised = np.maximum(eigenvalues, FLOOR * np.abs(eigenvalues).sum())
     S_inverse = np.diag(1 / np.diag(S))
-    found = from_pseudo_inertia(S_inverse @ (V * raised) @ V.T @ S_inverse)
-    return Nearest(found, float(np.linalg.norm(raised - eigenvalues) / np.linalg.norm(eigenvalues)))
+    nearest = from_pseudo_inertia(S_inverse @ (V * raised) @ V.T @ S_inverse)
+    return Nearest(nearest, float(np.linalg.norm(raised - eigenvalues) / np.linalg.norm(eigenvalues)))
 
 
-def _at_center_of_mass(pi: Vector) -> Nearest:
+def _project_at_com(pi: Vector) -> Nearest:
     m, I = float(pi[0]), inertia_at_com(pi)
     L, V = np.linalg.eigh(second_moments_at_com(pi))
     size = float(np.abs(L).sum())
@@ -112,31 +112,31 @@ def _at_center_of_mass(pi: Vector) -> Nearest:
     floor = max(FLOOR * size, 4 * ROUNDING * float(np.abs(pi[[4, 6, 9]]).sum()))
     raised = np.maximum(L, floor)
     change = (V * (raised - L)) @ V.T
-    found = from_physical(m, center_of_mass(pi), I + np.trace(change) * np.eye(3) - change)
+    nearest = from_physical(m, center_of_mass(pi), I + np.trace(change) * np.eye(3) - change)
     # with l^2 = sum |L| / m, J~ = m diag(L / sum |L|, 1)
     distance = np.linalg.norm(raised - L) / np.hypot(np.linalg.norm(L), size)
-    return Nearest(found, float(distance))
+    return Nearest(nearest, float(distance))
 
 
-def _own_length(pi: Vector) -> float:
+def _choose_length(pi: Vector) -> float:
     """A length scale [m] of the ten numbers: a radius of gyration, or the arm of the first moment."""
     m, h = abs(float(pi[0])), float(np.linalg.norm(pi[1:4]))
     size = float(np.abs(np.linalg.eigvalsh(second_moments(pi))).sum())
-    found = 1.0
+    length = 1.0
     if m and size:
-        found = np.sqrt(size / m)
+        length = np.sqrt(size / m)
     elif m and h:
-        found = h / m
+        length = h / m
     elif size and h:
-        found = size / h
-    return float(np.clip(found, 1e-6, 1e6))
+        length = size / h
+    return float(np.clip(length, 1e-6, 1e6))
 
 
 def with_extent(pi: Inertial, density: float = ALUMINIUM) -> tuple[Inertial, Int[np.ndarray, "*batch"]]:
     """Bodies (..., 10) with extent everywhere, and (...,) how many principal axes of each had none.
 
     Args:
-        pi: possible bodies with a mass. density: of the ball [kg/m^3].
+        pi: possible bodies with a mass. density: the ball's density [kg/m^3].
     """
     m = pi[..., 0]
     r = np.cbrt(3 * m / (4 * np.pi * density))

@@ -1,10 +1,10 @@
-"""Inspect recordings before an estimation: facts, and findings with what to do.
+"""Inspect recordings before an estimation: facts, and findings with remedies.
 
     clock       rate, jitter, gaps
     channels    range, resolution, repeated and saturated samples, missing values
     motion      peak speeds against the model's limits, standstills
 
-A finding names the key of the project file that solves it. Checks of single samples are those of a result.
+A finding names the key of the project file that solves it. Single samples are checked as in an examination of a result.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ INSPECT_SCHEMA = "poinsot.inspect/1"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Inspection(Brief):
-    """Facts and findings of one recording, the worst finding first. `filters`: proposed from the motion's spectrum;
-    None: not computed.
+    """Facts and findings of one recording, the worst finding first. `filters`: filters proposed from the
+    motion's spectrum; None: not computed.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Inspection(Brief):
         """Whether there is no error and no warning."""
         return all(finding.severity is Severity.note for finding in self.findings)
 
-    def found(self, *findings: Finding) -> Inspection:
+    def with_findings(self, *findings: Finding) -> Inspection:
         """The inspection with more findings."""
         return replace(self, findings=ordered((*self.findings, *findings)))
 
@@ -121,14 +121,14 @@ def inspect(
     """Inspect a recording before estimating from it.
 
     Args:
-        recording: with channels named `quantity.joint`.
+        recording: recording with channels named `quantity.joint`.
         limits: joint -> largest speed that the model allows [rad/s] or [m/s].
         velocity_map: (n, n) from measured velocities to joint velocities, in the order of the recording's positions;
             the inverse reduction matrix where positions are the motors'. None: positions are the joints'.
         passive: joints without a motor, which need no effort.
         name: name of the recording.
         any_turn: whether angles may be known modulo full turns and at any times, by a method that estimates the motion.
-        standstills: whether they are reported, as for a regression.
+        standstills: whether standstills are reported; a regression needs that.
 
     Raises:
         InvalidRecording: if the map does not fit the recording's joints.
@@ -151,15 +151,15 @@ def inspect(
     findings = [*clock_findings(clock, even=not any_turn), *motion_findings(motion, recording, standstills)]
     impacts = bool(recording.joints(IMPACT_VELOCITIES[0]))  # rows of impacts are not a motion
     findings = [] if impacts else findings
-    efforts = {joint for each in (*EFFORTS, "position_command") for joint in recording.joints(each)}
+    efforts = {joint for quantity in (*EFFORTS, "position_command") for joint in recording.joints(quantity)}
     if without := [joint for joint in joints if joint not in (*efforts, *passive)]:
         message = f"There is no torque, current or voltage for {listing(without)}."
         remedy = f"Name the column, or list what has no motor: passive = {json.dumps(without)} in [drive]."
         findings.append(Finding("missing-effort", Severity.warning, message, remedy))
     samples = samples_of(recording, passive)
     for check in SAMPLE_CHECKS if motion.moves else ():
-        found = check.look_at(samples, "the recording")
-        findings += [each for each in found if each.where not in motion.resting]
+        sample_findings = check.look_at(samples, "the recording")
+        findings += [finding for finding in sample_findings if finding.where not in motion.resting]
     for channel in () if impacts else channels.values():
         quantity, _, joint = channel.name.partition(".")
         rests = quantity == "position" and joint in motion.resting
@@ -192,9 +192,12 @@ def inspect_json(inspections: tuple[Inspection, ...] | list[Inspection]) -> dict
             "filters": None if inspection.filters is None else asdict(inspection.filters),
             "channels": [asdict(channel) for channel in inspection.channels],
             "findings": [
-                plain(each)
-                | {"channel": each.where or None, "sentence": f"{each.message} {each.remedy}".rstrip()}
-                for each in inspection.findings
+                plain(finding)
+                | {
+                    "channel": finding.where or None,
+                    "sentence": f"{finding.message} {finding.remedy}".rstrip(),
+                }
+                for finding in inspection.findings
             ],
             "steps": inspection.steps,
         }

@@ -53,7 +53,7 @@ class ChannelFacts:
         stale_percent: the same among samples where the channel should have changed; None: unknown.
         lowest_percent, highest_percent: part of the motion's samples at the minimum and maximum.
         clipped: whether samples accumulate there, so that the channel seems saturated.
-        peak_speed, speed_limit: those of a joint, at the joint's side; None: not known.
+        peak_speed, speed_limit: speeds at the joint's side; None: not known.
     """
 
     name: str
@@ -207,12 +207,12 @@ def channel_findings(
     """Findings of one channel. `rests`: whether it is the position of a joint that does not move. `passive`: whether
     its joint has no motor.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     name, unit = channel.name, channel.unit
     quantity, _, joint = name.partition(".")
 
     def add(cause: str, message: str, remedy: str, severity: Severity = Severity.warning) -> None:
-        found.append(Finding(cause, severity, message, remedy, name))
+        findings.append(Finding(cause, severity, message, remedy, name))
 
     if channel.invalid:
         add(
@@ -222,13 +222,13 @@ def channel_findings(
             "[[recordings]].",
         )
     if channel.invalid == samples:
-        return found
+        return findings
     span = f"{channel.maximum - channel.minimum:.3g} {unit} in all"
     hold = f"Hold the joint with locked = {{ {joint} = {channel.mean:.4g} }} in [robot], or "
     if channel.constant and quantity in EFFORTS and not passive:
-        what = "zero" if channel.maximum == 0 else f"{channel.maximum:.6g} {unit}"
+        level = "zero" if channel.maximum == 0 else f"{channel.maximum:.6g} {unit}"
         remedy = f'Check its column, or list the joint: passive = ["{joint}"] in [drive].'
-        add("dropped-torque", f"{name} is {what} throughout.", remedy, Severity.error)
+        add("dropped-torque", f"{name} is {level} throughout.", remedy, Severity.error)
     elif channel.constant and quantity == "position":
         add("no-motion", f"{name} never moves.", f"{hold}its friction stays unknown.")
     elif quantity == "position" and not channel.moves:
@@ -263,7 +263,7 @@ def channel_findings(
         elif 0 < peak < 0.02 * limit:
             remedy = "Check the unit of its position, or excite it more."
             add("speed-limit", f"{joint} reaches only {reached}", remedy, Severity.note)
-    return found
+    return findings
 
 
 def rounding_findings(channels: Sequence[ChannelFacts]) -> Iterator[Finding]:

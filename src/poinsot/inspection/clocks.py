@@ -26,7 +26,7 @@ UNIT_WORDS = {
         ["ns", "nsec", "nsecs", "nanosec", "nanosecs", "nanos", "nanosecond", "nanoseconds"], "ns"
     ),
 }
-"""Last words of a clock's header that name its unit. A header that is nothing else is tried last."""
+"""Last words of a clock's header that name its unit. A header that consists only of a unit is tried last."""
 EARLIEST_DATE_S = 5e8
 """A clock that starts later counts from 1970: this is 1985. [s]"""
 SLOWEST_HZ = 5.0
@@ -60,18 +60,18 @@ class Clock:
 
 
 def find_clocks(columns: Sequence[str]) -> list[Clock]:
-    """Clocks that there may be by the headers: stamps in two columns first, then those with the fewest other words."""
-    words = {each: words_of(each) for each in columns if words_of(each)}
-    units = {each: UNIT_WORDS.get(words[each][-1], "") for each in words}
-    parts = {(words[each][:-1], unit): each for each, unit in units.items()}
+    """Candidate clocks by their headers: stamps in two columns first, then headers with the fewest other words."""
+    words = {column: words_of(column) for column in columns if words_of(column)}
+    units = {column: UNIT_WORDS.get(words[column][-1], "") for column in words}
+    parts = {(words[column][:-1], unit): column for column, unit in units.items()}
     pairs = [
-        Clock(each, parts[words[each][:-1], "ns"])
-        for each, unit in units.items()
-        if unit == "s" and (words[each][:-1], "ns") in parts
+        Clock(column, parts[words[column][:-1], "ns"])
+        for column, unit in units.items()
+        if unit == "s" and (words[column][:-1], "ns") in parts
     ]
-    named = [each for each in words if not WORDS.isdisjoint(words[each])]
-    bare = [each for each in words if len(words[each]) == 1 and units[each]]
-    fewest_first = sorted(named, key=lambda each: len(words[each]))
+    named = [column for column in words if not WORDS.isdisjoint(words[column])]
+    bare = [column for column in words if len(words[column]) == 1 and units[column]]
+    fewest_first = sorted(named, key=lambda column: len(words[column]))
     return [*sorted(pairs, key=lambda pair: len(words[pair.column])), *map(Clock, [*fewest_first, *bare])]
 
 
@@ -94,5 +94,8 @@ def clock_unit(clock: Clock, ticks: np.ndarray, is_dated: bool = False) -> tuple
     if ticks[0] > EARLIEST_DATE_S:  # in ms, us and ns a date has 3, 6 and 9 more digits
         unit = units[min(int(np.log10(ticks[0] / EARLIEST_DATE_S) / 3), 3)]
     else:
-        unit = next((each for each in units if interval * find_unit(each).factor * SLOWEST_HZ <= 1), "ns")
+        unit = next(
+            (candidate for candidate in units if interval * find_unit(candidate).factor * SLOWEST_HZ <= 1),
+            "ns",
+        )
     return unit, f"a step is then {1e3 * interval * find_unit(unit).factor:.4g} ms"

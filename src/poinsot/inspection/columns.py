@@ -7,7 +7,7 @@ A label is matched to a joint
     by name      the joint's name is in the header, or the label has words that only this joint has
     by number    the label is a number: joints are counted in the robot's order, or by leg in logs of Unitree's
                  quadrupeds, from 0 if there is a 0, else from 1
-    by order     of the remaining columns and joints
+    by order     the remaining columns and joints are matched in their order
 
 and columns of all quantities with the same label belong to the same joint.
 """
@@ -42,7 +42,7 @@ def words_of(name: str) -> tuple[str, ...]:
 BY_NAME, BY_NUMBER, BY_ORDER = "by name", "by number", "by order"
 LISTED = tomllib.loads(Path(__file__).with_name("header_words.toml").read_text(encoding="utf-8"))
 COMMANDS, MEASURED, OTHER, BY_LEG = (
-    Label(LISTED[each].split()) for each in ("commands", "measured", "other", "by_leg")
+    Label(LISTED[group].split()) for group in ("commands", "measured", "other", "by_leg")
 )
 LEGS: list[str] = LISTED["legs"].split()
 
@@ -67,8 +67,8 @@ class ColumnGuess:
         """Its joint, or its frame and end."""
         return self.channel.partition(".")[2]
 
-    def given_to_other(self, pair: tuple[str, str]) -> ColumnGuess:
-        """The same column as a channel of the other one of two joints."""
+    def assigned_to_other(self, pair: tuple[str, str]) -> ColumnGuess:
+        """The same column, assigned to the other joint of a pair."""
         other = pair[self.owner == pair[0]]
         reason = f"{BY_ORDER}, and exchanged as the robot's dynamics ask"
         return replace(self, channel=f"{self.quantity}.{other}", reason=reason)
@@ -78,18 +78,20 @@ def match_columns(columns: Sequence[str], joints: Sequence[str], frames: Sequenc
     """Guess the channels of columns from their headers; one column per channel, in the order of the file.
     `columns`: headers of a log. `joints`: joints of the robot, in its order. `frames`: links that may have sensors.
     """
-    found: dict[str, ColumnGuess] = {}
+    guesses: dict[str, ColumnGuess] = {}
     # a name is a label too
     owners = {Label([joint]): (joint, BY_NAME) for joint in joints}
     labels: dict[tuple[bool, str], dict[str, Label]] = {}
     units: dict[str, str | None] = {}
     for column in columns:
-        joint, rest = _joint_in(words_of(column), joints)
-        quantity, used = _quantity(rest)
+        joint, rest = _find_joint(words_of(column), joints)
+        quantity, used = _find_quantity(rest)
         commanded = not COMMANDS.isdisjoint(rest)
         if quantity in FRAME_QUANTITIES or quantity == CONTACT:
-            if (guess := _at_frame(column, quantity, Label(words_of(column)) - used, frames)) is not None:
-                found.setdefault(guess.channel, guess)
+            if (
+                guess := _guess_frame_channel(column, quantity, Label(words_of(column)) - used, frames)
+            ) is not None:
+                guesses.setdefault(guess.channel, guess)
             continue
         units[column], unit_words = unit_in_name(column, quantity or "position")
         if not OTHER.isdisjoint(rest):
@@ -99,8 +101,8 @@ def match_columns(columns: Sequence[str], joints: Sequence[str], frames: Sequenc
             label = Label(rest) - used - COMMANDS - MEASURED - unit_words
             labels.setdefault((commanded, quantity), {})[column] = Label([joint]) if joint else label
     if any(not BY_LEG.isdisjoint(words_of(column)) for column in units):
-        joints = sorted(joints, key=lambda each: LEGS.index(each[:2]) if each[:2] in LEGS else len(LEGS))
-    first = 0 if any("0" in label for each in labels.values() for label in each.values()) else 1
+        joints = sorted(joints, key=lambda joint: LEGS.index(joint[:2]) if joint[:2] in LEGS else len(LEGS))
+    first = 0 if any("0" in label for group in labels.values() for label in group.values()) else 1
     # positions first, since most joints have one; measurements before commands
     for kind in sorted(labels, key=lambda kind: (kind != (False, "position"), kind[0], -len(labels[kind]))):
         (commanded, quantity), given = kind, labels[kind]
@@ -111,21 +113,21 @@ def match_columns(columns: Sequence[str], joints: Sequence[str], frames: Sequenc
         if not quantity:  # elements of a list, which has a layout too
             new = [label for label in new if len(label) == 1 and min(label).isdigit()] or new
         # a command without a quantity may be of any: accepted only with one for each joint
-        if quantity or len(new) == len({each for each in found if each.startswith("position.")}):
-            taken = {owners[each][0] for each in own.values() if each in owners}
-            owners |= _owners(new, joints, taken, first)
+        if quantity or len(new) == len({channel for channel in guesses if channel.startswith("position.")}):
+            taken = {owners[label][0] for label in own.values() if label in owners}
+            owners |= _match_labels(new, joints, taken, first)
         if commanded and quantity not in EFFORTS:
             quantity = "position_command"
         for column in (column for column, label in own.items() if label in owners):
             joint, reason = owners[own[column]]
             guess = ColumnGuess(column, f"{quantity or 'position'}.{joint}", reason, units[column])
-            found.setdefault(guess.channel, guess)
-    return sorted(found.values(), key=lambda each: columns.index(each.column))
+            guesses.setdefault(guess.channel, guess)
+    return sorted(guesses.values(), key=lambda guess: columns.index(guess.column))
 
 
-def _joint_in(words: tuple[str, ...], joints: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+def _find_joint(words: tuple[str, ...], joints: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """The joint that words name (the longest name, or ""), and the other words."""
-    for joint in sorted(joints, key=lambda each: -len(words_of(each))):
+    for joint in sorted(joints, key=lambda joint: -len(words_of(joint))):
         name = words_of(joint)
         for k in range(len(words) - len(name) + 1) if name else ():
             if words[k : k + len(name)] == name:
@@ -133,16 +135,18 @@ def _joint_in(words: tuple[str, ...], joints: Sequence[str]) -> tuple[str, tuple
     return "", words
 
 
-def _quantity(words: Sequence[str]) -> tuple[str, Label]:
+def _find_quantity(words: Sequence[str]) -> tuple[str, Label]:
     """The quantity that words name, and the words that name it; "" for none."""
     for quantity, alternatives in LISTED["quantities"].items():
-        for each in map(str.split, alternatives):
-            if {*each} <= {*words}:
-                return quantity, Label(each)
+        for alternative in map(str.split, alternatives):
+            if {*alternative} <= {*words}:
+                return quantity, Label(alternative)
     return "", Label()
 
 
-def _at_frame(column: str, quantity: str, label: Label, frames: Sequence[str]) -> ColumnGuess | None:
+def _guess_frame_channel(
+    column: str, quantity: str, label: Label, frames: Sequence[str]
+) -> ColumnGuess | None:
     """A sensor at the frame that the header names, else at the first `imu`, else at the first frame; feet by name."""
     of_frames = {frame: Label(words_of(frame)) for frame in frames}
     if quantity == CONTACT:
@@ -150,7 +154,7 @@ def _at_frame(column: str, quantity: str, label: Label, frames: Sequence[str]) -
         feet = [frame for frame in fitting if "foot" in of_frames[frame]] or fitting
         return ColumnGuess(column, f"{CONTACT}.{feet[0]}", BY_NAME) if feet else None
     ends = FRAME_QUANTITIES[quantity].ends
-    axis = next((each[-1] for each in words_of(column)[::-1] if each.removeprefix("q") in ends), "")
+    axis = next((word[-1] for word in words_of(column)[::-1] if word.removeprefix("q") in ends), "")
     named = [frame for frame, words in of_frames.items() if words <= label]
     imus = [frame for frame, words in of_frames.items() if "imu" in words]
     frame = next(iter([*named, *imus, *frames]), "")
@@ -160,10 +164,10 @@ def _at_frame(column: str, quantity: str, label: Label, frames: Sequence[str]) -
     return ColumnGuess(column, f"{quantity}.{frame}.{axis}", reason) if axis and frame else None
 
 
-def _owners(
+def _match_labels(
     labels: Sequence[Label], joints: Sequence[str], taken: Collection[str], first: int
 ) -> dict[Label, tuple[str, str]]:
-    """Label -> joint, none of those taken, and reason; `first`: number of the first joint."""
+    """Match labels to joints that are not taken: label -> (joint, reason). `first`: number of the first joint."""
     left = list(dict.fromkeys(labels))
     of_joints = {joint: Label(words_of(joint)) for joint in joints}
     common = Label.intersection(*of_joints.values()) if len(joints) > 1 else Label()
@@ -173,17 +177,17 @@ def _owners(
     if left and len(numbers) >= min(len(left), len(free)) and not {*left} <= {*free.values()}:
         places = {label: joints[k] for label, k in numbers.items() if k < len(joints)}
         return {label: (joint, BY_NUMBER) for label, joint in places.items() if joint in free}
-    found: dict[Label, tuple[str, str]] = {}
+    matches: dict[Label, tuple[str, str]] = {}
     for fits in (Label.__eq__, lambda label, words: label < words or words < label):
         for label in left:
             near = [joint for joint, words in free.items() if label and words and fits(label, words)]
-            if label not in found and len(near) == 1:
-                found[label] = near[0], BY_NAME
+            if label not in matches and len(near) == 1:
+                matches[label] = near[0], BY_NAME
                 del free[near[0]]
-    left = [label for label in left if label not in found]
+    left = [label for label in left if label not in matches]
     if len(left) > len(free):
-        return found
-    return found | {a: (b, BY_ORDER) for a, b in zip(left, free, strict=False)}
+        return matches
+    return matches | {a: (b, BY_ORDER) for a, b in zip(left, free, strict=False)}
 
 
 def unit_in_name(column: str, quantity: str) -> tuple[str | None, frozenset[str]]:

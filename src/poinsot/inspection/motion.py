@@ -23,8 +23,8 @@ RESAMPLED_JITTER = 0.1
 
 @dataclass(frozen=True)
 class ClockFacts:
-    """Facts of the clock. `start_s`: the time of the first sample. `interval_s`: the median one. `rms_jitter_s`,
-    `largest_jitter_s`: deviations of intervals that are no gaps from it. `gaps_s`: (start, stop) of each gap.
+    """Facts of the clock. `start_s`: the time of the first sample. `interval_s`: the median interval. `rms_jitter_s`,
+    `largest_jitter_s`: deviations of intervals from it, without gaps. `gaps_s`: (start, stop) of each gap.
     """
 
     samples: int
@@ -72,7 +72,7 @@ def clock_findings(clock: ClockFacts, even: bool = True) -> Iterator[Finding]:
     """Findings of the clock. `even`: whether the method needs equal intervals."""
     propose = Setting("[preprocessing]", "resample_hz", f"{clock.even_rate_hz:g}")
     if clock.gaps_s:
-        yield _gaps(clock, propose)
+        yield _gap_finding(clock, propose)
     if clock.largest_jitter_s > UNIFORM_TOLERANCE * clock.interval_s:
         uneven = even and not clock.has_small_jitter
         message = (
@@ -92,7 +92,7 @@ def clock_findings(clock: ClockFacts, even: bool = True) -> Iterator[Finding]:
         yield Finding("clock-origin", Severity.note, message, remedy)
 
 
-def _gaps(clock: ClockFacts, propose: Setting) -> Finding:
+def _gap_finding(clock: ClockFacts, propose: Setting) -> Finding:
     """The finding of gaps: bridge short ones by resampling, split the recording at long ones."""
     gaps, interval = clock.gaps_s, clock.interval_s
     one = len(gaps) == 1
@@ -127,7 +127,7 @@ RESTS, STEPS = 2.0, 3.0
 """A joint rests if the standard deviation of its positions is below RESTS times their noise, or their range is at most
 STEPS steps of the encoder."""
 
-FEWEST = 16
+MIN_SAMPLES = 16
 """Minimum number of samples to distinguish noise from motion."""
 
 SHORTEST_STILL_S = 0.1
@@ -139,8 +139,8 @@ MIN_CUT_SHARE = 0.01
 
 @dataclass(frozen=True, eq=False)
 class MotionFacts:
-    """Speeds and standstills. `joints`: those with a position channel. `resting`: those of them whose positions are
-    noise only. `peak_speeds`: (n,) at the joints' side [rad/s] or [m/s]. `joint_moving`: (T, n) True where a joint
+    """Speeds and standstills. `joints`: joints with a position channel. `resting`: joints whose positions are only
+    noise. `peak_speeds`: (n,) at the joints' side [rad/s] or [m/s]. `joint_moving`: (T, n) True where a joint
     moves. `still_s`: (start, stop) of each standstill of all joints, 0.1 s or longer. `window_s`: proposed window
     without standstills at the beginning and end; None: nothing to cut.
     """
@@ -183,7 +183,7 @@ def motion_facts(recording: Recording, velocity_map: np.ndarray | None = None) -
 
 
 def resting_joints(recording: Recording, window_s: tuple[float, float] | None = None) -> tuple[str, ...]:
-    """Joints whose positions are noise only, in a window of the recording or in all of it."""
+    """Joints whose positions are only noise, in a window of the recording or in all of it."""
     first, last = (0, len(recording)) if window_s is None else window_indices(recording.time, *window_s)
     return tuple(
         joint
@@ -193,11 +193,11 @@ def resting_joints(recording: Recording, window_s: tuple[float, float] | None = 
 
 
 def _rests(x: Samples, trusted: Mask) -> bool:
-    """Second differences of white noise of variance s^2 have the variance 6 s^2; those of motion are much smaller."""
+    """Whether positions are only noise: second differences of white noise have six times its variance."""
     x = x[trusted]
     if len(x) < 2 or np.ptp(x) == 0:
         return True
-    if len(x) < FEWEST:
+    if len(x) < MIN_SAMPLES:
         return False
     steps = np.diff(x)
     noise = np.sqrt(np.mean(np.diff(steps) ** 2) / 6)
@@ -244,8 +244,8 @@ def _window(time: Times, moving: Mask, still: Sequence[tuple[float, float]]) -> 
 
 
 def motion_findings(motion: MotionFacts, recording: Recording, standstills: bool = True) -> Iterator[Finding]:
-    """Findings of the motion. `standstills`: whether they are reported, as for a regression."""
-    # Sufficient alone: a window and standstills of a recording without motion would only repeat it.
+    """Findings of the motion. `standstills`: whether standstills are reported."""
+    # the only finding: a window and standstills of a recording without motion would repeat it
     if motion.joints and not motion.moves:
         message = "No joint moves in this recording, so nothing can be identified."
         yield Finding("no-motion", Severity.error, message, "Check columns and units of the positions.")
@@ -277,13 +277,13 @@ def _early_motion(motion: MotionFacts, recording: Recording) -> Iterator[Finding
     """Joints with a motor that move before the first effort: a command was given before the log of commands."""
     efforts = {f"{quantity}.{joint}": joint for quantity in EFFORTS for joint in recording.joints(quantity)}
     acting = [recording[name] != 0 for name in efforts]
-    first = min((int(np.argmax(each)) for each in acting if each.any()), default=0)
+    first = min((int(np.argmax(active)) for active in acting if active.any()), default=0)
     driven = [joint for joint in motion.joints if joint in efforts.values() and joint not in motion.resting]
     starts = {joint: int(np.argmax(motion.joint_moving[:, motion.joints.index(joint)])) for joint in driven}
     if not driven or recording.time[first] - recording.time[begin := min(starts.values())] < SHORTEST_STILL_S:
         return
     a, b, end = (clock_text(recording.time[k], 1 / recording.rate_hz) for k in (begin, first, -1))
-    joint = min(starts, key=lambda each: starts[each])
+    joint = min(starts, key=starts.__getitem__)
     message = (
         f"Joint {joint} moves from {a} s on, {recording.time[first] - recording.time[begin]:.3g} s before the first "
         f"effort, at {b} s: what moved it was not logged."

@@ -43,7 +43,7 @@ PLAUSIBLE = 1.05
 def guess_units(
     robot: Articulated, channels: Mapping[str, np.ndarray], named: Mapping[str, str], interval_s: float
 ) -> dict[str, tuple[str, str]]:
-    """Channel -> unit and the reason for it; channels of one quantity have the same unit, except prismatic joints.
+    """Map each channel to its unit and the reason; channels of a quantity share a unit, except prismatic joints.
     `channels`: name -> (T,) readings as logged, NaN where there is none, positions first. `named`: units that headers
     name. `interval_s`: time between two samples [s].
     """
@@ -52,21 +52,23 @@ def guess_units(
     for channel, x in channels.items():
         quantity, _, owner = channel.partition(".")
         groups.setdefault((quantity, kinds.get(owner, "")), {})[owner] = x
-    found: dict[str, tuple[str, str]] = {}
+    guesses: dict[str, tuple[str, str]] = {}
     positions: dict[str, str] = {}
     for (quantity, kind), group in groups.items():
-        sizes, of_group = group, [f"{quantity}.{each}" for each in group]
+        sizes, of_group = group, [f"{quantity}.{owner}" for owner in group]
         if quantity in FRAME_QUANTITIES:  # norm of the vector, since one axis may read 0
             sizes = {next(iter(group)): np.sqrt(sum(x**2 for x in group.values()))}
         per_time = {"velocity": "/s", "acceleration": "/s^2"}.get(quantity, "")
         as_positions = (positions.get(kind, "") + per_time,)
         candidates = CANDIDATES.get(quantity, CANDIDATES.get(f"{quantity} {kind}", as_positions))
-        implausible = partial(_implausible, robot, quantity, interval_s)
+        implausible = partial(_implausibility, robot, quantity, interval_s)
         worst = [
-            max((implausible(each, convert(x, unit)[0]), each) for each, x in sizes.items())
+            max((implausible(owner, convert(x, unit)[0]), owner) for owner, x in sizes.items())
             for unit in candidates
         ]
-        best = next((k for k, each in enumerate(worst) if each[0] <= PLAUSIBLE), worst.index(min(worst)))
+        best = next(
+            (k for k, largest in enumerate(worst) if largest[0] <= PLAUSIBLE), worst.index(min(worst))
+        )
         unit, (size, owner) = candidates[best], worst[best]
         reason = "as positions" if candidates == as_positions else "the numbers are plausible"
         if size > PLAUSIBLE:
@@ -76,18 +78,18 @@ def guess_units(
         elif len(candidates) > 1:
             reason += f"; it may be {' or '.join(candidates[1:])}"
         if quantity == "position":
-            positions[kind] = next((named[each] for each in of_group if each in named), unit)
+            positions[kind] = next((named[channel] for channel in of_group if channel in named), unit)
         for channel in of_group:
-            found[channel] = (named[channel], "its header names it") if channel in named else (unit, reason)
-    return found
+            guesses[channel] = (named[channel], "its header names it") if channel in named else (unit, reason)
+    return guesses
 
 
-def _implausible(robot: Articulated, quantity: str, interval_s: float, owner: str, x: np.ndarray) -> float:
+def _implausibility(robot: Articulated, quantity: str, interval_s: float, owner: str, x: np.ndarray) -> float:
     """Implausibility of a channel in SI units, as defined at the top of this file."""
     peak = float(np.nanmax(np.abs(x), initial=0.0))
     k = robot.joints.index(owner) if owner in robot.joints else 0
     if quantity == "position":
-        low, high = (float(each[k]) for each in robot.position_limits)
+        low, high = (float(limit[k]) for limit in robot.position_limits)
         half, bounded = 0.5 * (high - low), np.isfinite(high - low)
         reach = float(np.nanmax(np.abs(x - 0.5 * (low + high)))) / half if bounded else 0.0
         h = max(1, round(SPEED_OVER_S / interval_s))

@@ -1,4 +1,4 @@
-"""What is read in blocks: a recording on a uniform clock, of which stretches of samples are read.
+"""Logs that are read in blocks: a recording on a uniform clock, read in stretches of samples.
 
 A format is a class that makes a `UniformLog` of files, listed in `readers.BLOCK_LOGS` by the ending of their names.
 """
@@ -22,9 +22,7 @@ from .sources import Column, Source
 from .units import convert
 
 CLOCK = 0.01
-"""Part of a sampling interval by which a stamp may be off a uniform clock."""
-
-GROUP = "poinsot.block_logs"
+"""Fraction of a sampling interval by which a stamp may be off a uniform clock."""
 
 
 class BlockLog(Protocol):
@@ -49,8 +47,8 @@ class UniformLog(ABC):
     """One recording in one or several files, in the order of time, whose rows are on one uniform clock.
 
     Args:
-        paths: of the files.
-        channels: channel -> (column, unit), or `Column`, as of `poinsot.read_recording`.
+        paths: the files.
+        channels: channel -> (column, unit), or `Column`, as in `poinsot.read_recording`.
         time: column of the clock and its unit, or `Column`.
         require: columns that must have a value; rows where one is empty are dropped.
 
@@ -79,7 +77,7 @@ class UniformLog(ABC):
     @staticmethod
     @abstractmethod
     def bytes_in_memory(source: Source) -> int:
-        """Size of the wanted columns of a file, about, from what it says of itself [B]; 0 if it is damaged."""
+        """Approximate size of the requested columns by the file's metadata [B]; 0 if it is damaged."""
 
     @abstractmethod
     def __len__(self) -> int:
@@ -140,7 +138,7 @@ class UniformLog(ABC):
 
 
 def find_block_log(paths: Sequence[Path]) -> type[UniformLog] | None:
-    """What reads files in blocks, by the ending of their names; None: nothing, or they are of several kinds."""
+    """The class that reads files in blocks, by the ending of their names; None: there is none, or there are several."""
     return _kind_of(frozenset(path.suffix.lower().removeprefix(".") for path in paths))
 
 
@@ -158,10 +156,10 @@ def open_log(
     """A recording in files that are read in blocks, by the ending of their names.
 
     Args:
-        paths, channels, time, require: as of `UniformLog`.
+        paths, channels, time, require: as in `UniformLog`.
 
     Raises:
-        InvalidRecording: if such files are not read in blocks; and as `UniformLog`.
+        InvalidRecording: if such files are not read in blocks; and as in `UniformLog`.
     """
     files = [Path(path) for path in paths]
     kind = find_block_log(files)

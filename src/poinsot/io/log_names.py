@@ -1,7 +1,7 @@
-"""Which files are the logs of a fleet: a pattern of names, and what a name says of robot and day.
+"""Which files are the logs of a fleet: a pattern of names, and the robot and day in a name.
 
 logs/*.parquet                          a date in a name is the day, and what stands before it the robot
-logs/{robot}/{day}.parquet              said by place
+logs/{robot}/{day}.parquet              given by place
 logs/{robot}/{day}/part_{part}.parquet  one log in several files, in the order of their names
 """
 
@@ -22,7 +22,7 @@ SEPARATORS = " -_.,"
 
 @dataclass(frozen=True)
 class Log:
-    """One recording of one robot on one day; `paths`: of its files, in the order of time."""
+    """One recording of one robot on one day; `paths`: its files, in the order of time."""
 
     name: str
     paths: tuple[Path, ...]
@@ -40,7 +40,7 @@ def find_logs(folder: Path, pattern: str) -> tuple[Log, ...]:
     for place in re.findall(r"\{([^}]*)\}", pattern):
         if place not in PLACES:
             raise InvalidProject(
-                f"the pattern {pattern!r} has {{{place}}}; it may have {listing(f'{{{each}}}' for each in PLACES)}"
+                f"the pattern {pattern!r} has {{{place}}}; it may have {listing(f'{{{known}}}' for known in PLACES)}"
             )
     loose = re.sub(r"\{[^}]*\}", "*", pattern)
     names = sorted(glob.glob(loose, root_dir=folder, recursive=True))
@@ -50,13 +50,13 @@ def find_logs(folder: Path, pattern: str) -> tuple[Log, ...]:
     fits = re.compile(_expression(pattern))
     logs: dict[tuple[str, ...], list[Path]] = {}
     for name in files:
-        found = fits.fullmatch(name)
-        places = {} if found is None else found.groupdict()
+        match = fits.fullmatch(name)
+        places = {} if match is None else match.groupdict()
         robot, day = _named_by_date(name)
         robot, day = places.get("robot", robot), places.get("day", day)
-        same = name if "part" not in places else fits_without_part(pattern, places)
-        logs.setdefault((same, robot, day), []).append(folder / name)
-    return tuple(Log(same, tuple(paths), robot, day) for (same, robot, day), paths in logs.items())
+        log_name = name if "part" not in places else fits_without_part(pattern, places)
+        logs.setdefault((log_name, robot, day), []).append(folder / name)
+    return tuple(Log(log_name, tuple(paths), robot, day) for (log_name, robot, day), paths in logs.items())
 
 
 def fits_without_part(pattern: str, places: dict[str, str]) -> str:
@@ -67,9 +67,9 @@ def fits_without_part(pattern: str, places: dict[str, str]) -> str:
     return name
 
 
-def count_of(logs: Iterable[Log], what: str) -> int:
-    """How many robots there are, or days of robots."""
-    return len({(log.robot, log.day)[: 1 if what == "robot" else 2] for log in logs})
+def count_of(logs: Iterable[Log], level: str) -> int:
+    """Number of robots, or of days of robots."""
+    return len({(log.robot, log.day)[: 1 if level == "robot" else 2] for log in logs})
 
 
 def _expression(pattern: str) -> str:

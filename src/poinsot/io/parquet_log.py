@@ -17,7 +17,7 @@ from .parquet import checked, numbers
 from .sources import Source, existing_file
 
 MAX_BYTES = 2**43
-"""Of the values in a file, of which no more than some stretches are in memory at a time."""
+"""Maximum size of the values in a file [B]; only some stretches are in memory at a time."""
 
 SMALL = 1 << 20
 """Size of a file whose rows are not counted, which takes a process: it is short, however it is compressed [B]."""
@@ -32,7 +32,7 @@ class ParquetLog(UniformLog):
         for path in self.paths:
             with checked(Path(path), self._columns, MAX_BYTES):
                 columns = pl.scan_parquet(path, glob=False).collect_schema()
-            missing = [each for each in self._columns if each not in columns]
+            missing = [column for column in self._columns if column not in columns]
             if missing:
                 raise UnreadableFile(
                     f"{path} has no column {missing[0]!r}; it has {listing(list(columns), 8)}"
@@ -75,8 +75,10 @@ class ParquetLog(UniformLog):
         table = self._scan.slice(first, last - first).collect()
         clock = self.source.clock
         assert clock is not None
-        found = {
+        columns = {
             name: numbers(Path(self.paths[0]), table[str(name)], name in self.source.dated)
             for name in self.source.wanted
         }
-        return found[clock.name], {name: found[each.name] for name, each in self.source.columns.items()}
+        return columns[clock.name], {
+            name: columns[column.name] for name, column in self.source.columns.items()
+        }

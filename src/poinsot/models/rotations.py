@@ -10,7 +10,7 @@ from ..arrays import Float
 TINY = 1e-12
 """sin|r| below which |r| / sin|r| is taken as 1."""
 
-FAR = 3.0
+NEAR_PI = 3.0
 """Angle [rad] above which R - R^T no longer determines the axis accurately."""
 
 
@@ -39,7 +39,7 @@ def log(R: Float[np.ndarray, "T 3 3"]) -> Float[np.ndarray, "T 3"]:
     # arccos of the trace loses half of the digits near 0 and pi
     angle = np.arctan2(size, 0.5 * (R[:, 0, 0] + R[:, 1, 1] + R[:, 2, 2] - 1))
     r = sine * np.where(size > TINY, angle / np.where(size > TINY, size, 1.0), 1.0)[:, None]
-    far = angle > FAR
+    far = angle > NEAR_PI
     # near pi R - R^T vanishes, and its direction is rounding error
     if far.any():
         r[far] = Rotation.from_matrix(R[far]).as_rotvec()
@@ -50,7 +50,7 @@ def from_quaternion(xyzw: Float[np.ndarray, "T 4"]) -> Float[np.ndarray, "T 3 3"
     """Rotations of quaternions (x, y, z, w) of any length but 0; NaN where one is not finite or 0."""
     R, length2 = np.full((len(xyzw), 3, 3), np.nan), (xyzw * xyzw).sum(axis=1)
     good = np.isfinite(length2) & (length2 > 0)
-    if good.any():  # of any length: those of attitude filters drift
+    if good.any():  # of any length: the length drifts in attitude filters
         R[good] = Rotation.from_quat(xyzw[good]).as_matrix()
     return R
 

@@ -49,10 +49,10 @@ def owner_and_unit(robot: Articulated, name: str) -> tuple[str, str]:
     Raises:
         InvalidModel: if there is no such error.
     """
-    kind, _, of = name.partition(KNOT)[0].partition(".")
-    (frame, _, end), (quantity, _, joint) = of.rpartition("."), of.partition(".")
-    if kind == DELAY and of:
-        return of, "s"
+    kind, _, owner = name.partition(KNOT)[0].partition(".")
+    (frame, _, end), (quantity, _, joint) = owner.rpartition("."), owner.partition(".")
+    if kind == DELAY and owner:
+        return owner, "s"
     if kind == MISALIGNMENT and frame and end in XYZ:
         return frame, "rad"
     if kind == BIAS and quantity in OF_JOINTS and joint in robot.joints:
@@ -75,7 +75,7 @@ def misalignments(frame: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class SensorErrors:
-    """Values of errors by name, and the places in theta of those that are open; errors without a name here are 0."""
+    """Values of errors by name, and the indices in theta of open errors; errors without a value are 0."""
 
     values: Mapping[str, float] = field(default_factory=dict)
     places: Mapping[str, int] = field(default_factory=dict)
@@ -85,14 +85,14 @@ class SensorErrors:
         return np.array([self.values.get(name, 0.0) for name in names])
 
     def at_knot(self, channels: Sequence[str], knot: str) -> list[str]:
-        """Names of the biases of channels at a knot; of those that do not walk, at the first sample."""
+        """Names of the biases of channels at a knot; at the first sample for biases that do not walk."""
         biases = [f"{BIAS}.{channel}" for channel in channels]
         return [f"{bias}{knot}" if f"{bias}{knot}" in self.values else bias for bias in biases]
 
     def delays(self, quantity: str, frames: Sequence[str]) -> tuple[str, ...]:
         """Names of the delays of a sensor of a quantity at frames."""
-        found = (f"{DELAY}.{of}" for of in (*frames, quantity, "all"))
-        return tuple(name for name in found if name in self.values)
+        names = (f"{DELAY}.{owner}" for owner in (*frames, quantity, "all"))
+        return tuple(name for name in names if name in self.values)
 
     def alignment(self, frame: str) -> Matrix | None:
         """(3, 3) Exp(m) of the sensors at a frame; None: they are as described."""
@@ -118,7 +118,7 @@ def sensor_error_priors(
     """Name -> prior, about 0, of the errors that sensors of recordings may have, the same in all of them.
 
     Args:
-        recordings: whose channels say which sensors there are.
+        recordings: recordings whose channels show which sensors exist.
         bias_std: quantity (`gyro`), or quantity and frame or joint (`gyro.imu`) -> standard deviation of the bias of
             each of its channels, in their unit; not of orientations, which may be misaligned.
         misalignment_std: frame -> standard deviation of each component of its rotation vector [rad].
@@ -140,11 +140,11 @@ def sensor_error_priors(
             if quantity not in (*OF_JOINTS, "force"):
                 turns[place], delays[place] = dict.fromkeys(misalignments(place)), {f"{DELAY}.{place}": None}
             own = f"{quantity}.{place}"
-            found = {
+            names = {
                 f"{BIAS}.{name}": None for name in recording.channels if f"{name}.".startswith(f"{own}.")
             }
             for key in (quantity, own) if quantity != "orientation" else ():
-                biases[key] = biases.get(key, {}) | found
+                biases[key] = biases.get(key, {}) | names
     priors, levels = dict[str, Normal](), (bias_std or {}, misalignment_std or {}, delay_std_s or {})
     for (setting, sensors_of), given in zip(known.items(), levels, strict=True):
         for key, std in given.items():
@@ -176,17 +176,15 @@ def bias_walk_priors(
         for name, recording in recordings.items():
             length = float(recording.time[-1] - recording.time[0])
             count = max(1, int(np.ceil(length / knots_s - 1e-9)))
-            prior, times = (
-                Normal(0.0, level * np.sqrt(length / count)),
-                length * np.arange(1, count + 1) / count,
-            )
-            found = [bias for bias in walking if bias.partition(".")[2] in recording.channels]
-            priors |= {f"{bias}{KNOT}{name}:{t:g}": prior for bias in found for t in times}
+            prior = Normal(0.0, level * np.sqrt(length / count))
+            times = length * np.arange(1, count + 1) / count
+            measured = [bias for bias in walking if bias.partition(".")[2] in recording.channels]
+            priors |= {f"{bias}{KNOT}{name}:{t:g}": prior for bias in measured for t in times}
     return priors
 
 
 def knots_of(errors: Iterable[str], name: str, times: Vector) -> dict[str, Vector]:
-    """What the knots of a recording add to names of biases -> (T,) weights; its first sample adds nothing."""
+    """Map suffixes of bias names, one a knot of the recording, to (T,) weights; the first sample has the suffix ""."""
     knots = (error.partition(KNOT) for error in errors)
     own = dict.fromkeys(at + knot for _, at, knot in knots if knot.rpartition(":")[0] == name)
     at = np.linspace(times[0], times[-1], 1 + len(own))

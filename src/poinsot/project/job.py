@@ -255,7 +255,7 @@ class Project(Brief):
         except PoinsotError as error:
             found = [Finding("preparation", Severity.error, f"{method.name} cannot use this: {error}.", "")]
         run, seen = inspections[0]
-        return ((run, seen.found(*found)), *inspections[1:])
+        return ((run, seen.with_findings(*found)), *inspections[1:])
 
     def _described_runs(self, folder: str | Path | None) -> Iterator[tuple[Run, dict[str, Any]]]:
         """Each recording, with the arguments of `inspect` that describe its joints."""

@@ -142,20 +142,20 @@ def propose_in(
                 # on an even clock regardless of the file: a proposal is wanted, not an error
                 proposal = propose(condition(preprocessing, run, even=True))
             except (InvalidSignals, InvalidRecording) as error:
-                seen = seen.found(_note(f"No filter can be proposed: {error}."))
+                seen = seen.with_findings(_note(f"No filter can be proposed: {error}."))
             else:
                 proposals.append(proposal)
                 asked = f'The motion asks for {in_words(widest([proposal]))}, which "{AUTO}" takes in [preprocessing].'
                 lines = () if several else _lines(widest([proposal]), preprocessing)
                 note = _note(" ".join([asked, *proposal.reasons]), lines)
-                seen = replace(seen, filters=proposal).found(note)
+                seen = replace(seen, filters=proposal).with_findings(note)
         found.append((run, seen))
     if len(proposals) > 1:
         first = next(k for k, (_, seen) in enumerate(found) if seen.filters is not None)
         run, seen = found[first]
         together = f"All recordings together ask for {in_words(widest(proposals))}, the largest of each."
         lines = _lines(widest(proposals), preprocessing)
-        found[first] = (run, seen.found(_note(together, lines)))
+        found[first] = (run, seen.with_findings(_note(together, lines)))
     return tuple(found)
 
 

@@ -360,7 +360,8 @@ class _Draft:
                 channels = {f"{quantity}.{joint}" for quantity in quantities for joint in pair}
                 if channels <= doubtful:
                     given = (
-                        each.given_to_other(pair) if each.channel in channels else each for each in draft.used
+                        each.assigned_to_other(pair) if each.channel in channels else each
+                        for each in draft.used
                     )
                     draft = replace(draft, used=tuple(given))
                     break

@@ -72,7 +72,7 @@ class Part:
     def kept(self) -> slice | np.ndarray:
         """The samples that become rows."""
         decimation = self.signals.decimation
-        return slice(None) if decimation is None else decimation.kept(len(self))
+        return slice(None) if decimation is None else decimation.kept_indices(len(self))
 
     def joint_side(self, first: int, last: int) -> tuple[Configurations, JointSamples, JointSamples, Columns]:
         """q (T, nq), v and a (T, n), and the torque of each equation, of the samples first <= k < last."""

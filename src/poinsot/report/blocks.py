@@ -33,7 +33,7 @@ class Section:
 
     @property
     def anchor(self) -> str:
-        """The title as the name of a link: lower case, other than letters and digits turned into hyphens."""
+        """The title as the name of a link: lower case, with hyphens in place of all but letters and digits."""
         return "-".join("".join(c if c.isalnum() else " " for c in self.title.lower()).split())
 
 
@@ -156,7 +156,7 @@ class Facts(PageBlock):
 
 
 SEVERITIES = ("error", "warning", "note", "ok")
-"""Of findings, worst first."""
+"""Severities of findings, worst first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,8 +174,8 @@ class Findings(PageBlock):
     @staticmethod
     def of(findings: Iterable[tuple[str, str]]) -> Findings | None:
         """The block of these findings; None where there are none."""
-        found = tuple(findings)
-        return Findings(findings=found) if found else None
+        sentences = tuple(findings)
+        return Findings(findings=sentences) if sentences else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,7 +190,7 @@ class Items(PageBlock):
 
 @dataclass(frozen=True, kw_only=True)
 class Verbatim(PageBlock):
-    """Text to be copied as it is; that of language `"toml"` is highlighted."""
+    """Text to be copied as it is; text in the language `"toml"` is highlighted."""
 
     template: ClassVar[str] = "verbatim.html"
     text: str

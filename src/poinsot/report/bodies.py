@@ -112,10 +112,10 @@ def _body_row(body: Body) -> dict[str, str | Cell]:
         # Rounding of a product of inertia that is zero would be shown with four digits.
         I = np.where(np.abs(I) < ROUNDING * np.abs(I).max(), 0.0, I)
 
-    def shown(values: Any, stds: Any, kept: slice | list[int] = slice(None)) -> Cell:
+    def shown(values: Any, stds: Any, entries: slice | list[int] = slice(None)) -> Cell:
         if values is None:
             return Cell(UNKNOWN)
-        pairs = zip(np.ravel(values)[kept].tolist(), np.ravel(stds)[kept].tolist(), strict=True)
+        pairs = zip(np.ravel(values)[entries].tolist(), np.ravel(stds)[entries].tolist(), strict=True)
         return assumed_or_measured(", ".join(value_text(v, s) for v, s in pairs), body.prior_share)
 
     eigenvalue = body.min_pseudo_inertia_eigenvalue

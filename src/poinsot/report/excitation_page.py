@@ -37,21 +37,21 @@ HEIGHT = 560
 GAP = 0.045
 LEGEND = (("measured", "the motion"), ("predicted", "the robot's limits"))
 
-FAR = 3.0
+MAX_LIMIT_RATIO = 3.0
 """A limit beyond this multiple of the motion's range is not drawn, since it would flatten the motion."""
 
 
 def write_excitation_page(excitation: Excitation, path: str | os.PathLike[str]) -> Path:
     """Write a designed motion as one HTML file that opens offline."""
-    before = "Of weighted least squares, before the robot has moved."
+    before = "For weighted least squares, before the robot has moved."
     problem, method, state = excitation.problem, excitation.method, excitation.state
-    kept = (
+    outcome = (
         f"keeps its limits of {series(excitation.checked)}"
         if excitation.limits_respected
         else "BREAKS A LIMIT"
     )
     lead = (
-        f"A motion of {problem.duration_s:g} s for {problem.robot.name} that {kept}, with a condition number of "
+        f"A motion of {problem.duration_s:g} s for {problem.robot.name} that {outcome}, with a condition number of "
         f"{significant(excitation.condition_number, 3)} for {number_of(len(problem.base), 'parameter')}."
     )
     criterion = {"condition": "condition number", "d-optimal": "determinant of the information"}
@@ -79,18 +79,18 @@ def write_excitation_page(excitation: Excitation, path: str | os.PathLike[str]) 
 
 def expectations(excitation: Excitation) -> tuple[str, ...]:
     """Sentences on the expected accuracy: of the mass of each body, or else of the best-known parameter."""
-    found, percent = excitation.problem.base, excitation.relative_std_percent
+    base, percent = excitation.problem.base, excitation.relative_std_percent
     sentences = []
-    for owner in dict.fromkeys(found.owners):
+    for owner in dict.fromkeys(base.owners):
         # Almost any motion determines friction and drives; motions are designed for mass properties.
-        inertial = (k for k, kind in enumerate(found.kinds) if kind == "inertia" and found.owners[k] == owner)
+        inertial = (k for k, kind in enumerate(base.kinds) if kind == "inertia" and base.owners[k] == owner)
         own = [k for k in inertial if percent[k] < HOPELESS_PERCENT]
         if not own:
             continue
         # Users ask for masses; where none will be known, name the best-known parameter.
-        best = min(own, key=lambda k: (meaning(found.names[k], "inertia") != "mass", percent[k]))
-        name = found.names[best]
-        grouped = ", in sum with others" if found.groupings[best] not in ("", name) else ""
+        best = min(own, key=lambda k: (meaning(base.names[k], "inertia") != "mass", percent[k]))
+        name = base.names[best]
+        grouped = ", in sum with others" if base.groupings[best] not in ("", name) else ""
         sentences.append(
             f"with this motion and this noise the {meaning(name, 'inertia')} of {owner} will be known to "
             f"{percent_text(float(percent[best]))} ({name}{grouped})"
@@ -108,7 +108,7 @@ def _verdict(excitation: Excitation) -> tuple[PageBlock, Findings | None]:
     distance = excitation.least_distance
     noise = excitation.problem.torque_std
     units = dict.fromkeys(excitation.problem.robot.effort_units)
-    spread = " to ".join(dict.fromkeys(significant(each, 3) for each in (noise.min(), noise.max())))
+    spread = " to ".join(dict.fromkeys(significant(level, 3) for level in (noise.min(), noise.max())))
     number = significant(excitation.condition_number, 3)
     limits = ("kept", "good") if excitation.limits_respected else ("broken", "bad")
     part = (
@@ -133,20 +133,20 @@ def _verdict(excitation: Excitation) -> tuple[PageBlock, Findings | None]:
 
 
 def _table(excitation: Excitation) -> Table:
-    found, std, nominal = excitation.problem.base, excitation.std, excitation.problem.nominal
+    base, std, nominal = excitation.problem.base, excitation.std, excitation.problem.nominal
     rows: list[dict[str, str | Cell]] = []
-    for k, name in enumerate(found.names):
+    for k, name in enumerate(base.names):
         percent = float(excitation.relative_std_percent[k])
         bar = None if np.isnan(percent) else min(percent / HOPELESS_PERCENT, 1.0)
         tone = "" if np.isnan(percent) else "good" if percent < 10 else "fair" if percent < 30 else "bad"
-        what = f"{meaning(name, found.kinds[k])}, {found.owners[k]}"
+        description = f"{meaning(name, base.kinds[k])}, {base.owners[k]}"
         rows.append(
             {
                 "Name": name,
-                "What it is": what + with_others(name, found.groupings[k]),
+                "What it is": description + with_others(name, base.groupings[k]),
                 "Description's value": significant(float(nominal[k])),
                 "Std": significant(float(std[k]), 2, padded=True),
-                "Unit": unit_text(found.units[k]),
+                "Unit": unit_text(base.units[k]),
                 "Relative std": Cell(percent_text(percent), bar=bar, tone=tone),
             }
         )
@@ -162,7 +162,9 @@ def _table(excitation: Excitation) -> Table:
 def motion_figure(excitation: Excitation, joint: int, longest: int = 4000) -> Figure:
     """One joint, four rows with one time axis."""
     robot, limits = excitation.problem.robot, excitation.problem.limits.whole
-    name, unit, effort = (each[joint] for each in (robot.joints, robot.position_units, robot.effort_units))
+    name, unit, effort = (
+        values[joint] for values in (robot.joints, robot.position_units, robot.effort_units)
+    )
     most_a = limits.acceleration[joint]
     rows = (
         ("position", unit, excitation.q, limits.lower[joint], limits.upper[joint]),
@@ -172,30 +174,32 @@ def motion_figure(excitation: Excitation, joint: int, longest: int = 4000) -> Fi
     )
     data: list[dict[str, Any]] = []
     axes: dict[str, Any] = {}
-    for row, (what, shown, values, *bounds) in enumerate(rows):
+    for row, (quantity, shown, values, *bounds) in enumerate(rows):
         suffix = str(row + 1) if row else ""
         # From the top downwards, in parts of the height of the figure.
         top = 1 - row * (1 + GAP) / 4
         axes[f"yaxis{suffix}"] = axis(
-            f"{what} [{unit_text(shown)}]", domain=[max(top - (1 - 3 * GAP) / 4, 0.0), top], nticks=5
+            f"{quantity} [{unit_text(shown)}]", domain=[max(top - (1 - 3 * GAP) / 4, 0.0), top], nticks=5
         )
         data.append(
-            curve(what, MEASURED, yaxis=f"y{suffix}", **line(excitation.time, values[:, joint], longest))
+            curve(quantity, MEASURED, yaxis=f"y{suffix}", **line(excitation.time, values[:, joint], longest))
         )
         # Never 0: a joint that stands still has limits too.
         reach = max(float(np.abs(values[:, joint]).max()), float(np.ptp(values[:, joint])), 1e-12)
-        for bound in (bound for bound in bounds if np.isfinite(bound) and abs(bound) <= FAR * reach):
+        for bound in (
+            bound for bound in bounds if np.isfinite(bound) and abs(bound) <= MAX_LIMIT_RATIO * reach
+        ):
             ends = excitation.time[[0, -1]]
             data.append(curve("limit", PREDICTED, yaxis=f"y{suffix}", **line(ends, np.full(2, bound))))
     used = excitation.use_of_limits_percent[name]
-    most = max(used.items(), key=lambda each: each[1], default=("", 0.0))
+    most = max(used.items(), key=lambda item: item[1], default=("", 0.0))
     note = f"{percent_text(most[1])} of its {most[0]} limit" if most[0] else ""
     return Figure(
         title=name,
         note=note,
         data=tuple(data),
         layout=layout(HEIGHT, xaxis=axis("time [s]", anchor="y4", zeroline=False), **axes),
-        alt=f"{name}: {', '.join(capitalized(what) for what, *_ in rows)} of the motion over "
+        alt=f"{name}: {', '.join(capitalized(quantity) for quantity, *_ in rows)} of the motion over "
         f"{excitation.problem.duration_s:g} s, with their limits; it uses {note or 'limits that are infinite'}",
     )
 

@@ -19,12 +19,12 @@ from .figures.style import plain
 
 EXTRA = "notebook"
 GAP = 36
-"""Between two panels, for a title [px]."""
+"""Gap between two panels, for a title [px]."""
 
 
 def to_pandas(estimate: Estimate) -> Any:
     """`estimate.to_pandas()`: the table of `to_polars` as a pandas table."""
-    return _needed("pandas").DataFrame(to_polars(estimate).to_dict(as_series=False))
+    return _import_package("pandas").DataFrame(to_polars(estimate).to_dict(as_series=False))
 
 
 def to_polars(estimate: Estimate) -> pl.DataFrame:
@@ -37,7 +37,7 @@ def to_polars(estimate: Estimate) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _needed(package: str) -> Any:
+def _import_package(package: str) -> Any:
     try:
         return import_module(package)
     except ImportError:
@@ -83,10 +83,10 @@ class Plots:
         return f"figures of {self.estimate.robot}: {listing(('parameters()', 'torques()', 'residuals()', 'bodies()'))}"
 
 
-def _figure(grid: FigureGrid | None, what: str) -> Any:
+def _figure(grid: FigureGrid | None, missing: str) -> Any:
     if grid is None or not grid.panels:
-        raise InvalidMethod(f"there is nothing to draw: the estimate has no {what}")
-    go = _needed("plotly.graph_objects")
+        raise InvalidMethod(f"there is nothing to draw: the estimate has no {missing}")
+    go = _import_package("plotly.graph_objects")
     if len(grid.panels) == 1:
         (panel,) = grid.panels
         return go.Figure(

@@ -13,9 +13,9 @@ from ..recording import Recording
 from .verdicts import ParameterVerdict, verdicts
 
 WIDTH, HEIGHT = 180, 28
-"""Of a sparkline [px]."""
+"""Size of a sparkline [px]."""
 STRETCHES = 90
-"""Of a sparkline: each is drawn from its smallest to its largest reading."""
+"""Stretches of a sparkline, each drawn from its smallest to its largest reading."""
 MOST_CHANNELS = 40
 
 
@@ -29,7 +29,9 @@ def estimate_html(estimate: Estimate) -> str:
             low, high = estimate.interval(name)
             value, interval = f"{estimate.values[k]:.5g}", f"{low:.4g} to {high:.4g}"
         rows.append((name, value, interval, estimate.units[k], f"{verdict.mark} {verdict.value}"))
-    findings = "".join(f"<li>{escape(f'{each.severity.name} {each}')}</li>" for each in estimate.findings)
+    findings = "".join(
+        f"<li>{escape(f'{finding.severity.name} {finding}')}</li>" for finding in estimate.findings
+    )
     return (
         f"<p><b>{escape(estimate.diagnosis.headline)}</b> {escape(estimate.method)} on {escape(estimate.robot)}: "
         f"{escape(estimate.status.value)}</p><ul>{findings}</ul>"
@@ -59,9 +61,9 @@ def recording_html(recording: Recording) -> str:
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], pictures: Sequence[str] | None = None) -> str:
     """A table of texts, with a picture at the end of each row."""
-    lines = ["".join(f"<th>{escape(each)}</th>" for each in head)]
+    lines = ["".join(f"<th>{escape(title)}</th>" for title in head)]
     for k, row in enumerate(rows):
-        cells = "".join(f"<td>{escape(each)}</td>" for each in row)
+        cells = "".join(f"<td>{escape(cell)}</td>" for cell in row)
         lines.append(cells + (f"<td>{pictures[k]}</td>" if pictures else ""))
     return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 

@@ -58,7 +58,7 @@ def std_text(value: float, std: float) -> str:
 
 
 def interval_text(value: float, std: float, interval: Sequence[float] | None = None) -> str:
-    """The 95 % interval: the one given, or that of a normal distribution.
+    """The 95 % interval: `interval`, or the interval of a normal distribution.
 
     >>> interval_text(8.0689, 0.0557)
     '[7.96, 8.18]'

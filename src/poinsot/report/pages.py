@@ -65,12 +65,12 @@ def identify_page(estimate: Estimate, names: Sequence[str] | None = None) -> Pag
 
 def write_inspection_page(inspection: Inspection, recording: Recording, path: str | os.PathLike[str]) -> Path:
     """Write findings on a recording and its channels, without masked samples, as one HTML file that opens offline."""
-    found = inspection.findings
-    counts = Counter[str](finding.severity.name for finding in found)
-    said = [number_of(counts[severity], severity) for severity in SEVERITIES if counts[severity]]
-    verdict = f"The recording can be used for estimation{f'; {said[0]}' if said else ''}."
+    findings = inspection.findings
+    counts = Counter[str](finding.severity.name for finding in findings)
+    severities = [number_of(counts[severity], severity) for severity in SEVERITIES if counts[severity]]
+    verdict = f"The recording can be used for estimation{f'; {severities[0]}' if severities else ''}."
     if counts["error"] or counts["warning"]:
-        verdict = f"{series(said)} to resolve before any estimation."
+        verdict = f"{series(severities)} to resolve before any estimation."
     channels = [
         (name, recording.units[name], recording.time, np.where(recording.mask(name), values, np.nan))
         for name, values in recording.channels.items()
@@ -80,7 +80,7 @@ def write_inspection_page(inspection: Inspection, recording: Recording, path: st
         section_of(
             "Overview",
             verdict,
-            Findings.of((each.severity.name, str(each)) for each in found),
+            Findings.of((finding.severity.name, str(finding)) for finding in findings),
             Facts(facts=tuple((capitalized(name), value) for name, value in inspection.facts)),
         ),
         section_of("Channels", lead, table_of_rows(inspection.rows)),

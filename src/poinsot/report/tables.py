@@ -97,13 +97,13 @@ def parameter_table(estimate: Estimate) -> Table:
         if estimate.next_recording_std is not None:
             # the value of an undetermined parameter is NaN, and the text is `UNKNOWN`
             following = interval_text(value, float(estimate.next_recording_std[k]))
-            these = cells.pop("95 % interval")
-            cells |= {"95 % interval, next recording": following, "95 % interval, these": these}
-        what = f"{meaning(estimate.names[k], estimate.kinds[k])}, {estimate.owners[k]}"
+            own_interval = cells.pop("95 % interval")
+            cells |= {"95 % interval, next recording": following, "95 % interval, these": own_interval}
+        description = f"{meaning(estimate.names[k], estimate.kinds[k])}, {estimate.owners[k]}"
         rows.append(
             {
                 "Name": estimate.names[k],
-                "What it is": what + with_others(estimate.names[k], estimate.groupings[k]),
+                "What it is": description + with_others(estimate.names[k], estimate.groupings[k]),
                 **cells,
                 "Relative std": percent,
                 "Verdict": judged.cell,
@@ -122,14 +122,14 @@ def with_others(name: str, grouping: str) -> str:
     return "" if grouping in ("", name) else ", with others"
 
 
-def fit_table(fit: Fit, title: str = "", of: str = "joint") -> Table:
-    """Relative error, residual size and whiteness of each column of a fit; `of` names what a column is."""
+def fit_table(fit: Fit, title: str = "", column: str = "joint") -> Table:
+    """Relative error, residual size and whiteness of each column of a fit; `column` names what a column stands for."""
     rows: list[dict[str, str | Cell]] = []
     # a column without any reading has NaN, and `fmax` passes over single missing readings
     largest = np.fmax.reduce(np.abs(fit.residuals), axis=0)
     rms, moving = fit.rms_per_joint, fit.moving_error_percent_per_joint
     for k, name in enumerate(fit.joints):
-        row: dict[str, str | Cell] = {capitalized(of): name}
+        row: dict[str, str | Cell] = {capitalized(column): name}
         row["Relative error"] = percent_text(fit.relative_error_percent_per_joint[k])
         if moving:
             row["while moving"] = percent_text(moving[k])
@@ -147,8 +147,8 @@ def fit_table(fit: Fit, title: str = "", of: str = "joint") -> Table:
     return table(
         rows,
         title=title,
-        code=(capitalized(of),),
-        caption=f"Relative error: 100 |measured - predicted| / |measured|; all {of}s together "
+        code=(capitalized(column),),
+        caption=f"Relative error: 100 |measured - predicted| / |measured|; all {column}s together "
         f"{percent_text(fit.relative_error_percent)}. {AT_STANDSTILL if moving else ''}"
         + (
             f"Not white: in white noise, this much correlation within the first {' or '.join(map(str, lags))} lags has "
@@ -180,7 +180,7 @@ def full_parameter_table(full: FullParameters) -> Table:
             }
         )
     shares = {owner: full.prior_share[indices] for owner, indices in owners.items()}
-    headings = {owner: f"{owner}: {series(counted_origins(each))}" for owner, each in shares.items()}
+    headings = {owner: f"{owner}: {series(counted_origins(part))}" for owner, part in shares.items()}
     return table(
         rows,
         code=("Name",),

@@ -98,8 +98,8 @@ def verdict(value: float, relative_std_percent: float, identifiable: bool) -> Pa
 def verdicts(estimate: Estimate) -> tuple[ParameterVerdict, ...]:
     """The verdict on each parameter, in their order."""
     return tuple(
-        verdict(float(value), float(percent), bool(seen))
-        for value, percent, seen in zip(
+        verdict(float(value), float(percent), bool(identifiable))
+        for value, percent, identifiable in zip(
             estimate.values, estimate.relative_std_percent, estimate.identifiable, strict=True
         )
     )
@@ -141,8 +141,8 @@ def origin(prior_share: float | None) -> Origin | None:
 
 def is_measured(prior_share: float | None) -> bool:
     """False where the prior's share is at least half, so that the value is not shown as a measurement."""
-    found = origin(prior_share)
-    return found is None or found.measured
+    source = origin(prior_share)
+    return source is None or source.measured
 
 
 def counted_origins(prior_shares: Iterable[float]) -> tuple[str, ...]:

@@ -64,8 +64,8 @@ def meaning(name: str, kind: str) -> str:
 
 def _symbol(name: str) -> str:
     """The symbol in the name of an inertial parameter: `mx` of `mx3`, `Jxx` of `pendulum.Jxx`."""
-    found = _INERTIAL_NAME.fullmatch(name)
-    return found[1] if found else name.rpartition(".")[2]
+    match = _INERTIAL_NAME.fullmatch(name)
+    return match[1] if match else name.rpartition(".")[2]
 
 
 def family(name: str, kind: str) -> str:

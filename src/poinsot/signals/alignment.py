@@ -25,7 +25,7 @@ import numpy as np
 from ..arrays import Samples
 from ..exceptions import ChannelNotFound, InvalidSignals
 from ..recording import Recording
-from .bandwidth import FEWEST, noise_hz
+from .bandwidth import MIN_SAMPLES, noise_hz
 from .preparation import check_samples
 
 ROUNDING = 1e-6
@@ -74,7 +74,7 @@ def align(recording: Recording, delays: Mapping[str, float]) -> Recording:
         ChannelNotFound: if there is no such channel or quantity.
         InvalidSignals: if a delay is not finite, or as long as the recording.
     """
-    seconds = _by_channel(recording, delays)
+    seconds = _delays_by_channel(recording, delays)
     if not seconds or not any(seconds.values()):
         return recording
     from scipy.interpolate import CubicSpline  # slow to import, and most recordings have no delay
@@ -83,16 +83,16 @@ def align(recording: Recording, delays: Mapping[str, float]) -> Recording:
     near = ROUNDING * float(np.median(np.diff(time)))
     # samples are kept where every delayed channel has a value; all channels are cut alike
     late, early = max(0.0, *seconds.values()), min(0.0, *seconds.values())
-    kept = (time + late <= time[-1] + near) & (time + early >= time[0] - near)
-    if kept.sum() < 2:
+    inside = (time + late <= time[-1] + near) & (time + early >= time[0] - near)
+    if inside.sum() < 2:
         raise InvalidSignals(
             f"a delay of {late - early:g} s is longer than the recording of {recording.duration_s:g} s"
         )
-    channels = {name: values[kept] for name, values in recording.channels.items()}
-    valid = {name: mask[kept] for name, mask in recording.valid.items()}
+    channels = {name: values[inside] for name, values in recording.channels.items()}
+    valid = {name: mask[inside] for name, mask in recording.valid.items()}
     for name, delay in seconds.items():
         # `near` again: a shift by whole samples must give recorded values, to the last bit
-        at = np.clip(time[kept] + delay, time[0], time[-1])
+        at = np.clip(time[inside] + delay, time[0], time[-1])
         after = np.minimum(np.searchsorted(time, at - near), len(time) - 1)
         before = np.where(time[after] - at <= near, after, after - 1)
         trusted = recording.mask(name)
@@ -105,24 +105,24 @@ def align(recording: Recording, delays: Mapping[str, float]) -> Recording:
         if name in recording.valid:
             # a spline through a gap is a guess
             valid[name] = trusted[before] & trusted[after]
-    cut = len(recording) - int(kept.sum())
-    said = ", ".join(f"{name} by {1e3 * delay:g} ms" for name, delay in delays.items())
-    aligned = Recording(time[kept], channels, recording.units, valid, recording.metadata)
-    return aligned.noted(f"corrected delays: {said}; {cut} samples cut at the ends")
+    cut = len(recording) - int(inside.sum())
+    shifts = ", ".join(f"{name} by {1e3 * delay:g} ms" for name, delay in delays.items())
+    aligned = Recording(time[inside], channels, recording.units, valid, recording.metadata)
+    return aligned.noted(f"corrected delays: {shifts}; {cut} samples cut at the ends")
 
 
-def _by_channel(recording: Recording, delays: Mapping[str, float]) -> dict[str, float]:
-    """Delay of each delayed channel; a channel's own entry overrides that of its quantity."""
+def _delays_by_channel(recording: Recording, delays: Mapping[str, float]) -> dict[str, float]:
+    """Delay of each delayed channel; a channel's own entry overrides the entry of its quantity."""
     seconds: dict[str, float] = {}
     for name, delay in sorted(delays.items(), key=lambda item: item[0] in recording.channels):
         if not np.isfinite(delay):
             raise InvalidSignals(f"the delay of {name!r} must be a number of seconds, not {delay}")
-        found = (
+        channels = (
             [name] if name in recording.channels else [f"{name}.{joint}" for joint in recording.joints(name)]
         )
-        if not found:
+        if not channels:
             raise ChannelNotFound(name, recording.channels)
-        seconds |= dict.fromkeys(found, float(delay))
+        seconds |= dict.fromkeys(channels, float(delay))
     return seconds
 
 
@@ -133,7 +133,7 @@ def estimate_delay(recording: Recording, late: str, reference: str, largest_s: f
     see `poinsot.diagnosis.delay`.
 
     Args:
-        recording: with a uniform clock.
+        recording: recording with a uniform clock.
         late, reference: channels; the delay is negative if `late` leads.
         largest_s: bound of the search, -largest_s to largest_s [s].
 
@@ -151,17 +151,17 @@ def estimate_delay(recording: Recording, late: str, reference: str, largest_s: f
     for name in (reference, late):
         if np.ptp(recording[name]) == 0:
             raise InvalidSignals(f"channel {name!r} is constant, so no delay can be estimated")
-    if not 0 < largest_s < recording.duration_s / 4 or len(recording) < FEWEST:
+    if not 0 < largest_s < recording.duration_s / 4 or len(recording) < MIN_SAMPLES:
         raise InvalidSignals(
             f"delays up to {largest_s:g} s cannot be estimated from {recording.duration_s:g} s "
             f"({len(recording)} samples)"
         )
-    most = int(np.ceil(largest_s / dt))
+    max_lag = int(np.ceil(largest_s / dt))
     # whole samples first: between samples the correlation has one maximum a period of the motion
-    correlation = _correlations(x, y, most)
-    coarse = int(np.argmax(correlation)) - most
+    correlation = _correlate(x, y, max_lag)
+    coarse = int(np.argmax(correlation)) - max_lag
     # at the end of the range it is not a maximum: the correlation increases beyond
-    if abs(coarse) == most or correlation.max() <= 0:
+    if abs(coarse) == max_lag or correlation.max() <= 0:
         raise InvalidSignals(
             f"{late!r} and {reference!r} do not correlate most inside +-{largest_s:g} s: "
             "raise largest_s, or flip a sign"
@@ -193,10 +193,10 @@ def estimate_delay(recording: Recording, late: str, reference: str, largest_s: f
     e = y - x * (u @ y) / (u @ x)
     return Delay(
         (coarse + d) * dt,
-        jackknife_std(np.einsum("it, jt -> tij", (u, u_slope), (x, -x_slope, y)), _delay) * dt,
+        jackknife_std(np.einsum("it, jt -> tij", (u, u_slope), (x, -x_slope, y)), _solve_delay) * dt,
         1 / dt,
         float(np.linalg.norm(e) / np.linalg.norm(y)),
-        float(np.sqrt(max(1 - correlation[most] ** 2, 0.0))),
+        float(np.sqrt(max(1 - correlation[max_lag] ** 2, 0.0))),
     )
 
 
@@ -213,18 +213,18 @@ def jackknife_std(terms: np.ndarray, estimate: Callable[[np.ndarray], np.ndarray
     return float(np.sqrt((STRETCHES - 1) * np.var(estimate(sums.sum(axis=0) - sums))))
 
 
-def _delay(products: np.ndarray) -> np.ndarray:
+def _solve_delay(products: np.ndarray) -> np.ndarray:
     """d in y = g (x - d x'), from products (..., 2, 3) of the instruments with x, -x' and y."""
     g, gd = np.linalg.solve(products[..., :2], products[..., 2:])[..., 0].T
     return gd / g
 
 
-def _correlations(x: Samples, y: Samples, most: int) -> np.ndarray:
-    """(2 most + 1,) correlation of y(t) and x(t - k dt), k from -most to most, over the same samples of y."""
+def _correlate(x: Samples, y: Samples, max_lag: int) -> np.ndarray:
+    """(2 max_lag + 1,) correlation of y(t) and x(t - k dt), |k| <= max_lag, over the same samples of y."""
     from scipy import signal
 
     # the same samples of y at each lag, or the correlation at large lags would have fewer samples
-    y = y[most : len(y) - most]
+    y = y[max_lag : len(y) - max_lag]
     y = y - y.mean()
     x = x - x.mean()
     products = signal.correlate(x, y, mode="valid", method="fft")

@@ -35,7 +35,7 @@ from .decimation import PASSBAND, Decimation
 from .preparation import positions
 from .random_walk import HALF_POWER, GeneralizedRandomWalk, cutoff_hz, nvr_for_cutoff
 
-FEWEST = 64
+MIN_SAMPLES = 64
 """Minimum number of samples for a spectrum."""
 
 BUTTERWORTH_3_DB = (math.sqrt(2) - 1) ** (1 / 8)
@@ -51,20 +51,20 @@ SHORT_ORDER = 4
 TWO_PASS = 1 / (2**0.25 - 1) / HALF_POWER
 """Factor on the ratio of a walk that is applied twice, to have the -3 dB frequency of one applied once."""
 
-SHARE = 0.999
-"""Part of the velocity's power below w_dyn [1]; on the TX40 recording it gives the 5 Hz of Brunot et al."""
+POWER_SHARE = 0.999
+"""Fraction of the velocity's power below w_dyn [1]; on the TX40 recording it gives the 5 Hz of Brunot et al."""
 
-ABOVE, MOVING = 4.0, 100.0
+MOTION_RATIO, MOVING_RATIO = 4.0, 100.0
 """Ratio of power to noise above which a band contains motion [1], 6 dB; ratio that a moving joint exceeds in a band."""
 
-LOWEST, HIGHEST = 2.0, 10.0
-"""LOWEST w_dyn <= w_q <= HIGHEST w_dyn, and w_f >= LOWEST w_dyn (Brunot et al. 2017, Sect. 2.3), where noise allows."""
+MIN_FACTOR, MAX_FACTOR = 2.0, 10.0
+"""Factors f: MIN w_dyn <= w_q <= MAX w_dyn, w_f >= MIN w_dyn (Brunot et al. 2017, Sect. 2.3), where noise allows."""
 
-ROWS = 200
-"""Rows per joint below which a reason warns: a robot with six joints has about sixty parameters."""
+MIN_ROWS = 200
+"""Number of rows per joint below which a reason warns: a robot with six joints has about sixty parameters."""
 
-EDGES = 0.1
-"""Part of the rows that a decimation may cut as transients before a filter of lower order is taken."""
+MAX_CUT = 0.1
+"""Fraction of the rows that a decimation may cut as transients before a filter of lower order is taken."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +75,8 @@ class FilterProposal:
         joints: the n joints with position channels. rate_hz: sampling rate of the recording.
         bandwidth_hz: w_dyn of all joints together. noise_hz: w_e, above which the noise dominates.
         cutoff_hz: for `ButterworthDecimation` or `RandomWalkSmoother`. decimate_hz: None: do not decimate.
-        decimation_order: that of its filter, lower where a sharp one's edges would take most of a short recording.
-        bandwidth_hz_per_joint, noise_hz_per_joint, cutoff_hz_per_joint: (n,) of each joint; NaN at rest.
+        decimation_order: order of the decimation filter; lower if a sharp filter would cut most of a short recording.
+        bandwidth_hz_per_joint, noise_hz_per_joint, cutoff_hz_per_joint: (n,) values per joint; NaN at rest.
         reasons: one sentence per value.
     """
 
@@ -106,7 +106,7 @@ def propose_filters(recording: Recording) -> FilterProposal:
     This is a rule of thumb: read the reasons, and look at the spectrum where they are unexpected.
 
     Args:
-        recording: with channels `position.<joint>` on a uniform clock; if the robot stands still for most of the
+        recording: has channels `position.<joint>` on a uniform clock; if the robot stands still for most of the
             recording, cut it to the motion first (`between`).
 
     Raises:
@@ -114,15 +114,17 @@ def propose_filters(recording: Recording) -> FilterProposal:
             joint moves.
     """
     joints, p = positions(recording)
-    if len(p) < FEWEST:
-        raise InvalidSignals(f"{len(p)} samples are too few for a spectrum: at least {FEWEST} are needed")
+    if len(p) < MIN_SAMPLES:
+        raise InvalidSignals(
+            f"{len(p)} samples are too few for a spectrum: at least {MIN_SAMPLES} are needed"
+        )
     rate = recording.rate_hz
     f, S = _velocity_spectrum(p, rate)
     steps = np.array([encoder_step(column) for column in p.T])
     single = [_excitation(f, S[:, j], steps[j], rate) or AT_REST for j in range(len(joints))]
-    powers = np.array([each.power for each in single])
+    powers = np.array([excitation.power for excitation in single])
     moving = np.isfinite(powers)
-    # equal power of each joint: otherwise the fastest one alone would determine the sum
+    # equal power of each joint: otherwise the fastest joint would dominate the sum
     weights = 1 / (powers[moving] * moving.sum())
     pooled = _excitation(f, S[:, moving] @ weights, np.sqrt(np.sum(weights * steps[moving] ** 2)), rate)
     if pooled is None:
@@ -132,7 +134,7 @@ def propose_filters(recording: Recording) -> FilterProposal:
     w_q = _rounded_down(_cutoff(pooled.noise_hz, w_dyn, rate))
     w_f, order, why_f = _decimation(w_dyn, w_q, recording.duration_s, rate)
     rounding = f"rounding of the positions, to steps of {span_text(steps[moving], 2)},"
-    what = rounding if pooled.rounding else "measurement noise"
+    source = rounding if pooled.rounding else "measurement noise"
     return FilterProposal(
         joints,
         rate,
@@ -141,12 +143,14 @@ def propose_filters(recording: Recording) -> FilterProposal:
         cutoff_hz=w_q,
         decimate_hz=w_f,
         decimation_order=order,
-        bandwidth_hz_per_joint=np.array([each.bandwidth_hz for each in single]),
-        noise_hz_per_joint=np.array([each.noise_hz for each in single]),
-        cutoff_hz_per_joint=np.array([_cutoff(each.noise_hz, each.bandwidth_hz, rate) for each in single]),
+        bandwidth_hz_per_joint=np.array([excitation.bandwidth_hz for excitation in single]),
+        noise_hz_per_joint=np.array([excitation.noise_hz for excitation in single]),
+        cutoff_hz_per_joint=np.array(
+            [_cutoff(excitation.noise_hz, excitation.bandwidth_hz, rate) for excitation in single]
+        ),
         reasons=(
             _why_bandwidth(joints, single, w_dyn, rate),
-            f"The {what} dominates the motion above {_rounded_down(pooled.noise_hz):g} Hz.",
+            f"The {source} dominates the motion above {_rounded_down(pooled.noise_hz):g} Hz.",
             _why_cutoff(w_q, w_dyn, rate),
             why_f,
         ),
@@ -157,14 +161,14 @@ def too_narrow(
     joints: tuple[str, ...], p: JointSamples, rate_hz: float, cutoff_hz: np.ndarray
 ) -> tuple[str, ...]:
     """Warn if a smoother's cutoffs (n,) are below 2 w_dyn for some joints, so that it attenuates their motion."""
-    if len(p) < FEWEST:
+    if len(p) < MIN_SAMPLES:
         return ()
     f, S = _velocity_spectrum(p, rate_hz)
     single = [_excitation(f, S[:, j], 0.0, rate_hz) for j in range(len(joints))]
     lost = [
-        f"{joint} needs {LOWEST * excitation.bandwidth_hz:.2g} Hz"
+        f"{joint} needs {MIN_FACTOR * excitation.bandwidth_hz:.2g} Hz"
         for joint, excitation, cutoff in zip(joints, single, cutoff_hz, strict=True)
-        if excitation is not None and cutoff < LOWEST * excitation.bandwidth_hz
+        if excitation is not None and cutoff < MIN_FACTOR * excitation.bandwidth_hz
     ]
     if not lost:
         return ()
@@ -185,7 +189,7 @@ def ratio_for_cutoff(cutoff_hz: float, rate_hz: float, order: int) -> float:
     """The noise variance ratio that gives accelerations the bandwidth (-3 dB) of a Butterworth filter of this cutoff.
 
     Args:
-        order: of the `RandomWalkSmoother`: 2 smooths accelerations twice, 3 once.
+        order: order of the `RandomWalkSmoother`; 2 smooths accelerations twice, 3 once.
 
     >>> ratio_for_cutoff(50.0, 5000.0, order=2)
     5.30e-05
@@ -195,7 +199,7 @@ def ratio_for_cutoff(cutoff_hz: float, rate_hz: float, order: int) -> float:
 
 
 def cutoff_for_ratio(ratio: float, rate_hz: float, order: int) -> float:
-    """The inverse of `ratio_for_cutoff`. The paper's 1e-5 is a cutoff at its 5 kHz, and another one elsewhere:
+    """The inverse of `ratio_for_cutoff`. The cutoff of a ratio depends on the sampling rate:
 
     >>> [cutoff_for_ratio(1e-5, rate_hz, order=2) for rate_hz in (5000.0, 1000.0, 100.0)]
     [32.9, 6.59, 0.659]
@@ -206,7 +210,7 @@ def cutoff_for_ratio(ratio: float, rate_hz: float, order: int) -> float:
 
 @dataclass(frozen=True)
 class _Excitation:
-    """Results of one spectrum: w_dyn, w_e [Hz], the power of the motion, and whether N at w_e is that of rounding."""
+    """Results of one spectrum: w_dyn, w_e [Hz], the power of the motion, and whether rounding sets N at w_e."""
 
     bandwidth_hz: float
     noise_hz: float
@@ -224,10 +228,10 @@ def _velocity_spectrum(p: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarr
     S = np.stack([welch(np.diff(column) * rate, rate, length) for column in p.T], axis=1)
     f = np.arange(len(S)) * rate / fast_length(length)
     # without the last tenth below the Nyquist frequency, where anti-aliasing filters act and aliases fold
-    kept = (f > 0) & (f <= 0.45 * rate)
+    in_range = (f > 0) & (f <= 0.45 * rate)
     # np.diff has the gain sin(half) / half of a derivative
-    half = np.pi * f[kept] / rate
-    return f[kept], S[kept] * ((half / np.sin(half)) ** 2)[:, None]
+    half = np.pi * f[in_range] / rate
+    return f[in_range], S[in_range] * ((half / np.sin(half)) ** 2)[:, None]
 
 
 def welch(x: Samples, rate_hz: float, length: int) -> np.ndarray:
@@ -236,7 +240,7 @@ def welch(x: Samples, rate_hz: float, length: int) -> np.ndarray:
     Each stretch loses its mean, passes a Hann window and is padded with zeros to a length that is fast to transform.
 
     Args:
-        x: (T,) samples. length: of a stretch, at most T.
+        x: (T,) samples. length: number of samples a stretch, at most T.
 
     Returns:
         (k,) per Hz, at multiples of the rate over the padded length.
@@ -271,12 +275,12 @@ def _excitation(f: np.ndarray, S: np.ndarray, step: float, rate: float) -> _Exci
     quietest = np.minimum.accumulate(median[::-1])[::-1]
     rounding = (2 * np.pi * centre) ** 2 * step**2 / (6 * rate)
     N = np.maximum(quietest, rounding)
-    motion = mean > ABOVE * N
+    motion = mean > MOTION_RATIO * N
     # one of thirty bands reaches 6 dB by chance; none is 20 dB above its own noise
-    if not np.any(mean > MOVING * N):
+    if not np.any(mean > MOVING_RATIO * N):
         return None
     power = np.cumsum(np.repeat(motion, last - first) * S)
-    w_dyn = float(np.interp(SHARE * power[-1], power, f))
+    w_dyn = float(np.interp(POWER_SHARE * power[-1], power, f))
     sunk = ~(motion | np.append(motion[1:], False)) & (f[first] > w_dyn)  # this band and the next
     end = int(np.argmax(sunk)) if sunk.any() else len(first) - 1
     return _Excitation(
@@ -289,12 +293,12 @@ def _excitation(f: np.ndarray, S: np.ndarray, step: float, rate: float) -> _Exci
 
 def _cutoff(noise_hz: float, w_dyn: float, rate: float) -> float:
     """10 w_dyn, at most w_e, and below the Nyquist frequency."""
-    return float(min(noise_hz, HIGHEST * w_dyn, 0.45 * rate))
+    return float(min(noise_hz, MAX_FACTOR * w_dyn, 0.45 * rate))
 
 
 def _decimation(w_dyn: float, w_q: float, duration_s: float, rate: float) -> tuple[float | None, int, str]:
     """w_f, the order of the decimation's filter, and the reason."""
-    wanted = LOWEST * w_dyn
+    wanted = MIN_FACTOR * w_dyn
     w_f = min(wanted, _rounded_down(UNATTENUATED * w_q))
     if PASSBAND * rate / 2 < 2 * w_f:
         return (
@@ -310,11 +314,11 @@ def _decimation(w_dyn: float, w_q: float, duration_s: float, rate: float) -> tup
     samples = int(duration_s * rate)
     order, decimation = Decimation.order, Decimation.to_passband(w_f, rate)
     assert decimation is not None
-    if decimation.rows(samples) * decimation.factor < (1 - EDGES) * samples:
+    if decimation.rows(samples) * decimation.factor < (1 - MAX_CUT) * samples:
         order, decimation = SHORT_ORDER, replace(decimation, order=SHORT_ORDER)
-        why += f"; decimation_order = {order}: the edges of a sharper filter exceed {100 * EDGES:g} % of the rows"
+        why += f"; decimation_order = {order}: the edges of a sharper filter exceed {100 * MAX_CUT:g} % of the rows"
     rows = decimation.rows(samples)
-    few = f"; {duration_s:.3g} s leave only {rows} rows a joint: record longer" if rows < ROWS else ""
+    few = f"; {duration_s:.3g} s leave only {rows} rows a joint: record longer" if rows < MIN_ROWS else ""
     return w_f, order, f"{why}{few}."
 
 
@@ -330,26 +334,26 @@ def _rounded_down(value: float) -> float:
 
 
 def _why_bandwidth(joints: tuple[str, ...], single: list[_Excitation], w_dyn: float, rate: float) -> str:
-    each = ", ".join(
-        f"{joint} {'at rest' if it is AT_REST else f'{it.bandwidth_hz:.2g}'}"
-        for joint, it in zip(joints, single, strict=True)
+    bandwidths = ", ".join(
+        f"{joint} {'at rest' if excitation is AT_REST else f'{excitation.bandwidth_hz:.2g}'}"
+        for joint, excitation in zip(joints, single, strict=True)
     )
-    of = f" ({each})" if len(joints) > 1 else ""
+    details = f" ({bandwidths})" if len(joints) > 1 else ""
     slow = (
         f"; {rate:.4g} Hz is only {rate / w_dyn:.0f} times that, where 100 is usual"
         if rate < 20 * w_dyn
         else ""
     )
-    return f"{100 * SHARE:g} % of the power of the velocities lies below {w_dyn:.3g} Hz{of}{slow}."
+    return f"{100 * POWER_SHARE:g} % of the power of the velocities lies below {w_dyn:.3g} Hz{details}{slow}."
 
 
 def _why_cutoff(w_q: float, w_dyn: float, rate: float) -> str:
-    limits = f"{LOWEST:g} to {HIGHEST:g} times {w_dyn:.3g} Hz (Brunot et al. 2017, Sect. 2.3)"
-    if w_q >= 0.95 * HIGHEST * w_dyn:
+    limits = f"{MIN_FACTOR:g} to {MAX_FACTOR:g} times {w_dyn:.3g} Hz (Brunot et al. 2017, Sect. 2.3)"
+    if w_q >= 0.95 * MAX_FACTOR * w_dyn:
         return f"cutoff_hz = {w_q:.3g}: the upper end of {limits}, since the noise is low enough."
     if w_q >= 0.43 * rate:
         return f"cutoff_hz = {w_q:.3g}: the largest value of {limits} that the rate of {rate:.4g} Hz allows."
-    within = "within" if w_q >= LOWEST * w_dyn else "although that is less than"
+    within = "within" if w_q >= MIN_FACTOR * w_dyn else "although that is less than"
     return f"cutoff_hz = {w_q:.3g}: the frequency where the noise dominates, {within} {limits}."
 
 

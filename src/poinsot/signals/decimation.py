@@ -97,7 +97,7 @@ class Decimation:
         """Number of samples of odd reflection at either end, as in MATLAB's `filtfilt`."""
         return 3 * self.order
 
-    def kept(self, samples: int) -> np.ndarray:
+    def kept_indices(self, samples: int) -> np.ndarray:
         """Indices of the kept samples: the last of each block, the last block ending with the recording."""
         indices = np.arange((samples - 1) % self.factor, samples, self.factor)
         return indices[self.edge_rows : len(indices) - self.edge_rows]
@@ -129,7 +129,7 @@ class Decimation:
         Yields:
             (index of the first row, (rows, K)), in total `rows(samples)` rows.
         """
-        kept = _BackwardQueue(self, self.rows(samples))
+        queue = _BackwardQueue(self, self.rows(samples))
         state, done = np.empty(0), 0
         for piece in pieces:
             short = 0
@@ -141,14 +141,14 @@ class Decimation:
                 state, _ = self._run(np.outer(self._steady, prefix[0]), prefix)
             for blocks in (piece[None, :short], piece[short:].reshape(-1, self.factor, piece.shape[1])):
                 if blocks.size:
-                    state = self._forward(state, blocks, kept)
+                    state = self._forward(state, blocks, queue)
             done += len(piece)
             if done < samples:
-                yield from kept.pop()
+                yield from queue.pop()
             else:
                 # backwards from the odd reflection behind the last sample
                 _, y = self._run(state, 2 * piece[-1] - piece[-2 : -self.padding - 2 : -1])
-                yield from kept.finish(self._run(np.outer(self._steady, y[-1]), y[::-1])[0])
+                yield from queue.finish(self._run(np.outer(self._steady, y[-1]), y[::-1])[0])
         assert done == samples, "pieces do not cover the recording"
 
     def __call__(self, u: np.ndarray) -> np.ndarray:
@@ -172,7 +172,7 @@ class Decimation:
             if pole.imag < 0:
                 continue
             others = np.delete(poles, i)
-            # partial fractions need distinct poles, which those of a Chebyshev filter are; its zeros lie at -1
+            # partial fractions need distinct poles, which a Chebyshev filter has; its zeros lie at -1
             residue = low_pass.gain * (pole + 1) ** order / np.prod(pole - others)
             B[row] = 1.0
             if pole.imag == 0:
@@ -212,18 +212,18 @@ class Decimation:
         W = np.concatenate([powers_B[::-1].T, Q, response[None, ::-1]])
         return power, C_powers[-1], P, W
 
-    def _forward(self, z: np.ndarray, blocks: np.ndarray, kept: _BackwardQueue) -> np.ndarray:
+    def _forward(self, z: np.ndarray, blocks: np.ndarray, queue: _BackwardQueue) -> np.ndarray:
         """Run over (count, M, K) blocks: the state after them; g (count, order, K), y_e (count, K) go to the queue."""
         M, order = blocks.shape[1], self.order
         A_M, C_e, P, W = self._full_block_maps if M == self.factor else self._block_maps(M)
         weighted = np.matmul(W, blocks)
         starts, z = _recurrence(A_M, z, weighted[:, :order].copy())
-        kept.g.append(weighted[:, order : 2 * order] + P @ starts)
-        kept.y.append(weighted[:, -1] + C_e @ starts)
+        queue.g.append(weighted[:, order : 2 * order] + P @ starts)
+        queue.y.append(weighted[:, -1] + C_e @ starts)
         return z
 
     def _run(self, z: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """State after and outputs of inputs u (T, K), sample by sample."""
+        """State after inputs u (T, K), processed sample by sample, and the outputs."""
         A, B, C, D = self._modes
         inputs = np.multiply(B[:, None], u[:, None], order="C")  # in one layout, compiled once
         before, z = _recurrence(A, z, inputs)

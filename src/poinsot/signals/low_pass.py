@@ -34,7 +34,7 @@ class LowPass:
 
     Args:
         poles: (N,) complex, in conjugate pairs; a real pole has an imaginary part of exactly zero.
-        gain: of the highest power of z.
+        gain: factor of the highest power of z.
     """
 
     poles: np.ndarray
@@ -42,12 +42,12 @@ class LowPass:
 
     @classmethod
     def butterworth(cls, order: int, cutoff: float) -> LowPass:
-        """Half of the power passes at `cutoff`, a part of the Nyquist frequency (0 < cutoff < 1)."""
+        """Filter that passes half of the power at `cutoff`, a fraction of the Nyquist frequency (0 < cutoff < 1)."""
         return cls._digital(-np.exp(1j * _angles(order)), 1.0, cutoff)
 
     @classmethod
     def chebyshev(cls, order: int, ripple_db: float, cutoff: float) -> LowPass:
-        """The gain lies between -ripple_db and 0 dB up to `cutoff`, a part of the Nyquist frequency."""
+        """Filter whose gain lies between -ripple_db and 0 dB up to `cutoff`, a fraction of the Nyquist frequency."""
         eps = np.sqrt(10 ** (ripple_db / 10) - 1)
         poles = -np.sinh(np.arcsinh(1 / eps) / order + 1j * _angles(order))
         return cls._digital(poles, 1.0 if order % 2 else 1 / np.sqrt(1 + eps**2), cutoff)

@@ -76,7 +76,7 @@ class NoiseVarianceRatio:
 
     Args:
         nvr: (n,).
-        log10_std: (n,) standard deviation of log10 NVR from the curvature of the likelihood; inf where it has none.
+        log10_std: (n,) standard deviation of log10 NVR from the curvature of the likelihood; inf without curvature.
         log_likelihood: (n,) as `SmoothedStates.log_likelihood`, without the prior.
         noise_std: (n,) sigma_e in the unit of y.
         cutoff: (n,) -3 dB frequency of the smoother as a fraction of the Nyquist frequency. verdict: one a column.
@@ -117,8 +117,8 @@ def maximum_likelihood_nvr(
 
     def score(log10_nvr: float, columns: slice = slice(None)) -> np.ndarray:
         """(n,) log-likelihood plus log-prior."""
-        found = log_likelihood(y[:, columns], model, 10**log10_nvr, valid[:, columns])
-        return found if prior is None else found + prior.log_density(log10_nvr)
+        value = log_likelihood(y[:, columns], model, 10**log10_nvr, valid[:, columns])
+        return value if prior is None else value + prior.log_density(log10_nvr)
 
     coarse = np.array([score(g) for g in grid])
     log10_nvr, log10_std = np.empty((2, y.shape[1]))
@@ -138,7 +138,7 @@ def maximum_likelihood_nvr(
         RatioVerdict.credible: np.ones(len(log10_nvr), dtype=bool),
     }
     verdict = tuple(
-        next(each for each, holds in conditions.items() if holds[j]) for j in range(len(log10_nvr))
+        next(candidate for candidate, holds in conditions.items() if holds[j]) for j in range(len(log10_nvr))
     )
     return NoiseVarianceRatio(10**log10_nvr, log10_std, smoothed.log_likelihood, noise_std, cutoff, verdict)
 
@@ -149,8 +149,8 @@ def _maximum(f: Callable[[float], np.ndarray], grid: np.ndarray, values: np.ndar
     bracket = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
     from scipy.optimize import minimize_scalar
 
-    found = minimize_scalar(lambda x: -f(x)[0], bounds=bracket, method="bounded", options={"xatol": 1e-3})
+    optimum = minimize_scalar(lambda x: -f(x)[0], bounds=bracket, method="bounded", options={"xatol": 1e-3})
     # a tenth of a decade: wider than the optimizer's tolerance, narrower than the maximum
-    x, h = float(found.x), 0.1
+    x, h = float(optimum.x), 0.1
     curvature = float((f(x + h) - 2 * f(x) + f(x - h))[0]) / h**2
     return x, 1 / math.sqrt(-curvature) if curvature < 0 else math.inf

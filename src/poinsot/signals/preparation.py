@@ -16,7 +16,7 @@ from .signals import Signals
 
 
 def unsmoothed(recording: Recording, method: Any) -> Signals:
-    """Positions in memory of their own, and efforts, checked for filtering; speeds and accelerations are still 0.
+    """Copy positions and efforts, checked for filtering; speeds and accelerations are still 0.
 
     The effort of a joint without a motor may be missing; its column is zero.
     """
@@ -34,7 +34,7 @@ def unsmoothed(recording: Recording, method: Any) -> Signals:
 
 
 def positions(recording: Recording) -> tuple[tuple[str, ...], JointSamples]:
-    """The joints with a position, and their positions (T, n), checked as by `check_samples`."""
+    """The joints with a position, and their positions (T, n), checked by `check_samples`."""
     joints = recording.joints("position")
     if not joints:
         raise InvalidSignals("the recording has no channel named position.<joint>")
@@ -77,7 +77,7 @@ def effort_of(recording: Recording) -> tuple[str, tuple[str, ...]]:
 
 
 def finish(signals: Signals, edge: int) -> Signals:
-    """Cut the edges, keep the window and attach the decimation as `signals.method` says; each is added to the steps."""
+    """Cut the edges, keep the window and attach the decimation of `signals.method`; note each among the steps."""
     method = signals.method
     # transients first, in samples of the recording; a window then keeps times, whatever was cut
     if edge:

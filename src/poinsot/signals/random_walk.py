@@ -47,9 +47,9 @@ class GeneralizedRandomWalk:
         A: (n_x, n_x) upper triangular, positive on the diagonal, not zero beside it.
         G: D Q^(1/2), n_x rows, one column for each source of noise.
 
-    Named members have A = [[alpha, 1], [0, gamma]] and G = D Q^(1/2) (Young 2012): the smoothed random walk gamma = 1
-    and noise on the second state only, with alpha from 0 (random walk) to 1 (integrated); the local linear trend
-    alpha = gamma = 1 and noise on both; the damped trend gamma < 1 besides.
+    Named members have A = [[alpha, 1], [0, gamma]] and G = D Q^(1/2) (Young 2012): the smoothed random walk: gamma = 1
+    and noise on the second state only, with alpha from 0 (random walk) to 1 (integrated); the local linear trend:
+    alpha = gamma = 1 and noise on both; the damped trend: gamma < 1 besides.
 
     Raises:
         InvalidMethod: if some state is unobservable from y.
@@ -121,7 +121,7 @@ class SmoothedStates:
         states: (T, n, n_x), per sample: x, Delta x, Delta^2 x, ... in the unit of y. Delta x(k), a forward difference,
             belongs half a sample after t_k, Delta^2 x(k) a whole one; `differentiate` centres them.
         noise_variance: (n,) sigma_e^2 of each column (Eq. 22).
-        log_likelihood: (n,) concentrated and diffuse: of the data given NVR, at the best sigma_e^2, for a flat x_0.
+        log_likelihood: (n,) concentrated, diffuse log-likelihood given NVR, at the best sigma_e^2, for a flat x_0.
         unit_covariance: (groups, T, n_x, n_x) at sigma_e^2 = 1: columns with the same NVR and gaps share one.
         group: (n,) index of each column's covariance.
     """

@@ -39,7 +39,7 @@ class Derivatives:
 
     @property
     def std(self) -> np.ndarray:
-        """(T, n, 3), of q, v and a."""
+        """(T, n, 3) standard deviations of q, v and a."""
         return np.sqrt(np.diagonal(self.covariance, axis1=-2, axis2=-1))
 
 
@@ -61,7 +61,7 @@ def differentiate(y: JointSamples, rate_hz: float, *, order: int, nvr: float | n
 
     Args:
         y: (T, n) positions, uniformly sampled. rate_hz: sampling rate. order: 2 or 3.
-        nvr: scalar or (n,), for both passes; 1e-5 at 5 kHz in the paper.
+        nvr: scalar or (n,), for both passes; 1e-5 at 5 kHz in Brunot et al..
 
     Raises:
         InvalidMethod: if the order is not 2 or 3, or an NVR is negative or not finite.
@@ -109,7 +109,7 @@ def _two_passes(y: np.ndarray, nvr: float | np.ndarray) -> np.ndarray:
 
 
 def _smooth_from_before(y: np.ndarray, order: int, nvr: float | np.ndarray) -> SmoothedStates:
-    """Smoothed states from one (missing) sample before the first on."""
+    """Smooth the samples with one missing sample put before the first."""
     # with one sample before the first, each sample has a forward difference on either side
     measured = np.arange(-1, len(y)) >= 0
     return smooth(np.concatenate([y[:1], y]), GeneralizedRandomWalk.integrated(order), nvr, measured)
@@ -130,7 +130,7 @@ class RandomWalkSmoother:
     """Integrated-random-walk smoother: q, v, a with their standard deviations from noisy positions.
 
     The ratio is a bandwidth *in samples*: 1e-5 smooths like a cutoff of 33 Hz at 5 kHz, but of 0.7 Hz at 100 Hz. Take
-    `cutoff_hz` from `propose_filters` where the rate is not the paper's, or where the result must not depend on it.
+    `cutoff_hz` from `propose_filters` where the rate is not 5 kHz, or where the result must not depend on it.
     Maximum likelihood needs neither, but it treats coloured noise (encoders read late, steps) as motion: read the
     warnings. A cutoff below twice the bandwidth of the motion gives a warning, too.
 
@@ -212,13 +212,13 @@ class RandomWalkSmoother:
             ratio = np.array([ratio_for_cutoff(cutoff, rate_hz, self.order) for cutoff in cutoffs.tolist()])
             return ratio, f"{span_text(ratio)}, for cutoff_hz = {span_text(cutoffs)}", ()
         if isinstance(self.ratio, str):
-            found = self.maximum_likelihood(p)
+            estimate = self.maximum_likelihood(p)
             doubts = tuple(
                 f"noise variance ratio of {joint} by maximum likelihood ({nvr:.2g}): {verdict.value}"
-                for joint, nvr, verdict in zip(joints, found.nvr, found.verdict, strict=True)
+                for joint, nvr, verdict in zip(joints, estimate.nvr, estimate.verdict, strict=True)
                 if verdict is not RatioVerdict.credible
             )
-            return found.nvr, f"{span_text(found.nvr)} by maximum likelihood", doubts
+            return estimate.nvr, f"{span_text(estimate.nvr)} by maximum likelihood", doubts
         ratio = _one_per_joint("ratio", self.ratio, joints)
         return ratio, span_text(ratio), ()
 

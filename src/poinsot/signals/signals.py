@@ -76,10 +76,10 @@ class Signals(Brief):
 
     def cut(self, first: int, last: int, why: str) -> Signals:
         """The samples first <= k < last; `why` is added to the steps."""
-        kept = slice(first, last)
-        arrays = {name: getattr(self, name)[kept] for name in ("time", "q", "v", "a", "tau")}
+        rows = slice(first, last)
+        arrays = {name: getattr(self, name)[rows] for name in ("time", "q", "v", "a", "tau")}
         for name in ("q_std", "v_std", "a_std"):
             # (n,) applies to all samples, (T, n) has one row per sample
             std = getattr(self, name)
-            arrays[name] = std[kept] if std is not None and std.ndim == 2 else std
+            arrays[name] = std[rows] if std is not None and std.ndim == 2 else std
         return replace(self, **arrays, steps=(*self.steps, why))

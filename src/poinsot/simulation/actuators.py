@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays import JointSamples, Times, Vector
+from ..arrays import JointSamples, Matrix, Times, Vector
 from ..exceptions import InvalidModel, UnreadableFile, listing
 from ..kernels import njit
 from ..models.mujoco_library import mujoco
@@ -230,7 +230,8 @@ class Simulator:
         """(n,) seconds of the command's rate in the control."""
         return np.array([each.derivative_gain / each.stiffness for each in self.actuators])
 
-    def _run(self, data: mujoco.MjData, control: JointSamples) -> JointSamples:
+    def _run(self, data: mujoco.MjData, control: JointSamples) -> Matrix:
+        """(S + 1, n) positions at the ends of time steps under (S, n) control signals."""
         start = np.empty(mujoco.mj_stateSize(self.model, STATE))
         mujoco.mj_getState(self.model, data, start, STATE)
         states, _ = mujoco.rollout.rollout(self.model, data, start[None], control[None])

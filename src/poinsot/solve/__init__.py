@@ -1,7 +1,7 @@
-"""What every method of estimation shares.
+"""Parts that all methods of estimation share.
 
 gauss_newton   damped Gauss-Newton over the `Iterate` of a method; progress reports, and stopping on request
-method         base of methods, whose `solve` says what it takes
+method         base of methods, whose `solve` checks the class of its problem
 dense          small dense least squares with bounds, as iterates; the step within bounds
 """
 

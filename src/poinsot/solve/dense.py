@@ -55,10 +55,10 @@ def step_in_box(S: Matrix, g: Vector, lower: Vector, upper: Vector) -> Vector:
     target = -linalg.solve_triangular(L, g * scale, lower=True)
     from scipy.optimize import lsq_linear
 
-    found = lsq_linear(L.T, target, bounds=box, method="bvls", tol=1e-14, max_iter=max(100, 10 * len(g)))
+    solution = lsq_linear(L.T, target, bounds=box, method="bvls", tol=1e-14, max_iter=max(100, 10 * len(g)))
     # exactly on the bounds, where scaling back would round
-    inside = np.clip(found.x * scale, lower, upper)
-    return np.where(found.active_mask < 0, lower, np.where(found.active_mask > 0, upper, inside))
+    inside = np.clip(solution.x * scale, lower, upper)
+    return np.where(solution.active_mask < 0, lower, np.where(solution.active_mask > 0, upper, inside))
 
 
 @dataclass(frozen=True, eq=False)

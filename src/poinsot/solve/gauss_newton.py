@@ -223,7 +223,7 @@ class Minimum(Generic[I]):
     @property
     def iterations(self) -> int:
         """Number of accepted steps."""
-        return sum(each.step_length > 0 for each in self.history)
+        return sum(iteration.step_length > 0 for iteration in self.history)
 
 
 Search: TypeAlias = Generator[Any, Any, Minimum[I]]
@@ -276,8 +276,8 @@ class GaussNewton:
             try:
                 answer = search.send(answer)  # directions and trials of a single problem are already computed
             except StopIteration as end:
-                found: Minimum[I] = end.value
-                return found
+                minimum: Minimum[I] = end.value
+                return minimum
 
     def search(self, start: I, stop: Stop | None = None) -> Search[I]:
         """The same iteration as a generator: send back each yielded direction and trial, computed if it was deferred.
@@ -365,7 +365,7 @@ class _Search(Generic[I]):
         return True
 
     def line_search(self, direction: DampedStep[I]) -> Generator[Any, Any, tuple[I | None, float, int]]:
-        """The first step length whose merit falls enough, and how many were tried."""
+        """Find the first step length whose merit decreases enough; return the iterate, the length and the trials."""
         method, e = self.method, self.now.infeasibility
         if e > 0:
             needed = -direction.predicted(1.0) / ((1.0 - method.feasible_share) * e)
@@ -399,12 +399,12 @@ class _Search(Generic[I]):
 
     def record(self, direction: DampedStep[I], alpha: float, trials: int, damping: float) -> None:
         now, number, length = self.now, len(self.history) + 1, sqrt(max(2.0 * direction.decrement, 0.0))
-        done = Iteration(
+        iteration = Iteration(
             number, now.cost, now.infeasibility, direction.predicted(1.0), length, alpha, trials, damping,
             self.penalty, now.theta,
         )  # fmt: skip
-        self.history.append(done)
-        report(self.progress, "iterating", iteration=number, cost=now.cost, detail=str(done))
+        self.history.append(iteration)
+        report(self.progress, "iterating", iteration=number, cost=now.cost, detail=str(iteration))
 
     def take_last_step(self, direction: DampedStep[I]) -> None:
         if not self.method.take_last:

@@ -1,4 +1,4 @@
-"""Base of methods: a `solve` that is given something else than its problem says so in one sentence."""
+"""Base of methods: `solve` refuses a problem of another class in one sentence."""
 
 from functools import wraps
 from typing import Any
@@ -20,13 +20,15 @@ class Method:
     def __init_subclass__(cls) -> None:
         if (solve := cls.__dict__.get("solve")) is None:
             return
-        takes = solve.__annotations__["problem"]
+        problem_name = solve.__annotations__["problem"]
 
         @wraps(solve)
         def checked(self: Any, problem: Any, *args: Any, **options: Any) -> Any:
-            if takes not in (each.__name__ for each in type(problem).__mro__):
-                given = f"{type(self).__name__}.solve takes a problem, {takes}, not {type(problem).__name__}"
-                raise InvalidMethod(f"{given}: make one of a model and recordings, see help(poinsot.{takes})")
+            if problem_name not in (base.__name__ for base in type(problem).__mro__):
+                message = f"{type(self).__name__}.solve takes a problem, {problem_name}, not {type(problem).__name__}"
+                raise InvalidMethod(
+                    f"{message}: make one of a model and recordings, see help(poinsot.{problem_name})"
+                )
             return solve(self, problem, *args, **options)
 
         cls.solve = checked

@@ -2,8 +2,8 @@
 
 Each log takes the place of the one recording for identification that the project has, and is solved by the project's
 method as a task of a study, so that a run that was killed goes on. A log that is longer than `long_bytes`, or in
-several files, is read in blocks (`streaming`), which the executor computes. Logs that cannot be used are said, and not
-pooled.
+several files, is read in blocks (`streaming`), which the executor computes. Logs that cannot be used are listed, but
+not pooled.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ OF_LOG = (
     "validation",
     "seconds",
 )
-"""What is kept of the estimate of a log, by its names in `poinsot.identify/1`."""
+"""Parts of a log's estimate that are kept, by their names in `poinsot.identify/1`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +55,8 @@ class Fleet:
     """Logs with the project that they are estimated by.
 
     Args:
-        project: with one recording for identification, whose keys are those of each log.
-        folder: of the recordings. logs: of the fleet.
+        project: project with one recording for identification, whose keys apply to each log.
+        folder: folder of the recordings. logs: the logs.
         long_bytes: size of a log's columns in memory from which on it is read in blocks [B].
     """
 
@@ -67,15 +67,15 @@ class Fleet:
 
     @classmethod
     def of(cls, project: Project, data_dir: Path | None = None, pattern: str | None = None) -> Fleet:
-        """The logs that a pattern names, or else that of the project's recording.
+        """The fleet of the logs that match a pattern, or the path of the project's recording.
 
         Raises:
             InvalidProject: if the project has not one recording for identification, in one file.
             UnreadableFile: if there are no logs.
         """
         folder = project.path.parent if data_dir is None else data_dir
-        here = Path.cwd() if pattern is not None and data_dir is None else folder
-        return cls(project, folder, find_logs(here, pattern or template_path(project)))
+        root = Path.cwd() if pattern is not None and data_dir is None else folder
+        return cls(project, folder, find_logs(root, pattern or template_path(project)))
 
     def project_of(self, path: Path) -> Project:
         """The project with a file in place of the recording for identification."""
@@ -86,17 +86,17 @@ class Fleet:
         else:
             named["path"] = str(path.absolute())
         recordings = [
-            recording.model_copy(update=named) if each is recording else each
-            for each in self.project.settings.recordings
+            recording.model_copy(update=named) if other is recording else other
+            for other in self.project.settings.recordings
         ]
         settings = self.project.settings.model_copy(update={"recordings": recordings})
         return Project(self.project.path, settings)
 
     def opener(self, log: Log) -> Callable[[], BlockLog] | None:
-        """What opens a log that is read in blocks: it is long or in several files, and the project allows it.
+        """Function that opens a log to read it in blocks, if it is long or in several files; None: it is read at once.
 
         Raises:
-            InvalidProject: if a log in several files cannot be read so.
+            InvalidProject: if a log in several files cannot be read in blocks.
         """
         several = len(log.paths) > 1
         kind = find_block_log(log.paths)
@@ -132,16 +132,16 @@ class Fleet:
         """Estimate each log, and pool.
 
         Args:
-            executor: of the logs, and of the blocks of long ones; None: as of `Study.run`.
-            folder: of the store of finished logs; None: the user's cache.
+            executor: runs the logs, and the blocks of long ones; None: as in `Study.run`.
+            folder: folder of the store of finished logs; None: the user's cache.
 
         Raises:
-            PoinsotError: if no log can be used, in the words of the first one; `StudyInterrupted` as of `Study.run`.
+            PoinsotError: if no log can be used, in the words of the first one; `StudyInterrupted` as in `Study.run`.
         """
         watch = Stopwatch()
         say(f"reading {len(self.logs)} logs")
         names = {f"{log.name} {_digest(log.paths)}": log for log in self.logs}
-        long = {name: found for name, log in names.items() if (found := self.opener(log)) is not None}
+        long = {name: opens for name, log in names.items() if (opens := self.opener(log)) is not None}
         tasks = {name: LogTask(self.project_of(log.paths[0]), self.folder) for name, log in names.items()}
         settings = self.project.settings.model_dump(mode="json")
         # the recordings' own paths are in the names
@@ -174,17 +174,17 @@ class LogTask:
 
 
 def identify_log(task: LogTask) -> dict[str, Any]:
-    """What the fleet keeps of an estimate; `refused`: why there is none."""
+    """The kept parts of a log's estimate; `refused`: why there is none."""
     return _record(lambda: task.project.identify(task.folder, stop=lambda: False))
 
 
 def stream_log(task: tuple[LogTask, Callable[[], BlockLog]], executor: Executor | None) -> dict[str, Any]:
-    """The same of a log that is read in blocks."""
+    """The same for a log that is read in blocks."""
 
     def estimate() -> Estimate:
-        (each, opened), smoothing = task, task[0].project.settings.preprocessing
-        method: Any = each.project.settings.method
-        robot = each.project.robot(each.folder)
+        (log_task, opened), smoothing = task, task[0].project.settings.preprocessing
+        method: Any = log_task.project.settings.method
+        robot = log_task.project.robot(log_task.folder)
         smoother = smoothing.smoother(robot.joints, None)  # type: ignore[union-attr]
         estimator = LeastSquares(weighting=method.weighting)
         return stream_least_squares(robot, opened(), smoother, estimator=estimator, executor=executor)
@@ -194,18 +194,18 @@ def stream_log(task: tuple[LogTask, Callable[[], BlockLog]], executor: Executor 
 
 def _record(estimate: Any) -> dict[str, Any]:
     try:
-        found: Estimate = estimate()
+        result: Estimate = estimate()
     except PoinsotError as error:
         return {"refused": str(error)}
     except MemoryError:
         return {
             "refused": "not enough memory: give its files as Parquet or MCAP, which can be read in blocks"
         }
-    content = identify_json(found)
-    kept = {key: content[key] for key in OF_LOG}
-    if found.trust is Trust.not_to_be_used:
-        return {"refused": f"the result is {found.diagnosis.verdict}"} | kept
-    return kept
+    content = identify_json(result)
+    record = {key: content[key] for key in OF_LOG}
+    if result.trust is Trust.not_to_be_used:
+        return {"refused": f"the result is {result.diagnosis.verdict}"} | record
+    return record
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ class PooledParameter:
 
 @dataclass(frozen=True, eq=False)
 class FleetEstimate:
-    """Estimates of all logs (`records`, in the order of the logs), and what they make together."""
+    """Estimates of all logs (`records`, in the order of the logs), and the pooled parameters."""
 
     fleet: Fleet
     records: tuple[Mapping[str, Any], ...]
@@ -232,11 +232,11 @@ class FleetEstimate:
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """Levels at which something can be told, from the coarsest."""
+        """Levels whose spread can be estimated, coarsest first."""
         return tuple(
             level
             for level in reversed(LEVELS)
-            if any(level in each.effects.spreads for each in self.parameters)
+            if any(level in parameter.effects.spreads for parameter in self.parameters)
         )
 
     @property
@@ -251,7 +251,7 @@ class FleetEstimate:
         """The result in one sentence."""
         counts = self.counts
         used = counts["logs"] - counts["refused"]
-        of = f"{used} of {counts['logs']} logs" if counts["refused"] else f"{used} logs"
+        used_logs = f"{used} of {counts['logs']} logs" if counts["refused"] else f"{used} logs"
         robots = f"{counts['robots']} robot{'' if counts['robots'] == 1 else 's'}"
         differing = [
             f"{sum(level in e.effects.spreads and e.effects.spreads[level].differs for e in self.parameters)} of "
@@ -259,12 +259,12 @@ class FleetEstimate:
             f"{BETWEEN[level]}"
             for level in self.levels
         ]
-        parts = [f"{of} of {robots}: {len(self.parameters)} parameters pooled", *differing]
+        parts = [f"{used_logs} of {robots}: {len(self.parameters)} parameters pooled", *differing]
         return "; ".join(parts) + "."
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What cannot be told from these logs, and what was left out."""
+        """Notes on what these logs cannot determine, and on what was left out."""
         counts, notes = self.counts, []
         used = [
             log for log, record in zip(self.fleet.logs, self.records, strict=True) if "refused" not in record
@@ -300,26 +300,26 @@ class FleetEstimate:
         ]
         pooled = [
             {
-                "name": each.name,
-                "unit": each.unit,
-                "kind": each.kind,
-                "owner": each.owner,
-                "grouping": each.grouping,
-                "logs": each.logs,
-                "value": each.effects.mean,
-                "std": each.effects.std,
-                "interval_95": each.effects.interval_95,
-                "next_interval_95": each.effects.next_interval_95,
+                "name": parameter.name,
+                "unit": parameter.unit,
+                "kind": parameter.kind,
+                "owner": parameter.owner,
+                "grouping": parameter.grouping,
+                "logs": parameter.logs,
+                "value": parameter.effects.mean,
+                "std": parameter.effects.std,
+                "interval_95": parameter.effects.interval_95,
+                "next_interval_95": parameter.effects.next_interval_95,
                 "between": {
                     level: asdict(spread) | {"differs": spread.differs}
-                    for level, spread in each.effects.spreads.items()
+                    for level, spread in parameter.effects.spreads.items()
                 },
                 "robots": [
                     {"robot": robot, "value": value, "std": std}
-                    for robot, (value, std) in each.effects.robots.items()
+                    for robot, (value, std) in parameter.effects.robots.items()
                 ],
             }
-            for each in self.parameters
+            for parameter in self.parameters
         ]
         content = {
             "schema": SCHEMA,
@@ -347,21 +347,21 @@ def _pool(logs: Sequence[Log], records: Sequence[Mapping[str, Any]]) -> Iterator
         for row in record["parameters"]:
             if row["identifiable"] and row["value"] is not None and row["std"]:
                 rows.setdefault((row["name"], row["grouping"], row["unit"]), []).append((log, row))
-    for (name, grouping, unit), found in rows.items():
-        if len(found) < 2:
+    for (name, grouping, unit), entries in rows.items():
+        if len(entries) < 2:
             continue
-        # by chance alone: the choice of the filter moves all logs alike
-        std = np.array([row["std_coloured"] or row["std"] for _, row in found])
-        common = [row["std_systematic"] or 0.0 for _, row in found]
+        # only chance: the choice of the filter changes all logs alike
+        std = np.array([row["std_coloured"] or row["std"] for _, row in entries])
+        common = [row["std_systematic"] or 0.0 for _, row in entries]
         effects = random_effects(
-            np.array([row["value"] for _, row in found]),
+            np.array([row["value"] for _, row in entries]),
             std,
-            [log.robot for log, _ in found],
-            [log.day for log, _ in found],
+            [log.robot for log, _ in entries],
+            [log.day for log, _ in entries],
             common_std=float(np.sqrt(np.mean(np.square(common)))),
         )
-        first = found[0][1]
-        yield PooledParameter(name, unit, first["kind"], first["owner"], grouping, len(found), effects)
+        first = entries[0][1]
+        yield PooledParameter(name, unit, first["kind"], first["owner"], grouping, len(entries), effects)
 
 
 def template_path(project: Project) -> str:
@@ -371,18 +371,20 @@ def template_path(project: Project) -> str:
 
 
 def _template(project: Project) -> RecordingSettings:
-    found = [each for each in project.settings.recordings if each.role == "identification"]
-    if len(found) != 1 or len(found[0].files) > 1:
-        many = f"{len(found)} of them" if len(found) != 1 else f"one in {len(found[0].files)} files"
+    templates = [recording for recording in project.settings.recordings if recording.role == "identification"]
+    if len(templates) != 1 or len(templates[0].files) > 1:
+        many = (
+            f"{len(templates)} of them" if len(templates) != 1 else f"one in {len(templates[0].files)} files"
+        )
         raise InvalidProject(
             f"{project.path}: logs of a fleet take the place of one recording for identification in one file, and this "
             f"has {many}: keep one of [[recordings]], with its columns"
         )
-    return found[0]
+    return templates[0]
 
 
 def _obstacle(project: Project) -> str:
-    """Which setting does not allow to read a log in blocks; empty: all do."""
+    """The setting that forbids reading a log in blocks; empty if none does."""
     recording = _template(project)
     smoothing: Any = project.settings.preprocessing
     method: Any = project.settings.method
@@ -411,12 +413,12 @@ def _obstacle(project: Project) -> str:
 
 
 def _digest(paths: Sequence[Path]) -> str:
-    """Of the content of files."""
-    found = []
+    """Digest of the content of files."""
+    digests = []
     for path in paths:
         try:
             with path.open("rb") as file:
-                found.append(file_digest(file, "sha256").hexdigest()[:16])
+                digests.append(file_digest(file, "sha256").hexdigest()[:16])
         except OSError as error:
             raise PoinsotError(f"{path} cannot be read: {error.strerror}") from None
-    return "-".join(found)
+    return "-".join(digests)

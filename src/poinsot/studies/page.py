@@ -24,69 +24,70 @@ if TYPE_CHECKING:
     from .random_effects import Spread
 
 MAX_PANELS = 24
-"""Parameters of which every robot is drawn, those that differ most first."""
+"""Maximum number of parameters that are drawn for every robot, those that differ most first."""
 
 
-def terminal_text(found: FleetEstimate) -> str:
+def terminal_text(estimate: FleetEstimate) -> str:
     """The lead, a line a parameter, a line a log that is not pooled, and notes."""
     rows = [
-        {"parameter": each.name, "value": value_text(each.effects.mean, each.effects.std)}
-        | {"std": significant(each.effects.std, 2), "unit": each.unit}
-        | {f"between {BETWEEN[level]}": _spread_text(each, level) for level in found.levels}
-        for each in found.parameters
+        {"parameter": parameter.name, "value": value_text(parameter.effects.mean, parameter.effects.std)}
+        | {"std": significant(parameter.effects.std, 2), "unit": parameter.unit}
+        | {f"between {BETWEEN[level]}": _spread_text(parameter, level) for level in estimate.levels}
+        for parameter in estimate.parameters
     ]
-    lines = [found.lead, ""]
+    lines = [estimate.lead, ""]
     if rows:
         lines += [text_table(rows), "between: standard deviation and its 95 % interval; * leaves out 0"]
-    for log, record in zip(found.fleet.logs, found.records, strict=True):
+    for log, record in zip(estimate.fleet.logs, estimate.records, strict=True):
         if "refused" in record:
             lines.append(f"not pooled: {log.name}: {record['refused']}")
-    lines += [f"note: {note}" for note in found.notes]
+    lines += [f"note: {note}" for note in estimate.notes]
     return "\n".join(lines)
 
 
-def write_fleet_page(found: FleetEstimate, path: Path) -> Path:
+def write_fleet_page(estimate: FleetEstimate, path: Path) -> Path:
     """Write the fleet as one HTML file that opens offline."""
-    counts = found.counts
+    counts = estimate.counts
     cards = [
         Card(
             "Logs", count_text(counts["logs"]), f"{counts['refused']} not pooled" if counts["refused"] else ""
         ),
         Card("Robots", count_text(counts["robots"])),
         Card("Days of robots", count_text(counts["days"])),
-        Card("Parameters pooled", count_text(len(found.parameters))),
+        Card("Parameters pooled", count_text(len(estimate.parameters))),
     ]
-    findings = Findings.of(("note", note) for note in found.notes)
-    sections = [section_of("Verdict", found.lead, Cards(cards=tuple(cards)), findings)]
-    if found.parameters:
-        what = "Of the fleet, from which robots and days are drawn, with 95 % intervals."
+    findings = Findings.of(("note", note) for note in estimate.notes)
+    sections = [section_of("Verdict", estimate.lead, Cards(cards=tuple(cards)), findings)]
+    if estimate.parameters:
+        lead = "Of the fleet, from which robots and days are drawn, with 95 % intervals."
         sections += [
-            section_of("Parameters of the fleet", what, _pooled(found)),
-            section_of("Each robot", "Robots with their own 95 % intervals, and the fleet.", _grid(found)),
+            section_of("Parameters of the fleet", lead, _pooled(estimate)),
+            section_of("Each robot", "Robots with their own 95 % intervals, and the fleet.", _grid(estimate)),
         ]
-    sections.append(section_of("Each log", "One estimate each.", _logs(found)))
-    name = found.fleet.project.path.stem
+    sections.append(section_of("Each log", "One estimate each.", _logs(estimate)))
+    name = estimate.fleet.project.path.stem
     return write_page(Page(f"Fleet {name}", "poinsot · fleet", sections=sections), path)
 
 
-def _pooled(found: FleetEstimate) -> Any:
+def _pooled(estimate: FleetEstimate) -> Any:
     rows: list[dict[str, str | Cell]] = []
-    for each in found.parameters:
-        effects = each.effects
+    for parameter in estimate.parameters:
+        effects = parameter.effects
+        others = with_others(parameter.name, parameter.grouping)
         row: dict[str, str | Cell] = {
-            "Name": each.name,
-            "What it is": f"{meaning(each.name, each.kind)}, {each.owner}{with_others(each.name, each.grouping)}",
+            "Name": parameter.name,
+            "What it is": f"{meaning(parameter.name, parameter.kind)}, {parameter.owner}{others}",
             "Fleet": value_text(effects.mean, effects.std),
-            "Unit": unit_text(each.unit),
+            "Unit": unit_text(parameter.unit),
             "95 % interval": _interval(effects.interval_95, effects.std),
         }
-        for level in found.levels:
+        for level in estimate.levels:
             differs = level in effects.spreads and effects.spreads[level].differs
             row[f"Std between {BETWEEN[level]}"] = Cell(
-                _spread_text(each, level), tone="fair" if differs else ""
+                _spread_text(parameter, level), tone="fair" if differs else ""
             )
         row["Next robot and day"] = _interval(effects.next_interval_95, effects.std)
-        row["Logs"] = str(each.logs)
+        row["Logs"] = str(parameter.logs)
         rows.append(row)
     return table(
         rows,
@@ -97,14 +98,14 @@ def _pooled(found: FleetEstimate) -> Any:
     )
 
 
-def _grid(found: FleetEstimate) -> FigureGrid:
-    def rank(each: PooledParameter) -> float:
-        return min((spread.p_value for spread in each.effects.spreads.values()), default=1.0)
+def _grid(estimate: FleetEstimate) -> FigureGrid:
+    def rank(parameter: PooledParameter) -> float:
+        return min((spread.p_value for spread in parameter.effects.spreads.values()), default=1.0)
 
-    shown = sorted(found.parameters, key=rank)[:MAX_PANELS]
-    left = len(found.parameters) - len(shown)
+    shown = sorted(estimate.parameters, key=rank)[:MAX_PANELS]
+    left = len(estimate.parameters) - len(shown)
     return FigureGrid(
-        panels=tuple(_figure(each) for each in shown),
+        panels=tuple(_figure(parameter) for parameter in shown),
         packed=True,
         legend=(("dot", "a robot"), ("ring", "the fleet")),
         caption="What differs most comes first."
@@ -112,34 +113,36 @@ def _grid(found: FleetEstimate) -> FigureGrid:
     )
 
 
-def _figure(each: PooledParameter) -> Figure:
+def _figure(parameter: PooledParameter) -> Figure:
     """The robots of one parameter, and the fleet beneath them."""
-    effects = each.effects
+    effects = parameter.effects
     robots, low, high = list(effects.robots), *effects.interval_95
     values = [value for value, _ in effects.robots.values()] + [effects.mean]
     below = [NORMAL_95 * std for _, std in effects.robots.values()] + [effects.mean - low]
     above = [NORMAL_95 * std for _, std in effects.robots.values()] + [high - effects.mean]
     names = [*robots, "fleet"]
-    unit, said = unit_text(each.unit) or "1", [significant(value) for value in values]
+    unit, texts = unit_text(parameter.unit) or "1", [significant(value) for value in values]
     symbols = [*["circle"] * len(robots), "circle-open"]
     colours = [*[ACCENT] * len(robots), MUTED]
-    data = interval_rows(names, values, (below, above), symbols, colours, said, unit)
+    data = interval_rows(names, values, (below, above), symbols, colours, texts, unit)
     return Figure(
-        title=each.name,
-        note=capitalized(meaning(each.name, each.kind)) + f", {each.owner}",
+        title=parameter.name,
+        note=capitalized(meaning(parameter.name, parameter.kind)) + f", {parameter.owner}",
         data=(data,),
         layout=interval_layout(names, unit, 18, zeroline=False),
-        alt=f"{each.name}: {'; '.join(map(' '.join, zip(names, said, strict=True)))}",
+        alt=f"{parameter.name}: {'; '.join(map(' '.join, zip(names, texts, strict=True)))}",
     )
 
 
-def _logs(found: FleetEstimate) -> Any:
+def _logs(estimate: FleetEstimate) -> Any:
     rows: list[dict[str, str | Cell]] = []
-    for log, record in zip(found.fleet.logs, found.records, strict=True):
+    for log, record in zip(estimate.fleet.logs, estimate.records, strict=True):
         refused = record.get("refused")
         fit: Mapping[str, Any] = record.get("fit") or {}
         error = fit.get("relative_error_percent")
-        findings = [each["message"] for each in record.get("findings") or () if each["severity"] != "note"]
+        findings = [
+            finding["message"] for finding in record.get("findings") or () if finding["severity"] != "note"
+        ]
         rows.append(
             {
                 "Log": log.name,
@@ -156,8 +159,8 @@ def _logs(found: FleetEstimate) -> Any:
     return table(rows, code=("Log",))
 
 
-def _spread_text(each: PooledParameter, level: str) -> str:
-    spread: Spread | None = each.effects.spreads.get(level)
+def _spread_text(parameter: PooledParameter, level: str) -> str:
+    spread: Spread | None = parameter.effects.spreads.get(level)
     if spread is None:
         return UNKNOWN
     low, high = (significant(value, 2) for value in spread.interval_95)

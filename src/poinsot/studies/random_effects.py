@@ -33,7 +33,7 @@ BETWEEN = {"robot": "robots", "day": "days", "log": "logs of a day"}
 """Level -> what differs at it, in words."""
 
 DRAWS = 4000
-"""Of the fiducial distribution: percentiles of 2.5 % are off by 0.25 % of probability."""
+"""Number of draws of the fiducial distribution: percentiles of 2.5 % are off by 0.25 % of probability."""
 
 MAX_NEWTON_STEPS = 60
 
@@ -43,7 +43,7 @@ class Spread:
     """Standard deviation of the effects of one level.
 
     Args:
-        std: tau, and interval_95 of it. p_value: of data like these where tau is 0.
+        std, interval_95: tau and its interval. p_value: probability of such data if tau is 0.
         members, groups: how many effects, in how many groups of the next level.
     """
 
@@ -64,7 +64,7 @@ class RandomEffects:
     """One parameter of a fleet.
 
     Args:
-        mean, std, interval_95: of the fleet, from which robots are drawn.
+        mean, std, interval_95: mean of the fleet, from which robots are drawn.
         spreads: level of `LEVELS` -> what differs at it, of those that can be separated.
         next_interval_95: where one more log of one more robot would be, measured without error.
         robots: robot -> its mean and standard deviation over its days and logs.
@@ -84,10 +84,11 @@ def random_effects(
     """Pool estimates of one parameter, and separate what differs.
 
     Args:
-        values, std: (L,) of each log, std > 0: by chance alone. robots, days: (L,) of each log.
+        values, std: (L,) estimates of the logs, and their standard deviations > 0 by chance only.
+        robots, days: (L,) robot and day of each log.
         common_std: standard deviation of an error that all logs share, which no pooling makes smaller.
     """
-    y, v = (np.asarray(each, dtype=np.float64) for each in (values, std))
+    y, v = (np.asarray(array, dtype=np.float64) for array in (values, std))
     rng, names = np.random.default_rng(0), list(dict.fromkeys(robots))
     scale = float(np.median(v))  # of order one, whatever the unit
     first = float(y[0])
@@ -105,11 +106,11 @@ def random_effects(
             t = solve_spread(m, v, parent, rng.chisquare(freedom, DRAWS))
             point_t = solve_spread(point_m, point_v, parent, np.array([float(freedom)]))
             low, high = np.percentile(t, [2.5, 97.5])
-            found = generalized_q(point_m, point_v, parent, np.zeros((1, 1)))[0].item()
+            q = generalized_q(point_m, point_v, parent, np.zeros((1, 1)))[0].item()
             spreads[level] = Spread(
                 scale * float(np.sqrt(point_t.item())),
                 (scale * float(np.sqrt(low)), scale * float(np.sqrt(high))),
-                float(chi2.sf(found, freedom)),
+                float(chi2.sf(q, freedom)),
                 len(parent),
                 int(parent.max() + 1),
             )
@@ -180,6 +181,6 @@ def _parents(labels: list[tuple[str, str]]) -> tuple[np.ndarray, np.ndarray]:
     days = list(dict.fromkeys(labels))
     robots = list(dict.fromkeys(robot for robot, _ in labels))
     return (
-        np.array([days.index(each) for each in labels]),
+        np.array([days.index(label) for label in labels]),
         np.array([robots.index(robot) for robot, _ in days]),
     )

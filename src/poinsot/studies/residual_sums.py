@@ -1,9 +1,9 @@
-"""Sums of residuals of consecutive rows, which join in order: of two stretches, those of both together.
+"""Sums of residuals of consecutive rows, which can be joined: two stretches give the sums of both together.
 
     S(l) = sum over t of e_t e_{t+l}^T,   l = 0 ... lags
 
-Of two stretches that follow each other, S(l) is that of each, and of the pairs across the seam: these are in the last
-rows of the one and the first rows of the other. The mean is removed afterwards,
+For two consecutive stretches, S(l) adds those of both and the pairs across the seam, which are in the last rows of the
+first and the first rows of the second. The mean is removed afterwards,
 
     sum (e_t - m)(e_{t+l} - m)  =  S(l) - m (sum of the first N - l rows + sum of the last N - l) + (N - l) m^2
 """
@@ -40,7 +40,7 @@ class ResidualSums:
         return cls(len(e), e.sum(axis=0), _products(e, lags), e[:lags], e[max(len(e) - lags, 0) :])
 
     def joined(self, later: ResidualSums) -> ResidualSums:
-        """The sums of these rows and of those that follow them."""
+        """The sums of these rows and of the rows after them."""
         lags = self.lags
         seam = np.concatenate([self.tail, later.head])
         across = _products(seam, lags) - _products(self.tail, lags) - _products(later.head, lags)
@@ -55,7 +55,7 @@ class ResidualSums:
 
     @cached_property
     def autocorrelation(self) -> np.ndarray:
-        """(n, min(lags, N / 4) + 1) of each column, its mean removed; a constant column gives zeros."""
+        """(n, min(lags, N / 4) + 1) autocorrelation of each column, its mean removed; a constant column gives zeros."""
         N, lags = self.count, min(self.lags, longest_lag(self.count))
         mean = (self.total / N)[:, None]
         first, last = (
@@ -74,7 +74,7 @@ class ResidualSums:
 
     @property
     def lags_needed(self) -> int:
-        """Lags that the taper of the covariance needs; more than there are where these do not say it."""
+        """Lags that the taper of the covariance needs; more than `lags` if these are too few."""
         if not self.count:
             return 0
         # where no lag is quiet, the last one stands for it, four times of which are beyond all lags

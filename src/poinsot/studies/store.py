@@ -30,9 +30,9 @@ class Store:
     """The finished tasks of one study.
 
     Args:
-        name: of the study.
+        name: name of the study.
         settings: everything that results depend on beside their task's name and poinsot's version.
-        folder: of the file; None: the user's cache.
+        folder: folder of the file; None: the user's cache.
     """
 
     def __init__(self, name: str, settings: Mapping[str, Any], folder: Path | None = None):
@@ -41,7 +41,7 @@ class Store:
         self.path = (folder or CACHE) / f"{name}-{mark}.jsonl"
 
     def read(self) -> dict[str, Any]:
-        """Task -> result, of the records that are whole; the first of a task counts."""
+        """Result of each task with a complete record; the first record of a task counts."""
         if not self.path.is_file():
             return {}
         done: dict[str, Any] = {}
@@ -69,7 +69,7 @@ class Store:
         self.path.unlink(missing_ok=True)
 
     def write_parquet(self, path: Path) -> None:
-        """What is finished as a table: a column `task`, and one for each key of results that are mappings."""
+        """Write finished results as a table: a column `task`, and one for each key of results that are mappings."""
         import polars as pl
 
         from ..io.writing import atomic_path

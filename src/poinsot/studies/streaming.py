@@ -40,7 +40,7 @@ from ..signals.decimation import Decimation
 from ..signals.low_pass import LowPass
 from ..solve import ProgressCallback, report
 from .residual_sums import ResidualSums
-from .stretches import LogExaminer, Seen, look_at_block
+from .stretches import ExaminedBlock, LogExaminer, examine_block
 from .study import Say, Study
 
 FORGOTTEN = 1e-24
@@ -50,7 +50,7 @@ TASKS = 64
 """Largest number of tasks of a pass: their results are in memory together."""
 
 BLOCKS_PER_TASK = 8
-"""Least number, where there are so many."""
+"""Minimum number of blocks of a task, if there are so many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +58,10 @@ class Blocks:
     """How a log is cut: the same rows as of the whole log.
 
     Args:
-        robot: whose log it is. log: its samples. method: that smooths them; with decimation.
-        size: samples of a block, about, that are in memory at a time, in each process.
+        robot: robot of the log. log: its samples. method: smoothing, with decimation.
+        size: approximate number of samples of a block, in memory at a time in each process.
         shown: rows whose measured and predicted efforts are kept for figures, at most.
-        lags: rows by which residuals that are multiplied are apart, at first; more for a longer correlation.
+        lags: initial number of lags of residual products [rows]; more for a longer correlation.
     """
 
     robot: Articulated
@@ -113,7 +113,7 @@ class Blocks:
         return list(zip([0, *edges], [*edges, N], strict=True))
 
     def problem(self, span: tuple[int, int], lags: int = 0) -> InverseDynamics:
-        """The regression of a block with its halo, and so many rows before it."""
+        """The regression of a block with its halo, and `lags` rows before it."""
         first = max(span[0] - self.halo - lags * self.factor, 0)
         last = min(span[1] + self.halo, len(self.log))
         signals = self.method.apply(self.log.read(first, last))
@@ -144,7 +144,7 @@ class Task:
     """Blocks that follow each other, and what a pass needs to know.
 
     Args:
-        theta: (b,) base values whose residuals are wanted. lags: of their products. look: whether samples are examined.
+        theta: (b,) base values of the residuals. lags: lags of their products. look: whether samples are examined.
         Gamma: (n, n, lags + 1) tapered autocovariance. columns: (k,) base columns of the products of rows.
     """
 
@@ -182,8 +182,8 @@ def merged(factors: Iterable[np.ndarray]) -> np.ndarray:
         pairs = zip(earlier, later, strict=True)
         waiting[-2:] = [(level + 1, np.stack([triangular(np.concatenate(pair)) for pair in pairs]))]
 
-    for each in factors:
-        waiting.append((0, each))
+    for factor in factors:
+        waiting.append((0, factor))
         while len(waiting) > 1 and waiting[-2][0] == waiting[-1][0]:
             join()
     while len(waiting) > 1:
@@ -192,8 +192,8 @@ def merged(factors: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def predict(task: Task) -> dict[str, Any]:
-    """Of the rows of some blocks: sums of residuals (`sums`, `squares` as of `StreamedFit`), rows to be shown, and
-    what is wrong with their samples (`seen`, a block each).
+    """Sums of residuals of some blocks (`sums`, `squares` as in `StreamedFit`), rows to be shown, and findings on their
+    samples (`seen`, one a block).
     """
     squares, sums, shown, seen = np.zeros(()), None, [], []
     for span in task.spans:
@@ -206,13 +206,13 @@ def predict(task: Task) -> dict[str, Any]:
             both = np.stack([(y - predicted) ** 2, y**2])
             of_block = of_block + np.concatenate([both.sum(1), (both * moving).sum(1)])
             e.append(y - predicted)
-            kept = task.blocks.is_shown(rows.time[own])
-            shown.append((rows.time[own][kept], y[kept], predicted[kept]))
-        found = ResidualSums.of(np.concatenate(e), task.lags)
-        sums, squares = found if sums is None else sums.joined(found), squares + of_block
+            shown_rows = task.blocks.is_shown(rows.time[own])
+            shown.append((rows.time[own][shown_rows], y[shown_rows], predicted[shown_rows]))
+        block_sums = ResidualSums.of(np.concatenate(e), task.lags)
+        sums, squares = block_sums if sums is None else sums.joined(block_sums), squares + of_block
         if task.look:
-            seen.append(look_at_block(problem, span, found))
-    time, measured, predicted = (np.concatenate(each) for each in zip(*shown, strict=True))
+            seen.append(examine_block(problem, span, block_sums))
+    time, measured, predicted = (np.concatenate(column) for column in zip(*shown, strict=True))
     figure = {"time": time, "measured": measured, "predicted": predicted}
     return {"sums": sums, "squares": squares, "seen": seen, **figure}
 
@@ -238,16 +238,16 @@ def multiply(task: Task) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StreamedFit(Fit):
-    """A fit whose `measured` and `predicted` are of some rows, and all numbers of all rows.
+    """A fit that keeps `measured` and `predicted` of some rows; all figures are from all rows.
 
     Args:
-        sums: of the residuals of all rows. squares: (4, n) sums of squared residuals and of efforts, of all rows and of
-            those in which the joint moves. seen: what is wrong with the samples, block by block.
+        sums: sums of the residuals of all rows. squares: (4, n) sums of squared residuals and of squared efforts, of
+            all rows and of those in which the joint moves. seen: findings on the samples, block by block.
     """
 
     sums: ResidualSums = field(default_factory=ResidualSums)
     squares: np.ndarray = field(default_factory=lambda: np.zeros((4, 0)))
-    seen: tuple[Seen, ...] = ()
+    seen: tuple[ExaminedBlock, ...] = ()
 
     @property
     def sum_of_squares_per_joint(self) -> Vector:
@@ -284,8 +284,8 @@ class StreamedDynamics(InverseDynamics):
     def _run(self, solve: Callable[[Task], Any], unit: str, **given: Any) -> list[dict[str, Any]]:
         """A pass over the log: results of its parts, in their order."""
         spans = self.blocks.spans
-        each = max(BLOCKS_PER_TASK, ceil(len(spans) / TASKS))
-        groups = [tuple(spans[k : k + each]) for k in range(0, len(spans), each)]
+        size = max(BLOCKS_PER_TASK, ceil(len(spans) / TASKS))
+        groups = [tuple(spans[k : k + size]) for k in range(0, len(spans), size)]
         tasks = {f"{group[0][0]}": Task(self.blocks, group, **given) for group in groups}
         study = Study(tasks, solve, lambda done: list(done.values()), unit=f"stretches {unit}")
         return list(study.run(self.executor, say=self.say))
@@ -314,10 +314,10 @@ class StreamedDynamics(InverseDynamics):
         done: list[dict[str, Any]] = []
         while not done or sums.lags_needed > lags:
             lags = max(lags, 4 * sums.lags_needed)
-            found = self._run(predict, "predicted", theta=theta, lags=lags, look=look and not done)
-            done = done or found  # figures and findings are those of the first time
-            sums = found[0]["sums"]
-            for one in found[1:]:
+            parts = self._run(predict, "predicted", theta=theta, lags=lags, look=look and not done)
+            done = done or parts  # figures and findings are those of the first time
+            sums = parts[0]["sums"]
+            for one in parts[1:]:
                 sums = sums.joined(one["sums"])
         squares = np.sum([one["squares"] for one in done], axis=0)
         time, measured, predicted = (
@@ -326,18 +326,18 @@ class StreamedDynamics(InverseDynamics):
         correlation = sums.autocorrelation[:, : max(min(SHOWN_LAGS, sums.count // 4), 1) + 1]
         left, size, moving, moving_size = squares
         with np.errstate(invalid="ignore", divide="ignore"):
-            each, in_motion = (100 * np.sqrt(a / b) for a, b in ((left, size), (moving, moving_size)))
+            percent, in_motion = (100 * np.sqrt(a / b) for a, b in ((left, size), (moving, moving_size)))
         return StreamedFit(
             time, self.robot.effort_names, units, measured, predicted, correlation,
             tuple(whiteness(row, sums.count) for row in correlation), float(100 * np.sqrt(left.sum() / size.sum())),
-            tuple(each.tolist()), recording, tuple(in_motion.tolist()), sizes=np.sqrt(size), sums=sums,
-            squares=squares, seen=tuple(each for one in done for each in one["seen"]),
+            tuple(percent.tolist()), recording, tuple(in_motion.tolist()), sizes=np.sqrt(size), sums=sums,
+            squares=squares, seen=tuple(block for one in done for block in one["seen"]),
         )  # fmt: skip
 
     def coloured(
         self, _: Any, fit: StreamedFit, solution: LinearSolution, columns: np.ndarray, scale: np.ndarray
     ) -> tuple[Matrix, bool]:
-        """As `residuals.coloured`, of residuals whose sums are known; they are not clipped."""
+        """As `residuals.coloured`, from sums of residuals, which are not clipped."""
         sums, w = fit.sums, solution.weights * scale
         lags = residuals.taper_lags(sums.autocorrelation, sums.count)
         scale = solution.weights * w
@@ -364,11 +364,11 @@ def stream_least_squares(
     """Least squares of a log, in memory that does not grow with its samples.
 
     Args:
-        robot: whose parameters are estimated. log: its samples. method: makes rows of them.
+        robot: robot whose parameters are estimated. log: its samples. method: their smoothing.
         estimator: ordinary or weighted by joint; None: by joint.
         validation: name -> log whose efforts are predicted, and not fitted.
-        executor: computes blocks; None: as of `Study.run`.
-        block, shown, lags: as of `Blocks`, whose `size` is `block`.
+        executor: computes blocks; None: as in `Study.run`.
+        block, shown, lags: as in `Blocks`, whose `size` is `block`.
 
     Raises:
         InvalidMethod: if the estimator is robust, or the method has a window.
@@ -382,7 +382,7 @@ def stream_least_squares(
 
     def problem_of(log: BlockLog) -> StreamedDynamics:
         blocks = Blocks(robot, log, method, block, shown, lags)
-        return StreamedDynamics(blocks, executor, lambda what: report(progress, what))
+        return StreamedDynamics(blocks, executor, lambda stage: report(progress, stage))
 
     problem = problem_of(log)
     system = reduce(problem, estimator.rtol)
@@ -390,7 +390,10 @@ def stream_least_squares(
     coloured = problem.coloured
     estimate = finish(estimator, problem, system, solution, systematic=False, coloured=coloured)
     theta = solution.on_base(system)
-    held_out = [problem_of(each).fit(theta, name, look=False) for name, each in (validation or {}).items()]
+    held_out = [
+        problem_of(validation_log).fit(theta, name, look=False)
+        for name, validation_log in (validation or {}).items()
+    ]
     fit = estimate.fit
     assert isinstance(fit, StreamedFit)
     examiner = LogExaminer(robot, log, method, estimator, fit.seen)

@@ -1,6 +1,6 @@
 """Findings about a log that is read in blocks.
 
-Samples are examined block by block on the way (`look_at_block`): jumps, lost samples, outliers, efforts that drop out
+Samples are examined block by block on the way (`examine_block`): jumps, lost samples, outliers, efforts that drop out
 or saturate, by the checks that `poinsot inspect` runs too. What needs a whole recording (delays, zeros, signs, gravity,
 friction, a load that was picked up) is examined on some stretches, as if each were a recording: half of them evenly
 over the log, and half where the estimate fits worst, so that what changes for some minutes is not missed.
@@ -27,7 +27,7 @@ from ..signals.butterworth import ButterworthDecimation
 from .residual_sums import ResidualSums
 
 
-class Seen(NamedTuple):
+class ExaminedBlock(NamedTuple):
     """A block: first and last sample, findings about its samples, and (n,) mean squares of its residuals."""
 
     span: tuple[int, int]
@@ -35,14 +35,16 @@ class Seen(NamedTuple):
     squares: np.ndarray
 
 
-def look_at_block(problem: InverseDynamics, span: tuple[int, int], sums: ResidualSums) -> Seen:
-    """What single samples of a block show; `problem` is of the block with its halo."""
+def examine_block(problem: InverseDynamics, span: tuple[int, int], sums: ResidualSums) -> ExaminedBlock:
+    """Examine single samples of a block; `problem` is that of the block with its halo."""
     samples = recorded(problem.parts[0])
     highest = Examination(None, problem).highest_hz
     name = f"the stretch from {samples.time[0]:.6g} to {samples.time[-1]:.6g} s"
     with np.errstate(all="ignore"):  # wrong data overflow
-        found = tuple(each for check in SAMPLE_CHECKS for each in check.look_at(samples, name, highest))
-    return Seen(span, found, np.diagonal(sums.products[:, :, 0]) / max(sums.count, 1))
+        findings = tuple(
+            finding for check in SAMPLE_CHECKS for finding in check.look_at(samples, name, highest)
+        )
+    return ExaminedBlock(span, findings, np.diagonal(sums.products[:, :, 0]) / max(sums.count, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +52,7 @@ class LogExaminer:
     """Examines an estimate of a log.
 
     Args:
-        robot, log, method, estimator: of the estimate. seen: its blocks.
+        robot, log, method, estimator: as for the estimate. seen: its blocks.
         stretches: number of stretches that are examined as recordings.
         rows: rows of each.
     """
@@ -59,33 +61,35 @@ class LogExaminer:
     log: BlockLog
     method: ButterworthDecimation
     estimator: LeastSquares
-    seen: tuple[Seen, ...]
+    seen: tuple[ExaminedBlock, ...]
     stretches: int = 8
     rows: int = 500
 
     def __call__(self, estimate: Estimate) -> Diagnosis:
-        found: list[Finding | Unchecked] = [*together(self.seen)]
-        known = {(each.cause, each.where) for each in found if isinstance(each, Finding)}
+        findings: list[Finding | Unchecked] = [*merge_findings(self.seen)]
+        known = {(finding.cause, finding.where) for finding in findings if isinstance(finding, Finding)}
         try:
             of_stretches = self._of_stretches()
         except (PoinsotError, np.linalg.LinAlgError) as error:
-            return examined(estimate, [*found, Unchecked("stretches of the log", str(error), failed=True)])
-        found += [each for each in of_stretches.findings if (each.cause, each.where) not in known]
-        return examined(estimate, [*found, *of_stretches.unchecked])
+            return examined(estimate, [*findings, Unchecked("stretches of the log", str(error), failed=True)])
+        findings += [
+            finding for finding in of_stretches.findings if (finding.cause, finding.where) not in known
+        ]
+        return examined(estimate, [*findings, *of_stretches.unchecked])
 
     def _of_stretches(self) -> Diagnosis:
         spans = self.spans
         recordings = [self.log.read(*span) for span in spans]
         estimate = self.estimator.solve(InverseDynamics(self.robot, recordings, self.method))
-        found = diagnose(estimate)
+        diagnosis = diagnose(estimate)
         if len(spans) == 1 and spans[0] == (0, len(self.log)):
-            return found
-        # numbers of stretches mean nothing to whom has one recording
+            return diagnosis
+        # a user with one recording does not know the numbers of stretches
         times = {
-            f"recording {k}": f"the stretch at {each.time[0]:.6g} s"
-            for k, each in enumerate(recordings, start=1)
+            f"recording {k}": f"the stretch at {recording.time[0]:.6g} s"
+            for k, recording in enumerate(recordings, start=1)
         }
-        return replace(found, findings=tuple(_named(each, times) for each in found.findings))
+        return replace(diagnosis, findings=tuple(_named(finding, times) for finding in diagnosis.findings))
 
     @property
     def spans(self) -> list[tuple[int, int]]:
@@ -94,7 +98,7 @@ class LogExaminer:
         length = ceil(self.rows * max(rate / _row_rate(self.method, rate), 1.0))
         if N <= self.stretches * length:
             return [(0, N)]
-        squares = np.array([each.squares for each in self.seen])
+        squares = np.array([block.squares for block in self.seen])
         usual = np.maximum(np.median(squares, axis=0), 1e-300)
         worst = np.argsort(-(squares / usual).max(axis=1), kind="stable")[: self.stretches // 2]
         even = np.linspace(0, N - length, self.stretches - len(worst)).astype(int).tolist()
@@ -106,22 +110,22 @@ class LogExaminer:
         return sorted(taken)
 
 
-def together(seen: Sequence[Seen]) -> list[Finding]:
+def merge_findings(seen: Sequence[ExaminedBlock]) -> list[Finding]:
     """One finding for each cause and place, the gravest, and in how many blocks it is."""
     groups: dict[tuple[str, str], list[Finding]] = {}
     for block in seen:
-        for each in block.findings:
-            groups.setdefault((each.cause, each.where), []).append(each)
-    found = []
+        for finding in block.findings:
+            groups.setdefault((finding.cause, finding.where), []).append(finding)
+    merged = []
     for group in groups.values():
-        gravest = max(group, key=lambda each: (each.severity, each.evidence))
+        gravest = max(group, key=lambda finding: (finding.severity, finding.evidence))
         more = f" So it is in {len(group)} of {len(seen)} blocks of the log." if len(group) > 1 else ""
-        found.append(replace(gravest, message=gravest.message + more))
-    return found
+        merged.append(replace(gravest, message=gravest.message + more))
+    return merged
 
 
 def _named(finding: Finding, times: dict[str, str]) -> Finding:
-    """A finding whose recordings are called by their time."""
+    """Name the recordings in a finding by their time."""
     message, where = finding.message, finding.where
     for number, name in reversed(times.items()):  # 10 before 1
         message, where = message.replace(number, name), where.replace(number, name)

@@ -1,4 +1,4 @@
-"""Many independent solves as one value: what is solved, by which function, and what is made of the results.
+"""Many independent solves as one value: what is solved, by which function, and how results are combined.
 
     Study(tasks, solve, combine).run(executor, store)
 
@@ -32,7 +32,7 @@ Task = TypeVar("Task")
 Say = Callable[[str], None]
 
 WINDOW = 256
-"""Tasks that wait or run at a time: as many as keep a cluster busy, and no copy of a million."""
+"""Maximum number of submitted tasks: enough to keep a cluster busy, without a copy of a million."""
 
 CHOSEN: ContextVar[Executor | None] = ContextVar("executor of studies", default=None)
 """The executor of studies that are given none: what `poinsot reproduce --workers` or `--cluster` asks for."""
@@ -73,8 +73,8 @@ class Study(Generic[Task]):
             executor: runs the tasks, and is not shut down; None: that of `CHOSEN`, else as many processes as there are
                 processors, at most one a task.
             store: keeps results, and has those of an interrupted run.
-            say: takes how many are done, and the time left.
-            stop: asked after each task. clear: whether the store is emptied at the end.
+            say: called with the number of finished tasks and the time left.
+            stop: called after each task. clear: whether the store is emptied at the end.
 
         Raises:
             StudyInterrupted: if workers or the scheduler went away, or `stop` asked for it; what is done is kept.
@@ -116,13 +116,13 @@ class Study(Generic[Task]):
         resumed = f", {before} from before" if before else ""
         return f"{done} of {len(self.tasks)} {self.unit}{resumed}{left if done < len(self.tasks) else ''}"
 
-    def _kept(self, what: str, done: Mapping[str, Any], store: Store | None) -> str:
-        kept = (
+    def _kept(self, event: str, done: Mapping[str, Any], store: Store | None) -> str:
+        outcome = (
             f"are kept in {store.path}: run it again to go on"
             if store is not None
             else "are lost: there is no store"
         )
-        return f"the study {what}; {len(done)} of {len(self.tasks)} results {kept}"
+        return f"the study {event}; {len(done)} of {len(self.tasks)} results {outcome}"
 
 
 class Serial(Executor):
@@ -163,7 +163,7 @@ def cluster(address: str) -> Iterator[Executor]:
     """The workers of a Dask cluster; a task whose worker dies is solved by another.
 
     Args:
-        address: of the scheduler, `tcp://HOST:PORT`.
+        address: address of the scheduler, `tcp://HOST:PORT`.
 
     Raises:
         MissingExtra: without the package `distributed`.
@@ -180,7 +180,7 @@ def cluster(address: str) -> Iterator[Executor]:
     except (OSError, TimeoutError, ValueError) as error:
         raise StudyInterrupted(f"there is no Dask scheduler at {address}: {error!s:.100}") from None
     try:
-        # a result must not depend on which worker computes it: a task is a function of its arguments alone
+        # a result must not depend on which worker computes it: a task depends only on its arguments
         yield client.get_executor(pure=False, retries=3)
     finally:
         client.close(timeout=2)
@@ -192,8 +192,8 @@ def chosen(workers: int | None = None, address: str | None = None) -> Iterator[N
     if workers is None and address is None:
         yield
         return
-    made = cluster(address) if address is not None else processes(workers)
-    with made as executor:
+    context = cluster(address) if address is not None else processes(workers)
+    with context as executor:
         token = CHOSEN.set(executor)
         try:
             yield
@@ -211,13 +211,13 @@ def _executor(tasks: int, given: Executor | None) -> Iterator[Executor]:
 
 
 def _begin() -> None:
-    """Ctrl-C reaches all processes: the parent alone ends the pool. Where it is killed, its workers end too."""
+    """Ctrl-C reaches all processes: only the parent ends the pool. Where it is killed, its workers end too."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     end_with_parent()
 
 
 def _lost(error: BaseException) -> bool:
-    """Whether an exception says that who computes is gone, and not that a task failed."""
+    """Whether an exception means that the workers are gone, not that a task failed."""
     return isinstance(error, BrokenProcessPool | CancelledError | OSError) or type(
         error
     ).__module__.startswith("distributed.")

@@ -193,7 +193,7 @@ def test_the_command_writes_commands_and_intervals(poinsot, tmp_path):
     assert "is no result of" in error
 
 
-def test_help_lists_verbs_of_other_packages(poinsot):
+def test_help_lists_the_verbs_of_servo_robots(poinsot):
     code, shown, _ = poinsot("--help")
     assert code == 0
     assert "drives" in shown

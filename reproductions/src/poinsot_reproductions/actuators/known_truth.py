@@ -28,7 +28,7 @@ import mujoco.rollout
 import numpy as np
 
 from poinsot import OPEN, Actuator, ActuatorProblem, Actuators, OutputError, Recording, Search, load_robot
-from poinsot.cli.drives import FASTEST
+from poinsot.cli.excite import MAX_COMMAND_VELOCITY
 from poinsot.estimators.servo.command_shapes import SHAPES
 from poinsot.models.robot.articulated import Articulated
 from poinsot.stopwatch import Stopwatch
@@ -205,7 +205,7 @@ def draw_commands(about: Robot, joints: tuple[str, ...], rng: np.random.Generato
     for joint in joints:
         center = next((value for ending, value in about.center.items() if joint.endswith(ending)), 0.0)
         waves = [
-            SHAPES[name](time, rng.uniform(*AMPLITUDE), FASTEST["rad"])
+            SHAPES[name](time, rng.uniform(*AMPLITUDE), MAX_COMMAND_VELOCITY["rad"])
             for name in rng.permutation(list(SHAPES))
         ]
         commands.append(center + np.concatenate(waves))

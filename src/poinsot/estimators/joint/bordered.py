@@ -34,7 +34,7 @@ def matmul(A: Numbers, B: Numbers) -> Numbers:
 
 
 class NormalEquations(NamedTuple):
-    """H and g of one record's weighted errors; of NumPy's arrays, or of JAX's.
+    """H and g of one record's weighted errors; arrays of NumPy or of JAX.
 
     Args:
         T: (N, d, d) blocks of the diagonal. above: (N, d, d) blocks (k, k + 1) beside them; the last one is 0.
@@ -94,11 +94,11 @@ class Factorization:
     solved: Float[np.ndarray, "N d q"]
 
     def states(self, d_theta: Vector) -> Float[np.ndarray, "N d"]:
-        """The step of the states that belongs to one of theta."""
+        """Step of the states for a step of theta."""
         return np.asarray(-(self.solved[:, :, -1] + self.solved[:, :, :-1] @ d_theta))
 
     def inverse_blocks(self) -> tuple[Float[np.ndarray, "N d d"], Float[np.ndarray, "N d d"]]:
-        """Blocks (k, k) and (k, k + 1) of T^-1, without the rest of it; the last of the latter is 0."""
+        """Blocks (k, k) and (k, k + 1) of T^-1; the last block (k, k + 1) is 0."""
         Z = inverse_in_band(np.ascontiguousarray(self.factor))
         diagonal, above = np.zeros_like(self.equations.T), np.zeros_like(self.equations.T)
         d = diagonal.shape[1]
@@ -115,18 +115,18 @@ class Factorization:
         return np.asarray(self.equations.corner - np.einsum("kdp,kdq->pq", C, self.solved, optimize=True))
 
 
-def factorize(of: NormalEquations, damping: Float[np.ndarray, "N d"]) -> Factorization:
+def factorize(equations: NormalEquations, damping: Float[np.ndarray, "N d"]) -> Factorization:
     """Factorize with damping added to T's diagonal; `LinAlgError` if it is still not positive definite."""
-    N, d, q = of.right.shape
+    N, d, q = equations.right.shape
     # LAPACK's lower band: T[i, j] is band[i - j, j]; blocks below the diagonal are those above it, transposed
     band = np.zeros((2 * d, N * d))
     for j in range(d):
         for i in range(j, d):
-            band[i - j, j::d] = of.T[:, i, j]
+            band[i - j, j::d] = equations.T[:, i, j]
         for i in range(d):
-            band[d + i - j, j : (N - 1) * d : d] = of.above[:-1, j, i]
+            band[d + i - j, j : (N - 1) * d : d] = equations.above[:-1, j, i]
     band[0] += np.maximum(damping, LEAST_DAMPING).ravel()
     factor = linalg.cholesky_banded(band, overwrite_ab=True, lower=True, check_finite=False)
-    right = np.asarray(of.right).reshape(N * d, q)
+    right = np.asarray(equations.right).reshape(N * d, q)
     solved = linalg.cho_solve_banded((factor, True), right, check_finite=False)
-    return Factorization(factor, of, solved.reshape(N, d, q))
+    return Factorization(factor, equations, solved.reshape(N, d, q))

@@ -2,10 +2,10 @@
 
 A form defines the state and the residuals (docs/concepts/joint_smoothing.md compares them):
 
-    explicit   bodies, (p_v, p_q): external impulses by velocity and by configuration (2.29, 3.7, 3.8), the paper's
+    explicit   bodies, (p_v, p_q): external impulses by velocity and by configuration (2.29, 3.7, 3.8), Lacoursiere's
     implicit   bodies, M (v+ - v*) with v* the velocity after a step forward: bounded whatever the compliance
     reduced    joint coordinates and rates of a tree: two moments of unmodelled efforts, of fourth order in h
-    forward    bodies, phi(x_k) [-] x_{k+1}: the state residuals of Lacoursiere (Sect. 3.1), a Kalman smoother's
+    forward    bodies, phi(x_k) [-] x_{k+1}: the state residuals of Lacoursiere (Sect. 3.1), as in a Kalman smoother
 
 A state is a row of numbers; its tangent is smaller where there are rotations.
 """
@@ -54,8 +54,8 @@ def in_chunks(
     for first in range(0, count, size):
         # padded with the last sample: a shorter array would compile the function again
         cut = np.minimum(np.arange(first, first + size), count - 1)
-        found = call(*(array[cut] for array in arrays), *last)
-        parts.append([np.asarray(part)[: count - first] for part in found])
+        results = call(*(array[cut] for array in arrays), *last)
+        parts.append([np.asarray(part)[: count - first] for part in results])
     return [np.concatenate(part) for part in zip(*parts, strict=True)]
 
 
@@ -144,11 +144,11 @@ class Form(ABC):
     def _steps(self, x: Array, u: Array, h: Array, theta: Array) -> Array:
         """(T, size) states after x."""
 
-        def on(x: Array, given: tuple[Array, Array]) -> tuple[Array, Array]:
+        def advance(x: Array, given: tuple[Array, Array]) -> tuple[Array, Array]:
             x = self.step(x, given[0], theta, given[1])
             return x, x
 
-        return jax.lax.scan(on, x, (u, h))[1]
+        return jax.lax.scan(advance, x, (u, h))[1]
 
     @double_precision
     def moved(self, x: States, d: Float[np.ndarray, "N degrees"]) -> States:

@@ -32,10 +32,10 @@ twice."""
 
 
 class RecordLinearization(NamedTuple):
-    """Errors of one record with their derivatives at given states and theta; of NumPy's arrays, or of JAX's.
+    """Errors of one record with their derivatives at given states and theta; arrays of NumPy or of JAX.
 
     Args:
-        e: (N, m) errors; of the last sample only its readings are not 0.
+        e: (N, m) errors; of the last sample only the errors of readings are not 0.
         by_x, by_next: (N, m, d) A and B; the last of B are 0.
         by_theta: (N, m, p) P.
         start: (m_0,) errors of the first state, (m_0, d) and (m_0, p) their derivatives; None where there are none.
@@ -62,13 +62,13 @@ class RecordLinearization(NamedTuple):
 
     def weighted(self, roots: Float[Numbers, "*N m"], start: Scalar) -> RecordLinearization:
         """All rows times the root of their weight: (N, m), or (m,) for all samples."""
-        each = roots[..., None]
+        factor = roots[..., None]
         first = None if self.start is None else tuple(start * part for part in self.start)
-        scaled = (self.e * roots, self.by_x * each, self.by_next * each, self.by_theta * each)
+        scaled = (self.e * roots, self.by_x * factor, self.by_next * factor, self.by_theta * factor)
         return RecordLinearization(*scaled, first, self.there)  # type: ignore[arg-type]
 
     def opened(self, columns: Int[Numbers, "q"]) -> RecordLinearization:
-        """With some of theta's columns alone."""
+        """The linearization with only these columns of theta."""
         first = None if self.start is None else (*self.start[:2], self.start[2][:, columns])
         return self._replace(by_theta=self.by_theta[:, :, columns], start=first)
 
@@ -100,10 +100,12 @@ class Linearizer:
             # NaN would reach derivatives of other rows through reverse mode
             given.append((states, following, record.u, np.nan_to_num(record.z), h))
         whole = [np.concatenate(part) for part in zip(*given, strict=True)]
-        found = in_chunks(self._call, len(whole[0]), *whole, last=(theta, reference))
+        stacked = in_chunks(self._call, len(whole[0]), *whole, last=(theta, reference))
         ends = np.cumsum([len(states) for states in x])[:-1]
         linearized = []
-        for record, states, *parts in zip(records, x, *(np.split(part, ends) for part in found), strict=True):
+        for record, states, *parts in zip(
+            records, x, *(np.split(part, ends) for part in stacked), strict=True
+        ):
             measured = ~np.isnan(record.z)
             there = np.concatenate([np.ones((len(states), self.form.rows), dtype=bool), measured], axis=1)
             there[-1, : self.form.rows] = False  # there is no step from the last state
@@ -120,26 +122,28 @@ class Linearizer:
         (p,); `together` is the number of samples in a batch.
         """
 
-        def both(each: tuple[Array, ...]) -> tuple[Array, Array, Array, Array]:
-            x, y, u, z, h = each
+        def linearize_sample(sample: tuple[Array, ...]) -> tuple[Array, Array, Array, Array]:
+            x, y, u, z, h = sample
             form = self.form
-            nothing = jnp.zeros(form.degrees)
+            zero = jnp.zeros(form.degrees)
 
             def errors(d: Array, d_next: Array, theta: Array) -> tuple[Array, Array]:
-                here, there = form.plus(x, d), form.plus(y, d_next)
+                start, end = form.plus(x, d), form.plus(y, d_next)
                 # the difference first, then without full turns: in [-pi, pi] for any turn of the state
-                away = form.model.nearest_turn(form.readings(here, theta) - z)
-                step = form.step_errors(here, there, u, theta, h)
+                away = form.model.nearest_turn(form.readings(start, theta) - z)
+                step = form.step_errors(start, end, u, theta, h)
                 if reference is not None:
-                    step = form.by_inertia(step, here, theta, reference)
+                    step = form.by_inertia(step, start, theta, reference)
                 e = jnp.concatenate([step, away])
                 return e, e
 
-            slopes, e = jax.jacrev(errors, argnums=(0, 1, 2), has_aux=True)(nothing, nothing, theta)
+            slopes, e = jax.jacrev(errors, argnums=(0, 1, 2), has_aux=True)(zero, zero, theta)
             return e, *slopes
 
-        found: tuple[Array, Array, Array, Array] = jax.lax.map(both, samples, batch_size=together)
-        return found
+        result: tuple[Array, Array, Array, Array] = jax.lax.map(
+            linearize_sample, samples, batch_size=together
+        )
+        return result
 
     def of_start(self, x: Array, theta: Array, h: Array) -> tuple[Array, Array, Array]:
         """Errors of the first state and their derivatives, in JAX; maybe none."""
@@ -147,6 +151,6 @@ class Linearizer:
         def errors(d: Array, theta: Array) -> Array:
             return self.form.start_errors(self.form.plus(x, d), theta, h)
 
-        nothing = jnp.zeros(self.form.degrees)
-        by_x, by_theta = jax.jacrev(errors, argnums=(0, 1))(nothing, theta)
-        return errors(nothing, theta), by_x, by_theta
+        zero = jnp.zeros(self.form.degrees)
+        by_x, by_theta = jax.jacrev(errors, argnums=(0, 1))(zero, theta)
+        return errors(zero, theta), by_x, by_theta

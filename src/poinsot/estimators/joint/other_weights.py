@@ -12,8 +12,8 @@ A Kalman filter whose state has a column for each of c gives innovations Y_k c o
 
 with states integrated out. Its quadratic gives theta from all samples, or from those outside of a part: a record, or a
 sixth of the only one. From the filter's states at the beginning of windows of that part the linearization is
-propagated: this predicts readings with theta from the other parts, and with states estimated from earlier readings
-alone.
+propagated: this predicts readings with theta from the other parts, and with states estimated only from earlier
+readings.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ def _process_reading(S: np.ndarray, h: np.ndarray, e: np.ndarray, squares: np.nd
 
 @njit(cache=True)
 def _filtered(
-    tangents: Tangents, first: np.ndarray, weights: np.ndarray, kept: np.ndarray, parts: int
+    tangents: Tangents, first: np.ndarray, weights: np.ndarray, chosen: np.ndarray, parts: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """States (W, K, d, q + 1) from readings until each sample that is kept (N,), with a column for each of c.
+    """(W, K, d, q + 1) states from readings up to each chosen sample (N,), with a column for each entry of c.
 
     Beside them sums of |Y c|^2 over equal parts, (parts, K, q + 1, q + 1), and of log C, (K,). Readings have unit
     variances and are independent, so they are processed one at a time, and C is a number. `first`: (m_0, 1, d + q + 1)
@@ -82,7 +82,7 @@ def _filtered(
     """
     F, G, Q, H, E = tangents
     N, d, columns = G.shape
-    states = np.zeros((kept.sum(), len(weights), d, columns))
+    states = np.zeros((chosen.sum(), len(weights), d, columns))
     squares, logs = np.zeros((parts, len(weights), columns, columns)), np.zeros(len(weights))
     for j, weight in enumerate(weights):
         S, window, root = np.zeros((d, d + columns)), 0, np.sqrt(weight)
@@ -92,13 +92,13 @@ def _filtered(
         for k in range(N):
             for i in range(H.shape[1]):
                 logs[j] += _process_reading(S, H[k, i : i + 1], E[k, i], squares[k * parts // N, j])
-            if kept[k]:
+            if chosen[k]:
                 states[window, j] = S[:, d:]
                 window += 1
-            moved = np.zeros_like(S)
-            _add_product(moved, F[k], S)
-            S[:, :d], S[:, d:] = Q[k] / weight, moved[:, d:] + G[k]
-            _add_product(S[:, :d], moved[:, :d], F[k].T)
+            propagated = np.zeros_like(S)
+            _add_product(propagated, F[k], S)
+            S[:, :d], S[:, d:] = Q[k] / weight, propagated[:, d:] + G[k]
+            _add_product(S[:, :d], propagated[:, :d], F[k].T)
     return states, squares, logs
 
 
@@ -109,18 +109,18 @@ def other_weights(at: JointIterate, weights: Vector) -> tuple[Vector, Float[np.n
     equations, theta, weights = at.equations, at.theta, weights / at.equations.method.weight
     model, parameters, records = equations.problem.model, equations.parameters, equations.problem.records
     q, parts = len(parameters.open), LARGEST_PART if len(records) == 1 else 1
-    every = []
-    for of, T in zip(at.linearized, horizon_of(model, records, model.theta), strict=True):
-        last, tangents = len(of.e) - 1, _tangents(of, equations.form.rows)
+    filtered = []
+    for linearized, T in zip(at.linearized, horizon_of(model, records, model.theta), strict=True):
+        last, tangents = len(linearized.e) - 1, _tangents(linearized, equations.form.rows)
         starts = np.arange(min(T, last - 1), max(last - T, min(T, last - 1)) + 1, max(T // OVERLAP, 1))
-        e, *by = of.start or (np.zeros(0), np.zeros((0, of.by_x.shape[2])), np.zeros((0, q)))
-        first, kept = np.column_stack([*by, e])[:, None], np.isin(np.arange(last + 1), starts)
+        e, *by = linearized.start or (np.zeros(0), np.zeros((0, linearized.by_x.shape[2])), np.zeros((0, q)))
+        first, chosen = np.column_stack([*by, e])[:, None], np.isin(np.arange(last + 1), starts)
         windows = starts, min(T, last - int(starts[-1]))
-        every.append((of, tangents, windows, *_filtered(tangents, first, weights, kept, parts)))
-    squares, logs = np.stack([each[4] for each in every], axis=1), sum(each[5] for each in every)
+        filtered.append((linearized, tangents, windows, *_filtered(tangents, first, weights, chosen, parts)))
+    squares, logs = np.stack([row[4] for row in filtered], axis=1), sum(row[5] for row in filtered)
 
     def squared_effects(S: np.ndarray) -> Vector:
-        """(q,) of the diagonal; 1 of parameters without any effect."""
+        """(q,) diagonal of S; 1 for parameters without any effect."""
         diagonal = np.diag(S)[:q]
         return np.where(diagonal > 0, diagonal, 1.0)
 
@@ -142,16 +142,16 @@ def other_weights(at: JointIterate, weights: Vector) -> tuple[Vector, Float[np.n
         width = np.linalg.slogdet(scaled)[1] + 2 * np.log(scale).sum()
         squared = c @ total @ c + parameters.prior_cost(parameters.moved(theta, c[:-1]))
         likely[k] = -0.5 * (squared + logs[k] + width)
-        changes[k] = [[change(total - of) for of in row] for row in squares[:, :, k]]
+        changes[k] = [[change(total - part) for part in row] for row in squares[:, :, k]]
     errors = []
-    for r, (of, (F, G, _, H, E), (starts, T), states, *_) in enumerate(every):
-        c, ahead = changes[:, (starts + T // 2) * parts // len(of.e), r, :, None], []
+    for r, (linearized, (F, G, _, H, E), (starts, T), states, *_) in enumerate(filtered):
+        c, ahead = changes[:, (starts + T // 2) * parts // len(linearized.e), r, :, None], []
         x = states.swapaxes(0, 1) @ c
         for k in (starts + k for k in range(T)):
             x = F[k] @ x + G[k] @ c
             ahead.append((H[k + 1] @ x + E[k + 1] @ c)[..., 0])
-        found = np.stack(ahead, axis=2) * equations.noise
-        if of.there is not None:
-            found[:, ~of.there[starts[:, None] + np.arange(1, T + 1), equations.form.rows :]] = np.nan
-        errors.append(found)
+        error = np.stack(ahead, axis=2) * equations.noise
+        if linearized.there is not None:
+            error[:, ~linearized.there[starts[:, None] + np.arange(1, T + 1), equations.form.rows :]] = np.nan
+        errors.append(error)
     return likely, window_errors(model, records, errors)

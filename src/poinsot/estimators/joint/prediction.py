@@ -1,4 +1,4 @@
-"""Readings predicted over windows by the model alone, from states estimated without them.
+"""Readings predicted over windows only by the model, from states estimated without them.
 
 Theta is held, a window's first state is estimated from the readings before it, and the mechanism is simulated from
 there with its controls. A window is as long as one period of the fastest coordinate, 2 pi std(y) / std(y'), so that
@@ -21,7 +21,7 @@ from .results import RecordFit
 from .smoothing import JointSmoothing, compiled_linearizer
 
 SHORTEST = 8
-"""Steps of a window."""
+"""Minimum number of steps of a window."""
 TOLERANCE, ITERATIONS = 1e-4, 20
 """Settings of the estimation of first states, see `JointSmoothing`."""
 LARGEST_PART = 6
@@ -45,13 +45,13 @@ class Predicted:
 
 def horizon_of(model: Model, records: Sequence[Record], theta: Vector) -> list[int]:
     """Steps of a window of each record, see the head of the file."""
-    found = []
+    horizons = []
     for record in records:
         y, rate = first_guess(model, record, theta)
         fastest = float((np.std(rate, axis=0) / np.maximum(np.std(y, axis=0), 1e-12)).max())
         period = 2 * np.pi / max(fastest, 1e-12) / float(np.median(record.steps))
-        found.append(int(np.clip(period, SHORTEST, max(len(record.times) // LARGEST_PART, 2))))
-    return found
+        horizons.append(int(np.clip(period, SHORTEST, max(len(record.times) // LARGEST_PART, 2))))
+    return horizons
 
 
 def predicted(
@@ -78,11 +78,11 @@ def predicted(
     # a first state to a tenth of its standard deviation is enough, and reversals of dry friction may stall it
     method = replace(method, tolerance=TOLERANCE, max_iterations=ITERATIONS, state_std=False)
     fit = method.solve(JointSmoothingProblem(model, histories, theta, (), guess=guess or None))
-    form, ends, found = compiled_linearizer(model, method.form).form, iter(fit.paths), []
+    form, ends, predictions = compiled_linearizer(model, method.form).form, iter(fit.paths), []
     for record, horizon, begin in zip(records, horizons, starts, strict=True):
         T = min(horizon, len(record.times) - 1 - int(begin[-1]))
         past = (next(ends) for _ in begin)
-        x = [form.pack(each.coordinates, each.rates, theta, each.states)[-1] for each in past]
+        x = [form.pack(path.coordinates, path.rates, theta, path.states)[-1] for path in past]
         at = begin[:, None] + np.arange(T)
         states = form.simulated(np.array(x), record.u[at], record.steps[at], theta)[:, 1:]
         expected = form.read(states.reshape(-1, form.size), theta)
@@ -91,8 +91,8 @@ def predicted(
         # Inf where a simulation diverged, NaN only where nothing was measured
         error = np.where(np.isnan(error) & ~np.isnan(measured), np.inf, error)
         shape = (*at.shape, -1)
-        found.append(Predicted(record, at + 1, expected.reshape(shape), error.reshape(shape)))
-    return found
+        predictions.append(Predicted(record, at + 1, expected.reshape(shape), error.reshape(shape)))
+    return predictions
 
 
 def efforts(
@@ -107,14 +107,14 @@ def efforts(
     if not mechanism.inputs or path.step_errors.shape[1] != 2 * n:
         return None
     values = mechanism.starting(dict(zip(model.free, theta.tolist(), strict=True))).values
-    joints, places = [each.name for each in mechanism.joints], [name for name, _ in mechanism.coordinates]
+    joints, places = [joint.name for joint in mechanism.joints], [name for name, _ in mechanism.coordinates]
     gain = np.asarray(values.gain)[[joints.index(name) for name in mechanism.inputs]]
     # the first moment of an unmodelled effort is its mean over the step
     lacking = path.step_errors[:, [places.index(name) for name in mechanism.inputs]] / record.steps[:, None]
     commanded = record.u[:-1] * gain
     steps = max(horizon_of(model, [record], theta)[0] // 8, 1)
-    every = (record.times[:-1, None], commanded, commanded + lacking)
-    times, *means = (sliding_window_view(part, steps, axis=0).mean(axis=-1) for part in every)
+    columns = (record.times[:-1, None], commanded, commanded + lacking)
+    times, *means = (sliding_window_view(part, steps, axis=0).mean(axis=-1) for part in columns)
     return times[:, 0], means[0], means[1]
 
 
@@ -130,7 +130,7 @@ def window_errors(
     spread = np.sqrt(_mean((z - _mean(z, axis=0)) ** 2, axis=0))
     spread = np.where(model.angular, np.minimum(spread, np.pi), spread)
     with np.errstate(divide="ignore", invalid="ignore"):
-        squares = [_mean(_mean((each / spread) ** 2, axis=-2), axis=-1) for each in errors]
+        squares = [_mean(_mean((error / spread) ** 2, axis=-2), axis=-1) for error in errors]
         return np.asarray(0.5 * np.log(np.concatenate(squares, axis=-1)))
 
 

@@ -81,14 +81,14 @@ class JointSmoothingProblem(Brief):
     """Records of one model, with the parameters that are estimated beside their states.
 
     Args:
-        model: with p free parameters, theta.
+        model: model with p free parameters, theta.
         records: at least one; they share theta.
         theta: (p,) initial guess; None: the mechanism's values.
         open: names of the free parameters that are estimated, the others are held; None: all.
         lower, upper: bounds by name, in addition to those of the model.
         priors: priors by name; those of parameters that are not open have no effect.
         guess: initial guess of the states of each record, such as another fit's; None: filtered readings.
-        held_out: records for validation alone.
+        held_out: records only for validation.
 
     Raises:
         InvalidMethod: if a name, a bound or a number of values is wrong.
@@ -108,7 +108,9 @@ class JointSmoothingProblem(Brief):
     def __post_init__(self) -> None:
         if not self.records:
             raise InvalidSignals("there is no record to fit; give at least one record")
-        guessed, measured = ([len(each.times) for each in part or ()] for part in (self.guess, self.records))
+        guessed, measured = (
+            [len(record.times) for record in part or ()] for part in (self.guess, self.records)
+        )
         if self.guess is not None and guessed != measured:
             raise InvalidMethod(
                 "the initial guesses of states do not fit these records; give one per record, of the same length"
@@ -131,7 +133,7 @@ class JointSmoothingProblem(Brief):
 
         Args:
             mechanism: mechanism; without sensors it gets an encoder or a rate sensor for each such channel.
-            recordings: recordings to estimate from, optionally by name. held_out: recordings for validation alone.
+            recordings: recordings to estimate from, optionally by name. held_out: recordings only for validation.
             parameters: names of the parameters that are estimated.
             step_s: time step of the model, a multiple of the recordings' interval [s]; None: one sample.
             per_recording: zeros of sensors, as `"elbow encoder.zero"`, that are estimated for each recording. A
@@ -148,21 +150,26 @@ class JointSmoothingProblem(Brief):
             names = tuple(used)
             mechanism = with_own_zeros(mechanism, per_recording, names)
 
-            def own(name: str) -> list[str]:
+            def own_names(name: str) -> list[str]:
                 label = name.removesuffix(".zero")
-                return [f"{label} in {each}.zero" for each in names] if name in per_recording else [name]
+                return (
+                    [f"{label} in {recording}.zero" for recording in names]
+                    if name in per_recording
+                    else [name]
+                )
 
-            parameters = [each for name in parameters for each in own(name)]
+            parameters = [own_name for name in parameters for own_name in own_names(name)]
             known = {
-                key: {each: value for name, value in of.items() for each in own(name)}
-                for key, of in known.items()
+                key: {own_name: value for name, value in named.items() for own_name in own_names(name)}
+                for key, named in known.items()
             }
         first = next(iter(used), None)
         records = (
             tuple(
-                Record.from_recording(mechanism, each, name, step_s, read_as) for name, each in some.items()
+                Record.from_recording(mechanism, recording, name, step_s, read_as)
+                for name, recording in group.items()
             )
-            for some, read_as in ((used, None), (validation, first))
+            for group, read_as in ((used, None), (validation, first))
         )
         if not parameters:
             raise InvalidMethod("there is no parameter to estimate; name at least one")
@@ -206,14 +213,14 @@ class JointSmoothingProblem(Brief):
         zeros = {k: name for k, name in mine if name in free}
         if not zeros:
             return tuple(self.held_out)
-        found = []
+        corrected = []
         for record in self.held_out:
             fit = method.solve(JointSmoothingProblem(self.model, [record], theta, [*zeros.values()]))
             z = record.z.copy()
             for k, name in zeros.items():
                 z[:, k] -= fit.values[name] - theta[free.index(name)]
-            found.append(replace(record, z=z))
-        return tuple(found)
+            corrected.append(replace(record, z=z))
+        return tuple(corrected)
 
     def place(self, name: str) -> int:
         """The index of a free parameter in theta; `InvalidMethod` if there is none of this name."""
@@ -233,4 +240,4 @@ class JointSmoothingProblem(Brief):
 def _named(recordings: Sequence[Recording] | Mapping[str, Recording], word: str) -> Mapping[str, Recording]:
     if isinstance(recordings, Mapping):
         return recordings
-    return {f"{word} {k + 1}": each for k, each in enumerate(recordings)}
+    return {f"{word} {k + 1}": recording for k, recording in enumerate(recordings)}

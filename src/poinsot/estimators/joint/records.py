@@ -15,18 +15,16 @@ import numpy as np
 from ...arrays import Bool, Brief, Float, Vector, carried_on, interpolated
 from ...exceptions import InvalidSignals, check_known
 from ...models.maximal import Encoder, Mechanism, Model, RateSensor
-from ...recording import Recording
+from ...recording import EFFORTS, Recording
 from ...signals.low_pass import LowPass
 
 CUTOFF = 10.0
 """Cutoff of the initial guess's filter: above the frequencies of swinging mechanisms, below those of noise [Hz]."""
-FEWEST = 4
+MIN_SAMPLES = 4
 """Least number of samples of a record."""
 STEP_TOLERANCE = 0.05
 """Largest deviation of a time step from a whole number of samples, in samples."""
-EFFORTS = ("torque", "current", "voltage")
-"""Quantities that may command a motor; the first that a recording has is used."""
-SATURATED, VISITS, DISTINCT = 0.02, 3, 20
+MIN_END_SHARE, MIN_VISITS, MIN_VALUES = 0.02, 3, 20
 """A command looks saturated with more than this share of samples at each end of its range, at least this many visits
 there, and more different values than this between."""
 
@@ -50,8 +48,10 @@ class Record(Brief):
     z: Float[np.ndarray, "N s"]
 
     def __post_init__(self) -> None:
-        if len(self.times) < FEWEST:
-            raise InvalidSignals(f"{self.name} has {len(self.times)} samples; it needs at least {FEWEST}")
+        if len(self.times) < MIN_SAMPLES:
+            raise InvalidSignals(
+                f"{self.name} has {len(self.times)} samples; it needs at least {MIN_SAMPLES}"
+            )
         if not (len(self.times) == len(self.u) == len(self.z)):
             raise InvalidSignals(
                 f"{self.name} has {len(self.times)} times, {len(self.u)} controls and {len(self.z)} readings; give as "
@@ -94,7 +94,7 @@ class Record(Brief):
                 z[:, k] = recording.readings(sensor.channel)
         for joint in mechanism.inputs:
             channels = (f"{effort}.{joint}" for effort in EFFORTS)
-            channel = next((each for each in channels if each in recording.channels), None)
+            channel = next((candidate for candidate in channels if candidate in recording.channels), None)
             if channel is None:
                 raise InvalidSignals(
                     f"recording {name!r} has no command of the motor of {joint!r}; give a column of its torque, "
@@ -125,7 +125,7 @@ class Record(Brief):
             between = len(np.unique(u[(u > low) & (u < high)]))
             visits = min(int(np.sum(np.diff(np.r_[False, end].astype(int)) == 1)) for end in at_ends)
             share = [float(np.mean(end)) for end in at_ends]
-            if min(share) > SATURATED and visits >= VISITS and between > DISTINCT:
+            if min(share) > MIN_END_SHARE and visits >= MIN_VISITS and between > MIN_VALUES:
                 warnings.append(
                     f"The command of {joint} in {self.name} stays at its ends, {low:g} and {high:g}, for "
                     f"{100 * sum(share):.0f} % of the time: if the drive saturates there, record its output, not "
@@ -199,12 +199,12 @@ def first_guess(
 def full_turns_off(
     error: Float[np.ndarray, "N s"], angular: Bool[np.ndarray, "s"]
 ) -> Float[np.ndarray, "N s"]:
-    """Residuals of readings, those of angles without full turns: in [-pi, pi]."""
+    """Residuals of readings; residuals of angles without full turns, in [-pi, pi]."""
     return error - np.where(angular, 2 * np.pi * np.round(error / (2 * np.pi)), 0.0)
 
 
 def smoothed(times: Vector, values: Vector, turns: bool = False) -> Vector:
-    """Through the filter, forwards and backwards; missing values are interpolated before."""
+    """Filter forwards and backwards, after interpolating missing values."""
     h = float(np.median(np.diff(times)))
     # a filter needs even samples; steps of a record may differ
     even = np.arange(times[0], times[-1] + 0.5 * h, h)
@@ -217,7 +217,7 @@ def smoothed(times: Vector, values: Vector, turns: bool = False) -> Vector:
 
 
 def with_own_zeros(mechanism: Mechanism, names: Sequence[str], recordings: Sequence[str]) -> Mechanism:
-    """The mechanism with a sensor of its own for each recording, of sensors whose zeros are named."""
+    """The mechanism with one sensor per recording in place of each sensor whose zero is named."""
     zeros = [f"{sensor.label}.zero" for sensor in mechanism.sensors]
     for name in names:
         check_known(name, zeros, "per_recording names", "it may name", InvalidSignals)
@@ -228,7 +228,7 @@ def with_own_zeros(mechanism: Mechanism, names: Sequence[str], recordings: Seque
             continue
         value = numbers.pop(zero, sensor.zero)
         sensors += [
-            replace(sensor, name=f"{sensor.label} in {each}", recording=each, zero=value)
-            for each in recordings
+            replace(sensor, name=f"{sensor.label} in {recording}", recording=recording, zero=value)
+            for recording in recordings
         ]
     return replace(mechanism, sensors=sensors, numbers=numbers)

@@ -25,7 +25,7 @@ class RecordFit:
         observation_errors: (N, s) predicted minus measured; NaN where nothing was measured.
         step_errors: (N - 1, m) residuals of the steps: unmodelled impulses [N s], [N m s], or state errors.
         std: (N, d) standard deviations of the states' tangents, weights taken as 1 / variances; None: not requested.
-        cost: sum of the weighted squares of both.
+        cost: sum of the weighted squares of all residuals.
     """
 
     name: str
@@ -109,13 +109,13 @@ class JointFit:
 
     @property
     def covariance(self) -> Matrix:
-        """(p, p) for white residuals (Lacoursiere, Eqs. 3.30 to 3.32); 0 of held, NaN of unobservable parameters."""
-        return self._all(self.sensitivity.covariance)
+        """(p, p) for white residuals (Lacoursiere, Eqs. 3.30 to 3.32); 0 for held, NaN for unobservable parameters."""
+        return self._expand(self.sensitivity.covariance)
 
     @property
     def robust_covariance(self) -> Matrix:
         """(p, p) for autocorrelated residuals."""
-        return self._all(self.sensitivity.robust)
+        return self._expand(self.sensitivity.robust)
 
     @property
     def std(self) -> Vector:
@@ -141,7 +141,7 @@ class JointFit:
         """Weighted squares of all errors, by the number of samples."""
         return sum(path.cost for path in self.paths) / sum(len(path.times) for path in self.paths)
 
-    def _all(self, part: Matrix) -> Matrix:
+    def _expand(self, part: Matrix) -> Matrix:
         # rows of held parameters are 0: they are assumed known
         every = np.zeros((len(self.names), len(self.names)))
         every[np.ix_(self.open, self.open)] = part
@@ -154,5 +154,5 @@ class BodyMotions(tuple[State, ...], Extra):
     key = "body_motions"
 
     def as_json(self) -> list[dict[str, int]]:
-        """Sizes; the states are as long as the motions, and joint coordinates are there."""
-        return [{"samples": len(each.position), "bodies": each.position.shape[1]} for each in self]
+        """Sizes only: the motions hold the joint coordinates."""
+        return [{"samples": len(states.position), "bodies": states.position.shape[1]} for states in self]

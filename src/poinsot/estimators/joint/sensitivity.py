@@ -24,15 +24,15 @@ for the few independent lags in N steps (`taper_allowance`). V is orthogonal to 
 V_k^T e_k is that of V_k^T r_k. But states reduce the sums of products, which for white residuals of unit variance are
 on average
 
-    M = sum_|l| < L (1 - |l|/L) sum_k V_k^T (I - H)_{k,k+l} V_{k+l}     in place of S_bar,   H of the states alone,
+    M = sum_|l| < L (1 - |l|/L) sum_k V_k^T (I - H)_{k,k+l} V_{k+l}     in place of S_bar,   H of the states only,
 
 by which they are divided, as Bell and McCaffrey (2002) do where clusters take the place of lags. Bartlett's weights
 count the windows of L steps that hold both k and k + l. Of the states' columns a window cuts the first and the last:
 with x_a = A_a^T V_a and y_b = B_b^T V_b at its ends, M lacks (x_a, y_b)^T T^-1 (x_a, y_b) / L, far blocks of T^-1 by
 products of the gains of a smoother.
 
-Directions in which S_bar is negligible beside its diagonal are unobservable; the covariance is that of the others, and
-NaN for parameters with a part in them.
+Directions in which S_bar is negligible beside its diagonal are unobservable; the covariance is computed in the others,
+and is NaN for parameters with a part in unobservable directions.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Sensitivity:
 
     @property
     def condition_numbers(self) -> tuple[float, float]:
-        """Of V, the whitened Jacobian of theta, and of V with unit columns; infinite with unobservable directions."""
+        """Condition numbers of V, the whitened Jacobian of theta, and of V with unit columns; inf if unobservable."""
         return (np.inf, np.inf) if len(self.unobservable) else condition_numbers(self.information)
 
 
@@ -112,7 +112,7 @@ class Inverse:
         return np.asarray(self.root @ self.root.T)
 
     def around(self, part: Matrix) -> Matrix:
-        """(q, q) S_bar^-1 part S_bar^-1; NaN of unobservable parameters."""
+        """(q, q) S_bar^-1 part S_bar^-1; NaN for unobservable parameters."""
         covariance = np.asarray(self.matrix @ part @ self.matrix)
         # NaN, not a large number: the data do not determine them
         hidden = np.abs(self.unobservable).max(axis=0, initial=0.0) > PART
@@ -147,7 +147,7 @@ def state_variances(linearized: RecordLinearization, covariance: Matrix) -> Floa
 
 
 class Influence(NamedTuple):
-    """The sums of one record that `sensitivity` adds over records; of NumPy's arrays, or of JAX's.
+    """The sums of one record that `sensitivity` adds over records; arrays of NumPy or of JAX.
 
     Args:
         V: (N, m, q). S: (q, q) sum V^T V. effect: (q,) the diagonal of that before the states moved.
@@ -189,20 +189,20 @@ def sensitivity(linearized: Sequence[RecordLinearization], steps: int, prior_wei
         none = np.zeros((0, 0))
         return Sensitivity(none, none, none, none, np.zeros(0), 0, np.zeros(0))
     prior = np.diag(prior_weight)
-    each, blocks = zip(*(influence(at) for at in linearized), strict=True)
+    terms, blocks = zip(*(influence(at) for at in linearized), strict=True)
     S, effect, squares, count, by_states, V_V = (
-        np.sum(parts, axis=0) for parts in list(zip(*each, strict=True))[1:]
+        np.sum(parts, axis=0) for parts in list(zip(*terms, strict=True))[1:]
     )
     of_data = Inverse.of(S, effect)
     S_data, S, inverse = S, S + prior, Inverse.of(S + prior, effect + prior_weight)
     freedom = degrees_of_freedom(count, by_states, V_V, inverse)
     C = residual_covariance(squares, freedom, steps)
-    meat = sum((np.einsum("kmp,mn,knq->pq", of.V, C, of.V, optimize=True) for of in each), prior)
-    every = list(zip(linearized, each, blocks, strict=True))
-    scores = [np.einsum("kmp,km->kp", of.V, at.e, optimize=True) for at, of, _ in every]
+    meat = sum((np.einsum("kmp,mn,knq->pq", term.V, C, term.V, optimize=True) for term in terms), prior)
+    rows = list(zip(linearized, terms, blocks, strict=True))
+    scores = [np.einsum("kmp,km->kp", term.V, at.e, optimize=True) for at, term, _ in rows]
     lag = andrews_lag(scores)
     robust = taper_allowance(lag / sum(map(len, scores))) * sum(newey_west(score, lag) for score in scores)
-    expected = np.sum([expected_sum(at, of.V, part, lag) for at, of, part in every], axis=0)
+    expected = np.sum([expected_sum(at, term.V, part, lag) for at, term, part in rows], axis=0)
     values, vectors = np.linalg.eigh(of_data.root.T @ expected @ of_data.root)
     root = of_data.root @ vectors
     by_root = S_data @ (root / np.sqrt(np.maximum(values, LEAST_FREEDOM))) @ root.T
@@ -256,13 +256,13 @@ def newey_west(scores: Float[np.ndarray, "N q"], lag: int) -> Matrix:
 
 def andrews_lag(scores: Sequence[Float[np.ndarray, "_ q"]]) -> int:
     """Lag of Bartlett's weights from the autocorrelation of the scores (Andrews 1991, Eqs. 6.2, 6.4, first order)."""
-    N = sum(len(each) for each in scores)
-    before, after = (np.concatenate([each[cut] for each in scores]) for cut in (slice(-1), slice(1, None)))
+    N = sum(len(score) for score in scores)
+    before, after = (np.concatenate([score[cut] for score in scores]) for cut in (slice(-1), slice(1, None)))
     moving = np.any(before, axis=0)
     if not moving.any():
         return 0
     rho = (before * after).sum(axis=0)[moving] / (before**2).sum(axis=0)[moving]
-    # near 1 the bandwidth diverges; .97 is the bound that Andrews and Monahan (1992) use for prewhitening
+    # near 1 the bandwidth diverges; 0.97 is the bound that Andrews and Monahan (1992) use for prewhitening
     rho = np.clip(rho, -0.97, 0.97)
     # with each score weighted by its own long-run variance only its rho remains
     alpha = float(np.mean(4 * rho**2 / (1 - rho**2) ** 2))

@@ -2,8 +2,8 @@
 
     minimize  sum_k kappa |p_k(x_k, x_{k+1}; theta)|^2 + sum_k |(h(x_k; theta) - z_k) / sigma|^2,   theta in a box
 
-by the damped Gauss-Newton iteration of `poinsot.solve`, whose gain-ratio rule is that of the paper's Algorithm 1. The
-damping is alpha D, with D the largest diagonal of J^T J so far in place of the paper's identity, so that units and
+by the damped Gauss-Newton iteration of `poinsot.solve`, whose gain-ratio rule is that of Lacoursiere's Algorithm 1. The
+damping is alpha D, with D the largest diagonal of J^T J so far in place of his identity, so that units and
 scales of parameters do not matter. Records share theta: each has a band of its own (`bordered`).
 
 It has converged where a step with little damping is predicted to lower the cost by at most `tolerance` of it. That
@@ -48,9 +48,9 @@ class JointSmoothing(Method):
 
     Args:
         weight: kappa, the weight of the residuals of steps: 1 / (standard deviation of an impulse [N s], [N m s])^2.
-        noise: (s,) standard deviation of each sensor [rad], [m], [rad/s]; None: 1, as in the paper, which makes kappa
+        noise: (s,) standard deviation of each sensor [rad], [m], [rad/s]; None: 1, as in Lacoursiere, which makes kappa
             relative.
-        form: of the residuals of steps: "reduced", "explicit", "implicit" or "forward".
+        form: form of the residuals of steps, "reduced", "explicit", "implicit" or "forward".
         max_iterations: accepted steps, at most.
         tolerance: it ends where a step is predicted to lower the cost by at most this part of it.
         kink_factor: if a step with little damping fails that was predicted to lower the cost by at most this multiple
@@ -58,11 +58,11 @@ class JointSmoothing(Method):
         settled: a search stalled at a kink counts as converged if its next step would change no parameter by more than
             this number of standard deviations; 0: it does not.
         state_std: whether fits have standard deviations of states.
-        damping: of steps, in parts of the largest diagonal of J^T J so far.
-        least_effect: assumed relative change of the cost when a parameter changes by its own size, for damping alone:
+        damping: damping of steps, relative to the largest diagonal of J^T J so far.
+        least_effect: assumed relative change of the cost when a parameter changes by its own size, only for damping:
             without it rounding errors change unobservable parameters by much.
         reference: (p,) theta whose inertia weights residuals of steps (`Form.by_inertia`), as in `JointEstimation`;
-            None: that of the estimated theta, as in the paper, which biases inertia and friction towards zero where
+            None: the estimated theta, as in Lacoursiere, which biases inertia and friction towards zero where
             step residuals are large.
 
     Raises:
@@ -140,19 +140,19 @@ class RecordEquations:
         if problem.guess is None:
             begun = (first_guess(problem.model, record, theta) for record in problem.records)
             return JointIterate(self, [form.pack(*motion, theta) for motion in begun], theta)
-        x = [form.pack(each.coordinates, each.rates, theta, each.states) for each in problem.guess]
+        x = [form.pack(fit.coordinates, fit.rates, theta, fit.states) for fit in problem.guess]
         return JointIterate(self, x, theta)
 
     def linearized(self, x: Sequence[np.ndarray], theta: Vector) -> list[RecordLinearization]:
         """Weighted residuals of each record with their derivatives by states and open parameters."""
         root = float(np.sqrt(self.method.weight))
         roots = np.concatenate([np.full(self.form.rows, root), 1 / self.noise])
-        found = self.linearizer.all_of(self.problem.records, x, theta, self.method.reference)
-        return [each.weighted(roots, root).opened(self.parameters.open) for each in found]
+        linearized = self.linearizer.all_of(self.problem.records, x, theta, self.method.reference)
+        return [record.weighted(roots, root).opened(self.parameters.open) for record in linearized]
 
-    def result(self, start: JointIterate, found: Minimum[JointIterate]) -> JointFit:
+    def result(self, start: JointIterate, minimum: Minimum[JointIterate]) -> JointFit:
         """The fit where the iteration ended."""
-        m, root, at_end = self.form.rows, float(np.sqrt(self.method.weight)), found.at
+        m, root, at_end = self.form.rows, float(np.sqrt(self.method.weight)), minimum.at
         theta, samples = at_end.theta, sum(len(x) for x in at_end.x)
         spread = sensitivity(at_end.linearized, m, self.parameters.prior_weight)
         paths = []
@@ -174,7 +174,7 @@ class RecordEquations:
                     cost=at.cost,
                 )
             )
-        status, remaining = found.status, 0.0
+        status, remaining = minimum.status, 0.0
         stalled = status is Status.stalled and self.method.settled > 0
         step = at_end.direction(self.method.damping.little) if stalled else None
         if step is not None:
@@ -182,7 +182,8 @@ class RecordEquations:
             if not (np.abs(step.d_theta) > self.method.settled * std).any():
                 status, remaining = Status.solved, step.decrease / at_end.cost
         accepted = [AcceptedStep(2 * start.cost / samples, start.theta, 0)] + [
-            AcceptedStep(2 * each.cost / samples, each.theta, each.trials) for each in found.history
+            AcceptedStep(2 * iteration.cost / samples, iteration.theta, iteration.trials)
+            for iteration in minimum.history
         ]
         return JointFit(
             names=self.problem.model.free,
@@ -200,7 +201,7 @@ class JointIterate:
     """States of each record and theta, as an iterate of `GaussNewton`.
 
     Args:
-        x: (N, size) of each record. theta: (p,).
+        x: (N, size) states of each record. theta: (p,).
         before: the iterate from which a step led here.
         linearized: weighted residuals there with their derivatives; None: they are computed.
     """
@@ -218,7 +219,7 @@ class JointIterate:
     ):
         self.equations, self.x, self.theta = equations, x, theta
         self.linearized = equations.linearized(x, theta) if linearized is None else linearized
-        squares = sum((each.cost for each in self.linearized), equations.parameters.prior_cost(theta))
+        squares = sum((record.cost for record in self.linearized), equations.parameters.prior_cost(theta))
         # Inf, not NaN: comparisons of costs must reject the trial
         self.cost = 0.5 * squares if np.isfinite(squares) else float("inf")
         # not the iterate itself: its linearization is large
@@ -228,31 +229,29 @@ class JointIterate:
     def own_weight(self) -> float:
         """kappa from the present residuals of steps, 1 / mean square."""
         m, method = self.equations.form.rows, self.equations.method
-        steps = np.concatenate([each.e[:-1, :m] for each in self.linearized])
+        steps = np.concatenate([record.e[:-1, :m] for record in self.linearized])
         return method.weight * steps.size / max(float(np.sum(steps**2)), 1e-300)
 
     def weighing(self, weight: float) -> JointIterate:
         """The same states and theta where residuals of steps have another weight, without another linearization."""
-        method, root = (
-            replace(self.equations.method, weight=weight),
-            np.sqrt(weight / self.equations.method.weight),
-        )
+        method = replace(self.equations.method, weight=weight)
+        root = np.sqrt(weight / self.equations.method.weight)
         equations = RecordEquations(method, self.equations.problem)
         roots = np.concatenate([np.full(equations.form.rows, root), np.ones(len(equations.noise))])
-        linearized = [each.weighted(roots, root) for each in self.linearized]
+        linearized = [record.weighted(roots, root) for record in self.linearized]
         return JointIterate(equations, self.x, self.theta, linearized=linearized)
 
     @cached_property
     def normals(self) -> list[NormalEquations]:
         """Normal equations of each record."""
-        return [NormalEquations.of(each) for each in self.linearized]
+        return [NormalEquations.of(record) for record in self.linearized]
 
     @cached_property
     def largest(self) -> list[np.ndarray]:
         """Largest diagonals of J^T J so far: (N, d) of the states of each record, then (q,) of theta."""
         parameters = self.equations.parameters
-        of_theta = sum((each.corner.diagonal() for each in self.normals), parameters.prior_weight)
-        now = [*(each.diagonal for each in self.normals), of_theta]
+        of_theta = sum((normal.corner.diagonal() for normal in self.normals), parameters.prior_weight)
+        now = [*(normal.diagonal for normal in self.normals), of_theta]
         if self._largest_before is None:
             return now
         return [np.maximum(a, b) for a, b in zip(self._largest_before, now, strict=True)]
@@ -260,16 +259,16 @@ class JointIterate:
     def direction(self, damping: float) -> JointStep | None:
         """See `poinsot.solve.Iterate`."""
         parameters, theta = self.equations.parameters, self.theta
-        *of_states, of_theta = (damping * each for each in self.largest)
+        *of_states, of_theta = (damping * largest for largest in self.largest)
         # parameters without effect have a diagonal of rounding errors, with which they would diverge
         least = damping * self.equations.method.least_curvature(2 * self.cost, parameters)
         try:
-            factors = [factorize(part, each) for part, each in zip(self.normals, of_states, strict=True)]
-            corner = np.sum([each.corner for each in factors], axis=0)
+            factors = [factorize(part, own) for part, own in zip(self.normals, of_states, strict=True)]
+            corner = np.sum([factor.corner for factor in factors], axis=0)
             d_theta = parameters.step(theta, corner, np.maximum(of_theta, least))
         except np.linalg.LinAlgError:
             return None
-        d_x = [each.states(d_theta) for each in factors]
+        d_x = [factor.states(d_theta) for factor in factors]
         decrease = parameters.prior_decrease(theta, d_theta) + sum(
             part.decrease(d, d_theta, own) for part, d, own in zip(self.normals, d_x, of_states, strict=True)
         )

@@ -98,9 +98,9 @@ class Summary:
                 BodyMotions(states),
                 Convergence(
                     names,
-                    np.array([0.5 * each.cost * samples for each in fit.history]),
+                    np.array([0.5 * step.cost * samples for step in fit.history]),
                     np.zeros(len(fit.history)),
-                    np.array([each.theta for each in fit.history]),
+                    np.array([step.theta for step in fit.history]),
                 ),
             ),
             provenance=Provenance(notes=tuple(self.notes())),
@@ -156,8 +156,8 @@ class Summary:
             return {}
         size = np.sqrt(self.method.weight * np.mean(path.step_errors.reshape(-1, 2, n) ** 2, axis=(0, 1)))
         return {
-            f"impulse.{name}": float(each)
-            for (name, _), each in zip(self.model.mechanism.coordinates, size, strict=True)
+            f"impulse.{name}": float(rms)
+            for (name, _), rms in zip(self.model.mechanism.coordinates, size, strict=True)
         }
 
     def smoothed(self, paths: Sequence[RecordFit]) -> Fit:
@@ -169,22 +169,25 @@ class Summary:
         self, records: Sequence[Record], paths: Sequence[RecordFit], held_out: bool = False
     ) -> Fit:
         """Measured readings, and those predicted over windows from states estimated without them."""
-        found = predicted(self.method, self.model, records, self.fit.theta, paths)
+        predictions = predicted(self.method, self.model, records, self.fit.theta, paths)
         s = len(self.sensors())
         parts = [
             (
-                each.record.times[each.places.ravel()],
-                (each.expected - each.errors).reshape(-1, s),
-                each.expected.reshape(-1, s),
+                prediction.record.times[prediction.places.ravel()],
+                (prediction.expected - prediction.errors).reshape(-1, s),
+                prediction.expected.reshape(-1, s),
             )
-            for each in found
+            for prediction in predictions
         ]
-        longest = max(each.places.shape[1] * float(np.median(each.record.steps)) for each in found)
+        longest = max(
+            prediction.places.shape[1] * float(np.median(prediction.record.steps))
+            for prediction in predictions
+        )
         name = records[0].name if len(records) == 1 else ""
         return self._fit(parts, f"{name}, predicted over {longest:.2g} s" if held_out else name)
 
     def _fit(self, parts: Sequence[tuple[Vector, np.ndarray, np.ndarray]], name: str) -> Fit:
-        """Of times, measured and predicted readings (N, s) of each record."""
+        """Fit from the times, measured readings and predicted readings (N, s) of each record."""
         sensors = self.sensors()
         times, z, read = (np.concatenate(part) for part in zip(*parts, strict=True))
         # both without full turns of the readings: errors relative to hundreds of radians are meaningless
@@ -207,42 +210,42 @@ class Summary:
             return []
         paths = at_held_out(self.method, self.model, records, self.fit.theta).paths
         pairs = list(zip(records, paths, strict=True))
-        found = [self.predictions([record], [path], True) for record, path in pairs]
-        return found + [effort for pair in pairs if (effort := self.efforts(*pair)) is not None]
+        fits = [self.predictions([record], [path], True) for record, path in pairs]
+        return fits + [effort for pair in pairs if (effort := self.efforts(*pair)) is not None]
 
     def efforts(self, record: Record, path: RecordFit) -> Fit | None:
         """Efforts of motors: commanded, and by inverse dynamics; None without commands, or for other forms."""
-        found = efforts(self.model, self.fit.theta, record, path)
-        if found is None or not found[1].any():
+        compared = efforts(self.model, self.fit.theta, record, path)
+        if compared is None or not compared[1].any():
             return None
         units = {joint.name: joint.effort_unit for joint in self.model.mechanism.joints}
         inputs = self.model.mechanism.inputs
         return fit_of(
-            found[0],
+            compared[0],
             tuple(f"torque.{name}" for name in inputs),
             tuple(units[name] for name in inputs),
-            *found[1:],
+            *compared[1:],
             recording=f"{record.name}, efforts",
         )
 
     def bodies(self) -> tuple[Body, ...]:
         """Bodies with an estimated mass property."""
         mechanism = self.model.mechanism
-        values, found = mechanism.starting(self.fit.values).values, []
+        values, bodies = mechanism.starting(self.fit.values).values, []
         estimated = {
             entry.owner
             for name in self.fit.names
             if (entry := mechanism.entries[name]).kind in ("mass", "center", "inertia")
         }
-        for i, each in enumerate(mechanism.bodies):
-            if each.name in estimated:
+        for i, described in enumerate(mechanism.bodies):
+            if described.name in estimated:
                 J = inertia_matrix(np.concatenate([np.zeros(4), np.asarray(values.inertia)[i]]))
                 pi = from_physical(float(values.mass[i]), np.asarray(values.center)[i], J)
-                found.append(body(each.name, pi))
-        return tuple(found)
+                bodies.append(body(described.name, pi))
+        return tuple(bodies)
 
     def friction_curves(self) -> list[FrictionCurve]:
-        """Friction over speed of joints with an estimated friction parameter, where friction depends on speed alone."""
+        """Friction over speed of joints with an estimated friction parameter, where friction depends only on speed."""
         curves, mechanism = [], self.model.mechanism
         places = {name: k for k, (name, _) in enumerate(mechanism.coordinates)}
         for joint in mechanism.joints:

@@ -1,4 +1,4 @@
-"""The weight of the model against the readings, from the recordings themselves (the paper leaves kappa to its user).
+"""The weight of the model against the readings, from the recordings themselves (Lacoursiere leaves kappa to the user).
 
 By likelihood, then by prediction, as docs/concepts/joint_smoothing.md says; both on the linearization of one fit for a
 whole grid of weights (`other_weights`). Each fit starts from another one, the first with the weight of the residuals of
@@ -51,15 +51,15 @@ class ChosenWeight:
         if not len(self.scores):
             return "No weight was compared: the motions of the first fit cannot be linearized."
         own, best = np.abs(np.log(self.tried / self.weight)).argmin(), self.scores.argmin()
-        said = (
+        sentence = (
             f"If process noise is white, {self.likeliest:.2g} is the most likely weight. Readings are predicted, from "
             f"states and parameters estimated without them, best with {self.tried[best]:.2g}, to "
             f"{100 * self.scores[best]:.3g} % of their spread"
         )
         if own == best:
-            return said + "."
+            return sentence + "."
         return (
-            f"{said}; with the chosen {self.weight:.2g} to {100 * self.scores[own]:.3g} %. Of the weights whose "
+            f"{sentence}; with the chosen {self.weight:.2g} to {100 * self.scores[own]:.3g} %. Of the weights whose "
             "predictions are worse by no more than the standard error of the difference it is the most likely."
         )
 
@@ -121,10 +121,14 @@ class WeightChoice:
 
         def start(at: float) -> JointIterate:
             """Where the fit nearest to the weight 10^at ended, with this weight."""
-            x, theta = fits[min(fits, key=lambda each: abs(each - at))] if fits else (latest.x, latest.theta)
+            x, theta = (
+                fits[min(fits, key=lambda log_weight: abs(log_weight - at))]
+                if fits
+                else (latest.x, latest.theta)
+            )
             return (latest if theta is latest.theta else ended(x, theta)).weighing(10**at)
 
-        def look(at: float) -> np.ndarray:
+        def fit_weight(at: float) -> np.ndarray:
             nonlocal latest
             end = quick.iteration.minimize(start(at), stop=stop).at
             fits[at], latest = (end.x, end.theta), ended(end.x, end.theta)
@@ -135,33 +139,33 @@ class WeightChoice:
 
         at = float(np.log10(latest.own_weight))
         for _ in range(self.rounds):
-            found, before = look(at), at
-            at = self.most_likely(found)
+            grid, before = fit_weight(at), at
+            at = self.most_likely(grid)
             if not abs(at - before) > self.settled or stop_requested(stop):
                 break
         # with larger weights as likely steps are as good as rigid
-        rigid = not found[-1, 2] <= found[:, 2].max() - self.as_likely
-        likeliest, best = at, np.nanmean(found[len(away) // 2, 3:])
+        rigid = not grid[-1, 2] <= grid[:, 2].max() - self.as_likely
+        likeliest, best = at, np.nanmean(grid[len(away) // 2, 3:])
         for _ in range(0 if rigid else self.rounds):
             if stop_requested(stop):
                 break
             before += self.higher
-            error = np.nanmean(look(before)[len(away) // 2, 3:])
+            error = np.nanmean(fit_weight(before)[len(away) // 2, 3:])
             if not error < best:
                 break
             best = error
-        every = np.concatenate(rows)
+        table = np.concatenate(rows)
         # for each weight the values of the nearest fit
-        every = every[np.argsort(np.abs(every[:, 0] - every[:, 1]), kind="stable")]
-        every = every[np.unique(np.round(every[:, 0] / self.step), return_index=True)[1]]
-        errors = every[:, 3:][:, np.isfinite(every[:, 3:]).any(axis=0)]
-        usable = np.isfinite(np.c_[every[:, 2], errors]).all(axis=1)
-        every, errors, at = every[usable], errors[usable], min(fits)
+        table = table[np.argsort(np.abs(table[:, 0] - table[:, 1]), kind="stable")]
+        table = table[np.unique(np.round(table[:, 0] / self.step), return_index=True)[1]]
+        errors = table[:, 3:][:, np.isfinite(table[:, 3:]).any(axis=0)]
+        usable = np.isfinite(np.c_[table[:, 2], errors]).all(axis=1)
+        table, errors, at = table[usable], errors[usable], min(fits)
         if usable.any():  # none is where even the first fit has diverged
-            at = self.most_likely(every[as_good(errors, errors[np.argmin(errors.mean(axis=1))])])
+            at = self.most_likely(table[as_good(errors, errors[np.argmin(errors.mean(axis=1))])])
         begun = start(at)
         fit = begun.equations.result(begun, method.iteration.minimize(begun, stop=stop))
-        tried, scores = 10 ** every[:, 0], np.exp(errors.mean(axis=1))
+        tried, scores = 10 ** table[:, 0], np.exp(errors.mean(axis=1))
         return ChosenWeight(begun.equations.method, fit, 10**likeliest, tried, scores, len(fits) + 1)
 
     def most_likely(self, rows: np.ndarray) -> float:

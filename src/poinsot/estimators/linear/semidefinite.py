@@ -161,8 +161,8 @@ class SemidefiniteLeastSquares(Method):
             object.__setattr__(self, "divergence", MOMENTS if self.weighing == "both" else "entropic")
         if not self.allowance >= MIN_ALLOWANCE:
             raise InvalidMethod(
-                f"allowance must be at least {MIN_ALLOWANCE:g}, not {self.allowance:g}: the closest possible bodies are "
-                "infinitely thin"
+                f"allowance must be at least {MIN_ALLOWANCE:g}, not {self.allowance:g}: the closest possible bodies "
+                "are infinitely thin"
             )
         super().__post_init__()
         if self.weighing == "data" and self.divergence == MOMENTS:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from ... import Recording
-from ...arrays import JointSamples, Matrix, Times, Vector
+from ...arrays import Brief, JointSamples, Matrix, Times, Vector
 from ...exceptions import InvalidMethod, listing
 from ...excitation.limits import Limits
 from ...models.robot.articulated import Articulated
@@ -47,8 +47,8 @@ SHRINK, SHRINKINGS = 0.85, 20
 """Factor by which a joint moves less where a limit is exceeded, and how often at most."""
 
 
-@dataclass(frozen=True, eq=False)
-class CommandDesign:
+@dataclass(frozen=True, eq=False, repr=False)
+class CommandDesign(Brief):
     """What is asked for.
 
     Args:
@@ -308,8 +308,8 @@ class PredictedInterval:
     is_identifiable: bool
 
 
-@dataclass(frozen=True, eq=False)
-class DesignedCommands:
+@dataclass(frozen=True, eq=False, repr=False)
+class DesignedCommands(Brief):
     """Commands, and what they will show.
 
     Args:

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from annotated_types import Ge, Lt
+from jaxtyping import Float
 
 from ... import PoinsotError, Recording
-from ...arrays import JointSamples, Times, Vector
+from ...arrays import JointSamples, Vector
 from ...exceptions import listing, nearest
 from ...models.robot.articulated import Articulated
 from ...models.servo.actuator import DESCRIPTIONS, FRICTION_LAWS, KNOWN, PARAMETERS, Actuator
@@ -88,12 +89,12 @@ class Motion:
     commands: tuple[Commands, ...]
     command: JointSamples
     measured: JointSamples
-    middles: Times
-    edges: Times
-    q: JointSamples
-    v: JointSamples
-    a: JointSamples
-    slopes: JointSamples
+    middles: Float[np.ndarray, "B"]
+    edges: Float[np.ndarray, "B+1"]
+    q: Float[np.ndarray, "B m"]
+    v: Float[np.ndarray, "B m"]
+    a: Float[np.ndarray, "B m"]
+    slopes: Float[np.ndarray, "B m"]
     start_velocity: Vector
     velocities: Mapping[str, MeasuredVelocity] = field(default_factory=dict)
     voltages: Mapping[str, Vector] = field(default_factory=dict)

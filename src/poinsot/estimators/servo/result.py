@@ -12,6 +12,7 @@ import numpy as np
 from ...arrays import Brief, JointSamples, Matrix, Vector
 from ...estimate import Estimate
 from ...estimate.extras import Extra
+from ...lazy import load
 from ...models.robot.articulated import Articulated
 from ...models.servo.actuator import DESCRIPTIONS, Actuator
 
@@ -118,9 +119,10 @@ class Actuators(Brief, Extra):
         }
 
     def files(self, estimate: Estimate) -> tuple[Mapping[str, Callable[[Path], Any]], tuple[str, ...]]:
-        from ...export.actuator_files import simulator_files
-
-        return simulator_files(estimate, self, self.robot)
+        written: tuple[Mapping[str, Callable[[Path], Any]], tuple[str, ...]] = load(
+            ".export.actuator_files:simulator_files"
+        )(estimate, self, self.robot)
+        return written
 
     def as_text(self) -> str:
         """One line a joint: what a simulator needs."""

@@ -99,12 +99,12 @@ class RobotMotion:
     Args:
         q, v: (T, nq), (T, n).
         a: (T, n) acceleration; after an impact v+.
-        forces: (T, m) of the closed contacts, one after the other, on the robot in the axes of their frames [N],
-            [N m]; of an impact impulses [N s], [N m s].
+        forces: (T, m) forces of the closed contacts one after another, on the robot in the axes of their frames [N],
+            [N m]; for an impact, impulses [N s], [N m s].
         contacts: the closed ones, and loops.
-        frames: motion of the requested frames, and of those of the contacts.
+        frames: motion of the requested frames, and of the contacts' frames.
         a_by, forces_by: slopes; None: they were not requested.
-        effort_slope: (n, inputs) of tau by u.
+        effort_slope: (n, inputs) derivative of tau by u.
         errors: errors of the sensors that measure it.
     """
 
@@ -195,7 +195,7 @@ class ContactDynamics:
             return replace(motion, frames=frames)
         r_q, r_v = self._effort_slopes(values.inertials, replace(motion, frames=frames))
         r_q, r_v = r_q + stiffness, r_v + viscosity
-        bends = [each.residual_slopes(each.motion(frames)) for each in self.constraints]
+        bends = [constraint.residual_slopes(constraint.motion(frames)) for constraint in self.constraints]
         s_q, s_v = (_stacked([bend[k] for bend in bends], *v.shape) for k in range(2))
         columns = np.concatenate(
             [
@@ -265,8 +265,10 @@ class ContactDynamics:
     def _constraint(self, frames: Mapping[str, FrameMotion], T: int) -> tuple[np.ndarray, np.ndarray]:
         """(T, m, n) J and (T, m) gamma of frames without acceleration."""
         n = self.parameters.robot.model.nv
-        J = _stacked([each.jacobian(each.motion(frames)) for each in self.constraints], T, n)
-        gamma = [each.residual(each.motion(frames)) for each in self.constraints]
+        J = _stacked(
+            [constraint.jacobian(constraint.motion(frames)) for constraint in self.constraints], T, n
+        )
+        gamma = [constraint.residual(constraint.motion(frames)) for constraint in self.constraints]
         return J, np.concatenate([np.zeros((T, 0)), *gamma], axis=1)
 
     def _effort_slopes(
@@ -279,16 +281,16 @@ class ContactDynamics:
             inertials, motion.q, motion.v, motion.a, np.concatenate(wrenches, axis=1), gravity
         )
         turning = [c.effort_by_q(frame, force) for c, frame, force in at]
-        return r_q - sum(each for each in turning if each is not None), r_v
+        return r_q - sum(slope for slope in turning if slope is not None), r_v
 
     @cached_property
     def _entries(self) -> tuple[tuple[slice, np.ndarray], ...]:
         """For each open body the slice of its pairs of the regressor, and their rows."""
         dofs, bodies = self.parameters.robot.tree.pairs
-        found = [np.flatnonzero(bodies == place) for place in self.parameters.places]
+        of_bodies = [np.flatnonzero(bodies == place) for place in self.parameters.places]
         # a slice of the entries is a view, indexed columns would be copied
-        assert all(len(pairs) == pairs[-1] + 1 - pairs[0] for pairs in found)
-        return tuple((slice(int(pairs[0]), int(pairs[-1]) + 1), dofs[pairs]) for pairs in found)
+        assert all(len(pairs) == pairs[-1] + 1 - pairs[0] for pairs in of_bodies)
+        return tuple((slice(int(pairs[0]), int(pairs[-1]) + 1), dofs[pairs]) for pairs in of_bodies)
 
     def _body_columns(
         self, values: ParameterValues, q: Configurations, v: JointSamples, a: JointSamples, gravity: bool

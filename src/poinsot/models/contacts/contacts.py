@@ -6,11 +6,11 @@ et al. 2024, Eq. 2),
 
     J a + gamma = 0,    gamma = dJ/dt v + damping * velocity
 
-where the last term (Baumgarte's) brakes what rounding or an estimate has let move; it is off by default.
+where the last term (Baumgarte's) corrects drift by rounding or by an estimate; it is off by default.
 What acts at the contact is the force, or force and moment, on the robot in the axes of the frame.
 
-A schedule says for every sample which contacts are closed. A phase is a run of samples with the same ones; where one
-closes that was open the velocity jumps (`ContactDynamics.impact`), which is the reset map of that sample. A schedule
+A schedule says for every sample which contacts are closed. A phase is a run of samples with the same closed contacts;
+where one closes that was open the velocity jumps (`ContactDynamics.impact`), the reset map of that sample. A schedule
 comes from a measured contact sequence (a boolean channel a foot), from measured forces, or from a gait file.
 """
 
@@ -37,8 +37,8 @@ class Contact(ABC):
     """A frame that may touch the world.
 
     Args:
-        frame: of the robot; a link, or another frame of its description.
-        damping: Baumgarte's gain on how fast it moves [1/s].
+        frame: a link of the robot, or another frame of its description.
+        damping: Baumgarte's gain on the frame's velocity [1/s].
     """
 
     frame: str
@@ -55,11 +55,11 @@ class Contact(ABC):
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """Those on which its force acts."""
+        """The frames on which its force acts."""
         return (self.frame,)
 
     def motion(self, frames: Mapping[str, FrameMotion]) -> FrameMotion:
-        """What the constraint keeps still."""
+        """The motion that the constraint keeps at rest."""
         return frames[self.frame]
 
     def jacobian(self, motion: FrameMotion) -> ColumnSlopes:
@@ -71,7 +71,7 @@ class Contact(ABC):
         return motion.velocity[:, : self.size]
 
     def velocity_by_q(self, motion: FrameMotion) -> ColumnSlopes:
-        """Of `velocity`; by v it is J."""
+        """Derivative of `velocity` by q; the derivative by v is J."""
         return motion.by.velocity_by_q[:, : self.size]
 
     def wrench(self, motion: FrameMotion, force: Columns) -> Float[np.ndarray, "T _"]:
@@ -79,7 +79,7 @@ class Contact(ABC):
         return np.pad(force, ((0, 0), (0, 6 - self.size)))
 
     def effort_by_q(self, motion: FrameMotion, force: Columns) -> Float[np.ndarray, "T n n"] | None:
-        """Of J^T force by q where the wrench turns in the frame; None: it does not."""
+        """Derivative of J^T force by q, if the wrench turns in the frame; None: it does not."""
         return None
 
     @abstractmethod
@@ -88,14 +88,14 @@ class Contact(ABC):
 
     @abstractmethod
     def acceleration_slopes(self, motion: FrameMotion) -> tuple[ColumnSlopes, ColumnSlopes]:
-        """Of `acceleration` by q and by v."""
+        """Derivatives of `acceleration` by q and by v."""
 
     def residual(self, motion: FrameMotion) -> Columns:
         """J a + gamma, which is 0 while the contact is closed."""
         return self.acceleration(motion) + self.damping * self.velocity(motion)
 
     def residual_slopes(self, motion: FrameMotion) -> tuple[ColumnSlopes, ColumnSlopes]:
-        """Of `residual` by q and by v."""
+        """Derivatives of `residual` by q and by v."""
         by_q, by_v = self.acceleration_slopes(motion)
         if self.damping:
             by_q = by_q + self.damping * self.velocity_by_q(motion)
@@ -168,7 +168,7 @@ class BallContact(PointContact):
         return twist[:, :3] + self._lever(motion) @ twist[:, 3:]
 
     def _tilting(self, motion: FrameMotion, x: Columns) -> ColumnSlopes:
-        """Of L x by q."""
+        """Derivative of L x by q."""
         return -skew(x) @ self._lever(motion) @ motion.by.jacobian[:, 3:]
 
 
@@ -191,8 +191,8 @@ class Phase:
 
     Args:
         first, last: samples.
-        closed: places of the closed contacts among those of the schedule; none where nothing supports the robot.
-        gained: those of them that were open the sample before: the velocity jumps at `first`.
+        closed: indices of the closed contacts in the schedule; empty where nothing supports the robot.
+        gained: the closed contacts that were open in the sample before: the velocity jumps at `first`.
     """
 
     first: int
@@ -206,8 +206,8 @@ class ContactSchedule(Brief):
     """Which contacts are closed at each sample.
 
     Args:
-        contacts: those that there are.
-        closed: (T, contacts).
+        contacts: all contacts of the robot.
+        closed: (T, contacts), True where a contact is closed.
     """
 
     contacts: tuple[Contact, ...]
@@ -229,7 +229,7 @@ class ContactSchedule(Brief):
 
     @cached_property
     def phases(self) -> tuple[Phase, ...]:
-        """In order; together they are all samples."""
+        """The phases in order; together they cover all samples."""
         change = np.flatnonzero((self.closed[1:] != self.closed[:-1]).any(axis=1)) + 1
         edges = [0, *change.tolist(), len(self)]
         phases = []
@@ -279,7 +279,7 @@ class ContactSchedule(Brief):
         return tuple(notes)
 
     def without_flicker(self, samples: int) -> ContactSchedule:
-        """The same, a contact's runs shorter than this joined to the one before; the first to the next."""
+        """The schedule with shorter runs of a contact joined to the run before; the first to the next."""
         closed = self.closed.copy()
         for column in closed.T:
             edges = [0, *(np.flatnonzero(column[1:] != column[:-1]) + 1).tolist(), len(column)]
@@ -298,7 +298,7 @@ def schedule_from_channels(
     """A schedule from a measured contact sequence, or from measured normal forces with hysteresis.
 
     Args:
-        contacts: those that there are; one without a channel is never closed.
+        contacts: all contacts; a contact without a channel is never closed.
         channels: contact frame -> (T,) True or 1 while it touches, False or 0 while not, or force [N]; NaN: as the
             sample before.
         closes_above: an open contact closes above this [N]; None: channels are no forces.
@@ -315,7 +315,7 @@ def schedule_from_channels(
                 raise InvalidSignals(
                     f"the contact channel of {name!r} must be 0 or 1 at each sample; for forces, give thresholds"
                 )
-        return _schedule(contacts, channels)
+        return _make_schedule(contacts, channels)
     opens_below = closes_above / 2 if opens_below is None else opens_below
     if not 0 < opens_below <= closes_above < np.inf:
         raise InvalidSignals(
@@ -323,25 +323,25 @@ def schedule_from_channels(
             f"{opens_below:g}"
         )
     # between both thresholds the contact stays as it was
-    said = {
+    touching = {
         name: np.where(force > closes_above, 1.0, np.where(force < opens_below, 0.0, np.nan))
         for name, force in channels.items()
     }
-    return _schedule(contacts, said)
+    return _make_schedule(contacts, touching)
 
 
 @dataclass(frozen=True, eq=False)
 class ContactDetection:
-    """Which frames may touch the world, and how a recording says when they do.
+    """Which frames may touch the world, and how a recording shows when they do.
 
-    A recording says so by channels `contact.FRAME`, of 0 and 1 or of normal forces in N; a gait replaces them.
+    A recording shows contacts by channels `contact.FRAME`, of 0 and 1 or of normal forces in N; a gait replaces them.
 
     Args:
-        contacts: all that there may be.
+        contacts: all contacts that may occur.
         closes_above: normal force above which an open contact closes [N]; only for channels of forces.
         opens_below: normal force below which a closed contact opens [N]; None: half of `closes_above`.
         shortest_s: shorter runs of a contact are joined to the one before [s].
-        gait: which contacts are closed when; None: the recording's channels say so.
+        gait: which contacts are closed when; None: the recording's channels show it.
     """
 
     contacts: tuple[Contact, ...]
@@ -354,20 +354,20 @@ class ContactDetection:
         """The contacts that are closed at each sample.
 
         Args:
-            recording: with channels of contacts, unless there is a gait.
+            recording: recording with channels of contacts, unless there is a gait.
             where: name of the recording in messages.
 
         Raises:
             InvalidModel: if the channels or the gait name an unknown contact.
-            InvalidSignals: if nothing says when contacts are closed, or channels are not what they should be.
+            InvalidSignals: if neither channels nor a gait give the contacts, or channels are invalid.
         """
         frames = recording.joints(CONTACT)
         if self.gait is not None:
             schedule = self.gait.schedule(self.contacts, recording.time)
         elif not frames:
             raise InvalidSignals(
-                f"{where} does not say when {listing(each.frame for each in self.contacts)} touch the ground: give a "
-                "contact channel for each, or a gait"
+                f"{where} does not say when {listing(contact.frame for contact in self.contacts)} touch the ground: "
+                "give a contact channel for each, or a gait"
             )
         else:
             channels = {frame: f"{CONTACT}.{frame}" for frame in frames}
@@ -402,13 +402,13 @@ class Gait:
         # 1 ns for the rounding of times that were read as text
         row = np.searchsorted(self.times, np.asarray(times) + 1e-9, side="right") - 1
         closed = np.where(row[:, None] >= 0, self.closed[np.maximum(row, 0)], False)
-        return _schedule(contacts, {foot: closed[:, k] for k, foot in enumerate(self.feet)})
+        return _make_schedule(contacts, {foot: closed[:, k] for k, foot in enumerate(self.feet)})
 
 
-def _schedule(contacts: Sequence[Contact], channels: Mapping[str, np.ndarray]) -> ContactSchedule:
-    """1 where closed, 0 where not; NaN: as the sample before."""
+def _make_schedule(contacts: Sequence[Contact], channels: Mapping[str, np.ndarray]) -> ContactSchedule:
+    """A schedule from channels: 1 where closed, 0 where open; NaN: as the sample before."""
     columns = {name: carried_on(np.asarray(x, dtype=float), 0.0) == 1 for name, x in channels.items()}
-    names, lengths = [each.frame for each in contacts], {name: len(x) for name, x in columns.items()}
+    names, lengths = [contact.frame for contact in contacts], {name: len(x) for name, x in columns.items()}
     for name in columns:
         check_known(name, names, "no contact frame", "the contacts are")
     if len(set(lengths.values())) != 1:

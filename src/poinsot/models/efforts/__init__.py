@@ -3,7 +3,7 @@
 effort       `JointEffort`: parameters, columns, slopes by position, and the channels that it depends on
 positional   of position: `Spring`, `Counterbalance`, `Ripple`
 channels     of recorded channels: `KnownEffort`, `CurrentCurve`, `WarmingFriction`
-here         `EFFORTS`: every law by its name in a project file; adding one is its file and a line in it
+this file    `EFFORTS`: every law by its name in a project file; adding one is its file and a line in it
 """
 
 from .channels import (

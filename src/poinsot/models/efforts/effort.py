@@ -57,7 +57,7 @@ class JointEffort(ABC):
 
         Args:
             q, v: (T,) position and speed of the joint; q may be complex.
-            channels: (T, m) of `inputs`.
+            channels: (T, m) values of `inputs`.
         """
 
     @property

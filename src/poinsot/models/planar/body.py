@@ -1,4 +1,4 @@
-"""A body that moves in the plane, alone and with its walls, as compiled simulations take it.
+"""A body that moves in the plane, by itself and with its walls, as input of compiled simulations.
 
 In the plane M is constant, so there are no gyroscopic terms. Drag, where there is some, is linear in the velocity.
 """
@@ -26,7 +26,7 @@ class World(NamedTuple):
 
     Args:
         parts, harmonics, walls: as in `contact`.
-        W: (3,) inverse masses, the diagonal of M^-1. drag: (3,) of each coordinate [1/s].
+        W: (3,) inverse masses, the diagonal of M^-1. drag: (3,) drag of each coordinate [1/s].
         friction, restitution: mu and epsilon.
         pushes: (K, 3) accelerations beside gravity, each constant over an interval; the last one continues.
     """
@@ -61,9 +61,9 @@ class PlanarBody:
     drag: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
-        for what, value in (("mass", self.mass), ("inertia", self.inertia)):
+        for name, value in (("mass", self.mass), ("inertia", self.inertia)):
             if not 0 < value < np.inf:
-                raise InvalidModel(f"the {what} of a body must be above 0, not {value:g}")
+                raise InvalidModel(f"the {name} of a body must be above 0, not {value:g}")
         if not all(0 <= value < np.inf for value in (self.friction, *self.drag)):
             raise InvalidModel("friction and drag of a body must be at least 0")
         if not 0 <= self.restitution <= 1:

@@ -56,7 +56,7 @@ def floor(height: float = 0.0, slope: float = 0.0) -> Wall:
 
 
 def wall_array(walls: Sequence[Wall]) -> Float[np.ndarray, "W 3"]:
-    """(x, y, alpha) of each. Raises InvalidModel if there is none."""
+    """(x, y, alpha) of each wall. Raises InvalidModel if there is none."""
     if not walls:
         raise InvalidModel("there is nothing to strike; give at least one wall")
     return np.array([[wall.x, wall.y, wall.slope] for wall in walls])

@@ -32,7 +32,7 @@ SLOW = 0.02
 """Normal velocity below which an impact is not followed by a flight [m/s]."""
 STEP, FLIGHT_STEP = 5e-4, 2e-3
 """Step while a contact stays closed, and interval at which gaps are evaluated in flight [s]."""
-CLOSED, INSTANT = 1e-9, 1e-13
+MAX_GAP, ROOT_TOLERANCE = 1e-9, 1e-13
 """Gap of a closed contact, and gap to which an instant of contact is solved, above the rounding of poses [m]."""
 EVENTS_PER_STEP = 20
 MAX_SECANTS = 60
@@ -160,7 +160,7 @@ def follow(
                 slid = _slide(world, now, dt)
                 # exactly times[k], since t + left may differ from it by rounding
                 t = t + slid if slid < left else times[k]
-                if not _closes(now):
+                if not _is_closing(now):
                     continue
                 dt = 0.0
             else:
@@ -224,14 +224,14 @@ def _slide(world: World, now: _Now, dt: float) -> float:
     touching, aside, closed = now.touching, now.aside, now.closed
     for i in range(len(g)):
         # also closed contacts that are opening: they do not end the step
-        aside[i] = touching[i] or g[i] <= CLOSED
-    low, high, g_low, g_high, count = 0.0, dt, _least(g, aside), np.inf, 0
+        aside[i] = touching[i] or g[i] <= MAX_GAP
+    low, high, g_low, g_high, count = 0.0, dt, _least_gap(g, aside), np.inf, 0
     for trial in range(MAX_SECANTS):
-        count = _held(world, now, dt)
-        if trial == 0 and _closes(now) and _least(g_next, touching) < -CLOSED:
+        count = _step_in_contact(world, now, dt)
+        if trial == 0 and _is_closing(now) and _least_gap(g_next, touching) < -MAX_GAP:
             return 0.0
-        gap = _least(g_next, aside)
-        if abs(gap) < INSTANT or (trial == 0 and gap >= -CLOSED):
+        gap = _least_gap(g_next, aside)
+        if abs(gap) < ROOT_TOLERANCE or (trial == 0 and gap >= -MAX_GAP):
             break
         if gap > 0.0:
             low, g_low = dt, gap
@@ -261,7 +261,7 @@ def _secant(low: float, high: float, g_low: float, g_high: float) -> float:
 
 
 @njit(cache=True, inline="always")
-def _held(world: World, now: _Now, dt: float) -> int:
+def _step_in_contact(world: World, now: _Now, dt: float) -> int:
     """Write pose, velocity and gaps after dt with the touching contacts held; return how many they are.
 
     c is 0 for contacts that would pull.
@@ -292,7 +292,7 @@ def _held(world: World, now: _Now, dt: float) -> int:
 
 
 @njit(cache=True, inline="always")
-def _least(g: np.ndarray, aside: np.ndarray) -> float:
+def _least_gap(g: np.ndarray, aside: np.ndarray) -> float:
     """The least gap of the contacts that are not set aside."""
     least = np.inf
     for i in range(len(g)):
@@ -302,12 +302,12 @@ def _least(g: np.ndarray, aside: np.ndarray) -> float:
 
 
 @njit(cache=True, inline="always")
-def _closes(now: _Now) -> bool:
+def _is_closing(now: _Now) -> bool:
     """Whether a contact that is not held is closed and approaching."""
     g, N, v, touching = now.g, now.N, now.v, now.touching
     closes = False
     for i in range(len(g)):
-        closes |= not touching[i] and g[i] <= CLOSED and _speed(N[i], v) < 0.0
+        closes |= not touching[i] and g[i] <= MAX_GAP and _speed(N[i], v) < 0.0
     return closes
 
 
@@ -324,7 +324,7 @@ def _fly_on(world: World, now: _Now, dt: float) -> float:
     closes = now.g_next.min() < 0.0
     # a gap that closes and opens again within dt is missed, which is why FLIGHT_STEP is short
     if closes:
-        dt = _until_closed(world, now, dt)
+        dt = _time_to_contact(world, now, dt)
         _fly(world, now, dt)
     _arrive(now)
     return dt if closes else -1.0
@@ -335,7 +335,7 @@ def _strike(world: World, now: _Now) -> tuple[int, bool]:
     """Write v_next after the impulses of all closed contacts; return how many they are, and whether they were slow."""
     count, fastest = 0, 0.0
     for i in range(len(now.g)):
-        if now.g[i] <= CLOSED or now.touching[i]:
+        if now.g[i] <= MAX_GAP or now.touching[i]:
             speed = _speed(now.N[i], now.v)
             now.closed[count] = i
             now.b[count, 0], now.b[count, 1] = min(speed, 0.0), 0.0
@@ -354,13 +354,13 @@ def _strike(world: World, now: _Now) -> tuple[int, bool]:
 
 
 @njit(cache=True)
-def _until_closed(world: World, now: _Now, dt: float) -> float:
+def _time_to_contact(world: World, now: _Now, dt: float) -> float:
     """Seconds until the first gap closes, of those that are below 0 after dt."""
     earliest, g_end = dt, now.g_next.copy()
     for i in range(len(now.g)):
         if g_end[i] >= 0.0:
             continue
-        if now.g[i] <= CLOSED:
+        if now.g[i] <= MAX_GAP:
             return 0.0
         low, high, g_low, g_high = 0.0, earliest, now.g[i], g_end[i]
         if earliest < dt:
@@ -376,7 +376,7 @@ def _until_closed(world: World, now: _Now, dt: float) -> float:
                 low, g_low = s, gap
             else:
                 high, g_high = s, gap
-            if abs(gap) < INSTANT:
+            if abs(gap) < ROOT_TOLERANCE:
                 high = s
                 break
         earliest = high

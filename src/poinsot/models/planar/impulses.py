@@ -58,11 +58,13 @@ def lemke(H: np.ndarray, q: np.ndarray, z: np.ndarray) -> bool:
     z[:] = 0.0
     if (q >= 0).all():
         return True
-    return _pivoted(H, q, np.ones(n), z) or _pivoted(H, q, 1.0 + 0.3 * (np.arange(n) % PROPORTIONS), z)
+    return _pivot_to_solution(H, q, np.ones(n), z) or _pivot_to_solution(
+        H, q, 1.0 + 0.3 * (np.arange(n) % PROPORTIONS), z
+    )
 
 
 @njit(cache=True)
-def _pivoted(H: np.ndarray, q: np.ndarray, d: np.ndarray, z: np.ndarray) -> bool:
+def _pivot_to_solution(H: np.ndarray, q: np.ndarray, d: np.ndarray, z: np.ndarray) -> bool:
     """Write z with the proportions d of z_0; return whether one was found."""
     n = len(q)
     # rows of the friction cone have a diagonal of 0 and keep their scale
@@ -125,11 +127,11 @@ def _leaving(tableau: np.ndarray, basis: np.ndarray, enters: int) -> int:
             best = i
             continue
         for j in range(n):
-            here, there = tableau[i, j] / tableau[i, enters], tableau[best, j] / tableau[best, enters]
-            if here < there - TIE:
+            ratio, best_ratio = tableau[i, j] / tableau[i, enters], tableau[best, j] / tableau[best, enters]
+            if ratio < best_ratio - TIE:
                 best = i
                 break
-            if here > there + TIE:
+            if ratio > best_ratio + TIE:
                 break
     return best
 
@@ -193,14 +195,14 @@ def apply_impulses(
         b: of these, in its first K rows. c: (c_n, c_t) is written into its first K rows; 0 where no solution was found.
     """
     K = len(closed)
-    found = False
+    solved = False
     if K == 1:
         # in closed form, as for most impacts; for some b_n no mode is found
         i = closed[0]
-        c[0, 0], c[0, 1], found = one_contact(N[i], T[i], W, v, b[0], mu)
-    if not found:
-        found = _by_lemke(N[closed], T[closed], W, v, b[:K], mu, c[:K])
-    if not found:
+        c[0, 0], c[0, 1], solved = one_contact(N[i], T[i], W, v, b[0], mu)
+    if not solved:
+        solved = _solve_by_lemke(N[closed], T[closed], W, v, b[:K], mu, c[:K])
+    if not solved:
         c[:K] = 0.0
         return False
     for j in range(K):
@@ -210,7 +212,7 @@ def apply_impulses(
 
 
 @njit(cache=True)
-def _by_lemke(
+def _solve_by_lemke(
     N: np.ndarray, T: np.ndarray, W: np.ndarray, v: np.ndarray, b: np.ndarray, mu: float, c: np.ndarray
 ) -> bool:
     """Write (c_n, c_t) of each contact into c (C, 2), b being (C, 2); return whether that is a solution."""
@@ -235,15 +237,15 @@ def _by_lemke(
             H[C + 2 * i + side, 3 * C + i] = 1.0
             H[3 * C + i, C + 2 * i + side] = -1.0
         H[3 * C + i, i] = mu
-    found = lemke(H, q, z)
-    if not found:
+    solved = lemke(H, q, z)
+    if not solved:
         for i in range(C):
             q[i] -= min(b[i, 0], 0.0)
             q[C + 2 * i] -= b[i, 1]
             q[C + 2 * i + 1] += b[i, 1]
-        found = lemke(H, q, z)
+        solved = lemke(H, q, z)
     for i in range(C):
         c[i, 0] = z[i]
         # ties within rounding may leave the cone slightly
         c[i, 1] = min(max(z[C + 2 * i] - z[C + 2 * i + 1], -mu * z[i]), mu * z[i])
-    return found
+    return solved

@@ -5,7 +5,7 @@ The support of an outline in the direction u(phi) = (cos phi, sin phi) of the bo
     h(phi) = max over r in the body of r . u(phi),    reached at    r(phi) = h u + h' u',   u' = (-sin phi, cos phi)
 
 with h + h'' >= 0 the outline's radius of curvature there. A body above a wall can only touch it at the point that
-reaches farthest towards it, so contact depends on a shape through its support alone. The support of a Minkowski sum is
+reaches farthest towards it, so contact depends on a shape only through its support. The support of a Minkowski sum is
 the sum of the supports: a polygon with round corners is the polygon of the corners' centers plus a circle.
 
     ellipse a, b   h = sqrt(a^2 cos^2 phi + b^2 sin^2 phi)        (Eq. 21's minimum over beta)
@@ -209,9 +209,9 @@ class SmoothCurve(Shape):
     @property
     def harmonics(self) -> Float[np.ndarray, "K 2"]:
         count = max(len(self.cosines), len(self.sines))
-        found = np.zeros((count, 2))
-        found[: len(self.cosines), 0], found[: len(self.sines), 1] = self.cosines, self.sines
-        return found
+        harmonics = np.zeros((count, 2))
+        harmonics[: len(self.cosines), 0], harmonics[: len(self.sines), 1] = self.cosines, self.sines
+        return harmonics
 
 
 def rectangle(width: float, height: float, corner_radius: float = 0.0) -> Polygon:
@@ -229,6 +229,6 @@ def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
 
 
-def _must_be_positive(what: str, *values: float) -> None:
+def _must_be_positive(quantity: str, *values: float) -> None:
     if not all(0 < value < np.inf for value in values):
-        raise InvalidModel(f"{what} must be above 0 m, not {', '.join(f'{value:g}' for value in values)}")
+        raise InvalidModel(f"{quantity} must be above 0 m, not {', '.join(f'{value:g}' for value in values)}")

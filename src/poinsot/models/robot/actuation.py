@@ -60,7 +60,7 @@ class Actuation:
         return self.matrix * g
 
     def columns(self, u: Float[np.ndarray, "T m"]) -> Float[np.ndarray, "T n _"]:
-        """(T, n, gains) tau for each gain at 1, other gains, and inputs without one, at 0."""
+        """(T, n, gains) tau for each gain at 1, with other gains and inputs without a gain at 0."""
         return np.einsum("nm, tm, gm -> tng", self.matrix, u, self.shares)
 
 
@@ -68,7 +68,7 @@ def joint_efforts(robot: Articulated, gains: Mapping[str, Sequence[str]] | None 
     """Motors at the joints, one input a joint, through the robot's drive; a floating base has none.
 
     Args:
-        robot: with motors at its joints. gains: gain -> joints whose efforts it multiplies.
+        robot: robot with motors at its joints. gains: gain -> joints whose efforts it multiplies.
     """
     matrix = np.zeros((robot.model.nv, len(robot.joints)))
     matrix[robot.actuated] = robot.train.joint_torques(np.eye(len(robot.joints))).T
@@ -85,7 +85,8 @@ def rotor_thrusts(
     """Rotors on the floating base, and motors at the joints after them if there are joints.
 
     Args:
-        robot: with a floating base. placements: rotor -> (4, 4) T_br in the base's frame; it pushes along its z axis.
+        robot: robot with a floating base.
+        placements: rotor -> (4, 4) T_br in the base's frame; it pushes along its z axis.
         drag: rotor -> moment about z per thrust [m], positive along z.
         gain: name of the one gain of all rotors (a thrust coefficient, if u is squared speed); "": none.
         gain_unit: unit of the gain.

@@ -113,11 +113,11 @@ class Articulated(Brief):
     @cached_property
     def links(self) -> dict[str, dict[str, np.ndarray]]:
         """Body -> link of the description -> (4, 4) T_bl, its placement in the body's frame; the body's own first."""
-        found: dict[str, dict[str, np.ndarray]] = {body: {} for body in self.bodies}
+        links: dict[str, dict[str, np.ndarray]] = {body: {} for body in self.bodies}
         for frame in self.model.frames:
             if frame.type == pin.FrameType.BODY and frame.parentJoint > 0:
-                found[self.bodies[frame.parentJoint - 1]][frame.name] = frame.placement.homogeneous
-        return found
+                links[self.bodies[frame.parentJoint - 1]][frame.name] = frame.placement.homogeneous
+        return links
 
     @cached_property
     def freedoms(self) -> tuple[tuple[str, int], ...]:
@@ -164,8 +164,8 @@ class Articulated(Brief):
     @cached_property
     def described(self) -> tuple[Body, ...]:
         """The moving bodies as the description gives them, in `Body.prior`, at their places."""
-        each = zip(self.bodies, self.inertials, self.placements, self.parents, strict=True)
-        return tuple(Body(name, prior=pi, placement=T_wb, parent=by) for name, pi, T_wb, by in each)
+        described = zip(self.bodies, self.inertials, self.placements, self.parents, strict=True)
+        return tuple(Body(name, prior=pi, placement=T_wb, parent=by) for name, pi, T_wb, by in described)
 
     @cached_property
     def parents(self) -> tuple[str, ...]:
@@ -243,7 +243,7 @@ class Articulated(Brief):
     @cached_property
     def position_limits(self) -> tuple[Vector, Vector]:
         """(n,) lower and (n,) upper positions of `joints` [rad] or [m]; infinite where the description has none."""
-        first, turning = (each[self.actuated] for each in self.coordinates)
+        first, turning = (index[self.actuated] for index in self.coordinates)
         any_turn = (first < 0) | turning
         low, high = self.model.lowerPositionLimit[first], self.model.upperPositionLimit[first]
         low = np.where(any_turn | (low < -UNLIMITED), -np.inf, low)
@@ -278,10 +278,12 @@ class Articulated(Brief):
         for effort in self.placed_efforts:
             k = self.joints.index(effort.joint)
             of_joint = {"effort": units[k][0], "position": units[k][1]}
-            for each in effort.parameters:
-                name = f"{each.symbol}_{numbers[k]}"
-                efforts.append(Block(each.kind, effort.joint, (name,), (each.unit.format(**of_joint),)))
-                held |= {} if each.held is None else {name: each.held}
+            for parameter in effort.parameters:
+                name = f"{parameter.symbol}_{numbers[k]}"
+                efforts.append(
+                    Block(parameter.kind, effort.joint, (name,), (parameter.unit.format(**of_joint),))
+                )
+                held |= {} if parameter.held is None else {name: parameter.held}
         names = [name for block in efforts for name in block.names]
         if len(set(names)) < len(names):
             raise InvalidModel(
@@ -361,15 +363,15 @@ class Articulated(Brief):
             )
         return dense_regressor(self.tree, q, v, a)
 
-    def refuse_loops(self, what: str) -> None:
+    def refuse_loops(self, method: str) -> None:
         """Check that there are no loops, for computations that do not support them.
 
         Raises:
-            InvalidModel: if there are loops, with the name `what` of the computation.
+            InvalidModel: if there are loops, with the name of the computation.
         """
         if self.loops:
             raise InvalidModel(
-                f"{what} supports no closed loops, and robot {self.name!r} has {len(self.loops)}: least-squares, "
+                f"{method} supports no closed loops, and robot {self.name!r} has {len(self.loops)}: least-squares, "
                 "essential-parameters, semidefinite and optimal-estimation do"
             )
 
@@ -416,22 +418,22 @@ def load_robot(
     path = Path(path)
     # Pinocchio would expand entities and open files that they name
     text, root = read_description(path)
-    said: list[str] = []
+    messages: list[str] = []
     base = (pin.JointModelFreeFlyer(),) if floating_base else ()
     try:
-        with _parser_errors(said):
+        with _parser_errors(messages):
             if root == "mujoco":
                 read = pin.buildModelFromMJCFAndRootJoint if base else pin.buildModelFromMJCF
                 model = read(str(path), *base)
             else:
                 model = pin.buildModelFromXML(text, *base)
     except Exception as error:
-        why = said or str(error).strip().splitlines()[-1:]
+        why = messages or str(error).strip().splitlines()[-1:]
         raise UnreadableFile(f"{path} is not a valid robot description: {'; '.join(why)}") from None
-    if zeros := [each for each in said if "inertial" in each]:  # the parser only warns of these
+    if zeros := [message for message in messages if "inertial" in message]:  # the parser only warns of these
         raise UnreadableFile(f"{path} is not a valid robot description: {'; '.join(zeros)}")
     if root == "mujoco":
-        loops = (*(each for each in loops_of(model, text) if each not in loops), *loops)
+        loops = (*(loop for loop in loops_of(model, text) if loop not in loops), *loops)
     add_frames(model, loops)
     if locked:
         model = _lock(model, locked)
@@ -464,8 +466,8 @@ def load_robot(
 
 
 @contextmanager
-def _parser_errors(said: list[str]) -> Iterator[None]:
-    """Append the error messages that the C++ parser writes to standard error to `said`."""
+def _parser_errors(messages: list[str]) -> Iterator[None]:
+    """Append the error messages that the C++ parser writes to standard error to `messages`."""
     try:
         terminal = os.dup(2)
     except OSError:  # standard error is closed, so there is nothing to redirect
@@ -480,7 +482,7 @@ def _parser_errors(said: list[str]) -> Iterator[None]:
             os.close(terminal)
             file.seek(0)
             lines = file.read().decode(errors="replace").splitlines()
-            said += [line.removeprefix("Error:").strip() for line in lines if line.startswith("Error:")]
+            messages += [line.removeprefix("Error:").strip() for line in lines if line.startswith("Error:")]
 
 
 class _Elements(ElementTree.TreeBuilder):

@@ -31,7 +31,7 @@ from .motion_terms import carriers
 if TYPE_CHECKING:
     from .articulated import Articulated
 
-CLOSED = 1e-10
+MAX_GAP = 1e-10
 """Largest gap of a closed loop relative to the mechanism's size: rounding of positions."""
 
 DAMPING = 1e-14
@@ -43,7 +43,7 @@ MAX_ITERATIONS = 50
 STEPS = 20
 """Intermediate positions on the way from the neutral configuration to a sample: a fraction of a radian each."""
 
-REGULAR = 1e-2
+MIN_SINGULAR_RATIO = 1e-2
 """Least ratio of smallest to largest singular value of J_d at random states, which determine base parameters."""
 
 
@@ -62,18 +62,18 @@ class Closure:
     @cached_property
     def closed(self) -> Vector:
         """(n,) positions near `neutral` at which the loops are closed."""
-        found, gap = self._closed(self.robot.joint_positions(self.robot.neutral[None]))
+        closed, gap = self._close_loops(self.robot.joint_positions(self.robot.neutral[None]))
         if not gap[0] <= self.tolerance:
             raise InvalidModel(
                 f"the loops cannot be closed near the neutral configuration: {1e3 * gap[0]:.3g} mm stay open"
             )
-        return np.asarray(found[0])
+        return np.asarray(closed[0])
 
     @cached_property
     def tolerance(self) -> float:
         """Largest gap of a closed loop [m]."""
         return float(
-            CLOSED * (np.abs(self._ends[1][:, :3, 3]).max() + np.abs(self.robot.tree.translation).max())
+            MAX_GAP * (np.abs(self._ends[1][:, :3, 3]).max() + np.abs(self.robot.tree.translation).max())
         )
 
     @cached_property
@@ -81,7 +81,7 @@ class Closure:
         """Freedoms that follow from the others, in rising order; passive ones first."""
         # slightly off, since a mechanism can be singular in its neutral configuration
         away = self.closed + np.random.default_rng(0).uniform(-0.1, 0.1, len(self.closed))
-        near, _ = self._closed(away[None])
+        near, _ = self._close_loops(away[None])
         # pivoting chooses the largest column first
         weights = np.where(self.robot.train.driven, 1.0, 1e6)
         R, order = linalg.qr(
@@ -120,7 +120,7 @@ class Closure:
         closed, gap = positions.copy() if given else np.tile(self.closed, (len(positions), 1)), np.zeros(0)
         for part in [1.0] if given else np.arange(1, STEPS + 1) / STEPS:
             closed[:, i] = self.closed[i] + part * (positions[:, i] - self.closed[i])
-            closed, gap = self._closed(closed, d)
+            closed, gap = self._close_loops(closed, d)
         return closed, gap
 
     def motion(
@@ -140,22 +140,22 @@ class Closure:
         self, count: int, rng: np.random.Generator
     ) -> tuple[Configurations, JointSamples, JointSamples]:
         """(count, nq), (count, n), (count, n): closed configurations, speeds and accelerations of order 1."""
-        found = np.empty((0, self.robot.model.nv))
+        positions = np.empty((0, self.robot.model.nv))
         for attempt in range(1, MAX_ITERATIONS):
             drawn = self.closed + rng.uniform(-np.pi, np.pi, (2 * count, self.robot.model.nv)) / attempt
-            tried, gap = self._closed(drawn)
+            tried, gap = self._close_loops(drawn)
             J_d = self.jacobian(self.robot.configurations(tried))[:, :, self.dependent]
             sizes = np.linalg.svd(J_d, compute_uv=False)
-            regular = (gap <= self.tolerance) & (sizes[:, -1] > REGULAR * sizes[:, 0])
-            found = np.concatenate([found, tried[regular]])
-            if len(found) >= count:
+            regular = (gap <= self.tolerance) & (sizes[:, -1] > MIN_SINGULAR_RATIO * sizes[:, 0])
+            positions = np.concatenate([positions, tried[regular]])
+            if len(positions) >= count:
                 break
         else:
             raise InvalidModel("no regular configurations of the loops were found: check their points")
-        q = self.robot.configurations(found[:count])
+        q = self.robot.configurations(positions[:count])
         return q, *self.motion(q, *rng.standard_normal((2, count, self.robot.model.nv)))
 
-    def _closed(
+    def _close_loops(
         self, positions: JointSamples, moved: np.ndarray | slice = slice(None)
     ) -> tuple[JointSamples, Vector]:
         """Newton's method over these freedoms, or all: positions and the gap that stays [m]."""

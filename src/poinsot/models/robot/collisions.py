@@ -42,7 +42,7 @@ class Workspace:
 
     Args:
         lower, upper: corners (x, y, z) [m]; infinite where a side is open.
-        frames: frames whose origins stay inside; none: those of the last links, which carry no other.
+        frames: frames whose origins stay inside; empty: the frames of the last links, which carry no other link.
     """
 
     lower: tuple[float, float, float] = (-np.inf, -np.inf, -np.inf)
@@ -138,14 +138,14 @@ class Collisions:
 
     def distances(self, q: Configurations) -> Float[np.ndarray, "T C"]:
         """(T, C) distances [m]; less than 0 where the two overlap."""
-        found = np.empty((len(q), len(self.pairs)))
+        distances = np.empty((len(q), len(self.pairs)))
         if not self.pairs:
-            return found
+            return distances
         model, data, geometry, results = self.robot.model, self._data, self.geometry, self._results
-        for row, posture in zip(found, q, strict=True):
+        for row, posture in zip(distances, q, strict=True):
             pin.computeDistances(model, data, geometry, results, posture)
             row[:] = [result.min_distance for result in results.distanceResults]
-        return found
+        return distances
 
     def pull_back(self, q: Configurations, weights: Float[np.ndarray, "T C"]) -> JointSamples:
         """(T, n) the derivatives of sum over pairs of weights * distance by the motion of each degree of freedom."""
@@ -204,7 +204,7 @@ class _Scene:
             if isinstance(shape.geometry, coal.BVHModelBase):
                 mesh = shape.copy()
                 mesh.name = f"{shape.name} mesh"
-                # "Qt": triangles alone, which is all that coal takes
+                # "Qt": triangles only: coal takes no other faces
                 shape.geometry.buildConvexHull(True, "Qt")
                 shape.geometry = shape.geometry.convex
                 self.meshes[index] = geometry.addGeometryObject(mesh)
@@ -249,7 +249,7 @@ class _Scene:
 
     def watch_links(self, postures: Sequence[np.ndarray]) -> None:
         """Add all pairs of links that no joint joins, and that are apart at the first of these postures."""
-        carrier, parents = [each.parentJoint for each in self.geometry.geometryObjects], self.model.parents
+        carrier, parents = [shape.parentJoint for shape in self.geometry.geometryObjects], self.model.parents
         candidates = [
             (first, second)
             for k, second in enumerate(self.links)
@@ -278,7 +278,7 @@ class _Scene:
 
     def add_point(self, frame: str) -> int:
         """Add the origin of a frame as a shape."""
-        names = [each.name for each in self.model.frames]
+        names = [other.name for other in self.model.frames]
         check_known(frame, names, "the workspace names frame", "the robot has", limit=20)
         index = names.index(frame)
         place = self.model.frames[index]
@@ -290,12 +290,12 @@ class _Scene:
     def last_frames(self) -> tuple[str, ...]:
         """The links after which no joint follows, one for each place."""
         carrying = set(self.model.parents)
-        found: dict[tuple[float, ...], str] = {}
+        last_links: dict[tuple[float, ...], str] = {}
         for frame in self.model.frames:
             joint = frame.parentJoint
             if frame.type == pin.FrameType.BODY and joint and joint not in carrying:
-                found.setdefault((joint, *np.round(frame.placement.translation, 6)), frame.name)
-        return tuple(found.values())
+                last_links.setdefault((joint, *np.round(frame.placement.translation, 6)), frame.name)
+        return tuple(last_links.values())
 
     def _watch(self, pair: tuple[int, int], usual: float, second: str | None = None) -> None:
         self.geometry.addCollisionPair(pin.CollisionPair(*pair))
@@ -310,8 +310,8 @@ class _Scene:
         trial.removeAllCollisionPairs()
         for pair in pairs:
             trial.addCollisionPair(pin.CollisionPair(*pair))
-        asked = Collisions(self.robot, trial, tuple(("", "") for _ in pairs), np.zeros(len(pairs)))
-        return asked.distances(np.array(postures)).T
+        collisions = Collisions(self.robot, trial, tuple(("", "") for _ in pairs), np.zeros(len(pairs)))
+        return collisions.distances(np.array(postures)).T
 
 
 def _resolve_meshes(root: ElementTree.Element, source: Path, packages: Sequence[Path]) -> dict[str, str]:
@@ -328,10 +328,10 @@ def _resolve_meshes(root: ElementTree.Element, source: Path, packages: Sequence[
             inside, places = name.removeprefix("package://"), folders
             if inside == name:  # a path, from the description's folder
                 inside, places = name.removeprefix("file://"), [source.absolute().parent]
-            found = next((folder / inside for folder in places if (folder / inside).is_file()), None)
-            if found is None:
+            path = next((folder / inside for folder in places if (folder / inside).is_file()), None)
+            if path is None:
                 missing.setdefault(link.get("name", "?"), name)
                 link.remove(shape)
             else:
-                mesh.set("filename", str(found))
+                mesh.set("filename", str(path))
     return missing

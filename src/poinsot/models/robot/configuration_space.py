@@ -12,8 +12,9 @@ Slopes are Pinocchio's: by q of q [+] d the adjoint of the inverse of Exp(d), by
     [  0      V(-w)  ],               + f (W X W^2 + W^2 X W),   X = [v]x,    (Barfoot 2017, Eq. 7.86)
                             e = (t^2 + 2 cos t - 2) / (2 t^4),   f = (2 t - 3 sin t + t cos t) / (2 t^5)
 
-and those of y [-] x are the inverses of that, at d = y [-] x by y, and less it at -d by x. Below t = 1 all of a to f
-are power series, which lose no digits. A planar joint moves as a floating base whose other freedoms are held.
+The slope of y [-] x by y is the inverse of the slope by d at d = y [-] x; by x it is minus the inverse at -d. Below
+t = 1 all of a to f are power series, which lose no digits. A planar joint moves as a floating base whose other freedoms
+are held.
 
 The shooting equation is f(x_k) [-] x_{k+1} = 0 (Martinez et al. 2024, Eq. 1; Sola et al. 2018). With J_x, J_y the
 derivatives of y [-] x by small changes of either, changes d and d' of the two states satisfy it to first order if
@@ -70,7 +71,7 @@ class Manifold(ABC):
         return tuple(T @ change for change in changes)
 
 
-NEAR = 1.0
+SERIES_ANGLE = 1.0
 """Angle [rad] below which coefficients are computed by series."""
 
 
@@ -122,7 +123,7 @@ def _coefficients(t2):
     """a, b, c, e, f at the angle's square."""
     t = np.sqrt(t2)
     # `not <`: NaN takes the closed form, which keeps it NaN
-    if not t < NEAR:
+    if not t < SERIES_ANGLE:
         s, c = np.sin(t), np.cos(t)
         return (
             s / t, (1 - c) / t2, (t - s) / (t2 * t), (t2 + 2 * c - 2) / (2 * t2 * t2),

@@ -12,8 +12,8 @@ viscous friction of the joints' own motors; so a coupled motor's linear columns 
 
     iam_k: (C_k^T C_k - diag) q''      fvm_k: (C_k^T C_k - diag) q'      fcm_k: C_k^T sign(C_k q')
 
-as in Brunot et al. (2017, Sect. 4.1). With `coupled_rotor = "tied"` iam_k is not a parameter of its own:
-the column of ia_k is the whole of ia_k's and iam_k's.
+as in Brunot et al. (2017, Sect. 4.1). With `coupled_rotor = "tied"` iam_k is not a parameter of its own: the column of
+ia_k is the sum of both columns.
 """
 
 from __future__ import annotations

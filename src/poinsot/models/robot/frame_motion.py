@@ -30,7 +30,7 @@ class FrameSlopes:
     """Slopes at T states, each (T, 6, n).
 
     Args:
-        jacobian: of the velocity by v, and of the acceleration by a.
+        jacobian: derivative of the velocity by v, and of the acceleration by a.
         velocity_by_q, acceleration_by_q, acceleration_by_v: the others; NaN where only Jacobians were requested.
     """
 
@@ -82,13 +82,13 @@ class FrameMotion:
         """The motion of axes that are turned by R in the frame's own, at the same origin.
 
         Args:
-            columns: whether slopes have three columns more: those by q by a turn in the new axes, which is [x]x of a
-                vector x there; those by v and a have no meaning.
+            columns: whether slopes get three more columns, for a turn in the new axes: by q they are [x]x of a vector x
+                there; by v and a they have no meaning.
         """
         T, slopes = len(self.rotation), self.slopes
         V, A = ((x.reshape(T, 2, 3) @ R) for x in (self.velocity, self.acceleration))
         if slopes is not None:
-            own = [(R.T @ each.reshape(T, 2, 3, -1)).reshape(T, 6, -1) for each in vars(slopes).values()]
+            own = [(R.T @ slope.reshape(T, 2, 3, -1)).reshape(T, 6, -1) for slope in vars(slopes).values()]
             if columns:
                 turn, none = np.zeros((2, T, 6, 3))
                 turn[:, 3:] = np.eye(3)
@@ -135,7 +135,7 @@ def frame_motions(
         tree: the robot. joints: (F,) index in the tree of the joint that carries each frame, -1 for the world.
         placements: (F, 4, 4) T_jf in that joint's frame. q, v, a: (T, nq), (T, n), (T, n).
         slopes: whether slopes are computed.
-        jacobians: if not, whether `jacobian` alone is; the other slopes are then NaN.
+        jacobians: without `slopes`: whether only `jacobian` is computed; the other slopes are NaN.
     """
     F, T, n = len(joints), len(v), tree.degrees_of_freedom
     R, p = np.empty((F, T, 3, 3)), np.empty((F, T, 3))
@@ -167,7 +167,7 @@ def _frame_motions(tree, joints, placements, q, v, a, R_out, p_out, V_out, A_out
     V, A, J = np.empty((count, 6)), np.empty((count, 6)), np.empty((n, 6))
     by = np.empty((3, n if slopes else 0, 6))
     V_j, A_j, A_v = by[0], by[1], by[2]
-    # accelerations of motion alone: the accelerometer model subtracts gravity itself
+    # accelerations of motion only: the accelerometer model subtracts gravity itself
     no_gravity, away, columns, turning = np.zeros(3), np.empty(3), np.empty((4, 6)), np.empty(6)
     for t in range(len(v)):
         outward(tree, no_gravity, q[t], v[t], a[t], R, p, V, A, J, V_j, A_j, A_v)

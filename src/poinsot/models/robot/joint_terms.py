@@ -49,14 +49,14 @@ class JointTerms:
 
     @cached_property
     def parameters(self) -> Parameters:
-        """phi: those of the joints, one a block, then the base's drag, which has no owner."""
+        """phi: the joints' parameters, one a block, then the base's drag, which has no owner."""
         own = tuple(block for block in self.robot.parameters if block.kind != "inertia")
         drag = tuple(Block("drag", "", (f"drag_{axis}",), ("N s/m",)) for axis in "xyz")
         return Parameters(own + drag if self.drag else own)
 
     @cached_property
     def _terms(self) -> tuple[FrictionTerm | None, ...]:
-        """(K,) the friction term of each parameter, None of rotors and drag."""
+        """(K,) the friction term of each parameter, None for rotors and drag."""
         law = self.robot.friction
         own = {term.kind: term for term in law.terms}
         known = own | {f"{term.kind}{COUPLING}": term for term in law.coupled_terms}
@@ -66,13 +66,16 @@ class JointTerms:
     def efforts(self) -> tuple[tuple[JointEffort, int, np.ndarray, np.ndarray], ...]:
         """Each effort of a joint with its degree of freedom, and the indices of its parameters and channels."""
         names, inputs = self.parameters.names, self.robot.inputs
-        found = []
+        efforts = []
         for effort in self.robot.placed_efforts:
             k = self.robot.joints.index(effort.joint)
-            own = [names.index(f"{each.symbol}_{self.robot.joint_numbers[k]}") for each in effort.parameters]
+            own = [
+                names.index(f"{parameter.symbol}_{self.robot.joint_numbers[k]}")
+                for parameter in effort.parameters
+            ]
             channels = np.array([inputs.index(name) for name in effort.inputs], dtype=np.int64)
-            found.append((effort, int(self.robot.actuated[k]), np.array(own), channels))
-        return tuple(found)
+            efforts.append((effort, int(self.robot.actuated[k]), np.array(own), channels))
+        return tuple(efforts)
 
     @cached_property
     def structure(self) -> tuple[np.ndarray, np.ndarray]:
@@ -102,8 +105,8 @@ class JointTerms:
         _, columns = self.structure
         by_v, by_a = self.linear_entries
         out = v @ by_v + a @ by_a
-        for term, here, C, own in self._nonlinear_entries:
-            out[:, here] += term.effort(v @ C.T, self.dry_speed) * own
+        for term, own_entries, C, own in self._nonlinear_entries:
+            out[:, own_entries] += term.effort(v @ C.T, self.dry_speed) * own
         positions = self.robot.joint_positions(q) if self.efforts else v
         for effort, dof, places, read in self.efforts:
             if not len(read) or channels is not None:
@@ -159,21 +162,21 @@ class JointTerms:
     @cached_property
     def _nonlinear(self) -> tuple[tuple[FrictionTerm, np.ndarray], ...]:
         """Each friction term that is not linear in v, and the indices of its parameters."""
-        found: dict[FrictionTerm, list[int]] = {}
+        groups: dict[FrictionTerm, list[int]] = {}
         for k, term in enumerate(self._terms):
             if term is not None and not term.linear:
-                found.setdefault(term, []).append(k)
-        return tuple((term, np.array(places)) for term, places in found.items())
+                groups.setdefault(term, []).append(k)
+        return tuple((term, np.array(places)) for term, places in groups.items())
 
     @cached_property
     def _nonlinear_entries(self) -> tuple[tuple[FrictionTerm, np.ndarray, Matrix, Vector], ...]:
         """Each such term, its entries, their directions c (k, n), and c at each entry's own row."""
-        (rows, columns), found = self.structure, []
+        (rows, columns), terms = self.structure, []
         for term, places in self._nonlinear:
-            here = np.flatnonzero(np.isin(columns, places))
-            C = self._maps[2][columns[here]]
-            found.append((term, here, C, C[np.arange(len(here)), rows[here]]))
-        return tuple(found)
+            own_entries = np.flatnonzero(np.isin(columns, places))
+            C = self._maps[2][columns[own_entries]]
+            terms.append((term, own_entries, C, C[np.arange(len(own_entries)), rows[own_entries]]))
+        return tuple(terms)
 
     @cached_property
     def described_rotors(self) -> Matrix:

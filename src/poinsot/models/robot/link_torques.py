@@ -75,7 +75,7 @@ class LinkTorques(Brief):
             raise InvalidModel(f"nominal parameters need ten numbers for each of {len(bodies)} bodies")
         if robot.inputs:
             raise InvalidModel(
-                f"a filter reads motion and efforts alone, and not the channels {listing(robot.inputs)}"
+                f"a filter reads only motion and efforts, not the channels {listing(robot.inputs)}"
             )
         behind = len(robot.parameters) - 10 * len(bodies)
         if self.added is not None and self.added.shape != (behind,):
@@ -122,8 +122,8 @@ class LinkTorques(Brief):
     def outside(self, wrenches: Mapping[str, Vector] | None) -> Matrix:
         """(l, 6) of wrenches given by name. Raises InvalidModel if one acts on a body that the robot does not have."""
         if not wrenches:
-            return self._none
-        outside, places = self._none.copy(), self._places
+            return self._no_wrenches
+        outside, places = self._no_wrenches.copy(), self._places
         for body, wrench in wrenches.items():
             try:
                 outside[places[body]] = wrench
@@ -132,7 +132,7 @@ class LinkTorques(Brief):
         return outside
 
     def write(self, q: Vector, v: Vector, a: Vector, outside: Matrix, Y: Matrix, tau: Vector) -> None:
-        """Write the same into Y (n, 10 k), which must be zeros, and tau (n,); `outside` (l, 6)."""
+        """Write Y_est into Y (n, 10 k), which must be zeros, and tau_nom into tau (n,); `outside` (l, 6)."""
         kernel: Any = link_torques
         kernel(*self.constants, q, v, a, outside, Y, tau)
         if self.added is not None:
@@ -179,7 +179,7 @@ class LinkTorques(Brief):
         return {body: k for k, body in enumerate(self.robot.bodies)}
 
     @cached_property
-    def _none(self) -> Matrix:
+    def _no_wrenches(self) -> Matrix:
         return np.zeros((len(self.robot.bodies), 6))
 
     @cached_property

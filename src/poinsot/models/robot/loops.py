@@ -62,7 +62,7 @@ def add_frames(model: pin.Model, loops: Sequence[Loop]) -> None:
 def loops_of(model: pin.Model, description: str) -> Iterator[Loop]:
     """The active `connect` equalities of an MJCF description, between bodies or sites.
 
-    MJCF gives the point in the frame of the first body; that of the second is where it is in the neutral configuration.
+    MJCF gives the point in the frame of the first body; the second body's point follows from the neutral configuration.
 
     Raises InvalidModel if bodies are welded together.
     """
@@ -76,22 +76,22 @@ def loops_of(model: pin.Model, description: str) -> Iterator[Loop]:
         for body in root.iter("body")
         for site in body.findall("site")
     }
-    for each in root.iterfind("equality/*"):
-        if each.get("active", "true") != "true" or each.tag not in ("connect", "weld"):
+    for equality in root.iterfind("equality/*"):
+        if equality.get("active", "true") != "true" or equality.tag not in ("connect", "weld"):
             continue
-        if each.tag == "weld":
+        if equality.tag == "weld":
             raise InvalidModel(
                 "the description welds bodies together, which would be lost: make them one body, or give two or three "
                 "`connect` on the same bodies"
             )
-        if all(ends := (each.get("site1", ""), each.get("site2", ""))):
+        if all(ends := (equality.get("site1", ""), equality.get("site2", ""))):
             links, points = zip(*(sites.get(name, (name, (0.0,) * 3)) for name in ends), strict=True)
         else:
-            links = each.get("body1", ""), each.get("body2", WORLD)
-            anchor = _numbers(each.get("anchor", ""))
+            links = equality.get("body1", ""), equality.get("body2", WORLD)
+            anchor = _numbers(equality.get("anchor", ""))
             first, second = (placements.get(link, pin.SE3.Identity()) for link in links)
-            seen = second.inverse() * first
-            other = seen.rotation @ anchor + seen.translation if len(anchor) == 3 else np.zeros(0)
+            relative = second.inverse() * first
+            other = relative.rotation @ anchor + relative.translation if len(anchor) == 3 else np.zeros(0)
             points = anchor, tuple(other.tolist())
         yield Loop(links, points)
 

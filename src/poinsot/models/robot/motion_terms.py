@@ -89,7 +89,7 @@ class MotionTerms:
             names: links, or other frames of the description.
             q, v, a: (T, nq), (T, n), (T, n).
             slopes: whether their slopes are computed too.
-            jacobians: if not, whether their Jacobians are.
+            jacobians: without `slopes`: whether Jacobians are computed.
 
         Raises:
             InvalidModel: if there is no such frame.
@@ -112,10 +112,8 @@ class MotionTerms:
 
 def carriers(robot: Articulated, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """(F,) index in the tree of the joint that carries each frame, -1 for the world, and (F, 4, 4) T_jf."""
-    frames, bodies = (
-        [robot.model.frames[frame_index(robot, name)] for name in names],
-        robot.tree.body.tolist(),
-    )
+    frames = [robot.model.frames[frame_index(robot, name)] for name in names]
+    bodies = robot.tree.body.tolist()
     # Pinocchio's joint 0 is the world
     joints = [bodies.index(frame.parentJoint - 1) if frame.parentJoint > 0 else -1 for frame in frames]
     return np.array(joints, dtype=np.int64), np.array([frame.placement.homogeneous for frame in frames])
@@ -128,6 +126,6 @@ def frame_index(robot: Articulated, name: str) -> int:
     """
     frames = robot.model.frames
     check_known(name, [frame.name for frame in frames], "no frame", "the robot has", limit=20)
-    found = [i for i, frame in enumerate(frames) if frame.name == name]
+    matches = [i for i, frame in enumerate(frames) if frame.name == name]
     # a URDF may give a joint the name of its link; sensors and contacts are at links
-    return min(found, key=lambda i: frames[i].type != pin.FrameType.BODY)
+    return min(matches, key=lambda i: frames[i].type != pin.FrameType.BODY)

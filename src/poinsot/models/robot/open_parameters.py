@@ -45,7 +45,7 @@ def body_of(
         prior: (10,) pi before the data.
         prior_share: see `Body`.
     """
-    found = replace(
+    result = replace(
         body(robot.bodies[place], pi),
         prior=prior,
         prior_share=prior_share,
@@ -56,8 +56,8 @@ def body_of(
     try:
         to_chart = np.linalg.inv(chart.jacobian(chart.from_inertial(pi)))
     except ImpossibleBody:  # it is not in the chart, or at its boundary: draws are made in pi
-        return found
-    return replace(found, covariance=to_chart @ covariance @ to_chart.T)
+        return result
+    return replace(result, covariance=to_chart @ covariance @ to_chart.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +66,8 @@ class ParameterValues:
 
     Args:
         bodies: (k, 10) pi of the open bodies.
-        inertials: (l, 10) of all bodies, these among them.
-        joints: phi of all the joints' parameters. gains: of all the actuation's gains.
+        inertials: (l, 10) of all bodies, with the open ones.
+        joints: phi of all joints' parameters. gains: all gains of the actuation.
         slope: (k, 10, 10) dpi/dtheta of each open body; None: theta is pi.
     """
 
@@ -84,7 +84,7 @@ class OpenParameters(Brief):
 
     Args:
         robot: robot with all other parameters at their nominal values.
-        bodies: those whose ten parameters are open.
+        bodies: bodies whose ten parameters are open.
         chart: chart of bodies; None: theta is pi itself, and need not be physically possible.
         joints: open parameters of joints, by their names in `robot.parameters`: `fv3`, `fc3`, `off3`, `ia3`, ...; and
             of the base's drag, `drag_x`, ...
@@ -112,17 +112,17 @@ class OpenParameters(Brief):
         robot = self.robot
         of_joints, of_drive = self.joint_terms.parameters.names, tuple(self.drive.gains)
         of_dynamics = tuple(name for name in self.nominal if name not in self._held_errors)
-        for what, asked, known in (
+        for kind, names, known in (
             ("body", self.bodies, robot.bodies),
             ("parameter of a joint", self.joints, of_joints),
             ("gain", self.gains, of_drive),
             ("error of a sensor", self.sensors, self.sensors),
             ("parameter of a joint, or gain,", of_dynamics, (*of_joints, *of_drive)),
         ):
-            for name in asked:
-                check_known(name, known, f"no {what}", "there is", limit=20)
-            if len(set(asked)) < len(asked):
-                raise InvalidModel(f"name each {what} once, not {listing(asked)}")
+            for name in names:
+                check_known(name, known, f"no {kind}", "there is", limit=20)
+            if len(set(names)) < len(names):
+                raise InvalidModel(f"name each {kind} once, not {listing(names)}")
         for name in (*self.sensors, *self._held_errors):
             owner_and_unit(robot, name)
         if self.inertials is not None and self.inertials.shape != robot.inertials.shape:
@@ -171,7 +171,7 @@ class OpenParameters(Brief):
 
     @cached_property
     def gain_places(self) -> np.ndarray:
-        """Index of each open gain among those of the actuation."""
+        """Index of each open gain among the gains of the actuation."""
         return np.array([list(self.drive.gains).index(name) for name in self.gains], dtype=np.int64)
 
     @cached_property
@@ -196,7 +196,7 @@ class OpenParameters(Brief):
 
     @cached_property
     def all_inertials(self) -> Float[np.ndarray, "l 10"]:
-        """pi of all bodies, the open ones' nominal."""
+        """pi of all bodies, nominal for the open ones."""
         return self.robot.inertials if self.inertials is None else self.inertials
 
     @cached_property
@@ -236,7 +236,7 @@ class OpenParameters(Brief):
         return ParameterValues(ten, inertials, joints, gains, slope)
 
     def sensor_errors(self, theta: Vector) -> SensorErrors:
-        """Errors of sensors, open ones and those of `nominal`."""
+        """Errors of sensors, from theta and from `nominal`."""
         places = dict(zip(self.sensors, range(self.size - len(self.sensors), self.size), strict=True))
         return SensorErrors(self._held_errors | {name: float(theta[k]) for name, k in places.items()}, places)
 
@@ -252,7 +252,7 @@ class OpenParameters(Brief):
 
     @cached_property
     def owners(self) -> tuple[str, ...]:
-        """(p,) body, or joint, or sensor of each component; "" of a gain."""
+        """(p,) body, or joint, or sensor of each component; "" for a gain."""
         of_joints = tuple(self.joint_terms.parameters.owners[place] for place in self.joint_places)
         of_bodies = (body for body in self.bodies for _ in range(10))
         of_sensors = (owner_and_unit(self.robot, name)[0] for name in self.sensors)

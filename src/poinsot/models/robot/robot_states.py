@@ -110,7 +110,7 @@ class RobotStates(Manifold):
         D_q, D_d = self._blocks(space.integrate_slopes, h[:, :, 0] * v)
 
         def by_of(*parts: np.ndarray, own: bool = False) -> np.ndarray:
-            """(T, 2n, ...) of q+ and v+ from slopes of a, side by side; `own`: those by q and v."""
+            """(T, 2n, ...) of q+ and v+ from slopes of a, side by side; `own`: whether by q and v."""
             out = np.empty((T, 2 * n, sum(part.shape[2] for part in parts)))
             of_q, of_v = out[:, :n], out[:, n:]
             # into the memory of the result, without copies of the largest arrays

@@ -290,7 +290,7 @@ def _scatter(y, columns, t, out):
 def start_twists(
     tree: tuple[np.ndarray, ...], gravity: Vector, start: np.ndarray, twists: np.ndarray
 ) -> None:
-    """Fill twists (joints + 1, 2 + depth, 6, L), 0, of each joint, and of the world at the end, to be carried outward.
+    """Write the twists of each joint, and of the world at the end, into zeros (joints + 1, 2 + depth, 6, L).
 
     Of joint i these are velocity and acceleration, then one for each degree of freedom between the world and i.
     """

@@ -138,7 +138,7 @@ _UNALIGNED = {
 
 def _primitives(joint: Any, placement: Any) -> Iterator[tuple[int, np.ndarray, float, Any, int, int]]:
     """(kind, axis, pitch, placement, idx_q, idx_v) of each primitive joint that `joint` is made of, base first."""
-    here = type(placement).Identity()
+    identity = type(placement).Identity()
     name = joint.shortname()
     concrete = joint.extract() if hasattr(joint, "extract") else joint
     if name in _ALIGNED:
@@ -152,7 +152,7 @@ def _primitives(joint: Any, placement: Any) -> Iterator[tuple[int, np.ndarray, f
     elif name == "JointModelComposite":
         for part, shift in zip(concrete.joints, concrete.jointPlacements, strict=True):
             yield from _primitives(part, placement * shift)
-            placement = here
+            placement = identity
     elif name in ("JointModelSphericalZYX", "JointModelUniversal"):
         axes = (
             (_Z, _Y, _X)
@@ -161,7 +161,7 @@ def _primitives(joint: Any, placement: Any) -> Iterator[tuple[int, np.ndarray, f
         )
         for k, axis in enumerate(axes):
             yield REVOLUTE, axis, 0.0, placement, joint.idx_q + k, joint.idx_v + k
-            placement = here
+            placement = identity
     else:
         raise InvalidModel(
             f"joints of the type {name} are not supported; use revolute, prismatic, planar or floating ones"

@@ -67,13 +67,13 @@ class Readings:
 
     def error(self, motion: RobotMotion) -> Columns:
         """(T, m) offset of readings from predicted ones by bias and delay."""
-        sensor, errors, found = self.sensor, motion.errors, np.zeros((len(motion), self.sensor.size))
+        sensor, errors, offset = self.sensor, motion.errors, np.zeros((len(motion), self.sensor.size))
         if sensor.width == sensor.size:
             for knot, weight in self.knots.items():
-                found += np.multiply.outer(weight, errors.of(errors.at_knot(sensor.channels, knot)))
+                offset += np.multiply.outer(weight, errors.of(errors.at_knot(sensor.channels, knot)))
         if self.rates is not None:
-            found -= errors.of(errors.delays(sensor.quantity, sensor.frames)).sum() * self.rates
-        return found
+            offset -= errors.of(errors.delays(sensor.quantity, sensor.frames)).sum() * self.rates
+        return offset
 
     def predicted(self, motion: RobotMotion) -> ReadingRows:
         """(T, width) predicted readings, of sensors without quaternions with bias and delay."""
@@ -104,37 +104,34 @@ def residuals(readings: Sequence[Readings], motion: RobotMotion, efforts: bool =
         InvalidSignals: if there are not as many readings as states.
     """
     T, n = motion.v.shape
-    for some in readings:
-        if len(some) != T:
-            raise InvalidSignals(f"{some.sensor.name} has {len(some)} samples, the motion {T}")
-    ends = np.cumsum([0, *(some.sensor.size for some in readings)]).tolist()
+    for series in readings:
+        if len(series) != T:
+            raise InvalidSignals(f"{series.sensor.name} has {len(series)} samples, the motion {T}")
+    ends = np.cumsum([0, *(series.sensor.size for series in readings)]).tolist()
     p = motion.slopes[0].theta.shape[2] if motion.a_by is not None else 0
-    found = Linearized.zeros(np.zeros((T, ends[-1])), ends[-1], n, p, motion.a_by is not None, efforts)
-    for some, (first, last) in zip(readings, pairwise(ends), strict=True):
-        rows, value = slice(first, last), some.normalized(motion)
+    linearized = Linearized.zeros(np.zeros((T, ends[-1])), ends[-1], n, p, motion.a_by is not None, efforts)
+    for series, (first, last) in zip(readings, pairwise(ends), strict=True):
+        rows, value = slice(first, last), series.normalized(motion)
         missing = np.isnan(value)
-        found.value[:, rows] = np.where(missing, 0.0, value)
+        linearized.value[:, rows] = np.where(missing, 0.0, value)
         if motion.a_by is not None:
-            _write_slopes(found, motion, some, missing, rows)
-    return found
+            _write_slopes(linearized, motion, series, missing, rows)
+    return linearized
 
 
 def _write_slopes(
-    found: Linearized, motion: RobotMotion, some: Readings, missing: np.ndarray, rows: slice
+    linearized: Linearized, motion: RobotMotion, series: Readings, missing: np.ndarray, rows: slice
 ) -> None:
     """Write slopes by q, v, a and f, chained to x, tau and theta, in standard deviations where there is a reading."""
-    assert found.by_x is not None and found.by_theta is not None
-    slopes, whitened, n = (
-        some.sensor.difference_slopes(some.values, motion),
-        some.sensor.whitened,
-        motion.v.shape[1],
-    )
-    by_x, by_theta = found.by_x[:, rows], found.by_theta[:, rows]
-    by_tau = None if found.by_tau is None else found.by_tau[:, rows]
+    assert linearized.by_x is not None and linearized.by_theta is not None
+    slopes, whitened = series.sensor.difference_slopes(series.values, motion), series.sensor.whitened
+    n = motion.v.shape[1]
+    by_x, by_theta = linearized.by_x[:, rows], linearized.by_theta[:, rows]
+    by_tau = None if linearized.by_tau is None else linearized.by_tau[:, rows]
     for slope, out in ((slopes.q, by_x[:, :, :n]), (slopes.v, by_x[:, :, n:])):
         if slope is not None:
             out += whitened(slope[..., :n])
-    _write_slopes_by_errors(by_theta, motion, some, slopes.q)
+    _write_slopes_by_errors(by_theta, motion, series, slopes.q)
     for part, through in zip((slopes.a, slopes.forces), motion.slopes, strict=True):
         if part is None or not part.shape[-1]:
             continue
@@ -151,11 +148,11 @@ def _write_slopes(
 
 
 def _write_slopes_by_errors(
-    by_theta: np.ndarray, motion: RobotMotion, some: Readings, by_q: np.ndarray | None
+    by_theta: np.ndarray, motion: RobotMotion, series: Readings, by_q: np.ndarray | None
 ) -> None:
     """Write slopes by a sensor's open errors; its slopes by q have those by rotations of its frame as last columns."""
-    sensor, n, places = some.sensor, motion.v.shape[1], motion.errors.places
-    for knot, weight in some.knots.items():
+    sensor, n, places = series.sensor, motion.v.shape[1], motion.errors.places
+    for knot, weight in series.knots.items():
         for k, name in enumerate(motion.errors.at_knot(sensor.channels, knot)):
             if name in places:
                 by_theta[:, :, places[name]] -= np.multiply.outer(weight, sensor.whitening[:, k])
@@ -163,6 +160,6 @@ def _write_slopes_by_errors(
         for place, turn in motion.errors.open_alignment(sensor.frames[0]).items():
             by_theta[:, :, place] += sensor.whitened(by_q[..., n:]) @ turn
     delays = motion.errors.delays(sensor.quantity, sensor.frames)
-    for name in delays if some.rates is not None else ():
+    for name in delays if series.rates is not None else ():
         if name in places:
-            by_theta[:, :, places[name]] += some.rates @ sensor.whitening.T
+            by_theta[:, :, places[name]] += series.rates @ sensor.whitening.T

@@ -160,7 +160,7 @@ class Sensor(ABC):
 
     @cached_property
     def independent(self) -> bool:
-        """Whether components are independent, so that one can be missing alone."""
+        """Whether components are independent, so that a single one can be missing."""
         return not np.any(self.covariance - np.diag(np.diag(self.covariance)))
 
 
@@ -215,12 +215,10 @@ class FrameSensor(Sensor):
     def motion_of_frame(self, motion: RobotMotion) -> FrameMotion:
         """Motion of the frame, with the axes of its sensors; see `FrameMotion.turned` where their alignment is open."""
         assert self.frame in motion.frames, f"the motion was evaluated without the frame {self.frame!r}"
-        alignment, found = motion.errors.alignment(self.frame), motion.frames[self.frame]
-        return (
-            found
-            if alignment is None
-            else found.turned(alignment, bool(motion.errors.open_alignment(self.frame)))
-        )
+        frame, alignment = motion.frames[self.frame], motion.errors.alignment(self.frame)
+        if alignment is None:
+            return frame
+        return frame.turned(alignment, bool(motion.errors.open_alignment(self.frame)))
 
 
 def is_covariance(C: np.ndarray) -> bool:

@@ -217,7 +217,7 @@ class Actuator:
         """The time by which a motion at constant speed is behind its commands, without dry friction and ramp [s]."""
         return self.delay + self.lag + (self.velocity_gain + self.damping) / self.stiffness
 
-    def updated(self, values: Mapping[str, float]) -> Actuator:
+    def updated(self, values: Mapping[str, float | tuple[float, ...]]) -> Actuator:
         """The same actuator with other values of some parameters."""
         unknown = sorted(set(values) - {field.name for field in fields(self)})
         if unknown:

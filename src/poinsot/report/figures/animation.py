@@ -69,10 +69,10 @@ def robot_animation(
         times: (T,) [s].
         bodies: bodies to draw.
     """
-    kept = np.unique(np.linspace(0, len(q) - 1, min(FRAMES, len(q))).round().astype(int))
-    placements = _placements(robot, q[kept])
+    chosen = np.unique(np.linspace(0, len(q) - 1, min(FRAMES, len(q))).round().astype(int))
+    placements = _placements(robot, q[chosen])
     sphere, facets = unit_sphere(MERIDIANS, PARALLELS)
-    surfaces = [_vertices(each, placements, sphere) for each in bodies]
+    surfaces = [_vertices(group, placements, sphere) for group in bodies]
     lines = _skeleton(robot, placements)
     traces: list[dict[str, Any]] = [
         {
@@ -83,29 +83,29 @@ def robot_animation(
         }
         | {"hoverinfo": "skip"}
     ]
-    for each in bodies:
-        i, j, k = np.concatenate([facets + n * len(sphere) for n in range(len(each.places))]).T
+    for group in bodies:
+        i, j, k = np.concatenate([facets + n * len(sphere) for n in range(len(group.places))]).T
         triangles = {"i": packed(i, "i4"), "j": packed(j, "i4"), "k": packed(k, "i4")}
         traces.append(
             {
                 "type": "mesh3d",
-                "name": each.name,
+                "name": group.name,
                 "showlegend": True,
-                "color": each.color,
-                "opacity": each.opacity,
+                "color": group.color,
+                "opacity": group.opacity,
             }
             | {"hoverinfo": "name"}
             | triangles
         )
-    moving = [[_points(points[frame]) for points in (lines, *surfaces)] for frame in range(len(kept))]
+    moving = [[_points(points[frame]) for points in (lines, *surfaces)] for frame in range(len(chosen))]
     everything = np.concatenate([points.reshape(-1, 3) for points in (lines, *surfaces)])
     return Figure(
         title=title,
-        note=f"{len(kept)} frames of {len(q)} samples",
+        note=f"{len(chosen)} frames of {len(q)} samples",
         data=tuple(trace | points for trace, points in zip(traces, moving[0], strict=True)),
         frames=tuple(
             {"name": f"{time:.4f}", "data": data, "traces": list(range(len(traces)))}
-            for time, data in zip(times[kept], moving, strict=True)
+            for time, data in zip(times[chosen], moving, strict=True)
         ),
         layout=layout(
             560,
@@ -116,18 +116,18 @@ def robot_animation(
             scene=_scene(np.nanmin(everything, axis=0), np.nanmax(everything, axis=0)),
         ),
         alt=f"{title}: {robot.name} along {times[-1] - times[0]:.2f} s, its bodies drawn as ellipsoids: "
-        + "; ".join(f"{each.name} ({len(each.places)})" for each in bodies),
+        + "; ".join(f"{group.name} ({len(group.places)})" for group in bodies),
     )
 
 
 def _placements(robot: Articulated, q: Configurations) -> Float[np.ndarray, "T l 4 4"]:
     """T_wb of each body at each configuration."""
     data = robot.model.createData()
-    found = np.empty((len(q), len(robot.bodies), 4, 4))
-    for row, configuration in zip(found, q, strict=True):
+    placements = np.empty((len(q), len(robot.bodies), 4, 4))
+    for row, configuration in zip(placements, q, strict=True):
         pin.forwardKinematics(robot.model, data, configuration)
         row[:] = [placement.homogeneous for placement in list(data.oMi)[1:]]
-    return found
+    return placements
 
 
 def _vertices(
@@ -138,8 +138,8 @@ def _vertices(
     radii = ellipsoid.axes * ellipsoid.semi_axes[:, None, :]
     points = ellipsoid.center[:, None] + np.einsum("kij, vj -> kvi", radii, sphere)
     T_wb = placements[:, list(bodies.places)]
-    seen = np.einsum("tkij, kvj -> tkvi", T_wb[..., :3, :3], points) + T_wb[..., None, :3, 3]
-    return seen.reshape(len(placements), -1, 3)
+    vertices = np.einsum("tkij, kvj -> tkvi", T_wb[..., :3, :3], points) + T_wb[..., None, :3, 3]
+    return vertices.reshape(len(placements), -1, 3)
 
 
 def _skeleton(robot: Articulated, placements: Float[np.ndarray, "T l 4 4"]) -> Float[np.ndarray, "T v 3"]:
@@ -180,7 +180,10 @@ def excitation_picture(excitation: Excitation) -> FigureGrid:
     if problem.collisions.pairs:
         distances = problem.collisions.distances(q)
         spare = distances - problem.clearances
-        lines = {"of the nearest two": distances.min(axis=1), "more than was asked for": spare.min(axis=1)}
+        lines = {
+            "distance of the nearest pair": distances.min(axis=1),
+            "above the clearance": spare.min(axis=1),
+        }
         panels.append(curve_figure("Clearance", "m", excitation.time, lines))
         first, second = problem.collisions.pairs[int(spare.min(axis=0).argmin())]
         caption += f" Of {len(problem.clearances)} monitored pairs {first} and {second} have the least spare distance."

@@ -48,9 +48,9 @@ def stems(fit: Fit, joint: int) -> dict[str, Any]:
     # Each stem is a line from its value to zero, and a gap.
     x = [at for lag in lags for at in (lag, lag, None)]
     y = [at for value in rounded(values) for at in (value, 0, None)]
-    said = [f"lag {lag}: {value:.3f}" for lag, value in enumerate(values) for _ in range(3)]
+    hover = [f"lag {lag}: {value:.3f}" for lag, value in enumerate(values) for _ in range(3)]
     look = {"color": ACCENT, "width": 3.5 if len(values) < 150 else 1.0}
-    return curve("autocorrelation", look, "%{text}<extra></extra>", x=x, y=y, text=said)
+    return curve("autocorrelation", look, "%{text}<extra></extra>", x=x, y=y, text=hover)
 
 
 def band_shape(fit: Fit, **references: str) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def autocorrelation_grid(fit: Fit) -> FigureGrid:
         panels=tuple(
             Figure(
                 title=name,
-                note=(said := whiteness_words(fit, joint)),
+                note=(words := whiteness_words(fit, joint)),
                 data=(stems(fit, joint),),
                 layout=layout(
                     210,
@@ -94,7 +94,7 @@ def autocorrelation_grid(fit: Fit) -> FigureGrid:
                     shapes=[band_shape(fit)],
                     hovermode="closest",
                 ),
-                alt=f"{name}: autocorrelation of the residuals up to lag {lags - 1}; {said}; white noise would stay "
+                alt=f"{name}: autocorrelation of the residuals up to lag {lags - 1}; {words}; white noise would stay "
                 f"within {band:.3f}",
             )
             for joint, name in enumerate(fit.joints)
@@ -186,12 +186,12 @@ def curve_figure(
         curve(name, INKS[k % len(INKS)], **line(time, values, longest))
         for k, (name, values) in enumerate(lines.items())
     )
-    said, vertical = extent(lines.values(), unit), axis(f"[{shown or '1'}]", nticks=7)
+    span, vertical = extent(lines.values(), unit), axis(f"[{shown or '1'}]", nticks=7)
     return Figure(
         title=title,
         data=data,
         layout=layout(HEIGHT, xaxis=axis(along, zeroline=False), yaxis=vertical, legend_above=True),
-        alt=f"{title}: {series(list(lines))} over time{f', {said}' if said else ''}",
+        alt=f"{title}: {series(list(lines))} over time{f', {span}' if span else ''}",
         # Legends with many entries need the whole width.
         wide=True,
     )
@@ -205,7 +205,7 @@ def with_interval(name: str, values: np.ndarray, std: np.ndarray) -> dict[str, n
 
 def extent(values: Iterable[np.ndarray], unit: str) -> str:
     """`from -1 to 3 rad`; nothing where no value is finite."""
-    finite = np.concatenate([each[np.isfinite(each)] for each in values] or [np.zeros(0)])
+    finite = np.concatenate([column[np.isfinite(column)] for column in values] or [np.zeros(0)])
     if not len(finite):
         return ""
     low, high = significant(float(finite.min())), significant(float(finite.max()))
@@ -214,11 +214,11 @@ def extent(values: Iterable[np.ndarray], unit: str) -> str:
 
 def channel_figure(name: str, unit: str, time: np.ndarray, values: np.ndarray, longest: int = 4000) -> Figure:
     """One channel; (T,) times [s] and values."""
-    shown, said = unit_text(unit), extent([values], unit) or "no finite value"
+    shown, span = unit_text(unit), extent([values], unit) or "no finite value"
     trace = curve("value", CHANNEL, "%{y:.5g}<extra></extra>", **line(time, values, longest))
     x, y = axis("time [s]", zeroline=False), axis(f"[{shown or '1'}]", nticks=6)
-    look, alt = layout(190, xaxis=x, yaxis=y), f"{name} over time, {said}"
-    return Figure(title=name, note=said, data=(trace,), layout=look, alt=alt)
+    look, alt = layout(190, xaxis=x, yaxis=y), f"{name} over time, {span}"
+    return Figure(title=name, note=span, data=(trace,), layout=look, alt=alt)
 
 
 def channel_grid(channels: Sequence[tuple[str, str, np.ndarray, np.ndarray]]) -> FigureGrid:

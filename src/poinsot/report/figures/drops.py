@@ -50,7 +50,7 @@ def drop_figure(motion: EstimatedMotion, scene: Scene) -> Figure:
     pose = np.stack([path["position.x"], path["position.y"], path["position.angle"]], axis=1)
     corners = _corners(scene.outline)
     # A frame holds a whole outline: thousands of them would be a page of many megabytes.
-    kept = _evenly(len(path), MOST_FRAMES)
+    chosen = _spread_indices(len(path), MOST_FRAMES)
     tracked = _tracked(motion)
     # all positions of the body, and a margin
     reach = 1.15 * float(np.linalg.norm(corners, axis=1).max())
@@ -60,7 +60,7 @@ def drop_figure(motion: EstimatedMotion, scene: Scene) -> Figure:
     body = _body(pose[0], corners)
     frames = tuple(
         {"name": f"{path.time[k]:.4f}", "data": [_body(pose[k], corners)], "traces": [len(traces)]}
-        for k in kept
+        for k in chosen
     )
     filled = {"showlegend": False, "fill": "toself", "fillcolor": BAND}
     look = curve("the body", {"color": ACCENT, "width": 2}, "", **filled)
@@ -68,7 +68,7 @@ def drop_figure(motion: EstimatedMotion, scene: Scene) -> Figure:
     read = int(np.isfinite(tracked).all(axis=1).sum())
     return Figure(
         title=motion.name,
-        note=f"{number_of(len(kept), 'frame')} of {number_of(len(path), 'sample')}",
+        note=f"{number_of(len(chosen), 'frame')} of {number_of(len(path), 'sample')}",
         data=(*traces, look | body),
         frames=frames,
         layout=layout(
@@ -94,8 +94,8 @@ def placed(pose: Float[np.ndarray, "3"], points: Float[np.ndarray, "k 2"]) -> Fl
     return np.asarray(pose[:2] + points @ R.T)
 
 
-def _evenly(length: int, most: int) -> np.ndarray:
-    """At most so many indices, evenly spread, the first and the last among them."""
+def _spread_indices(length: int, most: int) -> np.ndarray:
+    """At most `most` indices, evenly spread, with the first and the last."""
     return np.unique(np.linspace(0, length - 1, min(length, most)).round().astype(int))
 
 
@@ -104,7 +104,7 @@ def _corners(outline: Float[np.ndarray, "k 2"]) -> Float[np.ndarray, "c 2"]:
     apart = np.linalg.norm(outline - np.roll(outline, 1, axis=0), axis=1)
     # A corner of no radius is twice in an outline.
     different = outline[apart > 1e-6 * np.abs(outline).max()]
-    few = different[_evenly(len(different), MOST_CORNERS)]
+    few = different[_spread_indices(len(different), MOST_CORNERS)]
     return np.concatenate([few, few[:1]])
 
 
@@ -143,13 +143,15 @@ def _still(
         filled = {"showlegend": False, "fill": "toself", "fillcolor": RULE}
         traces.append(curve("wall", WALL, "", **filled) | _points_of(np.concatenate([ends, deep, ends[:1]])))
     gap = np.full((1, 2), np.nan)
-    outlines = [part for each in pose[_evenly(len(pose), GHOSTS)] for part in (placed(each, corners), gap)]
+    outlines = [
+        part for other in pose[_spread_indices(len(pose), GHOSTS)] for part in (placed(other, corners), gap)
+    ]
     for name, ink, points in (
         ("the body at other times", {"color": "#b9c1c9", "width": 1}, np.concatenate(outlines)),
         ("centre of mass", {"color": INK, "width": 1.2}, pose[thinned(pose[:, 1], 1000), :2]),
     ):
         traces.append(curve(name, ink, "", **_points_of(points)))
-    shown = tracked[_evenly(len(tracked), 1000)] if len(tracked) else tracked
+    shown = tracked[_spread_indices(len(tracked), 1000)] if len(tracked) else tracked
     hover = "%{x:.4g} m, %{y:.4g} m<extra></extra>"
     look = {"mode": "markers", "marker": {"color": PREDICTED["color"], "size": 4}}
     return [

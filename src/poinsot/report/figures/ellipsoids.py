@@ -63,7 +63,7 @@ class PlacedBody(NamedTuple):
 
     @property
     def corners(self) -> np.ndarray:
-        """(2, 3) of the box that holds it."""
+        """(2, 3) corners of its bounding box."""
         half = np.sqrt(np.sum(self.radii**2, axis=1))
         return np.stack([self.center - half, self.center + half])
 
@@ -88,12 +88,12 @@ def ellipsoid_grid(estimate: Estimate) -> FigureGrid | None:
     low, high, cut = _view(bodies, [*now, *before, *others])
     counts = {"identified": len(now), "before the data": len(before), "as described": len(others)}
     note = ", ".join(f"{number_of(n, 'body', 'bodies')} {which}" for which, n in counts.items() if n)
-    said = [
+    descriptions = [
         f"; {one.body.name} {significant(float(one.pi[0]), 3)} kg, semi-axes "
         f"{', '.join(significant(100 * float(a), 2) for a in one.ellipsoid.semi_axes)} cm"
         for one in now[:FEW]
     ]
-    more = len(now) - len(said)
+    more = len(now) - len(descriptions)
     robot = estimate.robot or "The robot"
     figure = Figure(
         title=f"{robot}, neutral configuration",
@@ -107,7 +107,7 @@ def ellipsoid_grid(estimate: Estimate) -> FigureGrid | None:
             legend={"orientation": "h", "x": 0, "y": 0, "yanchor": "top", "itemsizing": "constant"},
             scene=_scene(low, high),
         ),
-        alt=f"{robot} at its neutral configuration, each body an ellipsoid: {note}{''.join(said)}"
+        alt=f"{robot} at its neutral configuration, each body an ellipsoid: {note}{''.join(descriptions)}"
         + (f"; and {more} more" if more else ""),
     )
     return FigureGrid(panels=(figure,), caption=_caption(identified, now, before, cut))
@@ -129,14 +129,14 @@ def unit_sphere(meridians: int, parallels: int) -> tuple[np.ndarray, np.ndarray]
         np.sin(height) * np.cos(turn), np.sin(height) * np.sin(turn), np.cos(height)
     )
     rings = np.stack([x, y, z], axis=-1).reshape(-1, 3)
-    here = np.arange(len(rings)).reshape(parallels - 1, meridians)
-    beside = np.roll(here, -1, axis=1)
+    vertex = np.arange(len(rings)).reshape(parallels - 1, meridians)
+    next_vertex = np.roll(vertex, -1, axis=1)
     north, south = np.full(meridians, len(rings)), np.full(meridians, len(rings) + 1)
     facets = [
-        np.stack([here[:-1], here[1:], beside[1:]], axis=-1).reshape(-1, 3),
-        np.stack([here[:-1], beside[1:], beside[:-1]], axis=-1).reshape(-1, 3),
-        np.stack([north, here[0], beside[0]], axis=-1),
-        np.stack([south, beside[-1], here[-1]], axis=-1),
+        np.stack([vertex[:-1], vertex[1:], next_vertex[1:]], axis=-1).reshape(-1, 3),
+        np.stack([vertex[:-1], next_vertex[1:], next_vertex[:-1]], axis=-1).reshape(-1, 3),
+        np.stack([north, vertex[0], next_vertex[0]], axis=-1),
+        np.stack([south, next_vertex[-1], vertex[-1]], axis=-1),
     ]
     return np.concatenate([rings, [[0, 0, 1], [0, 0, -1]]]), np.concatenate(facets)
 
@@ -263,13 +263,13 @@ LIGHT = {"x": 1000, "y": -2000, "z": 3000}
 
 
 def _now(now: list[PlacedBody]) -> list[dict[str, Any]]:
-    found = [origin(one.body.prior_share) for one in now]
+    origins = [origin(one.body.prior_share) for one in now]
     names = {word: f"identified, {word.value}" for word in Origin} | {None: "identified"}
     dot = {"size": 10, "symbol": "circle"}
     keys = [
         _key(name, "now", mode="markers", marker=dot | {"color": SHADES[word] if word else ACCENT})
         for word, name in names.items()
-        if word in found
+        if word in origins
     ]
     return [
         *keys,
@@ -278,7 +278,7 @@ def _now(now: list[PlacedBody]) -> list[dict[str, Any]]:
                 one, "identified", FINE if len(now) <= FEW else COARSE, "now",
                 color=SHADES[word] if word else ACCENT, opacity=1 - 0.6 * (one.body.prior_share or 0.0),
             )
-            for one, word in zip(now, found, strict=True)
+            for one, word in zip(now, origins, strict=True)
         ),
     ]  # fmt: skip
 

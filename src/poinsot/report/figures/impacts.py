@@ -55,8 +55,8 @@ def impulse_figure(impacts: Sequence[Impact], span: Float[np.ndarray, "2"] | Non
     # One trace of all stems, with gaps between them.
     feet = np.array([[time, time, np.nan] for time in times]).ravel()
     data = []
-    for what, y, colour in (("normal", "y", INK), ("tangential", "y2", ACCENT)):
-        values = [getattr(impact, what) for impact in impacts]
+    for component, y, colour in (("normal", "y", INK), ("tangential", "y2", ACCENT)):
+        values = [getattr(impact, component) for impact in impacts]
         tips = np.array([[0.0, value, np.nan] for value in values]).ravel()
         data += [
             curve("", {"color": colour, "width": 2}, "", x=rounded(feet), y=rounded(tips), yaxis=y),
@@ -65,10 +65,10 @@ def impulse_figure(impacts: Sequence[Impact], span: Float[np.ndarray, "2"] | Non
                 values,
                 [MODES[impact.mode][1] for impact in impacts],
                 colour,
-                name=what,
+                name=component,
                 yaxis=y,
                 text=[plain(impact.contact) for impact in impacts],
-                hovertemplate=f"%{{text}}<br>{what} %{{y:.4g}} {unit} at %{{x:.4g}} s<extra></extra>",
+                hovertemplate=f"%{{text}}<br>{component} %{{y:.4g}} {unit} at %{{x:.4g}} s<extra></extra>",
             ),
         ]
     x = axis("time [s]", anchor="y2", zeroline=False)
@@ -105,7 +105,7 @@ def cone_figure(impacts: Sequence[Impact], scene: Scene) -> Figure:
     unit = unit_text(impacts[0].unit)
     reach = 1.08 * max(impact.normal for impact in impacts)
     data: list[dict[str, Any]] = []
-    slope, said, _ = _edge(scene)
+    slope, friction, _ = _edge(scene)
     bound = not np.isfinite(scene.friction)
     if np.isfinite(slope):
         name = "least friction times normal impulse" if bound else "friction times normal impulse"
@@ -121,7 +121,7 @@ def cone_figure(impacts: Sequence[Impact], scene: Scene) -> Figure:
             data.append(markers(x, y, symbol, colour, 9, name=label, text=text, hovertemplate=hover))
     return Figure(
         title="All impacts",
-        note=said,
+        note=friction,
         data=tuple(data),
         layout=layout(
             340,
@@ -132,7 +132,7 @@ def cone_figure(impacts: Sequence[Impact], scene: Scene) -> Figure:
         ),
         alt=f"Tangential against normal impulse of {number_of(len(impacts), 'impact')}, with the friction cone; "
         + "; ".join(f"{trace['name']}: {len(trace['x'])}" for trace in data if trace["mode"] == "markers")
-        + f"; {said}",
+        + f"; {friction}",
     )
 
 
@@ -174,10 +174,10 @@ def energy_figure(
 ) -> Figure:
     """One recording; (T,) times [s], repeated where energy jumps, and energies in `unit`."""
     # Indices in order of time: both energies of a repeated time are kept, in their order.
-    kept = thinned(energy, LONGEST)
+    chosen = thinned(energy, LONGEST)
     first, last = float(energy[0]), float(energy[-1])
     lost = f"from {significant(first, 3)} to {significant(last, 3)} {unit_text(unit)}"
-    points = {"x": rounded(time[kept]), "y": rounded(energy[kept])}
+    points = {"x": rounded(time[chosen]), "y": rounded(energy[chosen])}
     dotted = {"type": "line", "y0": 0, "y1": 1, "yref": "paper", "layer": "below"}
     dotted |= {"line": {"color": MUTED, "width": 1, "dash": "dot"}}
     return Figure(

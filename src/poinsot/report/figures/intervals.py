@@ -41,10 +41,10 @@ def interval_figure(estimate: Estimate, title: str, unit: str, indices: list[int
     values, std, shown = estimate.values[indices].tolist(), estimate.std[indices].tolist(), unit_text(unit)
     sure = [judged[index].tone == "good" for index in indices]
     colours = [ACCENT if known else MUTED for known in sure]
-    said = [plus_minus(*pair) for pair in zip(values, std, strict=True)]
+    texts = [plus_minus(*pair) for pair in zip(values, std, strict=True)]
     bars = [NORMAL_95 * s for s in std]
     drawn = interval_rows(
-        names, values, (bars, bars), [SYMBOLS[judged[index]] for index in indices], colours, said, shown
+        names, values, (bars, bars), [SYMBOLS[judged[index]] for index in indices], colours, texts, shown
     )
     poor = len(indices) - sum(sure)
     return Figure(
@@ -52,7 +52,7 @@ def interval_figure(estimate: Estimate, title: str, unit: str, indices: list[int
         note=number_of(len(indices), "parameter") + (f", {poor} uncertain" if poor else ""),
         data=(drawn,),
         layout=interval_layout(names, shown, 22, zerolinecolor=MUTED, zerolinewidth=1.2, rangemode="tozero"),
-        alt=f"{title}: {'; '.join(map(' '.join, zip(names, said, strict=True)))}",
+        alt=f"{title}: {'; '.join(map(' '.join, zip(names, texts, strict=True)))}",
     )
 
 
@@ -62,10 +62,10 @@ def interval_rows(
     bars: tuple[Sequence[float], Sequence[float]],
     symbols: list[str],
     colours: list[str],
-    said: Sequence[str],
+    texts: Sequence[str],
     unit: str,
 ) -> dict[str, Any]:
-    """Values one below the other, with bars of these lengths below and above; `said`: values in words."""
+    """Values one below the other, with bars of these lengths below and above; `texts`: values in words."""
     below, above = map(rounded, bars)
     lengths = (
         {"array": above} if below == above else {"array": above, "arrayminus": below, "symmetric": False}
@@ -76,7 +76,7 @@ def interval_rows(
         symbols,
         colours,
         error_x={"type": "data", **lengths, "color": ACCENT, "thickness": 1.6, "width": 4},
-        text=[f"{plain(name)}: {each} {unit}" for name, each in zip(names, said, strict=True)],
+        text=[f"{plain(name)}: {words} {unit}" for name, words in zip(names, texts, strict=True)],
         hovertemplate="%{text}<extra></extra>",
     )
 

@@ -76,9 +76,9 @@ def line(time: np.ndarray, values: np.ndarray, longest: int = LONGEST) -> dict[s
     y: list[np.ndarray] = []
     for piece in pieces(time):
         length = piece.stop - piece.start
-        kept = piece.start + thinned(values[piece], length if share >= 1 else max(int(share * length), 4))
-        x += [display[kept], np.array([np.nan])]
-        y += [values[kept], np.array([np.nan])]
+        chosen = piece.start + thinned(values[piece], length if share >= 1 else max(int(share * length), 4))
+        x += [display[chosen], np.array([np.nan])]
+        y += [values[chosen], np.array([np.nan])]
     # No gap behind the last piece.
     return {"x": rounded(np.concatenate(x[:-1])), "y": rounded(np.concatenate(y[:-1]))}
 

@@ -41,11 +41,11 @@ def verdict_on_bodies(bodies: list[Body]) -> str:
 
 def _findings(body: Body) -> list[tuple[str, str]]:
     """Why the body is physically impossible, as identified and before the data."""
-    found = []
+    findings = []
     if body.physically_consistent is False and body.reasons:
-        found.append(("warning", f"{body.name} is physically impossible: {'; '.join(body.reasons)}."))
+        findings.append(("warning", f"{body.name} is physically impossible: {'; '.join(body.reasons)}."))
     prior = prior_of(body)
     reasons = () if prior is None else inconsistencies(prior)
     if reasons:
-        found.append(("note", f"{body.name} was impossible before the data: {'; '.join(reasons)}."))
-    return found
+        findings.append(("note", f"{body.name} was impossible before the data: {'; '.join(reasons)}."))
+    return findings

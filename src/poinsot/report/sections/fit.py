@@ -31,8 +31,8 @@ def residuals_section(estimate: Estimate) -> Section | None:
         return None
     coloured = [name for name, verdict in zip(fit.joints, fit.whiteness, strict=True) if not verdict.white]
     if not coloured:
-        each = "reading of every sensor" if motions_of(estimate) else "joint"
-        lead = f"They look like white noise in every {each}: no systematic model error is visible."
+        subject = "reading of every sensor" if motions_of(estimate) else "joint"
+        lead = f"They look like white noise in every {subject}: no systematic model error is visible."
     else:
         where = "They are" if len(coloured) == len(fit.joints) else f"Those of {series(coloured)} are"
         why = "friction that is not in the model, elasticity, or filters that are too wide"
@@ -47,15 +47,15 @@ def validation_section(estimate: Estimate) -> Section | None:
     if not estimate.validation:
         return None
     blocks: list[PageBlock] = []
-    said = []
+    errors = []
     for number, fit in enumerate(estimate.validation, start=1):
         name = fit.recording or f"recording {number}"
-        said.append(f"{percent_text(fit.relative_error_percent)} on {name}")
-        of = "component" if motions_of(estimate) else "joint"
-        blocks += [fit_table(fit, title=capitalized(name), of=of), effort_grid(fit)]
+        errors.append(f"{percent_text(fit.relative_error_percent)} on {name}")
+        column = "component" if motions_of(estimate) else "joint"
+        blocks += [fit_table(fit, title=capitalized(name), column=column), effort_grid(fit)]
     fitted = percent_text(estimate.fit.relative_error_percent)
     return Section(
         "Validation",
-        f"Held-out recordings are predicted with an error of {', '.join(said)}; the fit has {fitted}.",
+        f"Held-out recordings are predicted with an error of {', '.join(errors)}; the fit has {fitted}.",
         tuple(blocks),
     )

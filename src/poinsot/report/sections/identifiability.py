@@ -46,9 +46,9 @@ def identifiability_section(estimate: Estimate) -> Section:
     counts = Counter(direction.reason for direction in estimate.undetermined)
     # Combinations that no motion excites are no fault of the recording.
     missing = counts["unexcited"] or len(lost)
-    what = "combination" if counts["unexcited"] else "parameter"
+    noun = "combination" if counts["unexcited"] else "parameter"
     lead = (
-        f"This recording leaves {number_of(missing, what)} undetermined that a better motion would determine."
+        f"This recording leaves {number_of(missing, noun)} undetermined that a better motion would determine."
         if missing
         else "The recording determines everything that a motion of this robot can determine."
     )
@@ -64,8 +64,8 @@ def identifiability_section(estimate: Estimate) -> Section:
 def _combinations(reason: str, undetermined: Sequence[Direction]) -> Items | None:
     """Single parameters in one line, each combination in its own; None where there are none for this reason."""
     title, caption = REASONS.get(reason, (capitalized(reason), ""))
-    found = [direction.combination for direction in undetermined if direction.reason == reason]
+    combinations = [direction.combination for direction in undetermined if direction.reason == reason]
     # A bare name is one parameter, anything else a sum.
-    single = ", ".join(text for text in found if text.isidentifier())
-    items = (*([single] if single else []), *(text for text in found if not text.isidentifier()))
+    single = ", ".join(text for text in combinations if text.isidentifier())
+    items = (*([single] if single else []), *(text for text in combinations if not text.isidentifier()))
     return Items(title=title, caption=caption, items=items, code=True) if items else None

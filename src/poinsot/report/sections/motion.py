@@ -32,7 +32,7 @@ def motion_section(estimate: Estimate) -> Section | None:
         lead,
         table_of_rows([row for motion in motions for row in _rows(motion)]),
         FigureGrid(title="Residuals in standard deviations", panels=residuals, shared_x=True),
-        fit_table(estimate.fit, title="Component by component", of="component"),
+        fit_table(estimate.fit, title="Component by component", column="component"),
         effort_grid(estimate.fit),
     )
 
@@ -81,26 +81,29 @@ def contacts_section(estimate: Estimate) -> Section | None:
 
 def convergence_section(estimate: Estimate) -> Section | None:
     """Cost, gaps and parameters, iteration by iteration."""
-    found = estimate.extra(Convergence)
-    if found is None or len(found.cost) < 2:
+    convergence = estimate.extra(Convergence)
+    if convergence is None or len(convergence.cost) < 2:
         return None
-    steps = np.arange(len(found.cost), dtype=float)
+    steps = np.arange(len(convergence.cost), dtype=float)
     # The lowest cost less itself, and a closed gap, are zero: they have no logarithm.
-    cost, gaps = np.maximum(found.cost - found.cost.min(), 1e-12), np.maximum(found.infeasibility, 1e-16)
+    cost, gaps = (
+        np.maximum(convergence.cost - convergence.cost.min(), 1e-12),
+        np.maximum(convergence.infeasibility, 1e-16),
+    )
     decades = {"cost above the lowest": np.log10(cost), "sum of gaps in the dynamics": np.log10(gaps)}
     panels = [curve_figure("Cost and gaps, powers of ten", "1", steps, decades, along="iteration")]
     for owner in dict.fromkeys(estimate.owners):
-        mine = [k for k, each in enumerate(estimate.owners) if each == owner][:MOST_LINES]
+        mine = [k for k, other in enumerate(estimate.owners) if other == owner][:MOST_LINES]
         # Relative to the result, so that lines of parameters of any size end at 0.
-        away = found.values[:, mine] - found.values[-1, mine]
-        size = np.abs(found.values[:, mine]).max(axis=0)
+        away = convergence.values[:, mine] - convergence.values[-1, mine]
+        size = np.abs(convergence.values[:, mine]).max(axis=0)
         percent = np.divide(100 * away, size, out=away, where=size > 0)
         lines = {estimate.names[k].removesuffix(f".{owner}"): percent[:, i] for i, k in enumerate(mine)}
         title = f"{owner or 'gains'}: difference from the result [% of the largest value]"
         panels.append(curve_figure(title, "%", steps, lines, along="iteration"))
     return Section(
         "Convergence",
-        f"{number_of(len(found.cost) - 1, 'iteration')}, from a cost of {significant(float(found.cost[0]), 4)} to "
-        f"{significant(float(found.cost[-1]), 4)}.",
+        f"{number_of(len(steps) - 1, 'iteration')}, from a cost of {significant(float(convergence.cost[0]), 4)} to "
+        f"{significant(float(convergence.cost[-1]), 4)}.",
         (FigureGrid(panels=tuple(panels)),),
     )

@@ -30,7 +30,7 @@ def parameters_section(estimate: Estimate) -> Section | None:
 
 def numbers_section(estimate: Estimate) -> Section | None:
     """The best-known parameters, masses first; None where the data determine none."""
-    is_mass = [family(*each) == "Masses" for each in zip(estimate.names, estimate.kinds, strict=True)]
+    is_mass = [family(*pair) == "Masses" for pair in zip(estimate.names, estimate.kinds, strict=True)]
     ranked = sorted(range(len(is_mass)), key=lambda k: (not is_mass[k], estimate.relative_std_percent[k]))
     table, judged = parameter_table(estimate), verdicts(estimate)
     best = [table.rows[k] for k in ranked if judged[k].determined][:MOST_NUMBERS]
@@ -44,19 +44,16 @@ def which_std(estimate: Estimate) -> str:
     """Which standard deviation is printed, why, and what the other would be."""
     if estimate.std_kind != "coloured":
         if estimate.fit.white:
-            return "Standard deviations are those of white residuals, which these are."
-        return (
-            "Standard deviations are those of white residuals, which these are not: "
-            "they are lower bounds; see the residuals."
-        )
+            return "The residuals look like white noise, so the usual standard deviations hold."
+        return "The residuals are not white, so the usual standard deviations are lower bounds; see the residuals."
     if estimate.white_std is None or estimate.coloured_std is None:
         return "Standard deviations account for residuals that are correlated in time."
     # Held parameters have no standard deviation.
     seen = estimate.identifiable & (estimate.white_std > 0)
     ratios = estimate.coloured_std[seen] / estimate.white_std[seen]
     ratios = ratios[np.isfinite(ratios)]
-    what = "differ between joints or are related" if estimate.fit.white else "are correlated in time"
-    return f"Standard deviations account for residuals that {what}; {_white_would_be(ratios)}."
+    how = "differ between joints or are related" if estimate.fit.white else "are correlated in time"
+    return f"Standard deviations account for residuals that {how}; {_white_would_be(ratios)}."
 
 
 def _white_would_be(ratios: np.ndarray) -> str:
@@ -76,8 +73,8 @@ def _white_would_be(ratios: np.ndarray) -> str:
     middle = float(np.median(ratios))
     if SAME > middle > 1 / SAME:
         largest = float(np.max(np.maximum(ratios, 1 / ratios)))
-        each = f"; single ones differ by up to a factor of {largest:.3g}" if len(ratios) > 1 else ""
-        return f"{subject} much the same here, in the median{each}"
+        spread = f"; single ones differ by up to a factor of {largest:.3g}" if len(ratios) > 1 else ""
+        return f"{subject} much the same here, in the median{spread}"
     size = "small" if middle > 1 else "large"
     return f"{subject} too {size}, here by a factor of {max(middle, 1 / middle):.1f} (median)"
 
@@ -102,9 +99,9 @@ def full_parameters_section(estimate: Estimate) -> Section | None:
         return None
     count = number_of(len(full.names), "parameter")
     origins = counted_origins(full.prior_share)
-    said = f"{count}: {series(origins)}" if origins else count
+    summary = f"{count}: {series(origins)}" if origins else count
     lead = (
-        f"{said}. The data determine the parameters above, many of which are sums; their single terms, which a "
+        f"{summary}. The data determine the parameters above, many of which are sums; their single terms, which a "
         "simulator needs, follow only with the prior."
     )
     return Section("Every parameter", lead, (full_parameter_table(full),))

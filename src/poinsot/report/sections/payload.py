@@ -28,21 +28,21 @@ def payload_section(estimate: Estimate) -> Section | None:
 
 
 def _lead(payload: Payload | None, gains: DriveGains | None) -> str:
-    said = []
+    sentences = []
     if payload is not None:
         if "mass" in payload.known:
-            said.append(f"The load on {payload.link} is known to weigh {significant(payload.mass)} kg.")
+            sentences.append(f"The load on {payload.link} is known to weigh {significant(payload.mass)} kg.")
         elif isfinite(payload.mass):
-            said.append(
+            sentences.append(
                 f"The load on {payload.link} weighs {plus_minus(payload.mass, payload.mass_std)} kg "
                 f"(95 %: {interval_text(payload.mass, payload.mass_std)})."
             )
         else:
-            said.append(f"The recordings do not determine the mass of the load on {payload.link}.")
+            sentences.append(f"The recordings do not determine the mass of the load on {payload.link}.")
     if gains is not None and gains.identified:
         well = int((~gains.poorly_known).sum())
-        said.append(f"{well} of {len(gains.joints)} drive gains are known to 5 % or better.")
-    return " ".join(said)
+        sentences.append(f"{well} of {len(gains.joints)} drive gains are known to 5 % or better.")
+    return " ".join(sentences)
 
 
 def _payload_table(payload: Payload) -> Table:
@@ -93,7 +93,7 @@ def _gain_table(gains: DriveGains) -> Table:
         if not gains.identified:
             words, tone = "– given", "fair" if poor else "none"
         elif gains.by_gravity is not None and not gains.by_gravity[k]:
-            words += ", by inertia alone: gravity does not act on this joint"
+            words += ", only by inertia: gravity does not act on this joint"
         percent = percent_text(100 * std / abs(value) if value else nan)
         cells = value_cells(value, std, gains.units[k])
         rows.append({"Joint": joint, **cells, "Relative std": percent, "Verdict": Cell(words, tone=tone)})

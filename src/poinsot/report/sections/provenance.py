@@ -31,8 +31,8 @@ def provenance_section(estimate: Estimate) -> Section:
     file, text = (str(estimate.settings.get(f"project_{key}", "")) for key in ("file", "text"))
     longest = max(estimate.seconds.values(), default=0.0) or inf
     stages: list[dict[str, str | Cell]] = [
-        {"Stage": stage, "Time": Cell(seconds_text(each), bar=each / longest)}
-        for stage, each in estimate.seconds.items()
+        {"Stage": stage, "Time": Cell(seconds_text(seconds), bar=seconds / longest)}
+        for stage, seconds in estimate.seconds.items()
     ]
     with suppress(InvalidMethod):  # an estimate from a file has no problem
         facts += _certificate(estimate.certificate())

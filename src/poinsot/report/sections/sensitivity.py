@@ -10,12 +10,12 @@ from ..tables import table_of_rows
 
 def sensitivity_section(estimate: Estimate) -> Section | None:
     """Change of each parameter with each noise level, in standard deviations of the parameter."""
-    found = estimate.extra(NoiseSensitivity)
-    if found is None or not (moves := found.as_json()):
+    noise_sensitivity = estimate.extra(NoiseSensitivity)
+    if noise_sensitivity is None or not (moves := noise_sensitivity.as_json()):
         return None
-    most = max(moves, key=lambda row: abs(row["moved_in_std"]))
+    largest = max(moves, key=lambda row: abs(row["moved_in_std"]))
     # the longer list goes down, as a page is narrow
-    down, across = sorted(("parameter", "level"), key=lambda each: -len({row[each] for row in moves}))
+    down, across = sorted(("parameter", "level"), key=lambda key: -len({row[key] for row in moves}))
     cells: dict[str, dict[str, str]] = {row[down]: {down: row[down]} for row in moves}
     for row in moves:
         own = cells[row[down]]
@@ -24,7 +24,7 @@ def sensitivity_section(estimate: Estimate) -> Section | None:
     caption = f"Changes in standard deviations with {factors} times each level, to first order."
     return Section(
         "Sensitivity to noise levels",
-        f"{most['parameter']} changes most, by {most['moved_in_std']:+.2g} of its standard deviations, with "
-        f"{most['factor']:.2g} times the noise assumed for {most['level']}.",
+        f"{largest['parameter']} changes most, by {largest['moved_in_std']:+.2g} of its standard deviations, with "
+        f"{largest['factor']:.2g} times the noise assumed for {largest['level']}.",
         (table_of_rows(list(cells.values()), caption=caption),),
     )

@@ -57,13 +57,13 @@ def masses_section(estimate: Estimate) -> Section | None:
 
 def history_section(estimate: Estimate) -> Section | None:
     """Every open parameter with its interval, after each sample."""
-    found = estimate.extra(ParameterHistory)
-    if found is None or not found.names:
+    history = estimate.extra(ParameterHistory)
+    if history is None or not history.names:
         return None
     panels = [
-        curve_figure(name, unit, found.time, with_interval("estimate", values, std))
+        curve_figure(name, unit, history.time, with_interval("estimate", values, std))
         for name, unit, values, std in zip(
-            found.names, estimate.units, found.values.T, found.std.T, strict=True
+            history.names, estimate.units, history.values.T, history.std.T, strict=True
         )
     ]
     return Section(
@@ -80,17 +80,17 @@ def excitation_section(estimate: Estimate) -> Section | None:
         return None
     rows = [
         {
-            "body": each.link,
-            "mass": "determined" if each.mass else "not determined",
-            "centre of mass": _axes("x y z", each.center_of_mass),
-            "inertia": _axes("xx yy zz", each.inertia),
+            "body": excited.link,
+            "mass": "determined" if excited.mass else "not determined",
+            "centre of mass": _axes("x y z", excited.center_of_mass),
+            "inertia": _axes("xx yy zz", excited.inertia),
         }
-        for each in run.excitation
+        for excited in run.excitation
     ]
     return Section(
         "Excitation",
-        f"Mass properties that the last {seconds_text(run.filter.memory_s)} alone determine: the mass may be known but "
-        "not the inertia.",
+        f"Mass properties that the last {seconds_text(run.filter.memory_s)} determine by themselves: the mass may be "
+        "known but not the inertia.",
         (table_of_rows(rows),),
     )
 
@@ -106,14 +106,14 @@ def rejections_section(estimate: Estimate) -> Section | None:
         return None
     rows = [
         {
-            "recording": each.recording,
-            "from [s]": round(each.start_s, 3),
-            "to [s]": round(each.stop_s, 3),
-            "samples": each.samples,
-            "why": each.verdict.value,
+            "recording": rejection.recording,
+            "from [s]": round(rejection.start_s, 3),
+            "to [s]": round(rejection.stop_s, 3),
+            "samples": rejection.samples,
+            "why": rejection.verdict.value,
         }
         # The longest first; a noisy run may have thousands.
-        for each in sorted(run.rejections, key=lambda each: -each.samples)[:MAX_REJECTIONS]
+        for rejection in sorted(run.rejections, key=lambda rejection: -rejection.samples)[:MAX_REJECTIONS]
     ]
     caption = "The longest ones." if len(run.rejections) > MAX_REJECTIONS else ""
     return Section(

@@ -32,10 +32,10 @@ def trust_section(estimate: Estimate) -> Section | None:
     diagnosis = estimate.diagnosis
     if not diagnosis.complete and not diagnosis.findings:
         return None
-    rows = [{"not checked": each.what, "why": each.reason} for each in diagnosis.unchecked]
+    rows = [{"not checked": unchecked.what, "why": unchecked.reason} for unchecked in diagnosis.unchecked]
     title = f"{number_of(len(rows), 'property', 'properties')} that could not be checked"
     blocks = (
-        Findings.of((each.severity.name, str(each)) for each in diagnosis.findings),
+        Findings.of((finding.severity.name, str(finding)) for finding in diagnosis.findings),
         replace(table_of_rows(rows, title=title), folded=True) if rows else None,
     )
     tone, lead = LEADS[diagnosis.trust]
@@ -58,29 +58,29 @@ def verdict_section(estimate: Estimate) -> Section:
 
 
 def _lead(estimate: Estimate) -> str:
-    of = f" of {estimate.robot}" if estimate.robot else ""
+    of_robot = f" of {estimate.robot}" if estimate.robot else ""
     error = percent_text(estimate.fit.relative_error_percent)
     explained = f"The model explains the measured effort to {error}."
     if motions_of(estimate):
-        all_rms, each = _rms(estimate)
+        all_rms, by_sensor = _rms(estimate)
         explained = (
-            f"One motion explains the readings of {number_of(len(each), 'sensor')} to {significant(all_rms, 2)} "
+            f"One motion explains the readings of {number_of(len(by_sensor), 'sensor')} to {significant(all_rms, 2)} "
             "standard deviations (root mean square)."
         )
     # Whether bodies are physically possible, where all of them are known.
     judged = [body for body in estimate.bodies if body.physically_consistent is not None]
     bodies = f" {verdict_on_bodies(judged)}" if judged and len(judged) == len(estimate.bodies) else ""
-    share = f"{known(estimate)} of the {number_of(len(estimate.names), 'parameter')}{of}"
+    share = f"{known(estimate)} of the {number_of(len(estimate.names), 'parameter')}{of_robot}"
     return f"{explained} {share} are known to better than 30 %.{bodies}"
 
 
 def _rms(estimate: Estimate) -> tuple[float, dict[str, float]]:
     """Root mean square of residuals of all sensors together, and of each, in standard deviations."""
-    # All recordings of a sensor together: each alone may be short.
+    # All recordings of a sensor together: a single one may be short.
     fits = [fit for motion in motions_of(estimate) for fit in motion.sensors]
     names = dict.fromkeys(fit.name for fit in fits)
-    each = {name: rms_of([fit for fit in fits if fit.name == name]) for name in names}
-    return rms_of(fits), {name: rms for name, rms in each.items() if np.isfinite(rms)}
+    by_sensor = {name: rms_of([fit for fit in fits if fit.name == name]) for name in names}
+    return rms_of(fits), {name: rms for name, rms in by_sensor.items() if np.isfinite(rms)}
 
 
 def _error(estimate: Estimate) -> Card:

@@ -2,7 +2,7 @@
 
     T_wb = T_wa frame(a) motion(y) frame(b)^-1,    motion: a turn about z, a displacement along z, or Exp(y) of a ball
 
-(`poinsot.models.maximal.assembly` has the same in JAX, with rates.) Results have coordinates of joints alone: bodies
+(`poinsot.models.maximal.assembly` has the same in JAX, with rates.) Results have only coordinates of joints: bodies
 that no joint connects to the world are not drawn.
 """
 
@@ -22,7 +22,7 @@ from ...models.maximal.assembly import coordinates, tree
 from ...project import Run
 from ...project.prediction import PredictionJob
 from ...recording import Recording
-from .subject import Motion, Subject, shown_channels
+from .subject import Subject, ViewedMotion, shown_channels
 
 
 class ViewedMechanism(Subject):
@@ -34,7 +34,7 @@ class ViewedMechanism(Subject):
         reached = sorted(body for body, *_ in self.tree)
         names = [body.name for body in mechanism.bodies]
         self.places, self.bodies = reached, tuple(names[k] for k in reached)
-        self.described = {each.name: each.prior for each in mechanism.described if each.prior is not None}
+        self.described = {body.name: body.prior for body in mechanism.described if body.prior is not None}
         self.lines = {}
         for k in reached:
             joints = [
@@ -50,8 +50,8 @@ class ViewedMechanism(Subject):
         if loose := [name for name in names if name not in self.bodies]:
             self.described = {name: pi for name, pi in self.described.items() if name in self.bodies}
             self.remarks = (
-                f"{listing(loose)}: no joint connects this to the world, and the result has the coordinates of joints "
-                "alone, so it is not drawn",
+                f"{listing(loose)}: no joint connects this to the world, and the result has only the coordinates of "
+                "joints, so it is not drawn",
             )
 
     def runs(self, job: PredictionJob, data_dir: Path | None) -> Sequence[Run]:
@@ -59,8 +59,8 @@ class ViewedMechanism(Subject):
         mechanism = self.mechanism
         return job.project.recordings(mechanism.readable_joints, mechanism.inputs, data_dir)
 
-    def recorded(self, run: Run) -> Motion | None:
-        """The motion by the readings as they are, where every joint on the way to a body was read."""
+    def recorded(self, run: Run) -> ViewedMotion | None:
+        """The motion from the readings, if every joint between the world and the bodies was measured."""
         needed = [name for name, used in zip(self._channels, self._used, strict=True) if used]
         if not set(needed) <= set(run.recording.channels):
             return None
@@ -69,7 +69,7 @@ class ViewedMechanism(Subject):
             return None
         return self._motion(run.name, run.recording, read)
 
-    def estimated(self, name: str, path: Recording) -> Motion:
+    def estimated(self, name: str, path: Recording) -> ViewedMotion:
         """The motion by the estimated coordinates."""
         return self._motion(name, path, np.full(len(path), True))
 
@@ -85,21 +85,24 @@ class ViewedMechanism(Subject):
             used[coordinates(self.structure)[k]] = True
         return used
 
-    def _motion(self, name: str, recording: Recording, rows: np.ndarray) -> Motion:
+    def _motion(self, name: str, recording: Recording, rows: np.ndarray) -> ViewedMotion:
         zeros = np.zeros(len(recording))
-        y = np.column_stack([recording.channels.get(each, zeros) for each in self._channels])[rows]
-        channels = {each: values[rows] for each, values in shown_channels(recording).items()}
-        return Motion(name, recording.time[rows], self.placements(y), channels, recording.units)
+        y = np.column_stack([recording.channels.get(channel, zeros) for channel in self._channels])[rows]
+        channels = {channel: values[rows] for channel, values in shown_channels(recording).items()}
+        return ViewedMotion(name, recording.time[rows], self.placements(y), channels, recording.units)
 
     def placements(self, y: JointSamples) -> Float[np.ndarray, "T l 4 4"]:
         """T_wb of each drawn body at joint coordinates y (T, n) [rad], [m]."""
         structure, own = self.structure, coordinates(self.structure)
         T = {structure.bodies: np.broadcast_to(np.eye(4), (len(y), 4, 4))}  # the world's
         for body, parent, k, outward in self.tree:
-            moved = np.zeros((len(y), 6))
-            moved[:, np.flatnonzero(structure.free[k])] = y[:, own[k]]
+            displacement = np.zeros((len(y), 6))
+            displacement[:, np.flatnonzero(structure.free[k])] = y[:, own[k]]
             motion = np.tile(np.eye(4), (len(y), 1, 1))
-            motion[:, :3, :3], motion[:, :3, 3] = Rotation.from_rotvec(moved[:, 3:]).as_matrix(), moved[:, :3]
+            motion[:, :3, :3], motion[:, :3, 3] = (
+                Rotation.from_rotvec(displacement[:, 3:]).as_matrix(),
+                displacement[:, :3],
+            )
             a, b = np.eye(4), np.eye(4)
             a[:3, :3], a[:3, 3] = structure.parent_frame[k], structure.parent_point[k]
             b[:3, :3], b[:3, 3] = structure.child_frame[k], structure.child_point[k]

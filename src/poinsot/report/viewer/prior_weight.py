@@ -1,7 +1,7 @@
 """Bodies of a result with another weight of the prior, solved again while one watches.
 
-Of `semidefinite` with `weighing = "both"`: a body that is 1 + epsilon times its prior costs epsilon^2 / (2 std^2), so a
-smaller standard deviation is a larger weight. Rows are read once; a solution of six links takes less than 0.1 s.
+For `semidefinite` with `weighing = "both"`: a body that is 1 + epsilon times its prior costs epsilon^2 / (2 std^2), so
+a smaller standard deviation is a larger weight. Rows are read once; a solution of six links takes less than 0.1 s.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from ...project.job import Job
 from ...project.prediction import PredictionJob
 from ...regression.inverse_dynamics import InverseDynamics
 from ...stopwatch import Stopwatch
-from .scene import Surface, identified_surfaces
+from .scene import identified_surfaces
+from .subject import Surface
 
 
 @dataclass(frozen=True, eq=False)
 class PriorWeight:
-    """A problem that is solved again with another prior. `method`: as the result was solved with."""
+    """A problem that is solved again with another prior. `method`: the method of the result."""
 
     problem: InverseDynamics
     method: SemidefiniteLeastSquares
@@ -44,8 +45,8 @@ class PriorWeight:
 def _text(estimate: Estimate, seconds: float) -> str:
     """A table of masses and of the prior's share in each, in Markdown."""
     rows = [
-        f"| {each.name} | {each.mass:.4g} | {100 * (each.prior_share or 0.0):.0f} % |"
-        for each in estimate.bodies
+        f"| {body.name} | {body.mass:.4g} | {100 * (body.prior_share or 0.0):.0f} % |"
+        for body in estimate.bodies
     ]
     head = ["| body | mass [kg] | from the prior |", "|---|---|---|"]
     fitted = f"relative error {estimate.fit.relative_error_percent:.3g} %, solved in {1e3 * seconds:.0f} ms"
@@ -53,10 +54,10 @@ def _text(estimate: Estimate, seconds: float) -> str:
 
 
 def read_prior_weight(path: Path, data_dir: Path | None = None) -> Callable[[], PriorWeight] | None:
-    """What reads the problem of a result again; None: the weight of a prior means nothing to its method.
+    """A function that reads the problem of a result again; None: its method has no weight of a prior.
 
     Args:
-        path: of what `poinsot identify --out FOLDER` wrote. data_dir: folder of the recordings and the description.
+        path: result that `poinsot identify --out FOLDER` wrote. data_dir: folder of the recordings and the description.
     """
     project = PredictionJob(path, path, data_dir).project
     method: Any = project.settings.method

@@ -13,7 +13,7 @@ from ...models.robot.articulated import Articulated
 from ...project import Run
 from ...project.prediction import PredictionJob
 from ...recording import Recording
-from .subject import Motion, Subject, shown_channels
+from .subject import Subject, ViewedMotion, shown_channels
 
 
 class ViewedRobot(Subject):
@@ -26,13 +26,13 @@ class ViewedRobot(Subject):
         for parent, placement in zip(robot.parents, robot.model.jointPlacements[1:], strict=True):
             if parent:
                 ends.setdefault(parent, []).append(np.stack([np.zeros(3), placement.translation]))
-        self.lines = {body: np.stack(each) for body, each in ends.items()}
+        self.lines = {body: np.stack(points) for body, points in ends.items()}
 
     def runs(self, job: PredictionJob, data_dir: Path | None) -> Sequence[Run]:
-        """The recordings; none of a floating base, whose place no sensor of a joint measures."""
+        """The recordings; none for a floating base, whose pose joint sensors do not measure."""
         return () if self.robot.floating_base else job.project.runs(self.robot, data_dir)
 
-    def recorded(self, run: Run) -> Motion | None:
+    def recorded(self, run: Run) -> ViewedMotion | None:
         """The motion, where a recording has the position of every joint."""
         robot, recording = self.robot, run.recording
         if len(recording.joints("position")) < len(robot.joints):
@@ -40,7 +40,7 @@ class ViewedRobot(Subject):
         q = robot.configurations(robot.train.joint_positions(recording.stack("position", robot.joints)))
         return self._motion(run.name, recording, q)
 
-    def estimated(self, name: str, path: Recording) -> Motion:
+    def estimated(self, name: str, path: Recording) -> ViewedMotion:
         """The motion of joints, and of a floating base."""
         robot = self.robot
         q = np.tile(robot.neutral, (len(path), 1))
@@ -59,22 +59,24 @@ class ViewedRobot(Subject):
                 q[:, 3 + k] = path[f"orientation.{base}.{axis}"]
         return self._motion(name, path, q)
 
-    def _motion(self, name: str, recording: Recording, q: Configurations) -> Motion:
+    def _motion(self, name: str, recording: Recording, q: Configurations) -> ViewedMotion:
         robot = self.robot
         data = robot.model.createData()
         placements = np.empty((len(q), len(robot.bodies), 4, 4))
         contacts = [channel.split(".")[1] for channel in recording.channels if channel.startswith("force.")]
-        frames = {each: robot.model.getFrameId(each) for each in dict.fromkeys(contacts)}
-        forces = {each: np.full((len(q), 2, 3), np.nan) for each in frames}
-        for each, values in forces.items():
+        frames = {frame: robot.model.getFrameId(frame) for frame in dict.fromkeys(contacts)}
+        forces = {frame: np.full((len(q), 2, 3), np.nan) for frame in frames}
+        for frame, values in forces.items():
             for k, axis in enumerate("xyz"):
-                channel = f"force.{each}.{axis}"
+                channel = f"force.{frame}.{axis}"
                 values[:, 1, k] = np.where(recording.mask(channel), recording[channel], np.nan)
         for t, configuration in enumerate(q):
             pin.framesForwardKinematics(robot.model, data, configuration)
             placements[t] = [placement.homogeneous for placement in list(data.oMi)[1:]]
-            for each, number in frames.items():
+            for frame, number in frames.items():
                 place = data.oMf[number]
                 # from axes of the frame
-                forces[each][t] = place.translation, place.rotation @ forces[each][t, 1]
-        return Motion(name, recording.time, placements, shown_channels(recording), recording.units, forces)
+                forces[frame][t] = place.translation, place.rotation @ forces[frame][t, 1]
+        return ViewedMotion(
+            name, recording.time, placements, shown_channels(recording), recording.units, forces
+        )

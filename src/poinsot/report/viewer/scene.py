@@ -20,13 +20,13 @@ from ...io.npz import read_npz
 from ...project.prediction import PredictionJob
 from ...recording import Recording
 from ..figures.ellipsoids import unit_sphere
-from .subject import Motion, Subject, Surface
+from .subject import Subject, Surface, ViewedMotion
 
 MERIDIANS, PARALLELS = 20, 12
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class ViewedScene:
     """The scene of a result. `bodies`, `lines`, `remarks`: as of `Subject`. `identified`, `before`: surfaces of bodies.
     `still`: surfaces of the world. `recorded`, `estimated`: motions, one of which may be empty.
     """
@@ -36,12 +36,12 @@ class Scene:
     identified: tuple[Surface, ...]
     before: tuple[Surface, ...]
     still: tuple[Surface, ...]
-    recorded: tuple[Motion, ...]
-    estimated: tuple[Motion, ...]
+    recorded: tuple[ViewedMotion, ...]
+    estimated: tuple[ViewedMotion, ...]
     remarks: tuple[str, ...] = ()
 
 
-def read_scene(path: Path, data_dir: Path | None = None) -> Scene:
+def read_scene(path: Path, data_dir: Path | None = None) -> ViewedScene:
     """Read a result, its project, its recordings, and the motions that were written beside it.
 
     Args:
@@ -54,23 +54,23 @@ def read_scene(path: Path, data_dir: Path | None = None) -> Scene:
     subject = _subject(job, data_dir or path.parent)
     rows = {row["name"]: row for row in job.result.get("bodies", ()) if row["name"] in subject.bodies}
     before = {name: rows.get(name, {}).get("prior") or pi for name, pi in subject.described.items()}
-    found = {name: row.get("inertial") for name, row in rows.items()}
+    identified_inertials = {name: row.get("inertial") for name, row in rows.items()}
     shares = {name: row.get("prior_share") or 0.0 for name, row in rows.items()}
-    recorded = tuple(each for run in subject.runs(job, data_dir) if (each := subject.recorded(run)))
-    estimated = tuple(subject.estimated(name, each) for name, each in _estimated(path.parent))
+    recorded = tuple(motion for run in subject.runs(job, data_dir) if (motion := subject.recorded(run)))
+    estimated = tuple(subject.estimated(name, motion) for name, motion in _estimated(path.parent))
     if estimated:
         named = {motion.name: motion for motion in recorded}
-        both = [named[motion.name] for motion in estimated if motion.name in named]
-        recorded = tuple(both) if len(both) == len(estimated) else ()
+        matching = [named[motion.name] for motion in estimated if motion.name in named]
+        recorded = tuple(matching) if len(matching) == len(estimated) else ()
     if not recorded and not estimated:
         raise UnreadableFile(
             f"{path} has no motion to show: write it with `poinsot identify JOB.toml --out FOLDER`, "
             "and view the result in that folder"
         )
-    shapes = tuple(each for each in subject.shapes if each.body)
-    still = tuple(each for each in subject.shapes if not each.body)
-    identified = (*_surfaces(found, shares), *shapes)
-    return Scene(
+    shapes = tuple(surface for surface in subject.shapes if surface.body)
+    still = tuple(surface for surface in subject.shapes if not surface.body)
+    identified = (*_surfaces(identified_inertials, shares), *shapes)
+    return ViewedScene(
         subject.bodies,
         subject.lines,
         identified,
@@ -99,22 +99,22 @@ def _subject(job: PredictionJob, folder: Path) -> Subject:
 
 def _estimated(folder: Path) -> Iterator[tuple[str, Recording]]:
     """Name of the recording and motion of each file beside a result."""
-    for file in sorted(folder.glob("motion*.npz"), key=lambda each: (len(each.name), each.name)):
-        path = read_npz(file)
-        if (name := path.metadata.get("estimated")) is not None:
-            yield str(name), path
+    for file in sorted(folder.glob("motion*.npz"), key=lambda file: (len(file.name), file.name)):
+        motion = read_npz(file)
+        if (name := motion.metadata.get("estimated")) is not None:
+            yield str(name), motion
 
 
 def identified_surfaces(bodies: Sequence[Body]) -> tuple[Surface, ...]:
     """Ellipsoids of the bodies of an estimate, those that have ten parameters."""
-    shares = {each.name: each.prior_share or 0.0 for each in bodies}
-    return _surfaces({each.name: each.inertial for each in bodies}, shares)
+    shares = {body.name: body.prior_share or 0.0 for body in bodies}
+    return _surfaces({body.name: body.inertial for body in bodies}, shares)
 
 
 def _surfaces(inertials: Mapping[str, object], shares: Mapping[str, float]) -> tuple[Surface, ...]:
     """Surfaces of physically possible bodies."""
     sphere, faces = unit_sphere(MERIDIANS, PARALLELS)
-    found = []
+    surfaces = []
     for name, pi in inertials.items():
         if pi is None:
             continue
@@ -123,5 +123,5 @@ def _surfaces(inertials: Mapping[str, object], shares: Mapping[str, float]) -> t
         except ImpossibleBody:
             continue
         vertices = ellipsoid.center + sphere @ (ellipsoid.axes * ellipsoid.semi_axes).T
-        found.append(Surface(name, vertices, faces, shares.get(name, 0.0)))
-    return tuple(found)
+        surfaces.append(Surface(name, vertices, faces, shares.get(name, 0.0)))
+    return tuple(surfaces)

@@ -1,4 +1,4 @@
-"""The scene in a browser: served by viser on this machine alone, or as one file that needs no server.
+"""The scene in a browser: served by viser only on this machine, or as one file that needs no server.
 
 The tree of the scene is /estimated/BODY and /recorded/BODY, a frame each, that carries the ellipsoids of the body;
 motions move these frames. Forces at contacts are lines in the world.
@@ -21,7 +21,8 @@ from scipy.spatial.transform import Rotation
 from ...exceptions import MissingExtra, UnwritableOutput
 from ...io.writing import write_text
 from .prior_weight import PriorWeight
-from .scene import Motion, Scene, Surface
+from .scene import ViewedScene
+from .subject import Surface, ViewedMotion
 
 try:
     import viser
@@ -47,7 +48,7 @@ NEWTON = 2e-3
 class Viewer:
     """The scene on a server. `port`: port on which it listens; if it is in use, a free one is used."""
 
-    def __init__(self, scene: Scene, port: int = 8080):
+    def __init__(self, scene: ViewedScene, port: int = 8080):
         self.scene = scene
         with redirect_stdout(StringIO()):  # messages of viser
             self.server = viser.ViserServer(host=HOST, port=port, label="poinsot", verbose=False)
@@ -59,9 +60,9 @@ class Viewer:
         for kind, motions in (("recorded", scene.recorded), ("estimated", scene.estimated)):
             if motions:
                 self.moved[kind] = self._bodies(kind)
-        for k, each in enumerate(scene.still):
+        for k, surface in enumerate(scene.still):
             self.server.scene.add_mesh_simple(
-                f"/wall {k}", each.vertices, each.faces, color=WALL, side="double", flat_shading=True
+                f"/wall {k}", surface.vertices, surface.faces, color=WALL, side="double", flat_shading=True
             )
         self.forces: list[viser.LineSegmentsHandle] = []
         low, high = self._extent()
@@ -86,21 +87,21 @@ class Viewer:
 
     def _extent(self) -> tuple[np.ndarray, np.ndarray]:
         """Corners of the box in which the bodies are. A surface larger than all bodies together,
-        that of a body with hardly any mass, does not count.
+        as of a body with hardly any mass, does not count.
         """
         (motion, *_) = (*self.scene.estimated, *self.scene.recorded)
         R, p = motion.placements[..., :3, :3], motion.placements[..., :3, 3]
         boxes, points = [], p.reshape(-1, 3)
-        for each in (*self.scene.identified, *self.scene.before):
-            k = self.scene.bodies.index(each.body)
+        for surface in (*self.scene.identified, *self.scene.before):
+            k = self.scene.bodies.index(surface.body)
             corners = np.array(
-                list(product(*zip(each.vertices.min(axis=0), each.vertices.max(axis=0), strict=True)))
+                list(product(*zip(surface.vertices.min(axis=0), surface.vertices.max(axis=0), strict=True)))
             )
             boxes.append(np.einsum("tij, kj -> tki", R[:, k], corners) + p[:, None, k])
             points = np.concatenate([points, boxes[-1].mean(axis=1)])
         size = float(np.linalg.norm(np.ptp(points, axis=0)))
-        small = [each for each in boxes if np.linalg.norm(np.ptp(each[0], axis=0)) <= size]
-        points = np.concatenate([points, *(each.reshape(-1, 3) for each in small)])
+        small = [box for box in boxes if np.linalg.norm(np.ptp(box[0], axis=0)) <= size]
+        points = np.concatenate([points, *(box.reshape(-1, 3) for box in small)])
         low, high = points.min(axis=0), points.max(axis=0)
         return low, high
 
@@ -112,10 +113,10 @@ class Viewer:
             if len(ends):
                 add.add_line_segments(f"/{kind}/{body}/lines", ends, LINE, thickness=0.006)
         self.draw_identified(self.scene.identified, kind)
-        for each in self.scene.before:
+        for surface in self.scene.before:
             opacity = 0.15 if self._is_pale(kind) else 0.35
             add.add_mesh_simple(
-                f"/{kind}/{each.body}/before", each.vertices, each.faces, color=BEFORE, wireframe=True,
+                f"/{kind}/{surface.body}/before", surface.vertices, surface.faces, color=BEFORE, wireframe=True,
                 opacity=opacity, flat_shading=False,
             )  # fmt: skip
         return frames
@@ -126,19 +127,19 @@ class Viewer:
 
     def draw_identified(self, surfaces: Sequence[Surface], *kinds: str) -> None:
         """Draw the identified bodies in these trees, in place of those that were there."""
-        for handle in [each for each in self.identified if each.name.split("/")[1] in kinds]:
+        for handle in [drawn for drawn in self.identified if drawn.name.split("/")[1] in kinds]:
             handle.remove()
             self.identified.remove(handle)
         for kind in kinds:
-            for each in surfaces:
-                opacity = 0.15 if self._is_pale(kind) else 0.9 - 0.55 * each.share
+            for surface in surfaces:
+                opacity = 0.15 if self._is_pale(kind) else 0.9 - 0.55 * surface.share
                 mesh = self.server.scene.add_mesh_simple(
-                    f"/{kind}/{each.body}/identified", each.vertices, each.faces, color=IDENTIFIED,
+                    f"/{kind}/{surface.body}/identified", surface.vertices, surface.faces, color=IDENTIFIED,
                     opacity=opacity, flat_shading=False,
                 )  # fmt: skip
                 self.identified.append(mesh)
 
-    def draw(self, kind: str, motion: Motion, sample: int) -> None:
+    def draw(self, kind: str, motion: ViewedMotion, sample: int) -> None:
         """The bodies of one tree at a sample, with the forces."""
         T_wb: Float[np.ndarray, "l 4 4"] = motion.placements[sample]
         wxyz = np.roll(Rotation.from_matrix(T_wb[:, :3, :3]).as_quat(), 1, axis=1)
@@ -148,7 +149,7 @@ class Viewer:
             if kind == "estimated" or not self.scene.estimated:
                 self._draw_forces(motion, sample)
 
-    def _draw_forces(self, motion: Motion, sample: int) -> None:
+    def _draw_forces(self, motion: ViewedMotion, sample: int) -> None:
         for handle in self.forces:
             handle.remove()
         self.forces = []
@@ -162,7 +163,7 @@ class Viewer:
 
 
 def serve(
-    scene: Scene,
+    scene: ViewedScene,
     say: Callable[[str], None],
     port: int = 8080,
     stop: Callable[[], bool] | None = None,
@@ -171,7 +172,7 @@ def serve(
     """Serve the scene until the program is interrupted, or `stop` returns True.
 
     Args:
-        say: called with the address. port: port on which to listen, on this machine alone.
+        say: called with the address. port: port on which to listen, only on this machine.
         prior: solves again for the slider of the prior's standard deviation; None: there is no such slider.
     """
     viewer = Viewer(scene, port)
@@ -186,7 +187,7 @@ def serve(
     weight = None if prior is None else _Weight(viewer, prior)
     speed = gui.add_slider("speed", 0.01, 1.0, 0.01, 1.0, hint="1: as fast as it was")
     curves = _Curves(viewer, scene, names)
-    shown: list[Motion] = []
+    shown: list[ViewedMotion] = []
 
     def choose() -> None:
         k = names.index(which.value)
@@ -220,7 +221,7 @@ def serve(
         viewer.close()
 
 
-def playing_speed(motion: Motion) -> float:
+def playing_speed(motion: ViewedMotion) -> float:
     """Speed at which a motion is played, 1 as fast as it was: short ones take `SHORTEST_S`."""
     return min(1.0, max(0.01, float(motion.time[-1] - motion.time[0]) / SHORTEST_S))
 
@@ -244,7 +245,7 @@ class _Weight:
         self.last = self.slider.value
 
     def follow(self) -> None:
-        """Solve for where the slider is; places that it passed in between are left out."""
+        """Solve for the position of the slider; positions that it passed in between are skipped."""
         if (at := self.slider.value) == self.last:
             return
         self.last = at
@@ -260,7 +261,7 @@ class _Curves:
 
     POINTS = 600
 
-    def __init__(self, viewer: Viewer, scene: Scene, names: Sequence[str]):
+    def __init__(self, viewer: Viewer, scene: ViewedScene, names: Sequence[str]):
         self.scene, self.number = scene, 0
         (motion, *_) = scene.estimated or scene.recorded
         gui = viewer.server.gui
@@ -311,7 +312,7 @@ class _Curves:
         return (x, *y, marked)
 
 
-def record(scene: Scene, path: Path, motion: int = 0) -> None:
+def record(scene: ViewedScene, path: Path, motion: int = 0) -> None:
     """Write one HTML file in which the motion plays, without a server and without a network.
 
     Args:
@@ -330,8 +331,12 @@ def record(scene: Scene, path: Path, motion: int = 0) -> None:
         count = min(MOST_FRAMES, len(clock))
         step = float(clock[-1] - clock[0]) / max(count - 1, 1)
         for at in np.linspace(clock[0], clock[-1], count):
-            for kind, each in zip(viewer.moved, shown, strict=True):
-                viewer.draw(kind, each, int(np.clip(np.searchsorted(each.time, at), 0, len(each.time) - 1)))
+            for kind, shown_motion in zip(viewer.moved, shown, strict=True):
+                viewer.draw(
+                    kind,
+                    shown_motion,
+                    int(np.clip(np.searchsorted(shown_motion.time, at), 0, len(shown_motion.time) - 1)),
+                )
             serializer.insert_sleep(step / playing_speed(shown[-1]))
         text = serializer.as_html()
     finally:

@@ -29,7 +29,7 @@ class Surface:
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class ViewedMotion:
     """The bodies along a recording.
 
     Args:
@@ -70,11 +70,11 @@ class Subject(ABC):
         """The recordings of its project."""
 
     @abstractmethod
-    def recorded(self, run: Run) -> Motion | None:
+    def recorded(self, run: Run) -> ViewedMotion | None:
         """The motion that was measured; None where measurements do not determine it."""
 
     @abstractmethod
-    def estimated(self, name: str, path: Recording) -> Motion:
+    def estimated(self, name: str, path: Recording) -> ViewedMotion:
         """The motion that was estimated, as the result has it."""
 
 

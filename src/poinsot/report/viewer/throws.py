@@ -16,7 +16,7 @@ from ...exceptions import InvalidRecording, UnreadableFile
 from ...project import Run
 from ...project.prediction import PredictionJob
 from ...recording import Recording
-from .subject import Motion, Subject, Surface
+from .subject import Subject, Surface, ViewedMotion
 
 
 class ViewedThrow(Subject):
@@ -44,26 +44,26 @@ class ViewedThrow(Subject):
         """The recordings."""
         return job.project.recordings(pose_channels(self.markers), tuple(FORCES), data_dir)
 
-    def recorded(self, run: Run) -> Motion | None:
-        """The tracked poses; None of a table of impacts, which has no motion."""
+    def recorded(self, run: Run) -> ViewedMotion | None:
+        """The tracked poses; None for a table of impacts, which has no motion."""
         try:
             drop, _ = drop_of(run.recording, run.name, self.markers)
         except InvalidRecording:
             return None
         return _motion(run.name, drop.times, np.asarray(drop.poses))
 
-    def estimated(self, name: str, path: Recording) -> Motion:
+    def estimated(self, name: str, path: Recording) -> ViewedMotion:
         """The motion of the centre of mass."""
         return _motion(name, path.time, np.column_stack([path[f"position.{axis}"] for axis in POSE]))
 
 
-def _motion(name: str, times: Times, poses: Float[np.ndarray, "T 3"]) -> Motion:
+def _motion(name: str, times: Times, poses: Float[np.ndarray, "T 3"]) -> ViewedMotion:
     """The motion of poses (x, y, angle) [m], [rad]: counterclockwise from x to z, the world's axis upwards."""
     T = np.tile(np.eye(4), (len(poses), 1, 1, 1))
     T[:, 0, :3, :3] = Rotation.from_rotvec(np.outer(poses[:, 2], [0.0, -1.0, 0.0])).as_matrix()
     T[:, 0, 0, 3], T[:, 0, 2, 3] = poses[:, 0], poses[:, 1]
     channels = {f"position.{axis}": poses[:, k] for k, axis in enumerate(POSE)}
-    return Motion(name, times, T, channels, {f"position.{axis}": unit for axis, unit in POSE.items()})
+    return ViewedMotion(name, times, T, channels, {f"position.{axis}": unit for axis, unit in POSE.items()})
 
 
 def prism(outline: Float[np.ndarray, "k 2"], half_depth: float) -> tuple[Matrix, np.ndarray]:
