@@ -32,7 +32,7 @@ import support  # noqa: F401  BLAS on one thread, before NumPy
 from support.report import Ratio, Row, deliver, options
 from support.timing import ONE_THREAD, Program, Seconds, side_by_side
 
-from poinsot.estimators.shooting.direction import LinearizedProblem, allocate_policies
+from poinsot.estimators.shooting.direction import ShootingIterate, ShootingSearch, allocate_policies
 from poinsot.estimators.shooting.local import linearized, linearized_end, stretches
 from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem, Trajectories
 from poinsot.estimators.shooting.riccati import backward
@@ -53,7 +53,6 @@ from poinsot.models.sensors import (
     frames_of,
     residuals,
 )
-from poinsot.models.stages import Stages
 
 NODES, STEP = 400, 2e-3
 CATALOGUE = "cmeel.prefix/share/example-robot-data/robots"
@@ -184,8 +183,8 @@ class Case:
             readings.append(Readings(sensor, values))
         closed = np.ones((S, len(described.contacts)), dtype=bool)
         schedule = ContactSchedule(described.contacts, closed)
-        stages = Stages(parameters, schedule, STEP * np.arange(S), np.tile(u, (S, 1)), tuple(readings))
-        motion = RobotTrajectoryModel(stages, np.repeat([0.0, 1e-2], n))
+        times, commands, noise = STEP * np.arange(S), np.tile(u, (S, 1)), np.repeat([0.0, 1e-2], n)
+        motion = RobotTrajectoryModel(parameters, schedule, times, commands, tuple(readings), noise)
         states = RobotStates(robot)
         rest = np.tile(np.concatenate([q[0], v[0]]), (S, 1))
         x = states.integrate(rest, 1e-3 * rng.standard_normal((S, 2 * n)))
@@ -197,53 +196,51 @@ class Case:
 
     def iteration(self) -> float:
         """Direction and rollout; the cost after it."""
-        step = self.around().direction().step
-        return MultipleShooting().roll(self.problem, self._now, step, 1.0).cost
+        return MultipleShooting().roll(self.problem, self._now, self.around().direction(), 1.0).cost
 
-    def around(self) -> LinearizedProblem:
+    def around(self) -> ShootingIterate:
         if not hasattr(self, "_room"):
             object.__setattr__(self, "_room", allocate_policies(self.problem))
             object.__setattr__(self, "_now", MultipleShooting().begin(self.problem, self.guess))
-        return LinearizedProblem(self.problem, self._now, policies=self._room)
+        return ShootingIterate(ShootingSearch(self.problem, self._room), self._now)
 
     def parts(self) -> dict[str, tuple[Callable[[], object], int]]:
         """What an iteration consists of, indented what that consists of, and how many nodes each does."""
         motion, x, w, theta = self.problem.models[0], self.guess.x[0], self.guess.w[0], self.guess.theta
         T = stretches(motion)[0][1]
-        step, now = self.around().direction().step, self._now
+        direction, now = self.around().direction(), self._now
         stages, end = linearized(motion, x[: T + 1], w[:T], theta, 0), linearized_end(motion, x[-1], theta)
         assert isinstance(motion, RobotTrajectoryModel)
-        robot = motion.stages_of_robot
-        dynamics, states, manifold = robot.modes[0], robot.states, motion.manifold
+        dynamics, states = motion.modes[0], motion.manifold
         q, v = (np.ascontiguousarray(part) for part in states.split(x[:T]))
-        moved = dynamics(q, v, robot.u[:T], theta, True)
-        some = [each.some(np.arange(T)) for each in robot.readings]
+        moved = dynamics(q, v, motion.u[:T], theta, True)
+        some = [each.some(np.arange(T)) for each in motion.readings]
         there = states.step(moved, STEP)
         noise = np.zeros((T, states.degrees))
         line = motion.linearize(0, x[:T], w[:T], theta)
-        terms = dynamics._terms
+        terms, inertials = dynamics._terms, motion.parameters.values(theta).inertials
         frames = (*dynamics._contact_frames, *dynamics.frames)
         return {
             "direction": (lambda: self.around().direction(), NODES),
             "  linear-quadratic problem": (lambda: linearized(motion, x[: T + 1], w[:T], theta, 0), T),
-            "    contact dynamics with slopes": (lambda: dynamics(q, v, robot.u[:T], theta, True), T),
-            "      mass matrix and bias": (lambda: terms.mass_and_bias(q, v), T),
+            "    contact dynamics with slopes": (lambda: dynamics(q, v, motion.u[:T], theta, True), T),
+            "      mass matrix and bias": (lambda: terms.mass_and_bias(inertials, q, v), T),
             "      frames with slopes": (lambda: terms.frames(frames, q, v, moved.a, slopes=True), T),
             "      slopes of the inverse dynamics": (
-                lambda: terms.inverse_dynamics_slopes(q, v, moved.a, moved.forces),
+                lambda: terms.inverse_dynamics_slopes(inertials, q, v, moved.a, moved.forces),
                 T,
             ),
             "    residuals of the sensors": (lambda: residuals(some, moved), T),
             "    step in time": (lambda: states.step(moved, STEP), T),
             "    noise": (lambda: states.disturbed(there, noise), T),
             "    carried to the next node's tangent": (
-                lambda: manifold.carry(x[1 : T + 1], line.f, line.f_x, line.f_w, line.f_theta),
+                lambda: states.carry(x[1 : T + 1], line.f, line.f_x, line.f_w, line.f_theta),
                 T,
             ),
-            "    gaps": (lambda: manifold.difference(x[1 : T + 1], line.f), T),
+            "    gaps": (lambda: states.difference(x[1 : T + 1], line.f), T),
             "  Riccati recursion": (lambda: backward(stages, end), T),
-            "rollout": (lambda: MultipleShooting().roll(self.problem, now, step, 1.0), NODES),
-            "  contact dynamics": (lambda: dynamics(q, v, robot.u[:T], theta), T),
+            "rollout": (lambda: MultipleShooting().roll(self.problem, now, direction, 1.0), NODES),
+            "  contact dynamics": (lambda: dynamics(q, v, motion.u[:T], theta), T),
         }
 
 

@@ -66,8 +66,8 @@ def measure(nodes: int) -> dict[str, float]:
     case = Case.standing(ROBOTS[NAME], nodes)
     motion = case.problem.models[0]
     assert isinstance(motion, RobotTrajectoryModel)
-    stages, guess = motion.stages_of_robot, case.guess
-    kept = (stages.times, stages.u, stages.schedule.closed, *(some.values for some in stages.readings))
+    guess = case.guess
+    kept = (motion.times, motion.u, motion.schedule.closed, *(some.values for some in motion.readings))
     recording = sum(part.nbytes for part in (*kept, *guess.x, *guess.w)) / 1e3
     processor, passed = time.process_time(), time.perf_counter()
     found = DDP(max_iterations=2, step_tolerance=1e-300).solve(case.problem, case.guess)

@@ -41,7 +41,6 @@ from poinsot.models.contacts.contacts import ContactSchedule  # noqa: E402
 from poinsot.models.robot.articulated import Articulated, load_robot  # noqa: E402
 from poinsot.models.robot.open_parameters import OpenParameters  # noqa: E402
 from poinsot.models.sensors import JointPosition, Readings  # noqa: E402
-from poinsot.models.stages import Stages  # noqa: E402
 
 SECONDS, PERIOD = 5.0, 2e-3
 ENCODER = 1e-4
@@ -254,10 +253,9 @@ def estimate(
         dry_speed=DRY_SPEED,
     )
     reading = Readings(JointPosition(robot, ENCODER), encoders)
-    stages = Stages(
-        parameters, ContactSchedule((), np.zeros((len(times), 0), dtype=bool)), times, torques, (reading,)
-    )
-    motion = RobotTrajectoryModel(stages, np.repeat([0.0, NOISE], 7))
+    schedule = ContactSchedule((), np.zeros((len(times), 0), dtype=bool))
+    noise = np.repeat([0.0, NOISE], 7)
+    motion = RobotTrajectoryModel(parameters, schedule, times, torques, (reading,), noise)
     x = smoothed(encoders)
     motion.noise_std[np.abs(x[:-1, 7:]) < SLOW] = TURNING
     theta = parameters.nominal_theta

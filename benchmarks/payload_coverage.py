@@ -12,10 +12,10 @@ is what ordinary least squares makes of the gains.
 from __future__ import annotations
 
 import sysconfig
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from support.equation_error import gains_by
 from support.report import Agreement, deliver, options
 from support.timing import Program, side_by_side
 
@@ -83,11 +83,11 @@ def run(
     """Normalized errors of gains, of gains with white standard deviations, of mass and centre; and ordinary gains."""
     resampling = poinsot.Resampling(draws=100, seed=seed)
     known = simulated.problem(seed, **noise, mL=float(LOAD[0]))
-    gains = poinsot.PayloadIdentification(resampling=resampling).solve(known).drive_gains
+    found = poinsot.PayloadIdentification(resampling=resampling).solve(known)
+    gains = found.drive_gains
     other = simulated.problem(10_000 + seed, **noise)
     load = poinsot.PayloadIdentification(gains=gains, resampling=resampling).solve(other).payload
-    few = replace(resampling, draws=20)
-    ordinary = poinsot.PayloadIdentification("least-squares", resampling=few).solve(known).drive_gains.values
+    ordinary = gains_by("least-squares", known, found).values
     error = gains.values - GAINS
     center = (load.center_of_mass - center_of_mass(LOAD)) / load.center_of_mass_std
     of_load = np.array([(load.mass - LOAD[0]) / load.mass_std, *center])

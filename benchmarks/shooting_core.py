@@ -17,11 +17,10 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from poinsot.estimators.shooting.ddp import DDP
-from poinsot.estimators.shooting.direction import LinearizedProblem
+from poinsot.estimators.shooting.direction import ShootingIterate, ShootingSearch
 from poinsot.estimators.shooting.local import linearized, linearized_end, stretches
 from poinsot.estimators.shooting.problem import (
     GaussianPrior,
-    LastNodeLinearization,
     ShootingProblem,
     StageLinearization,
     Trajectories,
@@ -29,6 +28,7 @@ from poinsot.estimators.shooting.problem import (
 )
 from poinsot.estimators.shooting.riccati import backward
 from poinsot.estimators.shooting.rollout import FeasibilityDriven, MultipleShooting, evaluate
+from poinsot.models.contacts.contact_dynamics import Linearized
 from poinsot_reproductions.optimal_estimation.flat_space import FlatSpace
 
 STATES, PARAMETERS, ROWS = 36, 10, 33
@@ -50,14 +50,11 @@ class Linear(TrajectoryModel):
         self.manifold = FlatSpace(STATES)
         self.noise_std = np.broadcast_to(0.1, (N, self.B.shape[1]))
         self.noisy = np.ones(N, dtype=bool)
-        self.parameters = PARAMETERS
+        self.theta_size = PARAMETERS
 
     def evaluate(self, first, x, w, theta):
         r = x @ self.H.T + self.D @ theta - self.z[first : first + len(x)]
         return x @ self.A.T + w @ self.B.T + self.C @ theta, r
-
-    def evaluate_last(self, x, theta):
-        return self.H @ x + self.D @ theta - self.z[-1]
 
     def linearize(self, first, x, w, theta):
         f, r = self.evaluate(first, x, w, theta)
@@ -67,8 +64,8 @@ class Linear(TrajectoryModel):
         f_x, f_w, f_theta, r_x, r_theta = (np.ascontiguousarray(each) for each in same)
         return StageLinearization(f, f_x, f_w, f_theta, r, r_x, None, r_theta)
 
-    def linearize_last(self, x, theta):
-        return LastNodeLinearization(self.evaluate_last(x, theta), self.H, self.D)
+    def last(self, x, theta, slopes=False):
+        return Linearized((self.H @ x + self.D @ theta - self.z[-1])[None], self.H[None], None, self.D[None])
 
 
 def problem(nodes: int, noise: int) -> tuple[ShootingProblem, Trajectories]:
@@ -129,7 +126,7 @@ def parts(case: ShootingProblem, guess: Trajectories) -> None:
     stages = linearized(motion, x[: last + 1], w[:last], guess.theta, first)
     end = linearized_end(motion, x[-1], guess.theta)
     now = evaluate(case, guess)
-    direction = LinearizedProblem(case, now).direction()
+    direction = ShootingIterate(ShootingSearch(case), now).direction()
     short = replace(stages)
     timings = {
         "model": (lambda: motion.linearize(0, x[:last], w[:last], guess.theta), T),
@@ -138,10 +135,13 @@ def parts(case: ShootingProblem, guess: Trajectories) -> None:
             T,
         ),
         "Riccati recursion": (lambda: backward(short, end), T),
-        "direction, all in all": (lambda: LinearizedProblem(case, now).direction(), motion.stages),
-        "multiple shooting": (lambda: MultipleShooting().roll(case, now, direction.step, 1.0), motion.stages),
+        "direction, all in all": (
+            lambda: ShootingIterate(ShootingSearch(case), now).direction(),
+            motion.stages,
+        ),
+        "multiple shooting": (lambda: MultipleShooting().roll(case, now, direction, 1.0), motion.stages),
         "feasibility-driven": (
-            lambda: FeasibilityDriven().roll(case, now, direction.step, 1.0),
+            lambda: FeasibilityDriven().roll(case, now, direction, 1.0),
             motion.stages,
         ),
     }

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from support import needs
+from support.equation_error import gains_by
 from support.report import Agreement, Limit, deliver, options
 from support.timing import Program, side_by_side
 
@@ -54,8 +55,11 @@ class Halves:
 
 def mass_error(gains: Halves, load: Halves, estimator: str, *filters: float | None) -> float:
     """In percent, of the second half's load with the first half's gains."""
-    found = poinsot.PayloadIdentification(estimator, resampling=FEW).solve(gains.problem(*filters, mL=MASS))
-    held = poinsot.PayloadIdentification(gains=found.drive_gains, resampling=FEW)
+    known = gains.problem(*filters, mL=MASS)
+    found = poinsot.PayloadIdentification(resampling=FEW).solve(known)
+    output_error = estimator == "output-error"
+    by_estimator = found.drive_gains if output_error else gains_by(estimator, known, found)
+    held = poinsot.PayloadIdentification(gains=by_estimator, resampling=FEW)
     return 100 * (held.solve(load.problem(*filters)).payload.mass / MASS - 1)
 
 

@@ -85,7 +85,7 @@ def test_forces_at_contacts(estimate, flown):
 
 def test_height_and_speeds_of_the_base(estimate, flown):
     """Where nothing else says where it is, the feet do: relative to the start."""
-    path, nodes = estimate.motions[0].path, estimate.problem.logs[0].stages.after_impacts
+    path, nodes = estimate.motions[0].path, estimate.problem.models[0].after_impacts
     risen = path["frame_position.torso.z"] - path["frame_position.torso.z"][0]
     truth = flown.x[nodes, 2] - flown.x[nodes[0], 2]
     assert np.ptp(truth) > 0.05
@@ -102,7 +102,7 @@ def test_contacts_by_forces_and_by_a_gait(project, estimate, flown):
     np.testing.assert_allclose(by_gait.values, estimate.values, rtol=1e-6, atol=1e-8)
     forced = project((CONTACT, FORCES), ("[contacts]", "[contacts]\ncloses_above = 4.0\nopens_below = 2.0"))
     by_force = identify(Project.load(forced))
-    np.testing.assert_array_equal(by_force.problem.logs[0].stages.schedule.closed, flown.schedule.closed)
+    np.testing.assert_array_equal(by_force.problem.models[0].schedule.closed, flown.schedule.closed)
     np.testing.assert_allclose(by_force.values, estimate.values, rtol=1e-6, atol=1e-8)
     unsaid = project((CONTACT, FORCES))
     with pytest.raises(PoinsotError, match="closes_above must say from which force on one is closed"):
@@ -113,7 +113,7 @@ def test_feet_that_stand_do_not_move(project, estimate):
     found = identify(Project.load(project(("noise = { ", "noise = { foot_velocity = 0.05, "))))
     names = [fit.name for fit in found.motions[0].sensors]
     assert names[-3:] == [f"velocity of the foot {foot!r}" for foot in FEET]
-    assert found.rows - estimate.rows == 3 * found.problem.logs[0].stages.schedule.closed.sum()
+    assert found.rows - estimate.rows == 3 * found.problem.models[0].schedule.closed.sum()
     # Contacts hold their feet already, but for what disturbs them: the result is nearly the same.
     assert np.all(np.abs(found.values - estimate.values) < estimate.std)
 

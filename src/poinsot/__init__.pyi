@@ -63,7 +63,6 @@ from .models.sensors import Accelerometer as Accelerometer
 from .models.sensors import Orientation as Orientation
 from .models.sensors import Readings as Readings
 from .models.robot.open_parameters import OpenParameters as OpenParameters
-from .models.stages import Stages as Stages
 from .models.maximal import Mechanism as Mechanism
 from .models.maximal import load_mechanism as load_mechanism
 from .models.maximal import RigidBody as RigidBody
@@ -111,8 +110,8 @@ from .excitation.trajectory import QuinticSplines as QuinticSplines
 
 # motion and parameters together
 from .estimators.shooting.known_parameters import KnownParameters as KnownParameters
-from .estimators.shooting.robot_log import MotionNoise as MotionNoise
-from .estimators.shooting.robot_log import RobotLog as RobotLog
+from .estimators.shooting.recordings import MotionNoise as MotionNoise
+from .estimators.shooting.robot import RobotTrajectoryModel as RobotTrajectoryModel
 from .estimators.shooting.estimation import OptimalEstimationProblem as OptimalEstimationProblem
 from .estimators.shooting.estimation import OptimalEstimation as OptimalEstimation
 from .estimators.shooting.ddp import DDP as DDP
@@ -177,8 +176,8 @@ from .diagnosis import diagnose as diagnose
 from .estimate import EstimatedMotion as EstimatedMotion
 from .solve import Progress as Progress
 from .excitation.excitation import Excitation as Excitation
-from .validation import predict as predict
-from .validation import validate as validate
+from .estimate.estimate import predict as predict
+from .estimate.estimate import validate as validate
 from .project.prediction import load_dynamics as load_dynamics
 from .report import write_report as write_report
 from .io.results import write_estimate as write_estimate

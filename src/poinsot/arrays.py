@@ -117,9 +117,8 @@ class Brief:
 
     def __repr__(self) -> str:
         shown: Any = self
-        lines = (
-            f"  {field.name}: {_brief(getattr(shown, field.name))}" for field in fields(shown) if field.repr
-        )
+        names = (field.name for field in fields(shown) if field.repr)
+        lines = (f"  {name}: {_brief(getattr(shown, name))}" for name in names)
         return "\n".join((type(self).__name__, *lines))
 
 

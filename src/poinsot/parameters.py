@@ -143,9 +143,8 @@ def per_joint(quantity: str, value: PerJoint | None, joints: Sequence[str], defa
         result = np.array(default, dtype=float)
         for joint, number in value.items():
             # joints that are not named keep their default
-            result[check_known(joint, joints, f"{quantity} names joint", "the robot has", InvalidMethod)] = (
-                number
-            )
+            k = check_known(joint, joints, f"{quantity} names joint", "the robot has", InvalidMethod)
+            result[k] = number
     else:
         numbers = np.asarray(value, dtype=float)
         if numbers.shape not in ((), (len(joints),)):

@@ -2,7 +2,15 @@
 
 import numpy as np
 
-from poinsot.estimate import Estimate, EstimatedParameters, Fit, FullParameters, Status, extras_of
+from poinsot.estimate import (
+    Estimate,
+    EstimatedParameters,
+    Fit,
+    FullParameters,
+    Status,
+    Uncertainty,
+    extras_of,
+)
 from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import body
 
@@ -26,7 +34,7 @@ def estimate_of(robot, inertials, values=None):
         np.zeros(p),
     )
     nothing = EstimatedParameters(
-        (), (), (), (), none, np.zeros((0, 0)), (), "white", np.zeros(0, dtype=bool)
+        (), (), (), (), none, (), np.zeros(0, dtype=bool), Uncertainty(np.zeros((0, 0)))
     )
     return Estimate(
         "semidefinite", robot.name, nothing, Status.solved, 1.0, 0, NOTHING, extras=extras_of(full),

@@ -15,6 +15,7 @@ from export.estimates import estimate_of, random_bodies
 from export.test_mjcf import ARM as MJCF_ARM, compiled
 from export.test_urdf import changed_lines, same_body
 from flat_estimate import without
+from poinsot.estimate import Uncertainty
 from poinsot.exceptions import ImpossibleBody, InvalidMethod, InvalidModel, NotIdentifiable, UnwritableOutput
 from poinsot.export import description as description_module, urdf as urdf_module
 from poinsot.export.export_robot import export_robot, prepare_export
@@ -240,7 +241,7 @@ def test_base_parameters_serve_where_all_bodies_are_known(tmp_path):
         kinds=("viscous", "coulomb", "offset"),
         groupings=("fv1", "fc1", "off1 + mx1"),
         values=np.array([0.3, np.nan, 1.0]),
-        covariance=np.eye(3),
+        uncertainty=Uncertainty(np.eye(3)),
         identifiable=np.array([True, False, True]),
     )
     export = prepare_export(estimate, robot)

@@ -9,7 +9,7 @@ import pytest
 
 import poinsot
 from poinsot.estimate import Fit
-from poinsot.estimate.uncertainty import EstimatedParameters
+from poinsot.estimate.uncertainty import EstimatedParameters, Uncertainty
 from poinsot.estimators.servo.result import Actuators
 from poinsot.exceptions import InvalidMethod, UnreadableFile
 from poinsot.export.randomization import (
@@ -32,8 +32,9 @@ def estimate(rng, values, std, correlation=0.0, scale_known=True, joint="elbow")
     C[0, 1] = C[1, 0] = correlation * std[0] * std[1]
     y = rng.multivariate_normal(values, C)
     parameters = EstimatedParameters(
-        tuple(f"{joint}.{kind}" for kind in KINDS), UNITS, (joint,) * 4, KINDS, y, C,
-        tuple(f"{joint}.{kind}" for kind in KINDS), "coloured", np.array([scale_known, scale_known, True, True]),
+        tuple(f"{joint}.{kind}" for kind in KINDS), UNITS, (joint,) * 4, KINDS, y,
+        tuple(f"{joint}.{kind}" for kind in KINDS), np.array([scale_known, scale_known, True, True]),
+        Uncertainty(correlation=C),
     )  # fmt: skip
     actuator = Actuator(joint, **dict(zip(KINDS, y.tolist(), strict=True)), armature=0.01)
     extra = Actuators(

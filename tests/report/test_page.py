@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from poinsot.estimate import Direction, Finding, Severity
+from poinsot.estimate import Direction, Finding, Severity, Uncertainty
 from poinsot.exceptions import PoinsotError, UnwritableOutput
 from poinsot.inspection import inspect
 from poinsot.recording import Recording
@@ -137,7 +137,8 @@ def test_the_page_says_which_standard_deviation_is_printed_and_why(tx40, emps, p
 
 
 def spread(estimate, factor):
-    return estimate.updated(white_std=estimate.coloured_std / factor)
+    table = replace(estimate.parameters.uncertainty, readings=estimate.coloured_std / factor)
+    return estimate.updated(uncertainty=table)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +211,9 @@ def test_what_the_data_do_not_determine_is_never_a_number(tx40, tmp_path):
     values[3] = np.nan
     covariance[3, 3] = np.inf
     values[5] = 0.0
-    partly = tx40.updated(values=values, covariance=covariance, identifiable=np.isfinite(values))
+    partly = tx40.updated(
+        values=values, uncertainty=Uncertainty(covariance), identifiable=np.isfinite(values)
+    )
     text = read(write_report(partly, tmp_path / "page.html")).text
     assert re.search(
         r"xx2r moment of inertia about x, link_2, with others – – kg m² – – ✕ not identifiable", text

@@ -181,7 +181,7 @@ def test_defects_are_those_that_were_asked_for():
     bias = np.nanmean(off, axis=0)
     assert 0.01 < np.abs(bias).max() < 0.4
     assert np.nanstd(off - bias) == pytest.approx(3e-3, rel=0.2)
-    measured = bad.measured(bad.stages(system.parameters(())))
+    measured = bad.measured(bad.motion(system.parameters(())))
     assert np.isfinite(measured).all()
 
 

@@ -13,10 +13,9 @@ from scipy.signal import lfilter
 import poinsot
 from poinsot import ButterworthDecimation, InverseDynamics, LeastSquares
 from poinsot.estimate import Trust
-from poinsot.estimate.fit import autocorrelation
-from poinsot.estimators.linear.residuals import autocovariance
 from poinsot.exceptions import InvalidMethod, InvalidRecording, UnreadableFile
 from poinsot.io.parquet_log import ParquetLog
+from poinsot.statistics import autocorrelation, autocovariance
 from poinsot.studies.residual_sums import ResidualSums
 from poinsot.studies.streaming import Blocks, stream_least_squares
 from poinsot.studies.study import Serial

@@ -113,11 +113,11 @@ Say = Callable[[str | Progress], None]
 def _under(name: str, say: Say) -> Say:
     """For a part of a case: its name before what is said."""
 
-    def say_with_name(what: str | Progress) -> None:
-        if isinstance(what, Progress):
-            say(replace(what, stage=f"{name}: {what.stage}"))
+    def say_with_name(message: str | Progress) -> None:
+        if isinstance(message, Progress):
+            say(replace(message, stage=f"{name}: {message.stage}"))
         else:
-            say(f"{name}: {what}")
+            say(f"{name}: {message}")
 
     return say_with_name
 
@@ -223,12 +223,12 @@ class PartedCase:
             raise InvalidMethod(
                 f"{self.name} has no case {part!r}{nearest(part, self.parts)}; there are {listing(self.parts)}"
             )
-        if data is not None and not any(isinstance(each, Measurement) for each in self.parts.values()):
+        if data is not None and not any(isinstance(part, Measurement) for part in self.parts.values()):
             raise InvalidMethod(f"{self.name} is simulated and reads no data: leave --data out")
         if part is not None:
             return self._one(part, seed, data, say)
         wanted = [
-            name for name, each in self.parts.items() if data is not None or isinstance(each, Simulation)
+            name for name, part in self.parts.items() if data is not None or isinstance(part, Simulation)
         ]
         return _together(self, {name: self._one(name, seed, data, say) for name in wanted})
 
@@ -273,7 +273,7 @@ def _together(case: PartedCase, results: Mapping[str, Reproduction]) -> Reproduc
         curves={
             f"{name}: {title}": c for name, result in results.items() for title, c in result.curves.items()
         },
-        animations=tuple(each for result in results.values() for each in result.animations),
+        animations=tuple(animation for result in results.values() for animation in result.animations),
         notes=tuple(dict.fromkeys(note for result in results.values() for note in result.notes)),
         seconds={name: result.seconds["total"] for name, result in results.items()},
     )

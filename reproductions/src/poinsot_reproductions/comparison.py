@@ -81,7 +81,7 @@ def autocorrelation_comparison(fits: Mapping[str, Fit], title: str = "") -> Figu
         if key.startswith("yaxis"):
             value["range"] = vertical
     notes = [grid.note(joint, method, whiteness_words(fits[method], joint)) for joint, method, _ in grid]
-    said = "; ".join(
+    conditions = "; ".join(
         f"{method}: "
         + ", ".join(correlation_text(fit.whiteness[joint].lag1) for joint in range(len(grid.joints)))
         for method, fit in fits.items()
@@ -91,7 +91,7 @@ def autocorrelation_comparison(fits: Mapping[str, Fit], title: str = "") -> Figu
         data,
         axes,
         notes,
-        alt=f"Autocorrelation of the residuals of {series(grid.joints)}; at lag 1, {said}",
+        alt=f"Autocorrelation of the residuals of {series(grid.joints)}; at lag 1, {conditions}",
         shapes=shapes,
         hovermode="closest",
     )

@@ -134,7 +134,7 @@ def rms(errors: Sequence[float] | Vector) -> float:
 
 def errors_by_name(solved: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
     """Errors in standard deviations, by name, of quantities that are identifiable in every recording."""
-    off = {name: [each["off"][name] for each in solved] for name in solved[0]["off"]}
+    off = {name: [result["off"][name] for result in solved] for name in solved[0]["off"]}
     return {name: values for name, values in off.items() if None not in values}
 
 

@@ -43,7 +43,7 @@ def write_reproduction_page(
     facts = tuple((capitalized(name), plain_text(value)) for name, value in facts)
     notes = tuple(notes)
     # the first table is the case; the others, and figures, are there to be unfolded
-    tables = tuple(replace(each, folded=k > 0) for k, each in enumerate(tables))
+    tables = tuple(replace(table, folded=k > 0) for k, table in enumerate(tables))
     blocks: list[PageBlock] = []
     if facts:
         blocks.append(Facts(facts=facts))
@@ -59,7 +59,7 @@ def write_reproduction_page(
             (
                 "Motion",
                 "Play it, and drag to turn it.",
-                tuple(FigureGrid(panels=(each,)) for each in animations),
+                tuple(FigureGrid(panels=(animation,)) for animation in animations),
             ),
             ("Tables", "With the paper's numbers beside ours, where it has them.", tables),
             ("Figures", "Drawn from the same computation as the tables.", drawn),

@@ -50,10 +50,10 @@ def counted(names: Iterable[str]) -> dict[str, int]:
 
 def costs_by_iteration(costs: Mapping[str, Sequence[float | None]]) -> Curves:
     """Decimal logarithms of costs (name -> one an iteration); the last one is held to the end of the longest."""
-    length = max(len(each) for each in costs.values())
+    length = max(len(sequence) for sequence in costs.values())
     lines = {}
-    for name, each in costs.items():
-        values = np.array([np.nan if cost is None else cost for cost in each], dtype=float)
+    for name, sequence in costs.items():
+        values = np.array([np.nan if cost is None else cost for cost in sequence], dtype=float)
         lines[name] = np.log10(np.pad(values, (0, length - len(values)), mode="edge"))
     return Curves(np.arange(length, dtype=float), "log10 of the cost", lines, "iteration")
 

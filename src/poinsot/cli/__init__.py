@@ -67,7 +67,7 @@ def _options(
         raise typer.Exit
 
 
-GARBAGE_THRESHOLD = 200_000
+GARBAGE_THRESHOLD = 500_000
 """Allocated less freed objects between two garbage collections of the command; Python's default is 700 to 2000."""
 
 
@@ -78,8 +78,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is not None:
         return _run(list(arguments))
     warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
-    # Imports make a million objects that live until the end. Looking for garbage among them takes a third of the
-    # processor time of a short job, and so does the default of one BLAS thread a core, for matrices this small.
+    # Imports create a quarter of a million objects that live until the end. A search for garbage among them takes a
+    # third of the processor time of a short job, and so does the default of one BLAS thread a core, for matrices this
+    # small.
     gc.set_threshold(GARBAGE_THRESHOLD)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it looks for them in all that is installed

@@ -453,9 +453,8 @@ def _print(motion: Excitation) -> None:
     from ..report.excitation_page import expectations, hopeless
 
     problem, base = motion.problem, motion.problem.base
-    outcome = (
-        f"limits of {listing(motion.checked)} are kept" if motion.limits_respected else "A LIMIT IS BROKEN"
-    )
+    kept = motion.limits_respected
+    outcome = f"limits of {listing(motion.checked)} are kept" if kept else "A LIMIT IS BROKEN"
     if motion.unchecked:
         typer.secho(f"NOT CHECKED: {'; '.join(motion.unchecked)}", fg="red")
     near = "" if motion.least_distance is None else f", minimum distance {100 * motion.least_distance:.2g} cm"
@@ -494,11 +493,8 @@ def _print(motion: Excitation) -> None:
 def _print_commands(commands: DesignedCommands) -> None:
     """A line a joint, and a line a parameter."""
     content = commands.as_json()
-    near = (
-        ""
-        if commands.least_distance is None
-        else f", minimum distance {100 * commands.least_distance:.2g} cm"
-    )
+    distance = commands.least_distance
+    near = "" if distance is None else f", minimum distance {100 * distance:.2g} cm"
     typer.echo(
         f"{content['robot']}: {content['seconds']:.4g} s of commands at {content['rate_hz']:g} Hz, "
         f"all limits are kept{near}"

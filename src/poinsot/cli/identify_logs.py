@@ -41,9 +41,8 @@ def identify(
     with chosen(workers, cluster):
         estimate = fleet.estimate(say=say)
     pages = {output.report: partial(_page, estimate)}
-    deliver(
-        estimate.content(), output.result, pages, out, json, partial(typer.echo, estimate.text), reads=reads
-    )
+    echo = partial(typer.echo, estimate.text)
+    deliver(estimate.content(), output.result, pages, out, json, echo, reads=reads)
     if not estimate.parameters and len(fleet.logs) > 1:
         sentence = "fewer than two logs determine a parameter: nothing was pooled"
         raise typer.Exit(stop(sentence, CORRECTABLE))

@@ -42,10 +42,8 @@ def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None, app
         inspections = [inspection for _, inspection in seen]
         proposed = proposals(project.settings, inspections)
         content = inspect_json(inspections)
-        content |= {
-            "proposals": [setting._asdict() for setting in proposed],
-            "applied": apply and bool(proposed),
-        }
+        content["proposals"] = [setting._asdict() for setting in proposed]
+        content["applied"] = apply and bool(proposed)
 
         def write(page: tuple[Run, Inspection], path: Path) -> None:
             say("writing the page")

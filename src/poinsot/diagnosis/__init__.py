@@ -105,7 +105,7 @@ def diagnose_tracking(
     try:
         if recorded is None:
             return examined(estimate, [Unchecked(what, "a stream is not kept"), *found])
-        samples = [each for each in checks() if each.of_samples]
+        samples = [check for check in checks() if check.of_samples]
         return examined(estimate, [*look_at(Examination(estimate, recorded()), samples), *found])
     except PoinsotError as error:
         return examined(estimate, [Unchecked(what, str(error)), *found])
@@ -118,9 +118,9 @@ def diagnose_innovations(estimate: Estimate, squares: Vector, rejected_part: flo
 
 def examined(estimate: Estimate, found: Sequence[Finding | Unchecked]) -> Diagnosis:
     """What was found and what could not be checked, in order."""
-    findings = [*unfinished(estimate), *(each for each in found if isinstance(each, Finding))]
-    unchecked = tuple(each for each in found if isinstance(each, Unchecked))
+    findings = [*unfinished(estimate), *(entry for entry in found if isinstance(entry, Finding))]
+    unchecked = tuple(entry for entry in found if isinstance(entry, Unchecked))
     symptoms = {cause.name for cause in causes() if cause.symptom}
     return Diagnosis(
-        ordered(findings, symptoms), unchecked, complete=not any(each.failed for each in unchecked)
+        ordered(findings, symptoms), unchecked, complete=not any(entry.failed for entry in unchecked)
     )

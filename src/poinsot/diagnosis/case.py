@@ -16,17 +16,18 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
 from ..arrays import JointSamples, Matrix, Vector
-from ..estimate.fit import autocorrelation
 from ..models.robot.joint_terms import is_nonnegative
 from ..recording import EFFORTS, Recording
 from ..regression.inverse_dynamics import InverseDynamics, Part
+from ..regression.system import ReducedRows, inverse
 from ..signals.decimation import PASSBAND, Decimation
 from ..signals.signals import Signals
+from ..statistics import independent_squares, sum_variance
 from .description import described_base
 
 SAMPLES_PER_ROW = 12
@@ -43,8 +44,6 @@ TAILS = 4.0
 """nu, degrees of freedom of Student's t for disagreement with the description and for impossible signs."""
 
 REWEIGHTINGS = 3
-RIDGE = 1e-10
-"""Relative to columns of unit norm: directions that the motion does not determine are left at zero."""
 
 EXACT = 1e-8
 """Residuals below this part of the torque are rounding errors of noise-free data."""
@@ -56,34 +55,47 @@ class DenseRows:
 
     Args:
         W: (N, n, b). y: (N, n) torques less those of held parameters. held: (N, n) torques of held parameters.
-        by_joint: (n, b, N) W_j^T. gram: (n, b, b) W_j^T W_j.
+        gram: (n, b, b) W_j^T W_j; None: computed from W.
     """
 
     W: np.ndarray
     y: JointSamples
     held: JointSamples
-    by_joint: np.ndarray
-    gram: np.ndarray
+    gram: np.ndarray | None = None
 
     @classmethod
     def of(cls, problem: InverseDynamics) -> DenseRows:
         rows = list(problem.rows())
-        held = [np.broadcast_to(each.held, each.y.shape) for each in rows]
-        return cls.made(*map(np.concatenate, ([each.W for each in rows], [each.y for each in rows], held)))
+        held = [np.broadcast_to(chunk.held, chunk.y.shape) for chunk in rows]
+        return cls(*map(np.concatenate, ([chunk.W for chunk in rows], [chunk.y for chunk in rows], held)))
 
-    @classmethod
-    def made(cls, W: np.ndarray, y: JointSamples, held: JointSamples) -> DenseRows:
-        by_joint = np.ascontiguousarray(W.transpose(1, 2, 0))
-        return cls(W, y, held, by_joint, by_joint @ by_joint.transpose(0, 2, 1))
+    @cached_property
+    def reduced(self) -> ReducedRows:
+        """Their products, of which `regression.system` makes the solution for any weights of the joints."""
+        N, n, b = self.W.shape
+        products = np.empty((n, b + 1, b + 1))
+        if self.gram is None:
+            W = np.ascontiguousarray(self.W.transpose(1, 2, 0))
+            products[:, :b, :b] = W @ W.transpose(0, 2, 1)
+        else:
+            products[:, :b, :b] = self.gram
+        products[:, :b, b] = products[:, b, :b] = np.einsum("tjb, tj -> jb", self.W, self.y)
+        products[:, b, b] = np.sum(self.y**2, axis=0)
+        return ReducedRows(products, np.arange(b), np.zeros((0, b + 1)), N * n, products=True)
 
     def with_torques(self, problem: InverseDynamics) -> DenseRows:
-        """The same motion with other torques; the regressor is reused."""
-        found = []
+        """The same motion with other torques; products of the regressor are reused."""
+        torques = []
         for part in problem.parts:
             tau = part.joint_side(0, len(part))[3]
             decimation = part.signals.decimation
-            found.append(tau if decimation is None else decimation(tau))
-        return replace(self, y=np.concatenate(found) - self.held)
+            torques.append(tau if decimation is None else decimation(tau))
+        gram = self.reduced.factors[:, :-1, :-1]
+        return replace(self, y=np.concatenate(torques) - self.held, gram=gram)
+
+    def some(self, rows: np.ndarray) -> DenseRows:
+        """Some of them, by number."""
+        return DenseRows(self.W[rows], self.y[rows], self.held[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,21 +103,32 @@ class Regression:
     """Least squares with each joint's residuals at unit variance.
 
     Args:
-        dense: its rows. theta: (b,) values. norms, information: (b,) of columns, (b, b) H of columns of unit norm.
+        dense: its rows. theta: (b,) values. R: (b, b) triangular, R^T R = H of the weighted rows.
         sigma: (n,) rms of each joint's residuals. size: (n,) rms of each joint's torque.
     """
 
     dense: DenseRows
     theta: Vector
-    norms: Vector
-    information: Matrix
+    R: Matrix
     sigma: Vector
     size: Vector
+
+    @classmethod
+    def of(cls, dense: DenseRows, size: Vector, counts: int | np.ndarray, *more: Any) -> Self:
+        """Solve, estimate the spread, weight, and solve again; counts: readings of each joint."""
+        rows, sigma = dense.reduced, size
+        n, b = len(size), rows.size
+        for _ in range(REWEIGHTINGS):
+            data = rows.triangular_factor(1 / sigma)
+            R, theta = data[:b, :b], np.linalg.solve(data[:b, :b], data[:b, b])
+            mean = rows.residual_squares(theta) / np.maximum(counts - b / n, 1.0)
+            sigma = np.maximum(np.sqrt(mean), EXACT * size)
+        return cls(dense, theta, R, sigma, size, *more)
 
     @cached_property
     def covariance(self) -> Matrix:
         """(b, b) for white residuals."""
-        return np.linalg.inv(self.information) / self.norms[:, None] / self.norms
+        return inverse(self.R)
 
     @property
     def rows(self) -> int:
@@ -132,8 +155,8 @@ class Regression:
 
     @cached_property
     def effective_rows(self) -> Vector:
-        """(n,) number of independent squared residuals: N / (1 + 2 sum of rho_k^2)."""
-        return np.array([self.rows / (1 + 2 * np.sum(rho**2)) for rho in correlations(self.residuals)])
+        """(n,) number of independent squared residuals."""
+        return independent_squares(self.residuals)
 
     @cached_property
     def whitened_basis(self) -> np.ndarray:
@@ -181,7 +204,7 @@ class Regression:
         delta = float(g @ e) / information
         explained = float(np.sum((delta * g) ** 2) / max(float(e @ e), 1e-300))
         sensitivity = float(np.sqrt(np.max(np.mean(g.reshape(self.dense.y.shape) ** 2, axis=0))))
-        return Score(delta, float(np.sqrt(long_run_variance(s)) / information), explained, sensitivity)
+        return Score(delta, float(np.sqrt(sum_variance(s)) / information), explained, sensitivity)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,10 +233,9 @@ class Solved(Regression):
         z = np.maximum(-self.theta / std, 0.0)[nonnegative]
         return 0.5 * (TAILS + 1) * float(np.sum(np.log1p(z**2 / TAILS)))
 
-    def of(self, rows: np.ndarray) -> Solved:
+    def some(self, rows: np.ndarray) -> Solved:
         """The same problem, solved of some of its rows."""
-        dense = self.dense
-        return solve(self.problem, DenseRows.made(dense.W[rows], dense.y[rows], dense.held[rows]))
+        return solve(self.problem, self.dense.some(rows))
 
 
 @dataclass(frozen=True)
@@ -290,7 +312,7 @@ class Examination:
     def alone(self, recording: int) -> Examination:
         """One recording, as if there were no other."""
         problem, thin = (
-            each.with_signals([each.parts[recording].signals]) for each in (self.problem, self.thin)
+            whole.with_signals([whole.parts[recording].signals]) for whole in (self.problem, self.thin)
         )
         return Examination(self.estimate, problem, thin)
 
@@ -354,7 +376,7 @@ def joints_of(problem: InverseDynamics) -> tuple[str, ...]:
 
 def mapped(problem: InverseDynamics, change: Callable[[Signals], Signals]) -> InverseDynamics:
     """The problem with each recording's signals changed."""
-    return problem.with_signals([change(each) for each in recordings_of(problem)])
+    return problem.with_signals([change(signals) for signals in recordings_of(problem)])
 
 
 def thinned(signals: Signals, share: float = 1.0) -> Signals:
@@ -417,50 +439,11 @@ def samples_of(recording: Recording, passive: Sequence[str] = ()) -> Recording:
 def solve(problem: InverseDynamics, rows: DenseRows | None = None) -> Solved:
     """Least squares with each joint's residuals at unit variance.
 
-    The normal equations are accurate enough here: columns have unit norm, and only the size of residuals is used.
+    Products of the rows are accurate enough here: only the size of residuals is used.
     """
     rows = DenseRows.of(problem) if rows is None else rows
     N = len(rows.y)
     size = np.sqrt(np.sum(rows.y**2, axis=0) / N)
     # a passive joint has no torque of its own: its residuals are compared with the others' torques
     size = np.where(size > 0, size, max(float(np.linalg.norm(size)), 1e-300))
-    return Solved(rows, *reweighted(rows, size, N), size, problem)
-
-
-def reweighted(
-    rows: DenseRows, size: Vector, counts: int | np.ndarray
-) -> tuple[Vector, Vector, Matrix, Vector]:
-    """theta, norms, information and sigma of a `Regression`; counts: readings of each joint."""
-    y, (n, b, _) = rows.y, rows.by_joint.shape
-    squares = np.sum(y**2, axis=0)
-    projected = (rows.by_joint @ y.T[:, :, None])[:, :, 0]
-    sigma = size
-    for _ in range(REWEIGHTINGS):
-        w = sigma**-2.0
-        H, c = np.tensordot(w, rows.gram, 1), w @ projected
-        norms = np.sqrt(np.diag(H))
-        norms[norms == 0] = 1.0
-        H = H / norms[:, None] / norms + RIDGE * np.eye(b)
-        theta = np.linalg.solve(H, c / norms) / norms
-        left = squares - 2 * projected @ theta + (rows.gram @ theta) @ theta
-        sigma = np.maximum(np.sqrt(np.maximum(left, 0) / np.maximum(counts - b / n, 1.0)), EXACT * size)
-    return theta, norms, H, sigma
-
-
-def correlations(e: JointSamples) -> list[Vector]:
-    """Autocorrelations of each column from lag 1 up to the first lag after which three in a row look like noise."""
-    N = len(e)
-    found = []
-    for rho in autocorrelation(e, min(N // 4, 400))[:, 1:]:
-        quiet = np.abs(rho) < 2 / np.sqrt(N)
-        noise = np.flatnonzero(quiet[:-2] & quiet[1:-1] & quiet[2:])
-        found.append(rho[: noise[0]] if len(noise) else rho)
-    return found
-
-
-def long_run_variance(s: np.ndarray) -> float:
-    """Variance of the sum of a series (Newey and West 1987), never below that of a white one."""
-    lags = 2 * len(correlations(s[:, None])[0]) + 1
-    white = float(s @ s)
-    pairs = [(1 - k / (lags + 1)) * float(s[:-k] @ s[k:]) for k in range(1, min(lags + 1, len(s)))]
-    return max(white + 2 * sum(pairs), white)
+    return Solved.of(rows, size, N, problem)

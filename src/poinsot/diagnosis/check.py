@@ -68,7 +68,9 @@ def look_at(case: Any, checks: Iterable[Check]) -> list[Finding | Unchecked]:
         except (PoinsotError, np.linalg.LinAlgError) as error:
             new = [Unchecked(names, str(error), failed=True)]
         found += new
-        errors = [each for each in new if isinstance(each, Finding) and each.severity is Severity.error]
+        errors = [
+            finding for finding in new if isinstance(finding, Finding) and finding.severity is Severity.error
+        ]
         bad_samples |= check.of_samples and bool(errors)
     return found
 
@@ -89,5 +91,5 @@ class RecordingCheck(Check):
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         for number, samples in enumerate(case.samples, start=1):
-            for each in self.look_at(samples, f"recording {number}", case.highest_hz):
-                yield replace(each, where=within(case.problem, number, each.where))
+            for finding in self.look_at(samples, f"recording {number}", case.highest_hz):
+                yield replace(finding, where=within(case.problem, number, finding.where))

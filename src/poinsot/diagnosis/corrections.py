@@ -29,7 +29,7 @@ from ..signals.alignment import align
 from ..signals.signals import Signals
 from .case import Examination, Solved, mapped, recordings_of, thinned
 from .check import Cause
-from .explanations import STEPS, Candidate, Explained, Explanation, explain, improvement
+from .explanations import STEPS, Candidate, Explained, explain, improvement
 
 LARGEST_S = 0.25
 """Largest delay, either way, that is searched, but no more than a tenth of the shortest recording."""
@@ -88,8 +88,10 @@ class Nuisance:
 
 def effects(which: Sequence[Nuisance], values: Vector, train: DriveTrain, number: int | None) -> Vector:
     """(1 + 2 n,) sum of the corrections of one recording; `number` None: of the common nuisances alone."""
-    mine = ((each, x) for each, x in zip(which, values, strict=True) if each.number in (None, number))
-    return sum((x * each.effect(train) for each, x in mine), np.zeros(1 + 2 * len(train.joints)))
+    mine = (
+        (nuisance, x) for nuisance, x in zip(which, values, strict=True) if nuisance.number in (None, number)
+    )
+    return sum((x * nuisance.effect(train) for nuisance, x in mine), np.zeros(1 + 2 * len(train.joints)))
 
 
 def without(signals: Signals, train: DriveTrain, effect: Vector, whole_s: float) -> Signals:
@@ -123,7 +125,7 @@ def mended(signals: Signals, train: DriveTrain, effect: Vector) -> Signals:
 
 
 def differences(which: Sequence[Nuisance], largest_s: float = 0.0) -> Candidate:
-    """A candidate of these nuisances without an explanation; it first searches delays up to `largest_s`."""
+    """A candidate of these nuisances; it first searches delays up to `largest_s`."""
 
     def change(problem: InverseDynamics, x: Vector, near: Vector) -> InverseDynamics:
         train, changed = problem.robot.train, []
@@ -133,12 +135,13 @@ def differences(which: Sequence[Nuisance], largest_s: float = 0.0) -> Candidate:
             changed.append(without(signals, train, effects(which, x, train, k), whole))
         return problem.with_signals(changed)
 
-    delays = np.array([each.quantity == "delay" for each in which], dtype=float)
+    delays = np.array([nuisance.quantity == "delay" for nuisance in which], dtype=float)
     grid = np.linspace(-largest_s, largest_s, STARTS) if delays.any() and largest_s else (0.0,)
-    largest = np.array([LARGEST_STEPS[each.quantity] for each in which])
+    largest = np.array([LARGEST_STEPS[nuisance.quantity] for nuisance in which])
     starts = [(d * delays).tolist() for d in grid]
     # to both sides: dry friction changes its sign at whole samples
-    return Candidate(cast("Explanation", None), (), change, starts, central=True, largest_step=largest)
+    cause = CAUSES[which[0].quantity]
+    return Candidate(cause, (), change, starts=starts, central=True, largest_step=largest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +161,7 @@ class Corrections(Extra):
     key: ClassVar[str] = "corrections"
 
     def as_json(self) -> Any:
-        return [asdict(each) for each in self.rows]
+        return [asdict(row) for row in self.rows]
 
     def as_text(self) -> str:
         return "\n".join(map(str, self.rows))
@@ -169,9 +172,10 @@ class Corrections(Extra):
             return estimate.updated(self)
         place = [cast("InverseDynamics", estimate.problem).base.index(name) for name in estimate.names]
         more = self.growth[np.ix_(place, place)]
-        stds = {key: getattr(estimate, key) for key in ("white_std", "coloured_std")}
-        wider = {key: np.sqrt(std**2 + np.diag(more)) for key, std in stds.items() if std is not None}
-        return estimate.updated(self, covariance=estimate.covariance + more, corrected=self.findings, **wider)
+        table = estimate.parameters.uncertainty
+        rows = {row: getattr(table, row) for row in ("readings", "correlation")}
+        wider = {row: covariance + more for row, covariance in rows.items() if covariance is not None}
+        return estimate.updated(self, uncertainty=replace(table, **wider), corrected=self.findings)
 
 
 def correct(
@@ -193,8 +197,8 @@ def correct(
         InvalidSignals: if no delay in the range explains the recordings best.
     """
     names = names or [f"recording {k}" for k in range(1, len(problem.parts) + 1)]
-    which = [each for name in per_recording for each in _nuisances(problem, name, names)]
-    if delay and not any(each.quantity == "delay" for each in which):
+    which = [nuisance for name in per_recording for nuisance in _nuisances(problem, name, names)]
+    if delay and not any(nuisance.quantity == "delay" for nuisance in which):
         which.append(Nuisance("delay"))
     if not which:
         raise InvalidSignals(
@@ -204,21 +208,20 @@ def correct(
     values, solved = explained.nuisance, explained.solved
     stds, growth = _uncertainty(solved, explained.candidate.derivatives(solved, case.thin, values))
     rows = tuple(
-        replace(each, value=float(value) if std < np.inf else 0.0, std=float(std))
-        for each, value, std in zip(which, values, stds, strict=True)
+        replace(nuisance, value=float(value) if std < np.inf else 0.0, std=float(std))
+        for nuisance, value, std in zip(which, values, stds, strict=True)
     )
-    if all(abs(each.value) < 1.96 * each.std for each in rows):
+    if all(abs(nuisance.value) < 1.96 * nuisance.std for nuisance in rows):
         return problem, Corrections(rows)
-    said = tuple(_findings(case, rows, improvement(case, explained)))
-    found = Corrections(rows, growth, said)
-    train, at = problem.robot.train, np.array([each.value for each in rows])
+    found = Corrections(rows, growth, tuple(_findings(case, rows, improvement(case, explained))))
+    train, at = problem.robot.train, np.array([nuisance.value for nuisance in rows])
     signals = [mended(s, train, effects(rows, at, train, k)) for k, s in enumerate(recordings_of(problem))]
     return problem.with_signals(signals), found
 
 
 def longest_delay(problem: InverseDynamics, largest_s: float) -> float:
     """Largest delay, either way, that is searched [s]."""
-    return min(largest_s, *(0.1 * len(each) / each.rate_hz for each in recordings_of(problem)))
+    return min(largest_s, *(0.1 * len(signals) / signals.rate_hz for signals in recordings_of(problem)))
 
 
 def best_differences(
@@ -233,7 +236,9 @@ def best_differences(
         raise InvalidSignals(
             "the recordings cannot be compared: the problem could not be solved with any of the delays tried"
         )
-    delays = [abs(x) for each, x in zip(which, explained.nuisance, strict=True) if each.quantity == "delay"]
+    delays = [
+        abs(x) for nuisance, x in zip(which, explained.nuisance, strict=True) if nuisance.quantity == "delay"
+    ]
     if max(delays, default=0.0) >= longest:
         raise InvalidSignals(
             f"[delay] the residual is smallest at a delay of {1e3 * max(delays):.3g} ms, the end of the range: look "
@@ -247,15 +252,15 @@ def correct_held_out(estimate: Estimate, corrections: Corrections, signals: Sign
     problem = cast("InverseDynamics", estimate.problem)
     theta = np.zeros(len(problem.base))
     theta[[problem.base.index(name) for name in estimate.names]] = np.nan_to_num(estimate.values)
-    train, at = problem.robot.train, np.array([each.value for each in corrections.rows])
+    train, at = problem.robot.train, np.array([nuisance.value for nuisance in corrections.rows])
     if corrections.growth is None:
         return signals
     signals = mended(signals, train, effects(corrections.rows, at, train, None))
-    own = {(each.quantity, each.joint): each for each in corrections.rows if each.number is not None}
+    own = {(row.quantity, row.joint): row for row in corrections.rows if row.number is not None}
     if not own:
         return signals
     case = Examination(None, problem.with_signals([signals]))
-    which = [replace(each, number=0) for each in own.values()]
+    which = [replace(nuisance, number=0) for nuisance in own.values()]
     candidate = differences(which)
     values = np.zeros(len(own))
     for _ in range(STEPS):
@@ -276,22 +281,20 @@ def _nuisances(problem: InverseDynamics, name: str, recordings: Sequence[str]) -
             'joints or of one, as "zero.elbow"'
         )
     if quantity == "delay":
-        return [Nuisance(quantity, None, k, each) for k, each in enumerate(recordings)]
+        return [Nuisance(quantity, None, k, recording) for k, recording in enumerate(recordings)]
     units = dict(zip(robot.joints, robot.position_units, strict=True))
     if quantity == "offset":
         units = {
-            each: OFFSETS.get(effort, OFFSETS[units[each]])
-            for each in units
-            if each not in robot.drive.passive
+            own: OFFSETS.get(effort, OFFSETS[units[own]]) for own in units if each not in robot.drive.passive
         }
     if joint and joint not in units:
         raise InvalidMethod(
             f"per_recording names {name!r}{nearest(joint, units)}; the robot has {listing(units)}"
         )
     return [
-        Nuisance(quantity, each, k, recordings[k], unit=units[each])
+        Nuisance(quantity, own, k, recordings[k], unit=units[own])
         for k in range(1, len(recordings))
-        for each in ([joint] if joint else units)
+        for own in ([joint] if joint else units)
     ]
 
 
@@ -299,7 +302,7 @@ def _uncertainty(solved: Solved, columns: Sequence[np.ndarray]) -> tuple[Vector,
     """(k,) standard deviations, infinite where the motion does not determine a nuisance, and (b, b) S P S^T."""
     std = np.array([solved.score(c).std for c in columns])
     shown = np.isfinite(std)
-    C, G = (each[:, shown] for each in solved.whitened_columns(columns))
+    C, G = (matrix[:, shown] for matrix in solved.whitened_columns(columns))
     P = np.linalg.pinv(G.T @ G, rcond=1e-10) * solved.inflation
     std[shown] = np.sqrt(np.diag(P))
     S = solved.covariance @ ((solved.dense.W / solved.sigma[:, None]).reshape(len(C), -1).T @ C)
@@ -312,10 +315,14 @@ def _findings(case: Examination, rows: Sequence[Nuisance], effect: str) -> Itera
     # a phase of 6 deg at the end of the band, 1 deg, 1 % of the torque
     sizes = {"delay": 6 / 360 / case.highest_hz, "zero": np.pi / 180, "offset": 0.01 * torque}
     for name, cause in CAUSES.items():
-        mine = [each for each in rows if each.quantity == name and abs(each.value) > 4 * each.std]
+        mine = [
+            nuisance
+            for nuisance in rows
+            if nuisance.quantity == name and abs(nuisance.value) > 4 * nuisance.std
+        ]
         if not mine:
             continue
-        matters = max(abs(each.value) for each in mine) > sizes[name]
+        matters = max(abs(nuisance.value) for nuisance in mine) > sizes[name]
         remedy = "No action is required; remove the cause where possible."
         if mine[0].number is None:
             line = f"delays = {{ {recordings_of(case.problem)[0].effort} = {mine[0].value:.4f} }}"

@@ -42,12 +42,11 @@ class TorqueDelay(Explanation):
     )
 
     def candidates(self, case: Examination) -> Iterable[Candidate]:
-        if case.thin.robot.floating_base:
-            return
-        joints, rate = joints_of(case.thin), max(each.rate_hz for each in recordings_of(case.thin))
+        joints, rate = joints_of(case.thin), max(signals.rate_hz for signals in recordings_of(case.thin))
         together = replace(
             differences([Nuisance("delay")], longest_delay(case.thin, LARGEST_S)),
-            explanation=self,
+            cause=self.cause,
+            finding=self._finding,
             step=min(0.2 / rate, 1e-3),
             matters=self.warning_deg / 360 / case.highest_hz,
         )
@@ -59,7 +58,7 @@ class TorqueDelay(Explanation):
 
             yield replace(together, where=(joint,), change=change, motion=UNMOVED)
 
-    def finding(self, case: Examination, explained: Explained) -> Finding:
+    def _finding(self, case: Examination, explained: Explained) -> Finding:
         delay, std = float(explained.nuisance[0]), float(explained.std[0])
         phase = 360 * case.highest_hz * abs(delay)
         (joint,) = explained.candidate.where or ("",)
@@ -89,7 +88,7 @@ def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> 
         InvalidSignals: if the recording is too short, or the residual is smallest at the end of the range.
     """
     signals = recordings_of(problem)
-    if min(len(each) / each.rate_hz for each in signals) < 4 * largest_s:
+    if min(len(recording) / recording.rate_hz for recording in signals) < 4 * largest_s:
         raise InvalidSignals(f"the recordings are too short to look for delays up to {largest_s:g} s")
     if problem.equations <= 2 * len(problem.base):
         raise InvalidSignals(
@@ -100,7 +99,7 @@ def estimate_effort_delay(problem: InverseDynamics, largest_s: float = 0.02) -> 
     return Delay(
         float(explained.nuisance[0]),
         float(explained.std[0]),
-        max(each.rate_hz for each in signals),
+        max(recording.rate_hz for recording in signals),
         explained.solved.relative_error,
         case.declared.relative_error,
     )

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..arrays import Vector
-from ..distributions import chi_square_quantile
 from ..estimate import Finding, Severity, Unchecked
 from ..estimate.fit import MOVING
-from .case import Examination, Solved, correlations
+from ..statistics import independent_squares
+from .case import Examination, Solved
 from .check import Cause, Check
 
 
@@ -97,6 +97,8 @@ class Disturbance(Check):
         Args:
             e: (N,) residuals while the joint moves. size: rms of its torque. n: number of joints examined.
         """
+        from scipy.special import chdtri  # SciPy is slow to import
+
         N = len(e)
         worst, found = 1.0, None
         for m in self.stretches:
@@ -107,9 +109,9 @@ class Disturbance(Check):
             at = int(np.argmax(ratio))
             stretch = slice(int(edges[at]), int(edges[at + 1]))
             rest = np.delete(e, stretch)  # the disturbance itself is strongly correlated
-            independent = 1 / (1 + 2 * float(np.sum(correlations(rest[:, None])[0] ** 2)))
+            independent = float(independent_squares(rest[:, None])[0]) / len(rest)
             nu = max(float(length[at]) * independent, 1.0)
-            chance = chi_square_quantile(nu, self.alpha / (n * m)) / chi_square_quantile(nu, 0.5)
+            chance = float(chdtri(nu, self.alpha / (n * m)) / chdtri(nu, 0.5))
             over = float(ratio[at]) / chance
             if over > worst and squares[at] > (self.matters * size) ** 2:
                 worst, found = over, stretch

@@ -198,13 +198,13 @@ class DroppedTorque(RecordingCheck):
     def _finding(self, recording: Recording, name: str, cause: Cause, where: Masks) -> Finding:
         samples = np.any([*where.values()], axis=0)
         share, first = float(samples.mean()), int(np.argmax(samples))
-        channel = next(each for each, mask in where.items() if mask[first])
+        channel = next(key for key, mask in where.items() if mask[first])
         stop = first + int(np.argmin(np.append(where[channel][first:], False)))
         begin, end = float(recording.time[first]), float(recording.time[stop - 1])
         value = float(recording[channel][(first + stop) // 2])  # in the middle, where no resampling rings
         if abs(value) <= self.same * float(np.ptp(recording[channel])):
             value = 0.0
-        joints, effort = ", ".join(each.partition(".")[2] for each in where), channel.partition(".")[0]
+        joints, effort = ", ".join(key.partition(".")[2] for key in where), channel.partition(".")[0]
         severity = Severity.error if share >= self.error else Severity.warning
         part = f"for {100 * share:.3g} % of the time"
         if cause == self.causes[1]:
@@ -215,8 +215,8 @@ class DroppedTorque(RecordingCheck):
             )
             before = f"between_s = [{recording.time[0]:.4g}, {begin:.4g}]"
             remedy = f"Exclude the interval: {before}, and a second recording from {end:.4g} s on."
-        said = f"The {effort} of {joints} in {name} stays {message}."
-        return cause.finding(severity, said, remedy, joints, 1e4 * share)
+        sentence = f"The {effort} of {joints} in {name} stays {message}."
+        return cause.finding(severity, sentence, remedy, joints, 1e4 * share)
 
 
 def at_ends(values: np.ndarray, clipped: float = 0.005, crowded: float = 3.0) -> np.ndarray:

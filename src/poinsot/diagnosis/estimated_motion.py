@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..arrays import Vector
-from ..distributions import chi_square_tail
 from ..estimate import Estimate, Finding, Severity, Unchecked, motions_of
 from ..estimate.motions import ContactChange
-from .case import long_run_variance
+from ..statistics import sum_variance
 from .check import Cause, Check
 from .explanations import severity_of
 
@@ -87,15 +86,15 @@ class StatedNoise(Check):
         if not 1 / self.doubtful <= chi <= self.doubtful:
             wider = f"or the model is incomplete; standard deviations are widened by {np.sqrt(chi):.2g}"
             doubt = f"noisier than stated, {wider}" if chi > 1 else "less noisy than stated"
-            said = f"Residuals have a chi-square of {chi:.2g} per degree of freedom: sensors are {doubt}."
-            yield STATED.finding(Severity.warning, said, evidence=abs(np.log(chi)))
+            message = f"Residuals have a chi-square of {chi:.2g} per degree of freedom: sensors are {doubt}."
+            yield STATED.finding(Severity.warning, message, evidence=abs(np.log(chi)))
         for motion in motions_of(case.estimate):
             sizes = [(f"Residuals of {fit.name}", fit.name, fit.rms) for fit in motion.sensors]
             sizes += [(f"Disturbances of {name}", name, rms) for name, rms in motion.disturbance.items()]
             for what, name, rms in sizes:
                 if rms > self.warning:
-                    said = f"{what} in {motion.name} are {rms:.2g} times as large as the noise stated."
-                    yield STATED.finding(severity_of(rms, self.warning, self.error), said, "", name, rms)
+                    message = f"{what} in {motion.name} are {rms:.2g} times as large as the noise stated."
+                    yield STATED.finding(severity_of(rms, self.warning, self.error), message, "", name, rms)
 
 
 class CorrelatedResiduals(Check):
@@ -116,16 +115,14 @@ class CorrelatedResiduals(Check):
         for motion in motions_of(case.estimate):
             for fit in motion.sensors:
                 read = [e[np.isfinite(e)] for e in fit.normalized.T]
-                sizes = [
-                    np.sqrt(long_run_variance(e) / len(e)) if len(e) >= self.least else 0.0 for e in read
-                ]
+                sizes = [np.sqrt(sum_variance(e) / len(e)) if len(e) >= self.least else 0.0 for e in read]
                 k = int(np.argmax(sizes))
                 if sizes[k] > self.warning * widened:
-                    said = (
+                    message = (
                         f"Residuals of {fit.components[k]} in {motion.name} are correlated: their sum is "
                         f"{sizes[k]:.2g} times that of white noise as stated; intervals may be too short by as much."
                     )
-                    yield LASTING.finding(Severity.warning, said, "", fit.name, float(sizes[k]))
+                    yield LASTING.finding(Severity.warning, message, "", fit.name, float(sizes[k]))
 
 
 class ScheduledContacts(Check):
@@ -145,12 +142,12 @@ class ScheduledContacts(Check):
         wrong = [event for event in case.events if event.gain > 0 and _apart(event) > self.apart]
         for frame in dict.fromkeys(event.frame for event in wrong):
             own = sorted((event for event in wrong if event.frame == frame), key=lambda event: -event.gain)
-            said = ", ".join(_event_text(event) for event in own[: self.most])
+            message = ", ".join(_event_text(event) for event in own[: self.most])
             more = f", and {len(own) - self.most} more events" if len(own) > self.most else ""
             done = "; the estimate uses these times" if case.corrected else ""
-            said = f"By the readings of {own[0].recording}, {frame} {said}{more}{done}."
+            message = f"By the readings of {own[0].recording}, {frame} {message}{more}{done}."
             severity = Severity.note if case.corrected else Severity.warning
-            yield SCHEDULE.finding(severity, said, "", frame, own[0].gain)
+            yield SCHEDULE.finding(severity, message, "", frame, own[0].gain)
 
 
 def _apart(event: ContactChange) -> float:
@@ -184,17 +181,19 @@ class PriorSurprise(Check):
     causes = (SURPRISE,)
 
     def look(self, case: Assumptions) -> Iterator[Finding | Unchecked]:
+        from scipy.special import chdtrc  # SciPy is slow to import
+
         for name, away in case.surprises.items():
             if abs(away) > self.warning:
                 severity = severity_of(abs(away), self.warning, self.error)
-                said = (
+                message = (
                     f"{name} is {abs(away):.2g} standard deviations of its prior away from the prior's mean."
                 )
-                yield SURPRISE.finding(severity, said, "", name, abs(away))
-        if case.priors and (p := chi_square_tail(case.priors, case.distance)) < self.chance:
+                yield SURPRISE.finding(severity, message, "", name, abs(away))
+        if case.priors and (p := chdtrc(case.priors, case.distance)) < self.chance:
             rms = float(np.sqrt(case.distance / case.priors))
-            said = f"All priors are {rms:.2g} standard deviations away (rms of {case.priors}): a chance of {p:.1g}."
-            yield SURPRISE.finding(Severity.warning, said, evidence=rms)
+            message = f"All priors are {rms:.2g} standard deviations away (rms of {case.priors}): a chance of {p:.1g}."
+            yield SURPRISE.finding(Severity.warning, message, evidence=rms)
 
 
 class AssumedNoise(Check):
@@ -222,11 +221,11 @@ class AssumedNoise(Check):
             z = float((factor**2 - 1) * np.sqrt(count / 2))
             if abs(z) > self.significant:
                 severity = Severity.note if factor < 1 else severity_of(factor, 1.0, self.too_small)
-                said = (
+                message = (
                     f"By the readings, the process noise of {level} is {factor:.2g} times the assumed level, or "
                     f"further from it: intervals are {'too wide' if factor < 1 else 'too short'}."
                 )
-                yield ASSUMED.finding(severity, said, "", level, abs(z))
+                yield ASSUMED.finding(severity, message, "", level, abs(z))
         estimate = case.estimate
         fits = [fit for motion in motions_of(estimate) for fit in motion.sensors]
         sizes = [(fit.channels[0].partition(".")[0], fit.rms) for fit in fits]
@@ -244,13 +243,13 @@ class AssumedNoise(Check):
             k, *others = matters[np.argsort(-part[matters])][:6].tolist()
             grave = wide.max() > self.error or part[k] > self.large
             so_do = f"; so do {', '.join(estimate.names[other] for other in others)}" if others else ""
-            said = (
+            message = (
                 f"With {factor:.2g} times the noise assumed for {level}, {estimate.names[k]} moves from "
                 f"{estimate.values[k]:.3g} +- {half[k]:.2g} to {estimate.values[k] + move[k]:.3g} {estimate.units[k]}, "
                 f"beyond its interval{so_do}."
             )
             yield ASSUMED.finding(
-                Severity.error if grave else Severity.warning, said, "", level, float(wide.max())
+                Severity.error if grave else Severity.warning, message, "", level, float(wide.max())
             )
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -41,21 +41,26 @@ class Candidate:
     """A hypothetical defect: a change of the problem, with nuisances to estimate or without.
 
     Args:
-        explanation: kind of defect. where: joints or channels.
+        cause: kind of defect. where: joints or channels.
         change: (problem, x, near) -> the problem without a defect of size x (k,); finite differences are taken about
             `near`; x = 0 changes nothing.
+        finding: (case, explained) -> finding if this explains best, to which `Alignment` appends `improvement`; None:
+            the defect is too small to matter.
+        unobservable: (size) -> what is unchecked if only defects larger than `size` are observable; infinite: none are.
         starts: (s, k) initial guesses of the nuisances; empty: there is nothing to estimate.
         step: step of finite differences by a nuisance. central: whether differences are central.
         matters: size of a single nuisance from which it is worth a warning.
         largest_step: largest step of an iteration, in the nuisance's unit; common to all, or (k,).
         motion: key of the change of the motion, shared by candidates that change it alike; None: it is not shared.
         column: (solved) -> (N, n) derivative by a single nuisance, where it is known.
-        recording: index of the only recording that it changes, from 0; None: all. about: data for its explanation.
+        recording: index of the only recording that it changes, from 0; None: all.
     """
 
-    explanation: Explanation
+    cause: Cause
     where: tuple[str, ...]
     change: Callable[[InverseDynamics, Vector, Vector], InverseDynamics]
+    finding: Callable[[Examination, Explained], Finding | None] = lambda *_: None
+    unobservable: Callable[[float], Unchecked | None] = lambda _: None
     starts: Sequence[Sequence[float]] = ((),)
     step: float = 1e-3
     central: bool = False
@@ -64,7 +69,6 @@ class Candidate:
     motion: Hashable = None
     column: Callable[[Solved], np.ndarray] | None = None
     recording: int | None = None
-    about: Any = None
 
     @property
     def zero(self) -> Vector:
@@ -110,21 +114,18 @@ class Explained:
 
 
 class Explanation(ABC):
-    """One kind of defect of a whole recording."""
+    """One kind of defect of a whole recording; `fixed_base`: whether only robots with a fixed base can have it."""
 
     cause: ClassVar[Cause]
+    fixed_base: ClassVar[bool] = True
 
     @abstractmethod
     def candidates(self, case: Examination) -> Iterable[Candidate]:
         """Defects of this kind that this problem may have."""
 
-    @abstractmethod
-    def finding(self, case: Examination, explained: Explained) -> Finding | None:
-        """The finding if this explains best; `Alignment` appends `improvement`. None if it is too small to matter."""
-
-    def unobservable(self, candidate: Candidate, size: float) -> Unchecked | None:
-        """What is unchecked if only defects larger than `size` are observable in this recording; infinite: none are."""
-        return None
+    def exact(self, message: str, remedy: str = "", where: str = "") -> Callable[..., Finding]:
+        """`Candidate.finding` of a defect without a size."""
+        return lambda *_: self.cause.finding(Severity.error, message, remedy, where)
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ class Alignment(Check):
 
     @property
     def causes(self) -> tuple[Cause, ...]:  # type: ignore[override]
-        return tuple(each.cause for each in self.explanations)
+        return tuple(explanation.cause for explanation in self.explanations)
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         bad = bool(np.any(case.declared.ratio > self.bad_fit) or case.declared.impossible > self.margin)
@@ -168,6 +169,8 @@ class Alignment(Check):
         tried: list[Explained] = []
         later: list[tuple[Candidate, Score | None]] = []
         for explanation in self.explanations:
+            if explanation.fixed_base and case.thin.robot.floating_base:
+                continue
             for candidate in explanation.candidates(case):
                 if not candidate.zero.size:
                     if (explained := explain(case, candidate)) is not None:
@@ -181,7 +184,7 @@ class Alignment(Check):
                         if np.isfinite(score.std)
                         else np.inf
                     )
-                    if (unchecked := explanation.unobservable(candidate, seen)) is not None:
+                    if (unchecked := candidate.unobservable(seen)) is not None:
                         yield unchecked
                     if not np.isfinite(seen):
                         continue
@@ -192,9 +195,9 @@ class Alignment(Check):
                 if not bad:
                     candidate = replace(candidate, starts=candidate.zero[None].tolist())
                 later.append((candidate, score))
-        suspicious |= any(each.gain > self.margin for each in tried)
+        suspicious |= any(explained.gain > self.margin for explained in tried)
         if suspicious:
-            tried += [found for each, score in later if (found := explain(case, each, score)) is not None]
+            tried += [found for candidate, score in later if (found := explain(case, candidate, score))]
         yield from self._named(case, tried)
 
     def _explains(self, case: Examination, explained: Explained) -> bool:
@@ -225,41 +228,45 @@ class Alignment(Check):
         certain = len(x) != 1 or abs(x[0]) >= self.significant * std[0]
         if not (certain and self._explains(case, explained)):
             return None
-        if (finding := explained.candidate.explanation.finding(case, explained)) is None:
+        if (finding := explained.candidate.finding(case, explained)) is None:
             return None
         message = f"{finding.message}, {improvement(case, explained)}."
         return replace(finding, message=message, evidence=explained.gain)
 
     def _named(self, case: Examination, tried: list[Explained]) -> Iterator[Finding]:
-        found = [(each, finding) for each in tried if (finding := self._finding(case, each)) is not None]
+        found = [
+            (explained, finding)
+            for explained in tried
+            if (finding := self._finding(case, explained)) is not None
+        ]
         found.sort(key=lambda pair: -pair[0].gain)
         if not found:
             return
         best = found[0][0]
         case.explained.append(best)
         names: set[str] = set()
-        for each, finding in found:
+        for explained, finding in found:
             # the best of each cause is enough; another cause only where the data cannot distinguish it from the best
-            if finding.cause in names or each.gain < best.gain - self.ambiguous:
+            if finding.cause in names or explained.gain < best.gain - self.ambiguous:
                 continue
             names.add(finding.cause)
             message = finding.message
-            if each is not best:
-                message += f" The data hardly distinguish this from {best.candidate.explanation.cause.name}."
+            if explained is not best:
+                message += f" The data hardly distinguish this from {best.candidate.cause.name}."
             yield replace(finding, message=message)
         rest = case.without(best.solved)
         # other causes that explain residuals of the best
         beside = [
             finding
-            for each in tried
-            if each.candidate.explanation.cause.name not in names
-            and (other := self._beside(rest, each)) is not None
+            for explained in tried
+            if explained.candidate.cause.name not in names
+            and (other := self._beside(rest, explained)) is not None
             and (finding := self._finding(rest, other)) is not None
         ]
-        for finding in sorted(beside, key=lambda each: -each.evidence):
+        for finding in sorted(beside, key=lambda finding: -finding.evidence):
             if finding.cause not in names:
                 names.add(finding.cause)
-                message = f"{finding.message} This is in addition to {best.candidate.explanation.cause.name}."
+                message = f"{finding.message} This is in addition to {best.candidate.cause.name}."
                 yield replace(finding, message=message)
 
     def _beside(self, rest: Examination, tried: Explained) -> Explained | None:
@@ -298,7 +305,7 @@ def explain(case: Examination, candidate: Candidate, score: Score | None = None)
     solutions = [(solved, p) for solved, p in zip(at, points, strict=True) if solved is not None]
     if not solutions:
         return None
-    solved, p = min(solutions, key=lambda each: misfit(each[0], effective))
+    solved, p = min(solutions, key=lambda pair: misfit(pair[0], effective))
     std = np.zeros(len(p))
     for _ in range(STEPS if len(p) else 0):
         try:

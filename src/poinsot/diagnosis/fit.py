@@ -46,7 +46,7 @@ class TorqueNoise(Check):
         left = max(solved.rows - W.shape[2] / len(names), 1.0)
         r2 = 1 - np.sum(solved.residuals**2, axis=0) / left / variance
         of_noise = (variance > 0) & (r2 < self.error) & [joint not in passive for joint in names]
-        if noisy := [joint for joint, each in zip(names, of_noise, strict=True) if each]:
+        if noisy := [joint for joint, is_noise in zip(names, of_noise, strict=True) if is_noise]:
             worst = r2[of_noise].min()
             everything = len(noisy) == len(names) - len(passive)
             yield self.causes[0].finding(
@@ -179,7 +179,9 @@ class PoorFit(Check):
         own_std = np.array([std.get(name, np.inf) for name in case.problem.base.names])
         for k, joint in enumerate(case.problem.robot.effort_names):
             found = {
-                name: max((_explained(solved, each, k) for each in groups), key=lambda each: each[0])
+                name: max(
+                    (_explained(solved, columns, k) for columns in groups), key=lambda explained: explained[0]
+                )
                 for name, groups in _variables(q[:, k], v[:, k]).items()
             }
             best = max(found, key=lambda name: found[name][0])
@@ -241,7 +243,7 @@ def _variables(q: np.ndarray, v: np.ndarray) -> dict[str, list[np.ndarray]]:
     fine = [2 * np.pi * cycles * x for cycles in np.arange(3.5, 20.5, 0.5)]
     smooth = np.concatenate([x[:, None], x[:, None] ** 2, np.sin(turns), np.cos(turns)], axis=1)
     return {
-        POSITION: [smooth, *(np.stack([np.sin(each), np.cos(each)], axis=1) for each in fine)],
+        POSITION: [smooth, *(np.stack([np.sin(phase), np.cos(phase)], axis=1) for phase in fine)],
         SPEED: [np.stack([u * np.abs(u), u**3, *slow], axis=1)],
         TIME: [np.stack([t, t**2, t * direction, t * u], axis=1)],
         NOTHING: [np.ones((len(q), 1))],

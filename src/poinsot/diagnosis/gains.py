@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -51,11 +52,11 @@ class LoadGains(Check):
                 "the load's scale", "torques are assumed exact: 10 % of error in them is 10 % in the mass"
             )
         elif not np.any(gains.std > 0):
-            said = (
+            message = (
                 f"The load's mass {load.mass:.4g} +- {1.96 * load.mass_std:.2g} kg assumes exact drive gains: 10 % of "
                 "error in them is 10 % in the mass, and these recordings cannot detect it."
             )
-            yield EXACT.finding(Severity.warning, said, "", load.link)
+            yield EXACT.finding(Severity.warning, message, "", load.link)
         elif not gains.identified:
             percent = 196 * float(np.median(gains.std / np.abs(gains.values)))
             reason = f"gains were given, to +- {percent:.2g} % (median), and these recordings do not determine them"
@@ -97,25 +98,27 @@ class TorqueGain(Explanation):
     def candidates(self, case: Examination) -> Iterable[Candidate]:
         joints = joints_of(case.thin)
         passive = case.thin.robot.drive.passive
-        if len(joints) - len(passive) < 2 or case.thin.robot.floating_base:
+        if len(joints) - len(passive) < 2:
             return
         starts = [(float(x),) for x in np.log([1e-3, 0.01, 0.1, 0.5, 1, 2, 10, 100, 1e3])]
         for k, joint in enumerate(joints):
             if joint not in passive:
                 own = np.arange(len(joints)) == k
                 yield Candidate(
-                    self,
+                    self.cause,
                     (joint,),
                     lambda problem, x, _, own=own: mapped(  # type: ignore[misc]
                         problem, lambda s: replace(s, tau=s.tau * np.where(own, np.exp(x[0]), 1.0))
                     ),
+                    self._finding,
+                    partial(self._unobservable, joint),
                     starts,
                     matters=np.log1p(self.warning),
                     motion=UNMOVED,
                     column=lambda solved, own=own: -moved_torques(solved, own),  # type: ignore[misc]
                 )
 
-    def finding(self, case: Examination, explained: Explained) -> Finding | None:
+    def _finding(self, case: Examination, explained: Explained) -> Finding | None:
         factor, std = float(np.exp(explained.nuisance[0])), float(explained.std[0])
         # at extreme factors the joint is decoupled: its torque does not inform parameters of other joints. Any model
         # error makes a joint fit better alone, and then every large or small factor looks better than 1
@@ -124,7 +127,7 @@ class TorqueGain(Explanation):
             case.solve(candidate.change(thin, far, far), candidate.motion)
             for far in explained.nuisance + np.log([[1 / self.alone], [self.alone]])
         ]
-        least = min(misfit(each, effective) for each in alone)
+        least = min(misfit(solved, effective) for solved in alone)
         if not least - misfit(explained.solved, effective) > self.determined:
             return None
         (joint,) = explained.candidate.where
@@ -136,11 +139,11 @@ class TorqueGain(Explanation):
             joint,
         )
 
-    def unobservable(self, candidate: Candidate, size: float) -> Unchecked | None:
+    def _unobservable(self, joint: str, size: float) -> Unchecked | None:
         if size < np.log1p(self.error):
             return None
         return Unchecked(
-            f"the torque unit of joint {candidate.where[0]} against the other joints'",
+            f"the torque unit of joint {joint} against the other joints'",
             f"this motion reveals only factors of more than {np.exp(size):.2g}; {SMALLER}"
             if size < np.log(10)
             else "this motion excites no inertia that the joint shares with another",
@@ -169,8 +172,6 @@ class GainChange(Explanation):
     def candidates(self, case: Examination) -> Iterable[Candidate]:
         joints = joints_of(case.thin)
         which: list[int | None] = [None, *(range(len(joints)) if len(joints) > 1 else ())]
-        if case.thin.robot.floating_base:
-            return
         for joint in which:  # the step that explains most, to first order
             yield from sorted(self._steps(case, joint), key=lambda step: -local(case, step).explained)[:1]
             for part in range(len(case.thin.parts)):
@@ -210,20 +211,21 @@ class GainChange(Explanation):
             return moved_torques(solved, later)
 
         return Candidate(
-            self,
+            self.cause,
             () if joint is None else (joints[joint],),
             change,
-            [(0.0,)],
+            partial(
+                self._finding, None if share is None else float(signals.time[round(share * len(signals))])
+            ),
+            starts=[(0.0,)],
             matters=float(np.log1p(self.warning)),
             motion=UNMOVED,
             column=column,
             recording=part,
-            about=None if share is None else float(signals.time[round(share * len(signals))]),
         )
 
-    def finding(self, case: Examination, explained: Explained) -> Finding:
-        candidate = explained.candidate
-        where, at, number = candidate.where, candidate.about, (candidate.recording or 0) + 1
+    def _finding(self, at: float | None, case: Examination, explained: Explained) -> Finding:
+        where, number = explained.candidate.where, (explained.candidate.recording or 0) + 1
         factor, std = float(np.exp(explained.nuisance[0])), float(explained.std[0])
         whose = f"Torques of joint {where[0]}" if where else "Torques"
         when = f"at the end of recording {number} as at its beginning: with the drift removed"

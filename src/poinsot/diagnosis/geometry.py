@@ -58,21 +58,25 @@ class JointZero(Explanation):
 
     def candidates(self, case: Examination) -> Iterable[Candidate]:
         robot = case.thin.robot
-        if robot.floating_base:
-            return
         starts = [(float(x),) for x in np.radians(np.arange(-180 + self.grid_deg, 181, self.grid_deg))]
         for k, joint in enumerate(robot.joints):
             if robot.position_units[k] == "rad":
-                change = differences([Nuisance("zero", joint)]).change
-                matters = np.radians(self.warning_deg)
-                yield Candidate(self, (joint,), change, starts, matters=matters, about=k)
+                yield Candidate(
+                    self.cause,
+                    (joint,),
+                    differences([Nuisance("zero", joint)]).change,
+                    partial(self._finding, k),
+                    partial(self._unobservable, joint),
+                    starts,
+                    matters=np.radians(self.warning_deg),
+                )
 
-    def finding(self, case: Examination, explained: Explained) -> Finding:
+    def _finding(self, k: int, case: Examination, explained: Explained) -> Finding:
         offset, std = float(np.degrees(explained.nuisance[0])), float(np.degrees(explained.std[0]))
         offset = (offset + 180) % 360 - 180
         (joint,) = explained.candidate.where
         whole = np.degrees(case.thin.robot.train.offset)
-        whole[explained.candidate.about] += offset
+        whole[k] += offset
         values = ", ".join(f"{x:.4g}" for x in np.round(whole, 2))
         return self.cause.finding(
             severity_of(abs(offset), self.warning_deg, self.error_deg),
@@ -81,11 +85,11 @@ class JointZero(Explanation):
             joint,
         )
 
-    def unobservable(self, candidate: Candidate, size: float) -> Unchecked | None:
+    def _unobservable(self, joint: str, size: float) -> Unchecked | None:
         if (degrees := np.degrees(size)) < self.error_deg:
             return None
         return Unchecked(
-            f"the zero of joint {candidate.where[0]}",
+            f"the zero of joint {joint}",
             f"this motion reveals only offsets of more than {degrees:.2g} deg; {SMALLER}"
             if degrees < 90
             else "other parameters of its links explain the effect of an offset on torques equally well",
@@ -115,23 +119,27 @@ class JointPlacements(Explanation):
     def candidates(self, case: Examination) -> Iterable[Candidate]:
         robot = case.thin.robot
         model = robot.model
-        if robot.floating_base or model.nv != model.njoints - 1 or np.all(case.declared.ratio < self.matters):
+        if model.nv != model.njoints - 1 or np.all(case.declared.ratio < self.matters):
             return
         for k, joint in enumerate(robot.joints[1:], start=1):
             ways = [(0.0, normal) for normal in np.linalg.svd(robot.tree.axis[k][None])[2][1:]]
             if np.linalg.norm(model.jointPlacements[k + 1].translation) > 0:
                 ways.append((1.0, np.zeros(3)))
             for longer, turn in ways:
-                change = partial(displaced, k, longer, turn)
-                matters = self.warning if longer else np.radians(self.warning_deg)
                 yield Candidate(
-                    self, (joint,), change, [(0.0,)], matters=matters, largest_step=0.3, about=bool(longer)
+                    self.cause,
+                    (joint,),
+                    partial(displaced, k, longer, turn),
+                    partial(self._finding, bool(longer)),
+                    starts=[(0.0,)],
+                    matters=self.warning if longer else np.radians(self.warning_deg),
+                    largest_step=0.3,
                 )
 
-    def finding(self, case: Examination, explained: Explained) -> Finding:
+    def _finding(self, longer: bool, case: Examination, explained: Explained) -> Finding:
         x, std = float(explained.nuisance[0]), float(explained.std[0])
         (joint,) = explained.candidate.where
-        if explained.candidate.about:
+        if longer:
             severity = severity_of(abs(x), self.warning, self.error)
             what = f"origin of joint {joint} is {1 + x:.3g} +- {1.96 * std:.2g} times as far from its parent's as"
         else:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Vector
-from ..estimate import Finding, Severity, Unchecked
+from ..estimate import Finding, Unchecked
 from ..regression.inverse_dynamics import InverseDynamics
 from .case import Examination, mapped, recordings_of
 from .check import Cause
@@ -81,17 +81,17 @@ class Gravity(Explanation):
         declared = np.array(case.thin.robot.model.gravity.linear)
         # initial guesses off the axes, where no derivative vanishes
         starts = (STANDARD * np.concatenate([np.eye(3), -np.eye(3)]) + 1e-3 - declared).tolist()
-        if case.thin.robot.floating_base:
-            return
         if declared.any():  # hung from the ceiling: nothing to estimate
-            yield Candidate(self, (), lambda problem, *_: with_gravity(problem, -declared))
+            yield Candidate(
+                self.cause, (), lambda problem, *_: with_gravity(problem, -declared), self._finding
+            )
 
         def change(problem: InverseDynamics, x: Vector, _: Vector) -> InverseDynamics:
             return with_gravity(problem, declared + x)
 
-        yield Candidate(self, (), change, starts, step=1e-2, largest_step=5.0)
+        yield Candidate(self.cause, (), change, self._finding, starts=starts, step=1e-2, largest_step=5.0)
 
-    def finding(self, case: Examination, explained: Explained) -> Finding | None:
+    def _finding(self, case: Examination, explained: Explained) -> Finding | None:
         declared = np.array(case.thin.robot.model.gravity.linear)
         g = np.array(explained.solved.problem.robot.model.gravity.linear)
         size, was = float(np.linalg.norm(g)), float(np.linalg.norm(declared))
@@ -121,6 +121,7 @@ class ClockScale(Explanation):
 
     warning, error = 0.01, 0.03
 
+    fixed_base = False
     cause = Cause(
         "clock-scale",
         "The sampling rate differs from the declared one: gravity and inertia disagree by its square.",
@@ -130,9 +131,17 @@ class ClockScale(Explanation):
     def candidates(self, case: Examination) -> Iterable[Candidate]:
         if is_earths(case.thin.robot.model.gravity.linear):
             starts = np.log([[1e-3, 0.01, 0.1, 0.3, 0.5, 0.7, 1, 1.4, 2, 3, 10, 100, 1e3]]).T.tolist()
-            yield Candidate(self, (), faster, starts, matters=self.warning)
+            yield Candidate(
+                self.cause,
+                (),
+                faster,
+                self._finding,
+                self._unobservable,
+                starts,
+                matters=self.warning,
+            )
 
-    def finding(self, case: Examination, explained: Explained) -> Finding:
+    def _finding(self, case: Examination, explained: Explained) -> Finding:
         c, std = float(np.exp(explained.nuisance[0])), float(explained.std[0])
         rate = 1 / float(np.median(np.diff(recordings_of(case.problem)[0].time)))
         which = "slower" if c < 1 else "faster"
@@ -142,7 +151,7 @@ class ClockScale(Explanation):
             f"Write rate_hz = {rate * c:.4g} (declared: {rate:.4g}), or scale the time column by {1 / c:.4g}.",
         )
 
-    def unobservable(self, candidate: Candidate, size: float) -> Unchecked | None:
+    def _unobservable(self, size: float) -> Unchecked | None:
         if size < np.log1p(self.error):
             return None
         known = f"known to +- {100 * np.expm1(size):.2g} %" if size < 1 else "not known"
@@ -162,8 +171,6 @@ class LengthUnit(Explanation):
     )
 
     def candidates(self, case: Examination) -> Iterable[Candidate]:
-        if not case.thin.robot.floating_base and np.any(case.thin.robot.model.gravity.linear):
-            yield Candidate(self, (), lambda problem, *_: in_metres(problem))
-
-    def finding(self, case: Examination, explained: Explained) -> Finding:
-        return self.cause.finding(Severity.error, "Lengths of the description are in mm: read as such")
+        if np.any(case.thin.robot.model.gravity.linear):
+            finding = self.exact("Lengths of the description are in mm: read as such")
+            yield Candidate(self.cause, (), lambda problem, *_: in_metres(problem), finding)

@@ -74,10 +74,12 @@ class Physics(Check):
             if seen and is_nonnegative(kind) and value < -self.significant * deviation
         ]
         if negative:
-            said = (f"{name} is {value:.3g} +- {1.96 * deviation:.2g}" for name, value, deviation in negative)
+            texts = (
+                f"{name} is {value:.3g} +- {1.96 * deviation:.2g}" for name, value, deviation in negative
+            )
             yield self.causes[0].finding(
                 Severity.warning,
-                f"{', '.join(said)}, but cannot be negative.",
+                f"{', '.join(texts)}, but cannot be negative.",
                 where=", ".join(name for name, _, _ in negative),
                 evidence=max(-value / max(deviation, 1e-300) for _, value, deviation in negative),
             )
@@ -94,15 +96,15 @@ class Physics(Check):
             )
             if name.removeprefix("m").isdigit() and std > self.described * known
         ]
-        far = sorted((each for each in far if each[0] > np.log(self.warning)), reverse=True)
+        far = sorted((row for row in far if row[0] > np.log(self.warning)), reverse=True)
         if far:
-            said = [
+            texts = [
                 f"mass of {link} ({m:.3g} +- {1.96 * std:.2g} kg, described {known:.3g} kg)"
                 for _, link, m, std, known in far
             ]
             yield self.causes[2].finding(
                 severity_of(far[0][0], np.log(self.warning), np.log(self.error)),
-                f"The data do not determine the {listing(said, 3)}: its difference from the description is noise.",
+                f"The data do not determine the {listing(texts, 3)}: its difference from the description is noise.",
                 where=far[0][1],
                 evidence=far[0][0],
             )

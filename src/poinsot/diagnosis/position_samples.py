@@ -50,7 +50,7 @@ def steps(recording: Recording) -> tuple[np.ndarray, np.ndarray, np.ndarray] | N
     c = s.copy()
     pairs = (s[:-4], s[1:-3]), (s[3:-1], s[4:])
     # between the larger of the smaller and the smaller of the larger: sorting takes ten times as long
-    low, high = (np.minimum(*each) for each in pairs), (np.maximum(*each) for each in pairs)
+    low, high = (np.minimum(*pair) for pair in pairs), (np.maximum(*pair) for pair in pairs)
     c[2:-2] = 0.5 * (np.maximum(*low) + np.minimum(*high))
     half, most = np.quantile(np.abs(s - c), (0.5, 0.95), axis=0)
     # the encoder's resolution is noise too, and where most samples stand still the median is zero
@@ -97,7 +97,7 @@ def lost_at(recording: Recording, least: float) -> tuple[np.ndarray, int]:
     found = steps(recording)
     if found is None or not (moving := found[2] > 0).any():
         return np.zeros(0, dtype=np.int64), 0
-    s, c, sigma = (each[..., moving] for each in found)
+    s, c, sigma = (array[..., moving] for array in found)
     s[:2], s[-2:], c[:2], c[-2:] = 0.0, 0.0, 0.0, 0.0
     one = np.sum(((s - c) / sigma) ** 2, axis=1)
     # the number of periods that fits best, at least 2

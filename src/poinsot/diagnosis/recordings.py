@@ -65,29 +65,29 @@ class Recordings(Check):
             return
         alone = [look_at(case.alone(k), self.checks) for k in range(count)]
         graver = [
-            (k, each)
-            for k, said in enumerate(alone)
-            for each in said
-            if isinstance(each, Finding) and each.severity > Severity.note
+            (k, finding)
+            for k, findings in enumerate(alone)
+            for finding in findings
+            if isinstance(finding, Finding) and finding.severity > Severity.note
         ]
-        shown = [(each.cause, each.where) for _, each in graver]
+        shown = [(finding.cause, finding.where) for _, finding in graver]
         # a defect found in every recording is common to all
         common = [
-            each
-            for each in together
-            if isinstance(each, Unchecked)
-            or each.severity is Severity.note
-            or shown.count((each.cause, each.where)) == count
+            finding
+            for finding in together
+            if isinstance(finding, Unchecked)
+            or finding.severity is Severity.note
+            or shown.count((finding.cause, finding.where)) == count
         ]
-        known = {(each.cause, each.where) for each in common if isinstance(each, Finding)}
-        own = [(k, each) for k, each in graver if (each.cause, each.where) not in known]
+        known = {(finding.cause, finding.where) for finding in common if isinstance(finding, Finding)}
+        own = [(k, finding) for k, finding in graver if (finding.cause, finding.where) not in known]
         yield from common if own else together
-        for k, each in own:
+        for k, finding in own:
             yield replace(
-                each,
-                message=f"In recording {k + 1} alone: {each.message}",
-                remedy=f"{each.remedy} Of recording {k + 1} only, or leave it out.",
-                where=within(case.problem, k + 1, each.where),
+                finding,
+                message=f"In recording {k + 1} alone: {finding.message}",
+                remedy=f"{finding.remedy} Of recording {k + 1} only, or leave it out.",
+                where=within(case.problem, k + 1, finding.where),
             )
         if not own and size <= self.warning:
             return
@@ -115,8 +115,8 @@ def disagreement_of(together: Solved) -> tuple[float, np.ndarray, int | None]:
     spans = [np.arange(*edges[k : k + 2]) for k in range(len(edges) - 1)]
     gain, parts = -0.5 * (len(spans) - 1) * len(together.theta) * float(np.log(edges[-1])), []
     for span in spans:
-        own, common = together.of(span), np.sqrt(np.mean(together.residuals[span] ** 2, axis=0))
+        own, common = together.some(span), np.sqrt(np.mean(together.residuals[span] ** 2, axis=0))
         gain += float(own.effective_rows @ np.log(np.maximum(common, own.sigma) / own.sigma))
         parts.append(np.sqrt(np.maximum(common**2 - own.sigma**2, 0.0)) / together.size)
-    rest = [together.of(np.setdiff1d(np.arange(edges[-1]), span)).relative_error for span in spans]
+    rest = [together.some(np.setdiff1d(np.arange(edges[-1]), span)).relative_error for span in spans]
     return gain, np.max(parts, axis=0), int(np.argmin(rest)) if len(spans) > 2 else None

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..arrays import JointSamples, Vector
 from ..models.robot.link_torques import LinkTorques
-from .case import DenseRows, Regression, reweighted
+from .case import DenseRows, Regression
 
 MOST_SAMPLES = 1000
 """Largest number of samples, evenly spaced: more hardly improve this regression."""
@@ -115,8 +115,7 @@ class FilterRun:
         mean = tau.sum(axis=0) / counts
         size = np.sqrt(np.sum(np.where(read, tau - mean, 0.0) ** 2, axis=0) / counts)
         size = np.where(size > 0, size, max(float(size.max()), 1e-300))
-        rows = DenseRows.made(W, np.where(read, tau - known, 0.0), np.zeros_like(tau))
-        return Regression(rows, *reweighted(rows, size, counts), size)
+        return Regression.of(DenseRows(W, np.where(read, tau - known, 0.0), np.zeros_like(tau)), size, counts)
 
     @cached_property
     def known(self) -> tuple[np.ndarray, JointSamples]:

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..arrays import JointSamples, Vector
 from ..estimate import Finding, Severity, Unchecked
-from .case import Regression, correlations
+from ..statistics import correlation_time
+from .case import Regression
 from .channels import AngleUnit, Sign, SwappedChannels
 from .check import Cause, Check
 from .delay import TorqueDelay
@@ -50,21 +51,21 @@ class RunNuisance:
 
     Args:
         cause: of a finding. column: (N, n). warning, error: sizes.
-        said: message, formatted with `zero` + `unit` times the value, and the 95 % half-width. where: joint; "": all.
+        text: message, formatted with `zero` + `unit` times the value, and the 95 % half-width. where: joint; "": all.
     """
 
     cause: Cause
     column: JointSamples
     warning: float
     error: float
-    said: str
+    text: str
     where: str = ""
     zero: float = 0.0
     unit: float = 1.0
 
     def message(self, value: float, half: float) -> str:
         x, side = self.zero + self.unit * value, "late" if value > 0 else "early"
-        return self.said.format(x, self.unit * half, size=abs(x), side=side, where=self.where)
+        return self.text.format(x, self.unit * half, size=abs(x), side=side, where=self.where)
 
 
 class RobotAsKnown(Check):
@@ -100,21 +101,21 @@ class RobotAsKnown(Check):
     def look(self, case: FilterRun) -> Iterator[Finding | Unchecked]:
         floating = case.torques.robot.floating_base
         if not floating and np.all(np.ptp(case.motion.q, axis=0) < self.still_rad):
-            said = f"No joint moved by more than {self.still_rad:g} rad: one posture determines no mass."
-            yield STILL.finding(Severity.error, said, evidence=1e3)
+            text = f"No joint moved by more than {self.still_rad:g} rad: one posture determines no mass."
+            yield STILL.finding(Severity.error, text, evidence=1e3)
             return
         now, found = case.declared, []
         extra: list[JointSamples] = []
         nuisances = [self._delay(case), *self._gains(case), *([] if floating else self._motion(case))]
         while (best := self._best(case, now, nuisances, extra)) is not None:
-            each, better, half = best
+            nuisance, better, half = best
             value = float(better.theta[-1])
-            severity = severity_of(abs(value), each.warning, each.error)
-            said, evidence = each.message(value, half), likelier(now, better)
-            found.append(each.cause.finding(severity, said, "", each.where, evidence))
-            now, extra = better, [*extra, each.column]
+            severity = severity_of(abs(value), nuisance.warning, nuisance.error)
+            text, evidence = nuisance.message(value, half), likelier(now, better)
+            found.append(nuisance.cause.finding(severity, text, "", nuisance.where, evidence))
+            now, extra = better, [*extra, nuisance.column]
             nuisances = [
-                other for other in nuisances if (other.cause, other.where) != (each.cause, each.where)
+                other for other in nuisances if (other.cause, other.where) != (nuisance.cause, nuisance.where)
             ]
         other = None if floating else self._other_channels(case, now)
         yield from [*found, *self._fit(case, now)] if other is None else [other]
@@ -123,16 +124,16 @@ class RobotAsKnown(Check):
         self, run: FilterRun, now: Regression, nuisances: list[RunNuisance], extra: list[JointSamples]
     ) -> tuple[RunNuisance, Regression, float] | None:
         """The nuisance that makes the samples likeliest beside those of `extra`, its fit, and its 95 % half-width."""
-        scored = [(each, now.score(each.column)) for each in nuisances]
+        scored = [(nuisance, now.score(nuisance.column)) for nuisance in nuisances]
         scored = [(e, s) for e, s in scored if abs(s.z) > self.significant and abs(s.value) >= e.warning]
         best, gain = None, LIKELIER + self.explains * now.rows
-        for each, score in sorted(scored, key=lambda pair: -pair[1].explained)[: self.tried]:
-            better = run.fit(run.settled, run.steps, (*extra, each.column))
+        for nuisance, score in sorted(scored, key=lambda pair: -pair[1].explained)[: self.tried]:
+            better = run.fit(run.settled, run.steps, (*extra, nuisance.column))
             value = abs(float(better.theta[-1]))
             # a change was tried at many times: correct for multiple tests
-            more = likelier(now, better) - (LIKELIER if each.cause is GainChange.cause else 0.0)
-            if more > gain and value > self.significant * score.std and value >= each.warning:
-                best, gain = (each, better, 1.96 * score.std), more
+            more = likelier(now, better) - (LIKELIER if nuisance.cause is GainChange.cause else 0.0)
+            if more > gain and value > self.significant * score.std and value >= nuisance.warning:
+                best, gain = (nuisance, better, 1.96 * score.std), more
         return best
 
     def _fit(self, run: FilterRun, fitted: Regression) -> Iterator[Finding]:
@@ -140,13 +141,13 @@ class RobotAsKnown(Check):
         r2 = np.where(np.ptp(tau, axis=0) > 0, 1 - fitted.ratio**2, 1.0)
         noisy = ", ".join(np.array(run.torques.robot.effort_names)[r2 < self.noise])
         if noisy:
-            said = f"Neither the known robot nor any load explains the torque of {noisy}: noise, or another signal."
-            yield TorqueNoise.causes[0].finding(Severity.error, said, where=noisy, evidence=200.0)
+            text = f"Neither the known robot nor any load explains the torque of {noisy}: noise, or another signal."
+            yield TorqueNoise.causes[0].finding(Severity.error, text, where=noisy, evidence=200.0)
         if (error := fitted.relative_error) > self.fit_warning:
             severity = severity_of(error, self.fit_warning, self.fit_error)
-            said = f"The known robot with the best-fitting load leaves {100 * error:.3g} % of the torque unexplained."
+            text = f"The known robot with the best-fitting load leaves {100 * error:.3g} % of the torque unexplained."
             remedy = "Check robot_from, signs and units, or identify the robot again."
-            yield PoorFit.causes[0].finding(severity, said, remedy, evidence=100 * error)
+            yield PoorFit.causes[0].finding(severity, text, remedy, evidence=100 * error)
 
     def _gains(self, run: FilterRun) -> Iterator[RunNuisance]:
         """Gains of all torques and of one joint's, from the beginning or from some time on."""
@@ -155,14 +156,14 @@ class RobotAsKnown(Check):
         N, n = known.shape
         for joint, own in [("", np.ones(n)), *zip(names, np.eye(n), strict=True)]:
             whose = "The torque of joint {where} is" if joint else "Torques are"
-            said = whose + " {:.4g} +- {:.2g} times that of the known robot."
+            text = whose + " {:.4g} +- {:.2g} times that of the known robot."
             sizes = self.gain_warning, self.gain_error
-            yield RunNuisance(TorqueGain.cause, known * own, *sizes, said, joint, zero=1.0)
+            yield RunNuisance(TorqueGain.cause, known * own, *sizes, text, joint, zero=1.0)
             for row in np.linspace(0.15 * N, 0.85 * N, self.times).astype(int).tolist():
                 at = f"from {motion.time[row]:.4g} s on; no load explains this."
-                said = whose + " {:.3g} +- {:.2g} times as large " + at
+                text = whose + " {:.3g} +- {:.2g} times as large " + at
                 column = known * own * (np.arange(N) >= row)[:, None]
-                yield RunNuisance(GainChange.cause, column, size.warning, size.error, said, joint, zero=1.0)
+                yield RunNuisance(GainChange.cause, column, size.warning, size.error, text, joint, zero=1.0)
 
     def _motion(self, run: FilterRun) -> Iterator[RunNuisance]:
         """Scale of the clock, and zero of each joint."""
@@ -171,9 +172,9 @@ class RobotAsKnown(Check):
         def faster(h: float) -> TrackedMotion:
             return replace(motion, v=motion.v * (1 + h), a=motion.a * (1 + h) ** 2)
 
-        said = "The true sampling rate is {:.4g} +- {:.2g} times the declared one."
-        yield RunNuisance(clock.cause, run.slope(faster, 1e-3), clock.warning, clock.error, said, zero=1.0)
-        said = "The zero of joint {where} is off by {:.3g} +- {:.2g} deg."
+        text = "The true sampling rate is {:.4g} +- {:.2g} times the declared one."
+        yield RunNuisance(clock.cause, run.slope(faster, 1e-3), clock.warning, clock.error, text, zero=1.0)
+        text = "The zero of joint {where} is off by {:.3g} +- {:.2g} deg."
         sizes = np.radians(zero.warning_deg), np.radians(zero.error_deg)
         positions = robot.joint_positions(motion.q)
         for joint, axis in zip(robot.joints, np.eye(len(robot.joints)), strict=True):
@@ -181,7 +182,7 @@ class RobotAsKnown(Check):
             def turned(h: float, axis: np.ndarray = axis) -> TrackedMotion:
                 return replace(motion, q=robot.configurations(positions + h * axis))
 
-            yield RunNuisance(zero.cause, run.slope(turned, 1e-4), *sizes, said, joint, unit=np.degrees(1.0))
+            yield RunNuisance(zero.cause, run.slope(turned, 1e-4), *sizes, text, joint, unit=np.degrees(1.0))
 
     def _delay(self, run: FilterRun) -> RunNuisance:
         motion, delay = run.settled, TorqueDelay()
@@ -193,8 +194,8 @@ class RobotAsKnown(Check):
                 column[a:b] = -np.gradient(predicted[a:b], motion.time[a:b], axis=0)
         period_s = float(np.median(np.diff(run.motion.time))) / 0.4  # of the highest frequency of the samples
         sizes = delay.warning_deg / 360 * period_s, delay.error_deg / 360 * period_s
-        said = "Torques are {size:.3g} +- {1:.2g} ms {side} against the positions."
-        return RunNuisance(delay.cause, np.where(read, column, 0.0), *sizes, said, unit=1e3)
+        text = "Torques are {size:.3g} +- {1:.2g} ms {side} against the positions."
+        return RunNuisance(delay.cause, np.where(read, column, 0.0), *sizes, text, unit=1e3)
 
     def _other_channels(self, run: FilterRun, now: Regression) -> Finding | None:
         """Another unit, sign or order of the channels that fits far better."""
@@ -208,22 +209,22 @@ class RobotAsKnown(Check):
 
         tried: list[tuple[Cause, str, str, TrackedMotion]] = []
         for factor, unit in ((np.pi / 180, "degrees"), (180 / np.pi, "radians")):
-            said = f"Positions fit far better as {unit} than as declared"
-            tried.append((AngleUnit.cause, "", said, moved(partial(np.multiply, factor))))
+            text = f"Positions fit far better as {unit} than as declared"
+            tried.append((AngleUnit.cause, "", text, moved(partial(np.multiply, factor))))
         for joint, s in zip(joints, 1 - 2 * np.eye(n), strict=True):
-            said = f"The {{}} of joint {joint} fits far better negated"
-            tried.append((Sign.cause, joint, said.format("torque"), replace(motion, tau=motion.tau * s)))
-            tried.append((Sign.cause, joint, said.format("position"), moved(partial(np.multiply, s))))
+            text = f"The {{}} of joint {joint} fits far better negated"
+            tried.append((Sign.cause, joint, text.format("torque"), replace(motion, tau=motion.tau * s)))
+            tried.append((Sign.cause, joint, text.format("position"), moved(partial(np.multiply, s))))
         for i, j in combinations(range(n), 2):
             order = np.arange(n)
             order[[i, j]] = j, i
             pair, cause = f"{joints[i]}, {joints[j]}", SwappedChannels.cause
-            said = f"The {{}} of {pair} fit far better swapped"
-            tried.append((cause, pair, said.format("torques"), replace(motion, tau=motion.tau[:, order])))
+            text = f"The {{}} of {pair} fit far better swapped"
+            tried.append((cause, pair, text.format("torques"), replace(motion, tau=motion.tau[:, order])))
             tried.append(
-                (cause, pair, said.format("positions"), moved(partial(np.take, indices=order, axis=1)))
+                (cause, pair, text.format("positions"), moved(partial(np.take, indices=order, axis=1)))
             )
-        fits = [run.fit(each, run.steps) for *_, each in tried]
+        fits = [run.fit(changed, run.steps) for *_, changed in tried]
         # relative to each joint's torque: swapped torques have swapped sizes
         ratios = [float(np.log(fit.ratio).sum()) for fit in fits]
         best = int(np.argmin(ratios))
@@ -231,9 +232,9 @@ class RobotAsKnown(Check):
         left, before = fits[best].relative_error, now.relative_error
         if gain < np.log(self.better) or left * self.better > before:
             return None
-        cause, where, said, _ = tried[best]
-        said += f": {100 * left:.3g} % of the torque is unexplained instead of {100 * before:.3g} %."
-        return cause.finding(Severity.error, said, "", where, 1e2 * gain)
+        cause, where, text, _ = tried[best]
+        text += f": {100 * left:.3g} % of the torque is unexplained instead of {100 * before:.3g} %."
+        return cause.finding(Severity.error, text, "", where, 1e2 * gain)
 
 
 class Innovations(Check):
@@ -257,19 +258,18 @@ class Innovations(Check):
         squares = squares[np.isfinite(squares)]
         mean = float(squares.mean()) if len(squares) > 50 else 0.0
         if mean > self.warning:
-            memory = 1 + 2 * max(float(correlations((squares - mean)[:, None])[0].sum()), 0.0)
-            std = float(squares.std() * np.sqrt(memory / len(squares)))
+            std = float(squares.std() * np.sqrt(correlation_time(squares - mean) / len(squares)))
             if mean - 4 * std > 1:
-                said = (
+                text = (
                     f"Accepted innovations have {mean:.3g} +- {1.96 * std:.2g} times the variance that the filter "
                     f"predicts: its intervals are {np.sqrt(mean):.2g} times too short, or the robot differs."
                 )
                 yield INNOVATIONS.finding(
-                    severity_of(mean, self.warning, self.error), said, evidence=10 * mean
+                    severity_of(mean, self.warning, self.error), text, evidence=10 * mean
                 )
         if (part := rejected_part) > self.rejected:
-            said = f"{100 * part:.0f} % of the samples did not pass the gate; {100 * gate:.2g} % are expected of noise."
-            yield REJECTED.finding(Severity.warning, said, evidence=100 * part)
+            text = f"{100 * part:.0f} % of the samples did not pass the gate; {100 * gate:.2g} % are expected of noise."
+            yield REJECTED.finding(Severity.warning, text, evidence=100 * part)
 
 
 class LoadAgainstDescription(Check):
@@ -293,14 +293,14 @@ class LoadAgainstDescription(Check):
         ):
             if mass < self.lighter_warning * known and known - mass > self.significant * std:
                 severity = Severity.error if mass < self.lighter_error * known else Severity.warning
-                said = (
+                text = (
                     f"{link} weighs {mass:.3g} +- {1.96 * std:.2g} kg, {mass / known:.2g} times its known mass "
                     f"({known:.3g} kg): links do not lose mass."
                 )
-                yield MASS.finding(severity, said, "", link, float(known / max(mass, 1e-3 * known)))
+                yield MASS.finding(severity, text, "", link, float(known / max(mass, 1e-3 * known)))
             elif mass - known > whole:
-                said = f"The load on {link} weighs {mass - known:.4g} kg, more than the whole robot ({whole:.3g} kg)."
-                yield MASS.finding(Severity.error, said, "", link, float(mass / whole))
+                text = f"The load on {link} weighs {mass - known:.4g} kg, more than the whole robot ({whole:.3g} kg)."
+                yield MASS.finding(Severity.error, text, "", link, float(mass / whole))
         if not case.possible:
             remedy = 'Write chart = "log-cholesky" in [method]: all its bodies are physically possible.'
             yield MASS.finding(Severity.error, "An open body is physically impossible.", remedy)

@@ -8,6 +8,7 @@ estimate       all of these: `Estimate`, with its `Certificate` of optimality an
 extras         results of single families: bodies and loads, drive gains, friction curves, motions, impacts
 """
 
+from ..statistics import NORMAL_95 as NORMAL_95
 from .bodies import Body as Body, Payload as Payload
 from .estimate import Certificate as Certificate, Estimate as Estimate
 from .extras import (
@@ -38,10 +39,9 @@ from .provenance import Provenance as Provenance
 from .status import Status as Status
 from .uncertainty import (
     NARROWED as NARROWED,
-    NORMAL_95 as NORMAL_95,
     Direction as Direction,
     EstimatedParameters as EstimatedParameters,
+    Uncertainty as Uncertainty,
     condition_numbers as condition_numbers,
-    taper_allowance as taper_allowance,
     unobservable_directions as unobservable_directions,
 )

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..arrays import Brief, Matrix, Vector
+from ..statistics import NORMAL_95
 from .extras import Extra
-from .uncertainty import NORMAL_95
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
@@ -25,8 +25,8 @@ V = TypeVar("V")
 
 SHOWN_LINES = 24
 """Maximum number of lines of an estimate in a notebook or a debugger."""
-COLUMNS = frozenset(each.name for each in fields(EstimatedParameters))
-ENTRIES = frozenset(each.name for each in fields(Provenance))
+COLUMNS = frozenset(column.name for column in fields(EstimatedParameters))
+ENTRIES = frozenset(entry.name for entry in fields(Provenance))
 
 
 class Forwarded(Generic[V]):
@@ -91,8 +91,7 @@ class Estimate:
 
     The columns of `parameters` and the entries of `provenance` are attributes of the estimate too: `estimate.values`,
     `estimate.std`, `estimate.warnings`; so are `findings` (most severe first), `unchecked` and `trust` of `diagnosis`,
-    and each of its extras, by its key: `estimate.payload`. Higher packages add `to_polars()`, `to_pandas()` and
-    `plot` (entry points `poinsot.accessors`).
+    and each of its extras, by its key: `estimate.payload`.
 
     Args:
         method: short name, e.g. `"least-squares"`.
@@ -199,7 +198,9 @@ class Estimate:
             found = Diagnosis(ordered(unfinished(self)), (unchecked,), complete=False)
             found = found if self.examiner is None else self.examiner(self)
             # the order of a family's checks stays: causes are before symptoms there
-            findings = sorted((*self.provenance.corrected, *found.findings), key=lambda each: -each.severity)
+            findings = sorted(
+                (*self.provenance.corrected, *found.findings), key=lambda finding: -finding.severity
+            )
             found = replace(found, findings=tuple(findings))
             object.__setattr__(self, "examined", found)
         assert self.examined is not None
@@ -306,7 +307,7 @@ class Estimate:
         return (
             *([f"held out: relative error {', '.join(errors)}"] if self.validation else []),
             *(f"{finding.severity.name} {finding}" for finding in self.findings),
-            *(f"unchecked: {each.what}: {each.reason}" for each in self.unchecked),
+            *(f"unchecked: {entry.what}: {entry.reason}" for entry in self.unchecked),
             *(f"warning: {sentence}" for sentence in self.warnings),
             *(f"note: {sentence}" for sentence in self.notes),
         )
@@ -335,6 +336,21 @@ class Estimate:
         """The parameters as a table, for notebooks."""
         html: str = load(".report.notebook_html:estimate_html")(self)
         return html
+
+
+predict = Estimate.predict
+
+
+def validate(
+    estimate: Estimate, recordings: Iterable[tuple[str, Any]], *, loaded: Collection[str] = ()
+) -> Estimate:
+    """The estimate with its prediction of held-out recordings.
+
+    Args:
+        recordings: name, and recording or signals of each. loaded: names of those with the load.
+    """
+    fits = (estimate.predict(recording, name, loaded=name in loaded) for name, recording in recordings)
+    return estimate.updated(validation=tuple(fits))
 
 
 def unfinished(estimate: Estimate) -> tuple[Finding, ...]:

@@ -15,7 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..arrays import Bool, Brief, Matrix, Vector
-from .uncertainty import NORMAL_95, ParameterColumns, rows_of
+from ..statistics import NORMAL_95
+from .uncertainty import ParameterColumns, rows_of
 
 
 class Extra:
@@ -132,6 +133,12 @@ class FullParameters(ParameterColumns, Extra):
     key = "full_parameters"
     json_columns = ParameterColumns.json_columns | {key: key for key in ("prior", "prior_share", "interval")}
 
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    owners: tuple[str, ...]
+    kinds: tuple[str, ...]
+    values: Vector
+    covariance: Matrix
     prior: Vector
     prior_share: Vector
     interval: Matrix | None = None

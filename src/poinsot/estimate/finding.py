@@ -111,17 +111,19 @@ class Diagnosis:
 
     @property
     def trust(self) -> Trust:
-        worst = max((each.severity for each in self.findings if not each.corrected), default=Severity.note)
+        worst = max(
+            (finding.severity for finding in self.findings if not finding.corrected), default=Severity.note
+        )
         if worst is Severity.error:
             return Trust.not_to_be_used
-        if any(each.corrected for each in self.findings):
+        if any(finding.corrected for finding in self.findings):
             return Trust.corrected
         return Trust.with_care if worst is Severity.warning or not self.complete else Trust.trusted
 
     @property
     def verdict(self) -> str:
         """The level of trust, and the causes of errors and warnings."""
-        named = [each.cause for each in self.findings if each.severity > Severity.note]
+        named = [finding.cause for finding in self.findings if finding.severity > Severity.note]
         return self.trust.words + (f" ({', '.join(dict.fromkeys(named))})" if named else "")
 
     @property
@@ -132,4 +134,8 @@ class Diagnosis:
 
 def ordered(findings: Iterable[Finding], symptoms: Collection[str] = ()) -> tuple[Finding, ...]:
     """Findings, most severe first; of one severity causes before symptoms, and of these the most evident first."""
-    return tuple(sorted(findings, key=lambda each: (-each.severity, each.cause in symptoms, -each.evidence)))
+
+    def rank(finding: Finding) -> tuple[int, bool, float]:
+        return -finding.severity, finding.cause in symptoms, -finding.evidence
+
+    return tuple(sorted(findings, key=rank))

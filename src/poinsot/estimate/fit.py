@@ -7,16 +7,14 @@ that is read at every sixteenth step has the autocorrelation between its consecu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import Brief, Int, JointSamples, Times, Vector, fast_length
-from ..distributions import chi_square_tail
+from ..arrays import Brief, Int, JointSamples, Times, Vector
+from ..statistics import WHITE_LEVEL, autocorrelation, longest_lag, pooled
 
-WHITE_LEVEL = 0.01
-"""Level of the Ljung-Box test."""
 LJUNG_BOX_LAGS = 20
 SHOWN_LAGS = 60
 
@@ -143,10 +141,10 @@ def fit_of(
     z = np.where(read, about_means(measured, units, counts), 0.0)
     correlation, verdicts = np.empty((len(names), 0)), []
     if ordered:
-        each = [_correlation(column, mask, counts) for column, mask in zip(e.T, read.T, strict=True)]
-        verdicts = [whiteness(row, int(mask.sum())) for row, mask in zip(each, read.T, strict=True)]
-        lags = max((len(row) for row in each), default=1)
-        correlation = np.array([np.pad(row, (0, lags - len(row))) for row in each]).reshape(len(each), lags)
+        rows = [_correlation(column, mask, counts) for column, mask in zip(e.T, read.T, strict=True)]
+        verdicts = [whiteness(row, int(mask.sum())) for row, mask in zip(rows, read.T, strict=True)]
+        lags = max((len(row) for row in rows), default=1)
+        correlation = np.array([np.pad(row, (0, lags - len(row))) for row in rows]).reshape(len(rows), lags)
     # Newton metres and radians cannot be added: with several units, each is divided by its noise.
     scale = np.ones(1) if noise is None or len(set(units)) <= 1 else noise
     size = np.linalg.norm(z / scale)
@@ -190,27 +188,20 @@ def _correlation(e: np.ndarray, read: np.ndarray, counts: Sequence[int]) -> np.n
         counts, e = [count for count in counts if count], e[read]
     if not len(e):
         return np.zeros(2)
-    lags = max(min(SHOWN_LAGS, len(e) // 4), 1)
+    lags = min(SHOWN_LAGS, longest_lag(len(e)))
     return pooled(autocorrelation, counts, e[:, None], lags)[0]
-
-
-def autocorrelation(e: JointSamples, lags: int) -> np.ndarray:
-    """(n, lags + 1) autocorrelation of each column, its mean removed; a constant column gives zeros."""
-    # Padded by the lags, since the transform is periodic.
-    length = fast_length(len(e) + lags)
-    spectrum = np.fft.rfft((e - e.mean(axis=0)).T, length)
-    covariance = np.fft.irfft(np.real(spectrum) ** 2 + np.imag(spectrum) ** 2, length)[:, : lags + 1]
-    return np.divide(covariance, covariance[:, :1], np.zeros_like(covariance), where=covariance[:, :1] > 0)
 
 
 def whiteness(correlation: np.ndarray, samples: int) -> Whiteness:
     """Ljung and Box's test on the autocorrelation (L + 1,) of `samples` residuals."""
+    from scipy.special import chdtrc  # SciPy is slow to import
+
     # Fewer lags for few samples: the test needs more samples than lags.
     lags = min(LJUNG_BOX_LAGS, len(correlation) - 1, max(samples - 1, 1))
     l = np.arange(1, lags + 1)
     # Terms of long lags weigh more, as they have fewer products.
     Q = samples * (samples + 2) * np.sum(correlation[1 : lags + 1] ** 2 / np.maximum(samples - l, 1))
-    p = chi_square_tail(lags, float(Q))
+    p = float(chdtrc(lags, Q))
     lag1 = float(correlation[1]) if len(correlation) > 1 else 0.0
     return Whiteness(lag1, lags, p, p > WHITE_LEVEL)
 
@@ -220,16 +211,3 @@ def _relative_percent(e: JointSamples, measured: JointSamples) -> tuple[float, .
     norms = np.linalg.norm(measured, axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         return tuple(float(x) for x in np.where(norms > 0, 100 * np.linalg.norm(e, axis=0) / norms, np.nan))
-
-
-def pooled(
-    function: Callable[[JointSamples, int], np.ndarray], counts: Sequence[int], e: JointSamples, lags: int
-) -> np.ndarray:
-    """A function of lags (its last axis), pooled over recordings without pairs across their ends."""
-    total: np.ndarray | float = 0.0
-    for part in np.split(e, np.cumsum(counts)[:-1]):
-        values = function(part, min(lags, len(part) - 1))
-        # A short recording has no pairs at long lags.
-        missing = [(0, 0)] * (values.ndim - 1) + [(0, lags + 1 - values.shape[-1])]
-        total = total + len(part) / len(e) * np.pad(values, missing)
-    return np.asarray(total)

@@ -174,7 +174,7 @@ class ParameterHistory(Brief, Extra):
     std: Float[np.ndarray, "K b"]
 
     def as_json(self) -> dict[str, Any]:
-        values, std = (dict(zip(self.names, each.T, strict=True)) for each in (self.values, self.std))
+        values, std = (dict(zip(self.names, columns.T, strict=True)) for columns in (self.values, self.std))
         return {"time": self.time, "parameters": values, "std": std}
 
 

@@ -1,7 +1,7 @@
 """Parameters with their uncertainty: the table that every estimate has.
 
-Its `std` is sqrt(diag covariance), the one to use, of kind `std_kind`; with `systematic_std`, std^2 = coloured_std^2 +
-systematic_std^2. A family that cannot compute one of the other standard deviations has None there, never a copy.
+`Uncertainty` has a row for each source, and `combined` makes the covariance of them. A family that cannot compute a row
+has None there, never a copy.
 
 Unobservable directions are combinations of parameters that may change without changing any residual. A basis of them is
 not unique. It is brought to the echelon form in which each combination has few parameters, starting with those that
@@ -12,14 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..arrays import Bool, Brief, Matrix, Vector
-
-NORMAL_95 = 1.959963984540054
-"""Half width of the 95 % interval of a normal distribution, in standard deviations."""
 
 NARROWED = 0.5
 """The data determine a parameter if they reduce its prior standard deviation to less than this part."""
@@ -41,14 +39,6 @@ class Direction:
     reason: str
 
 
-def taper_allowance(b: float) -> float:
-    """Factor on variances from Bartlett's taper of a part b of the rows, which are too small and uncertain themselves.
-
-    The squared ratio of the quantile of 95 % intervals that Kiefer and Vogelsang (2005) give to the normal one.
-    """
-    return float((1 + (2.9694 * b + 0.4160 * b**2 - 0.5324 * b**3) / NORMAL_95) ** 2)
-
-
 def rows_of(table: Any) -> list[dict[str, Any]]:
     """One dict per row of a table whose `json_columns` are key -> attribute: (b,), one value of all rows, or None for a
     column that was not computed; the first is (b,).
@@ -62,7 +52,6 @@ def rows_of(table: Any) -> list[dict[str, Any]]:
     ]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class ParameterColumns(Brief):
     """Values of b parameters with their covariance, column by column. `names`, `units`, `owners`, `kinds`: per
     parameter, (b,). `values`: (b,) in `units`. `covariance`: (b, b).
@@ -98,19 +87,58 @@ class ParameterColumns(Brief):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Uncertainty(Brief):
+    """Why b parameters are uncertain: a table with a row for each source, `combined` by one function.
+
+    A row is a (b, b) covariance or (b,) standard deviations; None: the family does not compute it.
+
+    Args:
+        readings: noise of the readings, as if residuals were white.
+        correlation: noise of the readings with their correlation in time, in place of `readings` unless `is_white`.
+        model: change of the values beyond chance with the choice of the filter, or between halves of the recording.
+        description: errors of the robot's description.
+        recordings: (b,) half width of the 95 % interval for the next recording's own parameter, over 1.96; parameters
+            differ between recordings (friction from day to day), which `std` does not contain. Not known with fewer
+            than four recordings.
+        is_white: whether the residuals look white, so that `readings` holds although `correlation` is known.
+    """
+
+    readings: Matrix | Vector | None = None
+    correlation: Matrix | Vector | None = None
+    model: Matrix | Vector | None = None
+    description: Matrix | Vector | None = None
+    recordings: Vector | None = None
+    is_white: bool = False
+
+    @property
+    def std_kind(self) -> str:
+        """`"white"` or `"coloured"`: assumption on the residuals."""
+        return "white" if self.is_white or self.correlation is None else "coloured"
+
+
+def combined(table: Uncertainty) -> Matrix:
+    """(b, b) covariance of the parameters from all sources that these recordings share."""
+    chance = table.readings if table.std_kind == "white" else table.correlation
+    rows = (chance, table.model, table.description)
+    return np.sum([row if row.ndim == 2 else np.diag(row**2) for row in rows if row is not None], axis=0)
+
+
+def std_of(*rows: Matrix | Vector | None) -> Vector | None:
+    """(b,) standard deviations of rows of the table together; None where none of them was computed."""
+    squares = [np.diag(row) if row.ndim == 2 else row**2 for row in rows if row is not None]
+    return np.sqrt(np.sum(squares, axis=0)) if squares else None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class EstimatedParameters(ParameterColumns):
     """Parameters of an estimate; values are NaN where `identifiable` is false and no value is given.
 
+    `std`, the one to use, is of all sources that `combined` takes together, with residuals of the kind `std_kind`.
+
     Args:
         groupings: what each stands for, e.g. `"zz1 + ia1 + yy2 + 0.0506 m3"`; the bare name where nothing is grouped.
-        std_kind: `"white"` or `"coloured"`: assumption on the residuals in `covariance`.
         identifiable: (b,) whether the data determine the parameter.
-        white_std, coloured_std: (b,) standard deviations by chance under each assumption; None where not computed.
-        systematic_std: (b,) systematic part of `std`: change of the value beyond chance with the choice of the filter,
-            between halves of the recording, or with errors of the description; None where not computed.
-        next_recording_std: (b,) half width of the 95 % interval for the next recording's own parameter, over 1.96;
-            parameters differ between recordings (friction from day to day), which `std` does not contain. None: not
-            known, as there are fewer than four recordings.
+        uncertainty: table of the sources of uncertainty.
     """
 
     json_columns = ParameterColumns.json_columns | {
@@ -119,13 +147,43 @@ class EstimatedParameters(ParameterColumns):
         "std_systematic": "systematic_std", "std_next_recording": "next_recording_std",
     }  # fmt: skip
 
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    owners: tuple[str, ...]
+    kinds: tuple[str, ...]
+    values: Vector
     groupings: tuple[str, ...]
-    std_kind: str
     identifiable: Bool[np.ndarray, "b"]
-    white_std: Vector | None = None
-    coloured_std: Vector | None = None
-    systematic_std: Vector | None = None
-    next_recording_std: Vector | None = None
+    uncertainty: Uncertainty
+
+    @cached_property
+    def covariance(self) -> Matrix:  # type: ignore[override]
+        """(b, b) covariance of the values."""
+        return combined(self.uncertainty)
+
+    @property
+    def std_kind(self) -> str:
+        return self.uncertainty.std_kind
+
+    @property
+    def white_std(self) -> Vector | None:
+        """(b,) standard deviations by chance, as if residuals were white."""
+        return std_of(self.uncertainty.readings)
+
+    @property
+    def coloured_std(self) -> Vector | None:
+        """(b,) standard deviations by chance, with the correlation of the residuals."""
+        return std_of(self.uncertainty.correlation)
+
+    @property
+    def systematic_std(self) -> Vector | None:
+        """(b,) part of `std` that is not by chance: of the model and of the description."""
+        return std_of(self.uncertainty.model, self.uncertainty.description)
+
+    @property
+    def next_recording_std(self) -> Vector | None:
+        """(b,) of the next recording's own parameters."""
+        return self.uncertainty.recordings
 
 
 def condition_numbers(normal: Matrix) -> tuple[float, float]:

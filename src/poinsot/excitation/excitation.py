@@ -116,9 +116,8 @@ class Excitation(Brief):
     def unchecked(self) -> tuple[str, ...]:
         """What was not checked, and why."""
         problem = self.problem
-        unwatched = [
-            warning.replace(" are not checked: ", ", since ") for warning in problem.collisions.warnings
-        ]
+        warnings = problem.collisions.warnings
+        unwatched = [warning.replace(" are not checked: ", ", since ") for warning in warnings]
         around = [second.startswith(ENVIRONMENT) for _, second in problem.collisions.pairs]
         kinds, joints = problem.base.parameters.kinds, np.array(self.joints)
         missing = {

@@ -193,10 +193,8 @@ def inspect_json(inspections: tuple[Inspection, ...] | list[Inspection]) -> dict
             "channels": [asdict(channel) for channel in inspection.channels],
             "findings": [
                 plain(finding)
-                | {
-                    "channel": finding.where or None,
-                    "sentence": f"{finding.message} {finding.remedy}".rstrip(),
-                }
+                | {"channel": finding.where or None}
+                | {"sentence": f"{finding.message} {finding.remedy}".rstrip()}
                 for finding in inspection.findings
             ],
             "steps": inspection.steps,

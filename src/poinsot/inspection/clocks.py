@@ -94,8 +94,5 @@ def clock_unit(clock: Clock, ticks: np.ndarray, is_dated: bool = False) -> tuple
     if ticks[0] > EARLIEST_DATE_S:  # in ms, us and ns a date has 3, 6 and 9 more digits
         unit = units[min(int(np.log10(ticks[0] / EARLIEST_DATE_S) / 3), 3)]
     else:
-        unit = next(
-            (candidate for candidate in units if interval * find_unit(candidate).factor * SLOWEST_HZ <= 1),
-            "ns",
-        )
+        unit = next((name for name in units if interval * find_unit(name).factor * SLOWEST_HZ <= 1), "ns")
     return unit, f"a step is then {1e3 * interval * find_unit(unit).factor:.4g} ms"

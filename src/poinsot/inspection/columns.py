@@ -88,9 +88,8 @@ def match_columns(columns: Sequence[str], joints: Sequence[str], frames: Sequenc
         quantity, used = _find_quantity(rest)
         commanded = not COMMANDS.isdisjoint(rest)
         if quantity in FRAME_QUANTITIES or quantity == CONTACT:
-            if (
-                guess := _guess_frame_channel(column, quantity, Label(words_of(column)) - used, frames)
-            ) is not None:
+            guess = _guess_channel(column, quantity, Label(words_of(column)) - used, frames)
+            if guess is not None:
                 guesses.setdefault(guess.channel, guess)
             continue
         units[column], unit_words = unit_in_name(column, quantity or "position")
@@ -144,9 +143,7 @@ def _find_quantity(words: Sequence[str]) -> tuple[str, Label]:
     return "", Label()
 
 
-def _guess_frame_channel(
-    column: str, quantity: str, label: Label, frames: Sequence[str]
-) -> ColumnGuess | None:
+def _guess_channel(column: str, quantity: str, label: Label, frames: Sequence[str]) -> ColumnGuess | None:
     """A sensor at the frame that the header names, else at the first `imu`, else at the first frame; feet by name."""
     of_frames = {frame: Label(words_of(frame)) for frame in frames}
     if quantity == CONTACT:

@@ -66,9 +66,7 @@ def guess_units(
             max((implausible(owner, convert(x, unit)[0]), owner) for owner, x in sizes.items())
             for unit in candidates
         ]
-        best = next(
-            (k for k, largest in enumerate(worst) if largest[0] <= PLAUSIBLE), worst.index(min(worst))
-        )
+        best = next((k for k, (size, _) in enumerate(worst) if size <= PLAUSIBLE), worst.index(min(worst)))
         unit, (size, owner) = candidates[best], worst[best]
         reason = "as positions" if candidates == as_positions else "the numbers are plausible"
         if size > PLAUSIBLE:

@@ -79,6 +79,5 @@ class ParquetLog(UniformLog):
             name: numbers(Path(self.paths[0]), table[str(name)], name in self.source.dated)
             for name in self.source.wanted
         }
-        return columns[clock.name], {
-            name: columns[column.name] for name, column in self.source.columns.items()
-        }
+        channels = {name: columns[column.name] for name, column in self.source.columns.items()}
+        return columns[clock.name], channels

@@ -359,11 +359,11 @@ class _Draft:
             for pair, quantities in exchanged:
                 channels = {f"{quantity}.{joint}" for quantity in quantities for joint in pair}
                 if channels <= doubtful:
-                    given = (
-                        each.assigned_to_other(pair) if each.channel in channels else each
-                        for each in draft.used
+                    used = (
+                        guess.assigned_to_other(pair) if guess.channel in channels else guess
+                        for guess in draft.used
                     )
-                    draft = replace(draft, used=tuple(given))
+                    draft = replace(draft, used=tuple(used))
                     break
             else:
                 break

@@ -164,13 +164,15 @@ class InverseDynamics(Brief):
 
     def __post_init__(self, signals: SignalsMethod | None) -> None:
         given = [self.recordings] if isinstance(self.recordings, Signals | Recording) else self.recordings
-        if signals is None and not all(isinstance(each, Signals) for each in given):
+        if signals is None and not all(isinstance(recording, Signals) for recording in given):
             raise InvalidSignals(
                 "a recording has positions, and a regression needs speeds and accelerations: give a method, "
                 "signals=ButterworthDecimation(cutoff_hz=..., decimate_hz=...), or its signals"
             )
         method = cast("SignalsMethod", signals)
-        kept = tuple(each if isinstance(each, Signals) else method.apply(each) for each in given)
+        kept = tuple(
+            recording if isinstance(recording, Signals) else method.apply(recording) for recording in given
+        )
         known = {"held": dict(self.held or {}), "priors": dict(self.priors or {})}
         self.__dict__.update(recordings=kept, loaded=tuple(map(bool, self.loaded)), **known)
         if not kept:
@@ -195,7 +197,9 @@ class InverseDynamics(Brief):
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The recordings, joint side."""
-        return tuple(_joint_side(self.robot, each) for each in cast("tuple[Signals, ...]", self.recordings))
+        return tuple(
+            _joint_side(self.robot, recording) for recording in cast("tuple[Signals, ...]", self.recordings)
+        )
 
     @cached_property
     def attachment(self) -> Attachment | None:
@@ -339,7 +343,7 @@ class InverseDynamics(Brief):
             known.names,
             known.values,
             known.covariance,
-            np.max([np.asarray(each.rms_per_joint) for each in (estimate.fit, *estimate.validation)], axis=0),
+            np.max([np.asarray(fit.rms_per_joint) for fit in (estimate.fit, *estimate.validation)], axis=0),
         )
 
     def predicted(

@@ -162,9 +162,7 @@ def _table(excitation: Excitation) -> Table:
 def motion_figure(excitation: Excitation, joint: int, longest: int = 4000) -> Figure:
     """One joint, four rows with one time axis."""
     robot, limits = excitation.problem.robot, excitation.problem.limits.whole
-    name, unit, effort = (
-        values[joint] for values in (robot.joints, robot.position_units, robot.effort_units)
-    )
+    name, unit, effort = robot.joints[joint], robot.position_units[joint], robot.effort_units[joint]
     most_a = limits.acceleration[joint]
     rows = (
         ("position", unit, excitation.q, limits.lower[joint], limits.upper[joint]),
@@ -186,11 +184,10 @@ def motion_figure(excitation: Excitation, joint: int, longest: int = 4000) -> Fi
         )
         # Never 0: a joint that stands still has limits too.
         reach = max(float(np.abs(values[:, joint]).max()), float(np.ptp(values[:, joint])), 1e-12)
-        for bound in (
-            bound for bound in bounds if np.isfinite(bound) and abs(bound) <= MAX_LIMIT_RATIO * reach
-        ):
-            ends = excitation.time[[0, -1]]
-            data.append(curve("limit", PREDICTED, yaxis=f"y{suffix}", **line(ends, np.full(2, bound))))
+        for bound in bounds:
+            if abs(bound) <= MAX_LIMIT_RATIO * reach:
+                ends = excitation.time[[0, -1]]
+                data.append(curve("limit", PREDICTED, yaxis=f"y{suffix}", **line(ends, np.full(2, bound))))
     used = excitation.use_of_limits_percent[name]
     most = max(used.items(), key=lambda item: item[1], default=("", 0.0))
     note = f"{percent_text(most[1])} of its {most[0]} limit" if most[0] else ""

@@ -29,9 +29,8 @@ def estimate_html(estimate: Estimate) -> str:
             low, high = estimate.interval(name)
             value, interval = f"{estimate.values[k]:.5g}", f"{low:.4g} to {high:.4g}"
         rows.append((name, value, interval, estimate.units[k], f"{verdict.mark} {verdict.value}"))
-    findings = "".join(
-        f"<li>{escape(f'{finding.severity.name} {finding}')}</li>" for finding in estimate.findings
-    )
+    lines = (f"{finding.severity.name} {finding}" for finding in estimate.findings)
+    findings = "".join(f"<li>{escape(line)}</li>" for line in lines)
     return (
         f"<p><b>{escape(estimate.diagnosis.headline)}</b> {escape(estimate.method)} on {escape(estimate.robot)}: "
         f"{escape(estimate.status.value)}</p><ul>{findings}</ul>"

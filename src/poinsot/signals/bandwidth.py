@@ -115,9 +115,7 @@ def propose_filters(recording: Recording) -> FilterProposal:
     """
     joints, p = positions(recording)
     if len(p) < MIN_SAMPLES:
-        raise InvalidSignals(
-            f"{len(p)} samples are too few for a spectrum: at least {MIN_SAMPLES} are needed"
-        )
+        raise InvalidSignals(f"{len(p)} samples are too few for a spectrum: it needs at least {MIN_SAMPLES}")
     rate = recording.rate_hz
     f, S = _velocity_spectrum(p, rate)
     steps = np.array([encoder_step(column) for column in p.T])
@@ -143,11 +141,9 @@ def propose_filters(recording: Recording) -> FilterProposal:
         cutoff_hz=w_q,
         decimate_hz=w_f,
         decimation_order=order,
-        bandwidth_hz_per_joint=np.array([excitation.bandwidth_hz for excitation in single]),
-        noise_hz_per_joint=np.array([excitation.noise_hz for excitation in single]),
-        cutoff_hz_per_joint=np.array(
-            [_cutoff(excitation.noise_hz, excitation.bandwidth_hz, rate) for excitation in single]
-        ),
+        bandwidth_hz_per_joint=np.array([joint.bandwidth_hz for joint in single]),
+        noise_hz_per_joint=np.array([joint.noise_hz for joint in single]),
+        cutoff_hz_per_joint=np.array([_cutoff(joint.noise_hz, joint.bandwidth_hz, rate) for joint in single]),
         reasons=(
             _why_bandwidth(joints, single, w_dyn, rate),
             f"The {source} dominates the motion above {_rounded_down(pooled.noise_hz):g} Hz.",

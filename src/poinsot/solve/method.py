@@ -26,9 +26,8 @@ class Method:
         def checked(self: Any, problem: Any, *args: Any, **options: Any) -> Any:
             if problem_name not in (base.__name__ for base in type(problem).__mro__):
                 message = f"{type(self).__name__}.solve takes a problem, {problem_name}, not {type(problem).__name__}"
-                raise InvalidMethod(
-                    f"{message}: make one of a model and recordings, see help(poinsot.{problem_name})"
-                )
+                remedy = f"make one of a model and recordings, see help(poinsot.{problem_name})"
+                raise InvalidMethod(f"{message}: {remedy}")
             return solve(self, problem, *args, **options)
 
         cls.solve = checked

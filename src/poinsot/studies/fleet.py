@@ -373,9 +373,8 @@ def template_path(project: Project) -> str:
 def _template(project: Project) -> RecordingSettings:
     templates = [recording for recording in project.settings.recordings if recording.role == "identification"]
     if len(templates) != 1 or len(templates[0].files) > 1:
-        many = (
-            f"{len(templates)} of them" if len(templates) != 1 else f"one in {len(templates[0].files)} files"
-        )
+        count = len(templates)
+        many = f"{count} of them" if count != 1 else f"one in {len(templates[0].files)} files"
         raise InvalidProject(
             f"{project.path}: logs of a fleet take the place of one recording for identification in one file, and this "
             f"has {many}: keep one of [[recordings]], with its columns"

@@ -140,9 +140,8 @@ def _logs(estimate: FleetEstimate) -> Any:
         refused = record.get("refused")
         fit: Mapping[str, Any] = record.get("fit") or {}
         error = fit.get("relative_error_percent")
-        findings = [
-            finding["message"] for finding in record.get("findings") or () if finding["severity"] != "note"
-        ]
+        grave = (finding for finding in record.get("findings") or () if finding["severity"] != "note")
+        findings = [finding["message"] for finding in grave]
         rows.append(
             {
                 "Log": log.name,

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from ..arrays import JointSamples, Vector
-from ..estimators.linear.residuals import autocovariance, longest_lag, taper_lags
+from ..statistics import autocovariance, longest_lag, taper_lags
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,21 +24,21 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Matrix, Times, Vector
-from ..estimate import Estimate, Fit, taper_allowance
+from ..estimate import Estimate, Fit
 from ..estimate.fit import MOVING, SHOWN_LAGS, whiteness
-from ..estimators.linear import residuals
 from ..estimators.linear.least_squares import LeastSquares, finish
-from ..estimators.linear.system import LinearSolution, reduce
 from ..exceptions import InvalidMethod
 from ..io.block_log import BlockLog
 from ..models.robot.articulated import Articulated
 from ..parameters import rescaled
 from ..regression.base_parameters import triangular
 from ..regression.inverse_dynamics import InverseDynamics, Rows
+from ..regression.system import LinearSolution, reduce
 from ..signals.butterworth import ButterworthDecimation
 from ..signals.decimation import Decimation
 from ..signals.low_pass import LowPass
 from ..solve import ProgressCallback, report
+from ..statistics import earlier_pairs, is_spherical, taper_allowance, taper_lags, tapered
 from .residual_sums import ResidualSums
 from .stretches import ExaminedBlock, LogExaminer, examine_block
 from .study import Say, Study
@@ -218,21 +218,23 @@ def predict(task: Task) -> dict[str, Any]:
 
 
 def multiply(task: Task) -> dict[str, Any]:
-    """(k, k) sum over the rows t of some blocks and earlier rows u of W_t^T Gamma W_u (`residuals.earlier_pairs`)."""
+    """(k, k) sum over the rows t of some blocks and earlier rows u of W_t^T Gamma W_u (`statistics.earlier_pairs`)."""
     half, blocks = np.zeros((len(task.columns), len(task.columns))), task.blocks
     for first, last in task.spans:
         begin = first - task.lags * blocks.factor
         problem = blocks.problem((first, last), task.lags)
 
-        def rows_of(span: tuple[int, int], problem: InverseDynamics = problem) -> Iterator[Rows]:
+        def rows_of(
+            span: tuple[int, int], problem: InverseDynamics = problem
+        ) -> Iterator[tuple[int, np.ndarray]]:
             for rows in problem.rows():
                 own = blocks.own(rows, span)
                 if own.any():
-                    yield Rows(0, rows.first, rows.time[own], rows.W[own], rows.y[own], rows.held[own])
+                    yield 0, rows.W[own][:, :, task.columns]
 
         # pairs with a row before the block, less those of two such rows
-        half += residuals.earlier_pairs(rows_of((begin, last)), task.columns, task.Gamma)
-        half -= residuals.earlier_pairs(rows_of((begin, first)), task.columns, task.Gamma)
+        half += earlier_pairs(rows_of((begin, last)), task.Gamma)
+        half -= earlier_pairs(rows_of((begin, first)), task.Gamma)
     return {"half": half}
 
 
@@ -337,15 +339,15 @@ class StreamedDynamics(InverseDynamics):
     def coloured(
         self, _: Any, fit: StreamedFit, solution: LinearSolution, columns: np.ndarray, scale: np.ndarray
     ) -> tuple[Matrix, bool]:
-        """As `residuals.coloured`, from sums of residuals, which are not clipped."""
+        """As `least_squares.coloured`, from sums of residuals, which are not clipped."""
         sums, w = fit.sums, solution.weights * scale
-        lags = residuals.taper_lags(sums.autocorrelation, sums.count)
+        lags = taper_lags(sums.autocorrelation, sums.count)
         scale = solution.weights * w
         Gamma = sums.autocovariance[:, :, : lags + 1] * scale[:, None, None] * scale[:, None]
-        given = {"lags": lags, "Gamma": residuals.tapered(Gamma), "columns": columns}
+        given = {"lags": lags, "Gamma": tapered(Gamma), "columns": columns}
         half = np.sum([one["half"] for one in self._run(multiply, "of residuals", **given)], axis=0)
         middle = (half + half.T) * taper_allowance(lags / sums.count)
-        return middle, residuals.is_spherical(sums.products[:, :, 0] * np.outer(w, w), sums.count)
+        return middle, is_spherical(sums.products[:, :, 0] * np.outer(w, w), sums.count)
 
 
 def stream_least_squares(
@@ -390,10 +392,8 @@ def stream_least_squares(
     coloured = problem.coloured
     estimate = finish(estimator, problem, system, solution, systematic=False, coloured=coloured)
     theta = solution.on_base(system)
-    held_out = [
-        problem_of(validation_log).fit(theta, name, look=False)
-        for name, validation_log in (validation or {}).items()
-    ]
+    logs = (validation or {}).items()
+    held_out = [problem_of(other).fit(theta, name, look=False) for name, other in logs]
     fit = estimate.fit
     assert isinstance(fit, StreamedFit)
     examiner = LogExaminer(robot, log, method, estimator, fit.seen)

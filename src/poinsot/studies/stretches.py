@@ -41,9 +41,8 @@ def examine_block(problem: InverseDynamics, span: tuple[int, int], sums: Residua
     highest = Examination(None, problem).highest_hz
     name = f"the stretch from {samples.time[0]:.6g} to {samples.time[-1]:.6g} s"
     with np.errstate(all="ignore"):  # wrong data overflow
-        findings = tuple(
-            finding for check in SAMPLE_CHECKS for finding in check.look_at(samples, name, highest)
-        )
+        of_checks = (check.look_at(samples, name, highest) for check in SAMPLE_CHECKS)
+        findings = tuple(finding for listed in of_checks for finding in listed)
     return ExaminedBlock(span, findings, np.diagonal(sums.products[:, :, 0]) / max(sums.count, 1))
 
 
@@ -72,9 +71,7 @@ class LogExaminer:
             of_stretches = self._of_stretches()
         except (PoinsotError, np.linalg.LinAlgError) as error:
             return examined(estimate, [*findings, Unchecked("stretches of the log", str(error), failed=True)])
-        findings += [
-            finding for finding in of_stretches.findings if (finding.cause, finding.where) not in known
-        ]
+        findings += [new for new in of_stretches.findings if (new.cause, new.where) not in known]
         return examined(estimate, [*findings, *of_stretches.unchecked])
 
     def _of_stretches(self) -> Diagnosis:

@@ -9,10 +9,8 @@ from estimators.joint.test_bordered import dense, random_linearization
 from poinsot.estimators.joint import JointSmoothing, JointSmoothingProblem, Record
 from poinsot.estimators.joint.linearization import RecordLinearization
 from poinsot.estimators.joint.sensitivity import (
-    andrews_lag,
     expected_sum,
     influence,
-    newey_west,
     sensitivity,
     state_variances,
 )
@@ -78,34 +76,6 @@ def test_variances_of_states_are_of_the_dense_inverse(rng):
     inverse = np.linalg.inv(J.T @ J)
     found = state_variances(of, inverse[-3:, -3:])
     np.testing.assert_allclose(found.ravel(), np.diag(inverse)[:-3], rtol=1e-9)
-
-
-def test_robust_sums_are_double_sums(rng):
-    scores = rng.standard_normal((40, 3))
-    for lag in (0, 1, 7, 60):
-        total = np.zeros((3, 3))
-        for i in range(40):
-            for j in range(40):
-                if abs(i - j) <= lag:
-                    total += (1 - abs(i - j) / (lag + 1)) * np.outer(scores[i], scores[j])
-        np.testing.assert_allclose(newey_west(scores, lag), total, atol=1e-12)
-        assert np.linalg.eigvalsh(newey_west(scores, lag))[0] > -1e-12
-
-
-@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9, -0.5])
-def test_lags_are_andrews(rho, rng):
-    """Of a first-order process of 8000: 1.1447 (alpha 8000)^(1/3), alpha = 4 rho^2 / (1 - rho^2)^2."""
-    noise = rng.standard_normal((8000, 2))
-    scores = np.zeros_like(noise)
-    for k in range(1, 8000):
-        scores[k] = rho * scores[k - 1] + noise[k]
-    expected = 1.1447 * (4 * rho**2 / (1 - rho**2) ** 2 * 8000) ** (1 / 3)
-    # rho is known to 1 / sqrt(8000) = 0.011 (1 - rho^2)^(1/2): the lag to some 5 %; of nothing it is 1 or 2
-    for units in (1.0, 1e-6):
-        lag = andrews_lag([units * scores[:3000], units * scores[3000:]])
-        assert abs(lag - expected) < 0.1 * expected + 2.5
-    assert andrews_lag([np.zeros((50, 2))]) == 0
-    assert andrews_lag([np.cumsum(noise[:40], axis=0)]) <= 10
 
 
 def test_what_is_not_seen_is_not_sure(rng):

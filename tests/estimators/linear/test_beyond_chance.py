@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import poinsot
-from poinsot.estimators.linear.beyond_chance import predictive_std
 from poinsot.io.results import identify_json
 from poinsot.signals.butterworth import ButterworthDecimation
+from poinsot.statistics import predictive_std
 from poinsot_reproductions.simulated_recordings import (
     Sensors,
     fourier_motion,

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from poinsot.estimate import Status
+from poinsot.estimate.estimate import predict
 from poinsot.estimators.linear.least_squares import LeastSquares
-from poinsot.estimators.linear.system import reduce
 from poinsot.exceptions import InvalidMethod, NotIdentifiable
 from poinsot.models.friction import NoFriction, ViscousCoulomb
 from poinsot.models.robot.drive import Drive
 from poinsot.parameters import Normal
 from poinsot.regression.inverse_dynamics import inverse_dynamics
+from poinsot.regression.system import reduce
 from poinsot.signals.signals import Signals
-from poinsot.validation import predict
 from references.dense_regression import least_squares, signals_of, smooth_motion, stacked
 from references.linear_estimation import MEDIAN, huber, posterior, weighted_by_joint
 from references.robots import chain, own_parameters

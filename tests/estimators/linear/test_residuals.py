@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy import signal, stats
 
-from poinsot.estimate import fit as fits, taper_allowance
-from poinsot.estimators.linear import residuals
+from poinsot import statistics
+from poinsot.estimate import fit as fits
+from poinsot.estimators.linear import least_squares
 from poinsot.regression.inverse_dynamics import inverse_dynamics
 from references.dense_regression import signals_of, smooth_motion, stacked
 from references.robots import chain, own_parameters
@@ -17,7 +18,7 @@ AR = 0.8
 
 
 def _spherical(e):
-    return residuals.is_spherical(e.T @ e, len(e))
+    return statistics.is_spherical(e.T @ e, len(e))
 
 
 def coloured(rng, samples, joints, memory=AR):
@@ -34,38 +35,14 @@ def double_sum(W, Gamma):
     return total
 
 
-@pytest.mark.parametrize(("samples", "joints", "lags"), [(50, 3, 7), (5, 2, 4), (200, 1, 0), (130, 2, 60)])
-@pytest.mark.parametrize("stretch", [1, 40, 4096])
-def test_autocovariance_is_the_mean_of_products(samples, joints, lags, stretch, rng, monkeypatch):
-    monkeypatch.setattr(residuals, "SHORTEST_STRETCH", stretch)
-    e = coloured(rng, samples, joints) + 1.0
-    expected = (
-        np.array([sum(np.outer(e[t], e[t + lag]) for t in range(samples - lag)) for lag in range(lags + 1)])
-        / samples
-    )
-    np.testing.assert_allclose(
-        residuals.autocovariance(e, lags).transpose(2, 0, 1), expected, atol=1e-13 * samples
-    )
-
-
-def test_autocorrelation_is_that_of_the_deviations_from_the_mean(rng):
-    e = coloured(rng, 300, 2) + np.array([5.0, -3.0])
-    r = fits.autocorrelation(e, 10)
-    for row, column in zip(r, e.T, strict=True):
-        d = column - column.mean()
-        np.testing.assert_allclose(row, [d[: 300 - lag] @ d[lag:] / (d @ d) for lag in range(11)], atol=1e-13)
-    assert (r[:, 0] == 1).all()
-    np.testing.assert_array_equal(fits.autocorrelation(np.zeros((20, 1)), 5), np.zeros((1, 6)))
-
-
 @pytest.mark.parametrize(("rows", "lags"), [(30, 5), (30, 0), (4, 6), (6, 6), (7, 6), (33, 12), (1, 3)])
 @pytest.mark.parametrize("at_once", [1, 3, 8])
 def test_pairs_with_what_is_earlier_are_half_of_the_double_sum(rows, lags, at_once, rng, monkeypatch):
-    monkeypatch.setattr(residuals, "COLUMNS_AT_ONCE", at_once)
+    monkeypatch.setattr(statistics, "COLUMNS_AT_ONCE", at_once)
     W = rng.standard_normal((rows, 3, 4))
     Gamma = rng.standard_normal((lags + 1, 3, 3))
     Gamma[0] += Gamma[0].T  # Gamma(0) is symmetric, the others need not be
-    half = residuals._pairs_of_stretch(np.concatenate([np.zeros((lags, 3, 4)), W]), Gamma.transpose(1, 2, 0))
+    half = statistics._pairs_of_stretch(np.concatenate([np.zeros((lags, 3, 4)), W]), Gamma.transpose(1, 2, 0))
     expected = double_sum(W, Gamma)
     np.testing.assert_allclose(half + half.T, expected, atol=1e-12 * np.abs(expected).max())
 
@@ -75,7 +52,7 @@ def test_pairs_with_what_is_earlier_are_half_of_the_double_sum(rows, lags, at_on
 @pytest.mark.parametrize("stretch", [1, 17, 4096])
 def test_the_middle_is_the_double_sum_over_each_recording_in_any_stretches(sizes, stretch, rng, monkeypatch):
     """Residuals of one recording say nothing about those of the next; within one, stretches leave no pair out."""
-    monkeypatch.setattr(residuals, "SHORTEST_STRETCH", stretch)
+    monkeypatch.setattr(statistics, "SHORTEST_STRETCH", stretch)
     W = [rng.standard_normal((size, 2, 5)) for size in sizes]
     scores = [coloured(rng, size, 2, memory=0.3) for size in sizes]
     columns = np.array([0, 2, 3])
@@ -86,20 +63,24 @@ def test_the_middle_is_the_double_sum_over_each_recording_in_any_stretches(sizes
                 yield SimpleNamespace(part=part, W=block[first : first + 4])
 
     problem = SimpleNamespace(rows=rows, row_counts=sizes)
-    middle = residuals.coloured_middle(problem, np.concatenate(scores), columns)
+    middle = least_squares.coloured_middle(problem, np.concatenate(scores), columns)
     N = sum(sizes)
     r = sum(
         len(s)
         / N
-        * np.pad(fits.autocorrelation(s, min(N // 4, len(s) - 1)), ((0, 0), (0, max(N // 4 - len(s) + 1, 0))))
+        * np.pad(
+            statistics.autocorrelation(s, min(N // 4, len(s) - 1)), ((0, 0), (0, max(N // 4 - len(s) + 1, 0)))
+        )
         for s in scores
     )
-    lags = min(max(4 * max(residuals.correlation_length(row, N) for row in r), 1), N // 4)
+    lags = min(max(4 * max(statistics.correlation_length(row, N) for row in r), 1), N // 4)
     Gamma = np.zeros((lags + 1, 2, 2))
     for s in scores:
         for lag in range(min(lags, len(s) - 1) + 1):
             Gamma[lag] += s[: len(s) - lag].T @ s[lag:] / N * (1 - lag / (lags + 1))
-    expected = sum(double_sum(block[:, :, columns], Gamma) for block in W) * taper_allowance(lags / N)
+    expected = sum(double_sum(block[:, :, columns], Gamma) for block in W) * statistics.taper_allowance(
+        lags / N
+    )
     np.testing.assert_allclose(middle, expected, atol=1e-11 * np.abs(expected).max())
     assert np.linalg.eigvalsh(middle)[0] >= -1e-12 * np.abs(middle).max()
 
@@ -112,7 +93,7 @@ def test_the_middle_of_white_residuals_is_that_of_eq_6(rng):
     problem = SimpleNamespace(rows=lambda: iter([SimpleNamespace(part=0, W=W)]), row_counts=(400,))
     half = np.linalg.cholesky(Sigma)
     middles = [
-        residuals.coloured_middle(problem, rng.standard_normal((400, 2)) @ half.T, np.arange(3))
+        least_squares.coloured_middle(problem, rng.standard_normal((400, 2)) @ half.T, np.arange(3))
         for _ in range(100)
     ]
     expected = np.einsum("tik,ij,tjl->kl", W, Sigma, W)
@@ -120,30 +101,12 @@ def test_the_middle_of_white_residuals_is_that_of_eq_6(rng):
     np.testing.assert_allclose(np.mean(middles, axis=0), expected, atol=0.03 * expected.max())
 
 
-@pytest.mark.parametrize("b", [0.0, 0.05, 0.2, 0.5])
-def test_the_allowance_makes_intervals_of_a_mean_cover(b):
-    """White noise, its mean, and the long-run variance of what is left with Bartlett's window of length b N: the 95 %
-    quantile of |t|, simulated."""
-    generator = np.random.default_rng(15)
-    N, runs = 400, 20000
-    e = generator.standard_normal((runs, N))
-    mean = e.mean(axis=1)
-    lags = int(b * N)
-    spectrum = np.fft.rfft(e - mean[:, None], 2 * N, axis=1)
-    covariance = np.fft.irfft(np.abs(spectrum) ** 2, axis=1)[:, : lags + 1] / N
-    window = 1 - np.arange(lags + 1) / (lags + 1)
-    long_run = 2 * covariance @ window - covariance[:, 0]
-    quantile = np.quantile(np.abs(mean) / np.sqrt(long_run / N), 0.95)
-    # of 20000 runs: 0.7 % and more for heavy tails; the published polynomial fits to another percent
-    np.testing.assert_allclose(1.96 * np.sqrt(taper_allowance(b)), quantile, rtol=0.03)
-
-
 # -- verdicts ------------------------------------------------------------------------------------------------
 
 
 def test_ljung_and_box_by_hand(rng):
     e = coloured(rng, 200, 1, memory=0.2)
-    r = fits.autocorrelation(e, 30)[0]
+    r = statistics.autocorrelation(e, 30)[0]
     Q = 200 * 202 * sum(r[lag] ** 2 / (200 - lag) for lag in range(1, 21))
     verdict = fits.whiteness(r, 200)
     np.testing.assert_allclose(verdict.p_value, stats.chi2.sf(Q, 20))
@@ -156,7 +119,7 @@ def test_ljung_and_box_by_hand(rng):
 def test_white_noise_is_called_coloured_one_time_in_a_hundred(samples):
     generator = np.random.default_rng(11)
     runs = 2000
-    r = fits.autocorrelation(generator.standard_normal((samples, runs)), 60)
+    r = statistics.autocorrelation(generator.standard_normal((samples, runs)), 60)
     alarms = sum(not fits.whiteness(row, samples).white for row in r)
     # the test is asymptotic: with 20 lags of 120 samples its tail is somewhat heavy. 99.9 % band of the binomial
     low, high = stats.binom.ppf([0.0005, 0.9995], runs, 0.01)
@@ -166,7 +129,7 @@ def test_white_noise_is_called_coloured_one_time_in_a_hundred(samples):
 def test_coloured_noise_is_noticed():
     generator = np.random.default_rng(12)
     e = np.concatenate([coloured(generator, 500, 1, memory=0.3) for _ in range(50)], axis=1)
-    assert sum(not fits.whiteness(row, 500).white for row in fits.autocorrelation(e, 60)) >= 48
+    assert sum(not fits.whiteness(row, 500).white for row in statistics.autocorrelation(e, 60)) >= 48
 
 
 def test_residuals_that_are_alike_are_called_so_ninety_nine_times_in_a_hundred():
@@ -181,19 +144,6 @@ def test_residuals_that_are_alike_are_called_so_ninety_nine_times_in_a_hundred()
     assert _spherical(generator.standard_normal((50, 1)))
     assert _spherical(np.zeros((50, 3)))
     assert not _spherical(generator.standard_normal((50, 2)) * [1.0, 0.0])
-
-
-def test_memory_is_short_for_white_and_long_for_coloured_noise():
-    generator = np.random.default_rng(14)
-
-    def median(memory):
-        rows = [fits.autocorrelation(coloured(generator, 2000, 1, memory), 500)[0] for _ in range(40)]
-        return np.median([residuals.correlation_length(row, 2000) for row in rows])
-
-    assert median(0.0) == 0
-    # 0.8^m falls below 2 sqrt(log10(2000) / 2000) = 0.08 at m = 11
-    assert 9 <= median(0.8) <= 18
-    assert residuals.correlation_length(np.ones(30), 100) == 29
 
 
 def test_the_fit_is_measured_against_predicted(rng):
@@ -215,7 +165,7 @@ def test_the_fit_is_measured_against_predicted(rng):
     np.testing.assert_allclose(fit.rms_per_joint, np.sqrt(np.mean(e**2, axis=0)))
     # the same recording twice: its end is not joined to its beginning
     np.testing.assert_allclose(
-        fit.autocorrelation[:, :30], fits.autocorrelation(noise, 60)[:, :30], atol=1e-9
+        fit.autocorrelation[:, :30], statistics.autocorrelation(noise, 60)[:, :30], atol=1e-9
     )
     assert (fit.joints, fit.units, fit.recording) == (("j1", "j2"), ("N m", "N m"), "a name")
 

@@ -10,7 +10,6 @@ from poinsot.estimators.linear.constraints import BodyConstraint, Box, Constrain
 from poinsot.estimators.linear.essential import EssentialParameters
 from poinsot.estimators.linear.least_squares import LeastSquares
 from poinsot.estimators.linear.semidefinite import SemidefiniteLeastSquares
-from poinsot.estimators.linear.system import reduce
 from poinsot.estimators.linear.whitening import Whitened, prior_moments
 from poinsot.exceptions import ImpossibleBody, InvalidMethod
 from poinsot.inertia.divergence import AffineInvariant, Entropic, Euclidean
@@ -18,6 +17,7 @@ from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import is_consistent, pseudo_inertia
 from poinsot.models.robot.drive import Coupling, Drive
 from poinsot.regression.inverse_dynamics import inverse_dynamics
+from poinsot.regression.system import reduce
 from references.dense_regression import signals_of, smooth_motion, stacked
 from references.robots import chain, own_parameters
 

@@ -6,7 +6,7 @@ import pytest
 import poinsot
 from poinsot import PoinsotError, equality_of_joints
 from poinsot.estimate.fit import Fit
-from poinsot.estimate.uncertainty import EstimatedParameters
+from poinsot.estimate.uncertainty import EstimatedParameters, Uncertainty
 
 KINDS = ("stiffness", "coulomb", "zero")
 STD = np.array([2.0, 0.03, 0.01])
@@ -19,8 +19,8 @@ def estimate_of(truths, rng, identifiable=(True, True, True)):
     names = tuple(f"{joint}.{kind}" for joint in ("left", "right") for kind in KINDS)
     parameters = EstimatedParameters(
         names, ("",) * 6, ("left",) * 3 + ("right",) * 3, KINDS * 2,
-        np.concatenate([rng.multivariate_normal(truth, C) for truth in truths]), np.kron(np.eye(2), C), names, "white",
-        np.array(identifiable * 2),
+        np.concatenate([rng.multivariate_normal(truth, C) for truth in truths]), names,
+        np.array(identifiable * 2), Uncertainty(np.kron(np.eye(2), C)),
     )  # fmt: skip
     fit = Fit.__new__(Fit)
     return poinsot.Estimate("actuators", "arm", parameters, poinsot.Status.solved, 1.0, 100, fit)

@@ -7,7 +7,6 @@ import numpy as np
 
 from poinsot.arrays import Matrix, Vector
 from poinsot.estimators.shooting.arrival import ArrivalSystem, factorize_arrival
-from poinsot.estimators.shooting.direction import with_arrival
 from poinsot.estimators.shooting.posterior import TrajectoryPosterior
 from poinsot.estimators.shooting.riccati import (
     Backward,
@@ -153,15 +152,13 @@ def _start(
     problem: LinearQuadratic, passes: Sequence[Backward], damping: float, null_space: bool
 ) -> ArrivalSystem:
     values = [
-        with_arrival(
-            each.value,
-            Quadratic(
-                chain.arrival_xx,
-                np.zeros_like(each.value.V_xt),
-                np.zeros_like(each.value.V_tt),
-                chain.arrival_x,
-                np.zeros_like(each.value.V_t),
-            ),
+        each.value
+        + Quadratic(
+            chain.arrival_xx,
+            np.zeros_like(each.value.V_xt),
+            np.zeros_like(each.value.V_tt),
+            chain.arrival_x,
+            np.zeros_like(each.value.V_t),
         )
         for each, chain in zip(passes, problem.chains, strict=True)
     ]

@@ -7,7 +7,7 @@ import pytest
 
 from estimators.shooting.toys import tumbling_problem
 from poinsot.estimators.shooting.arrival import SemidefiniteFactor, factorize_arrival
-from poinsot.estimators.shooting.direction import LinearizedProblem
+from poinsot.estimators.shooting.direction import ShootingIterate, ShootingSearch
 from poinsot.estimators.shooting.problem import GaussianPrior
 from poinsot.estimators.shooting.riccati import Quadratic
 from poinsot.estimators.shooting.rollout import evaluate
@@ -56,18 +56,18 @@ def test_the_trust_region_bounds_theta_alone(rng):
     """Arrival states and noise are optimal for the theta that is left: those of a prior that holds theta there."""
     problem, guess, _ = tumbling_problem(rng, N=12, known=True)
     now = evaluate(problem, guess)
-    free = LinearizedProblem(problem, now).direction()
+    free = ShootingIterate(ShootingSearch(problem), now).direction()
     radius = 0.3 * np.linalg.norm(free.step.theta)
-    bound = LinearizedProblem(problem, now, radius=radius).direction()
+    bound = ShootingIterate(ShootingSearch(problem, radius=radius), now).direction()
     assert np.linalg.norm(bound.step.theta) == pytest.approx(radius, rel=1e-5)
-    assert bound.predicted_change(1.0) > free.predicted_change(1.0)
+    assert bound.predicted(1.0) < free.predicted(1.0)
     there = GaussianPrior(now.at.theta + bound.step.theta, 1e9 * np.eye(3))
-    held = LinearizedProblem(replace(problem, prior=there), now).direction()
+    held = ShootingIterate(ShootingSearch(replace(problem, prior=there)), now).direction()
     np.testing.assert_allclose(held.step.theta, bound.step.theta, atol=1e-5)
     np.testing.assert_allclose(bound.step.x[0], held.step.x[0], atol=1e-4)
     np.testing.assert_allclose(bound.step.w[0], held.step.w[0], atol=1e-4)
     scaled = replace(problem, scale=np.full(3, 1e3))
-    same = LinearizedProblem(scaled, now, radius=radius).direction()
+    same = ShootingIterate(ShootingSearch(scaled, radius=radius), now).direction()
     np.testing.assert_allclose(same.step.theta, free.step.theta, rtol=1e-9)
 
 

@@ -27,9 +27,7 @@ def problem():
 
 def scheduled(problem, closed):
     """The problem with another schedule."""
-    log = problem.logs[0]
-    stages = replace(log.stages, schedule=replace(log.stages.schedule, closed=closed))
-    return replace(problem, logs=(replace(log, stages=stages, guess=None),))
+    return replace(problem, models=(problem.models[0].with_schedule(closed),))
 
 
 def events_of(estimate):
@@ -48,14 +46,14 @@ def test_a_good_schedule_is_left_as_it_is(problem):
 
 @pytest.mark.parametrize("late", [2, pytest.param(-2, marks=pytest.mark.slow)])
 def test_events_20_ms_off_are_found_and_corrected(problem, late):
-    true = problem.logs[0].stages.schedule.closed
+    true = problem.models[0].schedule.closed
     closed = np.roll(true, late, axis=0)
     closed[:2], closed[-2:] = true[0], true[-1]
     wrong = METHOD.solve(scheduled(problem, closed))
     said = [each.message for each in wrong.findings if each.cause == "contact-schedule"]
     assert len(said) == 4 and all("ms before" in each if late > 0 else "ms after" in each for each in said)
     found = replace(METHOD, contact_schedule="estimated").solve(scheduled(problem, closed))
-    np.testing.assert_array_equal(found.problem.logs[0].stages.schedule.closed, true)
+    np.testing.assert_array_equal(found.problem.models[0].schedule.closed, true)
     away = np.array([event.time - event.given for event in events_of(found)])
     assert (np.abs(away + 0.01 * late) < 0.01).all()
     right = METHOD.solve(problem)
@@ -65,30 +63,29 @@ def test_events_20_ms_off_are_found_and_corrected(problem, late):
 
 @pytest.mark.slow
 def test_a_missed_stance_is_found(problem):
-    stages = problem.logs[0].stages
-    closed, lands = stages.schedule.closed.copy(), int(stages.schedule.resets[0].first)
-    foot = stages.schedule.resets[0].gained[0]
+    schedule = problem.models[0].schedule
+    closed, lands = schedule.closed.copy(), int(schedule.resets[0].first)
+    foot = schedule.resets[0].gained[0]
     closed[lands:, foot] = False
     estimate = METHOD.solve(scheduled(problem, closed))
     (said,) = [each.message for each in estimate.findings if "lacks" in each.message]
-    assert stages.schedule.contacts[foot].frame in said
+    assert schedule.contacts[foot].frame in said
     found = replace(METHOD, contact_schedule="estimated").solve(scheduled(problem, closed))
-    again = found.problem.logs[0].stages.schedule.closed
-    assert np.sum(again != stages.schedule.closed) <= 1
+    again = found.problem.models[0].schedule.closed
+    assert np.sum(again != schedule.closed) <= 1
 
 
 def test_without_contacts_there_is_nothing_to_search(problem):
-    log = problem.logs[0]
-    free = replace(log.stages.schedule, contacts=(), closed=log.stages.schedule.closed[:, :0])
-    stages = replace(log.stages, schedule=free)
-    bare = replace(log, stages=stages, guess=None)
+    model = problem.models[0]
+    free = replace(model.schedule, contacts=(), closed=model.schedule.closed[:, :0])
+    bare = replace(model, schedule=free, guess=None)
     assert EventSearch().search(bare, problem.guess.theta, problem.guess.x[0]) == (bare, ())
 
 
 @pytest.mark.slow
 def test_a_stance_that_did_not_happen_is_found(problem):
     """A channel that closes while its foot swings."""
-    schedule = problem.logs[0].stages.schedule
+    schedule = problem.models[0].schedule
     true, foot = schedule.closed, schedule.resets[0].gained[0]
     swing = np.flatnonzero(~true[:, foot])
     closed = true.copy()
@@ -97,7 +94,7 @@ def test_a_stance_that_did_not_happen_is_found(problem):
     (said,) = [each.message for each in estimate.findings if each.cause == "contact-schedule"]
     assert f"{schedule.contacts[foot].frame} does not close at 0.120 s as its channel says" in said
     found = replace(METHOD, contact_schedule="estimated").solve(scheduled(problem, closed))
-    np.testing.assert_array_equal(found.problem.logs[0].stages.schedule.closed, true)
+    np.testing.assert_array_equal(found.problem.models[0].schedule.closed, true)
     right = METHOD.solve(problem)
     assert (
         abs(found["m.trunk"] / right["m.trunk"] - 1) < 1e-3 < abs(estimate["m.trunk"] / right["m.trunk"] - 1)

@@ -18,7 +18,7 @@ from estimators.shooting.toys import (
 from poinsot.estimate import Status
 from poinsot.estimators.shooting import local
 from poinsot.estimators.shooting.ddp import DDP, certify
-from poinsot.estimators.shooting.direction import LinearizedProblem
+from poinsot.estimators.shooting.direction import ShootingIterate, ShootingSearch
 from poinsot.estimators.shooting.posterior import posterior
 from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem, Trajectories
 from poinsot.estimators.shooting.rollout import FeasibilityDriven, MultipleShooting, SingleShooting, evaluate
@@ -87,32 +87,32 @@ def test_the_promise_of_a_step(case, rng):
     problem, guess, _ = case
     now = evaluate(problem, guess)
     assert now.infeasibility > 0.1
-    direction = LinearizedProblem(problem, now).direction(damping=0.3)
+    direction = ShootingIterate(ShootingSearch(problem), now).direction(damping=0.3)
 
     def residuals(alpha):
-        ahead = MultipleShooting().roll(problem, now, direction.step, alpha).at
+        ahead = MultipleShooting().roll(problem, now, direction, alpha).at
         parts = [root(problem.prior.information) @ (ahead.theta - problem.prior.mean)]
         for motion, arrival, x, w in zip(problem.models, problem.arrivals, ahead.x, ahead.w, strict=True):
             d = motion.manifold.difference(arrival.mean[None], x[:1])[0]
             parts += [root(arrival.information) @ d, (w / motion.noise_std)[motion.noisy].ravel()]
             parts += [
                 motion.evaluate(0, x[:-1], w, ahead.theta)[1].ravel(),
-                motion.evaluate_last(x[-1], ahead.theta),
+                motion.last(x[-1], ahead.theta).value[0],
             ]
         return np.concatenate(parts)
 
     r, J = residuals(0.0), (residuals(1e-5) - residuals(-1e-5)) / 2e-5
     assert direction.slope == pytest.approx(J @ r, rel=1e-6)
     assert direction.curvature == pytest.approx(J @ J, rel=1e-6)
-    assert direction.predicted_change(0.5) == pytest.approx(0.5 * J @ r + 0.125 * J @ J, rel=1e-5)
+    assert -direction.predicted(0.5) == pytest.approx(0.5 * J @ r + 0.125 * J @ J, rel=1e-5)
     assert 0.5 * r @ r == pytest.approx(now.cost)
 
 
 def test_rollouts_keep_what_they_should_of_the_gaps(case, rollout):
     problem, guess, _ = case
     now = rollout.begin(problem, guess)
-    direction = LinearizedProblem(problem, now).direction()
-    ahead = rollout.roll(problem, now, direction.step, 0.25)
+    direction = ShootingIterate(ShootingSearch(problem), now).direction()
+    ahead = rollout.roll(problem, now, direction, 0.25)
     checked = evaluate(problem, ahead.at)
     assert checked.cost == pytest.approx(ahead.cost)
     for mine, new, old in zip(ahead.gaps, checked.gaps, now.gaps, strict=True):
@@ -122,7 +122,7 @@ def test_rollouts_keep_what_they_should_of_the_gaps(case, rollout):
         if isinstance(rollout, FeasibilityDriven):
             np.testing.assert_allclose(new, 0.75 * old, atol=1e-12)
     # a short step goes where the linear problem says, whichever way it is rolled out
-    tiny = rollout.roll(problem, now, direction.step, 1e-5)
+    tiny = rollout.roll(problem, now, direction, 1e-5)
     for motion, mine, old, dx in zip(problem.models, tiny.at.x, now.at.x, direction.step.x, strict=True):
         moved = motion.manifold.difference(old, mine)
         np.testing.assert_allclose(moved / 1e-5, dx, atol=1e-3 * (1 + np.abs(dx).max()))
@@ -213,7 +213,7 @@ def test_penalty_is_eq_38(rng):
     nu = 0.0
     for k, begin in enumerate([guess, steps[0].at]):
         now = evaluate(problem, begin)
-        promise = LinearizedProblem(problem, now).direction().predicted_change(1.0)
+        promise = -ShootingIterate(ShootingSearch(problem), now).direction().predicted(1.0)
         nu = max(0.9 * nu, promise / (0.7 * now.infeasibility))
         assert steps[1].history[k].penalty == pytest.approx(nu, rel=1e-6)
         assert promise - nu * now.infeasibility <= -0.3 * nu * now.infeasibility * (1 - 1e-9)

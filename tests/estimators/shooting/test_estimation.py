@@ -12,7 +12,7 @@ from poinsot.estimators.shooting.estimation import OptimalEstimation, OptimalEst
 from poinsot.estimators.shooting.known_parameters import KnownParameters
 from poinsot.estimators.shooting.posterior import posterior
 from poinsot.estimators.shooting.problem import GaussianPrior, Trajectories
-from poinsot.estimators.shooting.robot_log import RobotLog
+from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.estimators.shooting.summary import WIDENING_THRESHOLD
 from poinsot.exceptions import InvalidMethod
 from poinsot.inertia.log_cholesky import LogCholesky
@@ -20,7 +20,6 @@ from poinsot.models.contacts.contacts import ContactSchedule
 from poinsot.models.robot.articulated import load_robot
 from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.models.sensors import Accelerometer, Gyro, JointPosition, JointVelocity, Readings
-from poinsot.models.stages import Stages
 from poinsot.parameters import Normal
 from references.recorded_arm import FRICTION, NOISE, ROD, SPEED_NOISE, record, true_inertial, urdf
 
@@ -55,9 +54,10 @@ def log_of(parameters, recorded, name="run", said=1.0, **settings):
     )
     S = len(recorded.time)
     schedule = ContactSchedule((), np.zeros((S, 0), dtype=bool))
-    stages = Stages(parameters, schedule, recorded.time, recorded.torque, readings)
     noise = np.array([0.0, 0.0, SPEED_NOISE, SPEED_NOISE])
-    return RobotLog(name, stages, noise, **settings)
+    return RobotTrajectoryModel(
+        parameters, schedule, recorded.time, recorded.torque, readings, noise, name=name, **settings
+    )
 
 
 def recorded_by(seed, samples=121):
@@ -234,7 +234,7 @@ def test_a_held_out_recording_is_left_alone(parameters, estimate):
     (fit,) = found.validation
     assert fit.recording == "other" and fit.residuals.shape == (121, 10)
     assert fit.relative_error_percent < 2 * found.fit.relative_error_percent
-    wrong = replace(problem, logs=(other,), held_out=problem.logs)
+    wrong = replace(problem, models=(other,), held_out=problem.models)
     assert OptimalEstimation().solve(wrong).validation[0].recording == "run 1"
 
 
@@ -281,10 +281,10 @@ def test_it_begins_where_it_is_told(parameters, problem, estimate):
 
 
 def test_what_does_not_fit_is_refused(arm, parameters, problem):
-    (log,) = problem.logs
+    (log,) = problem.models
     known = problem.known
     others = KnownParameters(OpenParameters(arm, ("post",)))
-    blind = RobotLog("blind", replace(log.stages, readings=()), log.noise)
+    blind = replace(log, name="blind", readings=(), guess=None)
     for logs, of, message in (
         ((), known, "at least one recording"),
         ((log,), others, "recording 'run 1' has other open parameters"),
@@ -292,19 +292,18 @@ def test_what_does_not_fit_is_refused(arm, parameters, problem):
     ):
         with pytest.raises(InvalidMethod, match=message):
             OptimalEstimationProblem(logs, of)
+    fixed = replace(log, parameters=parameters.fixed(parameters.nominal_theta))
     with pytest.raises(InvalidMethod, match="other open parameters"):
-        OptimalEstimationProblem(
-            (log,), known, held_out=(log.with_parameters(parameters.fixed(parameters.nominal_theta)),)
-        )
+        OptimalEstimationProblem((log,), known, held_out=(fixed,))
 
 
 @pytest.mark.parametrize("where", ["states", "theta"])
 def test_a_guess_that_is_no_number_is_refused(problem, where):
-    (log,) = problem.logs
+    (log,) = problem.models
     if where == "states":
         guess = log.initial_states.copy()
         guess[5, 1] = np.nan
-        bad = replace(problem, logs=(replace(log, guess=guess),))
+        bad = replace(problem, models=(replace(log, guess=guess),))
     else:
         bad = replace(problem, start=np.full(10, np.nan))
     with pytest.raises(InvalidMethod, match="initial guess holds NaN or infinity"):
@@ -313,9 +312,9 @@ def test_a_guess_that_is_no_number_is_refused(problem, where):
 
 @pytest.mark.parametrize("noise", [np.zeros(4), -np.ones(4), np.full(4, np.nan), np.ones(3)])
 def test_bad_noise_is_refused(problem, noise):
-    (log,) = problem.logs
+    (log,) = problem.models
     with pytest.raises(InvalidMethod, match="process noise needs a standard deviation"):
-        OptimalEstimation().solve(replace(problem, logs=(replace(log, noise=noise),)))
+        OptimalEstimation().solve(replace(problem, models=(replace(log, noise=noise),)))
 
 
 def test_what_is_known_of_the_first_state_counts(parameters):
@@ -346,9 +345,9 @@ def test_missing_readings_count_nowhere(parameters, held_out):
         Readings(some.sensor, np.where(keep[:, None], some.values, np.nan))
         if some.sensor.quantity == "gyro"
         else some
-        for some in sparse.stages.readings
+        for some in sparse.readings
     )
-    sparse = replace(sparse, stages=replace(sparse.stages, readings=readings), guess=None)
+    sparse = replace(sparse, readings=readings, guess=None)
     known = KnownParameters(parameters)
     logs, others = ((sparse,), ()) if not held_out else ((log_of(parameters, recorded),), (sparse,))
     found = OptimalEstimation().solve(OptimalEstimationProblem(logs, known, others))
@@ -440,9 +439,9 @@ def dense_jacobian(shooting, x, w, theta):
         by = at.f_x[0] @ by
         by[:, :p] += at.f_theta[0]
         by[:, noise] += at.f_w[0]
-    last = model.linearize_last(x[-1], theta)
-    row = last.r_x @ by
-    row[:, :p] += 0.0 if last.r_theta is None else last.r_theta
+    last = model.last(x[-1], theta, slopes=True)
+    row = last.by_x[0] @ by
+    row[:, :p] += last.by_theta[0]
     return np.concatenate([*rows, row])
 
 
@@ -451,7 +450,7 @@ def test_the_level_of_commands_alone_is_estimated(parameters):
     log = log_of(parameters, record(np.random.default_rng(1), 121, phase=0.3), command_noise=np.full(2, 0.05))
     problem = OptimalEstimationProblem((log,), KnownParameters(parameters))
     estimate = OptimalEstimation(process_noise="commands").solve(problem)
-    (found,) = estimate.problem.logs
+    (found,) = estimate.problem.models
     np.testing.assert_array_equal(found.noise, log.noise)
     assert found.command_noise.max() < log.command_noise.min() / 2
     assert estimate.notes[-1].count(",") == 0 and "torque 0." in estimate.notes[-1]

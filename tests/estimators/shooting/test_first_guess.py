@@ -5,6 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from poinsot.estimators.shooting.first_guess import first_guess
+from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.models.contacts.contacts import ContactSchedule, PointContact
 from poinsot.models.robot.articulated import load_robot
 from poinsot.models.robot.open_parameters import OpenParameters
@@ -18,7 +19,6 @@ from poinsot.models.sensors import (
     Readings,
     frames_of,
 )
-from poinsot.models.stages import Stages
 from references.recorded_tripod import TORSO, urdf
 from references.robots import random_robot
 
@@ -54,7 +54,8 @@ def smooth_motion(robot):
 def stages_of(robot, readings, contacts=(), closed=None):
     closed = np.zeros((S, 0), dtype=bool) if closed is None else closed
     u = np.zeros((S, len(OpenParameters(robot).drive.inputs)))
-    return Stages(OpenParameters(robot), ContactSchedule(contacts, closed), TIMES, u, tuple(readings))
+    schedule, noise = ContactSchedule(contacts, closed), np.ones(2 * robot.model.nv)
+    return RobotTrajectoryModel(OpenParameters(robot), schedule, TIMES, u, tuple(readings), noise)
 
 
 def read(robot, x, sensors):

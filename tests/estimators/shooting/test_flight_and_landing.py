@@ -1,5 +1,7 @@
 """A Solo12 that stands, flies and lands: its base is found from half its weight, within what the posterior says."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,6 @@ from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.models.contacts.contacts import ContactSchedule, PointContact
 from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.models.sensors import Gyro, JointPosition, JointVelocity, Pose, Readings
-from poinsot.models.stages import Stages
 from references.robots import described
 
 FEET = tuple(PointContact(f"{leg}_FOOT") for leg in ("FL", "FR", "HL", "HR"))
@@ -33,7 +34,8 @@ def recording(robot, closed, u, rng, step=4e-3):
     ]
     empty = tuple(Readings(sensor, np.full((S, sensor.width), np.nan)) for sensor in sensors)
     parameters = OpenParameters(robot, robot.bodies[:1])
-    return Stages(parameters, ContactSchedule(FEET, closed), step * np.arange(S), u, empty)
+    times = step * np.arange(S)
+    return RobotTrajectoryModel(parameters, ContactSchedule(FEET, closed), times, u, empty, SPEEDS_ONLY)
 
 
 def standing(robot):
@@ -49,31 +51,30 @@ def test_a_robot_that_stands_flies_and_lands(solo, rng):
     S = 60
     closed = np.ones((S, 4), dtype=bool)
     closed[25:35] = False
-    stages = recording(solo, closed, np.zeros((S, 12)), rng)
-    theta, states = stages.parameters.nominal_theta, stages.states
+    model = recording(solo, closed, np.zeros((S, 12)), rng)
+    theta, states = model.parameters.nominal_theta, model.manifold
     u, x = np.zeros((S, 12)), [standing(solo)]
-    for k in range(stages.count):
-        sample = stages.samples[k]
-        if not stages.resets[k]:
-            target = standing(solo)[7:19] + 0.3 * np.sin(12 * stages.times[sample] + np.arange(12))
+    for k in range(model.stages):
+        sample = model.samples[k]
+        if not model.resets[k]:
+            target = standing(solo)[7:19] + 0.3 * np.sin(12 * model.times[sample] + np.arange(12))
             u[sample] = 6 * (target - x[-1][7:19]) - 0.2 * x[-1][25:]
-        told = Stages(stages.parameters, stages.schedule, stages.times, u, stages.readings)
-        state = told.evaluate(k, x[-1][None], theta)[0].value
-        if not stages.resets[k]:
+        driven = replace(model, u=u)
+        state = driven.steps(k, x[-1][None], theta)[0].value
+        if not model.resets[k]:
             state = states.integrate(state, SPEEDS_ONLY * rng.standard_normal((1, 36)))
         x.append(state[0])
     x = np.array(x)
     readings = []
-    for some in stages.readings:
+    for some in model.readings:
         values = np.zeros((S, some.sensor.width))
-        for samples, moved in told.along(x, theta):
+        for samples, moved in driven.along(x, theta):
             values[samples] = some.sensor.predicted(moved)
         if some.sensor.width == some.sensor.size:
             values += np.asarray(some.sensor.noise) * rng.standard_normal(values.shape)
         readings.append(Readings(some.sensor, values))
-    heard = Stages(stages.parameters, stages.schedule, stages.times, u, tuple(readings))
-    motion = RobotTrajectoryModel(heard, SPEEDS_ONLY)
-    first = stages.parameters.chart.from_inertial(0.5 * solo.inertials[0])
+    motion = replace(driven, readings=tuple(readings))
+    first = model.parameters.chart.from_inertial(0.5 * solo.inertials[0])
     problem = ShootingProblem((motion,), (GaussianPrior.flat(x[0], 36),), GaussianPrior.flat(first))
     rough = states.integrate(x, 0.01 * rng.standard_normal((len(x), 36)))
     guess = Trajectories((rough,), (np.zeros((motion.stages, 18)),), first)

@@ -10,12 +10,12 @@ from poinsot.estimators.shooting.ddp import DDP
 from poinsot.estimators.shooting.moving_horizon import MovingHorizon
 from poinsot.estimators.shooting.problem import (
     GaussianPrior,
-    LastNodeLinearization,
     ShootingProblem,
     StageLinearization,
     TrajectoryModel,
 )
 from poinsot.exceptions import InvalidMethod
+from poinsot.models.contacts.contact_dynamics import Linearized
 from poinsot_reproductions.optimal_estimation.flat_space import FlatSpace
 
 n, m, p, rows = 3, 2, 2, 4
@@ -30,7 +30,7 @@ class Linear(TrajectoryModel):
         self.H, self.E = rng.standard_normal((stages, rows, n)), rng.standard_normal((stages, rows, m))
         self.D, self.z = rng.standard_normal((stages, rows, p)), rng.standard_normal((stages, rows))
         self.d = rng.standard_normal((stages, n))
-        self.manifold, self.parameters = FlatSpace(n), p
+        self.manifold, self.theta_size = FlatSpace(n), p
         self.noise_std = np.tile([0.3, 0.7], (stages, 1))
         self.noisy = ~np.isin(np.arange(stages), quiet)
         self.B[~self.noisy], self.E[~self.noisy] = 0.0, 0.0
@@ -46,11 +46,8 @@ class Linear(TrajectoryModel):
         f, r = self.evaluate(first, x, w, theta)
         return StageLinearization(f, self.A[k], self.B[k], self.C[k], r, self.H[k], self.E[k], self.D[k])
 
-    def evaluate_last(self, x, theta):
-        return np.zeros(0)
-
-    def linearize_last(self, x, theta):
-        return LastNodeLinearization(np.zeros(0), np.zeros((0, n)))
+    def last(self, x, theta, slopes=False):
+        return Linearized(np.zeros((1, 0)), np.zeros((1, 0, n)))
 
 
 def dense(model, arrival, prior, stages):

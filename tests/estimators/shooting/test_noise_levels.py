@@ -10,12 +10,11 @@ from poinsot.estimators.shooting.estimation import OptimalEstimationProblem
 from poinsot.estimators.shooting.known_parameters import KnownParameters
 from poinsot.estimators.shooting.noise_levels import NoiseLevels
 from poinsot.estimators.shooting.posterior import posterior
-from poinsot.estimators.shooting.robot_log import RobotLog
+from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.models.contacts.contacts import ContactSchedule
 from poinsot.models.robot.articulated import load_robot
 from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.models.sensors import Accelerometer, Gyro, JointPosition, JointVelocity, Readings
-from poinsot.models.stages import Stages
 from references.recorded_arm import FRICTION, NOISE, ROD, SPEED_NOISE, record, urdf
 
 
@@ -39,9 +38,9 @@ def problem_of(parameters, gyro=1.0, speeds=1.0, seed=1, samples=121):
         Readings(sensor, values) for sensor, values in zip(sensors, recorded.readings.values(), strict=True)
     )
     schedule = ContactSchedule((), np.zeros((samples, 0), dtype=bool))
-    stages = Stages(parameters, schedule, recorded.time, recorded.torque, readings)
-    log = RobotLog("run", stages, speeds * np.array([0.0, 0.0, SPEED_NOISE, SPEED_NOISE]))
-    return OptimalEstimationProblem((log,), KnownParameters(parameters))
+    noise = speeds * np.array([0.0, 0.0, SPEED_NOISE, SPEED_NOISE])
+    model = RobotTrajectoryModel(parameters, schedule, recorded.time, recorded.torque, readings, noise)
+    return OptimalEstimationProblem((model,), KnownParameters(parameters))
 
 
 def solved(problem):
@@ -51,7 +50,7 @@ def solved(problem):
 def test_moves_are_those_of_another_solution(parameters):
     problem = problem_of(parameters)
     solution = solved(problem)
-    levels = NoiseLevels(problem.logs, problem.shooting, solution.at)
+    levels = NoiseLevels(problem.shooting, solution.at)
     assert levels.sensors == ("position", "velocity", "gyro", "accelerometer")
     assert set(levels.disturbances) == set(parameters.robot.joints)
     for name, again in (
@@ -72,7 +71,7 @@ def test_moves_with_three_times_and_a_third_of_a_level_are_those_of_other_soluti
     """Of all that the data determine, in its standard deviations."""
     problem = problem_of(parameters)
     solution = solved(problem)
-    levels = NoiseLevels(problem.logs, problem.shooting, solution.at)
+    levels = NoiseLevels(problem.shooting, solution.at)
     sure, slope = posterior(problem.shooting, solution.at), parameters.physical_slope(solution.theta)
     observable = np.linalg.norm(slope @ sure.unobservable, axis=1) < 1e-6 * np.linalg.norm(slope, axis=1)
     in_std = (slope / np.sqrt(np.diag(slope @ sure.theta @ slope.T))[:, None])[observable]
@@ -92,20 +91,19 @@ def test_moves_with_three_times_and_a_third_of_a_level_are_those_of_other_soluti
 
 def test_all_levels_share_one_linearization(parameters, monkeypatch):
     problem = problem_of(parameters)
-    levels = NoiseLevels(problem.logs, problem.shooting, solved(problem).at)
-    model, calls = levels.logs[0].model, []
-    linearize = model.linearize
+    levels = NoiseLevels(problem.shooting, solved(problem).at)
+    calls, linearize = [], RobotTrajectoryModel.linearize
 
-    def counted(first, *more):
+    def counted(model, first, *more):
         calls.append(first)
-        return linearize(first, *more)
+        return linearize(model, first, *more)
 
-    monkeypatch.setattr(model, "linearize", counted)
+    monkeypatch.setattr(RobotTrajectoryModel, "linearize", counted)
     assert len(levels.moves) == 2 * len(levels.sensors + levels.disturbances)
     assert len(calls) == len(set(calls)) > 0
     # nothing is kept of a recording that is too long
     monkeypatch.setattr("poinsot.estimators.shooting.noise_levels.KEPT_STAGES", 0)
-    again = NoiseLevels(problem.logs, problem.shooting, levels.at)
+    again = NoiseLevels(problem.shooting, levels.at)
     for level, step in levels.moves.items():
         np.testing.assert_array_equal(again.moves[level], step)
 
@@ -115,9 +113,7 @@ def test_the_likeliest_process_noise_is_the_true_one(parameters):
     z = []
     for seed in range(10):
         problem = problem_of(parameters, seed=seed)
-        found = NoiseLevels(problem.logs, problem.shooting, solved(problem).at).likelier(
-            np.random.default_rng(0)
-        )
+        found = NoiseLevels(problem.shooting, solved(problem).at).likelier(np.random.default_rng(0))
         z += [(factor**2 - 1) * np.sqrt(gamma / 2) for factor, gamma in found.values()]
     # 20 normal errors: rms within 1 +- 3 / sqrt(2 * 20), and the mean within 3 / sqrt(20)
     assert 0.5 < np.sqrt(np.mean(np.square(z))) < 1.5
@@ -125,9 +121,9 @@ def test_the_likeliest_process_noise_is_the_true_one(parameters):
 
 
 def test_levels_are_replaced_by_name(parameters):
-    (log,) = problem_of(parameters).logs
+    (model,) = problem_of(parameters).models
     first, second = parameters.robot.joints
-    changed = log.with_levels({second: 3.0})
-    np.testing.assert_allclose(changed.noise, log.noise * np.array([1, 1, 1, 3.0]))
+    changed = model.with_levels({second: 3.0})
+    np.testing.assert_allclose(changed.noise, model.noise * np.array([1, 1, 1, 3.0]))
     assert changed.disturbances == (first, second)
-    assert replace(changed, noise=log.noise).disturbances == log.disturbances
+    assert replace(changed, noise=model.noise).disturbances == model.disturbances

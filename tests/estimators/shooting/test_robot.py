@@ -7,8 +7,8 @@ from poinsot.estimators.shooting.problem import InvalidMethod
 from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.models.contacts.contacts import ContactSchedule, PointContact
 from poinsot.models.robot.open_parameters import OpenParameters
+from poinsot.models.robot.robot_states import RobotStates
 from poinsot.models.sensors import Accelerometer, JointPosition, Orientation, Readings
-from poinsot.models.stages import Stages
 from references.robots import described
 from references.state_differences import assert_slope
 
@@ -23,7 +23,8 @@ def solo():
 
 
 @pytest.fixture
-def stages(solo, rng):
+def recording(solo, rng):
+    """What a model takes but its noise."""
     closed = np.array([[mark == "#" for mark in word] for word in SEQUENCE.split()], dtype=bool)
     S = len(closed)
     sensors = JointPosition(solo, 0.01), Orientation(solo, 0.02, frame="base_link")
@@ -33,25 +34,25 @@ def stages(solo, rng):
     readings = tuple(Readings(sensor, z) for sensor, z in zip(sensors, values, strict=True))
     parameters = OpenParameters(solo, solo.bodies[:1])
     u = rng.standard_normal((S, 12))
-    return Stages(parameters, ContactSchedule(FEET, closed), 0.01 * np.arange(S), u, readings)
+    return parameters, ContactSchedule(FEET, closed), 0.01 * np.arange(S), u, readings
 
 
-def some_noise(stages, rng):
+def some_noise(recording, rng):
     """Of speeds, and of three of the configuration's freedoms."""
-    noise = np.zeros(stages.states.degrees)
+    noise = np.zeros(2 * recording[0].robot.model.nv)
     n = noise.size // 2
     noise[n:], noise[[1, 4, 9]] = rng.uniform(0.01, 0.1, n), 0.02
     return noise
 
 
 @pytest.fixture(params=["commands exact", "commands noisy"])
-def somewhere(stages, rng, request):
+def somewhere(recording, rng, request):
     commands = np.where(np.arange(12) % 3 == 1, 0.5, 0.0) if request.param == "commands noisy" else None
-    motion = RobotTrajectoryModel(stages, some_noise(stages, rng), commands)
-    q, v, _ = stages.parameters.robot.random_states(stages.count, rng)
+    motion = RobotTrajectoryModel(*recording, some_noise(recording, rng), commands)
+    q, v, _ = motion.parameters.robot.random_states(motion.stages, rng)
     w = 0.1 * rng.standard_normal(motion.noise_std.shape)
     w[~motion.noisy] = 0.0
-    return motion, np.concatenate([q, v], axis=1), w, stages.parameters.nominal_theta
+    return motion, np.concatenate([q, v], axis=1), w, motion.parameters.nominal_theta
 
 
 def central(function, size):
@@ -90,25 +91,25 @@ def test_slopes_through_contact_flight_and_reset(somewhere):
 
 def test_slopes_at_the_last_node(somewhere):
     motion, x, _, theta = somewhere
-    found, n = motion.linearize_last(x[0], theta), motion.manifold.degrees
+    found, n = motion.last(x[0], theta, slopes=True), motion.manifold.degrees
 
     def left(d):
         here = motion.manifold.integrate(x[:1], d[None, :n])[0]
-        return motion.evaluate_last(here, theta + d[n:])
+        return motion.last(here, theta + d[n:]).value[0]
 
     slopes = central(left, n + len(theta))
-    np.testing.assert_allclose(found.r, motion.evaluate_last(x[0], theta), atol=1e-12)
-    assert_slope(found.r_x, slopes[:, :n])
-    assert_slope(found.r_theta, slopes[:, n:])
+    np.testing.assert_allclose(found.value, motion.last(x[0], theta).value, atol=1e-12)
+    assert_slope(found.by_x[0], slopes[:, :n])
+    assert_slope(found.by_theta[0], slopes[:, n:])
 
 
-def test_noise_moves_only_its_freedoms(stages, rng):
-    noise = some_noise(stages, rng)
-    motion = RobotTrajectoryModel(stages, noise)
-    assert motion.noise_std.shape == (stages.count, np.count_nonzero(noise))
-    np.testing.assert_array_equal(motion.noise_std, np.tile(noise[noise > 0], (stages.count, 1)))
-    q, v, _ = stages.parameters.robot.random_states(1, rng)
-    x, theta = np.concatenate([q, v], axis=1), stages.parameters.nominal_theta
+def test_noise_moves_only_its_freedoms(recording, rng):
+    noise = some_noise(recording, rng)
+    motion = RobotTrajectoryModel(*recording, noise)
+    assert motion.noise_std.shape == (motion.stages, np.count_nonzero(noise))
+    np.testing.assert_array_equal(motion.noise_std, np.tile(noise[noise > 0], (motion.stages, 1)))
+    q, v, _ = motion.parameters.robot.random_states(1, rng)
+    x, theta = np.concatenate([q, v], axis=1), motion.parameters.nominal_theta
     w = rng.standard_normal((1, np.count_nonzero(noise)))
     still, moved = (motion.evaluate(0, x, each, theta)[0] for each in (np.zeros_like(w), w))
     change = motion.manifold.difference(still, moved)[0]
@@ -118,9 +119,9 @@ def test_noise_moves_only_its_freedoms(stages, rng):
     assert abs(change[9] - w[0, 2]) < 1e-12
 
 
-def test_manifold_carries_changes_as_its_jacobians_say(stages, rng):
-    manifold = stages.states
-    q, v, _ = stages.parameters.robot.random_states(6, rng)
+def test_manifold_carries_changes_as_its_jacobians_say(solo, rng):
+    manifold = RobotStates(solo)
+    q, v, _ = solo.random_states(6, rng)
     x = np.concatenate([q, v], axis=1)
     x, y = x[:3], manifold.integrate(x[:3], 0.3 * rng.standard_normal((3, manifold.degrees)))
     by_x, by_y = manifold.difference_jacobians(x, y)
@@ -134,6 +135,6 @@ def test_manifold_carries_changes_as_its_jacobians_say(stages, rng):
     [lambda s: -s, lambda s: 0.0 * s, lambda s: np.nan * s, lambda s: s[:-1]],
     ids=["negative", "zero", "not a number", "too short"],
 )
-def test_bad_noise_is_refused(stages, rng, change):
+def test_bad_noise_is_refused(recording, rng, change):
     with pytest.raises(InvalidMethod, match="standard deviation of at least 0 for each of 36"):
-        RobotTrajectoryModel(stages, change(some_noise(stages, rng)))
+        RobotTrajectoryModel(*recording, change(some_noise(recording, rng)))

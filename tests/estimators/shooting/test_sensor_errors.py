@@ -9,7 +9,8 @@ from scipy.spatial.transform import Rotation
 
 import poinsot
 from poinsot.estimators.shooting.known_parameters import KnownParameters
-from poinsot.estimators.shooting.robot_log import RobotLog
+from poinsot.estimators.shooting.recordings import trajectory_model
+from poinsot.estimators.shooting.refinements import with_rates
 from poinsot.exceptions import PoinsotError
 from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.models.sensor_errors import bias_walk_priors, sensor_error_priors
@@ -176,10 +177,10 @@ def test_rates_have_less_noise_than_differences_of_neighbours(tmp_path, rng):
         channels = {f"{kind}.{joint}": q for joint in robot.joints for kind in ("position", "torque")}
         units = {name: "rad" if name[0] == "p" else "N m" for name in channels}
         levels = poinsot.MotionNoise({"position": noise, "torque": 0.1}, 1e-3)
-        log = RobotLog.from_recording(parameters, poinsot.Recording(time, channels, units), levels)
+        model = trajectory_model(parameters, poinsot.Recording(time, channels, units), levels)
         x = np.column_stack([q, q, rate, rate])
         x[:, :2] += noise * rng.standard_normal((len(time), 2))
-        (late,) = log.with_rates(x, np.zeros(log.model.noise_std.shape), theta).stages.readings
+        (late,) = with_rates(model, x, np.zeros(model.noise_std.shape), theta).readings
         # differences of neighbours have the noise noise / (0.002 sqrt(2)), and leave (frequency 0.002)^2 / 6 of rates
         differences = np.hypot(
             noise / (0.002 * np.sqrt(2)), frequency * (frequency * 0.002) ** 2 / 6 / np.sqrt(2)

@@ -29,8 +29,7 @@ SPEEDS = 0.1, pytest.param(0.3, marks=pytest.mark.slow)
 def problem():
     project = Project.load(JOB)
     found = project.settings.method.problem(Job(project), Stopwatch())
-    log = replace(found.logs[0], stages=found.logs[0].stages.part(0, SAMPLES), guess=None)
-    return replace(found, logs=(log,), held_out=())
+    return replace(found, models=(found.models[0].part(0, SAMPLES),), held_out=())
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +38,11 @@ def steady(problem):
     return METHOD.solve(problem)
 
 
-def kick(stages, theta, x, k, speed):
+def kick(motion, x, k, speed):
     """(n,) change of speeds after stage k by which FOOT moves at this speed, and other closed feet stay."""
-    robot, closed = stages.parameters.robot, stages.schedule.closed[k]
-    model, data, q = robot.model, robot.model.createData(), stages.states.split(x[None])[0][0]
-    frames = [each.frame for each, on in zip(stages.schedule.contacts, closed, strict=True) if on]
+    robot, closed = motion.parameters.robot, motion.schedule.closed[k]
+    model, data, q = robot.model, robot.model.createData(), motion.manifold.split(x[None])[0][0]
+    frames = [contact.frame for contact, on in zip(motion.schedule.contacts, closed, strict=True) if on]
     jacobians = (
         pin.computeFrameJacobian(model, data, q, model.getFrameId(frame), pin.LOCAL_WORLD_ALIGNED)
         for frame in frames
@@ -58,19 +57,16 @@ def kick(stages, theta, x, k, speed):
 
 def with_a_slip(problem, steady, speed, rng):
     """The same motion simulated again, with noise and a slip, and what sensors read of it."""
-    (log,), theta = problem.logs, problem.parameters.theta_of(steady.values)
-    stages, model = log.stages, log.model
+    (model,), theta = problem.models, problem.parameters.theta_of(steady.values)
     nodes, noise = [steady.motions[0].nodes[0]], np.zeros(model.noise_std.shape)
-    for k in range(stages.count):
+    for k in range(model.stages):
         noise[k] = model.noise_std[k] * rng.standard_normal(len(noise[k])) * model.noisy[k]
         if k in (BEGINS, ENDS):
             after = model.evaluate(k, nodes[-1][None], noise[k][None], theta)[0][0]
-            noise[k, len(model.noisy_commands) :] += kick(
-                stages, theta, after, k, speed if k == BEGINS else -speed
-            )
+            noise[k, len(model.noisy_commands) :] += kick(model, after, k, speed if k == BEGINS else -speed)
         nodes.append(model.evaluate(k, nodes[-1][None], noise[k][None], theta)[0][0])
-    moved, readings = list(stages.along(np.array(nodes), theta, model.command_noise(noise))), []
-    for some in stages.readings:
+    moved, readings = list(model.along(np.array(nodes), theta, noise)), []
+    for some in model.readings:
         predicted = np.full(some.values.shape, np.nan)
         for samples, motion in moved:
             predicted[samples] = some.sensor.predicted(motion)
@@ -80,10 +76,8 @@ def with_a_slip(problem, steady, speed, rng):
         else:
             z = (Rotation.from_quat(predicted) * Rotation.from_rotvec(e)).as_quat()
         readings.append(replace(some, values=np.where(np.isfinite(some.values), z, np.nan)))
-    stages = replace(stages, readings=tuple(readings))
-    return replace(problem, logs=(replace(log, stages=stages, guess=None),)), problem.parameters.physical(
-        theta
-    )
+    slipped = replace(problem, models=(replace(model, readings=tuple(readings), guess=None),))
+    return slipped, problem.parameters.physical(theta)
 
 
 def test_nothing_grows_where_no_foot_slips(problem, steady):
@@ -100,7 +94,7 @@ def test_a_slip_is_found_and_its_foot_named(problem, steady, speed, rng):
     assert estimate.status.converged
     # the solver of these tests leaves gaps of up to 1e-4, a certificate 1e-6
     assert speed > 0.1 or estimate.certificate().holds
-    growth, times = estimate.problem.logs[0].growth, problem.logs[0].stages.times
+    growth, times = estimate.problem.models[0].growth[:, -1], problem.models[0].times
     assert np.flatnonzero(growth > 3).tolist() == [BEGINS, ENDS]
     said = [note for note in estimate.notes if "slips" in note]
     for k, note in zip((BEGINS, ENDS), said, strict=True):

@@ -9,12 +9,12 @@ from scipy.spatial.transform import Rotation
 from poinsot.estimators.shooting.local import evaluated, stage_cost
 from poinsot.estimators.shooting.problem import (
     GaussianPrior,
-    LastNodeLinearization,
     ShootingProblem,
     StageLinearization,
     Trajectories,
     TrajectoryModel,
 )
+from poinsot.models.contacts.contact_dynamics import Linearized
 from poinsot.models.robot.configuration_space import Manifold
 from poinsot_reproductions.optimal_estimation.flat_space import FlatSpace
 
@@ -41,7 +41,7 @@ class Pendulum(TrajectoryModel):
         self.manifold = FlatSpace(2)
         self.noise_std = np.full((N, 1), self.sigma[2])
         self.noisy = ~np.isin(np.arange(N), self.resets)
-        self.parameters = 3
+        self.theta_size = 3
 
     def _a(self, first, x, theta):
         q, v = x.T
@@ -57,9 +57,6 @@ class Pendulum(TrajectoryModel):
         felt = (a + w[:, 0] / H - self.accelerometer[stretch]) / self.sigma[1]
         r = [(q - self.encoder[stretch]) / self.sigma[0], np.where(noisy & np.isfinite(felt), felt, 0.0)]
         return f, np.stack(r, axis=1)
-
-    def evaluate_last(self, x, theta):
-        return (x[:1] - self.last_encoder) / self.sigma[0]
 
     def linearize(self, first, x, w, theta):
         f, r = self.evaluate(first, x, w, theta)
@@ -84,8 +81,10 @@ class Pendulum(TrajectoryModel):
         r_t = np.stack([np.zeros((T, 3)), a_t * seen[:, None]], axis=1)
         return StageLinearization(f, f_x, f_w, f_t, r, r_x, r_w, r_t)
 
-    def linearize_last(self, x, theta):
-        return LastNodeLinearization(self.evaluate_last(x, theta), np.array([[1.0, 0.0]]) / self.sigma[0])
+    def last(self, x, theta, slopes=False):
+        return Linearized(
+            (x[None, :1] - self.last_encoder) / self.sigma[0], np.array([[[1.0, 0.0]]]) / self.sigma[0]
+        )
 
 
 TRUE = np.array([np.log(9.81 / 0.7), 0.3, 4.0])
@@ -183,7 +182,7 @@ class Tumbling(TrajectoryModel):
         self.manifold = Rotations()
         self.noise_std = np.full((N, 3), self.sigma[2])
         self.noisy = np.ones(N, dtype=bool)
-        self.parameters = 3
+        self.theta_size = 3
 
     def _turn(self, omega, theta):
         J = np.exp(theta)
@@ -216,9 +215,6 @@ class Tumbling(TrajectoryModel):
         R = Rotation.from_quat(x[:, :4]) * Rotation.from_rotvec(H * omega)
         return np.concatenate([R.as_quat(), omega], axis=1), self._residuals(first, x)[0]
 
-    def evaluate_last(self, x, theta):
-        return self._residuals(len(self.noisy), x[None])[0][0]
-
     def linearize(self, first, x, w, theta):
         f, r = self.evaluate(first, x, w, theta)
         T, omega, J = len(x), x[:, 4:], np.exp(theta)
@@ -240,9 +236,8 @@ class Tumbling(TrajectoryModel):
             f, f_x, f_w, np.concatenate([Jr @ o_t, o_t], axis=1), r, self._residuals(first, x)[1]
         )
 
-    def linearize_last(self, x, theta):
-        r, r_x = self._residuals(len(self.noisy), x[None])
-        return LastNodeLinearization(r[0], r_x[0])
+    def last(self, x, theta, slopes=False):
+        return Linearized(*self._residuals(len(self.noisy), x[None]))
 
 
 INERTIA = np.log([1.0, 1.6, 2.2])
@@ -300,7 +295,7 @@ def dense_optimum(problem, start):
             d = motion.manifold.difference(arrival.mean[None], x[:1])[0]
             parts += [root(arrival.information) @ d, (w / motion.noise_std)[motion.noisy].ravel()]
             parts.append(motion.evaluate(0, x[:-1], w, at.theta)[1].ravel())
-            parts.append(motion.evaluate_last(x[-1], at.theta))
+            parts.append(motion.last(x[-1], at.theta).value[0])
         return np.concatenate(parts)
 
     z = [start.theta]

@@ -84,7 +84,7 @@ class Half:
     @property
     def undetermined(self) -> tuple[str, ...]:
         """What the half does not show without the other joints."""
-        return tuple(each.combination for each in self.alone.undetermined)
+        return tuple(direction.combination for direction in self.alone.undetermined)
 
 
 def run(data: Path, say: Say) -> Reproduction:
@@ -92,19 +92,22 @@ def run(data: Path, say: Say) -> Reproduction:
     watch, begun = Stopwatch(), perf_counter()
     robot = described_robot("go2_description", "urdf", "go2.urdf")
     halves = read_halves(data / FILE, robot)
-    recorded = {name: Recorded.of(name, each, robot.joints) for name, each in halves.items()}
+    recorded = {name: Recorded.of(name, half, robot.joints) for name, half in halves.items()}
     watch.lap("read")
-    found = []
+    fits = []
     for name, other in zip(halves, reversed(list(halves)), strict=True):
         say(f"fitting the {name} half")
-        found.append(_half(robot, name, halves[name], recorded[name], recorded[other]))
+        fits.append(_half(robot, name, halves[name], recorded[name], recorded[other]))
         watch.lap(f"fit the {name} half")
     seconds = perf_counter() - begun
     models = {
-        "ours": np.array([each.errors for each in found]),
-        "fit": np.array([each.of_fit for each in found]),
+        "ours": np.array([half.errors for half in fits]),
+        "fit": np.array([half.of_fit for half in fits]),
         "command": np.array(
-            [1e3 * each.rms(each.motion.commands) for each in reversed(list(recorded.values()))]
+            [
+                1e3 * recording.rms(recording.motion.commands)
+                for recording in reversed(list(recorded.values()))
+            ]
         ),
     }
     pairs = list(zip(recorded.values(), reversed(list(recorded.values())), strict=True))
@@ -112,7 +115,7 @@ def run(data: Path, say: Say) -> Reproduction:
     simple = published(robot.joints, PUBLISHED)
     models["published"] = np.array([1e3 * to.rms(predict(robot, simple, [to])[0][0]) for _, to in pairs])
     watch.lap("simpler models")
-    return _reproduction(robot, recorded, found, models, seconds, watch)
+    return _reproduction(robot, recorded, fits, models, seconds, watch)
 
 
 def read_halves(path: Path, robot: Articulated) -> Halves:
@@ -140,8 +143,8 @@ def _half(robot: Articulated, name: str, recording: Recording, own: Recorded, ot
     extra = estimate.extra(Actuators)
     assert extra is not None
     simulated, beyond = predict(robot, extra.actuators, [own, other])
-    errors = [1e3 * each.rms(q) for each, q in zip((own, other), simulated, strict=True)]
-    known = {key for key, found in zip(alone.names, alone.identifiable, strict=True) if found}
+    errors = [1e3 * half.rms(q) for half, q in zip((own, other), simulated, strict=True)]
+    known = {key for key, identifiable in zip(alone.names, alone.identifiable, strict=True) if identifiable}
     sides = [
         (joint, f"{joint[0]}R{joint[2:]}")
         for joint in robot.joints
@@ -198,23 +201,23 @@ def _knots(position: Vector) -> tuple[float, ...]:
 
 def left_right_percent(estimates: Sequence[Estimate]) -> float:
     """Median difference of left and right joints, relative to their mean, over what both show [%]."""
-    found = []
-    for each in estimates:
-        values = dict(zip(each.names, each.values, strict=True))
-        known = dict(zip(each.names, each.identifiable, strict=True))
+    percents = []
+    for estimate in estimates:
+        values = dict(zip(estimate.names, estimate.values, strict=True))
+        known = dict(zip(estimate.names, estimate.identifiable, strict=True))
         for name, value in values.items():
             other = f"{name[0]}R{name[2:]}"
             parameter = name.rpartition(".")[2]
             if name[1] == "L" and other in values and known[name] and known[other] and parameter != "zero":
                 mean = 0.5 * (abs(value) + abs(values[other]))
-                found.append(100 * abs(value - values[other]) / mean if mean > 0 else 0.0)
-    return float(np.median(found)) if found else float("nan")
+                percents.append(100 * abs(value - values[other]) / mean if mean > 0 else 0.0)
+    return float(np.median(percents)) if percents else float("nan")
 
 
 def _reproduction(
     robot: Articulated,
     recorded: Mapping[str, Recorded],
-    found: Sequence[Half],
+    fits: Sequence[Half],
     models: Mapping[str, np.ndarray],
     seconds: float,
     watch: Stopwatch,
@@ -243,50 +246,50 @@ def _reproduction(
     )
     joints = tuple(
         {"joint": joint}
-        | {f"from the {each.name} half [mrad]": round(float(each.errors[k]), 1) for each in found}
+        | {f"from the {half.name} half [mrad]": round(float(half.errors[k]), 1) for half in fits}
         | {
-            f"{what}, {each.name}": _parameter(each.estimate, joint, what)
-            for what in ("coulomb", "damping", "armature", "delay")
-            for each in found
+            f"{kind}, {half.name}": _parameter(half.estimate, joint, kind)
+            for kind in ("coulomb", "damping", "armature", "delay")
+            for half in fits
         }
         for k, joint in enumerate(robot.joints)
     )
     sides = tuple(
-        {"half": each.name, "joints": " and ".join(test.joints), "parameters": len(test.parameters)}
+        {"half": half.name, "joints": " and ".join(test.joints), "parameters": len(test.parameters)}
         | {"chi-square": f"{test.chi_square:.3g}", "probability if equal": f"{test.probability:.2g}"}
         | {"largest difference": test.most}
-        for each in found
-        for test in each.left_right
+        for half in fits
+        for test in half.left_right
     )
-    difference = left_right_percent([each.estimate for each in found])
+    difference = left_right_percent([half.estimate for half in fits])
     figures: dict[str, Any] = {
         "heldout_rms_mrad": figure("ours"),
         "heldout_median_mrad": {part: float(np.median(models["ours"][:, places[part]])) for part in PARTS},
         "heldout_per_joint_mrad": {
-            each.name: dict(zip(robot.joints, map(float, each.errors), strict=True)) for each in found
+            half.name: dict(zip(robot.joints, map(float, half.errors), strict=True)) for half in fits
         },
         "command_rms_mrad": figure("command"),
         "lag_rms_mrad": figure("lag"),
         "published_rms_mrad": figure("published"),
-        "not_determined": {each.name: list(each.undetermined) for each in found},
+        "not_determined": {half.name: list(half.undetermined) for half in fits},
         "left_right_percent": difference,
         "left_right_unequal": {
-            each.name: [test.joints[0] for test in each.left_right if test.probability < SIGNIFICANT]
-            for each in found
+            half.name: [test.joints[0] for test in half.left_right if test.probability < SIGNIFICANT]
+            for half in fits
         },
         "seconds": seconds,
     }
     other = list(recorded)[1]
     curves = {
-        f"{joint} in the {other} half, predicted from the {found[0].name} half": recorded[other].curves(
-            found[0].simulated, k
+        f"{joint} in the {other} half, predicted from the {fits[0].name} half": recorded[other].curves(
+            fits[0].simulated, k
         )
         for k, joint in enumerate(robot.joints)
     }
     notes = [
-        f"the {each.name} half does not determine {', '.join(each.undetermined)}"
-        for each in found
-        if each.undetermined
+        f"the {half.name} half does not determine {', '.join(half.undetermined)}"
+        for half in fits
+        if half.undetermined
     ]
     return Reproduction(
         "actuators-go2",
@@ -303,7 +306,7 @@ def _reproduction(
         figures,
         {"left and right differ by [%]": round(difference, 1), "seconds": round(seconds, 1)},
         curves=curves,
-        notes=(*notes, *found[1].beyond),
+        notes=(*notes, *fits[1].beyond),
         seconds=watch.seconds,
     )
 

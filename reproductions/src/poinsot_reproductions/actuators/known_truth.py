@@ -114,16 +114,16 @@ def run(seed: int, *, say: Say, draws: int = DRAWS) -> Reproduction:
             errors[f"{name.split()[0]}: {parameter}"].append(error)
         delays += result["delays"]
         undetermined += result["undetermined"]
-    everything = np.concatenate([np.array(each) for each in errors.values()])
+    everything = np.concatenate([np.array(values) for values in errors.values()])
     inside = 100 * float(np.mean(np.abs(everything) < COVERED))
     rows: list[dict[str, Any]] = [
         {
             "parameter": name,
-            "count": len(each),
-            "inside_percent": 100 * float(np.mean(np.abs(each) < COVERED)),
-            "rms_normalized_error": float(np.sqrt(np.mean(np.square(each)))),
+            "count": len(values),
+            "inside_percent": 100 * float(np.mean(np.abs(values) < COVERED)),
+            "rms_normalized_error": float(np.sqrt(np.mean(np.square(values)))),
         }
-        for name, each in sorted(errors.items())
+        for name, values in sorted(errors.items())
     ]
     figures = {
         "inside_percent": inside,
@@ -171,7 +171,7 @@ def estimate_draw(draw: Draw) -> dict[str, Any]:
     estimate = OutputError(Search(draws=400, refined=8, finished=3, hops=5)).solve(problem)
     actuators = estimate.extra(Actuators)
     assert actuators is not None
-    by_joint = {each.name: each for each in truth}
+    by_joint = {actuator.name: actuator for actuator in truth}
     errors, delays, undetermined = [], [], 0
     p = estimate.parameters
     for joint, kind, value, std, known in zip(
@@ -214,7 +214,7 @@ def draw_commands(about: Robot, joints: tuple[str, ...], rng: np.random.Generato
 
 def simulate(name: str, truth: tuple[Actuator, ...], rng: np.random.Generator) -> Recording:
     """A recording of the robot, simulated in MuJoCo."""
-    about, model, joints = ROBOTS[name], model_of(name), tuple(each.name for each in truth)
+    about, model, joints = ROBOTS[name], model_of(name), tuple(actuator.name for actuator in truth)
     commands = draw_commands(about, joints, rng)
     per_sample = round(1 / (about.rate_hz * STEP))
     samples = np.arange(len(commands)) / about.rate_hz
@@ -222,30 +222,30 @@ def simulate(name: str, truth: tuple[Actuator, ...], rng: np.random.Generator) -
     begins = np.arange((len(commands) - 1) * per_sample) * STEP
     control = np.empty((len(begins), 2 * len(joints)))
     ids = [model.joint(joint).id for joint in joints]
-    for k, each in enumerate(truth):
+    for k, actuator in enumerate(truth):
         dof = model.jnt_dofadr[ids[k]]
-        model.dof_damping[dof], model.dof_armature[dof] = each.damping, each.armature
-        model.dof_frictionloss[dof] = each.coulomb
+        model.dof_damping[dof], model.dof_armature[dof] = actuator.damping, actuator.armature
+        model.dof_frictionloss[dof] = actuator.coulomb
         model.jnt_actfrcrange[ids[k]] = (
-            (-each.torque_limit, each.torque_limit) if np.isfinite(each.torque_limit) else 0
+            (-actuator.torque_limit, actuator.torque_limit) if np.isfinite(actuator.torque_limit) else 0
         )
-        model.jnt_actfrclimited[ids[k]] = np.isfinite(each.torque_limit)
-        p, d = model.actuator(f"p_{each.name}").id, model.actuator(f"d_{each.name}").id
-        gain = each.derivative_gain + each.velocity_gain
-        model.actuator_gainprm[p, 0], model.actuator_biasprm[p, 1] = each.stiffness, -each.stiffness
+        model.jnt_actfrclimited[ids[k]] = np.isfinite(actuator.torque_limit)
+        p, d = model.actuator(f"p_{actuator.name}").id, model.actuator(f"d_{actuator.name}").id
+        gain = actuator.derivative_gain + actuator.velocity_gain
+        model.actuator_gainprm[p, 0], model.actuator_biasprm[p, 1] = actuator.stiffness, -actuator.stiffness
         model.actuator_gainprm[d, 0], model.actuator_biasprm[d, 2] = gain, -gain
-        late = begins - each.delay
+        late = begins - actuator.delay
         if about.hold:
             # forces at the beginning of a step act from half a step before to half a step after
             around = [np.floor((late + side * STEP / 4) * about.rate_hz) for side in (-1, 1)]
             before, after = (np.clip(row.astype(int), 0, len(commands) - 1) for row in around)
-            control[:, p] = 0.5 * (commands[before, k] + commands[after, k]) + each.zero
+            control[:, p] = 0.5 * (commands[before, k] + commands[after, k]) + actuator.zero
             control[:, d] = 0.0
         else:
             now = np.interp(late, samples, commands[:, k])
             change = now - np.interp(late - STEP, samples, commands[:, k])
-            control[:, p] = now + each.zero
-            control[:, d] = change / STEP * (each.derivative_gain / max(gain, 1e-12))
+            control[:, p] = now + actuator.zero
+            control[:, d] = change / STEP * (actuator.derivative_gain / max(gain, 1e-12))
     data = mujoco.MjData(model)
     data.qpos[model.jnt_qposadr[ids]] = commands[0]
     # at rest where the motion begins
@@ -284,8 +284,8 @@ def model_of(name: str) -> mujoco.MjModel:
     """The robot in MuJoCo: links alone, without limits and contacts, with two actuators at each joint."""
     root = ElementTree.parse(description(name)).getroot()
     for link in root.iter("link"):
-        for each in (*link.findall("visual"), *link.findall("collision")):
-            link.remove(each)
+        for element in (*link.findall("visual"), *link.findall("collision")):
+            link.remove(element)
     spec = mujoco.MjSpec.from_string(ElementTree.tostring(root, encoding="unicode"))
     for joint in list(spec.joints):
         for kind in ("p", "d"):

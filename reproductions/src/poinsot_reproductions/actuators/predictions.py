@@ -56,8 +56,8 @@ class Recorded:
         """From `position_command.JOINT` and `position.JOINT` of every joint."""
         time = recording.time - recording.time[0]
         command, measured = (
-            np.stack([recording.channels[f"{what}.{joint}"] for joint in joints], axis=1)
-            for what in ("position_command", "position")
+            np.stack([recording.channels[f"{quantity}.{joint}"] for joint in joints], axis=1)
+            for quantity in ("position_command", "position")
         )
         _, velocity, _ = smoothed(time, measured)
         return Recorded(Motion(name, time, command, measured[0], velocity[0]), measured)
@@ -65,7 +65,7 @@ class Recorded:
     def curves(self, simulated: JointSamples, j: int) -> Curves:
         """Commanded, measured and simulated positions of joint j."""
         positions = {"commanded": self.motion.commands, "measured": self.measured, "simulated": simulated}
-        return Curves(self.motion.time, "rad", {name: each[:, j] for name, each in positions.items()})
+        return Curves(self.motion.time, "rad", {name: q[:, j] for name, q in positions.items()})
 
     def rms(self, predicted: JointSamples) -> Vector:
         """(n,) root mean square errors [rad]."""
@@ -86,7 +86,7 @@ def predict(
         path = Path(folder) / "robot.xml"
         beyond = write_mjcf(robot, actuators, path, timestep=timestep_of(recorded[0]))
         simulator = Simulator.load(path)
-    return roll_out_all((simulator, each.motion) for each in recorded), beyond
+    return roll_out_all((simulator, recording.motion) for recording in recorded), beyond
 
 
 def predict_in_mujoco_alone(
@@ -97,8 +97,8 @@ def predict_in_mujoco_alone(
 
     h = timestep_of(recorded[0])
     model = mujoco.MjModel.from_xml_string(mjcf_text(robot, actuators, timestep=h))
-    found = []
-    for motion in (each.motion for each in recorded):
+    positions = []
+    for motion in (recording.motion for recording in recorded):
         data = mujoco.MjData(model)
         data.qpos[:], data.qvel[:] = motion.position, motion.velocity
         for k in np.flatnonzero(model.actuator_delay):
@@ -110,8 +110,8 @@ def predict_in_mujoco_alone(
         for row, at in zip(q, held, strict=True):
             row[:], data.ctrl[:] = data.qpos, motion.commands[at]
             mujoco.mj_step(model, data)
-        found.append(np.column_stack([np.interp(motion.time, time, column) for column in q.T]))
-    return found
+        positions.append(np.column_stack([np.interp(motion.time, time, column) for column in q.T]))
+    return positions
 
 
 def delay_and_lag(recorded: Sequence[Recorded]) -> tuple[Actuator, ...]:
@@ -119,23 +119,24 @@ def delay_and_lag(recorded: Sequence[Recorded]) -> tuple[Actuator, ...]:
     from scipy.optimize import minimize
 
     joints = recorded[0].measured.shape[1]
-    found = []
+    actuators = []
     for j in range(joints):
 
         def cost(x: Vector, j: int = j) -> float:
             actuator = Actuator("", 1.0, delay=abs(float(x[0])), lag=abs(float(x[1])))
             return sum(
-                float(np.sum((_lagged(actuator, each, j) - each.measured[:, j]) ** 2)) for each in recorded
+                float(np.sum((_lagged(actuator, recording, j) - recording.measured[:, j]) ** 2))
+                for recording in recorded
             )
 
         best = minimize(cost, [0.05, 0.05], method="Nelder-Mead", options={"maxiter": 60, "xatol": 1e-4})
-        found.append(Actuator("", 1.0, delay=abs(float(best.x[0])), lag=abs(float(best.x[1]))))
-    return tuple(found)
+        actuators.append(Actuator("", 1.0, delay=abs(float(best.x[0])), lag=abs(float(best.x[1]))))
+    return tuple(actuators)
 
 
 def lagged(actuators: Sequence[Actuator], recorded: Recorded) -> JointSamples:
     """(T, n) commands behind delay and lag."""
-    return np.stack([_lagged(each, recorded, j) for j, each in enumerate(actuators)], axis=1)
+    return np.stack([_lagged(actuator, recorded, j) for j, actuator in enumerate(actuators)], axis=1)
 
 
 def _lagged(actuator: Actuator, recorded: Recorded, j: int) -> Vector:

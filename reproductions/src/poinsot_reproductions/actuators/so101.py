@@ -172,7 +172,9 @@ def run(data: Path, say: Say) -> Reproduction:
     """Errors of the written file over whole motions, beside three simpler models."""
     watch, begun = Stopwatch(), perf_counter()
     arm = Arm.read(data)
-    recorded = {name: Recorded.of(name, each, arm.robot.joints) for name, each in arm.recordings.items()}
+    recorded = {
+        name: Recorded.of(name, recording, arm.robot.joints) for name, recording in arm.recordings.items()
+    }
     watch.lap("read")
     coverage = Coverage(arm.recordings, arm.robot.joints)
     fitted = _fit(arm, recorded, coverage, say, watch)
@@ -181,13 +183,13 @@ def run(data: Path, say: Say) -> Reproduction:
     held = [recorded[name] for name in fitted.held_out]
     lags = delay_and_lag([recorded[name] for name in fitted.choice.names])
     models = {
-        "ours": np.array([fitted.errors[each.motion.name] for each in held]),
-        "command": np.array([arm.scale * each.rms(each.motion.commands) for each in held]),
-        "lag": np.array([arm.scale * each.rms(lagged(lags, each)) for each in held]),
+        "ours": np.array([fitted.errors[recording.motion.name] for recording in held]),
+        "command": np.array([arm.scale * recording.rms(recording.motion.commands) for recording in held]),
+        "lag": np.array([arm.scale * recording.rms(lagged(lags, recording)) for recording in held]),
         "published": np.array(
             [
-                arm.scale * each.rms(q)
-                for each, q in zip(
+                arm.scale * recording.rms(q)
+                for recording, q in zip(
                     held, predict(arm.robot, published(arm.robot.joints, PUBLISHED), held)[0], strict=True
                 )
             ]
@@ -196,7 +198,9 @@ def run(data: Path, say: Say) -> Reproduction:
     watch.lap("simpler models")
     say("a model that MJCF holds whole")
     alone = predict_in_mujoco_alone(arm.robot, _held_by_mjcf(arm, fitted).actuators, held)
-    models["MuJoCo alone"] = np.array([arm.scale * each.rms(q) for each, q in zip(held, alone, strict=True)])
+    models["MuJoCo alone"] = np.array(
+        [arm.scale * recording.rms(q) for recording, q in zip(held, alone, strict=True)]
+    )
     watch.lap("a model that MJCF holds whole")
     say("two other motions")
     other = coverage.choose(2, fitted.held_out).names
@@ -214,7 +218,7 @@ def _fit(
 ) -> Fitted:
     """Choose among the motions that stay high, fit, find contact; again among all that do not touch."""
     heights = lowest_of_recordings(
-        arm.robot, {name: (each.motion.time, each.measured) for name, each in recorded.items()}
+        arm.robot, {name: (recording.motion.time, recording.measured) for name, recording in recorded.items()}
     )
     middle = float(np.median(list(heights.values())))
     choice = coverage.choose(2, [name for name, height in heights.items() if height >= middle])
@@ -222,40 +226,43 @@ def _fit(
         watch.lap("choose")
         say(f"fitting {' and '.join(choice.names)}")
         estimate = OutputError(friction_laws=LAWS).solve(arm.problem(choice.names))
-        found = estimate.extra(Actuators)
-        assert found is not None
+        actuators = estimate.extra(Actuators)
+        assert actuators is not None
         watch.lap("fit")
         say("predicting all motions")
-        simulated, beyond = predict(arm.robot, found.actuators, list(recorded.values()))
+        simulated, beyond = predict(arm.robot, actuators.actuators, list(recorded.values()))
         by_name = dict(zip(recorded, simulated, strict=True))
         watch.lap("predict")
         contact = find_touching(
             arm.robot,
-            {name: (each.motion.time, each.measured, by_name[name]) for name, each in recorded.items()},
+            {
+                name: (recording.motion.time, recording.measured, by_name[name])
+                for name, recording in recorded.items()
+            },
         )
         watch.lap("find contact")
         again = coverage.choose(2, [name for name in recorded if name not in contact])
         if again.names == choice.names or number == ROUNDS - 1:
             break
         choice = again
-    assert found is not None
-    errors = {name: arm.scale * each.rms(by_name[name]) for name, each in recorded.items()}
-    undetermined = tuple(each.combination for each in estimate.undetermined)
-    return Fitted(choice, found, errors, contact, by_name, beyond, undetermined)
+    assert actuators is not None
+    errors = {name: arm.scale * recording.rms(by_name[name]) for name, recording in recorded.items()}
+    undetermined = tuple(direction.combination for direction in estimate.undetermined)
+    return Fitted(choice, actuators, errors, contact, by_name, beyond, undetermined)
 
 
 def _held_by_mjcf(arm: Arm, fitted: Fitted) -> Actuators:
     """From the same motions, without a gain on the command's rate and with constant dry friction."""
-    found = OutputError().solve(arm.problem(fitted.choice.names, held=KNOWN | {"derivative_gain": 0.0}))
-    return found.actuators  # type: ignore[attr-defined]
+    estimate = OutputError().solve(arm.problem(fitted.choice.names, held=KNOWN | {"derivative_gain": 0.0}))
+    return estimate.actuators  # type: ignore[attr-defined]
 
 
 def _from_other_motions(arm: Arm, names: tuple[str, ...], fitted: Fitted) -> Actuators:
     """The actuators, with the same laws of friction, from motions that were not fitted."""
     start = {
-        f"{parameter}.{each.name}": value
-        for each in fitted.found.actuators
-        for parameter, value in each.values.items()
+        f"{parameter}.{actuator.name}": value
+        for actuator in fitted.found.actuators
+        for parameter, value in actuator.values.items()
         if np.isfinite(value) and parameter not in KNOWN
     }
     laws = fitted.found.friction_laws
@@ -264,9 +271,9 @@ def _from_other_motions(arm: Arm, names: tuple[str, ...], fitted: Fitted) -> Act
         f"{name}.{joint}": 0.0 for joint, law in laws.items() for name in further - set(FRICTION_LAWS[law])
     }
     problem = arm.problem(names, start=start, held=held, open=(*OPEN, *sorted(further)))
-    found = FROM_START.solve(problem).extra(Actuators)
-    assert found is not None
-    return found
+    actuators = FROM_START.solve(problem).extra(Actuators)
+    assert actuators is not None
+    return actuators
 
 
 def _reproduction(
@@ -281,7 +288,7 @@ def _reproduction(
 ) -> Reproduction:
     names = tuple(JOINTS.values())
     medians = {
-        model: dict(zip(names, np.median(each, axis=0), strict=True)) for model, each in models.items()
+        model: dict(zip(names, np.median(errors, axis=0), strict=True)) for model, errors in models.items()
     }
     p90 = dict(zip(names, np.quantile(models["ours"], 0.9, axis=0), strict=True))
     rows = tuple(
@@ -351,7 +358,7 @@ def _reproduction(
         curves=curves,
         notes=(
             spread,
-            *(f"not determined: {each}" for each in fitted.undetermined),
+            *(f"not determined: {combination}" for combination in fitted.undetermined),
             *fitted.beyond,
         ),
         seconds=watch.seconds,
@@ -372,32 +379,32 @@ def _ratios(
     Args:
         rest: from motions of neither pair: its intervals for the next recording are to contain both.
     """
-    second = {(each.joint, each.name): each for each in others.ratios}
-    third = {} if rest is None else {(each.joint, each.name): each for each in rest.ratios}
+    second = {(ratio.joint, ratio.name): ratio for ratio in others.ratios}
+    third = {} if rest is None else {(ratio.joint, ratio.name): ratio for ratio in rest.ratios}
     rows: list[dict[str, Any]] = []
     spreads: dict[str, list[float]] = {}
-    for each in ours.ratios:
-        other = second.get((each.joint, each.name))
+    for ratio in ours.ratios:
+        other = second.get((ratio.joint, ratio.name))
         if other is None:  # a limit that the other motions never reach
             continue
-        if each.std < abs(each.value):
-            spreads.setdefault(each.name, []).append(_spread(each.value, other.value))
+        if ratio.std < abs(ratio.value):
+            spreads.setdefault(ratio.name, []).append(_spread(ratio.value, other.value))
         row: dict[str, Any] = {
-            "joint": JOINTS[each.joint],
-            "ratio": each.name,
-            "unit": each.unit,
-            "value": f"{each.value:.3g}",
-            "std": f"{each.std:.2g}",
+            "joint": JOINTS[ratio.joint],
+            "ratio": ratio.name,
+            "unit": ratio.unit,
+            "value": f"{ratio.value:.3g}",
+            "std": f"{ratio.std:.2g}",
             "from two other motions": f"{other.value:.3g}",
             "its std": f"{other.std:.2g}",
         }
-        following = third.get((each.joint, each.name))
+        following = third.get((ratio.joint, ratio.name))
         if following is not None and following.next_std is not None:
             middle, half = following.value, NORMAL_95 * following.next_std
             row["of the next, by further motions"] = f"{middle:.3g} ± {half:.2g}"
-            row["both inside"] = all(abs(value - middle) < half for value in (each.value, other.value))
+            row["both inside"] = all(abs(value - middle) < half for value in (ratio.value, other.value))
         rows.append(row)
-    by_name = ", ".join(f"{np.median(each):.0f} % of {name}" for name, each in spreads.items())
+    by_name = ", ".join(f"{np.median(percents):.0f} % of {name}" for name, percents in spreads.items())
     note = (
         f"relative standard deviation between the two pairs of motions, median over the joints: {by_name}. Each pair "
         "shows the time by which a slow motion is late, and hardly how delay, damping and derivative gain share in it"

@@ -19,7 +19,8 @@ from ..case import PartedCase, measured_in, simulated_in
 
 FREE_SWINGS = "furuta/oscillations.csv"
 DRIVEN = tuple(
-    f"furuta/hardware_{what}.csv" for what in ("step_response_2V", "step_response_4V", "sin_response_2V_1s")
+    f"furuta/hardware_{motion}.csv"
+    for motion in ("step_response_2V", "step_response_4V", "sin_response_2V_1s")
 )
 
 DISCRETE = PartedCase(

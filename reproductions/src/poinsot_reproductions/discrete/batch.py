@@ -89,7 +89,7 @@ class BatchFit:
     @property
     def converged(self) -> np.ndarray:
         """(B,) whether each passed its stopping test."""
-        return np.array([each.converged for each in self.statuses])
+        return np.array([status.converged for status in self.statuses])
 
 
 def fit_batch(
@@ -119,8 +119,8 @@ def fit_batch(
     methods = _checked(method, problems, weights, at_once)
     if at_once is None and _device().platform == "cpu":
         fits = (
-            each.solve(problem, progress=progress, stop=stop)
-            for each, problem in zip(methods, problems, strict=True)
+            method.solve(problem, progress=progress, stop=stop)
+            for method, problem in zip(methods, problems, strict=True)
         )
         # not the fits themselves, whose motions are large
         each_fit = [(fit.theta, fit.std, fit.cost, fit.iterations, fit.status) for fit in fits]
@@ -132,8 +132,8 @@ def fit_batch(
         # the last ones are filled up with the last problem, so that nothing is compiled for fewer
         cut = np.minimum(np.arange(first, first + at_once), len(problems) - 1).tolist()
         equations = _BatchEquations(solver, [methods[b] for b in cut], [problems[b] for b in cut])
-        found = equations.result(*minimize_all(equations, method.iteration, progress=progress, stop=stop))
-        parts.append([part[: len(problems) - first] for part in found])
+        results = equations.result(*minimize_all(equations, method.iteration, progress=progress, stop=stop))
+        parts.append([part[: len(problems) - first] for part in results])
     return _batch_fit(problems[0], (np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
@@ -226,24 +226,27 @@ class _Solver:
 
     def room(self, problem: JointSmoothingProblem) -> int:
         """Number of problems like this one that the device has memory for."""
-        N, (kept, folded) = len(problem.records[0].times), self.bytes_of_sample(len(problem.parameters.open))
+        N, (bytes_kept, folded) = (
+            len(problem.records[0].times),
+            self.bytes_of_sample(len(problem.parameters.open)),
+        )
         # devices that share the host's memory report none
         room = (_device().memory_stats() or {}).get("bytes_limit")
         left = (PART_OF_MEMORY * room if room else MEMORY) - SAMPLES_AT_ONCE * folded
-        return max(1, int(left / (N * kept + math.sqrt(N) * folded)))
+        return max(1, int(left / (N * bytes_kept + math.sqrt(N) * folded)))
 
     def bytes_of_sample(self, q: int) -> tuple[int, int]:
         """Bytes that are kept of each sample of a problem with q open parameters, and of those in a block."""
         form, sensors, d = self.form, self.linearizer.sensors, self.form.degrees
-        kept = ROWS_KEPT * d * (2 * d + q + 1) + STATES_KEPT * form.size
-        kept += sensors + len(form.model.mechanism.inputs)
+        numbers = ROWS_KEPT * d * (2 * d + q + 1) + STATES_KEPT * form.size
+        numbers += sensors + len(form.model.mechanism.inputs)
         linearized = (form.rows + sensors) * (1 + 2 * d + len(form.model.free))
-        return 8 * kept, 8 * LINEARIZATIONS_KEPT * linearized
+        return 8 * numbers, 8 * LINEARIZATIONS_KEPT * linearized
 
     def _evaluate(self, given: _Given, common: _Common, x: Array, theta: Array, together: int) -> _Point:
         one = partial(self._folded, common=common, together=together)
-        found: _Point = jax.vmap(one, (_over(given), 1, 0), POINT)(given, x, theta)
-        return found
+        point: _Point = jax.vmap(one, (_over(given), 1, 0), POINT)(given, x, theta)
+        return point
 
     def _folded(self, given: _Given, x: Array, theta: Array, common: _Common, together: int) -> _Point:
         """Normal equations of one problem: of each block nothing else is kept."""
@@ -275,13 +278,13 @@ class _Solver:
         """Weighted residuals of a block of one problem, with their derivatives by states and open parameters."""
         x, after, u, z, h, steps = block
         following = jnp.concatenate([x[1:], after[None]])
-        found = self.linearizer.of_samples((x, following, u, jnp.nan_to_num(z), h), theta, together)
+        linearized = self.linearizer.of_samples((x, following, u, jnp.nan_to_num(z), h), theta, together)
         # masks and not other shapes: readings that are missing differ from problem to problem
         stepped = jnp.broadcast_to(steps[:, None], (len(x), self.form.rows))
         there = jnp.concatenate([stepped, ~jnp.isnan(z)], axis=1)
         of_steps = jnp.full(self.form.rows, jnp.sqrt(weight))
         roots = jnp.where(there, jnp.concatenate([of_steps, 1 / common.noise]), 0.0)
-        at = RecordLinearization(*found).weighted(roots, 1.0).opened(common.open)
+        at = RecordLinearization(*linearized).weighted(roots, 1.0).opened(common.open)
         return at._replace(there=there)
 
     def _start(self, x: Array, theta: Array, given: _Given, common: _Common) -> RecordLinearization:
@@ -354,8 +357,8 @@ class _BatchEquations:
         self.solver, self.method, first = solver, methods[0], problems[0]
         self.parameters = [problem.parameters for problem in problems]
         records = [problem.records[0] for problem in problems]
-        thetas = np.stack([each.theta for each in self.parameters])
-        begun = [first_guess(first.model, *each) for each in zip(records, thetas, strict=True)]
+        thetas = np.stack([parameters.theta for parameters in self.parameters])
+        begun = [first_guess(first.model, *pair) for pair in zip(records, thetas, strict=True)]
         self.samples = N = len(records[0].times)
         # a processor's cache holds a few samples of all problems; an accelerator wants all that it can get
         samples = TOGETHER if _device().platform == "cpu" else SAMPLES_AT_ONCE
@@ -405,7 +408,8 @@ class _BatchEquations:
     def _squares(self, point: _Point) -> np.ndarray:
         """(B,) sums of squares of all residuals, those of priors too."""
         of_priors = [
-            own.prior_cost(each) for own, each in zip(self.parameters, np.asarray(point.theta), strict=True)
+            own.prior_cost(values)
+            for own, values in zip(self.parameters, np.asarray(point.theta), strict=True)
         ]
         return np.asarray(point.squares) + np.array(of_priors)
 
@@ -487,8 +491,8 @@ def _advanced(accepted: Array, new: _Point, old: _Point) -> _Point:
 
 def _with_another(at: RecordLinearization) -> RecordLinearization:
     """With another sample at the end, which has no residuals."""
-    found: RecordLinearization = jax.tree.map(lambda part: jnp.concatenate([part, 0 * part[:1]]), at)
-    return found
+    padded: RecordLinearization = jax.tree.map(lambda part: jnp.concatenate([part, 0 * part[:1]]), at)
+    return padded
 
 
 # --------------------------------------------------------------------------------------------------- linear algebra
@@ -577,5 +581,5 @@ def _inverse_blocks(U: Array, d: int, following: Array) -> tuple[Array, Array]:
         own = _products(K.T, K.T) - _products(above.T, G.T)
         return own, (own, above)
 
-    found: tuple[Array, Array] = jax.lax.scan(before, following, both, reverse=True)[1]
-    return found
+    solved: tuple[Array, Array] = jax.lax.scan(before, following, both, reverse=True)[1]
+    return solved

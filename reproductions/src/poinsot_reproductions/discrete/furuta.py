@@ -57,7 +57,7 @@ def run(data: Path, say: Say = lambda _: None) -> Reproduction:
     watch.lap("each recording")
     say("cross-validation")
     held = dict(_cross_validation(on, fits, kappa))
-    rms = {(of, name): each.rms for (of, name), each in held.items()}
+    rms = {(of, name): validation.rms for (of, name), validation in held.items()}
     rms |= {(ALL, name): on.simulation_rms(fits[ALL].theta, name) for name in DRIVEN}
     rms |= {(name, name): on.simulation_rms(fits[name].theta, name) for name in DRIVEN}
     watch.lap("cross-validation")
@@ -93,7 +93,9 @@ def _of_one(on: Stand, name: str, whole: JointFit, kappa: float) -> JointFit:
     if not on.has_constant_voltage(name):
         return on.fit([name], kappa)
     theta = with_values(on.model, on.start, **{ARM_FRICTION_NAME: whole.values[ARM_FRICTION_NAME]})
-    return on.fit([name], kappa, theta, [each for each in opened([name]) if each != ARM_FRICTION_NAME])
+    return on.fit(
+        [name], kappa, theta, [parameter for parameter in opened([name]) if parameter != ARM_FRICTION_NAME]
+    )
 
 
 def _cross_validation(

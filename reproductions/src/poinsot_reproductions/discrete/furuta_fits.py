@@ -154,12 +154,12 @@ def stand(data: Folder, samples: int = SAMPLES, delay: float | None = None) -> S
     """
     machine = model()
     angles = {name: driven(data, name) for name in DRIVEN}
-    sent = {name: commands(data, name, each) for name, each in angles.items()}
+    sent = {name: commands(data, name, angle) for name, angle in angles.items()}
     allowed = delay_of([(angles[name], sent[name]) for name in DRIVEN])
     delay = sum(allowed) / 2 if delay is None else delay
     records = {SWINGS: _swings(oscillations(data), samples)}
-    records |= {name: _driven(name, each, sent[name], samples, delay) for name, each in angles.items()}
-    zeros = {zero(name): float(each.pendulum[0]) for name, each in angles.items()}
+    records |= {name: _driven(name, angle, sent[name], samples, delay) for name, angle in angles.items()}
+    zeros = {zero(name): float(angle.pendulum[0]) for name, angle in angles.items()}
     zeros[zero(SWINGS)] = float(oscillations(data).pendulum[-1])
     start = with_values(machine, machine.theta, **zeros)
     fine = {name: _fine(records[name], sent[name], delay) for name in DRIVEN}
@@ -169,7 +169,7 @@ def stand(data: Folder, samples: int = SAMPLES, delay: float | None = None) -> S
         start,
         delay,
         allowed,
-        {name: each.restored for name, each in sent.items() if each.restored},
+        {name: command.restored for name, command in sent.items() if command.restored},
         fine,
     )
 

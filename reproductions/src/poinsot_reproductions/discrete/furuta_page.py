@@ -95,7 +95,7 @@ def rows(study: Study) -> Iterator[dict[str, Any]]:
     for of, fit in (*study.fits.items(), (SWINGS, study.swings)):
         for name in (
             *_opened(fit),
-            *(zero(each) for each in (SWINGS, *DRIVEN) if zero(each) in _opened(fit, ())),
+            *(zero(recording) for recording in (SWINGS, *DRIVEN) if zero(recording) in _opened(fit, ())),
         ):
             place = fit.names.index(name)
             yield _row(of, name, fit.theta[place], fit.std[place], fit.robust_std[place])
@@ -132,7 +132,7 @@ def figures(study: Study) -> dict[str, Any]:
     return {
         "cross_validation": {of: cross_validation(study, of) for of in DRIVEN},
         "cost": {of: fit.cost for of, fit in study.fits.items()},
-        "cross_validation_on": _nested({at: each.cost for at, each in study.held.items()}),
+        "cross_validation_on": _nested({at: validation.cost for at, validation in study.held.items()}),
         "simulation_rms_rad": _nested(
             {at: {"arm": rms[0], "pendulum": rms[1]} for at, rms in study.rms.items()}
         ),
@@ -143,7 +143,7 @@ def figures(study: Study) -> dict[str, Any]:
             of: inertia_about_hinge(fit.values) for of, fit in (*study.fits.items(), (SWINGS, study.swings))
         },
         "variants_difference_percent": {
-            what: 100 * (driven / free - 1) for what, (driven, free) in study.variants.items()
+            variant: 100 * (driven / free - 1) for variant, (driven, free) in study.variants.items()
         },
         "motor_delay_s": float(study.on.delay),
         "unseen": {of: fit.unobservable for of, fit in study.fits.items()},
@@ -153,7 +153,7 @@ def figures(study: Study) -> dict[str, Any]:
 
 def cross_validation(study: Study, of: str) -> float:
     """Mean cost of the other recordings' states with the parameters of one."""
-    return float(np.mean([each.cost for (model, _), each in study.held.items() if model == of]))
+    return float(np.mean([validation.cost for (model, _), validation in study.held.items() if model == of]))
 
 
 def _nested(flat: Mapping[tuple[str, str], Any]) -> dict[str, dict[str, Any]]:
@@ -165,12 +165,12 @@ def _nested(flat: Mapping[tuple[str, str], Any]) -> dict[str, dict[str, Any]]:
 
 def _sweep_rows(sweeps: Sweeps) -> Iterator[dict[str, Any]]:
     """Both sweeps, as those of the simulated case are."""
-    for what, of in (("kappa", sweeps.kappa), ("compliance", sweeps.compliance)):
+    for setting, of in (("kappa", sweeps.kappa), ("compliance", sweeps.compliance)):
         for form, fits in of.items():
             for value, fit in fits.items():
                 for name in ESTIMATED:
                     yield {
-                        "sweep": what,
+                        "sweep": setting,
                         "form": form,
                         "value": value,
                         "parameter": name,
@@ -284,19 +284,19 @@ def _kappa_table(study: Study) -> list[dict[str, Any]]:
 def _variant_table(study: Study) -> list[dict[str, Any]]:
     return [
         {
-            "what": what,
+            "what": variant,
             "driven [1e-4 kg m^2]": round(1e4 * driven, 4),
             "free swings [1e-4 kg m^2]": round(1e4 * free, 4),
             "difference [%]": round(100 * (driven / free - 1), 2),
         }
-        for what, (driven, free) in study.variants.items()
+        for variant, (driven, free) in study.variants.items()
     ]
 
 
 def _paper_table(study: Study) -> list[dict[str, Any]]:
     """Ratios between recordings, and iterations."""
-    inertia = [each["Jbyy"] for each in PAPER.values()]
-    held = [each["cross-validation"] for each in PAPER.values()]
+    inertia = [column["Jbyy"] for column in PAPER.values()]
+    held = [column["cross-validation"] for column in PAPER.values()]
     ours = [inertia_about_hinge(study.fits[name].values) for name in DRIVEN]
     ours_held = [cross_validation(study, name) for name in DRIVEN]
     return [
@@ -326,7 +326,7 @@ def _compliance_table(sweeps: Sweeps) -> list[dict[str, Any]]:
                 {
                     "form": form,
                     "compliance [m/N]": f"{soft:g}",
-                    **{f"{what} [1e-4 kg m^2]": round(1e4 * J, 4) for what, J in inertias(fit).items()},
+                    **{f"{symbol} [1e-4 kg m^2]": round(1e4 * J, 4) for symbol, J in inertias(fit).items()},
                     "readings' mean square [rad^2]": f"{observation_mse(fit):.3g}",
                     "steps' mean square": f"{impulse_mse(fit):.3g}",
                     "iterations": fit.iterations,
@@ -350,8 +350,8 @@ def curves(study: Study) -> Iterator[tuple[str, Curves]]:
             "open loop, all recordings": on.simulated(study.fits[ALL].theta, name),
             "open loop, this recording": on.simulated(study.fits[name].theta, name),
         }
-        yield f"Pendulum, {name}", Curves(times, "rad", {what: y[:, 1] for what, y in lines.items()})
-        away = {f"{what}, less measured": y[:, 0] - measured[:, 0] for what, y in list(lines.items())[1:]}
+        yield f"Pendulum, {name}", Curves(times, "rad", {label: y[:, 1] for label, y in lines.items()})
+        away = {f"{label}, less measured": y[:, 0] - measured[:, 0] for label, y in list(lines.items())[1:]}
         yield f"Arm in open loop, {name}", Curves(times, "rad", away)
     yield from _figure_4(study.sweeps)
     yield from _figure_5(study.sweeps)
@@ -361,12 +361,15 @@ def _figure_4(sweeps: Sweeps) -> Iterator[tuple[str, Curves]]:
     kappas = np.log10(list(next(iter(sweeps.kappa.values()))))
     softness = np.log10(list(next(iter(sweeps.compliance.values()))))
     reduced = sweeps.kappa[REDUCED][PAPER_KAPPA]
-    for what in inertias(reduced):
-        by_kappa = {f"{form} form": _line(fits, what) for form, fits in sweeps.kappa.items()}
-        yield f"Fig. 4: {what}", Curves(kappas, "kg m^2", by_kappa, "log10 kappa")
-        by_softness = {f"{form} form": _line(fits, what) for form, fits in sweeps.compliance.items()}
-        by_softness["reduced form"] = np.full(len(softness), inertias(reduced)[what])
-        yield f"Fig. 4: {what}, compliance", Curves(softness, "kg m^2", by_softness, "log10 compliance [m/N]")
+    for symbol in inertias(reduced):
+        by_kappa = {f"{form} form": _line(fits, symbol) for form, fits in sweeps.kappa.items()}
+        yield f"Fig. 4: {symbol}", Curves(kappas, "kg m^2", by_kappa, "log10 kappa")
+        by_softness = {f"{form} form": _line(fits, symbol) for form, fits in sweeps.compliance.items()}
+        by_softness["reduced form"] = np.full(len(softness), inertias(reduced)[symbol])
+        yield (
+            f"Fig. 4: {symbol}, compliance",
+            Curves(softness, "kg m^2", by_softness, "log10 compliance [m/N]"),
+        )
     for along, of, label in (
         (kappas, sweeps.kappa, "log10 kappa"),
         (softness, sweeps.compliance, "log10 compliance [m/N]"),
@@ -378,8 +381,8 @@ def _figure_4(sweeps: Sweeps) -> Iterator[tuple[str, Curves]]:
         yield f"Fig. 4: mean square errors, {label.split(' ')[1]}", Curves(along, "log10", errors, label)
 
 
-def _line(fits: Mapping[float, JointFit], what: str) -> np.ndarray:
-    return np.array([inertias(fit)[what] for fit in fits.values()])
+def _line(fits: Mapping[float, JointFit], name: str) -> np.ndarray:
+    return np.array([inertias(fit)[name] for fit in fits.values()])
 
 
 def _figure_5(sweeps: Sweeps) -> Iterator[tuple[str, Curves]]:
@@ -389,18 +392,18 @@ def _figure_5(sweeps: Sweeps) -> Iterator[tuple[str, Curves]]:
         yield f"Fig. 5: {joint} in open loop, less measured", Curves(times, "rad", lines)
     longest = max(len(sweeps.kappa[REDUCED][kappa].history) for kappa in sweeps.errors)
     along = np.arange(longest, dtype=float)
-    for what, place in (("pendulum.Jxx", None), ("shoulder.gain", None), ("log10 of the cost", "cost")):
+    for name, place in (("pendulum.Jxx", None), ("shoulder.gain", None), ("log10 of the cost", "cost")):
         lines = {}
         for kappa in sweeps.errors:
             fit = sweeps.kappa[REDUCED][kappa]
             values = np.full(longest, np.nan)
-            found = [
-                np.log10(each.cost) if place else each.theta[fit.names.index(what)] for each in fit.history
+            history = [
+                np.log10(step.cost) if place else step.theta[fit.names.index(name)] for step in fit.history
             ]
-            values[: len(found)] = found
+            values[: len(history)] = history
             lines[f"kappa {kappa:g}"] = values
-        unit = "log10 rad^2" if place else PARAMETERS[what][1]
-        yield f"Fig. 5: {what} by iteration", Curves(along, unit, lines, "iteration")
+        unit = "log10 rad^2" if place else PARAMETERS[name][1]
+        yield f"Fig. 5: {name} by iteration", Curves(along, unit, lines, "iteration")
 
 
 # ------------------------------------------------------------------------------------------------------------ notes
@@ -474,12 +477,12 @@ def repeated(path: RecordFit, least: float = 4.0, most: int = 2) -> list[float]:
     inside = np.flatnonzero((spectrum[1:-1] > spectrum[:-2]) & (spectrum[1:-1] >= spectrum[2:])) + 1
     peaks = [k for k in inside if orders[k] > least]
     strong = sorted(peaks, key=lambda k: -spectrum[k])
-    kept: list[float] = []
+    ticks: list[float] = []
     for k in strong:
-        apart = all(abs(orders[k] - order) > 1 for order in kept)
-        if apart and len(kept) < most and spectrum[k] > 0.5 * spectrum[strong[0]]:
-            kept.append(float(orders[k]))
-    return sorted(kept)
+        apart = all(abs(orders[k] - order) > 1 for order in ticks)
+        if apart and len(ticks) < most and spectrum[k] > 0.5 * spectrum[strong[0]]:
+            ticks.append(float(orders[k]))
+    return sorted(ticks)
 
 
 def _farthest(study: Study) -> tuple[float, float]:

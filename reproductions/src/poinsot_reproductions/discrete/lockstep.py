@@ -82,30 +82,32 @@ def minimize_all(
     # without old points there is nothing to compare with: all are accepted
     point = equations.advance(np.ones(len(trials), dtype=bool), new, None)
     searches = [method.search(place, stop) for place in trials]
-    asked = [_resumed(search, None) for search in searches]
+    requests = [_resumed(search, None) for search in searches]
     passes = 0
-    while not all(isinstance(each, Minimum) for each in asked):
-        damping = np.array([each.damping if isinstance(each, StepRequest) else 1.0 for each in asked])
+    while not all(isinstance(request, Minimum) for request in requests):
+        damping = np.array(
+            [request.damping if isinstance(request, StepRequest) else 1.0 for request in requests]
+        )
         trial, predicted = equations.step(point, damping)
-        for b, request in enumerate(asked):
+        for b, request in enumerate(requests):
             if isinstance(request, StepRequest):
                 step = PooledStep(float(predicted[b])) if np.isfinite(predicted[b]) else None
-                asked[b] = _resumed(searches[b], step)
+                requests[b] = _resumed(searches[b], step)
         # a search may ask for another step at once, with another damping: it waits for the next pass
-        tried = [isinstance(request, PooledStep) for request in asked]
+        tried = [isinstance(request, PooledStep) for request in requests]
         if not any(tried):
             continue
         new, costs = equations.evaluate(trial)
         trials = _places(costs)
         for b in np.flatnonzero(tried).tolist():
-            asked[b] = _resumed(searches[b], trials[b])
+            requests[b] = _resumed(searches[b], trials[b])
         # a search that goes on from its trial, or ends there, has accepted it
-        stands = [request.start if isinstance(request, StepRequest) else request.at for request in asked]
+        stands = [request.start if isinstance(request, StepRequest) else request.at for request in requests]
         accepted = [own is place for own, place in zip(stands, trials, strict=True)]
         point, passes = equations.advance(np.array(accepted), new, point), passes + 1
         del new  # as large as all that the next pass needs
         report(progress, "iterating", iteration=passes, cost=float(np.mean([place.cost for place in stands])))
-    return point, asked
+    return point, requests
 
 
 def _places(costs: Float[np.ndarray, "B"]) -> list[Place]:

@@ -178,9 +178,9 @@ class Motion:
         h = float(self.times[1])
         first = round(start / h)
         count = int(min(seconds / h + 1e-6, len(self.times) - 1 - first)) // every
-        kept = slice(first, first + count * every + 1, every)
-        z = (self.noisy if noise else self.y)[kept]
-        return Record(self.name, self.times[kept] - self.times[first], self.u[kept], z)
+        samples = slice(first, first + count * every + 1, every)
+        z = (self.noisy if noise else self.y)[samples]
+        return Record(self.name, self.times[samples] - self.times[first], self.u[samples], z)
 
 
 def motion(name: str, times: Vector, u: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> Motion:
@@ -207,9 +207,9 @@ def pulse(
 def _run(
     name: str, model: Model, theta: Vector, h: float, u: np.ndarray, angle: float, rng: np.random.Generator
 ) -> Motion:
-    found = simulate(model, state_of(model, hinge2=angle), h, len(u), u, theta)
-    y = model.joint_motion(found.states, theta)[0]
-    return motion(name, found.times, np.concatenate([u, u[-1:]]), y, rng)
+    states = simulate(model, state_of(model, hinge2=angle), h, len(u), u, theta)
+    y = model.joint_motion(states.states, theta)[0]
+    return motion(name, states.times, np.concatenate([u, u[-1:]]), y, rng)
 
 
 MOST_VOLTS, PULSE_VOLTS = 5.0, 3.0

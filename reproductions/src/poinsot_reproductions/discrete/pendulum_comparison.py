@@ -83,7 +83,7 @@ def compare(
         for law in sweep:
             say(f"kappa {weight:.0e}, {law} friction")
             sweep[law][weight] = study(cut, weight, law)
-    kappa = chosen({weight: each.shares for weight, each in sweep[DRY].items()})
+    kappa = chosen({weight: study.shares for weight, study in sweep[DRY].items()})
     laws = {law: studies[kappa] for law, studies in sweep.items()}
     say("Stribeck's law")
     laws[STRIBECK] = study(cut, kappa, STRIBECK, level=_level(laws[DRY]))

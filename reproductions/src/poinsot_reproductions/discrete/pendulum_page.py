@@ -94,8 +94,8 @@ def report(swings: Swings, drive: Drive, axis: Axis, seconds: Mapping[str, float
 
 def _figures(swings: Swings, axis: Axis) -> dict[str, Any]:
     return {
-        **{f"cost_{law}": each.cost for law, each in swings.laws.items()},
-        **{f"cross_validation_{law}": each.cross_validation for law, each in swings.laws.items()},
+        **{f"cost_{law}": study.cost for law, study in swings.laws.items()},
+        **{f"cross_validation_{law}": study.cross_validation for law, study in swings.laws.items()},
         "inertia_spread_percent": swings.dry.spread_percent,
         "inertia_spread_percent_without_eccentricity": swings.centred.spread_percent,
         "frequency_rad_s": swings.dry.frequency,
@@ -122,11 +122,11 @@ def _lead(figures: Mapping[str, Any]) -> str:
 
 
 def _law_rows(swings: Swings) -> Iterator[dict[str, Any]]:
-    for law, each in swings.laws.items():
-        for what, paper, ours in zip(
-            ("cost", "cross-validation"), PAPER_COSTS[law], (each.cost, each.cross_validation), strict=True
+    for law, study in swings.laws.items():
+        for quantity, paper, ours in zip(
+            ("cost", "cross-validation"), PAPER_COSTS[law], (study.cost, study.cross_validation), strict=True
         ):
-            yield {"name": f"{what}, {law}", "paper": paper, "ours": ours, "unit": "rad^2"}
+            yield {"name": f"{quantity}, {law}", "paper": paper, "ours": ours, "unit": "rad^2"}
     others: tuple[tuple[str, float, float, str], ...] = (
         ("spread of J", PAPER_SPREAD, swings.dry.spread_percent, "%"),
         ("spread of J without eccentricity", PAPER_SPREAD, swings.centred.spread_percent, "%"),
@@ -142,25 +142,25 @@ def _law_table(swings: Swings) -> list[dict[str, Any]]:
     return [
         {
             "law": law,
-            "cost": significant(each.cost),
-            "cross-validation": significant(each.cross_validation),
-            "by dry": round(each.cross_validation / dry, 3),
-            "all windows together": significant(each.together.cost),
-            "frequency [rad/s]": round(each.frequency, 4),
-            "spread of J [%]": round(each.spread_percent, 3),
+            "cost": significant(study.cost),
+            "cross-validation": significant(study.cross_validation),
+            "by dry": round(study.cross_validation / dry, 3),
+            "all windows together": significant(study.together.cost),
+            "frequency [rad/s]": round(study.frequency, 4),
+            "spread of J [%]": round(study.spread_percent, 3),
             "paper: cost": significant(PAPER_COSTS[law][0]) if law in PAPER_COSTS else None,
             "paper: cross-validation": significant(PAPER_COSTS[law][1]) if law in PAPER_COSTS else None,
             "paper: by dry": round(PAPER_COSTS[law][1] / PAPER_COSTS[DRY][1], 3)
             if law in PAPER_COSTS
             else None,
         }
-        for law, each in every.items()
+        for law, study in every.items()
     ]
 
 
 def _window_rows(swings: Swings) -> Iterator[dict[str, Any]]:
-    for law, each in swings.laws.items():
-        for k, fit in enumerate(each.each):
+    for law, study in swings.laws.items():
+        for k, fit in enumerate(study.each):
             for name, value, std, robust in zip(fit.names, fit.theta, fit.std, fit.robust_std, strict=True):
                 if name in np.array(fit.names)[fit.open]:
                     yield {
@@ -207,17 +207,17 @@ def _paper_table() -> list[dict[str, Any]]:
 
 def _sweep_rows(swings: Swings) -> Iterator[dict[str, Any]]:
     for law, studies in swings.sweep.items():
-        for weight, each in studies.items():
+        for weight, study in studies.items():
             yield {
                 "name": f"kappa {weight:.0e}, {law}",
                 "sweep": "kappa",
                 "value": weight,
                 "law": law,
-                "cost": each.cost,
-                "cross_validation": each.cross_validation,
-                "inertia_spread_percent": each.spread_percent,
-                "frequency_rad_s": each.frequency,
-                "largest_share_of_work": float(each.shares.max()),
+                "cost": study.cost,
+                "cross_validation": study.cross_validation,
+                "inertia_spread_percent": study.spread_percent,
+                "frequency_rad_s": study.frequency,
+                "largest_share_of_work": float(study.shares.max()),
             }
 
 
@@ -345,7 +345,7 @@ def _pictures(swings: Swings, drive: Drive, axis: Axis) -> Iterator[tuple[str, C
         Curves(
             speeds,
             "N m",
-            {law: friction(each.together, speeds) for law, each in every.items()},
+            {law: friction(study.together, speeds) for law, study in every.items()},
             "speed [rad/s]",
         ),
     )
@@ -353,12 +353,12 @@ def _pictures(swings: Swings, drive: Drive, axis: Axis) -> Iterator[tuple[str, C
     yield "Last window, one theta for all windows and hardly any impulse errors", _simulated(swings)
     powers = np.log10(list(swings.sweep[DRY]))
     lines = {
-        law: np.log10([each.cross_validation for each in studies.values()])
+        law: np.log10([study.cross_validation for study in studies.values()])
         for law, studies in swings.sweep.items()
     }
     yield "Cross-validated cost", Curves(powers, "log10 rad^2", lines, "log10 kappa")
     shares = {
-        law: np.array([100 * each.shares.max() for each in studies.values()])
+        law: np.array([100 * study.shares.max() for study in studies.values()])
         for law, studies in swings.sweep.items()
     }
     shares["chosen below"] = np.full(len(powers), 100 * LARGEST_SHARE)
@@ -370,7 +370,7 @@ def _pictures(swings: Swings, drive: Drive, axis: Axis) -> Iterator[tuple[str, C
     factors = np.log10([1.0, *axis.heavier])
     every_axis = [axis.values, *(axis_values(fit) for fit in axis.heavier.values())]
     lines = {
-        name: np.array([100 * (each[name] / REFERENCE[name] - 1) for each in every_axis])
+        name: np.array([100 * (values[name] / REFERENCE[name] - 1) for values in every_axis])
         for name in REFERENCE
     }
     yield "EMPS: off the published values", Curves(factors, "%", lines, "log10 weight by the chosen one")
@@ -404,15 +404,15 @@ def _torque(drive: Drive) -> Curves:
 
 def _notes(swings: Swings, drive: Drive, axis: Axis) -> tuple[str, ...]:
     values, sensor = swings.dry.together.values, dict(zip(SENSOR, ("zero", "sine", "cosine"), strict=True))
-    read = ", ".join(f"{what} {1e3 * values[name]:.1f} mrad" for name, what in sensor.items())
+    read = ", ".join(f"{label} {1e3 * values[name]:.1f} mrad" for name, label in sensor.items())
     smallest_c = min(fit.values["pivot.coulomb"] for fit in swings.dry.each)
     gain = drive.values["m l"] / np.mean(WEIGHED["m l"])
     unfinished = [
-        f"{law} friction, {what}"
-        for law, each in {**swings.laws, "load-dependent": swings.loaded}.items()
-        for what, fit in {
-            "together": each.together,
-            **{f"window {k + 1}": f for k, f in enumerate(each.each)},
+        f"{law} friction, {label}"
+        for law, study in {**swings.laws, "load-dependent": swings.loaded}.items()
+        for label, fit in {
+            "together": study.together,
+            **{f"window {k + 1}": f for k, f in enumerate(study.each)},
         }.items()
         if not fit.converged
     ]
@@ -436,5 +436,5 @@ def _notes(swings: Swings, drive: Drive, axis: Axis) -> tuple[str, ...]:
         "noise in accelerations makes J and m l smaller.",
         f"EMPS: readings are trusted to {1e9 * axis.noise:.0f} nm, the encoder's resolution, and impulses as far as "
         f"they err, {1e3 * float(np.sqrt(impulse_mse(axis.fit))):.2f} mN s a step, in {axis.rounds} rounds.",
-        *(f"Not converged: {what}." for what in unfinished),
+        *(f"Not converged: {label}." for label in unfinished),
     )

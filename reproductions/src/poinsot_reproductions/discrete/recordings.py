@@ -46,9 +46,9 @@ class Angles:
 
     def between(self, start: float, stop: float) -> Angles:
         """The samples with start <= time < stop [s], in their own time from 0."""
-        kept = (self.times >= start) & (self.times < stop)
-        times = self.times[kept]
-        return Angles(times - times[0], self.arm[kept], self.pendulum[kept], self.voltage[kept])
+        inside = (self.times >= start) & (self.times < stop)
+        times = self.times[inside]
+        return Angles(times - times[0], self.arm[inside], self.pendulum[inside], self.voltage[inside])
 
 
 def oscillations(data: Path) -> Angles:

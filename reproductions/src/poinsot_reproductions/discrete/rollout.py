@@ -91,11 +91,11 @@ def simulate(
         )
     theta = model.theta if theta is None else theta
     states, methods = _simulated(model)(x, u, theta, h, every=every)
-    kept = State(
+    last = State(
         *(np.concatenate([np.asarray(a)[None], np.asarray(b)]) for a, b in zip(x, states, strict=True))
     )
     counts = np.asarray(methods).sum(axis=0)
-    return Simulation(h * every * np.arange(steps + 1), kept, int(counts[0]), int(counts[1]))
+    return Simulation(h * every * np.arange(steps + 1), last, int(counts[0]), int(counts[1]))
 
 
 @double_precision
@@ -108,10 +108,10 @@ def read_coordinates(
 
 def energy(model: Model, x: State, theta: Theta) -> Float[Array, ""]:
     """Kinetic, with that of motors' shafts, and potential, 0 with all centres of mass at the origin [J]."""
-    here, v = model.at(x, theta), jnp.asarray(x.velocity)
-    kinetic = 0.5 * jnp.sum(v * impulses.inertia_times(here, v))
-    shafts = jnp.where(model.structure.free, here.values.shaft[:, None] * here.speeds[1] ** 2, 0.0)
-    return kinetic + 0.5 * jnp.sum(shafts) - jnp.sum(impulses.weights(here.values) * x.position)
+    mechanism, v = model.at(x, theta), jnp.asarray(x.velocity)
+    kinetic = 0.5 * jnp.sum(v * impulses.inertia_times(mechanism, v))
+    shafts = jnp.where(model.structure.free, mechanism.values.shaft[:, None] * mechanism.speeds[1] ** 2, 0.0)
+    return kinetic + 0.5 * jnp.sum(shafts) - jnp.sum(impulses.weights(mechanism.values) * x.position)
 
 
 def constraint_errors(model: Model, x: State, theta: Theta) -> Float[Array, "j 6"]:

@@ -199,14 +199,14 @@ def _process(path: Path, compiled: Path) -> tuple[float, np.ndarray]:
     passed = time.perf_counter() - start
     if done.returncode:
         raise PoinsotError(f"the process that was to solve it anew ended early: {done.stderr.strip()[-300:]}")
-    return passed, np.array([float(each) for each in done.stdout.split()])
+    return passed, np.array([float(number) for number in done.stdout.split()])
 
 
 def growth(motion: Motion, every: Sequence[int] = LONGER) -> list[dict[str, float]]:
     """Seconds of one iteration, by steps."""
     rows = []
-    for each in every:
-        record = motion.record(each)
+    for row in every:
+        record = motion.record(row)
         start = time.process_time()
         fit = solve(record, max_steps=1)
         used = time.process_time() - start
@@ -216,7 +216,7 @@ def growth(motion: Motion, every: Sequence[int] = LONGER) -> list[dict[str, floa
         rows.append(
             {
                 "steps": steps,
-                "step": each * GENERATOR_STEP,
+                "step": row * GENERATOR_STEP,
                 "seconds_per_iteration": used / evaluations,
                 "microseconds_per_step": 1e6 * used / evaluations / steps,
             }
@@ -393,12 +393,12 @@ def _tables(rows: Sequence[Mapping[str, Any]], figures: Mapping[str, Any]) -> di
         {"what": "the paper", "seconds": f"{PAPER_SECONDS:g}", "iterations": PAPER_ITERATIONS},
     ]
     if figures["seconds_cold"] is not None:
-        for what, key in (
+        for label, key in (
             ("cold, nothing compiled", "seconds_cold"),
             ("cold, compiled code kept", "seconds_cold_with_cache"),
         ):
             seconds.append(
-                {"what": what, "seconds": f"{figures[key]:.1f}", "iterations": figures["iterations"]}
+                {"what": label, "seconds": f"{figures[key]:.1f}", "iterations": figures["iterations"]}
             )
     if "explicit" in figures:
         paper_form = figures["explicit"]
@@ -419,11 +419,11 @@ def _tables(rows: Sequence[Mapping[str, Any]], figures: Mapping[str, Any]) -> di
         "Seconds": seconds,
         "Time against steps": [
             {
-                "steps": each["steps"],
-                "seconds an iteration": f"{each['seconds_per_iteration']:.2f}",
-                "us a step and iteration": f"{each['microseconds_per_step']:.1f}",
+                "steps": row["steps"],
+                "seconds an iteration": f"{row['seconds_per_iteration']:.2f}",
+                "us a step and iteration": f"{row['microseconds_per_step']:.1f}",
             }
-            for each in figures["growth"]
+            for row in figures["growth"]
         ],
     }
 

@@ -292,14 +292,14 @@ def line(rows: Rows, form: str, name: str) -> dict[str, Any] | None:
     h = np.array([row["value"] for row in picked])
     error = np.array([row["error_percent"] for row in picked])
     A = np.stack([np.ones(len(h)), 1e3 * (h - GENERATOR_STEP)], axis=1)
-    found = np.linalg.lstsq(A, error)[0]
-    along = abs(found[1]) * 1e3 * (h[-1] - h[0])
+    slopes = np.linalg.lstsq(A, error)[0]
+    along = abs(slopes[1]) * 1e3 * (h[-1] - h[0])
     return {
         "steps": h.tolist(),
         "error_percent": error.tolist(),
-        "at_generator_step_percent": float(found[0]),
-        "percent_per_ms": float(found[1]),
-        "off_line": float(np.abs(A @ found - error).max() / along),
+        "at_generator_step_percent": float(slopes[0]),
+        "percent_per_ms": float(slopes[1]),
+        "off_line": float(np.abs(A @ slopes - error).max() / along),
     }
 
 
@@ -353,7 +353,7 @@ def _tables(rows: Rows, figures: Mapping[str, Any]) -> dict[str, list[dict[str, 
         ],
     }
     for sweep, label in SWEEPS.items():
-        tables[f"Sweep of the {sweep}"] = [_sweep_line(each, label) for each in _by_case(rows, sweep)]
+        tables[f"Sweep of the {sweep}"] = [_sweep_line(case, label) for case in _by_case(rows, sweep)]
     return {title: table for title, table in tables.items() if table}
 
 
@@ -362,10 +362,10 @@ SWEEPS = {"step": "step [s]", "compliance": "compliance [m/N], [rad/(N m)]", "ka
 
 def _by_case(rows: Rows, sweep: str) -> list[list[Mapping[str, Any]]]:
     """Rows of one estimate together."""
-    found: dict[tuple[str, float], list[Mapping[str, Any]]] = {}
+    cases: dict[tuple[str, float], list[Mapping[str, Any]]] = {}
     for row in _picked(rows, sweep=sweep):
-        found.setdefault((row["form"], row["value"]), []).append(row)
-    return list(found.values())
+        cases.setdefault((row["form"], row["value"]), []).append(row)
+    return list(cases.values())
 
 
 def _sweep_line(rows: Rows, label: str) -> dict[str, Any]:
@@ -409,8 +409,8 @@ def _pictures(rows: Rows) -> dict[str, Curves]:
             ends,
             "",
             {
-                f"{what}, {form}": np.log10(np.maximum(read(form, FOUR[0], key), 1e-300))
-                for what, key in (("observation", "observation_mse"), ("impulse", "impulse_mse"))
+                f"{label}, {form}": np.log10(np.maximum(read(form, FOUR[0], key), 1e-300))
+                for label, key in (("observation", "observation_mse"), ("impulse", "impulse_mse"))
                 for form in forms
             },
             along,

@@ -216,9 +216,9 @@ def around_impact(name: str, formulation: str) -> tuple[np.ndarray, dict[str, np
     strikes = []
     for step_ms in SHOWN_MS:
         motion = moves(ellipse(FRICTION), start, 1e-3 * step_ms, seconds, LAWS[formulation])
-        each = np.zeros(round(1e3 * seconds))
-        each[::step_ms][: len(motion.impulses)] = motion.impulses[: len(each[::step_ms]), 0, 0]
+        impulse = np.zeros(round(1e3 * seconds))
+        impulse[::step_ms][: len(motion.impulses)] = motion.impulses[: len(impulse[::step_ms]), 0, 0]
         strikes.append(step_ms * int(motion.struck[0]))
-        lines[f"{step_ms} ms"] = each
+        lines[f"{step_ms} ms"] = impulse
     window = slice(max(strikes[0] - WINDOW_MS, 0), strikes[0] + WINDOW_MS)
     return 1e-3 * np.arange(round(1e3 * seconds))[window], {line: v[window] for line, v in lines.items()}

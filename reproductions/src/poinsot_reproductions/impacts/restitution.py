@@ -67,7 +67,7 @@ def run(
     }
     watch.lap("throws")
     say("drift")
-    drifts = {each: elastic_drift(each) for each in drift_steps}
+    drifts = {step: elastic_drift(step) for step in drift_steps}
     watch.lap("drift")
     rows = [
         row
@@ -94,11 +94,11 @@ def run(
             ],
             "Elastic and smooth: how far the energy drifts": [
                 {
-                    "step [ms]": f"{1e3 * each:g}",
+                    "step [ms]": f"{1e3 * step:g}",
                     "drift [J]": f"{drift:.3f}",
-                    "m g^2 h T / 2 [J]": f"{drift_of(each, SECONDS):.3f}",
+                    "m g^2 h T / 2 [J]": f"{drift_of(step, SECONDS):.3f}",
                 }
-                for each, drift in drifts.items()
+                for step, drift in drifts.items()
             ],
         },
         figures,
@@ -178,9 +178,9 @@ def _figures(
                 f"{restitution:g}": sum(
                     (row["friction"], row["restitution"]) == (friction, restitution) for row in rows
                 )
-                for restitution in dict.fromkeys(each for _, each in motions)
+                for restitution in dict.fromkeys(e for _, e in motions)
             }
-            for friction in dict.fromkeys(each for each, _ in motions)
+            for friction in dict.fromkeys(mu for mu, _ in motions)
         },
         "energy_at_the_end_j": {
             f"friction {friction:g}": {
@@ -188,7 +188,7 @@ def _figures(
                 for (of, restitution), motion in motions.items()
                 if of == friction
             }
-            for friction in dict.fromkeys(each for each, _ in motions)
+            for friction in dict.fromkeys(mu for mu, _ in motions)
         },
         # of impacts that are fast beside the g h of a step
         "loss_error_percent": max(
@@ -199,10 +199,10 @@ def _figures(
             ),
             default=None,
         ),
-        "flight_beside_drift_j": max(float(np.abs(each).max()) for each in flights),
-        "drift_j": {f"{1e3 * each:g}": drifts[each] for each in steps},
-        "drift_bound_j": {f"{1e3 * each:g}": drift_of(each, SECONDS) for each in steps},
-        "drift_within_bound": all(drift <= drift_of(each, SECONDS) for each, drift in drifts.items()),
+        "flight_beside_drift_j": max(float(np.abs(flight).max()) for flight in flights),
+        "drift_j": {f"{1e3 * step:g}": drifts[step] for step in steps},
+        "drift_bound_j": {f"{1e3 * step:g}": drift_of(step, SECONDS) for step in steps},
+        "drift_within_bound": all(drift <= drift_of(step, SECONDS) for step, drift in drifts.items()),
         "drift_ratios": [drifts[coarse] / drifts[fine] for coarse, fine in pairwise(steps)],
     }
 
@@ -226,7 +226,7 @@ def _table_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _pictures(motions: Mapping[tuple[float, float], Motion], step: float) -> dict[str, Curves]:
     pictures = {}
-    for friction in dict.fromkeys(each for each, _ in motions):
+    for friction in dict.fromkeys(mu for mu, _ in motions):
         shown = {
             f"restitution {restitution:g}": motion
             for (of, restitution), motion in motions.items()

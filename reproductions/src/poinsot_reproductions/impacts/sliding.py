@@ -151,7 +151,7 @@ def _figures(
     off = [row["friction"] for row in rows if row["ours"] is not None]
     before = [row["friction"] for row in rows if row["friction"] < min(off, default=np.inf)]
     rough = [row for row in rows if row["friction"] > 0]
-    flying = [abs(each + drift_of(step, step)) for row in rows for each in row["change_flying_j"] or ()]
+    flying = [abs(change + drift_of(step, step)) for row in rows for change in row["change_flying_j"] or ()]
     return {
         "takes_off_from_friction": min(after, default=None),
         "stays_up_to_friction": max(before, default=None),

@@ -119,7 +119,7 @@ class StepProgram:
     def __call__(self, pose: Vector, velocity: Vector) -> ProgramStep:
         """The step from a pose (3,) and a velocity (3,), under gravity and drag."""
         C, body = self.count, self.body
-        g, N, T = (np.array(each) for each in self._contact(pose))
+        g, N, T = (np.array(part) for part in self._contact(pose))
         k = np.array([body.drag[0], body.drag[0], body.drag[1]])
         free = velocity + self.step * (np.array([0.0, -GRAVITY, 0.0]) - k * velocity)
         z = (g[:, 0] <= 0) & (N.T @ velocity <= 0)

@@ -139,7 +139,7 @@ def drift(torques: LinkTorques, noise: Vector, at: Sample, rate_hz: float) -> fl
     return PRECISION**2 * float(np.sqrt(rate_hz)) / r
 
 
-def quiet(what: str | Progress) -> None:
+def quiet(message: str | Progress) -> None:
     """Drop the progress."""
 
 
@@ -181,7 +181,7 @@ def estimates(filter_: Filter, samples: list[Sample], start: np.ndarray) -> np.n
 
 def adaptation_case(
     title: str,
-    what: str,
+    subject: str,
     scenario: Scenario,
     tuning: Tuning,
     error: Callable[[Trace], Vector],
@@ -199,7 +199,7 @@ def adaptation_case(
     """Run a case of Table II: without adaptation, with it, and with true masses; initial guess and noise are the same.
 
     Args:
-        what: the quantity that the controller holds, as in "the error of WHAT".
+        subject: the quantity that the controller holds, as in "the error of SUBJECT".
         error: of that quantity over a run (T,) [unit].
         paper: the paper's root-mean-square errors.
         after: switches of the mass count from then on [s].
@@ -225,11 +225,11 @@ def adaptation_case(
         "online",
         "004",
         title,
-        f"Adaptation makes the error of {what} {figures['factor']:.1f} times smaller (in the paper "
+        f"Adaptation makes the error of {subject} {figures['factor']:.1f} times smaller (in the paper "
         f"{paper[WITHOUT] / paper[WITH]:.1f} times), {figures['against_oracle']:.2f} times that of a controller that "
         "knows the truth.",
         rows,
-        {f"Root-mean-square error of {what}": rows},
+        {f"Root-mean-square error of {subject}": rows},
         figures,
         {"mass error before a switch, worst [%]": rounded(figures["mass_error_percent_before_switch"])}
         | dict(facts(figures, traces[WITH])),
@@ -242,7 +242,7 @@ def adaptation_case(
 def joint_curves(scenario: Scenario, traces: Mapping[str, Trace], time: Vector, joint: str) -> Curves:
     """Return a joint's reference and its angle in each run."""
     at = int(scenario.legged.dofs([joint])[0]) + 1
-    reference = np.array([scenario.joints(each)[joint][0] for each in time])
+    reference = np.array([scenario.joints(instant)[joint][0] for instant in time])
     angles = {name: padded(trace.q[:, at], time) for name, trace in traces.items()}
     return Curves(time, "rad", {"reference": reference} | angles)
 

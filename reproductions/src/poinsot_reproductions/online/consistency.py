@@ -64,7 +64,7 @@ def run(seed: int, duration: float = DURATION, say: Say = quiet) -> Reproduction
     watch.lap("simulation")
     samples = samples_of(trace)
     time = np.array([sample.time for sample in samples])
-    bodies = {name: estimates(each, samples, start) for name, each in filters.items()}
+    bodies = {name: estimates(filtering, samples, start) for name, filtering in filters.items()}
     watch.lap("filters")
     # the second half: the first contains the way from the initial guess
     late = time > time[-1] / 2

@@ -56,8 +56,8 @@ def imperfect(humanoid: LeggedRobot, rng: np.random.Generator) -> dict[str, Vect
     """All links but the forearm, each heavier or lighter than described by 5 %."""
     sign = rng.choice([-1.0, 1.0], len(humanoid.robot.bodies))
     return {
-        body: (1 + OFF * each) * pi
-        for body, each, pi in zip(humanoid.robot.bodies, sign, humanoid.robot.inertials, strict=True)
+        body: (1 + OFF * side) * pi
+        for body, side, pi in zip(humanoid.robot.bodies, sign, humanoid.robot.inertials, strict=True)
         if body != FOREARM
     }
 

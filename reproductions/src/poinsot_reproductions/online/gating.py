@@ -62,7 +62,7 @@ def run(seed: int, duration: float = DURATION, settled: float = SETTLED, say: Sa
     watch.lap("simulation")
     samples = samples_of(trace)
     time = np.array([sample.time for sample in samples])
-    without, within = (estimates(each, samples, start)[:, 0] for each in (tuning.filter(), gated))
+    without, within = (estimates(filtering, samples, start)[:, 0] for filtering in (tuning.filter(), gated))
     watch.lap("filters")
     rejected = np.array([verdict is not SampleVerdict.accepted for verdict in trace.verdicts[1:]])
     late = time > settled

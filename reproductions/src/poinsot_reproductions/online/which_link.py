@@ -155,11 +155,11 @@ def run(seed: int, trials: int = TRIALS, executor: Executor | None = None, say: 
     time, probabilities = results[0]
     shown = Curves(time, "1", {name: probabilities[:, k] for k, name in enumerate((*LINKS, "none"))})
     watch.lap("trials")
-    found = [wait for wait in waits if wait is not None]
+    times = [wait for wait in waits if wait is not None]
     figures = {
         "trials": trials,
-        "attributed_correctly": len(found),
-        "median_seconds": float(np.median(found)) if found else None,
+        "attributed_correctly": len(times),
+        "median_seconds": float(np.median(times)) if times else None,
     }
     rows = tuple(
         {
@@ -173,7 +173,7 @@ def run(seed: int, trials: int = TRIALS, executor: Executor | None = None, say: 
         "online",
         "004",
         "Which link: 3 kg on one of ten, at an unknown place",
-        f"{len(found)} of {trials} loads are attributed to the right link with a probability above {SURE} within "
+        f"{len(times)} of {trials} loads are attributed to the right link with a probability above {SURE} within "
         f"{DURATION:g} s.",
         rows,
         {"Loads by link": rows},

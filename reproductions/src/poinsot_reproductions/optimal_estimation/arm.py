@@ -28,7 +28,7 @@ from poinsot.arrays import Inertial, Matrix, Vector
 from poinsot.estimators.shooting.ddp import DDP, ShootingSolution
 from poinsot.estimators.shooting.posterior import posterior
 from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem
-from poinsot.estimators.shooting.robot_log import RobotLog
+from poinsot.estimators.shooting.refinements import with_rates
 from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import from_physical
 from poinsot.models.contacts.contact_dynamics import ContactDynamics
@@ -176,16 +176,16 @@ def solve(flown: Flown, grasped: GraspedObject, defects: Defects = IDEAL) -> Sho
     information = np.concatenate([[0.0], (SHAPE_STD * shape) ** -2, np.zeros(3), stds**-2])
     scale = np.append(grasped.chart.natural_scale(start), np.ones(len(errors)))
     scale[1:7] = SHAPE_STEP * shape
-    log = RobotLog("arm", flown.stages(parameters), flown.noise, flown.command_noise, flown.start, flown.x)
+    model = flown.motion(parameters)
     method = DDP(max_iterations=MAX_STEPS, step_tolerance=STEP_TOLERANCE)
     prior = GaussianPrior(theta, np.diag(information))
-    problem = ShootingProblem((log.model,), (flown.start,), prior, scale)
+    problem = ShootingProblem((model,), (flown.start,), prior, scale)
     solution = method.solve(problem, measured_guess(flown, parameters, theta))
     for _ in range(ROUNDS):
-        before, late = solution, log.with_rates(solution.at.x[0], solution.at.w[0], solution.theta)
+        before, late = solution, with_rates(model, solution.at.x[0], solution.at.w[0], solution.theta)
         if late is None or not solution.status.converged:
             break
-        solution = method.solve(replace(problem, models=(late.model,)), before.at)
+        solution = method.solve(replace(problem, models=(late,)), before.at)
         solution = replace(solution, start=before.start, history=before.history + solution.history)
     return solution
 

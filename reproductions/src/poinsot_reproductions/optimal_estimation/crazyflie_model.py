@@ -35,7 +35,6 @@ from poinsot.models.robot.actuation import Actuation
 from poinsot.models.robot.articulated import Articulated, load_robot
 from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.models.sensors import Accelerometer, Gyro, Pose, Readings
-from poinsot.models.stages import Stages
 
 from .crazyflie_flight import Flight
 from .crazyflie_stand import TURN_PER_MINUTE
@@ -156,10 +155,7 @@ def estimate(
         drag: whether the air's drag along x and y is sought too.
     """
     parameters = _open(coefficient, mass, drag)
-    stages = _stages(flight, parameters)
-    step = float(flight.times[1] - flight.times[0])
-    noise = np.concatenate([np.zeros(6), np.full(3, PUSH * step), np.full(3, TURN * step)])
-    motion = RobotTrajectoryModel(stages, noise)
+    motion = _motion(flight, parameters)
     std = _prior_std(parameters, mass)
     start = parameters.nominal_theta
     problem = ShootingProblem(
@@ -173,7 +169,7 @@ def estimate(
     assumed = np.ones(len(std), dtype=bool)
     assumed[0] = mass is None  # a weighed mass is measured
     spread = Spread(posterior(problem, solution.at).theta, std, assumed)
-    return _summary(flight, stages, parameters, solution, spread)
+    return _summary(flight, motion, parameters, solution, spread)
 
 
 def _open(coefficient: float, mass: float | None, drag: bool) -> OpenParameters:
@@ -201,7 +197,7 @@ def _prior_std(parameters: OpenParameters, mass: float | None) -> Vector:
     return np.concatenate([chart, [std[name] for name in (*parameters.joints, *parameters.gains)]])
 
 
-def _stages(flight: Flight, parameters: OpenParameters) -> Stages:
+def _motion(flight: Flight, parameters: OpenParameters) -> RobotTrajectoryModel:
     pose = np.full((len(flight), 7), np.nan)  # without orientations: those are of the markers
     pose[:, :3] = flight.position
     body = parameters.robot
@@ -212,12 +208,14 @@ def _stages(flight: Flight, parameters: OpenParameters) -> Stages:
     )
     airborne = ContactSchedule((), np.zeros((len(flight), 0), dtype=bool))
     u = np.concatenate([flight.lift[:, None], flight.turn], axis=1) / REFERENCE
-    return Stages(parameters, airborne, flight.times, u, readings)
+    step = float(flight.times[1] - flight.times[0])
+    noise = np.concatenate([np.zeros(6), np.full(3, PUSH * step), np.full(3, TURN * step)])
+    return RobotTrajectoryModel(parameters, airborne, flight.times, u, readings, noise)
 
 
 def _summary(
     flight: Flight,
-    stages: Stages,
+    motion: RobotTrajectoryModel,
     parameters: OpenParameters,
     solution: ShootingSolution,
     spread: Spread,
@@ -239,7 +237,7 @@ def _summary(
         place = parameters.names.index("thrust")
         thrust, found = float(theta[place]), float(np.sqrt(covariance[place, place]))
     drag = [float(theta[parameters.names.index(name)]) for name in parameters.joints]
-    residuals, expected = _read(flight, stages, solution)
+    residuals, expected = _read(flight, motion, solution)
     return FlightEstimate(
         flight,
         solution,
@@ -257,11 +255,11 @@ def _summary(
 
 
 def _read(
-    flight: Flight, stages: Stages, solution: ShootingSolution
+    flight: Flight, motion: RobotTrajectoryModel, solution: ShootingSolution
 ) -> tuple[dict[str, float], dict[str, np.ndarray]]:
     """Residuals of the sensors, and what they should have read."""
     x, theta = solution.at.x[0], solution.theta
-    r = np.concatenate([stages.evaluate(0, x[:-1], theta)[1].value, stages.last(x[-1], theta).value])
+    r = np.concatenate([motion.steps(0, x[:-1], theta)[1].value, motion.last(x[-1], theta).value])
     seen = np.isfinite(flight.position[:, 0])
     parts = {"position": r[seen, :3], "gyro": r[:, 6:9], "accelerometer": r[:, 9:12]}
     expected = {

@@ -37,7 +37,6 @@ from .robot_sensors import CLEAN, DEFECTS, IMU, NODE, Moved, SensorQuality, move
 from .weighing import (
     CALLED,
     Carrier,
-    DoubtfulLog,
     Stated,
     Weighing,
     problem,
@@ -117,22 +116,22 @@ def unmodelled(motions: Sequence[tuple[Walk, Vector]]) -> tuple[Vector, Vector]:
     found, doubtful = list[Vector](), list[Bool[np.ndarray, "N"]]()
     for walked, load in motions:
         own, robot = carrier(walked.robot.robot), walked.robot.robot
-        (log,) = problem(own, seen(walked), CLEAN, STATED).logs
-        assert isinstance(log, DoubtfulLog) and log.doubtful is not None
-        stages, space, tree = log.stages, log.model.manifold, robot.tree
-        nodes = np.searchsorted(walked.time, stages.times - 1e-6)
+        (model,) = problem(own, seen(walked), CLEAN, STATED).models
+        assert model.growth is not None
+        space, tree = model.manifold, robot.tree
+        nodes = np.searchsorted(walked.time, model.times - 1e-6)
         q = walked.q[nodes]
         v = (
             difference(tree, walked.q[nodes - NODE], q)
             / (walked.time[nodes] - walked.time[nodes - NODE])[:, None]
         )
-        x = np.concatenate([q, v], axis=1)[stages.samples]
-        theta = stages.parameters.theta_of(own.own + load)
-        reached, _ = log.model.evaluate(0, x[:-1], np.zeros_like(log.model.noise_std), theta)
+        x = np.concatenate([q, v], axis=1)[model.samples]
+        theta = model.parameters.theta_of(own.own + load)
+        reached, _ = model.evaluate(0, x[:-1], np.zeros_like(model.noise_std), theta)
         lacking = space.difference(reached, x[1:])[:, robot.model.nv :] ** 2
         parts = lacking[:, :3], lacking[:, 3:6], lacking[:, 6:]
-        found.append(np.stack([part.mean(axis=1) for part in parts], axis=1)[~stages.resets])
-        doubtful.append(log.doubtful[stages.samples[:-1]][~stages.resets])
+        found.append(np.stack([part.mean(axis=1) for part in parts], axis=1)[model.noisy])
+        doubtful.append((model.growth != 1.0).any(axis=1)[model.samples[:-1]][model.noisy])
     squares, where = np.concatenate(found), np.concatenate(doubtful)
     return np.sqrt(squares[~where].mean(axis=0)), np.sqrt(squares[where].mean(axis=0))
 

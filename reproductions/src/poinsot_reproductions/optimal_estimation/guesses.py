@@ -36,7 +36,7 @@ def theta_of(parameters: OpenParameters, factors: Vector | float) -> Vector:
 def measured_guess(flown: Flown, parameters: OpenParameters, theta: Vector) -> Trajectories:
     """States as they were read, no noise."""
     motion = flown.motion(parameters)
-    return Trajectories((flown.measured(motion.stages_of_robot),), (np.zeros_like(motion.noise_std),), theta)
+    return Trajectories((flown.measured(motion),), (np.zeros_like(motion.noise_std),), theta)
 
 
 def random_guess(flown: Flown, parameters: OpenParameters, rng: np.random.Generator) -> Trajectories:

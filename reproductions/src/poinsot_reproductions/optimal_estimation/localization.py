@@ -34,12 +34,12 @@ from poinsot.estimators.shooting.ddp import DDP
 from poinsot.estimators.shooting.posterior import posterior
 from poinsot.estimators.shooting.problem import (
     GaussianPrior,
-    LastNodeLinearization,
     ShootingProblem,
     StageLinearization,
     Trajectories,
     TrajectoryModel,
 )
+from poinsot.models.contacts.contact_dynamics import Linearized
 from poinsot.models.rotations import log, skew, to_quaternion
 
 from .flat_space import FlatSpace
@@ -109,7 +109,7 @@ class MovedBase(TrajectoryModel):
         depth = -elastic * np.diff(np.einsum("tj, tj -> t", self.Rbar[:, 2], filled[:, 3:]))
         self.pressed = (depth[:, None, None] * still * [0.0, 0.0, 1.0]).reshape(len(self.dt), 3 * F)
         self.creeps = (pushed * self.standing[:, :, None, None]).reshape(len(self.dt), 3 * F, 2)
-        self.manifold, self.parameters = FlatSpace(15 + 3 * F), 0
+        self.manifold, self.theta_size = FlatSpace(15 + 3 * F), 0
         self.noisy = np.ones(len(self.dt), dtype=bool)
         std = np.hypot(levels, np.hypot(doubt[1:], doubt[:-1]) / np.sqrt(2))
         walks = (
@@ -151,16 +151,12 @@ class MovedBase(TrajectoryModel):
         linear = self._step(first, x, w)
         return linear[0], self._residual(first, x)[0]
 
-    def evaluate_last(self, x: Vector, theta: Vector) -> Vector:
-        return self._residual(len(self.dt), x[None])[0][0]
-
     def linearize(self, first: int, x: States, w: Columns, theta: Vector) -> StageLinearization:
         r, r_x = self._residual(first, x)
         return StageLinearization(*self._step(first, x, w), r, r_x, None, np.zeros((*r.shape, 0)))
 
-    def linearize_last(self, x: Vector, theta: Vector) -> LastNodeLinearization:
-        r, r_x = self._residual(len(self.dt), x[None])
-        return LastNodeLinearization(r[0], r_x[0], np.zeros((r.shape[1], 0)))
+    def last(self, x: Vector, theta: Vector, slopes: bool = False) -> Linearized:
+        return Linearized(*self._residual(len(self.dt), x[None]))
 
     def _step(self, first: int, x: States, w: Columns) -> tuple[States, np.ndarray, np.ndarray, np.ndarray]:
         """f, f_x, f_w, f_theta."""

@@ -40,7 +40,6 @@ from poinsot.models.robot.closure import Closure
 from poinsot.models.robot.drive import Drive
 from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.models.sensors import JointPosition, Readings
-from poinsot.models.stages import Stages
 from poinsot.recording import Recording
 from poinsot.regression.dynamics import IdentifiedDynamics
 from poinsot.regression.inverse_dynamics import InverseDynamics
@@ -344,7 +343,6 @@ def shoot(mechanism: Mechanism, rng: np.random.Generator, samples: int) -> Shot:
     read = np.column_stack([recording.channels[f"position.{joint}"] for joint in joints])
     readings = (Readings(JointPosition(robot, ENCODER, joints=joints), read),)
     schedule = ContactSchedule((), np.zeros((samples, 0), dtype=bool))
-    stages = Stages(parameters, schedule, simulated.times, u, readings)
     noise = np.repeat([0.0, SPEEDS], n)
     command = np.zeros(n)
     command[motors] = simulated.torque_std
@@ -359,7 +357,7 @@ def shoot(mechanism: Mechanism, rng: np.random.Generator, samples: int) -> Shot:
     x = np.concatenate([q, v], axis=1)
     scale = chart.natural_scale(true)
     theta = chart.from_inertial(true) + SPREAD * scale * rng.standard_normal(10)
-    motion = RobotTrajectoryModel(stages, noise, command)
+    motion = RobotTrajectoryModel(parameters, schedule, simulated.times, u, readings, noise, command)
     problem = ShootingProblem(
         (motion,),
         (GaussianPrior.from_covariance(x[0], np.repeat([1e-3, 0.1], n) ** 2),),

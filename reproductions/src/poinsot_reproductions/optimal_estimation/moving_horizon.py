@@ -71,12 +71,14 @@ def weigh(walked: Walk, rng: np.random.Generator, say: Say = lambda _: None) -> 
     motion = moved(walked, frame.placement.translation)
     readings, parameters = read(motion, CLEAN, rng), OpenParameters(robot, (TRUNK,))
     # each window takes one step, and right after the load is attached its model is far off
-    log = problem(carrier(robot), readings, CLEAN, TOLERANT).logs[0]
-    chain, times = log.model, log.stages.times[log.stages.samples]
+    chain = problem(carrier(robot), readings, CLEAN, TOLERANT).models[0]
+    times = chain.times[chain.samples]
     durations, own = np.diff(times), robot.inertials[robot.bodies.index(TRUNK)]
     theta, p = parameters.nominal_theta, parameters.size
     estimator = MovingHorizon(WALK * np.ones(p), NODES)
-    first = GaussianPrior.from_covariance(log.initial_states[0], np.repeat(FIRST_STATE, robot.model.nv) ** 2)
+    first = GaussianPrior.from_covariance(
+        chain.initial_states[0], np.repeat(FIRST_STATE, robot.model.nv) ** 2
+    )
     known = GaussianPrior.from_covariance(theta, np.full(p, KNOWN_STD**2))
     horizon = estimator.init(ShootingProblem((chain,), (first,), known))
     found: list[tuple[Any, ...]] = []

@@ -44,7 +44,6 @@ from poinsot.models.sensors import (
     Readings,
     Sensor,
 )
-from poinsot.models.stages import Stages
 
 from ..described import described_robot
 
@@ -152,19 +151,18 @@ class Flown:
     def times(self) -> Vector:
         return self.system.period * np.arange(self.system.samples)
 
-    def stages(self, parameters: OpenParameters) -> Stages:
-        """As a chain."""
-        return Stages(parameters, self.schedule, self.times, self.u, self.readings)
-
     def motion(self, parameters: OpenParameters) -> RobotTrajectoryModel:
         """As the solver sees it."""
-        return RobotTrajectoryModel(self.stages(parameters), self.noise, self.command_noise)
+        return RobotTrajectoryModel(
+            parameters, self.schedule, self.times, self.u, self.readings, self.noise, self.command_noise,
+            arrival=self.start,
+        )  # fmt: skip
 
     def problem(self, parameters: OpenParameters, theta: Vector) -> ShootingProblem:
         """Trajectory and theta from what was read, with nothing known of theta; the iteration starts at `theta`."""
         return ShootingProblem((self.motion(parameters),), (self.start,), GaussianPrior.flat(theta))
 
-    def measured(self, stages: Stages) -> Float[np.ndarray, "nodes nx"]:
+    def measured(self, motion: RobotTrajectoryModel) -> Float[np.ndarray, "nodes nx"]:
         """(N + 1, nx) states as sensors read them; what none reads is as at the start."""
         x = np.tile(self.start.mean, (self.system.samples, 1))
         states, n = self.system.states, self.system.robot.model.nv
@@ -177,10 +175,10 @@ class Flown:
             turn = np.zeros((len(x), 2 * n))
             zero = np.tile(np.concatenate([x[0, : self.system.robot.model.nq], np.zeros(n)]), (len(x), 1))
             encoder = next(some.sensor for some in self.readings if isinstance(some.sensor, JointPosition))
-            turn[:, n - joints : n] = _from_start(encoder, read[JointPosition], zero[0], stages)
+            turn[:, n - joints : n] = _from_start(encoder, read[JointPosition], zero[0], motion)
             x = states.integrate(x, turn)
             x[:, -joints:] = read[JointVelocity]
-        return x[stages.samples]
+        return x[motion.samples]
 
 
 def _carried_on(values: np.ndarray) -> np.ndarray:
@@ -188,11 +186,13 @@ def _carried_on(values: np.ndarray) -> np.ndarray:
     return np.column_stack([carried_on(column, column[np.isfinite(column).argmax()]) for column in values.T])
 
 
-def _from_start(encoder: JointPosition, values: np.ndarray, x: Vector, stages: Stages) -> np.ndarray:
+def _from_start(
+    encoder: JointPosition, values: np.ndarray, x: Vector, motion: RobotTrajectoryModel
+) -> np.ndarray:
     """(S, joints) by how much the joints of each reading are turned from those of state x."""
-    q, v = stages.states.split(x[None])
-    dynamics = ContactDynamics(stages.parameters)
-    still = dynamics(q.copy(), v.copy(), stages.u[:1], stages.parameters.nominal_theta)
+    q, v = motion.manifold.split(x[None])
+    dynamics = ContactDynamics(motion.parameters)
+    still = dynamics(q.copy(), v.copy(), motion.u[:1], motion.parameters.nominal_theta)
     return np.concatenate([encoder.difference(row[None], still) for row in values])
 
 

@@ -21,12 +21,10 @@ step errs in proportion to its duration where a motion is fast.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool
 from scipy.spatial.transform import Rotation
 
 from poinsot.arrays import Vector
@@ -35,8 +33,7 @@ from poinsot.estimators.shooting.ddp import DDP
 from poinsot.estimators.shooting.estimation import OptimalEstimation, OptimalEstimationProblem
 from poinsot.estimators.shooting.known_parameters import KnownParameters
 from poinsot.estimators.shooting.motion_report import RobotMotionEstimate
-from poinsot.estimators.shooting.robot import RobotTrajectoryModel
-from poinsot.estimators.shooting.robot_log import MotionNoise, RobotLog
+from poinsot.estimators.shooting.recordings import MotionNoise
 from poinsot.inertia.parameters import from_pseudo_inertia
 from poinsot.models.contacts.contacts import Contact, ContactDetection
 from poinsot.models.robot.articulated import Articulated
@@ -111,29 +108,6 @@ class Stated:
             },
             speeds={**dict.fromkeys(joints, of_joints), "base_linear": linear, "base_angular": angular},
         )
-
-
-@dataclass(frozen=True, eq=False)
-class DoubtfulLog(RobotLog):
-    """A recording with more process noise at doubtful samples.
-
-    Args:
-        doubtful: (S,) samples at which a contact comes to rest, or leaves.
-        doubt: factors of the standard deviations there of torques, and of the base's linear and angular speeds and the
-            joints'.
-    """
-
-    doubtful: Bool[np.ndarray, "S"] | None = None
-    doubt: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
-
-    @cached_property
-    def model(self) -> RobotTrajectoryModel:
-        model = RobotTrajectoryModel(self.stages, self.noise, self.command_noise)
-        assert self.doubtful is not None
-        factors = np.repeat(self.doubt, [len(model.noisy_commands), 3, 3, len(model.noisy_freedoms) - 6])
-        stages = self.doubtful[self.stages.samples[:-1]]
-        model.noise_std = np.where(stages[:, None], factors, 1.0) * model.noise_std
-        return model
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,9 +301,10 @@ def problem(
         contacts=ContactDetection(carrier.contacts),
         known=KnownParameters(parameters, priors, CHART_STD),
     )
-    given = {field.name: getattr(stated_alike.logs[0], field.name) for field in fields(RobotLog)}
-    log = DoubtfulLog(**given, doubtful=doubtful, doubt=stated.doubt)
-    return replace(stated_alike, logs=(log,))
+    (model,) = stated_alike.models
+    components = [len(model.noisy_commands), 3, 3, len(model.noisy_freedoms) - 6]
+    growth = np.where(doubtful[:, None], np.repeat(stated.doubt, components), 1.0)
+    return replace(stated_alike, models=(replace(model, growth=growth),))
 
 
 def random_box(

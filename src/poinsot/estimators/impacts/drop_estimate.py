@@ -31,6 +31,7 @@ from ...estimate import (
     EstimatedParameters,
     Provenance,
     Status,
+    Uncertainty,
     condition_numbers,
     extras_of,
 )
@@ -127,7 +128,6 @@ def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
     seen = np.array([name not in hidden for name in names])
     # undetermined parameters must not be shown as numbers with small standard deviations
     covariance[~seen], covariance[:, ~seen] = np.nan, np.nan
-    std = np.sqrt(np.diag(covariance))
     undetermined = []
     if mass is None:
         reason = "unexcited" if fit.shooting.mass_is_estimated else "structural"
@@ -152,10 +152,8 @@ def drop_estimate(problem: ImpactsProblem, fit: DropFit) -> Estimate:
             kinds=kinds,
             groupings=names,
             values=np.where(seen, values, np.nan),
-            covariance=covariance,
-            std_kind="white",
             identifiable=seen,
-            white_std=std,
+            uncertainty=Uncertainty(covariance),
         ),
         status=Status.partly if fit.status is Status.solved and not seen.all() else fit.status,
         condition_number=condition,

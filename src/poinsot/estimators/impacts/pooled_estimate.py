@@ -15,6 +15,7 @@ from ...estimate import (
     Fit,
     Provenance,
     Status,
+    Uncertainty,
     condition_numbers,
     extras_of,
 )
@@ -55,7 +56,6 @@ def _parameters(problem: ImpactsProblem, fit: PooledFit) -> EstimatedParameters:
     unobservable = np.append(fit.is_unobservable, np.zeros(len(names) - S, dtype=bool))
     known_values = np.where(unobservable, np.nan, values)
     identifiable = ~held & np.isfinite(known_values)
-    std = np.sqrt(np.diag(covariance))
     return EstimatedParameters(
         names=tuple(names),
         units=tuple(units),
@@ -63,11 +63,8 @@ def _parameters(problem: ImpactsProblem, fit: PooledFit) -> EstimatedParameters:
         kinds=tuple(kinds),
         groupings=tuple(names),
         values=known_values,
-        covariance=covariance,
-        std_kind="coloured" if fit.scattered else "white",
         identifiable=identifiable,
-        white_std=None if fit.scattered else std,
-        coloured_std=std if fit.scattered else None,
+        uncertainty=Uncertainty(**{"correlation" if fit.scattered else "readings": covariance}),
     )
 
 

@@ -110,7 +110,10 @@ class JointExamination:
             found: list[Finding | Unchecked] = [*self.samples()]
             if not found:  # while single samples are wrong, nothing else can be judged
                 found += [*self.predictions(estimate), *self.parameters(estimate)]
-                if any(isinstance(each, Finding) and each.cause in SUSPICIOUS for each in (*begun, *found)):
+                if any(
+                    isinstance(finding, Finding) and finding.cause in SUSPICIOUS
+                    for finding in (*begun, *found)
+                ):
                     found += self.explanations()
                 if estimate.status.converged:
                     found += self.weights()
@@ -154,11 +157,11 @@ class JointExamination:
                     f'Write "{names[0]}" with its known value in [held] or [priors], or excite it more.',
                     names[0],
                 )
-        for each in estimate.bodies:
-            known = not any(name.startswith(f"{each.name}.") for name in massless)
-            if known and not each.physically_consistent:
-                message = f"{each.name} is physically impossible: {'; '.join(each.reasons)}."
-                yield IMPOSSIBLE_BODY.finding(WARNING, message, where=each.name)
+        for body in estimate.bodies:
+            known = not any(name.startswith(f"{body.name}.") for name in massless)
+            if known and not body.physically_consistent:
+                message = f"{body.name} is physically impossible: {'; '.join(body.reasons)}."
+                yield IMPOSSIBLE_BODY.finding(WARNING, message, where=body.name)
         # only a clock scales inertia alone, where known weights and a good prediction fix the unit of torque
         weighed = np.any(model.mechanism.gravity) and "mass" not in kinds and self.error < POOR
         for (name, _), ratio in zip(model.mechanism.coordinates, self._inertia_ratios(), strict=False):
@@ -192,12 +195,15 @@ class JointExamination:
     def against_rest(self, method: JointSmoothing, records: Sequence[Record], fit: JointFit) -> float:
         """Rms over sensors of the errors of predictions relative to those of "nothing moves"."""
         squares = []
-        for each in predicted(method, self.problem.model, records, fit.theta, fit.paths):
-            z, s = each.record.z, each.record.z.shape[1]
+        for prediction in predicted(method, self.problem.model, records, fit.theta, fit.paths):
+            z, s = prediction.record.z, prediction.record.z.shape[1]
             still = full_turns_off(
-                (z[each.places[:, :1] - 1] - z[each.places]).reshape(-1, s), self.problem.model.angular
+                (z[prediction.places[:, :1] - 1] - z[prediction.places]).reshape(-1, s),
+                self.problem.model.angular,
             )
-            squares.append([np.nansum(part.reshape(-1, s) ** 2, axis=0) for part in (each.errors, still)])
+            squares.append(
+                [np.nansum(part.reshape(-1, s) ** 2, axis=0) for part in (prediction.errors, still)]
+            )
         error, rest = np.sum(squares, axis=0)
         # a reading may never change
         return float(np.sqrt(np.mean(error[rest > 0] / rest[rest > 0])))
@@ -217,11 +223,11 @@ class JointExamination:
 
     def _torques(self) -> Iterator[Finding]:
         """Commands that differ from the efforts of inverse dynamics."""
-        model, each = self.problem.model, zip(self.problem.records, self.fit.paths, strict=True)
-        pairs = [part[1:] for pair in each if (part := efforts(model, self.fit.theta, *pair)) is not None]
+        model, fitted = self.problem.model, zip(self.problem.records, self.fit.paths, strict=True)
+        pairs = [part[1:] for pair in fitted if (part := efforts(model, self.fit.theta, *pair)) is not None]
         for k, name in enumerate(model.mechanism.inputs if pairs else ()):
             commanded, needed = (
-                np.concatenate([each[:, k] for each in part]) for part in zip(*pairs, strict=True)
+                np.concatenate([effort[:, k] for effort in part]) for part in zip(*pairs, strict=True)
             )
             ratio = float(np.std(needed - commanded) / np.std(commanded))
             if ratio > UNEXPLAINED:
@@ -302,8 +308,8 @@ class JointExamination:
         found = []
         for cause, where, what, remedy, part, order, factors in self.changes():
             records = [
-                replace(each, **{part: getattr(each, part)[:, order] * factors})
-                for each in self.problem.records
+                replace(record, **{part: getattr(record, part)[:, order] * factors})
+                for record in self.problem.records
             ]
             problem = replace(self.problem, records=records, theta=model.theta, guess=None)
             method = replace(self.method, state_std=False, reference=model.theta)

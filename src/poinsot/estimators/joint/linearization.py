@@ -102,10 +102,9 @@ class Linearizer:
         whole = [np.concatenate(part) for part in zip(*given, strict=True)]
         stacked = in_chunks(self._call, len(whole[0]), *whole, last=(theta, reference))
         ends = np.cumsum([len(states) for states in x])[:-1]
+        split = [np.split(part, ends) for part in stacked]
         linearized = []
-        for record, states, *parts in zip(
-            records, x, *(np.split(part, ends) for part in stacked), strict=True
-        ):
+        for record, states, *parts in zip(records, x, *split, strict=True):
             measured = ~np.isnan(record.z)
             there = np.concatenate([np.ones((len(states), self.form.rows), dtype=bool), measured], axis=1)
             there[-1, : self.form.rows] = False  # there is no step from the last state
@@ -140,10 +139,8 @@ class Linearizer:
             slopes, e = jax.jacrev(errors, argnums=(0, 1, 2), has_aux=True)(zero, zero, theta)
             return e, *slopes
 
-        result: tuple[Array, Array, Array, Array] = jax.lax.map(
-            linearize_sample, samples, batch_size=together
-        )
-        return result
+        rows: tuple[Array, Array, Array, Array] = jax.lax.map(linearize_sample, samples, batch_size=together)
+        return rows
 
     def of_start(self, x: Array, theta: Array, h: Array) -> tuple[Array, Array, Array]:
         """Errors of the first state and their derivatives, in JAX; maybe none."""

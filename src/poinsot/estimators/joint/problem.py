@@ -108,10 +108,8 @@ class JointSmoothingProblem(Brief):
     def __post_init__(self) -> None:
         if not self.records:
             raise InvalidSignals("there is no record to fit; give at least one record")
-        guessed, measured = (
-            [len(record.times) for record in part or ()] for part in (self.guess, self.records)
-        )
-        if self.guess is not None and guessed != measured:
+        lengths = [len(record.times) for record in self.records]
+        if self.guess is not None and lengths != [len(fit.times) for fit in self.guess]:
             raise InvalidMethod(
                 "the initial guesses of states do not fit these records; give one per record, of the same length"
             )
@@ -151,12 +149,9 @@ class JointSmoothingProblem(Brief):
             mechanism = with_own_zeros(mechanism, per_recording, names)
 
             def own_names(name: str) -> list[str]:
-                label = name.removesuffix(".zero")
-                return (
-                    [f"{label} in {recording}.zero" for recording in names]
-                    if name in per_recording
-                    else [name]
-                )
+                if name not in per_recording:
+                    return [name]
+                return [f"{name.removesuffix('.zero')} in {recording}.zero" for recording in names]
 
             parameters = [own_name for name in parameters for own_name in own_names(name)]
             known = {

@@ -49,9 +49,8 @@ class Record(Brief):
 
     def __post_init__(self) -> None:
         if len(self.times) < MIN_SAMPLES:
-            raise InvalidSignals(
-                f"{self.name} has {len(self.times)} samples; it needs at least {MIN_SAMPLES}"
-            )
+            message = f"{self.name} has {len(self.times)} samples; it needs at least {MIN_SAMPLES}"
+            raise InvalidSignals(message)
         if not (len(self.times) == len(self.u) == len(self.z)):
             raise InvalidSignals(
                 f"{self.name} has {len(self.times)} times, {len(self.u)} controls and {len(self.z)} readings; give as "

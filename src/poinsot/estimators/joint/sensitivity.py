@@ -44,7 +44,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays import Float, Matrix, Vector
-from ...estimate import condition_numbers, taper_allowance
+from ...estimate import condition_numbers
+from ...statistics import andrews_lag, sum_covariance, taper_allowance
 from .bordered import Factorization, NormalEquations, factorize
 from .linearization import RecordLinearization
 
@@ -201,7 +202,9 @@ def sensitivity(linearized: Sequence[RecordLinearization], steps: int, prior_wei
     rows = list(zip(linearized, terms, blocks, strict=True))
     scores = [np.einsum("kmp,km->kp", term.V, at.e, optimize=True) for at, term, _ in rows]
     lag = andrews_lag(scores)
-    robust = taper_allowance(lag / sum(map(len, scores))) * sum(newey_west(score, lag) for score in scores)
+    robust = taper_allowance(lag / sum(map(len, scores))) * sum(
+        sum_covariance(score, lag) for score in scores
+    )
     expected = np.sum([expected_sum(at, term.V, part, lag) for at, term, part in rows], axis=0)
     values, vectors = np.linalg.eigh(of_data.root.T @ expected @ of_data.root)
     root = of_data.root @ vectors
@@ -226,7 +229,7 @@ def _factorize(linearized: RecordLinearization) -> Factorization:
 def expected_sum(
     at: RecordLinearization, V: np.ndarray, blocks: tuple[np.ndarray, np.ndarray], lag: int
 ) -> Matrix:
-    """(q, q) M, which `newey_west` gives on average of white residuals; `blocks`: (k, k), (k, k + 1) of T^-1."""
+    """(q, q) M, which `sum_covariance` gives on average of white residuals; `blocks`: (k, k), (k, k + 1) of T^-1."""
     (own, above), N, q = blocks, len(V), V.shape[2]
     x, y = at.by_x.swapaxes(1, 2) @ V, (at.by_next.swapaxes(1, 2) @ V)[:-1]
     cut = (x.swapaxes(1, 2) @ own @ x).sum(axis=0) + (y.swapaxes(1, 2) @ own[1:] @ y).sum(axis=0)
@@ -243,28 +246,3 @@ def expected_sum(
         cut = cut + both + both.T
     rows = V.reshape(-1, q)
     return np.asarray(rows.T @ rows - cut / (lag + 1))
-
-
-def newey_west(scores: Float[np.ndarray, "N q"], lag: int) -> Matrix:
-    """(q, q) sum of autocovariances, with Bartlett's weights."""
-    total = scores.T @ scores
-    for l in range(1, min(lag, len(scores) - 1) + 1):
-        crossed = scores[l:].T @ scores[:-l]
-        total = total + (1 - l / (lag + 1)) * (crossed + crossed.T)
-    return np.asarray(total)
-
-
-def andrews_lag(scores: Sequence[Float[np.ndarray, "_ q"]]) -> int:
-    """Lag of Bartlett's weights from the autocorrelation of the scores (Andrews 1991, Eqs. 6.2, 6.4, first order)."""
-    N = sum(len(score) for score in scores)
-    before, after = (np.concatenate([score[cut] for score in scores]) for cut in (slice(-1), slice(1, None)))
-    moving = np.any(before, axis=0)
-    if not moving.any():
-        return 0
-    rho = (before * after).sum(axis=0)[moving] / (before**2).sum(axis=0)[moving]
-    # near 1 the bandwidth diverges; 0.97 is the bound that Andrews and Monahan (1992) use for prewhitening
-    rho = np.clip(rho, -0.97, 0.97)
-    # with each score weighted by its own long-run variance only its rho remains
-    alpha = float(np.mean(4 * rho**2 / (1 - rho**2) ** 2))
-    # lags near N would leave no products to average
-    return int(min(np.ceil(1.1447 * (alpha * N) ** (1 / 3)), N // 4))

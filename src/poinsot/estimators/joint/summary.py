@@ -21,6 +21,7 @@ from ...estimate import (
     Provenance,
     SensorFit,
     Status,
+    Uncertainty,
     extras_of,
     fit_of,
     unobservable_directions,
@@ -78,11 +79,8 @@ class Summary:
                 kinds=tuple(entry.family for entry in entries),
                 groupings=names,
                 values=fit.theta,
-                covariance=fit.robust_covariance,
-                std_kind="coloured",
                 identifiable=identifiable,
-                white_std=fit.std,
-                coloured_std=fit.robust_std,
+                uncertainty=Uncertainty(fit.std, fit.robust_covariance),
             ),
             status=status,
             condition_number=condition,
@@ -179,10 +177,7 @@ class Summary:
             )
             for prediction in predictions
         ]
-        longest = max(
-            prediction.places.shape[1] * float(np.median(prediction.record.steps))
-            for prediction in predictions
-        )
+        longest = max(one.places.shape[1] * float(np.median(one.record.steps)) for one in predictions)
         name = records[0].name if len(records) == 1 else ""
         return self._fit(parts, f"{name}, predicted over {longest:.2g} s" if held_out else name)
 

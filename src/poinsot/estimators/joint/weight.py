@@ -121,11 +121,8 @@ class WeightChoice:
 
         def start(at: float) -> JointIterate:
             """Where the fit nearest to the weight 10^at ended, with this weight."""
-            x, theta = (
-                fits[min(fits, key=lambda log_weight: abs(log_weight - at))]
-                if fits
-                else (latest.x, latest.theta)
-            )
+            nearest = min(fits, key=lambda log_weight: abs(log_weight - at), default=None)
+            x, theta = (latest.x, latest.theta) if nearest is None else fits[nearest]
             return (latest if theta is latest.theta else ended(x, theta)).weighing(10**at)
 
         def fit_weight(at: float) -> np.ndarray:

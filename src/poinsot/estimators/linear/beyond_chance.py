@@ -11,15 +11,7 @@ different intervals of time g are independent, and the excess is
 The halves of the recording differ by 2 d, d = 2 sum over the first half of I_g, V = sum of I_g^2 about the half's mean.
 Where half the band leaves too few rows, twice the band and cutoff take its place.
 
-Parameters also differ between recordings (friction from day to day). With theta_r the estimate from recording r alone,
-of variance s_r^2 = sum of I_g^2, and tau the standard deviation between them, the restricted likelihood is
-
-    v_r = tau^2 + s_r^2     mu = sum theta_r / v_r / sum 1 / v_r     V = 1 / sum 1 / v_r
-    log L(tau) = -1/2 (sum log v_r + log sum 1 / v_r + sum (theta_r - mu)^2 / v_r)
-
-A few recordings determine tau poorly, so the parameter of the next one is a mixture of N(mu(tau), tau^2 + V(tau)) with
-weights L(tau) p(tau). With p(tau) = 1 / sqrt(tau^2 + s^2) it is Student's t with R - 1 degrees of freedom where tau is
-large, as of R exact values, and proper where tau is 0.
+How parameters differ between recordings is `statistics.predictive_std`.
 """
 
 from __future__ import annotations
@@ -32,12 +24,12 @@ import numpy as np
 from ...arrays import Vector
 from ...diagnosis.case import LARGEST_SAMPLES, DenseRows, thinned
 from ...diagnosis.parameters import FEWEST_RECORDINGS
-from ...estimate.uncertainty import NORMAL_95
 from ...exceptions import NotIdentifiable, PoinsotError
 from ...regression.inverse_dynamics import InverseDynamics
+from ...regression.system import LinearSolution, System
 from ...signals.decimation import Decimation
 from ...signals.signals import Signals
-from .system import LinearSolution, System
+from ...statistics import predictive_std
 
 GROUPS = 20
 """Number of groups of rows, consecutive in time."""
@@ -55,9 +47,6 @@ LONGEST = 1_000_000
 SINGULAR = 1e-12
 """Eigenvalue of H, of columns of unit norm, below which rows do not determine all parameters."""
 
-POINTS = 100
-"""Number of grid points of tau, equidistant in asinh(tau / s) up to 30 times the spread of the estimates."""
-
 
 def beyond_chance(
     problem: InverseDynamics, system: System, solution: LinearSolution
@@ -70,7 +59,7 @@ def beyond_chance(
         return None, None
     signals = cast("tuple[Signals, ...]", problem.recordings)
     share = LARGEST_SAMPLES / sum(map(len, signals))
-    thin = [thinned(each, share) for each in signals]
+    thin = [thinned(recording, share) for recording in signals]
 
     def repeated(others: list[Signals]) -> tuple[Vector, np.ndarray] | None:
         try:
@@ -90,58 +79,32 @@ def beyond_chance(
         V = np.sum((found[1] - influence) ** 2, axis=0)
         return _excess(found[0] - theta, V, BEYOND_CHANCE), V
 
-    narrow, V = excess([_rows_at(each, 2.0) for each in thin])
+    narrow, V = excess([_rows_at(recording, 2.0) for recording in thin])
     halves = influence.reshape(2, GROUPS // 2, -1)
     about_mean = np.sum((halves - halves.mean(axis=1, keepdims=True)) ** 2, axis=(0, 1))
     b2 = narrow + _excess(2 * halves[0].sum(axis=0), about_mean, HALVES_BEYOND_CHANCE)
-    if wide := [thinned(each, share) for each in _widened(signals)]:
+    if wide := [thinned(recording, share) for recording in _widened(signals)]:
         b2 += excess(wide)[0]
         if (blind := RESOLVED**2 * chance < V).any():
-            b2[blind] += excess([_rows_at(each, 0.5) for each in wide])[0][blind]
-    alone = [found for each in thin if len(thin) >= FEWEST_RECORDINGS and (found := repeated([each]))]
+            b2[blind] += excess([_rows_at(recording, 0.5) for recording in wide])[0][blind]
+    alone = [
+        found for recording in thin if len(thin) >= FEWEST_RECORDINGS and (found := repeated([recording]))
+    ]
     if len(alone) < FEWEST_RECORDINGS:
         return np.sqrt(b2), None
     stds = np.array([np.sqrt(np.sum(its**2, axis=0)) for _, its in alone])
-    return np.sqrt(b2), predictive_std(np.array([each for each, _ in alone]), stds, theta)
-
-
-def predictive_std(theta: np.ndarray, std: np.ndarray, center: Vector) -> Vector:
-    """(k,) half width of the 95 % interval about a center for the next recording's parameters, over 1.96.
-
-    Args:
-        theta, std: (R, k) estimates of each recording. center: (k,) center of the interval.
-    """
-    from scipy.special import ndtr  # slow to import, and few estimates are of several recordings
-
-    std = np.maximum(std, 1e-12 * np.abs(center) + 1e-300)  # of noise-free data
-    s = 1 / np.sqrt(np.mean(std**-2.0, axis=0))
-    points = (np.arange(POINTS) + 0.5)[:, None] / POINTS
-    tau = s * np.sinh(points * np.arcsinh(30 * (np.ptp(theta, axis=0) + s) / s))
-    v = tau[:, None] ** 2 + std**2  # (points, R, k)
-    precision = np.sum(1 / v, axis=1)
-    mu = np.sum(theta / v, axis=1) / precision
-    log_L = -0.5 * (np.sum(np.log(v) + (theta - mu[:, None]) ** 2 / v, axis=1) + np.log(precision))
-    weight = np.exp(log_L - log_L.max(axis=0))
-    weight /= weight.sum(axis=0)
-    d, spread = center - mu, np.sqrt(tau**2 + 1 / precision)
-    low, high = np.zeros(len(center)), np.max(np.abs(d) + 10 * spread, axis=0)
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        inside = ndtr((middle - d) / spread) + ndtr((middle + d) / spread) - 1
-        short = np.sum(weight * inside, axis=0) < 0.95
-        low, high = np.where(short, middle, low), np.where(short, high, middle)
-    return cast("Vector", high / NORMAL_95)
+    return np.sqrt(b2), predictive_std(np.array([values for values, _ in alone]), stds, theta)
 
 
 def _widened(signals: tuple[Signals, ...]) -> list[Signals]:
     """Signals with twice the cutoff; empty where the clock does not allow it, or smoothing had no cutoff."""
-    cutoffs: list[Any] = [getattr(each.method, "cutoff_hz", None) for each in signals]
+    cutoffs: list[Any] = [getattr(recording.method, "cutoff_hz", None) for recording in signals]
     if sum(map(len, signals)) > LONGEST or None in cutoffs:
         return []
     try:
         return [
-            replace(each.method, cutoff_hz=np.multiply(cutoff, 2).tolist()).apply(each.recording)
-            for each, cutoff in zip(signals, cutoffs, strict=True)
+            replace(recording.method, cutoff_hz=np.multiply(cutoff, 2).tolist()).apply(recording.recording)
+            for recording, cutoff in zip(signals, cutoffs, strict=True)
         ]
     except PoinsotError:
         return []
@@ -168,7 +131,7 @@ def _influence(
     w = np.broadcast_to(solution.weights, (N, n))
     e = w * (measured - held - W @ solution.theta)
     if np.isfinite(solution.clip):  # outliers have the same weights as at the robust optimum
-        w, e = (each * np.sqrt(solution.clip / np.maximum(np.abs(e), solution.clip)) for each in (w, e))
+        w, e = (array * np.sqrt(solution.clip / np.maximum(np.abs(e), solution.clip)) for array in (w, e))
     prior, mean = system.whitened_prior(np.eye(k))
     A = np.concatenate([(W * w[:, :, None]).reshape(-1, k), prior])
     norms = np.linalg.norm(A, axis=0)

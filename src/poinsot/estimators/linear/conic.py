@@ -137,9 +137,9 @@ class ConeProgram:
             # Clarabel reads only the upper triangle, and has A x + s = b with s in the cone: A = -F, b = g
             sparse.csc_matrix(np.triu(self.P / size)),
             q / size,
-            sparse.csc_matrix(-np.concatenate([each.F for each in self.memberships])),
-            np.concatenate([each.g + each.F @ start for each in self.memberships]),
-            [cones[each.cone](len(each.g)) for each in self.memberships],
+            sparse.csc_matrix(-np.concatenate([membership.F for membership in self.memberships])),
+            np.concatenate([membership.g + membership.F @ start for membership in self.memberships]),
+            [cones[membership.cone](len(membership.g)) for membership in self.memberships],
             settings,
         )
         try:
@@ -148,11 +148,11 @@ class ConeProgram:
             if type(error).__name__ != "PanicException":  # Rust's, when numbers are beyond its eigenvalues
                 raise
             return ConeSolution(
-                ConicStatus.failed, start, tuple(0.0 * each.g for each in self.memberships), 0
+                ConicStatus.failed, start, tuple(0.0 * membership.g for membership in self.memberships), 0
             )
         # multipliers are those of the scaled cost; a shift of x does not change them
         x, z = start + np.array(found.x), size * np.array(found.z)
-        ends = np.cumsum([len(each.g) for each in self.memberships])[:-1]
+        ends = np.cumsum([len(membership.g) for membership in self.memberships])[:-1]
         # "almost" solved: at reduced accuracy, which the certificate measures
         named = {"Solved": ConicStatus.solved, "PrimalInfeasible": ConicStatus.infeasible}
         status = named.get(str(found.status).removeprefix("Almost"), ConicStatus.failed)
@@ -169,13 +169,13 @@ class ConeProgram:
         residual = self.P @ x + self.q
         dual = self.constant - 0.5 * float(x @ self.P @ x)
         violation = 0.0
-        for each, z in zip(self.memberships, multipliers, strict=True):
+        for membership, z in zip(self.memberships, multipliers, strict=True):
             # multipliers outside their cone by rounding do not give a bound
-            z = NEAREST_DUAL[each.cone](z)
-            s = each.F @ x + each.g
-            residual = residual - each.F.T @ z
-            dual -= float(each.g @ z)
-            violation = max(violation, VIOLATION[each.cone](s))
+            z = NEAREST_DUAL[membership.cone](z)
+            s = membership.F @ x + membership.g
+            residual = residual - membership.F.T @ z
+            dual -= float(membership.g @ z)
+            violation = max(violation, VIOLATION[membership.cone](s))
         # |residual^T y| <= |residual|^T |x| for all y that are entry by entry no larger than x
         return self.cost(x), dual - float(np.abs(residual) @ np.abs(x)), violation
 

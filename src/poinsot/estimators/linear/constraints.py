@@ -165,7 +165,7 @@ def conditions_on(known: BodyConstraint) -> Iterator[tuple[str, Cone, Matrix, Ve
         F = -(facets[:, :3] @ h + np.outer(facets[:, 3], m))
         yield "the convex hull around the centre of mass", Cone.nonnegative, F, np.zeros(len(F))
     if known.inside is not None:
-        c, a = (np.asarray(each, dtype=float) for each in (known.inside.center, known.inside.semi_axes))
+        c, a = (np.asarray(array, dtype=float) for array in (known.inside.center, known.inside.semi_axes))
         A = np.diag(1 / a**2)
         # [x; 1]^T Q [x; 1] = 1 - |(x - c) / a|^2
         Q = np.block([[-A, (A @ c)[:, None]], [(A @ c)[None], np.array([[1 - c @ A @ c]])]])

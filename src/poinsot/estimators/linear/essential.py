@@ -23,9 +23,9 @@ from ...models.friction.listed import dissipating_kinds
 from ...ranges import Fraction, Positive
 from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
+from ...regression.system import LinearSolution, reduce
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from .least_squares import LeastSquares, finish
-from .system import LinearSolution, reduce
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,12 @@
     per-joint   rho(x) = x^2,                      w = 1 / sigma_j, the spread of joint j's residuals
     robust      rho(x) = x^2 or 2 c |x| - c^2      w = 1 / sigma_j; where |x| > c: an outlier has the influence of c
 
+cov = sigma^2 (W^T W)^-1 (Brunot et al. 2017, Eq. 6) holds for white residuals. With s_t (one value a degree of freedom)
+the score of row t, the residual times its squared weight, clipped if the estimate is robust, and Gamma(l) =
+E[s_t s_{t+l}^T] (`poinsot.statistics`), the covariance for coloured ones is
+
+    H^-1 M H^-1,    M = sum over t, u of W_t^T Gamma(u - t) W_u  (+ P, the information of priors)
+
 sigma_j and theta depend on each other: solve, estimate the spread, weight, solve again. A robust optimum is that of
 least squares with each row weighted by min(1, c / |x|). Once sigma_j has converged it is fixed, the problem is convex,
 and theta is its unique optimum, which `Estimate.certificate` checks.
@@ -23,17 +29,18 @@ import numpy as np
 
 from ...arrays import Matrix, Vector
 from ...diagnosis import diagnose
-from ...estimate import Body, Estimate, EstimatedParameters, Provenance, Status
+from ...estimate import Body, Estimate, EstimatedParameters, Fit, Provenance, Status, Uncertainty
+from ...estimate.uncertainty import combined
 from ...exceptions import NotIdentifiable, listing
 from ...inertia.parameters import body
 from ...parameters import INERTIAL_SYMBOLS
 from ...ranges import Count, Fraction, Positive
 from ...regression.base_parameters import EXCITATION_TOLERANCE, BaseParameters
 from ...regression.inverse_dynamics import InverseDynamics, Rows
+from ...regression.system import LinearSolution, System, inverse, reduce
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
-from . import residuals
+from ...statistics import correlated_products, is_spherical, tapered_autocovariance
 from .beyond_chance import beyond_chance
-from .system import LinearSolution, System, inverse, reduce
 
 NORMAL_MEDIAN = 0.6744897501960817
 """Median of |x| for a standard normal x."""
@@ -176,6 +183,22 @@ def _with_clipped_covariance(
     return replace(solution, covariance=half.T @ half, R=R, clip=clip)
 
 
+def coloured(
+    problem: InverseDynamics, fit: Fit, solution: LinearSolution, columns: np.ndarray, scale: np.ndarray
+) -> tuple[Matrix, bool]:
+    """(k, k) M of the k base columns, and whether residuals are spherical; scores are multiplied by `scale` (n,)."""
+    scores = solution.scores(fit.residuals) * scale
+    whitened = scores / solution.weights
+    return coloured_middle(problem, scores, columns), is_spherical(whitened.T @ whitened, len(scores))
+
+
+def coloured_middle(problem: InverseDynamics, scores: JointSamples, columns: np.ndarray) -> Matrix:
+    """(k, k) M of scores s_t (N, n) of all recordings and k base columns, widened as `taper_allowance` says."""
+    Gamma, allowance = tapered_autocovariance(scores, problem.row_counts)
+    rows = ((rows.part, rows.W[:, :, columns]) for rows in problem.rows())
+    return correlated_products(rows, Gamma) * allowance
+
+
 def finish(
     method: Any,
     problem: InverseDynamics,
@@ -184,30 +207,29 @@ def finish(
     notes: tuple[str, ...] = (),
     *,
     systematic: bool = True,
-    coloured: Callable[..., tuple[Matrix, bool]] = residuals.coloured,
+    coloured: Callable[..., tuple[Matrix, bool]] = coloured,
 ) -> Estimate:
     """Build the estimate; `systematic`: whether the covariance includes the dependence of parameters on the filter.
 
-    `coloured`: what makes M of a fit, as `residuals.coloured`.
+    `coloured`: function that computes M of a fit, as the one here.
     """
     started = time.perf_counter()
     named = system.base
     fitted = problem.fit(solution.on_base(system))
     scale = np.sqrt(system.rows_each / _degrees_of_freedom(system, solution.weights, solution.R))
     middle, spherical = coloured(problem, fitted, solution, system.columns, scale)
-    # H^-1 (M + P) H^-1, see `residuals`; also for white residuals: the page shows both, and their ratio
+    # H^-1 (M + P) H^-1; also for white residuals: the page shows both, and their ratio
     prior, bread = system.prior[:, system.columns], inverse(solution.R)
     robust = 0.5 * ((product := bread @ (middle + prior.T @ prior) @ bread) + product.T)
     # noise-free data leave rounding errors
     np.fill_diagonal(robust, np.maximum(np.diag(robust), 0.0))
     white = fitted.white and spherical
-    covariance = solution.covariance if white else robust
     bias, between = beyond_chance(problem, system, solution) if systematic else (None, None)
-    if bias is not None:
-        covariance = covariance + np.diag(bias**2)
+    uncertainty = Uncertainty(solution.covariance, robust, model=bias, is_white=white)
     if between is not None:
         # recordings that differ have large residuals, and so perhaps large standard deviations
-        between = np.maximum(between, np.sqrt(np.diag(covariance)))
+        std = np.sqrt(np.diag(combined(uncertainty)))
+        uncertainty = replace(uncertainty, recordings=np.maximum(between, std))
     settings = {**asdict(method), "joint_weights": solution.weights.tolist()}
     citations = (*method.citations, *(() if white else ("newey1987", "politis2003", "kiefer2005")))
     # the certificate evaluates rho, with the threshold of the settings
@@ -225,13 +247,8 @@ def finish(
             kinds=named.kinds,
             groupings=named.groupings,
             values=solution.theta,
-            covariance=covariance,
-            std_kind="white" if white else "coloured",
             identifiable=np.ones(len(named), dtype=bool),
-            white_std=np.sqrt(np.diag(solution.covariance)),
-            coloured_std=np.sqrt(np.diag(robust)),
-            systematic_std=bias,
-            next_recording_std=between,
+            uncertainty=uncertainty,
         ),
         status=Status.partly if solution.status is Status.solved and system.undetermined else solution.status,
         condition_number=float(np.linalg.cond(solution.R)),

@@ -39,14 +39,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property, partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge, Lt
 from scipy import linalg, special
 
 from ...arrays import Matrix, Vector
-from ...estimate import NORMAL_95, Certificate, Estimate, FullParameters, Status
+from ...estimate import NORMAL_95, Certificate, Estimate, FullParameters, Status, Uncertainty
 from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, check_known, listing
 from ...inertia.divergence import AffineInvariant, Entropic, Euclidean
 from ...inertia.parameters import inconsistencies, is_consistent, pseudo_inertia
@@ -57,13 +57,13 @@ from ...models.robot.open_parameters import body_of
 from ...ranges import Fraction, Positive
 from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
+from ...regression.system import TINY, LinearSolution, System, covariance_root, reduce
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from .conic import Cone, ConeProgram, ConeSolution, ConicStatus, Membership, matrix_of, vector_of
 from .constraints import Constraints
 from .divergence_cones import DivergenceTerm, EntropicTerm, QuadraticTerm, physical
 from .essential import EssentialParameters
 from .least_squares import EXACT, LeastSquares, finish
-from .system import TINY, LinearSolution, System, covariance_root, reduce
 from .whitening import Whitened, prior_moments
 
 MOMENTS = "moments"
@@ -203,15 +203,15 @@ class SemidefiniteLeastSquares(Method):
         free, known = reduced.free, _knowledge(reduced, theta)
         full = _full_parameters(reduced, known, theta)
         C = full.covariance
-        stated: dict[str, Any] = {}
-        if self.weighing != "data":  # the posterior has one kind of standard deviation
-            stated = {"covariance": reduced.K @ C @ reduced.K.T, "systematic_std": None}
-            stated |= {"white_std": None, "coloured_std": None}
-            stated[f"{free.std_kind}_std"] = np.sqrt(np.maximum(np.diag(stated["covariance"]), 0.0))
+        uncertainty = free.parameters.uncertainty
+        if self.weighing != "data":  # the posterior has one source
+            row = "readings" if uncertainty.std_kind == "white" else "correlation"
+            of_base = {row: reduced.K @ C @ reduced.K.T}
+            uncertainty = Uncertainty(recordings=uncertainty.recordings, **of_base)
         return free.updated(
             full,
             values=base,
-            **stated,
+            uncertainty=uncertainty,
             fit=problem.fit(replace(target, theta=base).on_base(system)),
             iterations=target.steps + found.steps,
             bodies=tuple(
@@ -237,17 +237,17 @@ class SemidefiniteLeastSquares(Method):
         report(progress, "reading rows")
         system = reduce(problem, self.rtol)
         target = least_squares.fit(problem, system, progress=progress, stop=stop)
-        kept = None
+        essential = None
         if self.essential:
-            kept = EssentialParameters(weighting=self.weighting, rtol=self.rtol).solve(
+            essential = EssentialParameters(weighting=self.weighting, rtol=self.rtol).solve(
                 problem, progress=progress, stop=stop
             )
             # the factor of all columns is kept: parameters set to zero are measurements of zero here
-            values = dict(zip(kept.names, kept.values, strict=True))
+            values = dict(zip(essential.names, essential.values, strict=True))
             target = replace(target, theta=np.array([values.get(name, 0.0) for name in system.base.names]))
         prior, warnings = self._prior(problem)
         free = finish(self, problem, system, target)  # uncertainty of least squares, possible or not
-        return _ReducedProblem(self, problem, system, target, free, prior, kept, warnings)
+        return _ReducedProblem(self, problem, system, target, free, prior, essential, warnings)
 
     def _prior(self, problem: InverseDynamics) -> tuple[np.ndarray, tuple[str, ...]]:
         """(l, 10) prior bodies with extent in all directions, and notes on extents that were added."""
@@ -345,18 +345,18 @@ class _ReducedProblem:
     @cached_property
     def certain(self) -> tuple[Membership, ...]:
         """The same constraints on x."""
-        return tuple(each.through(self.coordinates.T) for each in self.constraints)
+        return tuple(membership.through(self.coordinates.T) for membership in self.constraints)
 
     @cached_property
     def bounds(self) -> Matrix:
         """(2, p) lowest and highest value of each parameter."""
         bounds = np.full((len(self.problem.parameters), 2), (-np.inf, np.inf))
         bounds[: self.prior.size].reshape(-1, 10, 2)[:, [0, 4, 6, 9], 0] = 0.0
-        for each in self.constraints:
-            if each.cone in (Cone.nonnegative, Cone.zero):
-                for row, g in zip(each.F, each.g, strict=True):
+        for membership in self.constraints:
+            if membership.cone in (Cone.nonnegative, Cone.zero):
+                for row, g in zip(membership.F, membership.g, strict=True):
                     k = np.flatnonzero(row)
-                    sides = slice(None) if each.cone is Cone.zero else int(row[k[0]] < 0)
+                    sides = slice(None) if membership.cone is Cone.zero else int(row[k[0]] < 0)
                     if len(k) == 1:
                         bounds[k[0], sides] = 0.0 - g / row[k[0]]
         return bounds.T
@@ -368,7 +368,7 @@ class _ReducedProblem:
     @cached_property
     def equalities(self) -> Matrix:
         """(r, p) directions of x that constraints fix."""
-        fixed = [each.F for each in self.certain if each.cone is Cone.zero]
+        fixed = [membership.F for membership in self.certain if membership.cone is Cone.zero]
         return np.concatenate(fixed) if fixed else np.zeros((0, self.A.shape[1]))
 
     @cached_property
@@ -518,11 +518,11 @@ def _clash(reduced: _ReducedProblem) -> list[str]:
     nothing = ConeProgram(np.zeros((p, p)), np.zeros(p), ())
     needed = [*reduced.possible, *reduced.certain]
     # the last ones, held parameters and the user's constraints, explain the conflict best
-    for each in reversed(needed.copy()):
-        fewer = [other for other in needed if other is not each]
+    for membership in reversed(needed.copy()):
+        fewer = [other for other in needed if other is not membership]
         if fewer and replace(nothing, memberships=tuple(fewer)).solve().status is ConicStatus.infeasible:
             needed = fewer
-    return [each.name for each in needed]
+    return [membership.name for membership in needed]
 
 
 def _nearest_to_prior(
@@ -676,8 +676,8 @@ def _truncated(reduced: _ReducedProblem, to_x: Matrix, mean: Vector, C: Matrix) 
     normal hazard rate at alpha, mean + lambda C a / s and C - lambda (lambda - alpha) C a a^T C / s^2. That bodies are
     possible does not count: the prior's moments are those of possible bodies.
     """
-    for each in (each for each in reduced.certain if each.cone is Cone.nonnegative):
-        for a, g in zip(each.F @ to_x, each.g, strict=True):
+    for membership in (membership for membership in reduced.certain if membership.cone is Cone.nonnegative):
+        for a, g in zip(membership.F @ to_x, membership.g, strict=True):
             s = float(np.sqrt(max(a @ C @ a, 0.0)))
             if s <= FIXED or (alpha := -float(a @ mean + g) / s) < -UNTOUCHED:
                 continue

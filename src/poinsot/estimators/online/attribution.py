@@ -77,22 +77,24 @@ class LinkBank(Brief):
 
     def init(self) -> BankBelief:
         """All hypotheses equally probable."""
-        return BankBelief(tuple(each.init() for each in self.filters), np.zeros(len(self.links) + 1))
+        return BankBelief(
+            tuple(candidate.init() for candidate in self.filters), np.zeros(len(self.links) + 1)
+        )
 
     def step(self, belief: BankBelief, sample: Sample) -> tuple[BankBelief, tuple[Innovation, ...]]:
         """The belief after one more sample, and the innovation of each filter."""
         beliefs, innovations = zip(
-            *(each.step(b, sample) for each, b in zip(self.filters, belief.beliefs, strict=True)), strict=True
+            *(f.step(b, sample) for f, b in zip(self.filters, belief.beliefs, strict=True)), strict=True
         )
         # all filters process the same sample, so it is late for all or for none
         if any(i.verdict in (SampleVerdict.late, SampleVerdict.unusable) for i in innovations):
             return belief, innovations
         dt = beliefs[0].time - belief.beliefs[0].time
         # before the first sample there is no time step, and nothing is forgotten
-        kept = 1.0 if np.isnan(dt) else np.exp(-dt / self.forgetting_s)
+        remembered = 1.0 if np.isnan(dt) else np.exp(-dt / self.forgetting_s)
         likelihoods = np.array([*(i.log_likelihood for i in innovations), self._as_described(sample)])
         # in logarithms: after a second of 333 Hz likelihoods themselves would underflow
-        weights = kept * belief.log_weights + likelihoods
+        weights = remembered * belief.log_weights + likelihoods
         # the largest is 0, so that exp() in `probabilities` neither over- nor underflows
         return replace(belief, beliefs=beliefs, log_weights=weights - weights.max()), innovations
 

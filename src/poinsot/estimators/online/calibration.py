@@ -59,9 +59,9 @@ def calibrate_bias(torques: LinkTorques, samples: Iterable[Sample], pi: np.ndarr
     """
     pi = torques.described if pi is None else pi
     residuals = []
-    for each in samples:
-        Y, tau = torques(each.q, each.v, each.a, each.wrenches)
-        residuals.append(each.tau - tau - Y @ np.ravel(pi))
+    for sample in samples:
+        Y, tau = torques(sample.q, sample.v, sample.a, sample.wrenches)
+        residuals.append(sample.tau - tau - Y @ np.ravel(pi))
     # efforts may be read at some samples only, or never: each column has its own number
     rows = np.ma.masked_invalid(np.reshape(residuals, (-1, torques.robot.model.nv)))
     most = int(rows.count(axis=0).max(initial=0))
@@ -85,16 +85,16 @@ def calibrate_at_start(
     if seconds == 0:
         return None, samples
     window: list[Sample] = []
-    for each in samples:
-        if window and each.sample.time - window[0].time >= seconds:
+    for recorded in samples:
+        if window and recorded.sample.time - window[0].time >= seconds:
             if len(window) < MIN_CALIBRATION_SAMPLES:
                 raise NotIdentifiable(
                     f"the calibration has {len(window)} samples in {seconds:g} s but needs "
                     f"{MIN_CALIBRATION_SAMPLES}: give a larger calibrate_s or sample_hz, or noise"
                 )
             # this sample is after the window: the filter processes it
-            return calibrate_bias(torques, window), chain([each], samples)
-        window.append(each.sample)
+            return calibrate_bias(torques, window), chain([recorded], samples)
+        window.append(recorded.sample)
     if not window:
         raise NotIdentifiable(NO_SAMPLES)
     raise NotIdentifiable(

@@ -37,7 +37,16 @@ import numpy as np
 
 from ...arrays import Brief, Matrix, Vector
 from ...diagnosis import diagnose_innovations
-from ...estimate import NARROWED, Certificate, Direction, Estimate, EstimatedParameters, Provenance, Status
+from ...estimate import (
+    NARROWED,
+    Certificate,
+    Direction,
+    Estimate,
+    EstimatedParameters,
+    Provenance,
+    Status,
+    Uncertainty,
+)
 from ...estimate.fit import fit_of
 from ...exceptions import InvalidMethod, InvalidSignals, NotIdentifiable
 from ...models.contacts.contacts import BallContact, ContactDetection
@@ -147,7 +156,7 @@ class LegOdometryProblem(Brief):
         positions = robot.train.joint_positions(encoders)
         q[:, first] = np.where(turning, np.cos(positions), positions)
         q[:, first[turning] + 1] = np.sin(positions[:, turning])
-        names = (units[0], *(each.frame for each in contacts))
+        names = (units[0], *(contact.frame for contact in contacts))
         frames = MotionTerms(robot).frames(names, q, still, still, jacobians=True)
         unit, *feet = (frames[name] for name in names)
         if unit.by.jacobian[:, :, robot.actuated].any():
@@ -157,7 +166,7 @@ class LegOdometryProblem(Brief):
         y = np.stack([(foot.position - p) @ R for foot in feet], axis=1)
         turned = np.stack([R.T @ foot.rotation for foot in feet], axis=1)
         J = turned @ np.stack([foot.by.jacobian[:, :3, robot.actuated] for foot in feet], axis=1)
-        radii = [each.radius if isinstance(each, BallContact) else 0.0 for each in contacts]
+        radii = [contact.radius if isinstance(contact, BallContact) else 0.0 for contact in contacts]
         of_feet = y, J @ robot.train.velocity_map, turned, self.contacts.schedule(recording).closed
         rolling = np.tile(radii, (len(recording), 1))
         rows = zip(recording.time.tolist(), inertial, *of_feet, rolling, strict=True)
@@ -243,7 +252,7 @@ class LegOdometry(Method):
         X[:, 5:] += np.nan_to_num(last.radii[:, None] * np.cross(turned, [0.0, 0.0, 1.0])).T
         along, normal = self.foot_compliance
         X[:2, 5:] -= along * (X[:2, 3:4] - belief.X[:2, 3:4])
-        before, after = ((each.inertial - belief.bias)[3:] for each in (last, sample))
+        before, after = ((reading.inertial - belief.bias)[3:] for reading in (last, sample))
         X[2, 5:] -= normal * (X[2, :3] @ after - R[2] @ before)
         # slopes of the errors after the step by those before it, F, and by errors of both readings, G
         d, R_m, turns = len(belief.covariance), R @ gammas(0.5 * w * dt)[0], skew(g)
@@ -351,7 +360,7 @@ class LegOdometry(Method):
         # the base begins at the origin, tilted as gravity is read
         R = turning_z_to(samples[0].inertial[3:]).T
         belief = self.init(samples[0], R @ T_bu[:3, :3].T @ T_bu[:3, 3], R)
-        feet, found, time, stopped = [], [], [], False
+        feet, innovations, time, stopped = [], [], [], False
         for number, sample in enumerate(samples[1:]):
             stopped = stop_requested(stop)
             if stopped:
@@ -368,26 +377,26 @@ class LegOdometry(Method):
             if innovation.predicted is not None:
                 read = np.where(np.isfinite(innovation.predicted), sample.feet, np.nan)
                 feet.append([read, innovation.predicted])
-                found.append(innovation)
+                innovations.append(innovation)
                 time.append(sample.time)
-        rows = np.array([each.rows for each in found])
+        rows = np.array([innovation.rows for innovation in innovations])
         if not rows.any():
             raise NotIdentifiable("no foot stood at two samples: look at columns of contacts and encoders")
         state, P = base_of(belief, T_bu, self.inertial_noise[0])
         std = np.sqrt(np.diag(P))
         # place and heading are relative to the start
         known = np.append(np.full(9, True), std[BIASES] < NARROWED * np.repeat(self.bias_std, 3))
-        squares = np.array([each.square for each in found]) / np.maximum(rows, 1)
-        gated = np.mean([each.verdict is SampleVerdict.gated for each in found])
+        squares = np.array([innovation.square for innovation in innovations]) / np.maximum(rows, 1)
+        gated = np.mean([innovation.verdict is SampleVerdict.gated for innovation in innovations])
         chance = 1.0 if self.gate is None else 1 - self.gate.confidence
-        kinds, units = (tuple(np.repeat(each, 3).tolist()) for each in (KINDS, UNITS))
+        kinds, units = (tuple(np.repeat(names, 3).tolist()) for names in (KINDS, UNITS))
         labels = tuple(f"{kind}.{axis}" for kind in KINDS for axis in XYZ)
         turned = log(from_quaternion(state[None, 3:7]))[0]
         values = np.concatenate([state[:3], turned, state[7:10], belief.bias])
-        feet_of = [each.frame for each in problem.contacts.contacts]
+        feet_of = [contact.frame for contact in problem.contacts.contacts]
         channels = tuple(f"foot_position.{foot}.{axis}" for foot in feet_of for axis in XYZ)
         parameters = EstimatedParameters(
-            labels, units, (problem.robot.bodies[0],) * 15, kinds, values, P, labels, "white", known, std,
+            labels, units, (problem.robot.bodies[0],) * 15, kinds, values, labels, known, Uncertainty(P),
         )  # fmt: skip
         fit = fit_of(
             np.array(time), channels, ("m",) * len(channels), *np.array(feet).swapaxes(0, 1).reshape(2, len(feet), -1),

@@ -63,7 +63,7 @@ def excitation(filter_: Filter, belief: Belief, known: float = 0.1) -> tuple[Lin
     # the 1 is the information of a body that is known to a factor of 1 +- 1: the inverse exists at rest too
     after = U @ np.linalg.inv(U.T @ belief.information @ U + np.eye(len(U))) @ U.T
     before = U @ U.T
-    found = []
+    links = []
     for k, (link, pi, D) in enumerate(
         zip(filter_.torques.links, filter_.inertial(belief.x), filter_.jacobian(belief.x), strict=True)
     ):
@@ -77,9 +77,9 @@ def excitation(filter_: Filter, belief: Belief, known: float = 0.1) -> tuple[Lin
         variance, before_variance = (np.einsum("ij,jk,ik->i", G, C[ten, ten], G) for C in (after, before))
         # rounding may leave a variance of -1e-20
         std, is_known = np.sqrt(np.maximum(variance, 0.0)), variance < known**2 * before_variance
-        found.append(
+        links.append(
             LinkExcitation(
                 link, float(std[0]), std[1:4], std[4:], bool(is_known[0]), is_known[1:4], is_known[4:]
             )
         )
-    return tuple(found)
+    return tuple(links)

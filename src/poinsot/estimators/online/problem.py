@@ -99,13 +99,13 @@ class TrackingProblem(Brief):
         Raises:
             InvalidSignals: if they have gaps or are too short.
         """
-        found = []
-        for each in self.recordings:
-            uniform = each if each.is_uniform else resample(each)
+        signals = []
+        for recording in self.recordings:
+            uniform = recording if recording.is_uniform else resample(recording)
             # a polynomial of degree d can represent d + 1 half waves in its window
             band = min((self.signals.degree + 1) / (2 * self.signals.window_s), 0.2 * uniform.rate_hz)
-            found.append(ButterworthDecimation(band, 0.5 * band).apply(uniform))
-        return inverse_dynamics(self.torques.robot, found)
+            signals.append(ButterworthDecimation(band, 0.5 * band).apply(uniform))
+        return inverse_dynamics(self.torques.robot, signals)
 
     def certify(self, estimate: Estimate) -> Certificate:
         """Replay the recordings through the estimate's filter and compare with the estimate's values.
@@ -142,7 +142,7 @@ def calibrated_samples(
 ) -> tuple[Bias | None, Iterator[RecordedSample]]:
     """The calibration and the samples after it, of named ticks, which are read only once; see `TrackingProblem`."""
     configuration = configuration_of(torques.robot)
-    runs = ((name, signals.samples(each, configuration)) for name, each in ticks)
+    runs = ((name, signals.samples(some, configuration)) for name, some in ticks)
     return calibrate_at_start(torques, in_sequence(runs, pause_s), calibrate_s)
 
 

@@ -26,6 +26,7 @@ from ...estimate import (
     Fit,
     Provenance,
     Status,
+    Uncertainty,
     fit_of,
 )
 from ...estimate.extras import Extra, extras_of
@@ -146,8 +147,8 @@ class TrackingRun(Extra):
             "changes": self.changes,
             "samples": {"heard": self.samples, **counts},
             "rejections": [
-                vars(each) | {"verdict": each.verdict.name, "reason": each.verdict.value}
-                for each in self.rejections
+                vars(rejection) | {"verdict": rejection.verdict.name, "reason": rejection.verdict.value}
+                for rejection in self.rejections
             ],
             "noise": self.filter.noise,
             "bias": self.filter.bias,
@@ -155,20 +156,20 @@ class TrackingRun(Extra):
             "shown": self.excitation,
             "estimates": [
                 {
-                    "time": each.time,
-                    "recording": each.recording,
-                    "verdict": each.innovation.verdict.name,
-                    "mass": each.bodies[:, 0],
-                    "mass_std": each.mass_std,
-                    "published_mass": each.published[:, 0],
+                    "time": state.time,
+                    "recording": state.recording,
+                    "verdict": state.innovation.verdict.name,
+                    "mass": state.bodies[:, 0],
+                    "mass_std": state.mass_std,
+                    "published_mass": state.published[:, 0],
                 }
-                for each in self.history
+                for state in self.history
             ],
         }
 
     def as_text(self) -> str:
         """Changes of the open bodies, what the last seconds determine, and how many samples were not used, and why."""
-        lines = [*map(str, self.changes), *(f"from the last seconds: {each}" for each in self.excitation)]
+        lines = [*map(str, self.changes), *(f"from the last seconds: {link}" for link in self.excitation)]
         lines += [
             f"{count} of {self.samples} samples not used: {verdict.value}"
             for verdict, count in Counter(self.verdicts).most_common()
@@ -244,16 +245,16 @@ class Tracker:
         Args:
             process: called for each sample in place of `update`; it must call `update`, and may publish the result.
         """
-        process = process or (lambda each: self.update(each.sample, each.recording, each.time))
-        for each in samples:
+        process = process or (lambda some: self.update(some.sample, some.recording, some.time))
+        for recorded in samples:
             if stop_requested(stop):
                 return False
-            process(each)
+            process(recorded)
             # reporting progress costs more than a sample
             if self.samples % SAMPLES_PER_REPORT == 0:
                 bodies = zip(self.filter.torques.links, self.filter.inertial(self.belief.x), strict=True)
                 masses = ", ".join(f"{link} {pi[0]:.3g} kg" for link, pi in bodies)
-                report(progress, each.recording or "filtering", detail=f"{each.time:.1f} s, {masses}")
+                report(progress, recorded.recording or "filtering", detail=f"{recorded.time:.1f} s, {masses}")
         return True
 
     def excitation(self) -> tuple[LinkExcitation, ...]:
@@ -344,10 +345,8 @@ class Tracker:
                 kinds=("inertia",) * len(names),
                 groupings=names,
                 values=bodies.ravel(),
-                covariance=covariance,
-                std_kind="white",
                 identifiable=known,
-                white_std=std,
+                uncertainty=Uncertainty(covariance),
             ),
             status=Status.partly if status is Status.solved and undetermined else status,
             condition_number=float(np.linalg.cond(whitened)),
@@ -388,22 +387,22 @@ class Tracker:
 
 def published_line(tracked: Tracked, tracker: Tracker) -> dict[str, Any]:
     """One line for a consumer: published and estimated bodies, their uncertainty, and their excitation."""
-    shown = tracker.excitation()
+    excitations = tracker.excitation()
     return {
         "time": tracked.time,
         "recording": tracked.recording,
         "verdict": tracked.innovation.verdict.name,
         "bodies": [
             {
-                "name": each.link,
+                "name": link.link,
                 "inertial": published,
                 "mass": published[0],
                 "estimated_mass": pi[0],
                 "mass_std": std,
-                "shown": {"mass": each.mass, "center_of_mass": each.center_of_mass, "inertia": each.inertia},
+                "shown": {"mass": link.mass, "center_of_mass": link.center_of_mass, "inertia": link.inertia},
             }
-            for each, published, pi, std in zip(
-                shown, tracked.published, tracked.bodies, tracked.mass_std, strict=True
+            for link, published, pi, std in zip(
+                excitations, tracked.published, tracked.bodies, tracked.mass_std, strict=True
             )
         ],
     }
@@ -432,7 +431,7 @@ def examine(problem: TrackingProblem | None, estimate: Estimate) -> Diagnosis:
     accepted = np.array([t.innovation.verdict is SampleVerdict.accepted for t in kept])
     squares = np.array([t.innovation.square / max(t.innovation.rows, 1) for t in kept])
     rejections = time[~accepted]
-    rejected = sum(run.verdicts.get(each, 0) for each in (SampleVerdict.gated, SampleVerdict.reopened))
+    rejected = sum(run.verdicts.get(verdict, 0) for verdict in (SampleVerdict.gated, SampleVerdict.reopened))
     seen = FilterRun(
         torques,
         TrackedMotion(time, tuple(starts), q, v, a, tau, outside),

@@ -18,7 +18,7 @@ import numpy as np
 from ...arrays import Matrix, Vector
 from ...diagnosis.parameters import FEWEST_RECORDINGS
 from ...solve import Stop, stop_requested
-from ..linear.beyond_chance import predictive_std
+from ...statistics import predictive_std
 from .search import GroupProblem, Search
 
 HELD_SCALE = 1e-4

@@ -24,7 +24,12 @@ from scipy import linalg
 from ...arrays import JointSamples, Matrix, Vector
 from ...estimate import Certificate, Direction, Estimate, Status
 from ...estimate.fit import Fit, fit_of
-from ...estimate.uncertainty import EstimatedParameters, condition_numbers, unobservable_directions
+from ...estimate.uncertainty import (
+    EstimatedParameters,
+    Uncertainty,
+    condition_numbers,
+    unobservable_directions,
+)
 from ...exceptions import InvalidMethod, InvalidModel, MissingExtra, listing, nearest
 from ...models.servo.actuator import FRICTION_LAWS, Actuator
 from ...models.servo.rollout import JointLoad
@@ -455,9 +460,10 @@ def _estimate(
     following = np.concatenate([each.next_std for each in results])
     parameters = EstimatedParameters(
         tuple(names), tuple(units), tuple(owners), tuple(kinds), np.concatenate([each.reported for each in results]),
-        by_chance + of_description, tuple(names), "coloured", identifiable, white_std=white,
-        coloured_std=np.sqrt(np.diag(by_chance)), systematic_std=np.sqrt(np.diag(of_description)),
-        next_recording_std=following if np.isfinite(following).any() else None,
+        tuple(names), identifiable, Uncertainty(
+            white, by_chance, description=of_description,
+            recordings=following if np.isfinite(following).any() else None,
+        ),
     )  # fmt: skip
     undetermined = tuple(direction for each in results for direction in _undetermined(problem, each))
     worst, scaled = max((condition_numbers(each.information) for each in results), key=lambda pair: pair[1])

@@ -32,7 +32,7 @@ from ...models.servo.setpoint import Setpoint
 from ...ranges import Count, Seed
 from ...solve import GaussNewton, Minimum, ProgressCallback, Stop, report, stop_requested
 from ...solve.dense import DenseIterate, DenseProblem
-from ..linear.residuals import autocovariance, correlation_length
+from ...statistics import correlation_time
 from .coordinates import Coordinates, bounds, is_scaled
 from .problem import ActuatorProblem, Motion
 
@@ -318,15 +318,6 @@ def softened(r: Vector, c: float) -> tuple[Vector, Vector]:
     # c^2 (root - 1) without cancellation
     ratio = np.sqrt(2.0 / (root + 1.0))
     return r * ratio, 1.0 / (root * ratio)
-
-
-def correlation_time(e: Vector) -> float:
-    """1 + 2 sum of autocorrelations of residuals (N,) about zero, up to the lag after which they look like noise."""
-    if not np.any(e):
-        return 1.0
-    rho = autocovariance(e[:, None], max(len(e) // 4, 1))[0, 0]
-    rho = rho / rho[0]
-    return max(1.0, float(1.0 + 2.0 * rho[1 : correlation_length(rho, len(e)) + 1].sum()))
 
 
 def group_problem(

@@ -4,7 +4,7 @@
 
 with whitened Jacobian J (N, p), the information P of priors (c times their own, so that it has its weight against
 samples of which c together say one thing), and Gamma the autocovariance of the residuals, tapered at a lag that they
-choose themselves (`poinsot.estimators.linear.residuals`: Newey and West 1987, Politis 2003, Kiefer and Vogelsang 2005).
+choose themselves (`poinsot.statistics`: Newey and West 1987, Politis 2003, Kiefer and Vogelsang 2005).
 Residuals of a servo at rest are constant for long, so they are never white.
 
 Rounding to an encoder's steps of size d is a function of the position: with noise of standard deviation s before it,
@@ -21,12 +21,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import fft, linalg
+from scipy import linalg
 
 from ...arrays import Matrix, Vector
-from ...estimate import taper_allowance
-from ...estimate.fit import autocorrelation, pooled
-from ..linear.residuals import autocovariance, correlation_length
+from ...statistics import correlated_products, tapered_autocovariance
 
 
 def coloured_covariance(
@@ -53,19 +51,11 @@ def coloured_covariance(
     e = np.stack([np.concatenate(parts) for _, parts in channels], axis=1)
     H = J.T @ J + prior
     variance = float(np.sum(e**2)) / max(np.count_nonzero(e) - J.shape[1], 1)
-    longest = max(len(e) // 4, 1)
-    lengths = [
-        correlation_length(rho, len(e)) if rho[0] > 0 else 1
-        for rho in pooled(autocorrelation, counts, e, longest)
-    ]
-    lags = min(max(4 * max(lengths), 1), longest)
-    gamma = pooled(autocovariance, counts, e, lags) * (1 - np.arange(lags + 1) / (lags + 1))
-    M = np.zeros_like(H)
-    for a, (here, _) in enumerate(channels):
-        for b, (there, _) in enumerate(channels):
-            for left, right in zip(here, there, strict=True):
-                M += _filtered_products(left, right, gamma[a, b], gamma[b, a])
-    M = M * taper_allowance(lags / len(e)) + correlation * prior + more
+    gamma, allowance = tapered_autocovariance(e, counts)
+    strands = enumerate(
+        np.stack(blocks, axis=1) for blocks in zip(*(blocks for blocks, _ in channels), strict=True)
+    )
+    M = correlated_products(strands, gamma) * allowance + correlation * prior + more
     inverse = linalg.pinvh(H)
     return inverse @ M @ inverse, inverse * variance
 
@@ -109,15 +99,3 @@ def aligned(values: Vector | Matrix, mask: np.ndarray) -> np.ndarray:
     found = np.zeros((len(mask), *values.shape[1:]))
     found[mask] = values
     return found
-
-
-def _filtered_products(J: Matrix, K: Matrix, ahead: Vector, behind: Vector) -> Matrix:
-    """sum over t, u of J_t^T Gamma(u - t) K_u; `ahead` (lags + 1,) of u - t = 0, 1, ..., `behind` of 0, -1, ..."""
-    lags = len(ahead) - 1
-    size = fft.next_fast_len(len(J) + 2 * lags, real=True)
-    kernel = np.zeros(size)
-    kernel[: lags + 1] = behind
-    if lags:
-        kernel[-lags:] = ahead[:0:-1]
-    spectrum = fft.rfft(K, size, axis=0) * fft.rfft(kernel)[:, None]
-    return J.T @ fft.irfft(spectrum, size, axis=0)[: len(J)]

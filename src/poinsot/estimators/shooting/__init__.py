@@ -1,7 +1,8 @@
 """Trajectory and parameters together, by multiple shooting in time (Martinez et al. 2024, Sects. IV and V).
 
-`estimation` has problem and method. `robot_log`, `known_parameters` and `first_guess` make of recordings and priors
-what `problem` and `robot` show the solver. `ddp` iterates: `local` linearizes, `riccati` eliminates states and
-`arrival` theta, `direction` and `rollout` step. `posterior`, `motion_report` and `summary` make the estimate.
-`moving_horizon` does so with the last nodes, sample after sample.
+`estimation` has problem and method. `recordings`, `known_parameters` and `first_guess` turn recordings and priors into
+the models of `robot`, which `problem` gives to the solver. `ddp` iterates: `local` linearizes, `riccati` eliminates
+states and `arrival` theta, `direction` and `rollout` step. `refinements` changes the problem by its solution, with
+`contact_events` and `noise_levels`. `posterior`, `motion_report` and `summary` build the estimate. `moving_horizon`
+estimates over the last nodes, sample by sample.
 """

@@ -25,13 +25,11 @@ from scipy.ndimage import binary_closing, uniform_filter1d
 
 from ...arrays import Bool, NodeStates, Vector
 from ...estimate.motions import ContactChange
-from ...models.sensors import ContactVelocity, Gyro, JointVelocity
-from ...models.stages import Stages
+from ...models.sensors import Gyro, JointVelocity
 from .ddp import DDP
 from .first_guess import first_guess
 from .problem import GaussianPrior, ShootingProblem, Trajectories
 from .robot import RobotTrajectoryModel
-from .robot_log import RobotLog
 
 ABOUT_AN_EVENT = DDP(step_tolerance=0.3, gap_tolerance=1e-3, max_iterations=15)
 """Costs are compared whose differences count from `EventSearch.gain` on."""
@@ -58,25 +56,25 @@ class EventSearch:
     rounds: int = 5
 
     def search(
-        self, log: RobotLog, theta: Vector, x: NodeStates, earlier: Sequence[ContactChange] = ()
-    ) -> tuple[RobotLog, tuple[ContactChange, ...]]:
-        """The log with the likeliest schedule, and every event, in the order of time.
+        self, model: RobotTrajectoryModel, theta: Vector, x: NodeStates, earlier: Sequence[ContactChange] = ()
+    ) -> tuple[RobotTrajectoryModel, tuple[ContactChange, ...]]:
+        """The recording with the likeliest schedule, and every event, in the order of time.
 
         Args:
-            log: the recording. theta: (p,). x: (N + 1, nx) states at its nodes; all as they were found.
-            earlier: events of an earlier search, which gave the log its schedule.
+            model: the recording. theta: (p,). x: (N + 1, nx) states at its nodes. Both of a solution.
+            earlier: events of an earlier search, which gave the recording its schedule.
         """
-        if not log.stages.schedule.contacts:
-            return log, ()
-        hypotheses = _Hypotheses(log, theta, x[log.stages.after_impacts])
-        times, closed = log.stages.times, log.stages.schedule.closed.copy()
+        if not model.schedule.contacts:
+            return model, ()
+        hypotheses = _Hypotheses(model, theta, x[model.after_impacts])
+        times, closed = model.times, model.schedule.closed.copy()
         reach = max(1, round(self.reach / float(np.median(np.diff(times)))))
-        frames = [contact.frame for contact in log.stages.schedule.contacts]
-        own = [each for each in earlier if each.recording == log.name]
-        known = {(each.frame, each.sample): each for each in own if each.time is not None}
+        frames = [contact.frame for contact in model.schedule.contacts]
+        own = [event for event in earlier if event.recording == model.name]
+        known = {(event.frame, event.sample): event for event in own if event.time is not None}
         given = {change: float(times[change[0]]) for change in _changes(closed)}
         gains: dict[tuple[int, int], float] = {}
-        begun = _Hypotheses(log, theta, first_guess(log.stages)[log.stages.after_impacts])
+        begun = _Hypotheses(model, theta, first_guess(model)[model.after_impacts])
         for first, last, f, closes in begun.contradicted(self.still, self.shortest):
             other = closed.copy()
             other[first:last, f] = closes
@@ -87,22 +85,24 @@ class EventSearch:
         changes, events, missed = _changes(closed), [], bool(gains)
         for k, f in changes:
             at, time, gain = (k, f), float(times[k]), gains.get((k, f), 0.0)
-            event = ContactChange(log.name, frames[f], bool(closed[at]), given.get(at), time, k, gain)
+            event = ContactChange(model.name, frames[f], bool(closed[at]), given.get(at), time, k, gain)
             was = known.get((event.frame, k))
             events.append(event if was is None else replace(event, given=was.given, gain=was.gain))
-        absent = [each for each in own if each.time is None]
+        absent = [event for event in own if event.time is None]
         for at in given.keys() - {*changes}:
-            frame, closes = frames[at[1]], bool(log.stages.schedule.closed[at])
-            absent.append(ContactChange(log.name, frame, closes, given[at], None, at[0], gains.get(at, 0.0)))
+            frame, closes = frames[at[1]], bool(model.schedule.closed[at])
+            absent.append(
+                ContactChange(model.name, frame, closes, given[at], None, at[0], gains.get(at, 0.0))
+            )
         # a solution without a stance is far from the motion: solve again before events are moved
         for _ in range(0 if missed else self.rounds):
             before = [event.sample for event in events]
             events = [self._likeliest(e, frames.index(e.frame), closed, hypotheses, reach) for e in events]
             if before == [event.sample for event in events]:
                 break
-        stages = standing(replace(log.stages, schedule=replace(log.stages.schedule, closed=closed)))
-        found = replace(log, stages=stages, guess=None if missed else hypotheses.x[stages.samples])
-        return found, tuple(sorted([*absent, *events], key=lambda event: event.sample))
+        model = model.with_schedule(closed)
+        model = replace(model, guess=None if missed else hypotheses.x[model.samples])
+        return model, tuple(sorted([*absent, *events], key=lambda event: event.sample))
 
     def _likeliest(
         self, event: ContactChange, f: int, closed: np.ndarray, hypotheses: _Hypotheses, reach: int
@@ -123,7 +123,7 @@ class EventSearch:
         for way in (-1, 1):
             while cost(best + way) < cost(best):
                 best += way
-        gain, times = cost(k) - cost(best), hypotheses.log.stages.times
+        gain, times = cost(k) - cost(best), hypotheses.fixed.times
         if best != k and gain < self.gain:
             best, gain = k, 0.0
         early, late = (np.sqrt(max(cost(best + way) - cost(best), 0.0)) for way in (-1, 1))
@@ -135,69 +135,54 @@ class EventSearch:
 
 @dataclass(frozen=True, eq=False)
 class _Hypotheses:
-    """Costs of stretches of a log with other schedules.
+    """Costs of stretches of a recording with other schedules.
 
     Args:
-        log: the recording. theta: (p,). x: (S, nx) states at its samples, to begin with.
+        model: the recording. theta: (p,). x: (S, nx) states at its samples, to begin with.
     """
 
-    log: RobotLog
+    model: RobotTrajectoryModel
     theta: Vector
     x: NodeStates
 
     @cached_property
-    def fixed(self) -> Stages:
-        """The stages of the log with theta held."""
-        stages = self.log.stages
-        return replace(stages, parameters=stages.parameters.fixed(self.theta))
+    def fixed(self) -> RobotTrajectoryModel:
+        """The recording with theta held, and without more noise where feet slip."""
+        return replace(self.model, parameters=self.model.parameters.fixed(self.theta), growth=None)
 
     def cost(self, closed: Bool[np.ndarray, "S c"], first: int, last: int) -> float:
         """Half of chi-square of the samples from `first` to before `last`; infinite where there is no solution."""
         first, last = max(first, 0), min(last, len(closed))
-        stages = replace(self.fixed, schedule=replace(self.fixed.schedule, closed=closed)).part(first, last)
-        landings = [phase.first for phase in stages.schedule.resets]
+        model = self.fixed.with_schedule(closed).part(first, last)
+        landings = [phase.first for phase in model.schedule.resets]
         readings = []
-        for some in standing(stages).readings:
+        for some in model.readings:
             values = some.without_last_effort().values.copy()
             if isinstance(some.sensor, JointVelocity | Gyro):
                 values[landings] = np.nan
             readings.append(replace(some, values=values))
-        stages = replace(stages, readings=tuple(readings))
-        model, x = RobotTrajectoryModel(stages, self.log.noise, self.log.command_noise), self.x[first:last]
+        model, x = replace(model, readings=tuple(readings)), self.x[first:last]
         nothing = GaussianPrior.flat(np.zeros(0))
         arrival = GaussianPrior.flat(x[0], model.manifold.degrees)
-        guess = Trajectories((x[stages.samples],), (np.zeros(model.noise_std.shape),), nothing.mean)
+        guess = Trajectories((x[model.samples],), (np.zeros(model.noise_std.shape),), nothing.mean)
         solution = ABOUT_AN_EVENT.solve(ShootingProblem((model,), (arrival,), nothing), guess)
         return solution.cost if np.isfinite(solution.cost) else np.inf
 
     def contradicted(self, speed: float, shortest: float) -> Iterator[tuple[int, int, int, bool]]:
         """First and last + 1 sample, and contact, of stretches in which it rests (True) but is open, or the reverse."""
-        stages = self.fixed
+        model = self.fixed
         # differences of an orientation's noise are speeds, whose mean over n samples falls with 1 / n
-        samples = max(1, round(shortest / float(np.median(np.diff(stages.times)))))
-        for f, velocity in enumerate(stages.contact_velocities(self.x)):
+        samples = max(1, round(shortest / float(np.median(np.diff(model.times)))))
+        for f, velocity in enumerate(model.contact_velocities(self.x)):
             slow = np.linalg.norm(uniform_filter1d(velocity, samples, axis=0), axis=1) < speed
             for rests in (True, False):
                 wrong = binary_closing(slow == rests, np.ones(samples)) & (
-                    stages.schedule.closed[:, f] != rests
+                    model.schedule.closed[:, f] != rests
                 )
                 edges = np.flatnonzero(np.diff(wrong, prepend=False, append=False))
                 for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-                    if stages.times[last - 1] - stages.times[first] >= shortest:
+                    if model.times[last - 1] - model.times[first] >= shortest:
                         yield first, last, f, rests
-
-
-def standing(stages: Stages) -> Stages:
-    """The stages with contacts as readings of zero velocity where their schedule has them closed."""
-    frames = [contact.frame for contact in stages.schedule.contacts]
-    readings = []
-    for some in stages.readings:
-        if isinstance(some.sensor, ContactVelocity):
-            closed = stages.schedule.closed[:, frames.index(some.sensor.frame)]
-            values = np.where(closed[:, None], 0.0, np.full((1, some.sensor.size), np.nan))
-            some = replace(some, values=values)
-        readings.append(some)
-    return replace(stages, readings=tuple(readings))
 
 
 def _changes(closed: Bool[np.ndarray, "S c"]) -> list[tuple[int, int]]:

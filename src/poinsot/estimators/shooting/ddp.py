@@ -10,8 +10,7 @@ eps is the sum of |gap|_1. As dl(alpha) <= alpha dl(1), Eq. 38 makes the merit f
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -19,8 +18,8 @@ from threadpoolctl import threadpool_limits
 from ...arrays import Matrix, Vector
 from ...estimate import Certificate, Status
 from ...ranges import Count, NotNegative, Positive
-from ...solve import DampedStep, GaussNewton, Iteration, Method, ProgressCallback, StepLength, Stop
-from .direction import LinearizedProblem, SearchDirection, allocate_policies
+from ...solve import GaussNewton, Iteration, Method, ProgressCallback, StepLength, Stop
+from .direction import ShootingIterate, ShootingSearch, allocate_policies
 from .local import Evaluation
 from .problem import ShootingProblem, Trajectories
 from .rollout import MultipleShooting, Rollout
@@ -63,8 +62,8 @@ class ShootingSolution:
 
     @property
     def costs(self) -> list[float]:
-        """At the start, and after each iteration."""
-        return [self.start.cost, *(each.cost for each in self.history)]
+        """Cost at the start, and after each iteration."""
+        return [self.start.cost, *(iteration.cost for iteration in self.history)]
 
 
 @dataclass(frozen=True)
@@ -122,104 +121,30 @@ class DDP(Method):
             problem: what to solve.
             guess: initial states, noise and theta.
             progress: called after each iteration.
-            stop: asked before each iteration whether to end with what was found.
+            stop: called before each iteration; True ends the search with its last iterate.
 
         Raises:
             InvalidMethod: if the guess does not fit, or is not finite.
         """
         problem.require(guess)
-        search = _Search(self, problem)
+        p = len(problem.prior.mean)
+        search = ShootingSearch(
+            problem,
+            allocate_policies(problem),
+            self.longest * np.sqrt(max(p, 1)),
+            self.shrinkage,
+            self.null_space,
+            self.rollout,
+        )
         with threadpool_limits(limits=1, user_api="blas"):  # matrices are small: threads only cost
             start = self.rollout.begin(problem, guess)
             minimum = self.iteration.minimize(ShootingIterate(search, start), progress=progress, stop=stop)
-        unobservable = np.zeros((len(problem.prior.mean), 0))
-        if search.found is not None:
-            unobservable = search.found.arrival.schur.null
+        unobservable = np.zeros((p, 0)) if search.last is None else search.last.arrival.schur.null
         now, status = minimum.at.now, minimum.status
         # solved for what is observable; the rest kept its initial guess
         if status is Status.solved and unobservable.shape[1]:
             status = Status.partly
         return ShootingSolution(now.at, now.cost, status, minimum.history, start, unobservable, problem)
-
-
-class _Search:
-    """What the iterates of a search share: arrays, the trust region and the last direction."""
-
-    def __init__(self, method: DDP, problem: ShootingProblem):
-        self.method, self.problem = method, problem
-        self.radius = method.longest * np.sqrt(max(len(problem.prior.mean), 1))
-        self.policies = allocate_policies(problem)
-        self.found: SearchDirection | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class ShootingIterate:
-    """A guess with its cost, as an iterate of `GaussNewton`."""
-
-    search: _Search
-    now: Evaluation
-
-    @property
-    def cost(self) -> float:
-        return self.now.cost
-
-    @property
-    def infeasibility(self) -> float:
-        return self.now.infeasibility
-
-    @property
-    def largest_gap(self) -> float:
-        return self.now.largest_gap
-
-    @property
-    def theta(self) -> Vector:
-        return self.now.at.theta
-
-    @cached_property
-    def linearized(self) -> LinearizedProblem:
-        """Kept for other dampings of the same guess."""
-        search = self.search
-        return LinearizedProblem(search.problem, self.now, search.policies)
-
-    def direction(self, damping: float) -> ShootingStep | None:
-        """See `poinsot.solve.Iterate`."""
-        self.linearized.radius = self.search.radius
-        found = self.linearized.direction(damping, self.search.method.null_space)
-        if found is None:
-            return None
-        self.search.found = found
-        return ShootingStep(self, found)
-
-
-@dataclass(frozen=True, eq=False)
-class ShootingStep(DampedStep[ShootingIterate]):
-    """A direction from a guess."""
-
-    start: ShootingIterate
-    found: SearchDirection
-
-    def predicted(self, alpha: float) -> float:
-        return -self.found.predicted_change(alpha)
-
-    @property
-    def decrement(self) -> float:
-        # without the trust region, which makes any step short
-        return 0.5 * self.found.free_curvature
-
-    def trial(self, alpha: float) -> ShootingIterate:
-        search = self.start.search
-        roll = search.method.rollout.roll
-        return replace(self.start, now=roll(search.problem, self.start.now, self.found.step, alpha))
-
-    def adapt(self, alpha: float) -> None:
-        """The trust region of theta follows the step that was taken: twice a full step, or what a short one was."""
-        search = self.start.search
-        taken = float(np.linalg.norm(self.found.step.theta / search.problem.natural_scale))
-        if alpha == 1.0:
-            search.radius = max(search.radius, 2.0 * taken)
-        elif alpha < StepLength.long:
-            # a step that does not move theta says nothing of its radius
-            search.radius = min(search.radius, max(alpha, search.method.shrinkage) * taken) or search.radius
 
 
 def certify(problem: ShootingProblem, at: Trajectories) -> Certificate:
@@ -229,7 +154,7 @@ def certify(problem: ShootingProblem, at: Trajectories) -> Certificate:
     unknowns can change: 0 at an optimum, whatever the units. Gaps add to it: closing them changes the residuals.
     """
     now = MultipleShooting().begin(problem, at)
-    direction = LinearizedProblem(problem, now).direction() if np.isfinite(now.cost) else None
+    direction = ShootingIterate(ShootingSearch(problem), now).direction() if np.isfinite(now.cost) else None
     if direction is None:
         return Certificate(np.inf, False, STATIONARITY_TOLERANCE)
     # the step's length over |r|^2 = 2 cost; the 1 keeps an exact fit from dividing 0 by 0

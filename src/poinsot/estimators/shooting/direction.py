@@ -17,44 +17,92 @@ all residuals r on the range of their Jacobian by the unknowns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
 from ...arrays import Matrix, Vector
 from ...exceptions import InvalidMethod
-from .arrival import ArrivalSolution, ArrivalSystem, factorize_arrival
+from ...solve import DampedStep, StepLength
+from .arrival import ArrivalSystem, factorize_arrival
 from .local import Evaluation, linearized, linearized_arrival, linearized_end, stretches
-from .problem import ShootingProblem, TrajectoryModel
+from .problem import ShootingProblem, Trajectories
 from .riccati import LinearQuadraticStages, Policy, Quadratic, backward, forward
-from .rollout import TrajectoryStep
+from .rollout import MultipleShooting, Rollout
 
 KEPT_STAGES = 1024
 """Stages of a recording whose linearization is kept while damping is on: about 40 MB at 36 states. The others are
 linearized again for another damping; the result is the same."""
 
 
+@dataclass(eq=False)
+class ShootingSearch:
+    """What the iterates of one search share.
+
+    Args:
+        problem: what is solved.
+        policies: arrays for the policies, which the next direction overwrites; None: each direction has its own.
+        radius: of the trust region for theta, in units of the problem's scale. It adapts to how steps turn out.
+        shrinkage: the trust region shrinks by no more than this factor at once.
+        null_space: whether theta keeps its value in unobservable directions; otherwise they have no minimum.
+        rollout: how a step is tried.
+        last: the last direction; None: there was none.
+    """
+
+    problem: ShootingProblem
+    policies: tuple[Policy, ...] | None = None
+    radius: float = np.inf
+    shrinkage: float = 0.25
+    null_space: bool = True
+    rollout: Rollout = MultipleShooting()  # noqa: RUF009 - frozen, without fields
+    last: SearchDirection | None = None
+
+
 @dataclass(frozen=True, eq=False)
-class SearchDirection:
+class SearchDirection(DampedStep["ShootingIterate"]):
     """A step and the change of the cost that it predicts.
 
     Args:
-        step: x, w, theta and policies.
+        start: where it begins.
+        step: changes of x (N + 1, n) and w (N, m) of each recording, and of theta (p,).
+        policies: of each recording.
         slope, curvature: D1 and D2.
         free_curvature: D2 without a trust region.
         arrival: the factorized equations of the arrival nodes, whose null spaces are unobservable.
     """
 
-    step: TrajectoryStep
+    start: ShootingIterate
+    step: Trajectories
+    policies: tuple[Policy, ...]
     slope: float
     curvature: float
     free_curvature: float
     arrival: ArrivalSystem
 
-    def predicted_change(self, alpha: float) -> float:
-        """Change of the cost by a step of length alpha (Eq. 35)."""
-        return alpha * (self.slope + 0.5 * alpha * self.curvature)
+    def predicted(self, alpha: float) -> float:
+        """Decrease of the cost by a step of length alpha (Eq. 35)."""
+        return -alpha * (self.slope + 0.5 * alpha * self.curvature)
+
+    @property
+    def decrement(self) -> float:
+        # without the trust region, which makes any step short
+        return 0.5 * self.free_curvature
+
+    def trial(self, alpha: float) -> ShootingIterate:
+        search = self.start.search
+        return ShootingIterate(search, search.rollout.roll(search.problem, self.start.now, self, alpha))
+
+    def adapt(self, alpha: float) -> None:
+        """The trust region of theta follows the step: twice the length of a full one, or the length of a short one."""
+        search = self.start.search
+        taken = float(np.linalg.norm(self.step.theta / search.problem.natural_scale))
+        if alpha == 1.0:
+            search.radius = max(search.radius, 2.0 * taken)
+        elif alpha < StepLength.long:
+            # a step that does not move theta says nothing of its radius
+            search.radius = min(search.radius, max(alpha, search.shrinkage) * taken) or search.radius
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,61 +127,69 @@ class _Chain:
     weight: np.ndarray
     size_t: Vector
 
+    def slope(self, x: np.ndarray, w: np.ndarray, theta: Vector) -> float:
+        """The recording's part of D1."""
+        ends = self.end.V_x @ x[-1] + self.arrival_x @ x[0]
+        along = np.vdot(self.l_x, x[:-1]) + np.vdot(self.l_w, w)
+        return float(ends + along + (self.end.V_t + self.l_t) @ theta)
 
-class LinearizedProblem:
-    """The linearization of a problem at one guess, which gives a direction for each damping.
+
+class ShootingIterate:
+    """A guess with its cost, and its linearization, which gives a direction for each damping.
 
     Args:
-        problem, now: the problem, and the guess with its cost.
-        policies: arrays for the policies, which the next direction overwrites; None: each direction has its own.
-        radius: of the trust region for theta.
+        search: what it shares with other iterates. now: the guess with its cost and gaps.
     """
 
-    def __init__(
-        self,
-        problem: ShootingProblem,
-        now: Evaluation,
-        policies: tuple[Policy, ...] | None = None,
-        radius: float = np.inf,
-    ):
-        self.problem, self.now, self.policies, self.radius = problem, now, policies, radius
-        self._kept: dict[tuple[int, int], LinearQuadraticStages] = {}
+    cost = property(attrgetter("now.cost"))
+    infeasibility = property(attrgetter("now.infeasibility"))
+    largest_gap = property(attrgetter("now.largest_gap"))
+    theta = property(attrgetter("now.at.theta"))
 
-    def direction(self, damping: float = 0.0, null_space: bool = True) -> SearchDirection | None:
+    def __init__(self, search: ShootingSearch, now: Evaluation):
+        self.search, self.now = search, now
+        self._linearized: dict[tuple[int, int], LinearQuadraticStages] = {}
+
+    def direction(self, damping: float = 0.0) -> SearchDirection | None:
         """Backward and forward; None where a matrix is not positive definite."""
-        problem, theta = self.problem, self.now.at.theta
+        search, problem, prior = self.search, self.search.problem, self.search.problem.prior
         chains = []
-        for number, policy in enumerate(self.policies or allocate_policies(problem)):
+        for number, policy in enumerate(search.policies or allocate_policies(problem)):
             chain = self._backward(number, damping, policy)
             if chain is None:
                 return None
             chains.append(chain)
-        prior_t = problem.prior.information @ (theta - problem.prior.mean)
+        prior_t = prior.information @ (self.theta - prior.mean)
         values = [chain.value for chain in chains]
-        size_t = np.abs(np.diag(problem.prior.information)) + sum(chain.size_t for chain in chains)
+        size_t = np.abs(np.diag(prior.information)) + sum(chain.size_t for chain in chains)
         system = factorize_arrival(
-            values, problem.prior.information, prior_t, damping, null_space, size_t, problem.natural_scale
+            values, prior.information, prior_t, damping, search.null_space, size_t, problem.natural_scale
         )
         if system is None:
             return None
-        arrival = system.solve(problem.natural_scale, self.radius)
-        step = _step(chains, arrival)
+        arrival = system.solve(problem.natural_scale, search.radius)
+        rolled = [forward(c.policy, x_0, arrival.theta) for c, x_0 in zip(chains, arrival.x, strict=True)]
+        x, w = zip(*rolled, strict=True)
         slope = float(prior_t @ arrival.theta) + sum(
-            _slope(chain, x, w, arrival.theta) for chain, x, w in zip(chains, step.x, step.w, strict=True)
+            chain.slope(dx, dw, arrival.theta) for chain, dx, dw in zip(chains, x, w, strict=True)
         )
+        step, policies = Trajectories(x, w, arrival.theta), tuple(chain.policy for chain in chains)
         # the recursion counts the cost of damping too, which is none of the problem
-        damped = damping * _damped(chains, step, problem.prior.information) if damping else 0.0
+        damped = damping * _damped(chains, step, prior.information) if damping else 0.0
         # constant = D1 + D2 / 2 + damping / 2 delta^T D delta
         curvature = 2.0 * (arrival.constant - slope) - damped
-        return SearchDirection(step, slope, curvature, curvature + 2.0 * arrival.excess, system)
+        search.last = SearchDirection(
+            self, step, policies, slope, curvature, curvature + 2.0 * arrival.excess, system
+        )
+        return search.last
 
     def _backward(self, number: int, damping: float, policy: Policy) -> _Chain | None:
-        problem, at = self.problem, self.now.at
-        motion, x, w = problem.models[number], at.x[number], at.w[number]
-        end = linearized_end(motion, x[-1], at.theta)
+        problem, at = self.search.problem, self.now.at
+        model, x, w = problem.models[number], at.x[number], at.w[number]
+        end = linearized_end(model, x[-1], at.theta)
         value, l_t, size_t = end, np.zeros(len(at.theta)), np.abs(np.diag(end.V_tt))
         l_x, l_w, weight = np.empty((len(w), len(end.V_x))), np.empty_like(w), np.empty_like(w)
-        for first, stages in self._stretches(number, motion, keep=damping > 0):
+        for first, stages in self._stretches(number, keep=damping > 0):
             last = first + len(stages)
             passed = backward(stages, value, damping, policy.part(first, last))
             if passed.broke_at is not None:
@@ -147,57 +203,33 @@ class LinearizedProblem:
             l_x[first:last], l_w[first:last] = stages.l_x, stages.l_w
             l_t, size_t = l_t + stages.l_t, size_t + passed.size_t
             weight[first:last] = np.abs(np.einsum("tii->ti", stages.L_ww))
-        off = at.theta - problem.prior.mean
-        arrival = linearized_arrival(motion, problem.arrivals[number], x[0], off)
-        value = with_arrival(value, arrival)
-        return _Chain(value, arrival.V_x, end, policy, l_x, l_w, l_t + arrival.V_t, weight, size_t)
+        arrival = linearized_arrival(model, problem.arrivals[number], x[0], at.theta - problem.prior.mean)
+        return _Chain(value + arrival, arrival.V_x, end, policy, l_x, l_w, l_t + arrival.V_t, weight, size_t)
 
-    def _stretches(
-        self, number: int, motion: TrajectoryModel, keep: bool
-    ) -> Iterator[tuple[int, LinearQuadraticStages]]:
+    def _stretches(self, number: int, keep: bool) -> Iterator[tuple[int, LinearQuadraticStages]]:
         """Linearized stages from the last to the first; kept where another damping may need them again."""
-        x, w, theta = self.now.at.x[number], self.now.at.w[number], self.now.at.theta
-        for first, last in stretches(motion)[::-1]:
-            key = number, first
-            stages = self._kept.get(key)
+        model, at = self.search.problem.models[number], self.now.at
+        x, w = at.x[number], at.w[number]
+        for first, last in stretches(model)[::-1]:
+            stages = self._linearized.get((number, first))
             if stages is None:
-                stages = linearized(motion, x[first : last + 1], w[first:last], theta, first)
+                stages = linearized(model, x[first : last + 1], w[first:last], at.theta, first)
             # the last stages, with which the next pass begins
-            if keep and motion.stages - first <= KEPT_STAGES:
-                self._kept[key] = stages
+            if keep and model.stages - first <= KEPT_STAGES:
+                self._linearized[number, first] = stages
             yield first, stages
 
 
 def allocate_policies(problem: ShootingProblem, spread: bool = False) -> tuple[Policy, ...]:
     """Arrays for the policies of all recordings, with room for covariances if `spread`."""
+    p = len(problem.prior.mean)
     return tuple(
-        Policy.empty(
-            motion.stages, (motion.manifold.degrees, motion.noise_std.shape[1], motion.parameters), spread
-        )
-        for motion in problem.models
+        Policy.empty(model.stages, (model.manifold.degrees, model.noise_std.shape[1], p), spread)
+        for model in problem.models
     )
 
 
-def with_arrival(value: Quadratic, arrival: Quadratic) -> Quadratic:
-    """The value function at the first node with the prior of its state added."""
-    sums = {name: getattr(value, name) + getattr(arrival, name) for name in ("V_xx", "V_xt", "V_x", "V_t")}
-    return replace(value, **sums)
-
-
-def _step(chains: list[_Chain], arrival: ArrivalSolution) -> TrajectoryStep:
-    rolled = [forward(chain.policy, x_0, arrival.theta) for chain, x_0 in zip(chains, arrival.x, strict=True)]
-    x, w = zip(*rolled, strict=True)
-    return TrajectoryStep(x, w, arrival.theta, tuple(chain.policy for chain in chains))
-
-
-def _slope(chain: _Chain, x: np.ndarray, w: np.ndarray, theta: Vector) -> float:
-    """A recording's part of D1."""
-    ends = chain.end.V_x @ x[-1] + chain.arrival_x @ x[0]
-    along = np.vdot(chain.l_x, x[:-1]) + np.vdot(chain.l_w, w)
-    return float(ends + along + (chain.end.V_t + chain.l_t) @ theta)
-
-
-def _damped(chains: list[_Chain], step: TrajectoryStep, prior: Matrix) -> float:
+def _damped(chains: Sequence[_Chain], step: Trajectories, prior: Matrix) -> float:
     """delta^T D delta, D the diagonal that damping is relative to."""
     V_tt = np.abs(np.diag(prior) + sum(np.diag(chain.value.V_tt) for chain in chains))
     total = V_tt @ step.theta**2

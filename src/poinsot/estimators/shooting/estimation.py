@@ -12,31 +12,33 @@ A held-out recording is estimated with theta fixed at the result; the residuals 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from ...arrays import Brief, Vector
 from ...estimate import Certificate, Estimate, Fit, Status, motions_of
-from ...estimate.motions import ContactChange, ContactChanges, NoiseSensitivity
+from ...estimate.motions import ContactChanges, NoiseSensitivity
 from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable
 from ...models.contacts.contacts import ContactDetection
 from ...models.robot.open_parameters import OpenParameters
-from ...recording import EFFORTS, THRUST, Recording
-from ...solve import Method, ProgressCallback, Stop, report
+from ...recording import Recording
+from ...solve import Method, ProgressCallback, Stop
 from ...stopwatch import Stopwatch
-from .contact_events import EventSearch
-from .ddp import DDP, STATIONARITY_TOLERANCE, ShootingSolution, certify
+from .ddp import DDP, STATIONARITY_TOLERANCE, certify
 from .known_parameters import KnownParameters
 from .motion_report import RobotMotionEstimate, estimated_motion, fit_of_motions
-from .noise_levels import NoiseLevels
 from .posterior import posterior
 from .problem import ShootingProblem, Trajectories
-from .robot_log import MotionNoise, RobotLog, check_names_of_noise
+from .recordings import MotionNoise, trajectory_model
+from .refinements import Refinement
+from .robot import RobotTrajectoryModel
 from .summary import EstimateSummary
+
+Models = tuple[RobotTrajectoryModel, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,29 +46,29 @@ class OptimalEstimationProblem(Brief):
     """Recordings that share theta, and its prior.
 
     Args:
-        logs: to be estimated from.
+        models: the recordings to be estimated from.
         known: prior of theta.
-        held_out: recordings for validation alone.
+        held_out: recordings only for validation.
         start: (p,) initial guess of theta; None: the mean of its prior.
 
     Raises:
         InvalidMethod: if there is no recording, or one has other parameters or no sensor.
     """
 
-    logs: tuple[RobotLog, ...]
+    models: Models
     known: KnownParameters
-    held_out: tuple[RobotLog, ...] = ()
+    held_out: Models = ()
     start: Vector | None = None
 
     def __post_init__(self) -> None:
-        if not self.logs:
+        if not self.models:
             raise InvalidMethod("give at least one recording to estimate from")
-        for log in (*self.logs, *self.held_out):
-            if log.stages.parameters is not self.known.parameters:
-                raise InvalidMethod(f"recording {log.name!r} has other open parameters than the priors")
-            if not log.stages.rows:
+        for model in (*self.models, *self.held_out):
+            if model.parameters is not self.known.parameters:
+                raise InvalidMethod(f"recording {model.name!r} has other open parameters than the priors")
+            if not model.rows:
                 raise InvalidMethod(
-                    f"recording {log.name!r} has no sensor: nothing would be estimated from it"
+                    f"recording {model.name!r} has no sensor: nothing would be estimated from it"
                 )
 
     @classmethod
@@ -76,7 +78,7 @@ class OptimalEstimationProblem(Brief):
         recordings: Sequence[Recording] | Mapping[str, Recording],
         noise: MotionNoise,
         *,
-        contacts: ContactDetection | None = None,
+        contacts: ContactDetection | Mapping[str, ContactDetection | None] | None = None,
         known: KnownParameters | None = None,
         held_out: Sequence[Recording] | Mapping[str, Recording] = (),
     ) -> OptimalEstimationProblem:
@@ -86,22 +88,25 @@ class OptimalEstimationProblem(Brief):
             robot: the robot and its open parameters.
             recordings: to be estimated from, with their names where they have any.
             noise: standard deviations of readings, commands, model and first state.
-            contacts: which frames may touch the world, and how the recordings say when.
+            contacts: which frames may touch the world, and how the recordings say when; or those of each recording by
+                its name.
             known: prior of the open parameters; None: none.
-            held_out: recordings for validation alone.
+            held_out: recordings only for validation.
 
         Raises:
             PoinsotError: if a recording lacks a channel or a standard deviation, or a name is unknown.
         """
-        logs, others = (
-            tuple(
-                RobotLog.from_recording(robot, recording, noise, contacts, name)
-                for name, recording in _named(given, prefix)
-            )
-            for given, prefix in ((recordings, "recording"), (held_out, "held out"))
-        )
-        check_names_of_noise(noise, (*logs, *others))
-        return cls(logs, known or KnownParameters(robot), others)
+
+        def models_of(given: Sequence[Recording] | Mapping[str, Recording], prefix: str) -> Models:
+            if not isinstance(given, Mapping):
+                given = {f"{prefix} {k}": recording for k, recording in enumerate(given, start=1)}
+            detection = contacts if isinstance(contacts, Mapping) else dict.fromkeys(given, contacts)
+            pairs = given.items()
+            return tuple(trajectory_model(robot, one, noise, detection.get(key), key) for key, one in pairs)
+
+        models, others = models_of(recordings, "recording"), models_of(held_out, "held out")
+        noise.check_names((*models, *others))
+        return cls(models, known or KnownParameters(robot), others)
 
     @property
     def parameters(self) -> OpenParameters:
@@ -110,16 +115,15 @@ class OptimalEstimationProblem(Brief):
     @cached_property
     def shooting(self) -> ShootingProblem:
         """The problem as the solver takes it."""
-        prior, logs = self.known.known(), self.logs
-        models, arrivals = tuple(log.model for log in logs), tuple(log.first_state for log in logs)
-        return ShootingProblem(models, arrivals, prior, self.parameters.natural_scale(prior.mean))
+        prior, arrivals = self.known.known(), tuple(model.first_state for model in self.models)
+        return ShootingProblem(self.models, arrivals, prior, self.parameters.natural_scale(prior.mean))
 
     @property
     def guess(self) -> Trajectories:
         """Initial guess."""
-        noise = tuple(np.zeros(log.model.noise_std.shape) for log in self.logs)
+        noise = tuple(np.zeros(model.noise_std.shape) for model in self.models)
         theta = self.shooting.prior.mean if self.start is None else self.start
-        return Trajectories(tuple(log.initial_states for log in self.logs), noise, theta)
+        return Trajectories(tuple(model.initial_states for model in self.models), noise, theta)
 
     def certify(self, estimate: Estimate) -> Certificate:
         """Stationarity and gaps of the dynamics at an estimate's values and motions.
@@ -129,8 +133,8 @@ class OptimalEstimationProblem(Brief):
         Raises:
             InvalidMethod: if the estimate has not the motions of this problem's recordings.
         """
-        motions = [each for each in motions_of(estimate) if isinstance(each, RobotMotionEstimate)]
-        if [motion.name for motion in motions] != [log.name for log in self.logs]:
+        motions = [motion for motion in motions_of(estimate) if isinstance(motion, RobotMotionEstimate)]
+        if [motion.name for motion in motions] != [model.name for model in self.models]:
             raise InvalidMethod(
                 "the estimate does not have the motions of this problem's recordings: certify what its solve returned"
             )
@@ -138,19 +142,11 @@ class OptimalEstimationProblem(Brief):
             theta = self.parameters.theta_of(estimate.values)
         except ImpossibleBody:  # no theta of a chart is this body
             return Certificate(np.inf, False, STATIONARITY_TOLERANCE)
-        states = tuple(motion.states_at_nodes(self.parameters.robot, log.stages.after_impacts)
-                       for motion, log in zip(motions, self.logs, strict=True))  # fmt: skip
+        states = tuple(motion.states_at_nodes(self.parameters.robot, model.after_impacts)
+                       for motion, model in zip(motions, self.models, strict=True))  # fmt: skip
         return certify(
             self.shooting, Trajectories(states, tuple(motion.process_noise for motion in motions), theta)
         )
-
-
-def _named(
-    recordings: Sequence[Recording] | Mapping[str, Recording], prefix: str
-) -> Iterable[tuple[str, Recording]]:
-    if isinstance(recordings, Mapping):
-        return recordings.items()
-    return [(f"{prefix} {k}", recording) for k, recording in enumerate(recordings, start=1)]
 
 
 @dataclass(frozen=True)
@@ -191,29 +187,30 @@ class OptimalEstimation(Method):
         Args:
             problem: what to solve.
             progress: called after each iteration.
-            stop: asked before each iteration whether to end with what was found; `Status.interrupted` then.
+            stop: called before each iteration; True ends with the last iterate, as `Status.interrupted`.
 
         Raises:
             InvalidMethod: if the initial guess does not fit, or is not finite.
             NotIdentifiable: if the model has no finite value there, or the problem has no minimum.
         """
         watch = Stopwatch()
-        problem, solution, factors, events = self._solved(problem, progress, stop)
-        # other endings are statuses of an estimate, which shows what was found
+        solved = Refinement(self, progress, stop).run(problem)
+        problem, solution = solved.problem, solved.solution
+        # with any other status there is an estimate
         if solution.status in (Status.diverged, Status.indefinite):
             raise NotIdentifiable(solution.status.value)
         watch.lap("solve")
         covariance = posterior(problem.shooting, solution.at)
         watch.lap("posterior")
-        summary = EstimateSummary(problem.logs, problem.known, solution, covariance)
+        summary = EstimateSummary(problem.models, problem.known, solution, covariance)
         estimate = summary.estimate()
         sensitivity = NoiseSensitivity(estimate.names, estimate.std, summary.noise_moves)
         fits = () if solution.status is Status.interrupted else self._validate(problem, solution.theta, stop)
         watch.lap("summary")
-        said = ", ".join(f"{name} {factor:.3g}" for name, factor in factors.items())
-        levels = f"Process noise is the most likely one; times what was given it is: {said}."
+        factors = ", ".join(f"{name} {factor:.3g}" for name, factor in solved.factors.items())
+        levels = f"Process noise is the most likely one; times what was given it is: {factors}."
         return estimate.updated(
-            ContactChanges(events) if events else None,
+            ContactChanges(solved.events) if solved.events else None,
             sensitivity if solution.status.converged else None,
             method=self.name,
             problem=problem,
@@ -224,89 +221,20 @@ class OptimalEstimation(Method):
             seconds=watch.seconds,
         )
 
-    def _solved(
-        self, problem: OptimalEstimationProblem, progress: ProgressCallback | None, stop: Stop | None
-    ) -> tuple[OptimalEstimationProblem, ShootingSolution, dict[str, float], tuple[ContactChange, ...]]:
-        """The problem with its schedule and levels of process noise, its solution, factors on levels, events."""
-        problem, solution = self._with_delays(problem, problem.guess, progress=progress, stop=stop)
-        events: tuple[ContactChange, ...] = ()
-        for _ in range(self.max_rounds if self.contact_schedule == "estimated" else 0):
-            # a schedule that is far off may be why there is no minimum
-            if solution.status is Status.interrupted:
-                break
-            report(progress, "contact events")
-            searched = [EventSearch().search(log, solution.theta, x, events)
-                        for log, x in zip(problem.logs, solution.at.x, strict=True)]  # fmt: skip
-            events = tuple(event for _, found in searched for event in found)
-            if all(np.array_equal(new.stages.schedule.closed, old.stages.schedule.closed)
-                   for (new, _), old in zip(searched, problem.logs, strict=True)):  # fmt: skip
-                break
-            problem = replace(problem, logs=tuple(log for log, _ in searched))
-            problem, solution = self._with_delays(problem, problem.guess, progress=progress, stop=stop)
-        for _ in range(self.max_rounds if self.contact_slip == "estimated" else 0):
-            if solution.status is Status.interrupted:
-                break
-            before, grown = solution.cost, map(RobotLog.with_slips, problem.logs, solution.at.w)
-            problem = replace(problem, logs=tuple(grown))
-            # a slip that was not known yet may have driven theta to where a chart is flat
-            guess = replace(solution.at, theta=problem.guess.theta)
-            problem, solution = self._with_delays(problem, guess, progress=progress, stop=stop)
-            if 2 * abs(solution.cost - before) < self.settled:
-                # as far as if it had begun at the last round's
-                problem, solution = self._with_delays(problem, solution.at, progress=progress, stop=stop)
-                break
-        factors: dict[str, float] = {}
-        rng = np.random.default_rng(self.seed)
-        for _ in range(self.max_rounds if self.process_noise != "given" else 0):
-            if not solution.status.converged:
-                break
-            likelier = NoiseLevels(problem.logs, problem.shooting, solution.at).likelier(rng)
-            step = {
-                name: float(np.clip(factor, 0.2, 5.0))
-                for name, (factor, _) in likelier.items()
-                if self.process_noise == "auto" or name in (*EFFORTS, THRUST)
-            }
-            factors = {name: factors.get(name, 1.0) * factor for name, factor in step.items()}
-            logs, held_out = (
-                [log.with_levels(step) for log in some] for some in (problem.logs, problem.held_out)
-            )
-            problem = replace(problem, logs=tuple(logs), held_out=tuple(held_out))
-            problem, solution = self._with_delays(problem, solution.at, progress=progress, stop=stop)
-            if max((abs(np.log(factor)) for factor in step.values()), default=0.0) < self.settled:
-                break
-        return problem, solution, factors, events
-
-    def _with_delays(
-        self, problem: OptimalEstimationProblem, guess: Trajectories, **more: Any
-    ) -> tuple[OptimalEstimationProblem, ShootingSolution]:
-        """A solution, with rates of late readings along it: it is solved again until delays are settled."""
-        solution = self.ddp.solve(problem.shooting, guess, **more)
-        for _ in range(self.max_rounds):
-            at, before, logs = solution.at, solution, problem.logs
-            rated = [log.with_rates(x, w, at.theta) for log, x, w in zip(logs, at.x, at.w, strict=True)]
-            # a delay that is not known yet may be why there is no minimum
-            if not any(rated) or not (solution.status.converged or solution.status is Status.step_limit):
-                break
-            problem = replace(problem, logs=tuple(new or old for new, old in zip(rated, logs, strict=True)))
-            solution = self.ddp.solve(problem.shooting, at, **more)
-            solution = replace(solution, start=before.start, history=before.history + solution.history)
-            if 2 * abs(solution.cost - before.cost) < self.settled:
-                break
-        return problem, solution
-
     def _validate(
         self, problem: OptimalEstimationProblem, theta: Vector, stop: Stop | None
     ) -> tuple[Fit, ...]:
         """Fits of held-out recordings, whose motions are estimated with theta fixed."""
         fits = []
-        for log in problem.held_out:
+        for model in problem.held_out:
             # its residuals judge theta; a theta fitted to it would hide what they show
             parameters = problem.parameters.fixed(theta)
-            alone = OptimalEstimationProblem((log.with_parameters(parameters),), KnownParameters(parameters))
-            alone, solution = self._with_delays(alone, alone.guess, stop=stop)
-            if solution.status is Status.interrupted:
+            model = replace(model, parameters=parameters, guess=model.initial_states)
+            single = OptimalEstimationProblem((model,), KnownParameters(parameters))
+            solved = Refinement(self, stop=stop).solve(single, single.guess)
+            if solved.solution.status is Status.interrupted:
                 break
-            (fixed,) = alone.logs
-            motion = estimated_motion(fixed, np.zeros(0), solution.at.x[0], solution.at.w[0])
-            fits.append(replace(fit_of_motions([(motion, fixed.stages)]), recording=log.name))
+            (model,), at = solved.problem.models, solved.solution.at
+            motion = estimated_motion(model, np.zeros(0), at.x[0], at.w[0])
+            fits.append(replace(fit_of_motions([(motion, model)]), recording=model.name))
         return tuple(fits)

@@ -1,4 +1,4 @@
-"""Initial guess of the states from the readings alone, sensor by sensor, without dynamics.
+"""Initial guess of the states from the readings, sensor by sensor, without dynamics.
 
     joints       encoders, else constant; speeds as read, else differences
     base         orientation from a sensor of it, else the integrated gyro, else constant
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import accumulate
 from operator import mul
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from scipy.spatial.transform import Rotation, Slerp
@@ -22,26 +22,28 @@ from ...arrays import Float, NodeStates, interpolated
 from ...models.robot.frame_motion import FrameMotion
 from ...models.robot.motion_terms import MotionTerms
 from ...models.sensors import Gyro, JointPosition, JointVelocity, Orientation, Pose, Position, Sensor
-from ...models.stages import Stages
+
+if TYPE_CHECKING:
+    from .robot import RobotTrajectoryModel
 
 Kind = TypeVar("Kind", bound=Sensor)
 
 
-def first_guess(stages: Stages) -> NodeStates:
+def first_guess(model: RobotTrajectoryModel) -> NodeStates:
     """(N + 1, nx) states at all nodes.
 
     Components that no sensor reads start at the neutral configuration, with feet on the ground at height 0.
     """
-    return _Guess(stages).states()[stages.samples]
+    return _Guess(model).states()[model.samples]
 
 
 class _Guess:
     """Builds a guess from the readings of each sensor."""
 
-    def __init__(self, stages: Stages):
-        self.stages, self.robot = stages, stages.parameters.robot
+    def __init__(self, model: RobotTrajectoryModel):
+        self.model, self.robot = model, model.parameters.robot
         self.nq, self.n = int(self.robot.model.nq), int(self.robot.model.nv)
-        self.times = stages.times
+        self.times = model.times
         self.still = np.concatenate([self.robot.neutral, np.zeros(self.n)])
 
     def states(self) -> Float[np.ndarray, "S nx"]:
@@ -65,12 +67,12 @@ class _Guess:
             for dof, speed in zip(tachometer.dofs, values.T, strict=True):
                 if np.isfinite(speed).any():
                     speeds[:, dof] = interpolated(self.times, speed)
-        x = self.stages.states.integrate(np.tile(self.still, (S, 1)), turned)
+        x = self.model.manifold.integrate(np.tile(self.still, (S, 1)), turned)
         x[:, self.nq :] = np.where(np.isfinite(speeds), speeds, 0.0)
         return x
 
     def _base(self, x: Float[np.ndarray, "S nx"]) -> None:
-        feet = [contact.frame for contact in self.stages.schedule.contacts]
+        feet = [contact.frame for contact in self.model.schedule.contacts]
         of_sensors = [
             sensor.frame for kind in (Orientation, Pose, Position, Gyro) for sensor, values in self._of(kind)
         ]
@@ -125,7 +127,7 @@ class _Guess:
 
     def _on_feet(self, reach: Float[np.ndarray, "S feet 3"]) -> Float[np.ndarray, "S 3"]:
         """The base from feet at `reach` from it, in the world's axes, which stand while they are closed."""
-        closed, place = self.stages.schedule.closed, np.zeros((len(reach), 3))
+        closed, place = self.model.schedule.closed, np.zeros((len(reach), 3))
         if closed[0].any():
             # feet on the ground at height 0
             place[0, 2] = -reach[0, closed[0], 2].mean()
@@ -139,4 +141,4 @@ class _Guess:
 
     def _of(self, kind: type[Kind]) -> list[tuple[Kind, np.ndarray]]:
         """Sensors of a class, with their readings."""
-        return [(some.sensor, some.values) for some in self.stages.readings if isinstance(some.sensor, kind)]
+        return [(some.sensor, some.values) for some in self.model.readings if isinstance(some.sensor, kind)]

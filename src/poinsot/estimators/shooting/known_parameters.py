@@ -104,8 +104,8 @@ class KnownParameters(Brief):
 
     def known(self) -> GaussianPrior:
         """The prior of theta: theta_bar with all information."""
-        mean = np.array([each.mean for each in self.quantities.values()])
-        std = np.array([each.std for each in self.quantities.values()])
+        mean = np.array([prior.mean for prior in self.quantities.values()])
+        std = np.array([prior.std for prior in self.quantities.values()])
         theta = self.parameters.nominal_theta.copy()
         for _ in range(MAX_ITERATIONS):
             g, G = self.of(theta)
@@ -117,7 +117,7 @@ class KnownParameters(Brief):
             # charts are exponential: a longer step may leave the range of numbers
             theta = theta + step * min(1.0, LONGEST_STEP / np.abs(step).max())
         else:
-            asked = listing(f"{name} = {each.mean:g}" for name, each in self.quantities.items())
+            asked = listing(f"{name} = {prior.mean:g}" for name, prior in self.quantities.items())
             raise InvalidMethod(
                 f"no possible body has {asked}: mend what is known of its mass, centre of mass and moments"
             )

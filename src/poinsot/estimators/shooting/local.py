@@ -11,8 +11,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from poinsot.kernels import njit
+
 from ...arrays import Columns, Float, Vector
-from ...kernels import njit
 from ...models.robot.joint_motion import STEP
 from .problem import GaussianPrior, ShootingProblem, Trajectories, TrajectoryModel
 from .riccati import LinearQuadraticStages, Quadratic
@@ -64,7 +65,7 @@ def evaluated(
         cost += 0.5 * float(d @ arrival.information @ d)
         if arrival.cross is not None:
             cost += float(d @ arrival.cross @ (at.theta - problem.prior.mean))
-        cost += 0.5 * float(np.sum(motion.evaluate_last(x[-1], at.theta) ** 2))
+        cost += 0.5 * float(np.sum(motion.last(x[-1], at.theta).value ** 2))
     # NaN compares as False: infinity is what the line search refuses
     finite = np.isfinite(cost) and all(np.isfinite(gap).all() for gap in gaps)
     return Evaluation(at, gaps, cost if finite else np.inf)
@@ -144,9 +145,11 @@ def _products(r_x, r_t, r, L_xx, L_xt, L_tt, l_x, l_t):
 
 def linearized_end(motion: TrajectoryModel, x: Vector, theta: Vector) -> Quadratic:
     """The last node's cost, less its value at the guess."""
-    at = motion.linearize_last(x, theta)
-    r_t = np.zeros((len(at.r), len(theta))) if at.r_theta is None else at.r_theta
-    return Quadratic(at.r_x.T @ at.r_x, at.r_x.T @ r_t, r_t.T @ r_t, at.r_x.T @ at.r, r_t.T @ at.r)
+    at = motion.last(x, theta, slopes=True)
+    assert at.by_x is not None
+    r, r_x = at.value[0], at.by_x[0]
+    r_t = np.zeros((len(r), len(theta))) if at.by_theta is None else at.by_theta[0]
+    return Quadratic(r_x.T @ r_x, r_x.T @ r_t, r_t.T @ r_t, r_x.T @ r, r_t.T @ r)
 
 
 def linearized_arrival(

@@ -15,10 +15,9 @@ from ...estimate.motions import STD, EstimatedMotion, SensorFit
 from ...models.robot.articulated import Articulated
 from ...models.sensors import ContactForce, Gyro, Orientation, Position, PreintegratedVelocity
 from ...models.sensors.placement import ROTATION
-from ...models.stages import Stages
 from ...quantities import QUATERNION, WRENCH, XYZ
 from ...recording import Recording
-from .robot_log import RobotLog
+from .robot import RobotTrajectoryModel
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,7 +63,7 @@ def channels_of_base(robot: Articulated) -> list[str]:
 
 
 def estimated_motion(
-    log: RobotLog,
+    model: RobotTrajectoryModel,
     theta: Vector | Float[np.ndarray, "nodes p"],
     x: NodeStates,
     w: Float[np.ndarray, "N m"],
@@ -73,61 +72,46 @@ def estimated_motion(
     """The motion of a robot in one recording.
 
     Args:
-        log: the recording.
-        theta: (p,), or (N + 1, p) of each node. x: (N + 1, nx). w: (N, m). All as they were found.
+        model: of the recording.
+        theta: (p,), or (N + 1, p) of each node. x: (N + 1, nx). w: (N, m). All of a solution.
         covariance: (N + 1, 2 n, 2 n) of the states; None: unknown.
     """
-    stages, model = log.stages, log.model
-    S = len(stages.times)
-    sensors = [
-        (some, np.empty((S, some.sensor.width)), np.empty((S, some.sensor.size))) for some in stages.readings
-    ]
-    forces = {contact.frame: np.full((S, contact.size), np.nan) for contact in stages.schedule.contacts}
+    S, robot, readings = len(model.times), model.parameters.robot, model.readings
+    predicted = [np.empty((S, some.sensor.width)) for some in readings]
+    normalized = [np.empty((S, some.sensor.size)) for some in readings]
+    forces = {contact.frame: np.full((S, contact.size), np.nan) for contact in model.schedule.contacts}
     # mode by mode, not in the order of time
-    for samples, moved in stages.along(x, theta, model.command_noise(w)):
-        for some, predicted, normalized in sensors:
-            predicted[samples] = some.some(samples).predicted(moved)
-            normalized[samples] = some.some(samples).normalized(moved)
-        for frame, found in forces.items():
+    for samples, moved in model.along(x, theta, w):
+        for some, values, residuals in zip(readings, predicted, normalized, strict=True):
+            values[samples] = some.some(samples).predicted(moved)
+            residuals[samples] = some.some(samples).normalized(moved)
+        for frame, values in forces.items():
             rows = moved.rows(frame)
             if rows is not None:
-                found[samples] = moved.forces[:, rows]
-    nodes = stages.after_impacts
-    channels, units, valid = _path(
-        stages.parameters.robot, x[nodes], None if covariance is None else covariance[nodes]
-    )
-    for frame, found in forces.items():
-        for k in range(found.shape[1]):
+                values[samples] = moved.forces[:, rows]
+    nodes = model.after_impacts
+    channels, units, valid = _path(robot, x[nodes], None if covariance is None else covariance[nodes])
+    for frame, values in forces.items():
+        for k, column in enumerate(values.T):
             channel = f"{ContactForce.quantity}.{frame}.{WRENCH[k]}"
-            channels[channel], units[channel] = np.nan_to_num(found[:, k]), "N" if k < 3 else "N m"
-            valid[channel] = np.isfinite(found[:, k])
-    path = Recording(stages.times, channels, units, valid, {"estimated": log.name})
-    n, robot = model.manifold.degrees // 2, stages.parameters.robot
-    commands = [f"command.{stages.parameters.drive.inputs[k]}" for k in model.noisy_commands.tolist()]
+            channels[channel], units[channel] = np.nan_to_num(column), "N" if k < 3 else "N m"
+            valid[channel] = np.isfinite(column)
+    path = Recording(model.times, channels, units, valid, {"estimated": model.name})
+    n = robot.model.nv
+    commands = [f"command.{model.parameters.drive.inputs[k]}" for k in model.noisy_commands.tolist()]
     freedoms = [
         f"{'position' if k < n else 'velocity'}.{robot.effort_names[k % n]}"
         for k in model.noisy_freedoms.tolist()
     ]
     size = np.sqrt(np.mean((w / model.noise_std)[model.noisy] ** 2, axis=0))
+    fits = (
+        SensorFit(s.name, s.channels, s.channel_units, some.values, values, s.components, residuals)
+        for some, values, residuals in zip(readings, predicted, normalized, strict=True)
+        for s in [some.sensor]
+    )
+    disturbance = dict(zip([*commands, *freedoms], size.tolist(), strict=True))
     return RobotMotionEstimate(
-        log.name,
-        path,
-        tuple(
-            SensorFit(
-                some.sensor.name,
-                some.sensor.channels,
-                some.sensor.channel_units,
-                some.values,
-                predicted,
-                some.sensor.components,
-                normalized,
-            )
-            for some, predicted, normalized in sensors
-        ),
-        tuple(forces),
-        dict(zip([*commands, *freedoms], size.tolist(), strict=True)),
-        nodes=x,
-        process_noise=w,
+        model.name, path, tuple(fits), tuple(forces), disturbance, nodes=x, process_noise=w
     )
 
 
@@ -174,24 +158,22 @@ def _path(
     return {name: np.nan_to_num(values) for name, values in channels.items()}, units, valid
 
 
-def fit_of_motions(motions: Sequence[tuple[EstimatedMotion, Stages]]) -> Fit:
+def fit_of_motions(motions: Sequence[tuple[EstimatedMotion, RobotTrajectoryModel]]) -> Fit:
     """Measured against predicted readings of all sensors, a column a component; NaN where nothing was read.
 
     Components have different units, so the relative error of all together is of their standard deviations.
     """
     columns: dict[str, str] = {}
-    for _, stages in motions:
-        for some in stages.readings:
+    for _, model in motions:
+        for some in model.readings:
             columns |= dict(zip(some.sensor.components, some.sensor.units, strict=True))
-    parts = [_columns(motion, stages, tuple(columns)) for motion, stages in motions]
-    predicted, residuals, deviations = (np.concatenate([part[k] for part in parts]) for k in range(3))
-    measured = predicted + residuals
-    time = np.concatenate([motion.path.time for motion, _ in motions])
+    parts = [_columns(motion, model, tuple(columns)) for motion, model in motions]
+    predicted, residuals, deviations = (np.concatenate(part) for part in zip(*parts, strict=True))
     return fit_of(
-        time,
+        np.concatenate([motion.path.time for motion, _ in motions]),
         tuple(columns),
         tuple(columns.values()),
-        measured,
+        predicted + residuals,
         predicted,
         speeds=None,
         counts=[len(motion.path) for motion, _ in motions],
@@ -201,7 +183,7 @@ def fit_of_motions(motions: Sequence[tuple[EstimatedMotion, Stages]]) -> Fit:
 
 
 def _columns(
-    motion: EstimatedMotion, stages: Stages, names: Sequence[str]
+    motion: EstimatedMotion, model: RobotTrajectoryModel, names: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Predicted, measured less predicted, and standard deviation, (S, columns) each; NaN where nothing was read.
 
@@ -209,7 +191,7 @@ def _columns(
     """
     shape = len(motion.path), len(names)
     predicted, residuals, deviations = np.full(shape, np.nan), np.full(shape, np.nan), np.ones(shape)
-    for some, fit in zip(stages.readings, motion.sensors, strict=True):
+    for some, fit in zip(model.readings, motion.sensors, strict=True):
         sensor = some.sensor
         at = [names.index(name) for name in sensor.components]
         predicted[:, at] = sensor.along(fit.predicted)

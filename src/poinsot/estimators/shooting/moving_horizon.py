@@ -31,21 +31,22 @@ from ...arrays import Columns, States, Vector
 from ...estimate import Certificate, Estimate, Status
 from ...estimate.motions import ParameterHistory
 from ...exceptions import InvalidMethod, NotIdentifiable
+from ...models.contacts.contact_dynamics import Linearized
 from ...ranges import Count, Positive
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from .arrival import ArrivalSystem
 from .ddp import ShootingSolution
-from .direction import LinearizedProblem
+from .direction import ShootingIterate, ShootingSearch
 from .estimation import OptimalEstimationProblem
 from .local import Evaluation, linearized, linearized_arrival
 from .posterior import posterior
 from .problem import (
     GaussianPrior,
-    LastNodeLinearization,
     ShootingProblem,
     StageLinearization,
     Trajectories,
     TrajectoryModel,
+    scaled_inverse,
 )
 from .summary import EstimateSummary
 
@@ -64,20 +65,17 @@ class Window(TrajectoryModel):
 
     def __init__(self, chain: TrajectoryModel, first: int, last: int):
         self.chain, self.first = chain, first
-        self.manifold, self.parameters = chain.manifold, chain.parameters
+        self.manifold, self.theta_size = chain.manifold, chain.theta_size
         self.noise_std, self.noisy = chain.noise_std[first:last], chain.noisy[first:last]
 
     def evaluate(self, first: int, x: States, w: Columns, theta: Vector) -> tuple[States, np.ndarray]:
         return self.chain.evaluate(self.first + first, x, w, theta)
 
-    def evaluate_last(self, x: Vector, theta: Vector) -> Vector:
-        return np.zeros(0)
-
     def linearize(self, first: int, x: States, w: Columns, theta: Vector) -> StageLinearization:
         return self.chain.linearize(self.first + first, x, w, theta)
 
-    def linearize_last(self, x: Vector, theta: Vector) -> LastNodeLinearization:
-        return LastNodeLinearization(np.zeros(0), np.zeros((0, self.manifold.degrees)))
+    def last(self, x: Vector, theta: Vector, slopes: bool = False) -> Linearized:
+        return Linearized(np.zeros((1, 0)), np.zeros((1, 0, self.manifold.degrees)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,24 +181,24 @@ class MovingHorizon(Method):
             InvalidMethod: if there is another recording, or something is not known before the first sample.
             NotIdentifiable: if a horizon has no minimum.
         """
-        shooting, (log, *others) = problem.shooting, (*problem.logs, *problem.held_out)
+        shooting, (model, *others) = problem.shooting, (*problem.models, *problem.held_out)
         if others:
             raise InvalidMethod(f"a moving horizon goes along one recording: leave out {others[0].name!r}")
-        if log.arrival is None:
+        if model.arrival is None:
             raise InvalidMethod("a moving horizon needs start_std = [positions, speeds], of the first state")
         if shooting.prior.rank < len(shooting.prior.mean):
             raise InvalidMethod(
                 "a moving horizon needs a prior of every open parameter: prior_std, and [priors] of those of joints"
             )
-        parameters, names, stages = problem.parameters, problem.parameters.physical_names, log.stages
+        parameters, names = problem.parameters, problem.parameters.physical_names
         errors = parameters.sensor_errors(shooting.prior.mean)
-        for sensor in (some.sensor for some in stages.readings):
+        for sensor in (some.sensor for some in model.readings):
             for late in errors.delays(sensor.quantity, sensor.frames):
                 raise InvalidMethod(
                     f'a moving horizon takes readings to be of their time: leave {late} out, and write method = "none" '
                     f"and delays = {{ {sensor.quantity} = 0.002 }}, of each late quantity, in [preprocessing]"
                 )
-        times, closes = stages.times[stages.samples], np.append(stages.resets, False)
+        times, closes = model.times[model.samples], np.append(model.resets, False)
         # of the nodes that have left: state, covariance, noise and theta
         left: list[tuple[np.ndarray, ...]] = []
         history: list[tuple[Any, ...]] = []
@@ -209,8 +207,8 @@ class MovingHorizon(Method):
             if node > 1 and stop_requested(stop):
                 break
             if node > 1:
-                now, before = self.update(log.model, now, duration), now
-                report(progress, "moving horizon", fraction=(node - 1) / (stages.count - 1))
+                now, before = self.update(model, now, duration), now
+                report(progress, "moving horizon", fraction=(node - 1) / (model.stages - 1))
             at = before.at
             if now.first > before.first:
                 left.append((at.x[0][0], before.system.covariances()[1][0], at.w[0][0], at.theta))
@@ -219,22 +217,22 @@ class MovingHorizon(Method):
                 continue
             slope = parameters.physical_slope(now.at.theta)
             P_tt = now.system.covariances()[0]
-            found = parameters.physical(now.at.theta), np.sqrt(np.diag(slope @ P_tt @ slope.T))
-            history.append((times[node], *found))
+            estimated = parameters.physical(now.at.theta), np.sqrt(np.diag(slope @ P_tt @ slope.T))
+            history.append((times[node], *estimated))
             if on_sample is not None:
-                values, std = (dict(zip(names, each.tolist(), strict=True)) for each in found)
-                line = {"time": float(times[node]), "recording": log.name}
+                values, std = (dict(zip(names, row.tolist(), strict=True)) for row in estimated)
+                line = {"time": float(times[node]), "recording": model.name}
                 on_sample(line | {"parameters": values, "std": std})
         at_end, w = posterior(now.problem, now.at), np.pad(now.at.w[0], ((0, 1), (0, 0)))
         left += zip(now.at.x[0], at_end.states[0], w, np.tile(now.at.theta, (len(w), 1)), strict=True)
         last = len(left) - 1
-        log = replace(log, stages=stages.part(0, int(stages.samples[last]) + 1), guess=None)
-        x, spread, w, thetas = (np.array(each)[: log.stages.count + 1] for each in zip(*left, strict=True))
+        run = model.part(0, int(model.samples[last]) + 1)
+        x, spread, w, thetas = (np.array(column)[: run.stages + 1] for column in zip(*left, strict=True))
         at = Trajectories((x,), (w[:-1],), now.at.theta)
-        status = Status.solved if last == stages.count else Status.interrupted
+        status = Status.solved if last == model.stages else Status.interrupted
         start, null = Evaluation(at, (), np.nan), at_end.unobservable
         solution = ShootingSolution(at, np.nan, status, (), start, null, shooting)
-        summary = EstimateSummary((log,), problem.known, solution, replace(at_end, states=(spread,)), thetas)
+        summary = EstimateSummary((run,), problem.known, solution, replace(at_end, states=(spread,)), thetas)
         along, estimates, stds = map(np.array, zip(*history, strict=True))
         return summary.estimate().updated(
             ParameterHistory(names, along, estimates, np.sqrt(summary.widening) * stds),
@@ -257,12 +255,13 @@ class MovingHorizon(Method):
         radius = self.longest * np.sqrt(len(at.theta))
         with BLAS.limit(limits=1, user_api="blas"):  # matrices are small: threads only cost
             for _ in range(self.iterations):
-                linear = LinearizedProblem(problem, Evaluation(at, (), 0.0), radius=radius)
-                found = next(filter(None, map(linear.direction, DAMPINGS)), None)
-                if found is None:
+                now = ShootingIterate(ShootingSearch(problem, radius=radius), Evaluation(at, (), 0.0))
+                direction = next(filter(None, map(now.direction, DAMPINGS)), None)
+                if direction is None:
                     raise NotIdentifiable("the horizon has no minimum: give more nodes, or narrower priors")
-                x, system = problem.models[0].manifold.integrate(at.x[0], found.step.x[0]), found.arrival
-                at = Trajectories((x,), (at.w[0] + found.step.w[0],), at.theta + found.step.theta)
+                step, system = direction.step, direction.arrival
+                x = problem.models[0].manifold.integrate(at.x[0], step.x[0])
+                at = Trajectories((x,), (at.w[0] + step.w[0],), at.theta + step.theta)
         return Horizon(first, problem, at, system)
 
     def _left(
@@ -282,14 +281,11 @@ class MovingHorizon(Method):
         prior_t = problem.prior.information @ off + before.V_t + stage.l_t
         g = np.concatenate([before.V_x + stage.l_x[0], stage.l_w[0] if noisy else np.zeros(m), prior_t])
         T = np.block([[stage.A[0], stage.B[0] * noisy, stage.C[0]], [np.zeros((p, n + m)), np.eye(p)]])
-        # units differ by orders of magnitude
-        d = 1 / np.sqrt(np.diag(H))
-        covariance = d[:, None] * np.linalg.inv(d[:, None] * H * d) * d
+        covariance = scaled_inverse(H)
         mean = -T @ (covariance @ g) + np.concatenate([stage.gap[0], np.zeros(p)])
         floor = np.full(n, 0.0 if noisy else self.closing)
         spread = T @ covariance @ T.T + np.diag(np.concatenate([floor, self.walk * np.sqrt(duration)]) ** 2)
-        s = np.sqrt(np.diag(spread))
-        known = np.linalg.inv(spread / np.outer(s, s)) / np.outer(s, s)
+        known = scaled_inverse(spread)
         known = 0.5 * (known + known.T)
         state = chain.manifold.integrate(x[1:2], mean[None, :n])[0]
         arrival = GaussianPrior(state, known[:n, :n], known[:n, n:])

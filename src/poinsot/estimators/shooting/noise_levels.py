@@ -18,28 +18,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 
-from ...arrays import Columns, Float, States, Vector
-from .direction import KEPT_STAGES, LinearizedProblem
+from ...arrays import Columns, States, Vector
+from ...models.contacts.contact_dynamics import Linearized
+from .direction import KEPT_STAGES, SearchDirection, ShootingIterate, ShootingSearch
 from .local import Evaluation
-from .problem import (
-    GaussianPrior,
-    LastNodeLinearization,
-    ShootingProblem,
-    StageLinearization,
-    Trajectories,
-    TrajectoryModel,
-)
-from .robot_log import RobotLog
+from .problem import GaussianPrior, ShootingProblem, StageLinearization, Trajectories, TrajectoryModel
+from .robot import RobotTrajectoryModel
 
 PROBES = 2
 """Random signs of several thousand components make tr(C) exact to a few percent."""
 FACTOR = 3.0
 """By which assumed levels are changed: as far off as a level from a data sheet may be."""
 
-Kept = list[dict[int, StageLinearization]]
+Linearizations = list[dict[int, StageLinearization]]
 """Of each recording, by the first stage of a stretch."""
 
 
@@ -47,139 +42,144 @@ class Reweighted(TrajectoryModel):
     """A recording with other noise levels.
 
     Args:
-        model: of the recording. rows: (rows,) factors of the residuals. noise: (m,) factors of `noise_std`.
+        model: of the recording.
         along: (N, m) process noise at which the model is linearized whatever its own is.
-        kept: first stage of a stretch -> its linearization there, which others of the same recording share.
+        linearizations: first stage of a stretch -> its linearization there, which others of the same recording share.
+        factors: quantity that was read, or disturbance, -> factor of its noise level.
         probed: whether residuals are zero.
     """
 
     def __init__(
         self,
-        model: TrajectoryModel,
-        rows: Vector,
-        noise: Vector,
+        model: RobotTrajectoryModel,
         along: Columns,
-        kept: dict[int, StageLinearization],
+        linearizations: dict[int, StageLinearization],
+        factors: Mapping[str, float],
         probed: bool = False,
     ):
-        self.model, self.rows, self.along, self.kept, self.probed = model, rows, along, kept, probed
-        self.manifold, self.noisy, self.parameters = model.manifold, model.noisy, model.parameters
-        self.noise_std = model.noise_std * noise
-
-    def evaluate(
-        self, first: int, x: States, w: Columns, theta: Vector
-    ) -> tuple[States, Float[np.ndarray, "T rows"]]:
-        f, r = self.model.evaluate(first, x, w, theta)
-        return f, r * self.rows
-
-    def evaluate_last(self, x: Vector, theta: Vector) -> Vector:
-        return self.model.evaluate_last(x, theta) * self.rows
+        self.model, self.along, self.probed = model, along, probed
+        self.linearizations = linearizations
+        self.manifold, self.noisy, self.theta_size = model.manifold, model.noisy, model.theta_size
+        self.noise_std = model.noise_std * np.array([factors.get(name, 1.0) for name in model.disturbances])
+        sensors = [some.sensor for some in model.readings]
+        levels = [factors.get(sensor.quantity, 1.0) for sensor in sensors]
+        self.rows = 1.0 / np.repeat(levels, [sensor.size for sensor in sensors])
 
     def linearize(self, first: int, x: States, w: Columns, theta: Vector) -> StageLinearization:
-        at = self.kept.get(first)
+        at = self.linearizations.get(first)
         if at is None:
             at = self.model.linearize(first, x, self.along[first : first + len(w)], theta)
             if self.stages - first <= KEPT_STAGES:
-                self.kept[first] = at
-        return self._reweighted(at, "r_x", "r_w", "r_theta")
+                self.linearizations[first] = at
+        return self._reweighted(at, "r", "r_x", "r_w", "r_theta")
 
-    def linearize_last(self, x: Vector, theta: Vector) -> LastNodeLinearization:
-        return self._reweighted(self.model.linearize_last(x, theta), "r_x", "r_theta")
+    def last(self, x: Vector, theta: Vector, slopes: bool = False) -> Linearized:
+        return self._reweighted(self.model.last(x, theta, slopes), "value", "by_x", "by_theta")
 
-    def _reweighted(self, at, *slopes):
-        changed = {
-            name: getattr(at, name) * self.rows[:, None] for name in slopes if getattr(at, name) is not None
-        }
-        return replace(at, r=at.r * self.rows * (not self.probed), **changed)
+    def _reweighted(self, at: Any, residual: str, *slopes: str) -> Any:
+        rows = self.rows[:, None]
+        changed = {name: getattr(at, name) * rows for name in slopes if getattr(at, name) is not None}
+        changed[residual] = getattr(at, residual) * self.rows * (not self.probed)
+        return replace(at, **changed)
 
 
 @dataclass(frozen=True, eq=False)
 class NoiseLevels:
-    """The assumed noise of recordings, and a solution.
+    """The assumed noise of recordings of robots, and a solution.
 
     Args:
-        logs: the recordings. problem, at: theirs, and its optimum.
+        problem, at: of the recordings, and its optimum.
     """
 
-    logs: tuple[RobotLog, ...]
     problem: ShootingProblem
     at: Trajectories
+
+    @property
+    def models(self) -> tuple[RobotTrajectoryModel, ...]:
+        return cast(tuple[RobotTrajectoryModel, ...], self.problem.models)
 
     @cached_property
     def sensors(self) -> tuple[str, ...]:
         """Quantities that were read."""
-        return tuple(dict.fromkeys(some.sensor.quantity for log in self.logs for some in log.stages.readings))
+        return tuple(dict.fromkeys(some.sensor.quantity for model in self.models for some in model.readings))
 
     @cached_property
     def disturbances(self) -> tuple[str, ...]:
         """Commands (`torque`, `thrust`, ...) and speeds (`base_linear`, joints) that have process noise."""
-        return tuple(dict.fromkeys(name for log in self.logs for name in log.disturbances))
+        return tuple(dict.fromkeys(name for model in self.models for name in model.disturbances))
 
     @cached_property
     def moves(self) -> dict[tuple[str, float], Vector]:
         """Change (p,) of theta with each level times `FACTOR` and over it, where a step is found."""
         levels = [(name, s) for name in (*self.sensors, *self.disturbances) for s in (FACTOR, 1 / FACTOR)]
-        kept: Kept = [{} for _ in self.logs]
-        steps = ((level, self.moved(dict([level]), kept)) for level in levels)
+        linearizations: Linearizations = [{} for _ in self.models]
+        steps = ((level, self.moved(dict([level]), linearizations)) for level in levels)
         return {level: step for level, step in steps if step is not None}
 
-    def moved(self, factors: Mapping[str, float], kept: Kept | None = None) -> Vector | None:
+    def moved(
+        self, factors: Mapping[str, float], linearizations: Linearizations | None = None
+    ) -> Vector | None:
         """Change of theta with these levels times their factors; None where no step is found."""
-        models = []
-        for log, w, own in zip(self.logs, self.at.w, kept or [{} for _ in self.logs], strict=True):
-            readings = [
-                np.full(some.sensor.size, 1 / factors.get(some.sensor.quantity, 1.0))
-                for some in log.stages.readings
-            ]
-            noise = np.array([factors.get(name, 1.0) for name in log.disturbances])
-            models.append(Reweighted(log.model, np.concatenate(readings), noise, w, own))
-        problem = replace(self.problem, models=tuple(models))
-        direction = LinearizedProblem(problem, Evaluation(self.at, (), 0.0)).direction()
+        direction = self._direction(self.problem, self.at, factors, linearizations)
         return None if direction is None else direction.step.theta
 
     def likelier(self, rng: np.random.Generator) -> dict[str, tuple[float, float]]:
         """Factor on each disturbance's level, a step towards the largest marginal likelihood; and gamma."""
-        names = [np.array(log.disturbances) for log in self.logs]
-        kept: Kept = [{} for _ in self.logs]
-        traces = np.mean([self._traces(names, rng, kept) for _ in range(PROBES)], axis=0)
-        found = {}
-        for name, trace in zip(self.disturbances, traces, strict=True):
-            squares, count = 0.0, 0
-            for log, own, w in zip(self.logs, names, self.at.w, strict=True):
-                some = (w / log.model.noise_std)[log.model.noisy][:, own == name]
-                squares, count = squares + float(np.sum(some**2)), count + some.size
-            # noise of which the data determine nothing has no likelier level
-            gamma = max(count - float(trace), 1.0)
-            found[name] = float(np.sqrt(squares / gamma)), gamma
-        return found
-
-    def _traces(self, names: list[np.ndarray], rng: np.random.Generator, kept: Kept) -> Vector:
-        """tr(C) / sigma^2 of each disturbance, by random signs."""
-        signs = [
-            rng.choice([-1.0, 1.0], w.shape) * log.model.noisy[:, None]
-            for log, w in zip(self.logs, self.at.w, strict=True)
+        linearizations: Linearizations = [{} for _ in self.models]
+        traces = np.mean([self._traces(rng, linearizations) for _ in range(PROBES)], axis=0)
+        noise = [
+            w / model.noise_std * model.noisy[:, None]
+            for model, w in zip(self.models, self.at.w, strict=True)
         ]
-        models, ones = [log.model for log in self.logs], np.ones
+        ones = [
+            np.ones(w.shape) * model.noisy[:, None] for model, w in zip(self.models, self.at.w, strict=True)
+        ]
+        squares, counts = self._sums([w**2 for w in noise]), self._sums(ones)
+        # noise of which the data determine nothing has no likelier level
+        gamma = np.maximum(counts - traces, 1.0)
+        pairs = zip(np.sqrt(squares / gamma).tolist(), gamma.tolist(), strict=True)
+        return dict(zip(self.disturbances, pairs, strict=True))
+
+    def _traces(self, rng: np.random.Generator, linearizations: Linearizations) -> Vector:
+        """tr(C) / sigma^2 of each disturbance, by random signs."""
+        std = [model.noise_std for model in self.models]
+        signs = [rng.choice([-1.0, 1.0], w.shape) * model.noisy[:, None]
+                 for model, w in zip(self.models, self.at.w, strict=True)]  # fmt: skip
         problem = replace(
             self.problem,
-            models=tuple(
-                Reweighted(model, ones(log.stages.rows), ones(len(own)), w, some, probed=True)
-                for model, log, own, w, some in zip(models, self.logs, names, self.at.w, kept, strict=True)
-            ),
             arrivals=tuple(GaussianPrior(x[0], arrival.information)
                            for x, arrival in zip(self.at.x, self.problem.arrivals, strict=True)),
             prior=replace(self.problem.prior, mean=self.at.theta),
         )  # fmt: skip
-        at = replace(self.at, w=tuple(z * model.noise_std for z, model in zip(signs, models, strict=True)))
-        direction = LinearizedProblem(problem, Evaluation(at, (), 0.0)).direction()
+        at = replace(self.at, w=tuple(z * sigma for z, sigma in zip(signs, std, strict=True)))
+        direction = self._direction(problem, at, {}, linearizations, probed=True)
         if direction is None:
             return np.zeros(len(self.disturbances))
-        products = [
-            -z * dw / model.noise_std for z, dw, model in zip(signs, direction.step.w, models, strict=True)
-        ]
-        return np.array(
-            [
-                sum(float(each[:, own == name].sum()) for each, own in zip(products, names, strict=True))
-                for name in self.disturbances
-            ]
+        return self._sums([-z * dw / s for z, dw, s in zip(signs, direction.step.w, std, strict=True)])
+
+    def _sums(self, values: list[Columns]) -> Vector:
+        """Sum over each disturbance of (N, m) values of each recording."""
+        columns = dict.fromkeys(self.disturbances, 0.0)
+        for model, table in zip(self.models, values, strict=True):
+            for name, total in zip(model.disturbances, table.sum(axis=0).tolist(), strict=True):
+                columns[name] += total
+        return np.array(list(columns.values()))
+
+    def _direction(
+        self,
+        problem: ShootingProblem,
+        at: Trajectories,
+        factors: Mapping[str, float],
+        linearizations: Linearizations | None = None,
+        probed: bool = False,
+    ) -> SearchDirection | None:
+        """The step of a problem with these levels times their factors, linearized at the solution."""
+        models = tuple(
+            Reweighted(model, w, own, factors, probed)
+            for model, w, own in zip(
+                self.models, self.at.w, linearizations or [{} for _ in self.models], strict=True
+            )
         )
+        return ShootingIterate(
+            ShootingSearch(replace(problem, models=models)), Evaluation(at, (), 0.0)
+        ).direction()

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from ...arrays import Matrix
 from ...exceptions import NotIdentifiable
-from .direction import LinearizedProblem, allocate_policies
+from .direction import ShootingIterate, ShootingSearch, allocate_policies
 from .problem import ShootingProblem, Trajectories
 from .riccati import marginals
 from .rollout import evaluate
@@ -46,16 +46,16 @@ def posterior(problem: ShootingProblem, at: Trajectories) -> TrajectoryPosterior
     """
     # matrices are small: threads only cost
     with threadpool_limits(limits=1, user_api="blas"):
-        # the spread is needed here alone, and is as large as the gains
-        policies = allocate_policies(problem, spread=True)
-        direction = LinearizedProblem(problem, evaluate(problem, at), policies=policies).direction()
+        # the spread is needed only here, and is as large as the gains
+        search = ShootingSearch(problem, allocate_policies(problem, spread=True))
+        direction = ShootingIterate(search, evaluate(problem, at)).direction()
     if direction is None:
         raise NotIdentifiable("the problem has no minimum here, so there is no covariance; solve it first")
     arrival = direction.arrival
     P_tt, first_xx, first_xt = arrival.covariances()
     along = [
         marginals(policy, xx, xt, P_tt)
-        for policy, xx, xt in zip(direction.step.policies, first_xx, first_xt, strict=True)
+        for policy, xx, xt in zip(direction.policies, first_xx, first_xt, strict=True)
     ]
     states, crosses = zip(*along, strict=True)
     null = tuple(state.null for state in arrival.states)

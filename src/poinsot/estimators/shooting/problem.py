@@ -19,6 +19,7 @@ import numpy as np
 
 from ...arrays import Bool, Brief, Columns, Float, Matrix, States, Vector
 from ...exceptions import InvalidMethod
+from ...models.contacts.contact_dynamics import Linearized
 from ...models.robot.configuration_space import Manifold
 
 
@@ -41,20 +42,11 @@ class StageLinearization:
     r_theta: Float[np.ndarray, "T rows p"] | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class LastNodeLinearization:
-    """The last node: r (rows,), r_x (rows, n), and r_theta (rows, p) or None where it is zero."""
-
-    r: Float[np.ndarray, "rows"]
-    r_x: Float[np.ndarray, "rows n"]
-    r_theta: Float[np.ndarray, "rows p"] | None = None
-
-
 class TrajectoryModel(ABC):
     """Dynamics and residuals along one recording: N stages and a last node.
 
     `manifold` is where states live, `noise_std` (N, m) the standard deviations of w, `noisy` (N,) False where a stage
-    has none (a reset map), `parameters` the size p of theta. `first` is the number of the first of consecutive stages.
+    has none (a reset map), `theta_size` is p. `first` is the number of the first of consecutive stages.
 
     A missing sample has a residual of 0 with derivatives of 0. At states without a finite value the model returns NaN
     and does not raise: the solver then tries a shorter step.
@@ -63,25 +55,22 @@ class TrajectoryModel(ABC):
     manifold: Manifold
     noise_std: Float[np.ndarray, "N m"]
     noisy: Bool[np.ndarray, "N"]
-    parameters: int
+    theta_size: int
 
-    @abstractmethod
     def evaluate(
         self, first: int, x: States, w: Columns, theta: Vector
     ) -> tuple[States, Float[np.ndarray, "T rows"]]:
         """f and r of consecutive stages."""
-
-    @abstractmethod
-    def evaluate_last(self, x: Vector, theta: Vector) -> Vector:
-        """(rows,) r of the last node, x (nx,)."""
+        at = self.linearize(first, x, w, theta)
+        return at.f, at.r
 
     @abstractmethod
     def linearize(self, first: int, x: States, w: Columns, theta: Vector) -> StageLinearization:
         """The same with derivatives."""
 
     @abstractmethod
-    def linearize_last(self, x: Vector, theta: Vector) -> LastNodeLinearization:
-        """The same with derivatives."""
+    def last(self, x: Vector, theta: Vector, slopes: bool = False) -> Linearized:
+        """(1, rows) r of the last node, x (nx,), with derivatives by x and theta if `slopes`."""
 
     @property
     def stages(self) -> int:
@@ -112,25 +101,22 @@ class GaussianPrior:
                 "priors of states and parameters must be finite; information 0 says that nothing is known"
             )
         I = self.information
-        is_square = I.ndim == 2 and len(I) == I.shape[1]
-        # relative to its diagonal: units of components differ by orders of magnitude
-        scale = np.sqrt(np.where(np.diag(I) > 0, np.diag(I), 1.0)) if is_square else np.ones(1)
-        scaled = I / np.outer(scale, scale)
-        if not is_square or (
-            len(I)
-            and (np.abs(I - I.T).max() > 1e-9 * np.abs(I).max() or np.linalg.eigvalsh(scaled)[0] < -1e-9)
+        if (
+            I.ndim != 2
+            or len(I) != I.shape[1]
+            or np.abs(I - I.T).max(initial=0.0) > 1e-9 * np.abs(I).max(initial=0.0)
+            or np.linalg.eigvalsh(unit_diagonal(I)[0]).min(initial=0.0) < -1e-9
         ):
             raise InvalidMethod("information must be a symmetric matrix without negative eigenvalues")
 
     @property
     def rank(self) -> int:
         """Of the information, whatever its units."""
-        d = np.sqrt(np.where(np.diag(self.information) > 0, np.diag(self.information), 1.0))
-        return int(np.linalg.matrix_rank(self.information / np.outer(d, d), tol=1e-9))
+        return int(np.linalg.matrix_rank(unit_diagonal(self.information)[0], tol=1e-9))
 
     @classmethod
     def flat(cls, mean: Vector, degrees: int | None = None) -> GaussianPrior:
-        """No information: `mean` is the initial guess alone.
+        """No information: `mean` is only the initial guess.
 
         Args:
             mean: (nx,) or (p,). degrees: d, where a change has fewer components than the mean.
@@ -150,13 +136,24 @@ class GaussianPrior:
             InvalidMethod: if the covariance is not positive definite.
         """
         covariance = np.diag(covariance) if covariance.ndim == 1 else covariance
-        d = np.sqrt(np.where(np.diag(covariance) > 0, np.diag(covariance), np.nan))
-        scaled = covariance / np.outer(d, d)
-        if not np.isfinite(scaled).all() or np.linalg.eigvalsh(scaled)[0] <= 0:
+        scaled, _ = unit_diagonal(covariance)
+        if not np.isfinite(scaled).all() or np.linalg.eigvalsh(scaled).min(initial=np.inf) <= 0:
             raise InvalidMethod(
                 "a covariance must be positive definite; leave out what is not known, and hold what is known exactly"
             )
-        return cls(mean, np.linalg.inv(scaled) / np.outer(d, d))
+        return cls(mean, scaled_inverse(covariance))
+
+
+def unit_diagonal(M: Matrix) -> tuple[Matrix, Vector]:
+    """M / (d d^T), and d, the root of its diagonal: units of components differ by orders of magnitude."""
+    d = np.sqrt(np.where(np.diag(M) > 0, np.diag(M), 1.0))
+    return M / np.outer(d, d), d
+
+
+def scaled_inverse(M: Matrix) -> Matrix:
+    """Inverse of a symmetric matrix with a positive diagonal, whatever the units of its components."""
+    scaled, d = unit_diagonal(M)
+    return np.asarray(np.linalg.inv(scaled) / np.outer(d, d))
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,14 +205,14 @@ class ShootingProblem(Brief):
                     "standard deviations of the noise must be above 0; a stage without noise is not noisy"
                 )
             sizes = (
-                model.parameters,
+                model.theta_size,
                 len(arrival.mean),
                 len(arrival.information),
                 len(self.prior.information),
             )
             if sizes != (p, model.manifold.size, model.manifold.degrees, p):
                 raise InvalidMethod(
-                    f"priors must match the model: {model.parameters} parameters and states of {model.manifold.size} "
+                    f"priors must match the model: {model.theta_size} parameters and states of {model.manifold.size} "
                     f"numbers that change in {model.manifold.degrees}"
                 )
 

@@ -35,7 +35,7 @@ policy U^-1 Y is used only where states are rolled out,
 so nothing of a stretch is kept after its backward pass but its policy and these three. A stage without
 noise (a reset map) has V_yy = Q_yy.
 
-Where each column of B has one entry, as noise on speeds alone gives it, products with B are a choice of rows.
+Where each column of B has one entry, as noise of speeds gives it, products with B are a choice of rows.
 
 Damping (Levenberg and Marquardt) adds damping / 2 |w|^2, weighed with the diagonal of L_ww: all of the above then holds
 for that problem.
@@ -47,8 +47,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from poinsot.kernels import njit
+
 from ...arrays import Bool, Changes, Columns, Float, Matrix, Vector
-from ...kernels import njit
 from ...models.robot.joint_motion import STEP
 
 
@@ -68,6 +69,9 @@ class Quadratic:
     V_x: Vector
     V_t: Vector
     constant: float = 0.0
+
+    def __add__(self, other: Quadratic) -> Quadratic:
+        return Quadratic(*(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,16 +176,17 @@ def backward(
     # twice the constant, as quadratic forms are halved
     V_rr[:p, :p], V_rr[:p, p], V_rr[p, :p], V_rr[p, p] = end.V_tt + stages.L_tt, V_t, V_t, 2.0 * end.constant
     size_r = np.append(np.abs(np.diag(stages.L_tt)), 0.0)
-    made = Policy.empty(T, (n, m, p)) if out is None else out
+    policy = Policy.empty(T, (n, m, p)) if out is None else out
     # without columns of noise there is no Q_ww to factorize
     noisy = stages.noisy if m else np.zeros(T, dtype=bool)
     s, c = stages, np.ascontiguousarray
     broke_at = _backward(
         c(s.A), c(s.B), _with_one(s.C, s.gap), c(s.L_xx), c(s.L_xw), _with_one(s.L_xt, s.l_x), c(s.L_ww),
-        _with_one(s.L_wt, s.l_w), noisy, damping, V_xx, V_xr, V_rr, made.gains, made.transitions, made.spread, size_r,
+        _with_one(s.L_wt, s.l_w), noisy, damping, V_xx, V_xr, V_rr,
+        policy.gains, policy.transitions, policy.spread, size_r,
     )  # fmt: skip
     value = Quadratic(V_xx, V_xr[:, :p], V_rr[:p, :p], V_xr[:, p], V_rr[:p, p], 0.5 * V_rr[p, p])
-    return Backward(made, value, None if broke_at < 0 else broke_at, size_r[:p])
+    return Backward(policy, value, None if broke_at < 0 else broke_at, size_r[:p])
 
 
 def _with_one(by_theta: np.ndarray, by_one: np.ndarray) -> np.ndarray:

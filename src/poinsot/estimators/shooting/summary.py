@@ -20,6 +20,7 @@ from ...estimate import (
     EstimatedParameters,
     Provenance,
     Status,
+    Uncertainty,
     Unchecked,
     extras_of,
     unobservable_directions,
@@ -32,7 +33,8 @@ from .known_parameters import KnownParameters
 from .motion_report import estimated_motion, fit_of_motions
 from .noise_levels import NoiseLevels
 from .posterior import TrajectoryPosterior
-from .robot_log import RobotLog
+from .problem import unit_diagonal
+from .robot import RobotTrajectoryModel
 
 WIDENING_THRESHOLD = 1.05
 """Chi-square per degree of freedom up to which standard deviations are not widened: 5 % is one standard deviation of
@@ -48,12 +50,12 @@ class EstimateSummary:
     """Makes an estimate of a solution and its covariance.
 
     Args:
-        logs: that were estimated from. known: prior of theta.
+        models: the recordings that were estimated from. known: prior of theta.
         solution: of the solver. covariance: of theta and states there.
         thetas: (N + 1, p) at each node of one recording along which theta changes; None: it is the same in all.
     """
 
-    logs: tuple[RobotLog, ...]
+    models: tuple[RobotTrajectoryModel, ...]
     known: KnownParameters
     solution: ShootingSolution
     covariance: TrajectoryPosterior
@@ -96,7 +98,7 @@ class EstimateSummary:
                 (w / m.noise_std[: len(w)])[m.noisy[: len(w)]]
                 for m, w in zip(problem.models, solution.at.w, strict=True)
             ]
-            squares = sum(float(np.nansum(each**2)) for each in (*fits, *noise))
+            squares = sum(float(np.nansum(part**2)) for part in (*fits, *noise))
         return squares / degrees if degrees > 0 else 1.0
 
     @cached_property
@@ -104,8 +106,8 @@ class EstimateSummary:
         """The motion in each recording."""
         at, thetas = self.solution.at, self.thetas
         return tuple(
-            estimated_motion(log, at.theta if thetas is None else thetas, x, w, states)
-            for log, x, w, states in zip(self.logs, at.x, at.w, self.covariance.states, strict=True)
+            estimated_motion(model, at.theta if thetas is None else thetas, x, w, states)
+            for model, x, w, states in zip(self.models, at.x, at.w, self.covariance.states, strict=True)
         )
 
     def estimate(self) -> Estimate:
@@ -119,7 +121,7 @@ class EstimateSummary:
             names, parameters.physical(theta), slope @ self.covariance.unobservable, unknown
         )
         status = self.solution.status
-        # an assumption alone determines nothing, though the solver saw a minimum
+        # an assumption determines nothing, though the solver saw a minimum
         if status is Status.solved and undetermined:
             status = Status.partly
         moved = self._is_unobservable
@@ -137,18 +139,14 @@ class EstimateSummary:
                 kinds=parameters.kinds,
                 groupings=names,
                 values=parameters.physical(theta),
-                covariance=covariance,
-                std_kind="white",
                 identifiable=identifiable,
-                white_std=np.sqrt(np.diag(covariance)),
+                uncertainty=Uncertainty(covariance),
             ),
             status=status,
             condition_number=condition,
             scaled_condition_number=scaled,
             rows=self.rows,
-            fit=fit_of_motions(
-                [(motion, log.stages) for motion, log in zip(self.motions, self.logs, strict=True)]
-            ),
+            fit=fit_of_motions(list(zip(self.motions, self.models, strict=True))),
             bodies=bodies,
             undetermined=undetermined,
             iterations=self.solution.iterations,
@@ -165,7 +163,7 @@ class EstimateSummary:
         return np.asarray(moving > UNOBSERVABLE_SHARE * np.linalg.norm(self.slope, axis=1))
 
     def _identifiable(self, covariance: Matrix) -> np.ndarray:
-        """(b,) whether data and priors determine a parameter better than `chart_std` alone does."""
+        """(b,) whether data and priors determine a parameter better than `chart_std` does."""
         observable = ~self._is_unobservable
         assumed = np.diag(self.known.assumed)
         if not assumed.any():
@@ -188,30 +186,29 @@ class EstimateSummary:
             return 1.0, 1.0
         # covariances are 0 in unobservable directions, so they are inverted on the others only
         information = np.linalg.inv(basis.T @ self.covariance.theta @ basis)
-        d = np.sqrt(np.diag(information))
-        scaled = information / np.outer(d, d)
+        scaled, _ = unit_diagonal(information)
         return float(np.sqrt(np.linalg.cond(information))), float(np.sqrt(np.linalg.cond(scaled)))
 
     def _bodies(self, covariance: Matrix) -> tuple[Body, ...]:
         parameters, unobservable = self.parameters, self.covariance.unobservable
         prior = self.solution.problem.prior.information
-        found = []
+        bodies = []
         for k, (pi, place) in enumerate(
             zip(parameters.values(self.solution.theta).bodies, parameters.places.tolist(), strict=True)
         ):
             rows = slice(10 * k, 10 * k + 10)
             # the prior's share of the posterior information, averaged over the body's ten directions
-            kept = np.trace(self.covariance.theta[rows, rows] @ prior[rows, rows]) + np.sum(
+            share = np.trace(self.covariance.theta[rows, rows] @ prior[rows, rows]) + np.sum(
                 unobservable[rows] ** 2
             )
             known = parameters.robot, place, pi, covariance[rows, rows], parameters.all_inertials[place]
-            found.append(body_of(*known, prior_share=float(np.clip(kept / 10, 0.0, 1.0))))
-        return tuple(found)
+            bodies.append(body_of(*known, prior_share=float(np.clip(share / 10, 0.0, 1.0))))
+        return tuple(bodies)
 
     @cached_property
     def levels(self) -> NoiseLevels:
         """The noise levels that were assumed."""
-        return NoiseLevels(self.logs, self.solution.problem, self.solution.at)
+        return NoiseLevels(self.solution.problem, self.solution.at)
 
     def noise_moves(self) -> dict[tuple[str, float], Vector]:
         """Change (b,) of the physical parameters with each level times and over a factor."""
@@ -219,26 +216,26 @@ class EstimateSummary:
 
     def _convergence(self) -> Convergence:
         history, start = self.solution.history, self.solution.start
-        thetas = [start.at.theta, *(each.theta for each in history)]
+        thetas = [start.at.theta, *(iteration.theta for iteration in history)]
         return Convergence(
             self.parameters.physical_names,
             np.array(self.solution.costs),
-            np.array([start.infeasibility, *(each.infeasibility for each in history)]),
+            np.array([start.infeasibility, *(iteration.infeasibility for iteration in history)]),
             np.array([self.parameters.physical(theta) for theta in thetas]),
         )
 
     def examine(self, estimate: Estimate) -> Diagnosis:
-        """What may be wrong with the estimate: its assumptions against what came of them."""
+        """Diagnose the estimate: compare its assumptions with what was estimated."""
         if self.thetas is not None:
-            reason = "how far values move with them is not computed here: run again with others"
+            reason = "how far values move with them is not computed: run again with others"
             unchecked = Unchecked("the levels of process noise, and the walk of the parameters", reason)
             case = Assumptions(estimate, self.chi_square, unchecked=(unchecked, *self._exact_gains()))
             return examined(estimate, look_at(case, ASSUMPTION_CHECKS))
         solution, prior, quantities = self.solution, self.solution.problem.prior, self.known.quantities
         values, _ = self.known.of(solution.theta)
         events = estimate.extra(ContactChanges)
-        searched = [EventSearch(rounds=1).search(log, solution.theta, x)[1]
-                    for log, x in zip(self.logs, solution.at.x, strict=True) if events is None]  # fmt: skip
+        searched = [EventSearch(rounds=1).search(model, solution.theta, x)[1]
+                    for model, x in zip(self.models, solution.at.x, strict=True) if events is None]  # fmt: skip
         away = solution.theta - prior.mean
         case = Assumptions(
             estimate,
@@ -252,7 +249,7 @@ class EstimateSummary:
             self.noise_moves(),
             self.levels.likelier(np.random.default_rng(0)),
             self._exact_gains(),
-            events or tuple(event for found in searched for event in found),
+            events or tuple(event for changes in searched for event in changes),
             events is not None,
         )
         return examined(estimate, look_at(case, ASSUMPTION_CHECKS))
@@ -271,26 +268,27 @@ class EstimateSummary:
 
     def _notes(self) -> tuple[str, ...]:
         notes = []
-        for log, unobservable in zip(self.logs, self.covariance.unobservable_states, strict=True):
+        for model, unobservable in zip(self.models, self.covariance.unobservable_states, strict=True):
             if unobservable.shape[1]:
                 freedoms = "direction" if unobservable.shape[1] == 1 else "directions"
                 notes.append(
-                    f"The first state of {log.name} is unobservable in {unobservable.shape[1]} {freedoms}, such as the "
-                    f"place of {log.stages.parameters.robot.name} on the ground or its heading: it keeps its initial "
+                    f"The first state of {model.name} is unobservable in {unobservable.shape[1]} {freedoms}, such as "
+                    f"the place of {model.parameters.robot.name} on the ground or its heading: it keeps its initial "
                     "guess there."
                 )
-            notes += [f"{log.name}: {note}." for note in log.stages.schedule.notes()]
-        for log, x in zip(self.logs, self.solution.at.x, strict=True):
-            notes += _slips(log, x) if log.growth is not None else ()
+            notes += [f"{model.name}: {note}." for note in model.schedule.notes()]
+        for model, x in zip(self.models, self.solution.at.x, strict=True):
+            notes += _slips(model, x)
         return tuple(notes)
 
 
-def _slips(log: RobotLog, x: NodeStates) -> Iterator[str]:
+def _slips(model: RobotTrajectoryModel, x: NodeStates) -> Iterator[str]:
     """The fastest closed contact after each step whose noise of speeds has grown, with states (N + 1, nx)."""
-    assert log.growth is not None
-    stages, closed = log.stages, log.stages.schedule.closed
-    speeds = np.linalg.norm(stages.contact_velocities(x[stages.after_impacts]), axis=2).T * closed
-    for k in np.flatnonzero(log.growth > NOTED_GROWTH).tolist():
-        foot = stages.schedule.contacts[int(np.argmax(np.abs(speeds[k + 1] - speeds[k])))].frame
-        grown = f"the noise of speeds is {log.growth[k]:.3g} times what was given"
-        yield f"{log.name}: {foot} slips at {stages.times[k]:.3f} s, where {grown}."
+    if model.growth is None:
+        return
+    growth, closed = model.growth[:, -1], model.schedule.closed
+    speeds = np.linalg.norm(model.contact_velocities(x[model.after_impacts]), axis=2).T * closed
+    for k in np.flatnonzero(growth > NOTED_GROWTH).tolist():
+        foot = model.schedule.contacts[int(np.argmax(np.abs(speeds[k + 1] - speeds[k])))].frame
+        grown = f"the noise of speeds is {growth[k]:.3g} times what was given"
+        yield f"{model.name}: {foot} slips at {model.times[k]:.3f} s, where {grown}."

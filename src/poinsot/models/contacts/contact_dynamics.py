@@ -265,10 +265,9 @@ class ContactDynamics:
     def _constraint(self, frames: Mapping[str, FrameMotion], T: int) -> tuple[np.ndarray, np.ndarray]:
         """(T, m, n) J and (T, m) gamma of frames without acceleration."""
         n = self.parameters.robot.model.nv
-        J = _stacked(
-            [constraint.jacobian(constraint.motion(frames)) for constraint in self.constraints], T, n
-        )
-        gamma = [constraint.residual(constraint.motion(frames)) for constraint in self.constraints]
+        motions = [(constraint, constraint.motion(frames)) for constraint in self.constraints]
+        J = _stacked([constraint.jacobian(motion) for constraint, motion in motions], T, n)
+        gamma = [constraint.residual(motion) for constraint, motion in motions]
         return J, np.concatenate([np.zeros((T, 0)), *gamma], axis=1)
 
     def _effort_slopes(

@@ -280,9 +280,8 @@ class Articulated(Brief):
             of_joint = {"effort": units[k][0], "position": units[k][1]}
             for parameter in effort.parameters:
                 name = f"{parameter.symbol}_{numbers[k]}"
-                efforts.append(
-                    Block(parameter.kind, effort.joint, (name,), (parameter.unit.format(**of_joint),))
-                )
+                unit = parameter.unit.format(**of_joint)
+                efforts.append(Block(parameter.kind, effort.joint, (name,), (unit,)))
                 held |= {} if parameter.held is None else {name: parameter.held}
         names = [name for block in efforts for name in block.names]
         if len(set(names)) < len(names):

@@ -69,10 +69,8 @@ class JointTerms:
         efforts = []
         for effort in self.robot.placed_efforts:
             k = self.robot.joints.index(effort.joint)
-            own = [
-                names.index(f"{parameter.symbol}_{self.robot.joint_numbers[k]}")
-                for parameter in effort.parameters
-            ]
+            number = self.robot.joint_numbers[k]
+            own = [names.index(f"{parameter.symbol}_{number}") for parameter in effort.parameters]
             channels = np.array([inputs.index(name) for name in effort.inputs], dtype=np.int64)
             efforts.append((effort, int(self.robot.actuated[k]), np.array(own), channels))
         return tuple(efforts)

@@ -107,8 +107,8 @@ class LinearMethod(ProjectMethod):
         tried = (explain(case, candidate) for candidate in SwappedChannels().candidates(case))
         found = [each for each in tried if each is not None and each.gain > Alignment.margin]
         for each in sorted(found, key=lambda each: -each.gain):
-            first, second = each.candidate.where
-            keys = each.candidate.about.replace("torque", problem.parts[0].signals.effort)
+            first, second, keys = each.candidate.where
+            keys = keys.replace("torque", problem.parts[0].signals.effort)
             yield (first, second), tuple(keys.split(" and "))
 
     def prepare(self, job: Job) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ class LinearMethod(ProjectMethod):
     def identify(self, job: Job) -> Estimate:
         from ...diagnosis.corrections import correct, correct_held_out
         from ...diagnosis.fit import POSSIBLE_BODIES
-        from ...validation import validate
+        from ...estimate.estimate import validate
 
         watch = Stopwatch()
         job.say("reading the robot")

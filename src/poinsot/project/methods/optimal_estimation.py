@@ -23,7 +23,6 @@ from .motion import MotionMethod, prepared
 
 if TYPE_CHECKING:
     from ...estimators.shooting.estimation import OptimalEstimation, OptimalEstimationProblem
-    from ...estimators.shooting.robot_log import RobotLog
     from ...estimators.shooting.rollout import Rollout
     from ...models.contacts.contacts import ContactDetection
     from ...models.robot.actuation import Actuation
@@ -100,7 +99,7 @@ class SensedMotionMethod(MotionMethod):
     def problem(self, job: Job, watch: Stopwatch) -> OptimalEstimationProblem:
         from ...estimators.shooting.estimation import OptimalEstimationProblem
         from ...estimators.shooting.known_parameters import KnownParameters
-        from ...estimators.shooting.robot_log import MotionNoise, RobotLog, check_names_of_noise
+        from ...estimators.shooting.recordings import MotionNoise
 
         settings = job.settings
         job.say("reading the robot")
@@ -113,19 +112,14 @@ class SensedMotionMethod(MotionMethod):
         used = [run.name for run in runs if run.role == "identification"]
         errors = self.sensor_errors(recordings, used)
         parameters = self._open(settings, robot, tuple(errors))
-        noise = MotionNoise(self.noise, self.speed_noise or 0.0, self.start_std)
-        logs: dict[str, list[RobotLog]] = {"identification": [], "validation": []}
-        for run in runs:
-            contacts = contacts_of(settings.contacts, run)
-            log = RobotLog.from_recording(parameters, recordings[run.name], noise, contacts, run.name)
-            logs[run.role].append(log)
-        # After all recordings: a sensor may be in only one of them.
-        check_names_of_noise(noise, logs["identification"] + logs["validation"])
         priors = errors | {name: prior.value() for name, prior in settings.priors.items()}
-        return OptimalEstimationProblem(
-            tuple(logs["identification"]),
-            KnownParameters(parameters, priors, self.prior_std),
-            tuple(logs["validation"]),
+        return OptimalEstimationProblem.from_recordings(
+            parameters,
+            {name: recordings[name] for name in used},
+            MotionNoise(self.noise, self.speed_noise or 0.0, self.start_std),
+            contacts={run.name: contacts_of(settings.contacts, run) for run in runs},
+            known=KnownParameters(parameters, priors, self.prior_std),
+            held_out={name: recording for name, recording in recordings.items() if name not in used},
         )
 
     def _open(self, settings: Settings, robot: Articulated, errors: tuple[str, ...]) -> OpenParameters:
@@ -168,8 +162,8 @@ class OptimalEstimationMethod(SensedMotionMethod):
         from ...models.sensor_errors import bias_walk_priors, sensor_error_priors
 
         sensors, own = recordings.values(), {name: recordings[name] for name in used}
-        found = sensor_error_priors(sensors, self.bias_std, self.misalignment_std, self.delay_std_s)
-        return found | bias_walk_priors(own, found, self.bias_walk, self.bias_knots_s)
+        errors = sensor_error_priors(sensors, self.bias_std, self.misalignment_std, self.delay_std_s)
+        return errors | bias_walk_priors(own, errors, self.bias_walk, self.bias_knots_s)
 
     def problem(self, job: Job, watch: Stopwatch) -> OptimalEstimationProblem:
         problem = super().problem(job, watch)

@@ -180,10 +180,7 @@ def excitation_picture(excitation: Excitation) -> FigureGrid:
     if problem.collisions.pairs:
         distances = problem.collisions.distances(q)
         spare = distances - problem.clearances
-        lines = {
-            "distance of the nearest pair": distances.min(axis=1),
-            "above the clearance": spare.min(axis=1),
-        }
+        lines = {"distance of the nearest pair": distances.min(1), "above the clearance": spare.min(1)}
         panels.append(curve_figure("Clearance", "m", excitation.time, lines))
         first, second = problem.collisions.pairs[int(spare.min(axis=0).argmin())]
         caption += f" Of {len(problem.clearances)} monitored pairs {first} and {second} have the least spare distance."

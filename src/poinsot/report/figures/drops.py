@@ -143,9 +143,8 @@ def _still(
         filled = {"showlegend": False, "fill": "toself", "fillcolor": RULE}
         traces.append(curve("wall", WALL, "", **filled) | _points_of(np.concatenate([ends, deep, ends[:1]])))
     gap = np.full((1, 2), np.nan)
-    outlines = [
-        part for other in pose[_spread_indices(len(pose), GHOSTS)] for part in (placed(other, corners), gap)
-    ]
+    ghosts = pose[_spread_indices(len(pose), GHOSTS)]
+    outlines = [part for ghost in ghosts for part in (placed(ghost, corners), gap)]
     for name, ink, points in (
         ("the body at other times", {"color": "#b9c1c9", "width": 1}, np.concatenate(outlines)),
         ("centre of mass", {"color": INK, "width": 1.2}, pose[thinned(pose[:, 1], 1000), :2]),

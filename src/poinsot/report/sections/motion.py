@@ -86,10 +86,8 @@ def convergence_section(estimate: Estimate) -> Section | None:
         return None
     steps = np.arange(len(convergence.cost), dtype=float)
     # The lowest cost less itself, and a closed gap, are zero: they have no logarithm.
-    cost, gaps = (
-        np.maximum(convergence.cost - convergence.cost.min(), 1e-12),
-        np.maximum(convergence.infeasibility, 1e-16),
-    )
+    cost = np.maximum(convergence.cost - convergence.cost.min(), 1e-12)
+    gaps = np.maximum(convergence.infeasibility, 1e-16)
     decades = {"cost above the lowest": np.log10(cost), "sum of gaps in the dynamics": np.log10(gaps)}
     panels = [curve_figure("Cost and gaps, powers of ten", "1", steps, decades, along="iteration")]
     for owner in dict.fromkeys(estimate.owners):

@@ -99,10 +99,8 @@ class ViewedMechanism(Subject):
             displacement = np.zeros((len(y), 6))
             displacement[:, np.flatnonzero(structure.free[k])] = y[:, own[k]]
             motion = np.tile(np.eye(4), (len(y), 1, 1))
-            motion[:, :3, :3], motion[:, :3, 3] = (
-                Rotation.from_rotvec(displacement[:, 3:]).as_matrix(),
-                displacement[:, :3],
-            )
+            motion[:, :3, :3] = Rotation.from_rotvec(displacement[:, 3:]).as_matrix()
+            motion[:, :3, 3] = displacement[:, :3]
             a, b = np.eye(4), np.eye(4)
             a[:3, :3], a[:3, 3] = structure.parent_frame[k], structure.parent_point[k]
             b[:3, :3], b[:3, 3] = structure.child_frame[k], structure.child_point[k]

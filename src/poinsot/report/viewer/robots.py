@@ -77,6 +77,5 @@ class ViewedRobot(Subject):
                 place = data.oMf[number]
                 # from axes of the frame
                 forces[frame][t] = place.translation, place.rotation @ forces[frame][t, 1]
-        return ViewedMotion(
-            name, recording.time, placements, shown_channels(recording), recording.units, forces
-        )
+        channels = shown_channels(recording)
+        return ViewedMotion(name, recording.time, placements, channels, recording.units, forces)

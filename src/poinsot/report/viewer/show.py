@@ -331,12 +331,9 @@ def record(scene: ViewedScene, path: Path, motion: int = 0) -> None:
         count = min(MOST_FRAMES, len(clock))
         step = float(clock[-1] - clock[0]) / max(count - 1, 1)
         for at in np.linspace(clock[0], clock[-1], count):
-            for kind, shown_motion in zip(viewer.moved, shown, strict=True):
-                viewer.draw(
-                    kind,
-                    shown_motion,
-                    int(np.clip(np.searchsorted(shown_motion.time, at), 0, len(shown_motion.time) - 1)),
-                )
+            for kind, drawn in zip(viewer.moved, shown, strict=True):
+                sample = int(np.clip(np.searchsorted(drawn.time, at), 0, len(drawn.time) - 1))
+                viewer.draw(kind, drawn, sample)
             serializer.insert_sleep(step / playing_speed(shown[-1]))
         text = serializer.as_html()
     finally:

@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from poinsot.estimate.estimate import validate
 from poinsot.estimators.linear.payload.difference import PayloadDifference
 from poinsot.estimators.linear.payload.draws import Resampling
 from poinsot.estimators.linear.payload.identification import PayloadIdentification
@@ -10,7 +11,6 @@ from poinsot.exceptions import InvalidMethod, NotIdentifiable
 from poinsot.inertia.parameters import center_of_mass, inertia_at_com
 from poinsot.models.robot.drive import Drive
 from poinsot.parameters import Normal
-from poinsot.validation import validate
 from references.dense_regression import torque
 from references.loaded_arm import GAINS, LOAD, arm, carrying, drawn, motion, problem, recorded, truth
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from poinsot.estimate import Status
+from poinsot.estimate.estimate import predict, validate
 from poinsot.estimators.linear.least_squares import LeastSquares
 from poinsot.estimators.linear.payload.draws import Resampling, certify
 from poinsot.estimators.linear.payload.identification import PayloadIdentification
@@ -12,7 +13,6 @@ from poinsot.exceptions import InvalidMethod, NotIdentifiable
 from poinsot.inertia.parameters import center_of_mass, inertia_at_com
 from poinsot.models.robot.drive import Drive
 from poinsot.parameters import Normal
-from poinsot.validation import predict, validate
 from references.loaded_arm import GAINS, LOAD, TOOL, arm, drawn, efforts, problem, recorded, truth
 
 FEW = Resampling(draws=20)
@@ -57,18 +57,15 @@ def test_without_noise_everything_is_found(case):
         assert estimate.drive_gains.identified is (case == "known mass")
 
 
-def test_noise_in_the_currents_does_not_bias_what_least_squares_does():
-    """Mean over 12 recordings, against the standard error of that mean; least squares is far off in each of them."""
-    found = {"output-error": [], "least-squares": []}
-    for seed in range(12):
-        signals = drawn(seed, white=0.1)
-        for estimator, gains in found.items():
-            method = PayloadIdentification(estimator, resampling=FEW)
-            gains.append(method.solve(problem(signals, held=WEIGHED)).drive_gains.values)
-    output, ordinary = (np.array(gains) / GAINS - 1 for gains in found.values())
+def test_noise_in_the_currents_does_not_bias_gains():
+    """Mean over 12 recordings, against the standard error of that mean."""
+    method = PayloadIdentification(resampling=FEW)
+    gains = [
+        method.solve(problem(drawn(seed, white=0.1), held=WEIGHED)).drive_gains.values for seed in range(12)
+    ]
+    output = np.array(gains) / GAINS - 1
     error = output.std(axis=0, ddof=1) / np.sqrt(12)
     assert np.all(np.abs(output.mean(axis=0)) < 4 * error) and error.max() < 0.01
-    assert np.all(ordinary < -0.05)
 
 
 def test_gains_held_give_the_mass_in_another_recording(noisy):
@@ -123,9 +120,7 @@ def test_known_gains_are_weighted_least_squares():
     weighted = LeastSquares("per-joint", step_tolerance=1e-9).solve(found)
     np.testing.assert_allclose(ours.values, weighted.values, atol=1e-5 * np.abs(weighted.values).max())
     np.testing.assert_allclose(ours.white_std, weighted.white_std, rtol=1e-5)
-    plain = PayloadIdentification("least-squares", resampling=FEW).solve(found)
-    np.testing.assert_allclose(plain.values, LeastSquares().solve(found).values, rtol=1e-9)
-    assert plain.certificate().holds and ours.certificate().holds
+    assert ours.certificate().holds
 
 
 def test_the_link_is_only_a_frame(noisy):
@@ -261,27 +256,15 @@ def test_gains_of_another_robot_are_refused(noisy):
         PayloadIdentification(gains=other).solve(problem())
 
 
-def test_total_least_squares_is_for_unknown_gains():
-    with pytest.raises(InvalidMethod, match="total least squares is for unknown gains"):
-        PayloadIdentification("total-least-squares").solve(problem(robot=KNOWN))
-
-
-def test_comparisons_know_no_priors():
-    found = problem(priors={"mL": Normal(3.0, 0.1)})
-    with pytest.raises(InvalidMethod, match='estimator = "least-squares" knows no priors'):
-        PayloadIdentification("least-squares").solve(found)
-
-
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
         (
-            {"estimator": "guess"},
-            "estimator must be 'output-error', 'least-squares' or 'total-least-squares'",
+            {"estimator": "least-squares"},
+            'estimator must be "output-error", not .*benchmarks/ur10e_payload.py',
         ),
         ({"max_iterations": 0}, "max_iterations must be at least 1"),
         ({"identify_gains": True, "gain_std": 1.0}, "gains are given or identified, not both"),
-        ({"estimator": "least-squares", "possible": True}, "constraint and possible need estimator"),
     ],
 )
 def test_settings_that_contradict_themselves(settings, sentence, unchecked):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from poinsot.estimators.linear.payload.moments import moments, same_motions, total_moments, whitening
-from poinsot.estimators.linear.system import reduce
 from poinsot.exceptions import NotIdentifiable
+from poinsot.regression.system import reduce
 from poinsot.signals.decimation import Decimation
 from references.loaded_arm import coloured, drawn, problem, recorded
 

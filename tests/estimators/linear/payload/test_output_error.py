@@ -12,8 +12,8 @@ from poinsot.estimators.linear.payload.output_error import (
     output_error_of_any_sign,
     search,
 )
-from poinsot.estimators.linear.system import reduce
 from poinsot.parameters import Normal
+from poinsot.regression.system import reduce
 from references.dense_regression import stacked
 from references.loaded_arm import GAINS, drawn, problem
 

@@ -22,9 +22,9 @@ from ....exceptions import InvalidMethod, NotIdentifiable, listing
 from ....regression.attachment import LOAD_NAMES, Attachment
 from ....regression.base_parameters import EXCITATION_TOLERANCE, choose
 from ....regression.inverse_dynamics import InverseDynamics, inverse_dynamics
+from ....regression.system import covariance_root
 from ....solve import Method, ProgressCallback, Stop
 from ..least_squares import LeastSquares
-from ..system import covariance_root
 from . import drive_gains
 from .identification import check_recordings
 from .values import payload_of, with_load

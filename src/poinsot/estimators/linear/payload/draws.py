@@ -29,11 +29,10 @@ from ....estimate import Certificate, DriveGains, Estimate, Status
 from ....exceptions import NotIdentifiable
 from ....ranges import Positive, Seed, check_ranges
 from ....regression.inverse_dynamics import InverseDynamics
+from ....regression.system import LinearSolution, System, covariance_root
 from ....solve import ProgressCallback, Stop, report, stop_requested
 from ..conic import NEAREST_DUAL, VIOLATION
 from ..least_squares import finish
-from ..system import LinearSolution, System, covariance_root
-from . import equation_error
 from .drive_gains import motors
 from .moments import Moments, moments, whitening
 from .output_error import Cost, Point, search
@@ -83,7 +82,6 @@ class Found:
     Args:
         problem: the problem with the estimated gains. system, solution: system and solution of `problem`.
         free: (nv,) True where gains were unknown.
-        estimator: name of the estimator of the gains.
         proof: multipliers of a load that must be possible; else empty.
     """
 
@@ -92,7 +90,6 @@ class Found:
     solution: LinearSolution
     gains: DriveGains
     free: np.ndarray
-    estimator: str
     proof: Proof = ()
 
 
@@ -130,9 +127,9 @@ def estimate_of(
     )
     estimate = fitted.updated(
         status=Status.interrupted if tried < resampling.draws else fitted.status,
-        covariance=covariance,
-        std_kind="coloured",
-        coloured_std=np.sqrt(np.diag(covariance)),
+        uncertainty=replace(
+            fitted.parameters.uncertainty, correlation=covariance, model=None, is_white=False
+        ),
         certifier=partial(certify, found),
         warnings=(*fitted.warnings, *(incomplete if missing > FAILED * tried else ())),
     )
@@ -186,14 +183,10 @@ def _solve(found: Found, R: Matrix, M: np.ndarray, rng: np.random.Generator) -> 
         # c is relative to the estimated gains: 1 at their values
         c[driven] = 1 / (1 + half @ rng.standard_normal(len(half)) / found.gains.values)
         return cost.at(c)
-    if found.estimator == "output-error":
-        optimum = search(cost, found.free, c, STEPS, SETTLED)
-        if not optimum.status.converged:
-            raise linalg.LinAlgError("these blocks do not determine the gains")
-        return optimum.point
-    if found.estimator == "least-squares":
-        return cost.at(1 / equation_error.ordinary(M, found.free))
-    return cost.at(1 / equation_error.total(M, found.free, R, found.solution.weights))
+    optimum = search(cost, found.free, c, STEPS, SETTLED)
+    if not optimum.status.converged:
+        raise linalg.LinAlgError("these blocks do not determine the gains")
+    return optimum.point
 
 
 def certify(found: Found, estimate: Estimate) -> Certificate:
@@ -209,15 +202,15 @@ def certify(found: Found, estimate: Estimate) -> Certificate:
     feasible, slack = True, 0.0
     place, _ = load_places(problem, system)
     pi = load_values(problem, system, theta[system.columns])
-    for each, multiplier in found.proof:
-        z_each, s = NEAREST_DUAL[each.cone](multiplier), each.F @ pi + each.g
+    for membership, multiplier in found.proof:
+        dual, s = NEAREST_DUAL[membership.cone](multiplier), membership.F @ pi + membership.g
         # held parameters of the load have no column
-        gradient[system.columns[place[place >= 0]]] += (each.F.T @ z_each)[place >= 0]
-        feasible &= VIOLATION[each.cone](s) <= 1e-6 * max(1.0, float(np.abs(s).max()))
-        slack = max(slack, abs(float(z_each @ s)) / (1 + float(np.linalg.norm(z_each) * np.linalg.norm(s))))
+        gradient[system.columns[place[place >= 0]]] += (membership.F.T @ dual)[place >= 0]
+        feasible &= VIOLATION[membership.cone](s) <= 1e-6 * max(1.0, float(np.abs(s).max()))
+        slack = max(slack, abs(float(dual @ s)) / (1 + float(np.linalg.norm(dual) * np.linalg.norm(s))))
     gradient, scale = gradient[system.columns], np.sqrt(columns * (efforts + z @ z))[system.columns]
     worst = float(np.max(np.abs(gradient) / np.where(scale > 0, scale, 1.0)))
-    if found.estimator == "output-error" and found.free.any():
+    if found.free.any():
         # a gain is at its optimum where the residuals of its joint are orthogonal to the predicted effort
         _, measured, predicted = problem.predict(theta)
         along, size = np.sum(predicted * (measured - predicted), axis=0), np.linalg.norm(predicted, axis=0)

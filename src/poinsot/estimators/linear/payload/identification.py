@@ -22,18 +22,22 @@ from ....ranges import Count, Fraction
 from ....regression.attachment import LOAD_NAMES
 from ....regression.base_parameters import EXCITATION_TOLERANCE
 from ....regression.inverse_dynamics import InverseDynamics
+from ....regression.system import LinearSolution, System, reduce
 from ....solve import Method, ProgressCallback, Stop, report, stop_requested
 from ..constraints import BodyConstraint
 from ..least_squares import LeastSquares
-from ..system import LinearSolution, System, reduce
-from . import drive_gains, equation_error
+from . import drive_gains
 from .draws import Found, Resampling, estimate_of
 from .moments import total_moments, whitening
-from .output_error import Cost, GainOptimum, output_error, output_error_of_any_sign
+from .output_error import (
+    Cost,
+    GainOptimum,
+    gains_by_least_squares,
+    output_error,
+    output_error_of_any_sign,
+)
 from .possible import Proof, nearest_possible
 from .values import load_values
-
-ESTIMATORS = ("output-error", "least-squares", "total-least-squares")
 
 PRIOR_STEPS, PRIOR_SETTLED = 20, 1e-10
 """Iterations over the mass in the prior on the centre of mass, and their relative tolerance."""
@@ -52,7 +56,7 @@ class PayloadIdentification(Method):
     The problem marks recordings that carry the load; `held` or `priors` have what is known of it (`mL`: its mass).
 
     Args:
-        estimator: `"output-error"`, or for comparison `"least-squares"`, `"total-least-squares"`.
+        estimator: `"output-error"`, the only one.
         gains: gains of an earlier estimate, with their covariance; None: the robot's.
         gain_std: standard deviations of the robot's gains, in their unit: by joint, one per motor or one for all; None:
             exact.
@@ -64,7 +68,7 @@ class PayloadIdentification(Method):
         rtol: as in `LeastSquares`. max_iterations: largest number of iterations of the search.
     """
 
-    estimator: Literal["output-error", "least-squares", "total-least-squares"] = "output-error"
+    estimator: Literal["output-error"] = "output-error"
     gains: DriveGains | None = None
     gain_std: PerJoint | None = None
     identify_gains: bool | None = None
@@ -79,6 +83,11 @@ class PayloadIdentification(Method):
     citations = (*LeastSquares.citations, "gautier2014", "kunsch1989", "politis2003", "kiefer2005")
 
     def __post_init__(self) -> None:
+        if self.estimator != "output-error":
+            raise InvalidMethod(
+                f'estimator must be "output-error", not {self.estimator!r}: gains by ordinary and total least squares, '
+                "which are biased, are compared with it in benchmarks/ur10e_payload.py"
+            )
         super().__post_init__()
         if self.gains is not None and self.gain_std is not None:
             raise InvalidMethod("give gains, which come with their covariance, or gain_std, not both")
@@ -86,8 +95,6 @@ class PayloadIdentification(Method):
             raise InvalidMethod(
                 "gains are given or identified, not both: delete identify_gains, or the given gains"
             )
-        if self.estimator != "output-error" and (self.center_of_mass is not None or self._must_be_possible):
-            raise InvalidMethod('center_of_mass, constraint and possible need estimator = "output-error"')
 
     @property
     def _must_be_possible(self) -> bool:
@@ -135,47 +142,26 @@ class PayloadIdentification(Method):
     def _with_known_gains(self, problem: InverseDynamics, covariance: Matrix | None) -> Found:
         """Linear least squares: `output_error` with all gains fixed."""
         free = np.zeros(problem.robot.model.nv, dtype=bool)
-        if self.estimator == "total-least-squares":
-            raise InvalidMethod(
-                "total least squares is for unknown gains: with known ones choose output-error or least-squares"
-            )
         gains = drive_gains.gains_of(problem, covariance)
-        if self.estimator == "least-squares":
-            system = reduce(problem, self.rtol)
-            return Found(problem, system, system.solve(np.ones(len(free))), gains, free, self.estimator)
         reduced, optimum, proof = self._optimum(problem, free)
         solution = reduced.solution(reduced.system, optimum, optimum.point.of.weights)
-        return Found(problem, reduced.system, solution, gains, free, self.estimator, proof)
+        return Found(problem, reduced.system, solution, gains, free, proof)
 
     def _with_unknown_gains(self, problem: InverseDynamics) -> Found:
         """Estimate gains first, and then all other parameters with them."""
         drive_gains.check_uncoupled(problem)
         drive_gains.check_scale(problem)
-        if self.estimator != "output-error" and problem.priors:
-            raise InvalidMethod(
-                f'estimator = "{self.estimator}" knows no priors, nor mass_std: hold what is known, or choose '
-                "output-error"
-            )
         free = drive_gains.motors(problem.robot)
         reduced, optimum, proof = self._optimum(problem, free)
         w, c = optimum.point.of.weights, optimum.point.c
-        # functions, so that only the chosen estimator is computed
-        kappa = {
-            "output-error": lambda: 1 / c,
-            "least-squares": lambda: equation_error.ordinary(reduced.M, free),
-            "total-least-squares": lambda: equation_error.total(reduced.M, free, reduced.R, w * c),
-        }[self.estimator]()
-        gained = problem.with_gains(problem.robot.train.gain * kappa[problem.robot.actuated])
+        gained = problem.with_gains(problem.robot.train.gain / c[problem.robot.actuated])
         # efforts are scaled by the gains, so their rows are reduced again, but not the prior's
         system = replace(reduce(gained, self.rtol), prior=reduced.system.prior)
-        weights = np.abs(w / kappa)
-        solution = system.solve(weights, variance=1.0)
-        if self.estimator == "output-error":
-            solution = reduced.solution(system, optimum, weights)
+        solution = reduced.solution(system, optimum, np.abs(w * c))
         gains = drive_gains.gains_of(gained)
         white = np.sqrt(np.diag(optimum.white_covariance)) / np.abs(c[free]) * np.abs(gains.values)
         gains = replace(gains, identified=True, white_std=white)
-        return Found(gained, system, solution, gains, free, self.estimator, proof)
+        return Found(gained, system, solution, gains, free, proof)
 
     def _optimum(
         self, problem: InverseDynamics, free: np.ndarray
@@ -217,11 +203,11 @@ class PayloadIdentification(Method):
         load = method.solve(open_, stop=stop).extra(Payload)
         assert load is not None
         found = f"{load.mass:.4g} +- {load.mass_std:.2g} kg"
-        said = f"with these gains, the recordings alone give {found}"
+        estimated = f"with these gains, the recordings alone give {found}"
         if abs(load.mass - known) > CONTRADICTION * load.mass_std:
-            wrong = f"the load's mass is known as {known:.4g} kg, but {said}: the mass or the gains are wrong"
+            wrong = f"the load's mass is known as {known:.4g} kg, but {estimated}: the mass or the gains are wrong"
             return estimate.updated(warnings=(*estimate.warnings, wrong))
-        note = f"The load's mass is held at {known:.4g} kg; {said}."
+        note = f"The load's mass is held at {known:.4g} kg; {estimated}."
         return estimate.updated(notes=(*estimate.notes, note))
 
 
@@ -269,7 +255,7 @@ class _ReducedPayload:
             return output_error(cost, rows, self.free, start, max_iterations)
         try:
             # too small, but of the right order of magnitude
-            kappa = equation_error.ordinary(self.M, self.free, cost.P, cost.z)
+            kappa = gains_by_least_squares(self.M, self.free, cost.P, cost.z)
             size = np.maximum(np.abs(kappa), MIN_START * np.abs(kappa).max())
             # least squares attenuates gains but keeps their signs, of which output error finds the nearest optimum
             start = np.where(self.free, np.where(kappa < 0, -1, 1) / size, 1.0)

@@ -20,12 +20,10 @@ import numpy as np
 from scipy import linalg
 
 from ....arrays import Indices, JointSamples, Matrix
-from ....estimate import taper_allowance
-from ....estimate.fit import autocorrelation
 from ....exceptions import NotIdentifiable
 from ....regression.inverse_dynamics import InverseDynamics
-from ..residuals import correlation_length
-from ..system import System
+from ....regression.system import System
+from ....statistics import autocorrelation, correlation_length, taper_allowance
 
 SAME_MOTION = 0.1
 """Recordings are of one motion if positions differ, row by row, by less than this part of it (rms)."""
@@ -109,8 +107,8 @@ def moments(
     )
     if block_s is None:
         # correlation length of residuals in rows, the largest over joints and recordings
-        each = np.split(residuals, np.cumsum(problem.row_counts)[:-1])
-        rows_of = ((row, len(e)) for e in each for row in autocorrelation(e, max(len(e) // 8, 1)))
+        recordings = np.split(residuals, np.cumsum(problem.row_counts)[:-1])
+        rows_of = ((row, len(e)) for e in recordings for row in autocorrelation(e, max(len(e) // 8, 1)))
         length = 2 * max(1, *(correlation_length(*row) for row in rows_of))
     else:
         length = round(block_s / interval_s)

@@ -34,6 +34,9 @@ WEIGHTS_SETTLED = 1e-7
 STEP_SETTLED = 1e-11
 MAX_HALVINGS = 30
 
+ALMOST_EXACT = 1e6
+"""Weight of prior knowledge relative to all rows together, where it is treated as almost exact."""
+
 MAX_GROWTH = 1e3
 """Growth of |c| over its initial guess at which the search has diverged: theta then explains the effect of h."""
 
@@ -207,3 +210,40 @@ def _downhill(cost: Cost, point: Point, step: Vector) -> Point:
             return ahead
         step = step / 2
     return point
+
+
+def gains_by_least_squares(
+    M: np.ndarray, free: np.ndarray, P: Matrix | None = None, z: Vector | None = None
+) -> Vector:
+    """(n,) 1 / c by least squares of y_j / c_j - W_j theta = h_j, 1 where not `free` (n,): an initial guess.
+
+    It takes y as exact although it is noisy, so gains are biased towards zero (errors in variables).
+
+    Args:
+        M: (n, k + 2, k + 2) cross products of [W h y]. P, z: prior knowledge P theta = z, (r, k) and (r,), treated as
+            almost exact.
+    """
+    whole = equation_products(M, free, np.ones(len(M)))
+    G, known = whole[:-1, :-1], whole[:-1, -1]
+    if P is not None and z is not None and len(P):
+        m = int(free.sum())
+        # a large weight instead of an equality, so that rows of P may contradict each other
+        exact = ALMOST_EXACT * np.trace(G) / np.sum(P**2)
+        G[m:, m:] += exact * P.T @ P
+        known[m:] -= exact * P.T @ z
+    scale = np.sqrt(np.diag(G))
+    scale[scale == 0] = 1.0
+    x = np.linalg.lstsq(G / np.outer(scale, scale), -known / scale, rcond=None)[0] / scale
+    kappa = np.ones(len(free))
+    kappa[free] = x[: int(free.sum())]
+    return kappa
+
+
+def equation_products(M: np.ndarray, free: np.ndarray, weights: Vector) -> Matrix:
+    """Cross products of the columns [y of each free joint, -W] and of those with coefficient 1: y of others, -h."""
+    m, size = int(free.sum()), M.shape[1]
+    C = np.zeros((len(M), size, m + size - 1))
+    C[:, np.arange(size - 1), np.arange(m, m + size - 1)] = -1.0
+    C[free, -1, np.arange(m)] = 1.0
+    C[~free, -1, -1] = 1.0
+    return np.asarray(np.sum(weights[:, None, None] ** 2 * (C.transpose(0, 2, 1) @ M @ C), axis=0))

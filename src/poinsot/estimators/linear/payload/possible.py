@@ -24,9 +24,9 @@ from ....exceptions import InvalidMethod, NotIdentifiable, listing
 from ....inertia.parameters import pseudo_inertia
 from ....regression.attachment import LOAD_NAMES
 from ....regression.inverse_dynamics import InverseDynamics
+from ....regression.system import System
 from ..conic import VIOLATION, Cone, ConeProgram, ConicStatus, Membership, vector_of
 from ..constraints import BodyConstraint, conditions_on
-from ..system import System
 from .output_error import Cost, GainOptimum, Point, search
 from .values import load_places
 
@@ -68,18 +68,20 @@ def nearest_possible(
     assert problem.attachment is not None
     members = _members(A @ x + a, constraint, problem.attachment.link)
     # the best load is possible already: no constraint is active, and all multipliers are zero
-    if all(VIOLATION[each.cone](each.F @ (A @ x + a) + each.g) == 0 for each in members):
-        return optimum, tuple((each, np.zeros_like(each.g)) for each in members)
+    if all(
+        VIOLATION[membership.cone](membership.F @ (A @ x + a) + membership.g) == 0 for membership in members
+    ):
+        return optimum, tuple((membership, np.zeros_like(membership.g)) for membership in members)
     for step in range(STEPS):
         S, gradient = _profile(point, optimum.free, l)
         U = linalg.cholesky(S, check_finite=False)
         to_x = linalg.solve_triangular(U, np.eye(l), check_finite=False)
-        inside = tuple(each.through(A @ to_x, a) for each in members)
+        inside = tuple(membership.through(A @ to_x, a) for membership in members)
         # at the unconstrained optimum the gradient is zero; here it sets the scale of the solver's tolerance
         found = ConeProgram(np.eye(l), to_x.T @ gradient - U @ x, inside).solve(U @ x if step else None)
         if found.status is ConicStatus.infeasible:
             raise InvalidMethod(
-                f"no load satisfies all of: {'; '.join(each.name for each in members)}; relax one of them"
+                f"no load satisfies all of: {'; '.join(membership.name for membership in members)}; relax one of them"
             )
         if found.status is not ConicStatus.solved:
             raise NotIdentifiable(

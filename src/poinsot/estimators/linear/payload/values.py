@@ -27,7 +27,7 @@ from ....inertia.parameters import body, inertia_matrix
 from ....parameters import INERTIAL_SYMBOLS
 from ....regression.attachment import LOAD_NAMES
 from ....regression.inverse_dynamics import InverseDynamics
-from ..system import System
+from ....regression.system import System
 from .moments import Moments
 
 HALF_WIDTH = 1 / 3
@@ -35,7 +35,7 @@ HALF_WIDTH = 1 / 3
 QUANTITIES = (
     "mass",
     *(f"center_of_mass.{axis}" for axis in "xyz"),
-    *(f"inertia_at_com.{each}" for each in INERTIAL_SYMBOLS[4:]),
+    *(f"inertia_at_com.{symbol}" for symbol in INERTIAL_SYMBOLS[4:]),
 )
 
 
@@ -44,11 +44,11 @@ def load_places(problem: InverseDynamics, system: System) -> tuple[Indices, Vect
     assert problem.attachment is not None
     place, known = np.full(10, -1), np.full(10, np.nan)
     names = system.base.names  # `mLr` where more is grouped into mL, which is then not determined by itself
-    for each, name in enumerate(LOAD_NAMES):
+    for k, name in enumerate(LOAD_NAMES):
         if name in problem.parameters.held:
-            known[each] = problem.parameters.held[name]
+            known[k] = problem.parameters.held[name]
         elif name in names:
-            place[each] = names.index(name)
+            place[k] = names.index(name)
     return place, known
 
 

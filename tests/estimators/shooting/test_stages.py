@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from poinsot.estimators.shooting.robot import STATES_PER_CALL, RobotTrajectoryModel
 from poinsot.exceptions import InvalidModel, InvalidSignals
 from poinsot.models.contacts.contact_dynamics import ContactDynamics
 from poinsot.models.contacts.contacts import ContactSchedule, PointContact
 from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.models.sensors import Accelerometer, ContactForce, Gyro, JointPosition, Readings, residuals
-from poinsot.models.stages import STATES_PER_CALL, Stages
 from references.robots import described, random_robot
 from references.state_differences import assert_slope, by_vector
 
@@ -37,50 +37,51 @@ def stages_of(robot, rng, sequence=SEQUENCE, **changes):
         "times": np.cumsum(rng.uniform(0.5, 1.5, S)) * 1e-2,
         "u": rng.standard_normal((S, 12)),
         "readings": readings,
+        "noise": np.ones(2 * robot.model.nv),
     }
-    return Stages(**(settings | changes))
+    return RobotTrajectoryModel(**(settings | changes))
 
 
-def some_x(stages, rng, T):
-    q, v, _ = stages.parameters.robot.random_states(T, rng)
+def some_x(model, rng, T):
+    q, v, _ = model.parameters.robot.random_states(T, rng)
     return np.concatenate([q, v], axis=1)
 
 
 def test_resets_are_stages_of_their_own(solo, rng):
-    stages = stages_of(solo, rng)
-    np.testing.assert_array_equal(stages.samples, [0, 1, 2, 3, 3, 4, 5, 5, 6])
-    np.testing.assert_array_equal(np.flatnonzero(stages.resets), [3, 6])
-    assert stages.count == 8 and stages.rows == 12 + 3 + 3 + 3
-    assert [len(mode.contacts) for mode in stages.modes] == [2, 1, 0, 1]
+    model = stages_of(solo, rng)
+    np.testing.assert_array_equal(model.samples, [0, 1, 2, 3, 3, 4, 5, 5, 6])
+    np.testing.assert_array_equal(np.flatnonzero(model.resets), [3, 6])
+    assert model.stages == 8 and model.rows == 12 + 3 + 3 + 3
+    assert [len(mode.contacts) for mode in model.modes] == [2, 1, 0, 1]
 
 
 def test_a_foot_that_lands_at_the_last_sample(solo, rng):
-    stages = stages_of(solo, rng, "#. #. ##")
-    np.testing.assert_array_equal(stages.samples, [0, 1, 2, 2])
-    np.testing.assert_array_equal(stages.resets, [False, False, True])
-    x = some_x(stages, rng, 3)
-    step, left = stages.evaluate(0, x, stages.parameters.nominal_theta)
+    model = stages_of(solo, rng, "#. #. ##")
+    np.testing.assert_array_equal(model.samples, [0, 1, 2, 2])
+    np.testing.assert_array_equal(model.resets, [False, False, True])
+    x = some_x(model, rng, 3)
+    step, left = model.steps(0, x, model.parameters.nominal_theta)
     assert not left.value[2].any() and left.value[:2].all()
-    assert stages.last(step.value[2], stages.parameters.nominal_theta).value.all()
+    assert model.last(step.value[2], model.parameters.nominal_theta).value.all()
 
 
 def test_every_stage_is_that_of_its_mode_alone(solo, rng):
-    stages = stages_of(solo, rng)
-    theta, x = stages.parameters.nominal_theta, some_x(stages, rng, stages.count)
-    step, left = stages.evaluate(0, x, theta, slopes=True, efforts=True)
-    states = stages.states
-    for k in range(stages.count):
-        sample = stages.samples[k]
-        contacts = stages.schedule.contacts_of(np.flatnonzero(stages.schedule.closed[sample]).tolist())
-        dynamics = ContactDynamics(stages.parameters, contacts, ("base_link",))
+    model = stages_of(solo, rng, command_noise=np.ones(12))
+    theta, x = model.parameters.nominal_theta, some_x(model, rng, model.stages)
+    step, left = model.steps(0, x, theta, slopes=True)
+    states = model.manifold
+    for k in range(model.stages):
+        sample = model.samples[k]
+        contacts = model.schedule.contacts_of(np.flatnonzero(model.schedule.closed[sample]).tolist())
+        dynamics = ContactDynamics(model.parameters, contacts, ("base_link",))
         q, v = states.split(x[k : k + 1])
-        if stages.resets[k]:
+        if model.resets[k]:
             alone = states.reset(dynamics.impact(q, v, theta, True), efforts=True)
             assert not left.value[k].any() and not left.by_x[k].any() and not left.by_theta[k].any()
         else:
-            motion = dynamics(q, v, stages.u[sample : sample + 1], theta, True)
-            alone = states.step(motion, stages.times[sample + 1] - stages.times[sample], True)
-            seen = residuals([some.some(slice(sample, sample + 1)) for some in stages.readings], motion, True)
+            motion = dynamics(q, v, model.u[sample : sample + 1], theta, True)
+            alone = states.step(motion, model.times[sample + 1] - model.times[sample], True)
+            seen = residuals([some.some(slice(sample, sample + 1)) for some in model.readings], motion, True)
             for name in ("value", "by_x", "by_tau", "by_theta"):
                 np.testing.assert_allclose(getattr(left, name)[k], getattr(seen, name)[0], atol=1e-9)
         for name in ("value", "by_x", "by_tau", "by_theta"):
@@ -88,13 +89,13 @@ def test_every_stage_is_that_of_its_mode_alone(solo, rng):
 
 
 def test_a_stretch_is_part_of_the_whole(solo, rng):
-    stages = stages_of(solo, rng)
-    theta, x = stages.parameters.nominal_theta, some_x(stages, rng, stages.count)
-    whole, left = stages.evaluate(0, x, theta, slopes=True)
-    part, left_part = stages.evaluate(2, x[2:6], theta, slopes=True)
+    model = stages_of(solo, rng)
+    theta, x = model.parameters.nominal_theta, some_x(model, rng, model.stages)
+    whole, left = model.steps(0, x, theta, slopes=True)
+    part, left_part = model.steps(2, x[2:6], theta, slopes=True)
     np.testing.assert_allclose(part.by_x, whole.by_x[2:6], atol=1e-12)
     np.testing.assert_allclose(left_part.by_theta, left.by_theta[2:6], atol=1e-12)
-    without, plain = stages.evaluate(0, x, theta)
+    without, plain = model.steps(0, x, theta)
     np.testing.assert_allclose(without.value, whole.value, atol=1e-12)
     np.testing.assert_allclose(plain.value, left.value, atol=1e-9)
     assert without.by_x is None and plain.by_x is None
@@ -102,67 +103,69 @@ def test_a_stretch_is_part_of_the_whole(solo, rng):
 
 def test_slopes_by_theta_through_the_whole_chain(solo, rng):
     """Single shooting: the state at the end by theta, from products of slopes."""
-    stages = stages_of(solo, rng)
-    states, start = stages.states, some_x(stages, rng, 1)
+    model = stages_of(solo, rng)
+    states, start = model.manifold, some_x(model, rng, 1)
     start[:, states.robot.model.nq :] *= 0.1
-    theta = stages.parameters.nominal_theta
+    theta = model.parameters.nominal_theta
 
     def shot(theta):
         x = start
-        for k in range(stages.count):
-            x = stages.evaluate(k, x, theta)[0].value
+        for k in range(model.stages):
+            x = model.steps(k, x, theta)[0].value
         return x
 
     x, slope = start, np.zeros((states.degrees, len(theta)))
-    for k in range(stages.count):
-        step, _ = stages.evaluate(k, x, theta, slopes=True)
+    for k in range(model.stages):
+        step, _ = model.steps(k, x, theta, slopes=True)
         x, slope = step.value, step.by_x[0] @ slope + step.by_theta[0]
     differences = by_vector(lambda theta: states.difference(x, shot(theta))[0], theta)
     assert_slope(slope, differences)
-    residual = stages.last(x[0], theta, slopes=True)
+    residual = model.last(x[0], theta, slopes=True)
     by_theta = residual.by_x[0] @ slope + residual.by_theta[0]
-    assert_slope(by_theta, by_vector(lambda theta: stages.last(shot(theta)[0], theta).value[0], theta))
+    assert_slope(by_theta, by_vector(lambda theta: model.last(shot(theta)[0], theta).value[0], theta))
 
 
 def test_along_a_motion_every_sample_comes_once(solo, rng):
     """After its impact, where it has one, with its mode's contacts and its own command."""
-    stages = stages_of(solo, rng)
-    x = some_x(stages, rng, stages.count + 1)
-    theta, came = stages.parameters.nominal_theta, []
-    for samples, moved in stages.along(x, theta):
+    model = stages_of(solo, rng)
+    x = some_x(model, rng, model.stages + 1)
+    theta, came = model.parameters.nominal_theta, []
+    for samples, moved in model.along(x, theta):
         came += samples.tolist()
         for k, sample in enumerate(samples.tolist()):
-            node = stages.after_impacts[sample]
-            assert stages.samples[node] == sample and (node == 0 or stages.samples[node - 1] <= sample)
+            node = model.after_impacts[sample]
+            assert model.samples[node] == sample and (node == 0 or model.samples[node - 1] <= sample)
             alone = ContactDynamics(
-                stages.parameters,
-                stages.schedule.contacts_of(np.flatnonzero(stages.schedule.closed[sample]).tolist()),
-                stages.modes[0].frames,
+                model.parameters,
+                model.schedule.contacts_of(np.flatnonzero(model.schedule.closed[sample]).tolist()),
+                model.modes[0].frames,
             )(
-                *(part.copy() for part in stages.states.split(x[node : node + 1])),
-                stages.u[sample : sample + 1],
+                *(part.copy() for part in model.manifold.split(x[node : node + 1])),
+                model.u[sample : sample + 1],
                 theta,
             )
             np.testing.assert_allclose(moved.a[k], alone.a[0], atol=1e-8 * (1 + np.abs(alone.a).max()))
             np.testing.assert_allclose(
                 moved.forces[k], alone.forces[0], atol=1e-8 * (1 + np.abs(alone.forces).max(initial=0))
             )
-    assert sorted(came) == list(range(len(stages.times)))
-    assert (np.diff(stages.after_impacts) == [1, 1, 2, 1, 2, 1]).all()
+    assert sorted(came) == list(range(len(model.times)))
+    assert (np.diff(model.after_impacts) == [1, 1, 2, 1, 2, 1]).all()
 
 
 def test_many_states_are_done_in_several_calls(rng):
     robot = random_robot(rng, 2)
     S = 2 * STATES_PER_CALL + 7
-    stages = Stages(
+    model = RobotTrajectoryModel(
         OpenParameters(robot),
         ContactSchedule((), np.zeros((S, 0), dtype=bool)),
         0.01 * np.arange(S),
         rng.standard_normal((S, 2)),
+        (),
+        np.ones(4),
     )
-    x = some_x(stages, rng, stages.count)
-    step, left = stages.evaluate(0, x, np.zeros(0), slopes=True)
-    one, _ = stages.evaluate(S - 2, x[-1:], np.zeros(0), slopes=True)
+    x = some_x(model, rng, model.stages)
+    step, left = model.steps(0, x, np.zeros(0), slopes=True)
+    one, _ = model.steps(S - 2, x[-1:], np.zeros(0), slopes=True)
     np.testing.assert_allclose(step.by_x[-1], one.by_x[0], atol=1e-14)
     assert left.value.shape == (S - 1, 0) and np.isfinite(step.by_x).all()
 
@@ -191,4 +194,4 @@ def test_what_does_not_fit_is_refused(solo, rng):
         stages_of(solo, rng, schedule=feet)
     last = good.u.copy()
     last[-1] = np.nan
-    assert stages_of(solo, rng, u=last).count == 8
+    assert stages_of(solo, rng, u=last).stages == 8

@@ -16,18 +16,21 @@ With a prior w is divided by s, so that H is in absolute terms and cov = H^-1.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ...arrays import Matrix, Vector
-from ...estimate import Direction, Status
-from ...exceptions import NotIdentifiable
-from ...regression.base_parameters import BaseParameters, choose, triangular, unexcited
-from ...regression.inverse_dynamics import InverseDynamics
+from ..arrays import Matrix, Vector
+from ..estimate import Direction, Status
+from ..exceptions import NotIdentifiable
+from .base_parameters import BaseParameters, choose, triangular, unexcited
+from .inverse_dynamics import InverseDynamics
 
 ROUNDING = 1e-14
 TINY = 1e-100
+
+RIDGE = 1e-10
+"""Relative to products of columns of unit norm: directions that the motion does not determine are left at zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +58,7 @@ class LinearSolution:
     steps: int = 1
     status: Status = Status.solved
 
-    def on_base(self, system: System) -> Vector:
+    def on_base(self, system: ReducedRows) -> Vector:
         """(b,) values on the problem's base columns, zero where the system has none."""
         theta = np.zeros(system.size)
         theta[system.columns] = self.theta
@@ -67,26 +70,22 @@ class LinearSolution:
 
 
 @dataclass(frozen=True, eq=False)
-class System:
-    """A regression problem reduced to triangular factors.
+class ReducedRows:
+    """Rows of a regression, of which only products matter.
 
     Args:
-        factors: (n, b + 1, b + 1), one per degree of freedom.
-        columns: (k,) base columns to estimate.
-        base: the same columns as base parameters of the problem's full parameters.
-        undetermined: unobservable directions.
+        factors: (n, b + 1, b + 1), one per degree of freedom. products: whether they are R_j^T R_j instead of R_j: half
+            as many digits, but quick to compute where a problem is changed many times.
+        columns: (k,) columns to estimate.
         prior: (r, b + 1) rows of prior knowledge, in units of its standard deviation.
         equations: number of rows of the regression.
-        seconds: duration of the reduction of rows [s].
     """
 
     factors: np.ndarray
     columns: np.ndarray
-    base: BaseParameters
-    undetermined: tuple[Direction, ...]
     prior: Matrix
     equations: int
-    seconds: float = 0.0
+    products: bool = field(default=False, kw_only=True)
 
     @property
     def size(self) -> int:
@@ -98,10 +97,6 @@ class System:
         """N, rows of each degree of freedom."""
         return self.equations / len(self.factors)
 
-    def restricted(self, columns: np.ndarray) -> System:
-        """The system with only these base columns, in rising order, to estimate: the others' parameters are zero."""
-        return replace(self, columns=columns, base=self.base.subset(np.isin(self.columns, columns)))
-
     def solve(
         self, weights: np.ndarray, factors: np.ndarray | None = None, *, variance: float | None = None
     ) -> LinearSolution:
@@ -111,7 +106,7 @@ class System:
         """
         k = len(self.columns)
         # the last column is y: below the k-th row it contains the residual
-        data = self._stacked(weights, factors)
+        data = self.triangular_factor(weights, factors)
         if variance is None:
             variance = _residual_variance(data, self.equations)
         R = data
@@ -134,7 +129,7 @@ class System:
     def curvature(self, weights: np.ndarray) -> Matrix:
         """(k, k) R of the rows at these weights, prior included."""
         k = len(self.columns)
-        return triangular(np.concatenate([self._stacked(weights), self._prior])[:, :k])
+        return triangular(np.concatenate([self.triangular_factor(weights), self._prior])[:, :k])
 
     def leverage(self, weights: np.ndarray, R: Matrix) -> np.ndarray:
         """(n,) trace of each degree of freedom's part of the hat matrix; they sum to k, and to less with a prior."""
@@ -145,17 +140,41 @@ class System:
 
     def residual_squares(self, theta: Vector) -> np.ndarray:
         """(n,) sum of the squared residuals of each degree of freedom at base values (b,), unweighted."""
-        return np.sum((self.factors @ np.append(-theta, 1.0)) ** 2, axis=1)
+        x = np.append(-theta, 1.0)
+        if self.products:
+            return np.maximum(x @ self.factors @ x, 0.0)
+        return np.sum((self.factors @ x) ** 2, axis=1)
 
     @property
     def _prior(self) -> Matrix:
         return self.prior[:, np.append(self.columns, self.size)]
 
-    def _stacked(self, weights: np.ndarray, factors: np.ndarray | None = None) -> Matrix:
+    def triangular_factor(self, weights: np.ndarray, factors: np.ndarray | None = None) -> Matrix:
         """(k + 1, k + 1) triangular factor of all weighted rows."""
         factors = self.factors if factors is None else factors
         used = np.append(self.columns, self.size)
+        if self.products:
+            return factor_of_products(np.tensordot(weights**2, factors, 1)[np.ix_(used, used)])
         return triangular((factors[:, :, used] * weights[:, None, None]).reshape(-1, len(used)))
+
+
+@dataclass(frozen=True, eq=False)
+class System(ReducedRows):
+    """A regression problem reduced to triangular factors.
+
+    Args:
+        base: the columns as base parameters of the problem's full parameters.
+        undetermined: unobservable directions.
+        seconds: duration of the reduction of rows [s].
+    """
+
+    base: BaseParameters
+    undetermined: tuple[Direction, ...]
+    seconds: float = 0.0
+
+    def restricted(self, columns: np.ndarray) -> System:
+        """The system with only these base columns, in rising order, to estimate: the others' parameters are zero."""
+        return replace(self, columns=columns, base=self.base.subset(np.isin(self.columns, columns)))
 
 
 def covariance_root(C: Matrix) -> Matrix:
@@ -169,6 +188,20 @@ def inverse(R: Matrix) -> Matrix:
     """(R^T R)^-1 of a triangular R."""
     half = np.linalg.inv(R)
     return half @ half.T
+
+
+def factor_of_products(G: Matrix) -> Matrix:
+    """(k + 1, k + 1) triangular factor of [W y] from their products; directions without information are left at 0."""
+    if not np.isfinite(G).all():  # wrong data overflow
+        return np.full_like(G, np.nan)
+    k = len(G) - 1
+    norms = np.sqrt(np.diag(G)[:k])
+    norms[norms == 0] = 1.0
+    R = np.zeros_like(G)
+    R[:k, :k] = np.linalg.cholesky(G[:k, :k] / norms[:, None] / norms + RIDGE * np.eye(k)).T * norms
+    R[:k, k] = np.linalg.solve(R[:k, :k].T, G[:k, k])
+    R[k, k] = np.sqrt(max(G[k, k] - R[:k, k] @ R[:k, k], 0.0))
+    return R
 
 
 def _residual_variance(data: Matrix, equations: int) -> float:
@@ -211,4 +244,4 @@ def reduce(problem: InverseDynamics, rtol: float) -> System:
     nowhere = (Direction(", ".join(names), "structural"),) if names else ()
     undetermined = nowhere + unexcited(structural, recorded)
     seconds = time.perf_counter() - started
-    return System(factors, columns, recorded, undetermined, prior, problem.equations, seconds)
+    return System(factors, columns, prior, problem.equations, recorded, undetermined, seconds)

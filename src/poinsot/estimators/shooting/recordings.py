@@ -1,0 +1,245 @@
+"""Recordings of a robot as trajectory models: sensors, commands, contacts and their noise, from channels.
+
+The channels of a recording say which sensors there are: `gyro.imu.x` is one axis of a gyro at the frame `imu`.
+Commands are `torque.JOINT` (or `current`, `voltage`) and `thrust.ROTOR`, contacts `contact.FRAME`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...arrays import Vector
+from ...exceptions import InvalidMethod, InvalidSignals, check_known, listing, nearest
+from ...models.contacts.contacts import ContactDetection, ContactSchedule, SurfaceContact
+from ...models.robot.articulated import Articulated
+from ...models.robot.open_parameters import OpenParameters
+from ...models.sensor_errors import knots_of
+from ...models.sensors import ContactVelocity, JointPosition, JointVelocity, Readings, frame_sensor
+from ...parameters import per_joint
+from ...quantities import FRAME_QUANTITIES
+from ...recording import CONTACT, EFFORTS, THRUST, Recording
+from .problem import GaussianPrior
+from .robot import BASE_SPEEDS, RobotTrajectoryModel, standing
+
+FOOT_VELOCITY = ContactVelocity.quantity
+
+
+@dataclass(frozen=True)
+class MotionNoise:
+    """Standard deviations of readings, commands, model and first state, in SI units a sample.
+
+    Args:
+        readings: by quantity (`"gyro"`) or quantity and frame (`"gyro.imu"`): one number, or one a component. Those of
+            `torque`, `current`, `voltage` and `thrust` are of commands, and make commands unknowns of the estimation;
+            that of `foot_velocity` is how fast a closed contact may slip.
+        speeds: error of the model, as a change of each speed in a step: a number, a list in the order of the joints
+            with `base_linear` and `base_angular` at its end, or a mapping by these names, 0 for the others.
+        first_state: of positions and of speeds in the first state, about its initial guess; None: unknown.
+    """
+
+    readings: Mapping[str, float | Sequence[float]]
+    speeds: float | Sequence[float] | Mapping[str, float] = 0.0
+    first_state: tuple[float, float] | None = None
+
+    def of_commands(self, quantities: Sequence[str]) -> Vector:
+        """(inputs,) standard deviation of commands of these quantities.
+
+        Raises:
+            InvalidMethod: if a quantity has several numbers.
+        """
+        levels = [self.readings.get(quantity, 0.0) for quantity in quantities]
+        if not all(isinstance(level, float | int) for level in levels):
+            raise InvalidMethod("noise: torque, current and thrust need one number for all motors")
+        return np.array(levels, dtype=float)
+
+    def of_speeds(self, robot: Articulated) -> Vector:
+        """(n,) standard deviation of the change of each speed in a step, beside that by commands.
+
+        Raises:
+            InvalidMethod: if a name is unknown, the list has another length, or a number is negative.
+        """
+        names, given = [*robot.joints, *(BASE_SPEEDS if robot.floating_base else ())], self.speeds
+        if not isinstance(given, Mapping) and np.shape(given) not in ((), (len(names),)):
+            raise InvalidMethod(
+                f"speed_noise has {np.size(given)} numbers for {len(names)} speeds: {listing(names, 40)}"
+            )
+        levels = per_joint("speed_noise", given, names, np.zeros(len(names)))
+        if not (np.isfinite(levels).all() and levels.min(initial=0.0) >= 0):
+            raise InvalidMethod("speed_noise: standard deviations must be at least 0")
+        speeds = np.zeros(robot.model.nv)
+        # one number of a list for each speed: joints first, though the base is first in v
+        speeds[robot.actuated] = levels[: len(robot.joints)]
+        if robot.floating_base:
+            speeds[:3], speeds[3:6] = levels[-2], levels[-1]
+        return speeds
+
+    def check_names(self, models: Sequence[RobotTrajectoryModel]) -> None:
+        """Check that every key of `readings` is a quantity, or a quantity at a frame that some recording has.
+
+        Raises:
+            InvalidMethod: if a name is unknown.
+        """
+        sensors = [some.sensor for model in models for some in model.readings]
+        known = {*EFFORTS, THRUST, FOOT_VELOCITY, *(kind.quantity for kind in (JointPosition, JointVelocity))}
+        at_frames = (f"{sensor.quantity}.{frame}" for sensor in sensors for frame in sensor.frames)
+        known |= {*FRAME_QUANTITIES, *at_frames}
+        for name in self.readings:
+            if name not in known:
+                raise InvalidMethod(
+                    f"noise names {name!r}{nearest(name, known)}; the recordings have "
+                    f"{listing(sorted({sensor.quantity for sensor in sensors}))}"
+                )
+
+
+def trajectory_model(
+    parameters: OpenParameters,
+    recording: Recording,
+    noise: MotionNoise,
+    contacts: ContactDetection | None = None,
+    name: str = "recording",
+) -> RobotTrajectoryModel:
+    """The model of a recording.
+
+    Args:
+        parameters: the robot and its open parameters.
+        recording: with channels of sensors, commands and contacts.
+        noise: standard deviations.
+        contacts: which frames may touch the world, and how the recording says when; None: none.
+        name: the recording's name, for messages and reports.
+
+    Raises:
+        PoinsotError: if the recording lacks a channel or a standard deviation, or a name is unknown.
+    """
+    return _Reader(parameters.robot, recording, noise, f"recording {name!r}").model(
+        parameters, name, contacts
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Reader:
+    """Reads the channels of a recording as sensors and commands."""
+
+    robot: Articulated
+    recording: Recording
+    noise: MotionNoise
+    where: str
+
+    def model(
+        self, parameters: OpenParameters, name: str, contacts: ContactDetection | None
+    ) -> RobotTrajectoryModel:
+        robot, time, schedule = self.robot, self.recording.time, self._schedule(contacts)
+        readings = (*self._joint_readings(), *self._frame_readings(), *self._standing_feet(schedule))
+        # the first of them: a log may hold currents beside the torques computed from them
+        effort = next((quantity for quantity in EFFORTS if self.recording.joints(quantity)), EFFORTS[0])
+        inputs = {key: effort if key in robot.joints else THRUST for key in parameters.drive.inputs}
+        command_noise = self.noise.of_commands(
+            ["" if key in robot.drive.passive else quantity for key, quantity in inputs.items()]
+        )
+        # the last node has no step, so no noise of commands that could explain its accelerations
+        if command_noise.any():
+            readings = tuple(some.without_last_effort() for some in readings)
+        knots = knots_of((*parameters.sensors, *parameters.nominal), name, time)
+        readings = tuple(replace(some, knots=knots) for some in readings)
+        commands = self._commands(inputs)
+        speeds = np.concatenate([np.zeros(robot.model.nv), self.noise.of_speeds(robot)])
+        model = RobotTrajectoryModel(
+            parameters, schedule, time, commands, readings, speeds, command_noise, name, effort=effort
+        )
+        # about its own initial guess, which comes from the readings: a weak prior, not a second measurement
+        arrival, first = None, self.noise.first_state
+        if first is not None:
+            variances = np.repeat(np.square(first), robot.model.nv)
+            arrival = GaussianPrior.from_covariance(model.initial_states[0], variances)
+        return replace(model, arrival=arrival, guess=model.initial_states)
+
+    def _values(self, channels: Sequence[str]) -> np.ndarray:
+        """(S, width), NaN where there is none."""
+        return np.stack([self.recording.readings(name) for name in channels], axis=1)
+
+    def _noise(self, quantity: str, frame: str = "") -> Any:
+        """Its standard deviation, or one for each component."""
+        level = self.noise.readings.get(f"{quantity}.{frame}", self.noise.readings.get(quantity))
+        if level is None:
+            raise InvalidMethod(
+                f"{self.where} has {quantity}, and noise has no standard deviation for it: give {quantity} = its "
+                "standard deviation, or leave its columns out"
+            )
+        return level if isinstance(level, float | int) else np.array(level, dtype=float)
+
+    def _joint_readings(self) -> Iterator[Readings]:
+        robot, train = self.robot, self.robot.train
+        sides = (JointPosition, train.joint_positions), (JointVelocity, train.joint_velocities)
+        for kind, joint_side in sides:
+            measured = set(self.recording.joints(kind.quantity))
+            joints = tuple(joint for joint in robot.joints if joint in measured)
+            if not joints:
+                continue
+            values = self._values([f"{kind.quantity}.{joint}" for joint in joints])
+            if robot.drive.side == "motor":
+                if len(joints) < len(robot.joints):
+                    raise InvalidSignals(
+                        f"{self.where}: {kind.quantity} is at the motors' side, so it takes all joints to know one; "
+                        f"there is none of {listing(joint for joint in robot.joints if joint not in measured)}"
+                    )
+                # couplings mix motors: one joint takes the readings of several
+                values = joint_side(values)
+            yield Readings(kind(robot, self._noise(kind.quantity), joints), values)
+
+    def _frame_readings(self) -> Iterator[Readings]:
+        channels = self.recording.channels
+        for quantity, listed in FRAME_QUANTITIES.items():
+            for frame in self.recording.frames(quantity):
+                ends = [end for end in listed.ends if f"{quantity}.{frame}.{end}" in channels]
+                noise = self._noise(quantity, frame)
+                sensor = frame_sensor(quantity).with_channels(self.robot, noise, frame, ends)
+                missing = [name for name in sensor.channels if name not in channels]
+                if missing:
+                    raise InvalidSignals(
+                        f"{self.where} has {sensor.channels[0]}, and no channel {listing(missing)}"
+                    )
+                yield Readings(sensor, self._values(sensor.channels))
+
+    def _standing_feet(self, schedule: ContactSchedule) -> Iterator[Readings]:
+        """Closed contacts as readings of zero velocity, if noise says how much they slip."""
+        for contact in schedule.contacts if FOOT_VELOCITY in self.noise.readings else ():
+            noise = self._noise(FOOT_VELOCITY, contact.frame)
+            sensor = ContactVelocity(self.robot, noise, contact.frame, isinstance(contact, SurfaceContact))
+            yield standing(Readings(sensor, np.zeros((len(schedule), sensor.size))), schedule)
+
+    def _commands(self, inputs: Mapping[str, str]) -> np.ndarray:
+        """(S, inputs)."""
+        recording, passive = self.recording, self.robot.drive.passive
+        rotors = [name for name, quantity in inputs.items() if quantity == THRUST]
+        for name in recording.joints(THRUST):
+            what = f"{self.where} has {THRUST}.{name}, and no rotor is called"
+            check_known(name, rotors, what, "there is", InvalidSignals)
+        columns, missing = [np.zeros((len(recording), 0))], []
+        for name, quantity in inputs.items():
+            channel = f"{quantity}.{name}"
+            if channel in recording.channels:
+                columns.append(self._values([channel]))
+            elif name in passive:
+                columns.append(np.zeros((len(recording), 1)))
+            else:
+                missing.append(channel)
+        if missing:
+            raise InvalidSignals(
+                f"{self.where} has no {listing(missing)}: the dynamics need the command or the measured effort of each "
+                "motor; give their columns, or name joints without a motor in drive.passive"
+            )
+        return np.concatenate(columns, axis=1)
+
+    def _schedule(self, contacts: ContactDetection | None) -> ContactSchedule:
+        if contacts is not None:
+            return contacts.schedule(self.recording, self.where)
+        frames = self.recording.joints(CONTACT)
+        if frames:
+            raise InvalidMethod(
+                f"{self.where} says when contacts are closed, and no [contacts] says what they are: give points "
+                f"= [...] or surfaces = [...] of {listing(frames)}"
+            )
+        return ContactSchedule((), np.zeros((len(self.recording), 0), dtype=bool))
