@@ -388,12 +388,10 @@ def read_robot(path: Path) -> None:
 
 def read_log(path: Path) -> None:
     import poinsot
-    from poinsot.io.readers import find_listing
+    from poinsot.io.readers import list_columns
 
-    listing = find_listing(path)
-    assert listing is not None
     with suppress(poinsot.PoinsotError):
-        listing(path)
+        list_columns(path)
     channels: Any = {
         "position.a": ("/joint_states/position/a", "rad"),
         "torque.a": ("/joint_states/effort[1]", "N m"),
@@ -533,7 +531,7 @@ class TooSlow(BaseException):
     """An input took longer than it may."""
 
 
-PARSED_BY_FORK = ("mat", "parquet")
+PARSED_BY_FORK = ("mat", "parquet", "mcap", "bag", "db3")
 
 
 def parse_by_fork() -> None:
@@ -550,8 +548,9 @@ def parse_by_fork() -> None:
     os.close(answers)
     replies, number = os.fdopen(answering), count()
 
-    def run(command: list[str], **_: Any) -> Any:
+    def run(command: list[str], **options: Any) -> Any:
         k = next(number)
+        Path("stdin").write_bytes(options["input"])
         os.write(questions, json.dumps([k, *command[2:]]).encode() + b"\n")
         while (reply := replies.readline().split()) and int(reply[0]) != k:  # one that came too late
             pass
@@ -565,6 +564,13 @@ def _answer_by_fork(questions: Any, answers: int) -> None:
     import polars  # noqa: F401
     import scipy.io  # noqa: F401
 
+    with suppress(ImportError):
+        import mcap.stream_reader  # noqa: F401
+        import rosbags.rosbag1
+        import rosbags.rosbag2.storage_sqlite3  # noqa: F401
+
+        import poinsot.io.message_columns  # noqa: F401
+
     for line in questions:
         k, source, *arguments = json.loads(line)
         child = os.fork()
@@ -573,7 +579,8 @@ def _answer_by_fork(questions: Any, answers: int) -> None:
             for number, name in ((1, "stdout"), (2, "stderr")):
                 os.dup2(os.open(name, os.O_CREAT | os.O_TRUNC | os.O_WRONLY), number)
             sys.argv = ["-c", *arguments]
-            sys.stdout, sys.stderr = (os.fdopen(number, "w") for number in (1, 2))
+            os.dup2(os.open("stdin", os.O_RDONLY), 0)
+            sys.stdin, sys.stdout, sys.stderr = (os.fdopen(k, mode) for k, mode in enumerate("rww"))
             code = 0
             try:
                 exec(source, {})

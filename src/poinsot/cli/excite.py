@@ -335,17 +335,18 @@ def _design_commands(
     from ..estimators.servo.problem import OPEN
     from ..parameters import per_joint
     from ..project.actuators import described_actuators, read_actuators
-    from ..project.methods.actuators import ActuatorSettings
 
     model, held, limits, surroundings = given
     duration, rate_hz, noise, clearance = numbers
     open_, start, hold = OPEN, {}, not linear
     if path.suffix.lower() == ".toml":
         from ..project import Project
+        from ..project.methods import names_where
 
-        method = Project.load(path).settings.method
-        if not isinstance(method, ActuatorSettings):
-            raise InvalidMethod(f'{path} is not of servo robots; write [method] name = "actuators"')
+        method: Any = Project.load(path).settings.method
+        if not method.row.follows_commands:
+            names = names_where(lambda row: row.follows_commands)
+            raise InvalidMethod(f"{path} is not of servo robots; write [method] name = {names}")
         open_, start, hold = tuple(method.estimate), method.start, method.command == "held" and not linear
     if actuators is not None:
         known, laws = read_actuators(actuators, model.joints)

@@ -87,7 +87,7 @@ class Nuisance:
 
 
 def effects(which: Sequence[Nuisance], values: Vector, train: DriveTrain, number: int | None) -> Vector:
-    """(1 + 2 n,) sum of the corrections of one recording; `number` None: of the common nuisances alone."""
+    """(1 + 2 n,) sum of the corrections of one recording; `number` None: only of the common nuisances."""
     mine = (
         (nuisance, x) for nuisance, x in zip(which, values, strict=True) if nuisance.number in (None, number)
     )
