@@ -205,9 +205,9 @@ class SemidefiniteLeastSquares(Method):
         C = full.covariance
         uncertainty = free.parameters.uncertainty
         if self.weighing != "data":  # the posterior has one source
-            row = "readings" if uncertainty.std_kind == "white" else "correlation"
-            of_base = {row: reduced.K @ C @ reduced.K.T}
-            uncertainty = Uncertainty(recordings=uncertainty.recordings, **of_base)
+            of_base, is_white = reduced.K @ C @ reduced.K.T, uncertainty.std_kind == "white"
+            rows = (of_base, None) if is_white else (None, of_base)
+            uncertainty = Uncertainty(*rows, recordings=uncertainty.recordings)
         return free.updated(
             full,
             values=base,
