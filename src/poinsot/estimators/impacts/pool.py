@@ -141,7 +141,7 @@ class Unknowns:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ImpactRows:
     """R whitened residuals with their robust weights: five of each impact that is used, impact by impact, then one of
     each contact at rest.
 
@@ -184,7 +184,7 @@ class Linear:
     collision: Collision
     std: Float[np.ndarray, "U 5"]
     trust: Float[np.ndarray, "U 5"]
-    rows: Rows
+    rows: ImpactRows
     cost: Vector
     S_bar: Float[np.ndarray, "D s s"]
     g_bar: Float[np.ndarray, "D s"]
@@ -356,7 +356,7 @@ class PooledProblem:
         # with the derivative of the weights the cost may not be convex here: then they are held
         root = np.sqrt(w if curved and (w > 0).all() else t)
         height = self.tolerances.floor * root * height
-        rows = Rows(drop, begin, (t * r / root)[:, 0], root * G, height[:, 0], root * E)
+        rows = ImpactRows(drop, begin, (t * r / root)[:, 0], root * G, height[:, 0], root * E)
         return self._eliminated(at, hit, stds, trust, rows, cost)
 
     def _eliminated(
@@ -365,7 +365,7 @@ class PooledProblem:
         hit: Collision,
         stds: Float[np.ndarray, "U 5"],
         trust: Float[np.ndarray, "U 5"],
-        rows: Rows,
+        rows: ImpactRows,
         cost: Vector,
     ) -> Linear:
         """All unknowns but theta eliminated; `cost` (D,) is that of the residuals."""

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from ...exceptions import InvalidProject, listing
 from ...stopwatch import Stopwatch
 from ..settings.fields import NotNegative, Positive, SettingsTable
-from .motion import MotionSettings, prepared
+from .motion import MotionMethod, prepared
 
 if TYPE_CHECKING:
     from ...estimators.impacts.method import ImpactIdentification
@@ -29,18 +29,13 @@ class TrackerNoiseSettings(SettingsTable):
     angle: Positive
 
 
-class ImpactsSettings(MotionSettings):
+class ImpactsMethod(MotionMethod):
     """`poinsot.estimators.impacts`: J/m, friction and restitution of a [body] that hits [[walls]].
 
     `noise`: standard deviations of the tracker; without it, they are estimated. `drag`: linear and angular [1/s].
     `steps`: time steps between two frames. `seed`: seed of the random starts of the search.
     """
 
-    subject = "body"
-    tables = ("walls",)
-    sections = ("impacts", "motion")
-
-    name: Literal["impacts"]
     noise: TrackerNoiseSettings | None = None
     drag: Annotated[list[NotNegative], Field(min_length=2, max_length=2)] = [0.0, 0.0]
     steps: int | None = Field(None, ge=1)
@@ -49,7 +44,6 @@ class ImpactsSettings(MotionSettings):
     def problem(self, job: Job, watch: Stopwatch) -> ImpactsProblem:
         from ...estimators.impacts.problem import ImpactsProblem
         from ...estimators.impacts.recordings import FORCES, pose_channels
-        from ...models.planar import Wall
 
         settings, body = job.settings, job.settings.body
         assert body is not None
@@ -65,7 +59,7 @@ class ImpactsSettings(MotionSettings):
         return ImpactsProblem.from_recordings(
             {run.name: prepared(settings, run) for run in runs},
             body.outline(),
-            tuple(wall.build_as(Wall) for wall in settings.walls),
+            tuple(wall.value() for wall in settings.walls),
             mass=body.mass,
             name=body.name,
             markers=body.markers,
@@ -77,7 +71,7 @@ class ImpactsSettings(MotionSettings):
         from ...estimate.motions import POSE
         from ...estimators.impacts.prediction import FLIGHT_FRAMES, predict_throw
         from ...estimators.impacts.recordings import FORCES, drop_of, pose_channels
-        from ...models.planar import Wall, floor
+        from ...models.planar import floor
         from ..prediction import CLOCK, Prediction, read_motion
 
         body, name = job.project.settings.body, job.motion.name
@@ -95,7 +89,7 @@ class ImpactsSettings(MotionSettings):
         drop, warnings = drop_of(recording, name, body.markers, FLIGHT_FRAMES)
         noise = np.array(job.result.get("simulation", {}).get("noise", drop.noise))
         times = recording.time[recording.time >= drop.times[0]]
-        walls = tuple(wall.build_as(Wall) for wall in job.project.settings.walls) or (floor(),)
+        walls = tuple(wall.value() for wall in job.project.settings.walls) or (floor(),)
         motion = predict_throw(drop, times, body.outline(), walls, values, noise)
         notes.append(
             f"Frames until {motion.until:.4g} s are a flight and were used; the motion after them is predicted."
