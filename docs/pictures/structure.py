@@ -116,7 +116,7 @@ def families():
         ("online", "the motion, sample by sample", "links that change", "forward"),
         ("shooting", "the noise of every sensor", "motion and parameters", "all, or a window"),
         ("joint", "a few angles, dry friction", "motion and parameters", "all at once"),
-        ("complementarity", "frames of a throw, walls", "inertia, friction, impulses", "event to event"),
+        ("impacts", "frames of a throw, walls", "inertia, friction, impulses", "event to event"),
     )
     known = {path.name for path in (ROOT / "src" / "poinsot" / "estimators").iterdir() if path.is_dir()}
     figure, ax = axes(height=2.8)

@@ -33,12 +33,10 @@ def without(problem: PooledProblem, counts: np.ndarray) -> PooledProblem:
     chain, lying = problem.chain, problem.chain.resting
     kept = counts > 0
     few = kept[chain.drop[chain.before]]
-    weight = np.where(kept[chain.drop], 1.0, 1e-9)[:, None, None] * chain.weight
     rests = kept[lying.drop]
     lying = replace(lying, drop=lying.drop[rests], part=lying.part[rests], poses=lying.poses[rests])
     chain = replace(
         chain,
-        weight=weight,
         innovations_normal=counts[:, None, None] * chain.innovations_normal,
         innovations_gradient=counts[:, None] * chain.innovations_gradient,
         resting=lying,

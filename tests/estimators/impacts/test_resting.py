@@ -4,16 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
+from scipy.stats import chi2
 
 from poinsot.estimators.impacts.collisions import ContactGeometry, Resting
-from poinsot.estimators.impacts.contact_parameters import (
-    HEIGHT,
-    LIFT,
-    OF_FLIGHTS,
-    SHARED,
-    unevenness,
-)
+from poinsot.estimators.impacts.contact_parameters import HEIGHT, LIFT, OF_FLIGHTS, SHARED, S, unevenness
 from poinsot.estimators.impacts.flights import FlightModel
+from poinsot.estimators.impacts.pool import Chain, PooledProblem, Tolerances, Unknowns
 from poinsot.estimators.impacts.resting import resting
 from poinsot.estimators.impacts.segmentation import Segmented
 from poinsot.models.planar import Ellipse, floor, rectangle
@@ -94,6 +91,29 @@ def test_the_radius_of_corners_has_no_part_while_the_side_stays(rng):
     of, heights = laid(6, rng, std=0.0)
     by = of.derivatives(TRUE, heights, GEOMETRY)
     np.testing.assert_allclose(by[:, SHARED.index("corner_radius")], 0, atol=6e-3)
+
+
+def test_the_standard_deviation_comes_back(rng):
+    """Of 400 bodies, whose own floors take one of their two residuals each.
+
+    In the sum of squares x sigma^2 is left, chi-square of one, so with u = x sigma^2 / std^2 and the weight
+    t = 6 / (4 + u) the standard deviation ends where E[t (1 + u)] = 2, which is at u = 0.62 x: a quarter above sigma,
+    since Student's t takes two residuals for what is one. 400 of these determine it to 4 %.
+    """
+    x = chi2.ppf((np.arange(1000) + 0.5) / 1000, 1)
+    c = brentq(lambda c: np.mean(6 * (1 + c * x) / (4 + c * x)) - 2, 0.1, 2)
+    D, (of, _) = 400, laid(400, rng, std=1e-4, floor_std=0.0)
+    innovations, one, none = np.zeros((D, S, S)), np.zeros(1), np.zeros(1, dtype=bool)
+    flights = np.zeros((2, 12)), np.zeros((2, 12, 12)), np.zeros((2, 12, S)), np.zeros(2, dtype=int)
+    meeting = TRUE, np.zeros(1, dtype=int), one, one + 1
+    pool = Chain(*flights, innovations, innovations[0, :1] + np.zeros((D, S)), *meeting, D, GEOMETRY, of)
+    free, tolerances = np.arange(S) == HEIGHT, Tolerances(rest=2e-4, floor=1.0)
+    problem = PooledProblem(pool, MODEL.noise, np.zeros(1, dtype=int), none, none, free, tolerances)
+    at = Unknowns(np.zeros((2, 12)), one, one, TRUE, np.zeros(D), one + 1)
+    for _ in range(30):
+        at, system = problem.minimized(at)
+        problem = replace(problem, tolerances=problem.updated_tolerances(at, system))
+    assert problem.tolerances.rest == pytest.approx(1e-4 / np.sqrt(c), rel=0.12)
 
 
 def drop_of(pose, moving=20, still=30, rng=None):

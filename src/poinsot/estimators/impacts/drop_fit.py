@@ -289,9 +289,9 @@ class DropFit(ShootingFit):
         jacobian = self.shooting.jacobian(self.theta, self.shooting.residuals(self.theta))
         # J = m (J/m) is no further parameter
         columns = [
-            jacobian[:, k] / slope[k]
-            for (*_, slope, k), known in zip(rows, seen, strict=True)
-            if known and k is not None
+            jacobian[:, row[5]] / row[4][row[5]]
+            for row, known in zip(rows, seen, strict=True)
+            if known and row[5] is not None
         ]
         R = np.linalg.qr(np.column_stack([jacobian[:, :INERTIA], *columns]), mode="r")[INERTIA:, INERTIA:]
         return estimated_parameters(owner, flagged, covariance, coloured=False), np.asarray(R.T @ R)

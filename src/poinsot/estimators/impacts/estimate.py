@@ -69,8 +69,16 @@ def estimated_parameters(
     """
     names, units, kinds, values, identifiable = zip(*rows, strict=True)
     sources = Uncertainty(correlation=covariance) if coloured else Uncertainty(covariance)
-    columns = names, units, (owner,) * len(rows), kinds, np.array(values), names
-    return EstimatedParameters(*columns, np.array(identifiable), sources)
+    return EstimatedParameters(
+        names=names,
+        units=units,
+        owners=(owner,) * len(rows),
+        kinds=kinds,
+        values=np.array(values),
+        groupings=names,
+        identifiable=np.array(identifiable),
+        uncertainty=sources,
+    )
 
 
 def impacts_estimate(

@@ -74,8 +74,9 @@ class ImpactIdentification(Method):
         watch = Stopwatch()
         fit = self.fit(problem, progress=progress, stop=stop)
         watch.lap("solve")
+        citations: tuple[str, ...] = ("gabiccini2019", "stewart1996")
         if isinstance(fit, DropFit):
-            estimate, citations = fit.estimate(problem), ("gabiccini2019", "stewart1996")
+            estimate = fit.estimate(problem)
         else:
             agreed = agreement(fit, self.seed, progress=progress, stop=stop)
             estimate, citations = fit.estimate(problem, agreed), ("gabiccini2019", "kalman1960", "bell2002")

@@ -335,9 +335,10 @@ class PooledProblem:
         instants[:, :, 1] *= (few.lost > 0)[:, None]
         G = np.concatenate([before @ of.root[a, 6:], instants, after @ of.root[b, :6]], axis=2)
         E = by[:, :, OWN:] + before @ of.by_shared[a, 6:] + after @ of.by_shared[b, :6]
-        parts = [[x.reshape(z.size, -1) for x in (z, trust, G, by[:, :, OWN + HEIGHT], E)]]
+        columns = z[:, :, None], trust[:, :, None], G, by[:, :, [OWN + HEIGHT]], E
+        parts = [[x.reshape(-1, x.shape[2]) for x in columns]]
         # the curvature of one impact may be negative, and with few drops the sum's: every impact gets the mean
-        bends = [np.tile(bent.mean(axis=0), len(z))]
+        bends = [np.tile(bent.sum(axis=0) / max(len(z), 1), len(z))]
         drop, begin = np.repeat(of.struck, 5), np.repeat(B * a, 5)
         if lying is not None:
             e = lying.residuals(shared, heights, of.geometry)[0] / self.tolerances.rest
@@ -350,7 +351,7 @@ class PooledProblem:
             bends.append(np.full(len(e), bent[number > 0].mean()))
             flight_of = np.minimum(np.searchsorted(of.drop, lying.drop), len(of.mean) - 2)
             drop, begin = np.append(drop, lying.drop), np.append(begin, B * flight_of)
-        r, t, G, height, E = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        r, t, G, height, E = (np.concatenate(both) for both in zip(*parts, strict=True))
         w = np.concatenate(bends)[:, None]
         # with the derivative of the weights the cost may not be convex here: then they are held
         root = np.sqrt(w if curved and (w > 0).all() else t)

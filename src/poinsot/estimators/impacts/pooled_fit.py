@@ -298,6 +298,7 @@ class PooledFit:
         # robust standard deviation of the residuals of consistency [rad/s]
         typical = float(np.median([abs(impact.inconsistency) for impact in used])) * MEDIAN_ERROR_FACTOR
         filmed = [drop for drop in problem.drops if drop.flights is None]
+        counted = np.array([impact.used for impact in self.impacts])
         drops = np.array([impact.drop for impact in agreed.held_out])
         warning = f"Tolerances still changed after {self.rounds} rounds; intervals may be off."
         held_out = [(row.time, row.jump_of_omega, row.from_jump) for row in agreed.held_out]
@@ -311,7 +312,11 @@ class PooledFit:
                 "held_out": {name: agreed.errors[drops == name] for name in np.unique(drops)},
                 "upper": dict(zip(SHARED[1:], bounds(problem.shape.size)[1].tolist()[1:], strict=True)),
             },
-            (motions, Impacts(self._impacts(mass)), FlightStates(self.problem, self.at)),
+            (
+                motions,
+                Impacts(self._impacts(mass)),
+                FlightStates(self.problem, self.at, counted),
+            ),
             (self.friction.median, np.nan) if self.friction else (np.nan, self.friction_bound),
             {},
             Provenance(
@@ -437,7 +442,7 @@ class FlightStates(SolvedMotion):
     """The unknowns of pooled drops that are not parameters.
 
     Args:
-        pooled: the problem with its tolerances.
+        pooled: the problem with its tolerances. used: (I,) impacts that count for J/m.
         at: states at both ends of each flight, instants of impact, lost times, heights of the floor in each drop, and
             all of theta.
     """
@@ -446,6 +451,7 @@ class FlightStates(SolvedMotion):
 
     pooled: PooledProblem
     at: Unknowns
+    used: Bool[np.ndarray, "I"]
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -486,9 +492,9 @@ class FlightStates(SolvedMotion):
             )
         )
         _, _, restitution, ratio, slides = impact_quantities(collisions(pooled.chain, at, pooled.part))
-        derived = {"restitution": float(np.median(restitution[pooled.turning]))}
-        if (pooled.turning & slides).any():
-            derived["friction"] = float(np.median(ratio[pooled.turning & slides]))
+        derived = {"restitution": float(np.median(restitution[self.used]))}
+        if (self.used & slides).any():
+            derived["friction"] = float(np.median(ratio[self.used & slides]))
         if problem.mass is not None:
             derived["J"] = problem.mass * values["J/m"]
         shifts = {name: estimate.std[estimate.names.index(name)] for name in derived}

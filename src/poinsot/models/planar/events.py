@@ -7,7 +7,7 @@ A flight under gravity, constant forces and linear drag k has a closed form. Wit
 (E = s and F = s^2 / 2 for k = 0). Where a gap closes within a step, its root is found, the closed contacts receive
 their impulses there (`impulses`, restitution), and the flight continues. Poses are then smooth functions of the initial
 state and the parameters as long as the sequence of events is the same; fixed steps would add a jitter of h v to them.
-`estimators.complementarity.shooting` differentiates them.
+`estimators.impacts.shooting` differentiates them.
 
 A contact that closes more slowly than `SLOW` does not bounce. It stays closed with a normal velocity of 0, and steps of
 h follow it until its impulse would pull. A step takes the directions of its impulses halfway, ends with velocities
