@@ -168,18 +168,18 @@ def test_an_interrupt_while_modules_are_imported_is_one_line(tmp_path):
 
 def test_the_first_run_says_once_that_it_compiles(monkeypatch, tmp_path, capsys):
     """At a terminal, and as long as there is no compiled code."""
+    from poinsot import kernels
     from poinsot.cli import shell
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(shell, "PACKAGE", tmp_path)
-    said = []
+    monkeypatch.setattr(kernels, "private_folder", lambda: tmp_path)
+    messages = []
     for _ in range(2):
         with shell.progress():
             pass
-        said.append("compiles inner loops" in capsys.readouterr().err)
-        (tmp_path / "__pycache__").mkdir(exist_ok=True)
-        (tmp_path / "__pycache__/kernel.nbi").touch()
-    assert said == [True, False]
+        messages.append("compiles inner loops" in capsys.readouterr().err)
+        (tmp_path / "kernel.nbi").touch()
+    assert messages == [True, False]
 
 
 def test_small_jitter_is_resampled_and_said(poinsot, tmp_path):

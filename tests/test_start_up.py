@@ -5,20 +5,37 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 
-SLOW = {
-    "scipy",  # 0.15 s of processor time, and 0.5 s with scipy.stats
-    "numba",  # 0.3 s with the first kernel; kernels that are kept need it no more
-    "jaxtyping",
-    "plotly.graph_objects",  # a page needs plotly's bundle only
-    "jax",
-    "casadi",
-    "mujoco",
-    "mcap",
-    "rosbags",
+SCIPY = {
+    f"scipy.{part}" for part in ("interpolate", "io", "ndimage", "optimize", "signal", "spatial", "stats")
 }
-NUMERICAL = {"numpy", "scipy", "numba", "pinocchio", "polars", "pydantic", "jinja2"}
+OPTIONAL = {"casadi", "clarabel", "distributed", "jax", "mcap", "mujoco", "rosbags", "viser"}
+PAGES = {"jinja2", "plotly.graph_objects"}  # a page needs only the bundle of Plotly
+HEAVY = (
+    {"jaxtyping", "numba", "numpy", "pinocchio", "polars", "pydantic", "rich", "scipy"}
+    | SCIPY
+    | OPTIONAL
+    | PAGES
+)
+"""Libraries that take 20 ms of processor time or more to import; those of SciPy beside what Numba needs of it."""
+
+ROBOT = {"numpy", "pinocchio", "pydantic"}
+KERNELS = {"numba", "scipy"}  # Numba imports scipy.linalg
+ARM = "examples/arm"
+ALLOWED = {
+    ("--help",): {"pydantic"},  # by Typer, for options
+    ("--version",): {"pydantic"},
+    ("inspect", f"{ARM}/job.toml"): {*ROBOT, *KERNELS, "polars"},
+    ("identify", f"{ARM}/job.toml", "--out", "OUT"): {*ROBOT, *KERNELS, "polars", "jinja2"},
+    ("show", "RESULT"): {"numpy", "pydantic"},
+    ("open", "RESULT"): {"pydantic"},
+    ("predict", "RESULT/result.json", f"{ARM}/validation.csv"): {*ROBOT, *KERNELS, "polars"},
+    ("repair", f"{ARM}/cad.urdf"): {*ROBOT, "scipy", "scipy.spatial"},  # rotations
+}
+"""Arguments of the command -> heavy libraries that it may import."""
 
 
 def modules_after(*arguments):
@@ -32,29 +49,36 @@ def modules_after(*arguments):
     plain = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
     run = subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
-        capture_output=True, text=True, check=True, env=plain, cwd=ROOT,
+        capture_output=True, text=True, check=True, env=plain | {"BROWSER": "true"}, cwd=ROOT,
     )  # fmt: skip
     _, exit_code, threads, *modules = run.stdout.splitlines()[-1].split()
     return set(modules), threads, int(exit_code)
 
 
-def test_help_imports_nothing_numerical():
-    modules, _, exit_code = modules_after("--help")
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    """The folder of a result of `identify`."""
+    folder = tmp_path_factory.mktemp("result")
+    assert modules_after("identify", f"{ARM}/job.toml", "--out", folder)[2] == 0
+    return folder
+
+
+@pytest.mark.parametrize("arguments", ALLOWED, ids=lambda arguments: arguments[0])
+def test_a_verb_imports_only_the_heavy_libraries_that_it_uses(arguments, result, tmp_path):
+    places = {"RESULT": str(result), "OUT": str(tmp_path)}
+    full = [
+        places.get(head, head) + slash + tail for head, slash, tail in (a.partition("/") for a in arguments)
+    ]
+    modules, _, exit_code = modules_after(*full)
     assert exit_code == 0
-    assert not modules & NUMERICAL
+    assert modules & HEAVY <= ALLOWED[arguments]
 
 
-def test_identifying_an_arm_and_writing_its_page_imports_nothing_slow(tmp_path):
-    modules_after("identify", "examples/arm/job.toml")  # keeps kernels
-    modules, threads, exit_code = modules_after("identify", "examples/arm/job.toml", "--out", tmp_path)
-    assert exit_code == 0
-    assert list(tmp_path.glob("*.html"))
-    assert "numpy" in modules  # the list is that of the process that identified
-    assert not modules & SLOW
-    assert threads == "1"
+def test_the_command_allows_one_thread_of_blas():
+    assert modules_after("--version")[1] == "1"
 
 
-def test_what_is_set_for_blas_is_kept():
+def test_what_is_set_for_blas_is_unchanged():
     code = "import os; from poinsot.cli import main; main(); print(os.environ['OPENBLAS_NUM_THREADS'])"
     run = subprocess.run(
         [sys.executable, "-c", code, "--version"],

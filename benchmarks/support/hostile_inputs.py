@@ -38,10 +38,10 @@ ARM = ROOT / "examples" / "arm"
 CORPUS = ROOT / "tests" / "hostile" / "corpus"
 
 SECONDS, MEMORY = 20, 6 * 2**30
-"""Of one input [s], and of the process [bytes], whose libraries take most of it."""
+"""Limits of one input [s], and of the memory of the process [bytes], most of which its libraries take."""
 
 MAX_BYTES = 1 << 16
-"""Of a mutated input; now and then a part is repeated to sixteen times that."""
+"""Size of a mutated input; now and then a part is repeated to sixteen times this size."""
 
 NUMBERS = [
     *(
@@ -415,7 +415,9 @@ def problem() -> Any:
 
 @dataclass(frozen=True)
 class Target:
-    """A format. `suffix`: of its files. `share`: of all inputs, less where an input takes longer. `words`: of it."""
+    """A format. `suffix`: suffix of its files. `share`: share of all inputs, smaller where an input takes longer.
+    `words`: its keywords.
+    """
 
     suffix: str
     seeds: Callable[[], Iterator[bytes]]
@@ -598,7 +600,7 @@ def _answer_by_fork(questions: Any, answers: int) -> None:
 
 
 def answer(target: Target, path: Path) -> tuple[str, str]:
-    """What came of a file, in short: `ok`, `refused` with the shape of its sentence, or `exception` with the trace."""
+    """Outcome of a file: `ok`, `refused` with the shape of its sentence, or `exception` with the trace."""
     from poinsot.exceptions import MAX_MESSAGE, PoinsotError
 
     try:

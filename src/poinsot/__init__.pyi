@@ -124,8 +124,7 @@ from .estimators.joint import WeightChoice as WeightChoice
 
 # thrown bodies
 from .estimators.impacts.problem import ImpactsProblem as ImpactsProblem
-from .estimators.impacts.drop import DropIdentification as DropIdentification
-from .estimators.impacts.pooled import PooledImpacts as PooledImpacts
+from .estimators.impacts.method import ImpactIdentification as ImpactIdentification
 
 # robots that take position commands
 from .estimators.servo.problem import ActuatorProblem as ActuatorProblem

@@ -1,95 +1,71 @@
-"""Compiled kernels that are kept on disk: for this user and this version alone, and damaged files are missing ones.
+"""Numba's `njit`, imported at the first call of a kernel, whose machine code is cached in a private folder of the user.
 
-Numba's own cache lies beside the source files, and raises at every start once one of its files is truncated. Numba
-takes a quarter of a second of processor time to import and to load its first kernel, so kernels that are kept are
-called without it where `machine_code` can.
+Numba's own cache lies beside the source files. It raises an exception at every start once one of its files is
+truncated, and it does not recompile a kernel after a change of another kernel that it calls. The cache here is Numba's
+with three changes: its files lie in `private_folder`; they are compiled again if they are damaged; and they depend on
+the sources of all kernels that are called.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, cached_property, partial, update_wrapper
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
-
-from .machine_code import described, flattened, loaded, processor, type_names
-
-MANY_CALLS = 20_000
-"""Calls of a kernel after which Numba is imported: its calls take 10 us less."""
 
 
 def njit(cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Kernel]:
-    """Numba's decorator; with `cache`, machine code is kept in `private_folder`, if there is one."""
-
-    def compiled(function: Callable[..., Any]) -> Kernel:
-        return Kernel(function, private_folder() if cache else None, options)
-
-    return compiled
+    """Numba's decorator with its `options`; `cache` keeps machine code in `private_folder`, if there is one."""
+    return lambda function: Kernel(function, cache, options)
 
 
 class Kernel(partial[Any]):
-    """A function that is compiled when it is first called; a `partial`, which adds 20 ns to the call of what it holds.
+    """A function that Numba compiles when it is first called; it is a `partial` because that adds only 20 ns to a call.
 
-    Its attributes are those of Numba's dispatcher, for which it stands where kernels call each other.
+    Where kernels call each other, it stands for Numba's dispatcher, whose attributes it has.
 
     Args:
-        py_func: the function. folder: where its machine code is kept; None: nowhere. options: Numba's.
+        py_func: the function. cached: whether machine code is kept on disk. options: Numba's.
     """
 
     def __new__(cls, py_func: Callable[..., Any], *_: Any) -> Kernel:
         return super().__new__(cls, py_func)
 
-    def __init__(self, py_func: Callable[..., Any], folder: Path | None, options: dict[str, Any]):
+    def __init__(self, py_func: Callable[..., Any], cached: bool, options: dict[str, Any]):
         update_wrapper(self, py_func)
-        self.py_func, self.folder, self.options = py_func, folder, options
-        self._calls, self._found = 0, dict[Any, Callable[[list[Any]], bool] | None]()
-        self.__setstate__((self._call, (), {}, self.__dict__))
-
-    def _call(self, *args: Any, **named: Any) -> Any:
-        if not named and self._called_without_numba(args):
-            return None
-        return self.dispatcher(*args, **named)
+        self.py_func, self.cached, self.options = py_func, cached, options
+        self.__setstate__((lambda *args, **named: self.dispatcher(*args, **named), (), {}, self.__dict__))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self.dispatcher, name)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Name and enclosed values, by which Numba's cache distinguishes kernels that other kernels enclose."""
+        return _find_kernel, (self.__module__, self.__qualname__, *_enclosed(self.py_func))
+
     @cached_property
     def dispatcher(self) -> Any:
-        """What Numba makes of the function."""
+        """The object that Numba makes of the function."""
         import numba
 
         dispatcher = numba.njit(**self.options)(self.py_func)
-        if self.folder:
-            dispatcher._cache = _Kept(self.folder, self.py_func)
-        self.__setstate__((dispatcher, (), {}, self.__dict__))  # from now on it holds this
+        if self.cached and private_folder():
+            with suppress(OSError):  # a function without a source file
+                dispatcher._cache = _cache_class()(self.py_func)
+        self.__setstate__((dispatcher, (), {}, self.__dict__))  # calls reach Numba directly from now on
         return dispatcher
-
-    def _called_without_numba(self, args: tuple[Any, ...]) -> bool:
-        """Call the kept machine code; False where there is none, where Numba is imported already, and on an error."""
-        self._calls += 1
-        if not self.folder or "numba" in sys.modules or self._calls > MANY_CALLS:
-            return False
-        kinds, flat = flattened(args)
-        if kinds not in self._found:
-            self._found[kinds] = None
-            with suppress(Exception):  # whatever is wrong with a file, Numba compiles the function again
-                self._found[kinds] = loaded(_read(self.folder, self.py_func, type_names(args))[1], flat)
-        code = self._found[kinds]
-        return code is not None and code(flat)
 
 
 @cache
 def private_folder() -> Path | None:
-    """`$XDG_CACHE_HOME/poinsot/kernels-VERSION`, for this user alone; None if that cannot be."""
+    """`$XDG_CACHE_HOME/poinsot/kernels-VERSION`, which only this user can write to; None if that is impossible."""
     try:
         home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         folder = home / "poinsot" / f"kernels-{version('poinsot')}"
@@ -99,97 +75,113 @@ def private_folder() -> Path | None:
             return None
         if status.st_mode & 0o077:
             folder.chmod(0o700)
-    # closed; no home; no owners (Windows); no version
+    # a folder without access; no home; no owners (Windows); no version
     except (OSError, RuntimeError, AttributeError, ImportError):
         return None
     return folder
 
 
-def read_checked(path: Path) -> bytes | None:
-    """Content that `write_checked` wrote; None of a file that is missing or damaged."""
-    with suppress(OSError):
-        content = path.read_bytes()
-        if content[:32] == sha256(content[32:]).digest():
-            return content[32:]
-    return None
+def has_compiled_kernels() -> bool:
+    """Whether an earlier process has compiled and cached kernels of this version."""
+    folder = private_folder()
+    return folder is not None and any(folder.glob("*.nbi"))
 
 
-def write_checked(path: Path, content: bytes) -> None:
-    """Write a file with its SHA-256 before the content, complete or, where that is impossible, not at all."""
-    temporary = path.with_name(f"{path.name[:32]}.{token_hex(4)}")
-    with suppress(OSError):
-        try:
-            temporary.write_bytes(sha256(content).digest() + content)
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+class _Locator:
+    """Place of a kernel's files and digest of the sources that they depend on: Numba's interface of a cache's locator.
 
+    Raises:
+        OSError: if a source cannot be read.
+    """
 
-class _Kept:
-    """Machine code of a function, in a file for each signature and processor: what Numba expects of a cache."""
+    def __init__(self, function: Callable[..., Any], file: str):
+        sources = sorted({part.__code__.co_filename for part in _parts(function)})
+        settings = sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))
+        self._py_file = file
+        self._name = (
+            f"{function.__code__.co_firstlineno}-{_digest(repr((sources, settings)).encode()).hex()[:16]}"
+        )
+        self._stamp = _digest(b"".join(map(_source_digest, sources)))
 
-    cache_path = None
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], file: str) -> _Locator:
+        return cls(function, file)
 
-    def __init__(self, folder: Path, function: Callable[..., Any]):
-        self.folder, self.function = folder, function
+    def ensure_cache_path(self) -> None:
+        """`private_folder` has been created."""
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        from numba.core.compiler import CompileResult
+    def get_cache_path(self) -> str:
+        return str(private_folder())
 
-        target_context.refresh()
-        with suppress(Exception):  # whatever is wrong with a file, its function is compiled again
-            reduced = pickle.loads(_read(self.folder, self.function, repr(sig))[2])
-            return CompileResult._rebuild(target_context, *reduced)
-        return None
+    def get_source_stamp(self) -> bytes:
+        return self._stamp
 
-    def save_overload(self, sig: Any, cres: Any) -> None:
-        from numba.core.serialize import dumps
-
-        if not (cres.lifted or cres.library.has_dynamic_globals):
-            with suppress(Exception):  # a function without a source file, or another Numba
-                path, key = _entry(self.folder, self.function, repr(sig))
-                write_checked(path, pickle.dumps((key, described(cres), dumps(cres._reduce()))))
-
-
-def _read(folder: Path, function: Callable[..., Any], types: str) -> tuple[Any, ...]:
-    """Key, description for `machine_code` and Numba's result; raises an exception where the file has none that fit."""
-    path, key = _entry(folder, function, types)
-    found = pickle.loads(read_checked(path) or b"")
-    if found[0] != key:
-        raise ValueError(f"{path} is of other sources")
-    return tuple(found)
-
-
-def _entry(folder: Path, function: Callable[..., Any], types: str) -> tuple[Path, tuple[str, ...]]:
-    """The file, and what its content depends on; of changed sources it has the same name, so new replaces old."""
-    name, parts = function.__qualname__, _parts(function)
-    settings = sorted(each for each in os.environ.items() if each[0].startswith("NUMBA_"))
-    enclosed = [(each.py_func.__module__, each.py_func.__qualname__) for each in _enclosed(function)[0]]
-    place = (function.__module__, name, *enclosed, types, processor(), settings, sys.version)
-    path = folder / f"{name}-{sha256(repr(place).encode()).hexdigest()[:32]}.kernel"
-    sources = (described.__code__.co_filename, *sorted({each.__code__.co_filename for each in parts}))
-    # numbers and arrays that a kernel has from the function that made it are in its machine code
-    values = pickle.dumps([_enclosed(each)[1] for each in parts]).hex()
-    return path, (version("numba"), version("llvmlite"), *map(_digest, sources), values, types)
+    def get_disambiguator(self) -> str:
+        return self._name
 
 
 @cache
+def _cache_class() -> Any:
+    """Numba's cache of a function, with `_Locator` and checksums; a damaged entry is a missing one."""
+    from numba.core import caching
+    from numba.core.serialize import dumps
+
+    class Results(caching.CompileResultCacheImpl):
+        _locator_classes = [_Locator]  # noqa: RUF012  as in Numba
+
+        def reduce(self, result: Any) -> tuple[bytes, bytes]:
+            code = dumps(super().reduce(result))
+            return _digest(self.locator.get_source_stamp() + code), code
+
+        def rebuild(self, target_context: Any, reduced: tuple[bytes, bytes]) -> Any:
+            digest, code = reduced
+            if digest != _digest(self.locator.get_source_stamp() + code):
+                raise ValueError("damaged, or of other sources")
+            return super().rebuild(target_context, pickle.loads(code))
+
+    class Cache(caching.FunctionCache):
+        _impl_class = Results
+
+        def load_overload(self, sig: Any, target_context: Any) -> Any:
+            try:
+                return super().load_overload(sig, target_context)
+            except Exception:  # whatever is wrong with a file, the function is compiled again
+                with suppress(OSError):
+                    self.flush()
+                return None
+
+        def save_overload(self, sig: Any, data: Any) -> None:
+            with suppress(OSError):
+                super().save_overload(sig, data)
+
+    return Cache
+
+
 def _parts(function: Callable[..., Any]) -> list[Callable[..., Any]]:
-    """A function, and those of all kernels that it calls."""
+    """The function, and those of all kernels that it calls."""
     functions = [function]
-    for each in functions:
-        called = [each.__globals__.get(name) for name in each.__code__.co_names] + _enclosed(each)[0]
+    for part in functions:
+        called = [part.__globals__.get(name) for name in part.__code__.co_names] + _enclosed(part)
         functions += [k.py_func for k in called if isinstance(k, Kernel) and k.py_func not in functions]
     return functions
 
 
-def _enclosed(function: Callable[..., Any]) -> tuple[list[Kernel], list[Any]]:
-    """Kernels, and other values, that a function has from the one that made it."""
-    values = [cell.cell_contents for cell in function.__closure__ or ()]
-    kernels = [value for value in values if isinstance(value, Kernel)]
-    return kernels, [value for value in values if not isinstance(value, Kernel)]
+def _enclosed(function: Callable[..., Any]) -> list[Any]:
+    """Values that a function has from the function that defines it."""
+    return [cell.cell_contents for cell in function.__closure__ or ()]
+
+
+def _find_kernel(module: str, name: str, *enclosed: Any) -> Any:
+    """The kernel of this name, if it is at the top of its module."""
+    from importlib import import_module
+
+    return getattr(import_module(module), name)
+
+
+def _digest(content: bytes) -> bytes:
+    return sha256(content).digest()
 
 
 @cache
-def _digest(source: str) -> str:
-    return sha256(Path(source).read_bytes()).hexdigest()
+def _source_digest(path: str) -> bytes:
+    return _digest(Path(path).read_bytes())

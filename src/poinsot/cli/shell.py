@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..exceptions import PoinsotError, one_line
+from ..kernels import has_compiled_kernels
 
 if TYPE_CHECKING:
     from ..estimate import Estimate
     from ..project import Project
 
 CORRECTABLE, UNTRUSTED, DEFECT, INTERRUPTED = 2, 3, 70, 130
-PACKAGE = Path(__file__).parents[1]
 MANIFEST = "poinsot.manifest.json"
 """Names of the files that a run wrote to its folder, each with its SHA-256."""
 MANY = 4
@@ -126,8 +126,7 @@ def progress() -> Iterator[Callable[[object], None]]:
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    # Numba keeps compiled loops beside the modules, where it can write.
-    if os.access(PACKAGE, os.W_OK) and next(PACKAGE.rglob("__pycache__/*.nbi"), None) is None:
+    if not has_compiled_kernels():
         typer.echo("the first run after installation compiles inner loops, for about ten seconds", err=True)
     columns = SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False)
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
@@ -236,7 +235,7 @@ def report_page(project: Project, estimate: Estimate, say: Callable[[object], No
     from ..report import write_report
 
     say("writing the page")
-    write_report(estimate, path, sections=project.settings.method.sections)
+    write_report(estimate, path, sections=project.settings.method.row.sections)
 
 
 def finish(estimate: Estimate, strict: bool, written: str = "what was found until then is written") -> None:

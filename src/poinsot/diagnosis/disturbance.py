@@ -14,7 +14,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..arrays import Vector
-from ..distributions import chi_square_quantile
 from ..estimate import Finding, Severity, Unchecked
 from ..estimate.fit import MOVING
 from ..statistics import independent_squares
@@ -98,6 +97,8 @@ class Disturbance(Check):
         Args:
             e: (N,) residuals while the joint moves. size: rms of its torque. n: number of joints examined.
         """
+        from scipy.special import chdtri  # SciPy is slow to import
+
         N = len(e)
         worst, found = 1.0, None
         for m in self.stretches:
@@ -110,7 +111,7 @@ class Disturbance(Check):
             rest = np.delete(e, stretch)  # the disturbance itself is strongly correlated
             independent = float(independent_squares(rest[:, None])[0]) / len(rest)
             nu = max(float(length[at]) * independent, 1.0)
-            chance = chi_square_quantile(nu, self.alpha / (n * m)) / chi_square_quantile(nu, 0.5)
+            chance = float(chdtri(nu, self.alpha / (n * m)) / chdtri(nu, 0.5))
             over = float(ratio[at]) / chance
             if over > worst and squares[at] > (self.matters * size) ** 2:
                 worst, found = over, stretch

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..arrays import Vector
-from ..distributions import chi_square_tail
 from ..estimate import Estimate, Finding, Severity, Unchecked, motions_of
 from ..estimate.motions import ContactChange
 from ..statistics import sum_variance
@@ -182,6 +181,8 @@ class PriorSurprise(Check):
     causes = (SURPRISE,)
 
     def look(self, case: Assumptions) -> Iterator[Finding | Unchecked]:
+        from scipy.special import chdtrc  # SciPy is slow to import
+
         for name, away in case.surprises.items():
             if abs(away) > self.warning:
                 severity = severity_of(abs(away), self.warning, self.error)
@@ -189,7 +190,7 @@ class PriorSurprise(Check):
                     f"{name} is {abs(away):.2g} standard deviations of its prior away from the prior's mean."
                 )
                 yield SURPRISE.finding(severity, message, "", name, abs(away))
-        if case.priors and (p := chi_square_tail(case.priors, case.distance)) < self.chance:
+        if case.priors and (p := chdtrc(case.priors, case.distance)) < self.chance:
             rms = float(np.sqrt(case.distance / case.priors))
             message = f"All priors are {rms:.2g} standard deviations away (rms of {case.priors}): a chance of {p:.1g}."
             yield SURPRISE.finding(Severity.warning, message, evidence=rms)

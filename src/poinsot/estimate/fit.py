@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import Brief, Int, JointSamples, Times, Vector
-from ..distributions import chi_square_tail
 from ..statistics import WHITE_LEVEL, autocorrelation, longest_lag, pooled
 
 LJUNG_BOX_LAGS = 20
@@ -195,12 +194,14 @@ def _correlation(e: np.ndarray, read: np.ndarray, counts: Sequence[int]) -> np.n
 
 def whiteness(correlation: np.ndarray, samples: int) -> Whiteness:
     """Ljung and Box's test on the autocorrelation (L + 1,) of `samples` residuals."""
+    from scipy.special import chdtrc  # SciPy is slow to import
+
     # Fewer lags for few samples: the test needs more samples than lags.
     lags = min(LJUNG_BOX_LAGS, len(correlation) - 1, max(samples - 1, 1))
     l = np.arange(1, lags + 1)
     # Terms of long lags weigh more, as they have fewer products.
     Q = samples * (samples + 2) * np.sum(correlation[1 : lags + 1] ** 2 / np.maximum(samples - l, 1))
-    p = chi_square_tail(lags, float(Q))
+    p = float(chdtrc(lags, Q))
     lag1 = float(correlation[1]) if len(correlation) > 1 else 0.0
     return Whiteness(lag1, lags, p, p > WHITE_LEVEL)
 

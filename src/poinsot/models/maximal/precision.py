@@ -10,15 +10,18 @@ functions must do the same.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
+from hashlib import sha256
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import numpy as np
 
 from ...arrays import Float
-from ...exceptions import MissingExtra
-from ...kernels import private_folder, read_checked, write_checked
+from ...exceptions import MissingExtra, UnwritableOutput
+from ...io.writing import atomic_path
+from ...kernels import private_folder
 
 try:
     import jax
@@ -68,19 +71,24 @@ def keep_compiled() -> None:
     Functions of a mechanism take seconds to compile.
     """
     if getattr(jax.config, "jax_compilation_cache_dir", None) is None and (folder := private_folder()):
-        compilation_cache.get_file_cache = lambda path: (_Kept(Path(path)), path)
+        compilation_cache.get_file_cache = lambda path: (_CheckedFiles(Path(path)), path)
         jax.config.update("jax_compilation_cache_dir", str(folder))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", MIN_COMPILE_TIME)
 
 
-class _Kept(CacheInterface):
-    """A cache as JAX's own, which would warn of a damaged file at every start and never replace it."""
+class _CheckedFiles(CacheInterface):
+    """A cache of files with checksums; JAX's own warns of a damaged file at every start, and never replaces it."""
 
     def __init__(self, folder: Path):
         self._path = folder
 
     def get(self, key: str) -> bytes | None:
-        return read_checked(self._path / f"{key}.xla")
+        with suppress(OSError):
+            content = (self._path / f"{key}.xla").read_bytes()
+            if content[:32] == sha256(content[32:]).digest():
+                return content[32:]
+        return None
 
     def put(self, key: str, value: bytes) -> None:
-        write_checked(self._path / f"{key}.xla", value)
+        with suppress(UnwritableOutput), atomic_path(self._path / f"{key}.xla") as path:
+            path.write_bytes(sha256(value).digest() + value)
