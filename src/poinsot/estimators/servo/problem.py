@@ -384,11 +384,11 @@ class ActuatorProblem:
         for joint in self.joints:
             channel = f"{COMMAND}.{joint}"
             if own is not None and channel in own.channels:
-                given = np.flatnonzero(np.isfinite(_masked(own, channel)))
+                given = np.flatnonzero(np.isfinite(own.readings(channel)))
                 if len(given) > 1:
                     found.append(Commands(own.time[given], own[channel][given], self.hold, "stamps"))
                     continue
-            values = _filled(recording, channel, hold=self.hold)
+            values = recording.filled(channel, hold=self.hold)
             found.append(Commands.of_rows(recording.time, values, hold=self.hold))
         return tuple(found)
 
@@ -440,17 +440,15 @@ class ActuatorProblem:
     def motion(self, name: str, recording: Recording) -> Motion:
         """A recording of this robot, ready for simulation."""
         steps = Steps.of(recording.time, self.step_s)
-        positions = np.stack(
-            [_filled(recording, f"{POSITION}.{joint}") for joint in self.robot.joints], axis=1
-        )
-        measured = np.stack([_masked(recording, f"{POSITION}.{joint}") for joint in self.joints], axis=1)
+        positions = np.stack([recording.filled(f"{POSITION}.{joint}") for joint in self.robot.joints], axis=1)
+        measured = np.stack([recording.readings(f"{POSITION}.{joint}") for joint in self.joints], axis=1)
         known = {**self.recordings, **self.held_out}.get(name) is recording
         commands = self._commands[name] if known else self._commands_of(name, recording)
         command = np.stack(
             [
                 each.at(recording.time)
                 if each.clock == "stamps"
-                else _filled(recording, f"{COMMAND}.{joint}", hold=self.hold)
+                else recording.filled(f"{COMMAND}.{joint}", hold=self.hold)
                 for joint, each in zip(self.joints, commands, strict=True)
             ],
             axis=1,
@@ -464,7 +462,7 @@ class ActuatorProblem:
         smooth = smoothed(recording.time, positions, self.cutoff_hz)
         velocities = {
             joint: measured_velocity(
-                recording.time, measured[:, k], _masked(recording, f"{VELOCITY}.{joint}"), self.cutoff_hz
+                recording.time, measured[:, k], recording.readings(f"{VELOCITY}.{joint}"), self.cutoff_hz
             )
             for k, joint in enumerate(self.joints)
             if f"{VELOCITY}.{joint}" in recording.channels
@@ -578,7 +576,7 @@ def _voltage(recording: Recording, joint: str) -> Vector | None:
         raise InvalidActuatorProblem(
             f'{channel} is in {recording.units[channel] or "no unit"}, and supply voltages are in V; write unit = "V"'
         )
-    values = _filled(recording, channel)
+    values = recording.filled(channel)
     if not values.min() > 0:
         raise InvalidActuatorProblem(
             f"{channel} is {values.min():.3g} V at least, and a supply has more than 0; mask these samples, or leave "
@@ -587,32 +585,10 @@ def _voltage(recording: Recording, joint: str) -> Vector | None:
     return values
 
 
-def _masked(recording: Recording, channel: str) -> Vector:
-    values = np.array(recording[channel], dtype=float)
-    mask = recording.valid.get(channel)
-    if mask is not None:
-        values[~mask] = np.nan
-    return values
-
-
-def _filled(recording: Recording, channel: str, *, hold: bool = False) -> Vector:
-    """Values, those that are missing interpolated, or the last before them."""
-    values = _masked(recording, channel)
-    good = np.flatnonzero(np.isfinite(values))
-    if not len(good):
-        raise InvalidActuatorProblem(f"channel {channel!r} has no valid sample")
-    if len(good) == len(values):
-        return values
-    if hold:
-        last = np.searchsorted(good, np.arange(len(values)), side="right") - 1
-        return values[good[np.maximum(last, 0)]]
-    return np.interp(recording.time, recording.time[good], values[good])
-
-
 def _without_command(recording: Recording, channel: str) -> tuple[np.ndarray, float]:
     """(T,) whether the motion is of commands that are missing, and for how long they are [s]."""
     missing, seconds = np.zeros(len(recording), dtype=bool), 0.0
-    good, time = np.flatnonzero(np.isfinite(_masked(recording, channel))), recording.time
+    good, time = np.flatnonzero(np.isfinite(recording.readings(channel))), recording.time
     for before, after in zip([0, *good], [*good, len(time) - 1], strict=True):
         gap = time[after] - time[before]
         if after - before > 1 and gap > LONGEST_HOLD_S:
