@@ -82,16 +82,16 @@ class ImpactsMethod(MotionMethod):
         joints = pose_channels(body.markers)
         units = {f"position.{joint}": POSE.get(joint, "m") for joint in joints}
         recording = read_motion(job, units, joints, tuple(FORCES), "mask")
-        found = {row["name"]: (row["value"], row["std"]) for row in job.result["parameters"]}
+        values = {row["name"]: (row["value"], row["std"]) for row in job.result["parameters"]}
         scene, notes = job.result["scene"], []
-        if found["friction"][0] is None:
-            found["friction"] = scene["least_friction"], 0.0
+        if values["friction"][0] is None:
+            values["friction"] = scene["least_friction"], 0.0
             notes.append(f"The lower bound {scene['least_friction']:.3g} of friction was used as its value.")
         drop, warnings = drop_of(recording, name, body.markers, FLIGHT_FRAMES)
         noise = np.array(job.result.get("simulation", {}).get("noise", drop.noise))
         times = recording.time[recording.time >= drop.times[0]]
         walls = tuple(wall.value() for wall in job.project.settings.walls) or (floor(),)
-        motion = predict_throw(drop, times, body.outline(), walls, found, noise)
+        motion = predict_throw(drop, times, body.outline(), walls, values, noise)
         notes.append(
             f"Frames until {motion.until:.4g} s are a flight and were used; the motion after them is predicted."
         )
