@@ -127,7 +127,7 @@ def _cache_class() -> Any:
     from numba.core.serialize import dumps
 
     class Results(caching.CompileResultCacheImpl):
-        _locator_classes = (_Locator,)
+        _locator_classes = [_Locator]  # noqa: RUF012  as in Numba
 
         def reduce(self, result: Any) -> tuple[bytes, bytes]:
             code = dumps(super().reduce(result))

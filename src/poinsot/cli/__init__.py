@@ -1,4 +1,4 @@
-"""The verbs, one a file: `poinsot inspect`, `identify`, `predict`, `track`.
+"""The verbs, one file each: a file that is added is a verb.
 
     shell     what they share: errors as sentences, progress, outputs
 
@@ -12,13 +12,14 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Annotated
 
 import typer
 
 from .. import __version__
-from ..lazy import load
 from .shell import CORRECTABLE, INTERRUPTED, VERBOSITY, stop, stop_at_defect
 
 VERBOSITIES = {"-v": "verbose", "--verbose": "verbose", "-q": "quiet", "--quiet": "quiet"}
@@ -33,22 +34,35 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-VERBS = {
-    "new": ".cli.new:new",
-    "inspect": ".cli.inspect:inspect",
-    "identify": ".cli.identify:identify",
-    "show": ".cli.show:show",
-    "open": ".cli.open:open_page",
-    "view": ".cli.view:view",
-    "predict": ".cli.predict:predict",
-    "track": ".cli.track:track",
-    "excite": ".cli.excite:excite",
-    "repair": ".cli.repair:repair",
-    "drives": ".cli.drives:drives",
-    "reproduce": ".cli.reproduce:reproduce",
-    "warmup": ".cli.warmup:warmup",
-}
-"""Verb -> its function, in the order of the help: that in which they are used."""
+ORDER = (
+    "new",
+    "inspect",
+    "identify",
+    "show",
+    "open",
+    "view",
+    "predict",
+    "track",
+    "excite",
+    "repair",
+    "drives",
+)
+"""Verbs in the order in which they are used, for the help; others follow."""
+
+
+def verbs() -> tuple[str, ...]:
+    """The verbs: every module of this folder but `shell` is one, with the function of its name."""
+    names = [module.name for module in iter_modules(__path__) if module.name != "shell"]
+    return (*(verb for verb in ORDER if verb in names), *(name for name in names if name not in ORDER))
+
+
+def function_of(verb: str) -> Callable[..., None]:
+    """The function of a verb; that of `open` is `open_`, as Python has an `open`."""
+    module = import_module(f".{verb}", __name__)
+    function: Callable[..., None] = getattr(module, f"{verb}_", None) or getattr(module, verb)
+    return function
+
+
 EPILOG = "-v, --verbose and -q, --quiet: see `poinsot --help`."
 
 
@@ -102,8 +116,9 @@ def _terminated(number: int, frame: object) -> None:
 def _run(arguments: list[str]) -> int:
     try:
         app.registered_commands.clear()
-        for verb in arguments[:1] if arguments and arguments[0] in VERBS else VERBS:
-            app.command(verb, epilog=EPILOG)(load(VERBS[verb]))
+        known = verbs()
+        for verb in arguments[:1] if arguments and arguments[0] in known else known:
+            app.command(verb, epilog=EPILOG)(function_of(verb))
         verbosities = [VERBOSITIES[argument] for argument in arguments if argument in VERBOSITIES]
         VERBOSITY.set(verbosities[-1] if verbosities else "")
         # Typer ends by exceptions; `main` returns their code.

@@ -453,8 +453,9 @@ def _print(motion: Excitation) -> None:
     from ..report.excitation_page import expectations, hopeless
 
     problem, base = motion.problem, motion.problem.base
-    kept = motion.limits_respected
-    outcome = f"limits of {listing(motion.checked)} are kept" if kept else "A LIMIT IS BROKEN"
+    outcome = "A LIMIT IS BROKEN"
+    if motion.limits_respected:
+        outcome = f"limits of {listing(motion.checked)} are kept"
     if motion.unchecked:
         typer.secho(f"NOT CHECKED: {'; '.join(motion.unchecked)}", fg="red")
     near = "" if motion.least_distance is None else f", minimum distance {100 * motion.least_distance:.2g} cm"

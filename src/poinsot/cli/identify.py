@@ -16,6 +16,7 @@ from .shell import Cluster, Data, Job, Json, Out, Strict, Workers
 
 if TYPE_CHECKING:
     from ..estimate import Estimate
+    from ..studies.fleet import FleetEstimate
 
 
 Force = Annotated[
@@ -56,9 +57,7 @@ def identify(
         many = logs is not None or is_pattern(Path(), str(job))
         project = None if many else Project.load(job)
         if project is None or project.is_of_many(data):
-            from .identify_logs import identify as identify_logs
-
-            identify_logs(job, logs, data, out, json, workers, cluster, say)
+            _identify_logs(job, logs, data, out, json, workers, cluster, say)
             return
         if workers is not None or cluster is not None:
             raise InvalidProject(
@@ -137,3 +136,72 @@ def _description(estimate: Estimate, force: bool = False) -> tuple[dict[str, Cal
         return {}, f"no description was written: {error}"
     source = problem.robot.source
     return {f"{source.stem}_identified{source.suffix}": export.write}, ""
+
+
+def _identify_logs(
+    job: Path,
+    logs: str | None,
+    data: Path | None,
+    out: Path | None,
+    json: str | None,
+    workers: int | None,
+    cluster: str | None,
+    say: Callable[[object], None],
+) -> None:
+    """Estimate every log, pool, and write one page.
+
+    `job`: a project file, or a pattern of logs with one beside them.
+    """
+    from ..io.writing import check_apart
+    from ..project import Project
+    from ..studies.fleet import Fleet
+    from ..studies.study import chosen
+
+    if job.suffix.lower() != ".toml":
+        job, logs = _find_project(job), str(job)
+    project = Project.load(job)
+    fleet = Fleet.of(project, data, logs)
+    reads = [*project.inputs(data), *(path for log in fleet.logs for path in log.paths)]
+    output = project.settings.output
+    check_apart([json, *(out / name for name in (output.result, output.report) if out is not None)], reads)
+    with chosen(workers, cluster):
+        estimate = fleet.estimate(say=say)
+    pages = {output.report: partial(_write_fleet, estimate)}
+    echo = partial(typer.echo, estimate.text)
+    shell.deliver(estimate.content(), output.result, pages, out, json, echo, reads=reads)
+    if not estimate.parameters and len(fleet.logs) > 1:
+        sentence = "fewer than two logs determine a parameter: nothing was pooled"
+        raise typer.Exit(shell.stop(sentence, shell.CORRECTABLE))
+
+
+def _write_fleet(estimate: FleetEstimate, path: Path) -> None:
+    from ..studies.page import write_fleet_page
+
+    write_fleet_page(estimate, path)
+
+
+def _find_project(pattern: Path) -> Path:
+    """The one project file in the folder of the logs, or above it up to here.
+
+    Raises:
+        InvalidProject: if there is none, or there are several.
+    """
+    fixed = Path()
+    for part in pattern.parts[:-1]:
+        if any(wildcard in part for wildcard in "*?{"):
+            break
+        fixed /= part
+    start = Path.cwd().resolve()
+    folders = [fixed, *(parent for parent in fixed.resolve().parents if parent.is_relative_to(start))]
+    for folder in folders:
+        if projects := sorted(folder.glob("*.toml")):
+            if len(projects) == 1:
+                return projects[0]
+            raise InvalidProject(
+                f"which project are {pattern} of? {folder} has {listing(project.name for project in projects)}: write "
+                f'poinsot identify {projects[0]} --logs "{pattern}"'
+            )
+    raise InvalidProject(
+        f"{pattern} are logs without a project file beside them: begin one with `poinsot new ROBOT.urdf LOG`, and "
+        f'write poinsot identify JOB.toml --logs "{pattern}"'
+    )

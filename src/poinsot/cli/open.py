@@ -15,7 +15,7 @@ PAGES = "report.html", "inspect.html", "excite.html"
 """Names of pages that commands write, in order of preference; then any other page of a folder."""
 
 
-def open_page(
+def open_(
     result: Annotated[
         Path,
         typer.Argument(

@@ -124,7 +124,7 @@ def combined(table: Uncertainty) -> Matrix:
 
 
 def std_of(*rows: Matrix | Vector | None) -> Vector | None:
-    """(b,) standard deviations of rows of the table together; None where none of them was computed."""
+    """(b,) standard deviations of rows of the table together; None if none of them was computed."""
     squares = [np.diag(row) if row.ndim == 2 else row**2 for row in rows if row is not None]
     return np.sqrt(np.sum(squares, axis=0)) if squares else None
 

@@ -263,7 +263,7 @@ def _read(
     fields: Mapping[str, Mapping[str, str]],
 ) -> tuple[tuple[Clock | None, str, str], Columns]:
     """The clock (None with a rate), its unit and the reason; and the columns, those of `_gain_fields` too."""
-    read, why = find_reader(log), ""
+    read, why = find_reader(log).read_columns, ""
     channels = {each.channel: (each.column, "1") for each in matched}
     channels |= {
         f"{key}.{joint}": (column, "1") for joint, own in fields.items() for key, column in own.items()

@@ -27,7 +27,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...arrays import Matrix, Vector
+from ...arrays import JointSamples, Matrix, Vector
 from ...diagnosis import diagnose
 from ...estimate import Body, Estimate, EstimatedParameters, Fit, Provenance, Status, Uncertainty
 from ...estimate.uncertainty import combined

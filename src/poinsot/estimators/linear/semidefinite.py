@@ -282,7 +282,7 @@ class _ReducedProblem:
     Args:
         target: solution of least squares; its `theta` are the base values beta. free: the same as an estimate.
         prior: (l, 10) bodies.
-        essential: the estimate with essential parameters alone, whose values are the target's; None: not requested.
+        essential: the estimate of only the essential parameters, whose values are the target's; None: not requested.
     """
 
     method: SemidefiniteLeastSquares
@@ -318,7 +318,7 @@ class _ReducedProblem:
 
     @cached_property
     def R(self) -> Matrix:
-        """(b, b), R^-1 R^-T the covariance of the base values; of white residuals where the data count alone."""
+        """(b, b), R^-1 R^-T the covariance of the base values; of white residuals where only the data count."""
         R = self.target.R
         efforts = np.linalg.norm(R @ self.target.theta) / np.sqrt(self.system.equations)
         # of noise-free data s is rounding, and A would be beyond what a solver counts in

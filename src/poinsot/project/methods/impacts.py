@@ -15,8 +15,7 @@ from ..settings.fields import NotNegative, Positive, SettingsTable
 from .motion import MotionMethod, prepared
 
 if TYPE_CHECKING:
-    from ...estimators.impacts.drop import DropIdentification
-    from ...estimators.impacts.pooled import PooledImpacts
+    from ...estimators.impacts.method import ImpactIdentification
     from ...estimators.impacts.problem import ImpactsProblem
     from ..job import Job
     from ..prediction import Prediction, PredictionJob
@@ -107,26 +106,10 @@ class ImpactsMethod(MotionMethod):
         named = {column: "s" if column == CLOCK else POSE[column.split(".")[1]] for column in columns}
         return Prediction(columns, named, tuple(rows), (*warnings, *notes))
 
-    def solver(self, settings: Settings, problem: ImpactsProblem) -> DropIdentification | PooledImpacts:
-        """The method: of one drop by its motion, of several by the impacts of all."""
-        drops = len(problem.drops)
+    def solver(self, settings: Settings, problem: ImpactsProblem) -> ImpactIdentification:
+        from ...estimators.impacts.method import ImpactIdentification
+
         if settings.priors:
             raise InvalidProject('"impacts" uses no priors on J/m; delete [priors]')
-        if drops > 1:
-            from ...estimators.impacts.pooled import PooledImpacts
-
-            for key in ("noise", "drag", "steps"):
-                if key in self.model_fields_set:
-                    raise InvalidProject(
-                        f"method.{key} is for a single drop; with {drops} drops it is estimated: delete the line"
-                    )
-            return PooledImpacts(settings.held, seed=self.seed)
-        if settings.held:
-            raise InvalidProject(
-                "[held] is for several drops, whose geometry is estimated, but there is one: delete "
-                f"{listing(settings.held)}"
-            )
-        from ...estimators.impacts.drop import DropIdentification
-
         noise = None if self.noise is None else (self.noise.position,) * 2 + (self.noise.angle,)
-        return DropIdentification(noise, (self.drag[0], self.drag[1]), self.steps, self.seed)
+        return ImpactIdentification(noise, (self.drag[0], self.drag[1]), self.steps, self.seed, settings.held)
