@@ -114,10 +114,10 @@ class MechanismSettings(SettingsTable):
 
     @model_validator(mode="after")
     def _one_source(self) -> MechanismSettings:
-        said = bool(self.bodies or self.joints)
-        if (self.path is None) != said:
+        is_listed = bool(self.bodies or self.joints)
+        if (self.path is None) != is_listed:
             raise refuse("mechanism", "give path (robot description), or bodies and joints", key="path")
-        if said and (self.details or self.locked):
+        if is_listed and (self.details or self.locked):
             key = "details" if self.details else "locked"
             raise refuse(
                 "mechanism", f"{key} is for joints of a description; use [[mechanism.joints]]", key=key

@@ -41,7 +41,9 @@ class EffortSettings(SettingsTable):
     def known_keys(cls, content: dict[str, Any]) -> tuple[str, ...]:
         law = EFFORTS.get(str(content.get("law")))
         own = (
-            content if law is None else (each.name for each in fields(law) if each.init and not each.kw_only)
+            content
+            if law is None
+            else (field.name for field in fields(law) if field.init and not field.kw_only)
         )
         return tuple(dict.fromkeys([*cls.model_fields, *own]))
 
