@@ -5,15 +5,17 @@ Recordings have `position_command` and `position` of every joint with an actuato
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from ...estimators.servo.problem import GRAVITY_TILT_STD, LINK_INERTIA_STD, OPEN
 from ...exceptions import listing
+from ...models.friction.listed import servo_friction
 from ...stopwatch import Stopwatch
 from ..command_clock import own_commands
 from ..settings.fields import Positive
+from ..settings.robot import check_listed
 from .base import TEMPLATES, Beginning, LogContents
 from .motion import MotionSettings, prepared
 
@@ -25,14 +27,19 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 
+def check_law(name: str) -> str:
+    """The name of the friction of a servo."""
+    return check_listed(name, servo_friction())
+
+
 class ActuatorSettings(MotionSettings):
     """`poinsot.OutputError`: gains, delay, friction and armature of joints that follow position commands.
 
     `estimate`: parameters of every joint that are estimated. [held] and [priors] take `"stiffness"` of all joints, or
     `"stiffness.elbow"` of one; so does `start`. `share`: name -> joints with one set of parameters.
     `friction_positions`: positions between which the dry friction of a joint is linear [rad]. `friction_laws`: laws of
-    dry friction (`poinsot.FRICTION_LAWS`), of which the recordings choose one for each joint. `command`: whether
-    one is held until the next. `step_s`: longest step of the simulation. `draws`, `hops`, `seed`: of the search.
+    dry friction, of which the recordings choose one for each joint. `command`: whether one is held until the next.
+    `step_s`: longest step of the simulation. `draws`, `hops`, `seed`: of the search.
     `link_inertia_std`, `gravity_tilt_std` [rad]: how well the description is known; intervals contain it.
     """
 
@@ -43,9 +50,7 @@ class ActuatorSettings(MotionSettings):
     start: dict[str, float] = {}
     share: dict[str, list[str]] = {}
     friction_positions: dict[str, list[float]] = {}
-    friction_laws: list[Literal["M1", "M2", "M3", "M4", "M5", "M6", "efficiency"]] = Field(
-        ["M1"], min_length=1
-    )
+    friction_laws: list[Annotated[str, AfterValidator(check_law)]] = Field(["M1"], min_length=1)
     command: Literal["held", "linear"] = "held"
     step_s: Positive = 0.002
     cutoff_hz: Positive | None = None
