@@ -77,7 +77,7 @@ class Row:
 def sysid_actuators(
     robot: Articulated, given: Sequence[Actuator], bounds: Bounds, recorded: Sequence[Recorded]
 ) -> tuple[Actuator, ...]:
-    """What mujoco.sysid makes of recordings.
+    """Identify actuators by mujoco.sysid.
 
     Args:
         given: held numbers and delays of every joint.

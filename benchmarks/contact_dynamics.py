@@ -6,7 +6,7 @@ poinsot      accelerations, contact forces and their slopes by q, v, tau and the
 Pinocchio    `constraintDynamics` and `computeConstraintDynamicsDerivatives` in a Python loop, results left in its own
              buffers: by q, v and tau; it knows no slopes by theta
 
-States are random, 400. ANYmal on four points, Talos on two surfaces, Solo12 in flight. Then poinsot alone: with a step
+States are random, 400. ANYmal on four points, Talos on two surfaces, Solo12 in flight. Then only poinsot: with a step
 in time and the residuals of encoders, gyro and accelerometer, which is what one node of an estimation needs.
 """
 

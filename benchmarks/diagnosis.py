@@ -12,8 +12,8 @@ and a simulated Panda, and `identify` is run as the command line runs it. A corr
     wrong by  the largest change of a parameter from the uncorrupted estimate, in standard deviations of both: a
               corruption that moves nothing by much harms nobody
 
-Clean recordings are simulated: motions as recorded or random, torques by Pinocchio, friction, noise of .5 to 5 % of
-each torque, half of it coloured with a memory of .02 to .3 s. With the true bodies as description every verdict but
+Clean recordings are simulated: motions as recorded or random, torques by Pinocchio, friction, noise of 0.5 to 5 % of
+each torque, half of it coloured with a memory of 0.02 to 0.3 s. With the true bodies as description every verdict but
 `trusted` is a false alarm; with bodies within a factor of two in mass and 30 degrees in the direction of the centre of
 mass, every `not-to-be-used` and refusal. Intervals hold 95 % (Clopper and Pearson).
 """
@@ -58,7 +58,7 @@ FALSE_ALARMS = 0.02
 
 @dataclass(frozen=True)
 class Task:
-    """What to run: a corruption of one strength, or a clean recording.
+    """One run: a corruption of one strength, or a clean recording.
 
     Args:
         kind: `corrupted`, `benign`, `clean`, `rough`.
@@ -74,7 +74,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What identify said.
+    """Verdict of identify on one task.
 
     Args:
         trust: the verdict, `refused` or `crashed`.

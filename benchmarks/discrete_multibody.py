@@ -50,7 +50,7 @@ SECONDS, PERIOD, EVERY = 5.0, 2e-3, 5
 HELD_OUT = np.pi - 0.6
 PARTS = 20
 KAPPA = 1e4
-"""Of a reading's weight 1; MuJoCo's motion is the model's, so it may be large."""
+"""Weight of steps where a reading has weight 1; MuJoCo's motion is the model's, so it may be large."""
 WHOLE, SHORT = "mujoco.sysid, one simulation", "mujoco.sysid, parts"
 
 
@@ -138,7 +138,7 @@ def spec(values: dict[str, float]):
 
 
 def rms(a: np.ndarray, b: np.ndarray) -> float:
-    """Of angles [rad]; of what went astray, no more than a turn."""
+    """Rms of errors of angles [rad]; each error counts for no more than a turn."""
     return float(np.sqrt(np.mean(np.clip(np.nan_to_num(a - b, nan=7.0)[:, :2], -2 * np.pi, 2 * np.pi) ** 2)))
 
 

@@ -16,9 +16,10 @@ import numpy as np
 from support.report import Agreement, Limit, Ratio, deliver, options
 from support.timing import Program, Seconds, side_by_side
 
-from poinsot.estimators.impacts.drop import DropFit, DropIdentification
-from poinsot.estimators.impacts.flights import Drop
+from poinsot.estimators.impacts.drop import fitted_drop
+from poinsot.estimators.impacts.drop_fit import DropFit
 from poinsot.models.planar import PlanarBody, floor
+from poinsot.models.planar.drop import Drop
 from poinsot.models.planar.events import moved
 from poinsot_reproductions.impacts.table import INERTIA, MASS, NOISE, POSE, SHAPE, VELOCITY, Job, read
 
@@ -66,7 +67,7 @@ def main() -> None:
 
 
 def identified(drop: Drop) -> DropFit:
-    return DropIdentification().fit(drop, SHAPE, [floor()])
+    return fitted_drop(drop, SHAPE, [floor()])
 
 
 def fine(count: int) -> Drop:

@@ -196,7 +196,8 @@ class Case:
 
     def iteration(self) -> float:
         """Direction and rollout; the cost after it."""
-        return MultipleShooting().roll(self.problem, self._now, self.around().direction(), 1.0).cost
+        direction = self.around().direction()
+        return MultipleShooting().roll(self.problem, self._now, direction, 1.0).cost
 
     def around(self) -> ShootingIterate:
         if not hasattr(self, "_room"):
@@ -219,6 +220,8 @@ class Case:
         noise = np.zeros((T, states.degrees))
         line = motion.linearize(0, x[:T], w[:T], theta)
         terms, inertials = dynamics._terms, motion.parameters.values(theta).inertials
+        forces = ((c, moved.forces[:, moved.rows(c.frame)]) for c in dynamics.constraints)
+        wrenches = np.concatenate([c.wrench(c.motion(moved.frames), f) for c, f in forces], axis=1)
         frames = (*dynamics._contact_frames, *dynamics.frames)
         return {
             "direction": (lambda: self.around().direction(), NODES),
@@ -227,7 +230,7 @@ class Case:
             "      mass matrix and bias": (lambda: terms.mass_and_bias(inertials, q, v), T),
             "      frames with slopes": (lambda: terms.frames(frames, q, v, moved.a, slopes=True), T),
             "      slopes of the inverse dynamics": (
-                lambda: terms.inverse_dynamics_slopes(inertials, q, v, moved.a, moved.forces),
+                lambda: terms.inverse_dynamics_slopes(inertials, q, v, moved.a, wrenches, True),
                 T,
             ),
             "    residuals of the sensors": (lambda: residuals(some, moved), T),

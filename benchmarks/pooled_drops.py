@@ -3,7 +3,7 @@
     python benchmarks/pooled_drops.py [--json PATH] [--save-baseline]
 
 Simulated drops (forces of a compliant contact in steps of microseconds, not the estimator's model), 60 to 480 of them,
-all of `PooledImpacts.solve`: flights, J/m and geometry, bootstrap, halves, held-out impacts and assumptions. Time per
+all of `ImpactIdentification.solve`: flights, J/m and geometry, halves, held-out impacts and assumptions. Time per
 drop of 480 may be 1.2 times that of 60.
 """
 
@@ -18,7 +18,7 @@ from support.timing import Seconds
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from poinsot.estimators.impacts.pooled import PooledImpacts
+from poinsot.estimators.impacts.method import ImpactIdentification
 from poinsot.estimators.impacts.problem import ImpactsProblem
 from poinsot.models.planar import floor, rectangle
 from references.bouncing import SIDE, Throws
@@ -36,11 +36,12 @@ def main() -> None:
         for count in COUNTS
     }
     # compiled once, before anything is timed
-    PooledImpacts(rounds=5).solve(ImpactsProblem(problems[60].drops[:6], rectangle(SIDE, SIDE), (floor(),)))
+    few = ImpactsProblem(problems[60].drops[:6], rectangle(SIDE, SIDE), (floor(),))
+    ImpactIdentification(rounds=5).solve(few)
     each, seconds, results = {}, {}, {}
     for count, problem in problems.items():  # each once: together they take minutes
         processor, passed = time.process_time(), time.perf_counter()
-        results[count] = PooledImpacts().solve(problem)
+        results[count] = ImpactIdentification().solve(problem)
         processor, passed = time.process_time() - processor, time.perf_counter() - passed
         seconds[f"{count} drops"], each[count] = Seconds(processor, passed), processor / count
         print(f"{count} drops: {processor:.1f} s, {1e3 * processor / count:.0f} ms a drop", flush=True)

@@ -2,7 +2,7 @@
 
     python benchmarks/random_walk.py [--json PATH] [--rounds N] [--save-baseline]
 
-The series are the motor angles of the TX40 from .5 s to 7.3 s at 5 kHz.
+The series are the motor angles of the TX40 from 0.5 s to 7.3 s at 5 kHz.
 
 poinsot        `maximum_likelihood_nvr` and `smooth`, all six joints at once
 statsmodels    `UnobservedComponents(y, level="smooth trend").fit()`, the same model: it estimates both variances and

@@ -118,7 +118,7 @@ def _streamed(folder: Path, rows: int, name: str, block: int, workers: int = WOR
 def stream(folder: Path, rows: int, block: int, workers: int, out: Path) -> None:
     """The process that is measured: largest memory of this one, and of as many workers as the largest."""
     import poinsot
-    from poinsot.io.parquet_log import ParquetLog
+    from poinsot.io.parquet import ParquetLog
     from poinsot.studies.streaming import stream_least_squares
     from poinsot.studies.study import processes
 

@@ -7,7 +7,7 @@ times end to end; both are identified from their files, taking turns: by `poinso
 and in this process, where hardly anything but the samples costs.
 
 Memory is the largest resident set of a process of its own, once and ten times, the difference divided by that of the
-recordings' arrays (13 numbers of 8 bytes a sample): of a process that only reads, and of one that identifies.
+recordings' arrays (13 numbers of 8 bytes a sample), for a process that only reads, and for one that identifies.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _peak(task: str, folder: Path, source: Path) -> dict[str, int]:
 
 
 def _largest_resident_set() -> int:
-    """Of this program alone: `getrusage` would count the process that started it, too. [bytes]"""
+    """Largest memory of only this program [bytes]; `getrusage` would also count the process that started it."""
     status = Path("/proc/self/status").read_text()
     return 1024 * int(status.split("VmHWM:")[1].split()[0])
 

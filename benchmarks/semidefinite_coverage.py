@@ -37,8 +37,8 @@ class Case:
     """One kind of recording.
 
     Args:
-        rate_hz, duration_s: of the rows. coloured: whether noise has a memory.
-        std, direction_deg: of the prior, and of the truth.
+        rate_hz, duration_s: rate and duration of the rows. coloured: whether noise has a memory.
+        std, direction_deg: standard deviation and direction of the prior, and of the truth.
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""What the examination of throws finds: clean ones, and those with one thing wrong.
+"""Findings of the examination of throws: clean throws, and throws with one thing wrong.
 
     python benchmarks/throw_diagnosis.py [--clean N] [--wrong N]
 

@@ -21,6 +21,7 @@ import sys
 import tomllib
 import types
 import typing
+from dataclasses import is_dataclass
 from pathlib import Path
 
 import numpy as np
@@ -28,15 +29,19 @@ import pytest
 
 import poinsot
 from poinsot import cli
+from poinsot.estimators.linear import constraints
+from poinsot.models.planar.contact import Wall
+from poinsot.models.robot.drive import Coupling
+from poinsot.models.robot.loops import Loop
+from poinsot.parameters import Normal
 from poinsot.project import settings
 from poinsot.project.methods import (
     METHODS,
-    MethodSettings,
+    ProjectMethod,
     find_method,
     impacts,
     method_names,
     payload,
-    semidefinite,
 )
 from poinsot.project.settings import (
     bodies_and_walls,
@@ -46,6 +51,8 @@ from poinsot.project.settings import (
     recordings,
     robot,
 )
+from poinsot.project.settings.tables import table_of
+from poinsot.signals.noise_variance_ratio import LogNormalPrior
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -192,11 +199,11 @@ SECTIONS = {
             "smooth-curve": bodies_and_walls.SmoothCurveSettings,
         }.items()
     },
-    "`[[walls]]`": (bodies_and_walls.WallSettings, ()),
+    "`[[walls]]`": (table_of(Wall), ()),
     "`[[robot.efforts]]`": (robot.EffortSettings, ()),
-    "`[[robot.loops]]`": (robot.LoopSettings, ()),
+    "`[[robot.loops]]`": (table_of(Loop), ()),
     "`[drive]`": (robot.DriveSettings, ()),
-    "One of `couplings`": (robot.CouplingSettings, ()),
+    "One of `couplings`": (table_of(Coupling), ()),
     "`position_offset` with a unit": (robot.OffsetSettings, ()),
     "`[friction]`": (robot.FrictionSettings, ()),
     "`[[recordings]]`": (
@@ -225,20 +232,20 @@ SECTIONS = {
         preprocessing.RandomWalkSettings,
         preprocessing.SmoothingSettings.model_fields,
     ),
-    "`prior` of the ratio": (preprocessing.RatioPriorSettings, ()),
+    "`prior` of the ratio": (table_of(LogNormalPrior), ()),
     '`method = "moving-polynomial"`': (preprocessing.MovingPolynomialSettings, ()),
     '`method = "none"`': (preprocessing.RawSettings, preprocessing.ConditioningSettings.model_fields),
-    **{f'`name = "{name}"`': (find_method(name), ()) for name in METHODS},
+    **{f'`name = "{name}"`': (find_method(name), ()) for name in METHODS if name != "actuators"},
     "`noise` of a tracker": (impacts.TrackerNoiseSettings, ()),
     "`center_of_mass` of a load": (payload.PointPriorSettings, ()),
-    "`[method.constraints]`": (semidefinite.ConstraintsSettings, ()),
-    "One of `bodies`": (semidefinite.BodyConstraintSettings, ()),
-    "A region": (semidefinite.RegionSettings, ()),
-    "`inside`": (semidefinite.EllipsoidSettings, ()),
-    "`[priors]`": (settings.PriorSettings, ()),
+    "`[method.constraints]`": (table_of(constraints.Constraints), ()),
+    "One of `bodies`": (table_of(constraints.BodyConstraint), ()),
+    "`inside`": (table_of(constraints.EllipsoidRegion), ()),
+    "`[priors]`": (table_of(Normal), ()),
     "`[output]`": (settings.OutputSettings, ()),
 }
-"""Heading of the page -> what its table is about, and the keys that another table has."""
+"""Heading of the page -> what its table is about, and the keys that another table has. Actuators are in `servo.md`."""
+REGIONS = constraints.Box, constraints.EllipsoidRegion, constraints.Hull
 
 BY_VALIDATOR = {
     fields.check_per_joint: "numbers",
@@ -277,6 +284,8 @@ def type_in_words(annotation, validators=()):
         return " or ".join(type_in_words(it) for it in inside)
     if origin is list and typing.get_origin(inside[0]) is typing.Literal:
         return f"list of {type_in_words(inside[0])}"
+    if origin in (list, dict) and is_table(inside[-1]):
+        return f"{'list' if origin is list else 'table'} of tables"
     if origin is list and typing.get_origin(inside[0]) is typing.Annotated:
         return "list of numbers" if typing.get_args(inside[0])[0] is float else "list of lists"
     if origin is dict and typing.get_origin(inside[1]) is typing.Annotated:
@@ -285,22 +294,32 @@ def type_in_words(annotation, validators=()):
             if typing.get_origin(typing.get_args(inside[1])[0]) is list
             else "table of numbers"
         )
-    if origin is dict and not (isinstance(inside[1], type) and issubclass(inside[1], fields.SettingsTable)):
+    if origin is dict:
         return "table of numbers"
-    if origin in (list, dict):
-        return f"{'list' if origin is list else 'table'} of tables"
     assert issubclass(annotation, fields.SettingsTable)
     return "table"
+
+
+def is_table(annotation):
+    if typing.get_origin(annotation) is typing.Annotated:
+        return is_table(typing.get_args(annotation)[0])
+    return isinstance(annotation, type) and issubclass(annotation, fields.SettingsTable)
 
 
 def default_in_words(field):
     if field.is_required():
         return "required"
     value = field.get_default()
-    if value is None or value in ([], {}) or isinstance(value, fields.SettingsTable):
+    if (
+        value is None
+        or value in ([], {}, ())
+        or isinstance(value, fields.SettingsTable)
+        or is_dataclass(value)
+    ):
         return "–"
-    number = f"{value:g}" if isinstance(value, float) else None
-    return f"`{number or json.dumps(value).replace('.0', '')}`"
+    if isinstance(value, tuple | list) and all(isinstance(number, float) for number in value):
+        return f"`[{', '.join(f'{number:g}' for number in value)}]`"
+    return f"`{f'{value:g}' if isinstance(value, float) else json.dumps(value)}`"
 
 
 @pytest.mark.parametrize("heading", SECTIONS)
@@ -346,7 +365,11 @@ def test_the_reference_has_every_section():
     found = {
         section for root in (settings.Settings, *map(find_method, METHODS)) for section in sections(root)
     }
-    assert found - {MethodSettings} <= documented
+    assert found - {ProjectMethod} <= documented | {
+        fields.SettingsTable,
+        find_method("actuators"),
+        *map(table_of, REGIONS),
+    }
     headings = re.findall(r"^## `\[+(\w+)\]+`$", REFERENCE.read_text(), re.MULTILINE)
     assert {*headings} == {*settings.Settings.model_fields}
 

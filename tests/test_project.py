@@ -715,36 +715,6 @@ def test_values_over_many_lines():
     assert line_of(text, ["c", "d", 1, "f"]) == 14
 
 
-def test_keys_have_the_names_of_the_arguments():
-    """A page about `ButterworthDecimation` is a page about [preprocessing]."""
-    import inspect as python_inspect
-
-    from poinsot.estimators.linear.essential import EssentialParameters
-    from poinsot.estimators.linear.least_squares import LeastSquares
-    from poinsot.models.robot.drive import Drive
-    from poinsot.project import settings
-    from poinsot.project.methods import find_method
-    from poinsot.signals.butterworth import ButterworthDecimation
-    from poinsot.signals.random_walk_smoother import RandomWalkSmoother
-
-    besides = {"method", "name", "resample_hz", "bridge_intervals", "delays", "delay", "per_recording"}
-    for section, it in (
-        (settings.robot.DriveSettings, Drive),
-        (settings.preprocessing.ButterworthSettings, ButterworthDecimation),
-        (settings.preprocessing.RandomWalkSettings, RandomWalkSmoother),
-        (find_method("least-squares"), LeastSquares),
-        (find_method("essential-parameters"), EssentialParameters),
-    ):
-        arguments = python_inspect.signature(it).parameters
-        for key, field in section.model_fields.items():
-            if key in besides:
-                continue
-            assert key in arguments, (section, key)
-            default, theirs = field.get_default(), arguments[key].default
-            same = default in ([], None) if theirs == () or key == "keep" else default == theirs
-            assert field.is_required() or same, (section, key, default, theirs)
-
-
 # ------------------------------------------------------------------------------------------------------------ examples
 
 

@@ -39,7 +39,7 @@ def timed(prepare: Callable[[], object], run: Callable[[], object], times: int =
 def solver_parts(
     path: str, frames: list[str], rows: int, x: list[float], nodes: int, dt: float
 ) -> tuple[Callable[[], object], dict[str, Callable[[], object]]]:
-    """What comes before, and what is timed. Costs are the lightest there are: state and torques, weighed."""
+    """Setup, then the timed part. Costs are the cheapest ones: state and torques, weighted."""
     model = pin.buildModelFromUrdf(path, pin.JointModelFreeFlyer())
     state = crocoddyl.StateMultibody(model)
     actuation = crocoddyl.ActuationModelFloatingBase(state)

@@ -47,7 +47,7 @@ def weigh(body: mujoco.MjsBody, mass: float, center: list[float], inertia: tuple
 
 
 def of_arm(x: float) -> tuple[float, float, float]:
-    """What it has about its hinge alone matters."""
+    """Only its inertia about the hinge matters."""
     return x, x, x
 
 
@@ -78,7 +78,7 @@ def identify(
     """The four parameters, and how often it simulated.
 
     Args:
-        spec: of the mechanism. start: where to begin. truth: bounds are around it.
+        spec: MuJoCo model of the mechanism. start: initial guess. truth: center of the bounds.
         first: (parts, 4) angles and rates at the beginning of each part.
         encoders: (S, 2) at every step, S - 1 a multiple of the parts.
     """

@@ -52,7 +52,9 @@ class Peer:
 
     Args:
         model: Pinocchio's. joint: that carries the open body. feet: joints that wrenches act on.
-        x, P: (10,), (10, 10) of the first belief. noise: of an effort. Q, kept: what a tick adds, and leaves.
+        x, P: (10,), (10, 10) of the first belief. noise: standard deviation of an effort.
+        Q: covariance that a tick adds.
+        decay: factor by which a tick reduces deviations.
     """
 
     def __init__(self, model, joint, feet, x, P, noise, Q, decay):
@@ -67,7 +69,7 @@ class Peer:
         self.filter = ExtendedKalmanFilter(10, model.nv)
         self.filter.x, self.filter.P = x.copy(), P.copy()
         self.filter.R, self.filter.Q, self.filter.F = noise**2 * np.eye(model.nv), Q, decay * np.eye(10)
-        self.filter.predict_x = lambda u=0: None  # F is of the covariance alone
+        self.filter.predict_x = lambda u=0: None  # F concerns only the covariance
 
     def step(self, q, v, a, tau, wrenches):
         for joint, wrench in zip(self.feet, wrenches, strict=True):

@@ -18,7 +18,7 @@ UNIT = 1e-3
 
 @dataclass(frozen=True)
 class Fit:
-    """Of one series, by maximum likelihood over both variances; smoothed."""
+    """Smooth one series, with both variances by maximum likelihood."""
 
     model: Any
     result: Any

@@ -2,7 +2,7 @@
 
 Run by itself: `python benchmarks/peers/tx40_figaroh.py FOLDER [--as-published]`.
 
-`identify` gives FIGAROH the treatment of the other two programs: 50 Hz, .5 s to 7.3 s, decimation by 200, ordinary
+`identify` gives FIGAROH the treatment of the other two programs: 50 Hz, 0.5 s to 7.3 s, decimation by 200, ordinary
 least squares, three columns for the coupled wrist. FIGAROH 1.0.2 has no place for such columns: the subclass appends
 them, and leaves out the validation on the training data that `solve` ends with, which would build the regressor again
 without them. `--as-published` does what FIGAROH's own example does: median of 5 and 100 Hz, the whole record but 20
@@ -38,11 +38,11 @@ COUPLING = ("Iam6", "fvm6", "fsm6")
 
 
 class StaubliTX40(BaseIdentification):
-    """What FIGAROH asks a user to write for a robot.
+    """The class that FIGAROH asks a user to write for a robot.
 
     Args:
-        folder: of the recording.
-        filters: of FIGAROH's Butterworth and median filter.
+        folder: folder of the recording.
+        filters: settings of FIGAROH's Butterworth and median filter.
         kept: samples that enter the regressor.
         coupled: whether the wrist's three columns are appended.
     """
@@ -134,7 +134,7 @@ def identify(folder: Path, as_published: bool = False) -> dict:
 
 
 def _map(robot: StaubliTX40) -> list[list[float]]:
-    """Its base parameters from its standard ones: what its combinations make of each standard parameter alone."""
+    """Its base parameters as combinations of its standard parameters, each evaluated by itself."""
     names = list(robot.standard_parameter)
     columns = [
         base_param_from_standard(dict.fromkeys(names, 0.0) | {name: 1.0}, robot.params_base) for name in names

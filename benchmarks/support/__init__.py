@@ -1,1 +1,1 @@
-"""What the benchmarks share: alternating runs, ratios with their bounds, the recording."""
+"""Helpers of the benchmarks: alternating runs, ratios with their bounds, the recording."""

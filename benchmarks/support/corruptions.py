@@ -1,4 +1,4 @@
-"""Corruptions: what goes wrong between a robot and an estimate, each a named function of a scene.
+"""Corruptions: errors between a robot and an estimate, each a named function of a scene.
 
 A corruption changes arrays or settings of a `Scene` and is told by how much. To add one, write its function and list it
 in `CORRUPTIONS` with the causes that name it rightly and its strengths. A function returns None where a scene has
@@ -28,8 +28,8 @@ class Corruption:
     """One kind of defect.
 
     Args:
-        name: what happened.
-        causes: of a finding, any of which names it rightly.
+        name: name of the error.
+        causes: causes of a finding, any of which names the error rightly.
         change: (scene, rng, *strength) -> the corrupted scene, or None.
         strengths: label -> arguments of `change`.
         mild: labels for which a warning of the right cause is enough.
@@ -116,7 +116,7 @@ def shift_zero(scene: Scene, rng: np.random.Generator, joint: int, degrees: floa
 
 
 def wrap_angles(scene: Scene, rng: np.random.Generator, joint: int, turns: float) -> Scene:
-    """Angles within one turn, whose end lies inside the motion of one joint (at motors: of the motor)."""
+    """Angles within one turn, whose end lies inside the motion of one joint (at motors: the motion of the motor)."""
     k = scene.loaded[joint]
     turn = turns * 2 * np.pi * scene.per_radian
     inside = np.quantile(np.concatenate([recorded.position[:, k] for recorded in scene.recorded]), 0.7)
@@ -382,7 +382,7 @@ def _rms(scene: Scene) -> np.ndarray:
 
 
 def counterbalance(scene: Scene, rng: np.random.Generator, share: float) -> Scene:
-    """A gas spring between two attachment points, .1 and .35 m from the first loaded axis, nearly along each other."""
+    """A gas spring between two attachment points, 0.1 and 0.35 m from the first loaded axis, nearly in line."""
     k, a, b = scene.loaded[0], 0.1, 0.35
     size = _rms(scene)[k]
 

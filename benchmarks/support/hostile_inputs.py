@@ -38,10 +38,10 @@ ARM = ROOT / "examples" / "arm"
 CORPUS = ROOT / "tests" / "hostile" / "corpus"
 
 SECONDS, MEMORY = 20, 6 * 2**30
-"""Of one input [s], and of the process [bytes], whose libraries take most of it."""
+"""Limits of one input [s], and of the memory of the process [bytes], most of which its libraries take."""
 
 MAX_BYTES = 1 << 16
-"""Of a mutated input; now and then a part is repeated to sixteen times that."""
+"""Size of a mutated input; now and then a part is repeated to sixteen times this size."""
 
 NUMBERS = [
     *(
@@ -388,12 +388,10 @@ def read_robot(path: Path) -> None:
 
 def read_log(path: Path) -> None:
     import poinsot
-    from poinsot.io.readers import find_listing
+    from poinsot.io.readers import list_columns
 
-    listing = find_listing(path)
-    assert listing is not None
     with suppress(poinsot.PoinsotError):
-        listing(path)
+        list_columns(path)
     channels: Any = {
         "position.a": ("/joint_states/position/a", "rad"),
         "torque.a": ("/joint_states/effort[1]", "N m"),
@@ -417,7 +415,9 @@ def problem() -> Any:
 
 @dataclass(frozen=True)
 class Target:
-    """A format. `suffix`: of its files. `share`: of all inputs, less where an input takes longer. `words`: of it."""
+    """A format. `suffix`: suffix of its files. `share`: share of all inputs, smaller where an input takes longer.
+    `words`: its keywords.
+    """
 
     suffix: str
     seeds: Callable[[], Iterator[bytes]]
@@ -531,7 +531,7 @@ class TooSlow(BaseException):
     """An input took longer than it may."""
 
 
-PARSED_BY_FORK = ("mat", "parquet")
+PARSED_BY_FORK = ("mat", "parquet", "mcap", "bag", "db3")
 
 
 def parse_by_fork() -> None:
@@ -548,8 +548,9 @@ def parse_by_fork() -> None:
     os.close(answers)
     replies, number = os.fdopen(answering), count()
 
-    def run(command: list[str], **_: Any) -> Any:
+    def run(command: list[str], **options: Any) -> Any:
         k = next(number)
+        Path("stdin").write_bytes(options["input"])
         os.write(questions, json.dumps([k, *command[2:]]).encode() + b"\n")
         while (reply := replies.readline().split()) and int(reply[0]) != k:  # one that came too late
             pass
@@ -563,6 +564,13 @@ def _answer_by_fork(questions: Any, answers: int) -> None:
     import polars  # noqa: F401
     import scipy.io  # noqa: F401
 
+    with suppress(ImportError):
+        import mcap.stream_reader  # noqa: F401
+        import rosbags.rosbag1
+        import rosbags.rosbag2.storage_sqlite3  # noqa: F401
+
+        import poinsot.io.message_columns  # noqa: F401
+
     for line in questions:
         k, source, *arguments = json.loads(line)
         child = os.fork()
@@ -571,7 +579,8 @@ def _answer_by_fork(questions: Any, answers: int) -> None:
             for number, name in ((1, "stdout"), (2, "stderr")):
                 os.dup2(os.open(name, os.O_CREAT | os.O_TRUNC | os.O_WRONLY), number)
             sys.argv = ["-c", *arguments]
-            sys.stdout, sys.stderr = (os.fdopen(number, "w") for number in (1, 2))
+            os.dup2(os.open("stdin", os.O_RDONLY), 0)
+            sys.stdin, sys.stdout, sys.stderr = (os.fdopen(k, mode) for k, mode in enumerate("rww"))
             code = 0
             try:
                 exec(source, {})
@@ -591,7 +600,7 @@ def _answer_by_fork(questions: Any, answers: int) -> None:
 
 
 def answer(target: Target, path: Path) -> tuple[str, str]:
-    """What came of a file, in short: `ok`, `refused` with the shape of its sentence, or `exception` with the trace."""
+    """Outcome of a file: `ok`, `refused` with the shape of its sentence, or `exception` with the trace."""
     from poinsot.exceptions import MAX_MESSAGE, PoinsotError
 
     try:

@@ -1,4 +1,4 @@
-"""What a benchmark needs that may not be there, said in one sentence."""
+"""Requirements of a benchmark that may be missing; each is reported in one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a benchmark says: seconds, ratios with their bounds, agreement of the results; as text and as JSON.
+"""Report of a benchmark: seconds, ratios with their bounds, agreement of the results; as text and as JSON.
 
 A ratio is bounded by what is promised and compared with `baseline.json`, the ratios of the commit. The exit status is 1
 if a promise is broken or results disagree. That a ratio is worse than the baseline by more than `LOSS` is said; with
@@ -31,9 +31,9 @@ class Ratio:
     """One number to compare.
 
     Args:
-        name: what is divided by what.
-        value: of this run.
-        at_least, at_most: what is promised.
+        name: numerator and denominator.
+        value: value in this run.
+        at_least, at_most: promised bounds.
     """
 
     name: str
@@ -64,9 +64,9 @@ class Agreement:
     """How far two programs' results are apart.
 
     Args:
-        name: what was compared, and in which unit.
+        name: the compared quantity, with its unit.
         value: largest difference.
-        at_most: what counts as the same.
+        at_most: largest difference that counts as agreement.
     """
 
     name: str
@@ -116,7 +116,7 @@ def options(
 
     Args:
         description: its first line is shown.
-        full: what `--full` adds, where there is such a thing.
+        full: help text of `--full`; None: there is no such option.
         counts: other numbers that can be given, and what they are.
     """
     parser = argparse.ArgumentParser(description=description.strip().splitlines()[0])

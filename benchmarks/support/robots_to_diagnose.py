@@ -116,7 +116,7 @@ def panda() -> Scene:
         "preprocessing": {"method": "butterworth-decimation", "cutoff_hz": 20, "decimate_hz": 10},
         "method": {"name": "least-squares", "weighting": "per-joint"},
     }
-    # Ranges that the random motions fill: 70 % of the limits, at sines of .1 to .3 Hz.
+    # Ranges that the random motions fill: 70 % of the limits, at sines of 0.1 to 0.3 Hz.
     middle = np.array([0.0, 0.0, 0.0, -1.57, 0.0, 1.87, 0.0])
     half = 0.7 * np.array([2.0, 1.76, 2.0, 1.4, 2.0, 1.8, 2.0])
     clock = np.arange(0, 12, 1 / 250)

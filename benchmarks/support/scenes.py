@@ -1,4 +1,4 @@
-"""Scenes: what a project file declares and what its recordings hold, as arrays that a corruption may change.
+"""Scenes: the contents of a project file and of its recordings, as arrays that a corruption may change.
 
     p = N (q - q0)                 measured positions, in the declared unit; N: motor turns per joint turn, 1 at joints
     tau = N^T (gain * effort)      joint torques
@@ -36,7 +36,7 @@ class Recorded:
     """One recording as its file has it.
 
     Args:
-        keys: what the project says about it besides columns: name, role, rate_hz, window_s.
+        keys: its further keys in the project: name, role, rate_hz, window_s.
         position: (T, n) in the scene's unit.
         effort: (T, n) in the scene's unit.
         time: (T,) [s]; None: it has no clock column, and `rate_hz` among its keys.
@@ -66,13 +66,13 @@ class Recorded:
 
 @dataclass(frozen=True, eq=False)
 class Truth:
-    """What a simulated robot has besides its bodies, and how well its sensors read.
+    """Joint efforts of a simulated robot besides its rigid bodies, and the noise of its sensors.
 
     Args:
         viscous, coulomb, offset, rotor: (n,) at the joints [N m s/rad], [N m], [N m], [kg m^2].
         noise: smallest and largest share of noise in each joint's torque, by standard deviations; half of it coloured.
         memory_s: smallest and largest correlation time of the coloured half [s].
-        encoder_step: of a measured position [rad].
+        encoder_step: resolution of a measured position [rad].
     """
 
     viscous: np.ndarray
@@ -89,12 +89,12 @@ class Scene:
     """A project and its recordings.
 
     Args:
-        name: of the robot.
+        name: name of the robot.
         content: the project file without its recordings.
         recorded: all recordings, in the order of the file.
         urdf: the description.
         joints: names, in the robot's order.
-        unit: of the positions, `"rad"` or `"deg"`.
+        unit: unit of the positions, `"rad"` or `"deg"`.
         quantity, effort_unit: `"torque"` in `"N m"` or `"current"` in `"A"`.
         loaded: joints that gravity loads, by number from 0, the one nearest to the base first.
         truth: how it is simulated.

@@ -38,7 +38,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Seconds:
-    """Of a program, medians of all its runs: processor time and time that passed."""
+    """Medians of all runs of a program: processor time and elapsed time."""
 
     processor: float
     passed: float
@@ -77,14 +77,14 @@ def process(*command: str) -> str:
 
 
 def poinsot_identify(job: Path, folder: Path) -> str:
-    """What the command prints; its page is written, and gone."""
+    """Output of the command; its page is written and deleted."""
     with tempfile.TemporaryDirectory() as out:
         command = ("-c", "from poinsot.cli import main; main()", "identify", str(job))
         return process(*command, "--data", str(folder), "--out", f"{out}/identified")
 
 
 def _processor_time() -> float:
-    """Of this process and of those that it has waited for. [s]"""
+    """Processor time of this process and of the processes that it has waited for [s]."""
     own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
 

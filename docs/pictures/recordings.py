@@ -261,7 +261,7 @@ def drops():
 @cache
 def pooled():
     problem = poinsot.ImpactsProblem.from_recordings(drops(), rectangle(SIDE, SIDE), [floor()])
-    return poinsot.PooledImpacts().solve(problem)
+    return poinsot.ImpactIdentification().solve(problem)
 
 
 @picture

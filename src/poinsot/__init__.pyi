@@ -17,8 +17,9 @@ from .io.recording_files import read_parquet as read_parquet
 from .io.recording_files import write_parquet as write_parquet
 from .io.block_log import BlockLog as BlockLog
 from .io.block_log import open_log as open_log
-from .io.parquet_log import ParquetLog as ParquetLog
+from .io.parquet import ParquetLog as ParquetLog
 from .io.message_log import MessageLog as MessageLog
+from .io.readers import Reader as Reader
 from .io.sources import Source as Source
 from .io.sources import Column as Column
 from .inspection import inspect as inspect
@@ -121,8 +122,7 @@ from .estimators.joint import WeightChoice as WeightChoice
 
 # thrown bodies
 from .estimators.impacts.problem import ImpactsProblem as ImpactsProblem
-from .estimators.impacts.drop import DropIdentification as DropIdentification
-from .estimators.impacts.pooled import PooledImpacts as PooledImpacts
+from .estimators.impacts.method import ImpactIdentification as ImpactIdentification
 
 # robots that take position commands
 from .estimators.servo.problem import ActuatorProblem as ActuatorProblem

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING or "jaxtyping" in sys.modules:
-    from jaxtyping import Bool as Bool, Float as Float, Int as Int
+    from jaxtyping import Bool as Bool, Float as Float, Inexact as Inexact, Int as Int
 else:
 
     class Float:
@@ -26,7 +26,7 @@ else:
         def __class_getitem__(cls, item: tuple[type, str]) -> type:
             return item[0]
 
-    Bool = Int = Float
+    Bool = Inexact = Int = Float
 
 SMALLEST, LARGEST = 1e-30, 1e30
 """Size limits of numbers other than 0 in SI units: beyond them, squares and products under- or overflow."""

@@ -22,25 +22,3 @@ def inverse_in_band(factor: np.ndarray) -> np.ndarray:
                 total += factor[k, j] * Z[high - low, j + low]
             Z[i, j] = ((1.0 / pivot if i == 0 else 0.0) - total) / pivot
     return Z
-
-
-@njit(cache=True)
-def solve_in_band(factor: np.ndarray, X: np.ndarray) -> None:
-    """Replace X (N, k) by (L L^T)^-1 X, row by row, so that only w rows of it are in use at a time."""
-    w, N = factor.shape
-    columns = X.shape[1]
-    # loops, not slices of rows: a slice costs more than the few numbers of a row
-    for i in range(N):
-        for k in range(1, min(w, i + 1)):
-            f = factor[k, i - k]
-            for c in range(columns):
-                X[i, c] -= f * X[i - k, c]
-        for c in range(columns):
-            X[i, c] /= factor[0, i]
-    for i in range(N - 1, -1, -1):
-        for k in range(1, min(w, N - i)):
-            f = factor[k, i]
-            for c in range(columns):
-                X[i, c] -= f * X[i + k, c]
-        for c in range(columns):
-            X[i, c] /= factor[0, i]

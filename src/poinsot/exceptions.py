@@ -118,17 +118,17 @@ class UnwritableOutput(PoinsotError):
 def check_known(
     name: str,
     known: Iterable[str],
-    what: str,
-    whose: str,
+    missing: str,
+    owner: str,
     error: type[PoinsotError] = InvalidModel,
     limit: int = 12,
 ) -> int:
     """Index of a name among the known ones; errors are like `no link 'fot'; did you mean 'foot'?; the robot has foot`.
 
     Args:
-        what: text before the name, e.g. `"no link"`. whose: text before the known ones, e.g. `"the robot has"`.
+        missing: text before the name, e.g. `"no link"`. owner: text before the known ones, e.g. `"the robot has"`.
         limit: maximum number of known names that are listed.
     """
     if name not in (known := tuple(known)):
-        raise error(f"{what} {name!r}{nearest(name, known)}; {whose} {listing(known, limit)}")
+        raise error(f"{missing} {name!r}{nearest(name, known)}; {owner} {listing(known, limit)}")
     return known.index(name)

@@ -68,7 +68,7 @@ def c_function(function: Callable[..., Any], signature: str) -> Any:
     from numba.core import ccallback, sigutils
 
     args, returned = sigutils.normalize_signature(signature)
-    compiled = ccallback.CFunc(function, (args, returned), {}, {"error_model": "numpy"})
+    compiled: Any = ccallback.CFunc(function, (args, returned), {}, {"error_model": "numpy"})
     if private_folder():
         with suppress(OSError):  # a function without a source file
             compiled._cache = _cache_class()(function)
@@ -140,7 +140,7 @@ def _cache_class() -> Any:
     from numba.core.serialize import dumps
 
     class Results(caching.CompileResultCacheImpl):
-        _locator_classes = (_Locator,)
+        _locator_classes = [_Locator]  # noqa: RUF012  as in Numba
 
         def reduce(self, result: Any) -> tuple[bytes, bytes]:
             code = dumps(super().reduce(result))

@@ -18,6 +18,7 @@ import numpy as np
 
 from .arrays import Brief, Vector
 from .exceptions import InvalidMethod, check_known
+from .ranges import Positive
 
 INERTIAL_SYMBOLS = ("m", "mx", "my", "mz", "xx", "xy", "yy", "xz", "yz", "zz")
 INERTIAL_UNITS = ("kg", "kg m", "kg m", "kg m", *6 * ("kg m^2",))
@@ -50,7 +51,7 @@ class Normal:
     """A prior mean and standard deviation, in the parameter's unit."""
 
     mean: float
-    std: float
+    std: Positive
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.mean) and np.isfinite(self.std) and self.std > 0):

@@ -6,9 +6,8 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 
-from poinsot.diagnosis.throws import Throw, ThrowChecks, ThrownBody, diagnose_throws
+from poinsot.diagnosis.throws import ThrowChecks, ThrownBody, diagnose_throws
 from poinsot.estimate import Estimate, Finding, Severity, Status
-from poinsot.estimators.impacts.flights import tracker_noise
 from poinsot.models.planar import Ellipse, floor
 from references.throws import CORRUPTIONS, examined, throw
 
@@ -25,9 +24,8 @@ def estimate_with(extras=None, **values):
 
 
 def causes_of(drop, shape, wall, known=()):
-    noise = tracker_noise(drop.times, drop.poses)
     estimate = estimate_with()
-    about = {"throws": [Throw(drop.name, drop.times, drop.poses, noise)], "shape": shape, "walls": [wall]}
+    about = {"throws": [drop], "shape": shape, "walls": [wall]}
     found = diagnose_throws(estimate, **about, known=known)
     return [
         each.cause for each in found.findings if each.severity > Severity.note and each.cause != "poor-fit"

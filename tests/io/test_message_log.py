@@ -121,7 +121,7 @@ COMPRESSIONS = {each.name.lower(): each for each in CompressionType}
 
 
 @pytest.fixture(autouse=True)
-def small_parts(monkeypatch):
+def small_parts(monkeypatch, forked_parsers):
     """Parts and segments of some messages, so that small files have many."""
     monkeypatch.setattr(containers, "PART", 3000)
     monkeypatch.setattr(message_log, "SEGMENT", 9000)

@@ -5,7 +5,8 @@ import pytest
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from poinsot.exceptions import UnreadableFile
-from poinsot.io.messages import decoder, parse_definition
+from poinsot.io.containers import Topic
+from poinsot.io.messages import message_decoder, parse_definition
 
 STORES = {"ros1": get_typestore(Stores.ROS1_NOETIC), "cdr": get_typestore(Stores.ROS2_HUMBLE)}
 MIXED = """uint8 MODE=3
@@ -27,6 +28,10 @@ uint8 a
 float64 b
 uint16[] c
 """
+
+
+def decoder(text, kind, encoding):
+    return message_decoder(Topic("/topic", kind, encoding, text))
 
 
 def encode(store, encoding, message, kind):
@@ -82,12 +87,12 @@ def same(decoded, message):
 @pytest.mark.parametrize("seed", range(30))
 def test_messages_of_all_fields_come_back(mixed, seed):
     store, message = mixed
-    decode = decoder(parse_definition(MIXED, "test_msgs/msg/Mixed"), "test_msgs/msg/Mixed", "cdr")
+    decode = decoder(MIXED, "test_msgs/msg/Mixed", "cdr")
     data = encode(store, "cdr", message(seed), "test_msgs/msg/Mixed")
     same(decode(data).fields, message(seed))
     # The packed encoding has the same fields without the alignment.
     packed = bytes(store.cdr_to_ros1(data, "test_msgs/msg/Mixed"))
-    ros1 = parse_definition(MIXED.replace("builtin_interfaces/Time", "time"), "test_msgs/Mixed")
+    ros1 = MIXED.replace("builtin_interfaces/Time", "time")
     same(decoder(ros1, "test_msgs/Mixed", "ros1")(packed).fields, message(seed))
 
 
@@ -99,21 +104,19 @@ def test_messages_of_all_fields_come_back(mixed, seed):
 )  # fmt: skip
 def test_definitions_of_common_types_are_understood(encoding, kind):
     text = definition(STORES[encoding], kind, encoding)
-    types = parse_definition(text, kind)
-    assert kind.replace("/msg/", "/") in types
+    assert kind in parse_definition(text, kind)
 
 
 @pytest.mark.parametrize("cut", [0, 3, 4, 7, 20, 60])
 def test_cut_messages_are_one_sentence(mixed, cut):
     store, message = mixed
-    decode = decoder(parse_definition(MIXED, "test_msgs/msg/Mixed"), "test_msgs/msg/Mixed", "cdr")
+    decode = decoder(MIXED, "test_msgs/msg/Mixed", "cdr")
     with pytest.raises(UnreadableFile, match="is damaged"):
         decode(encode(store, "cdr", message(1), "test_msgs/msg/Mixed")[:cut])
 
 
 def test_lengths_beyond_the_message_are_refused_before_they_are_read():
-    types = parse_definition("string[] words\nfloat64[] many", "a/B")
-    decode = decoder(types, "a/B", "ros1")
+    decode = decoder("string[] words\nfloat64[] many", "a/B", "ros1")
     with pytest.raises(UnreadableFile, match="is damaged"):
         decode(b"\xff\xff\xff\xff")
     with pytest.raises(UnreadableFile, match="is damaged"):
@@ -125,7 +128,7 @@ def test_lengths_beyond_the_message_are_refused_before_they_are_read():
     [
         ("a/B[] more", "contains itself"),
         ("a/C[] more\n====\nMSG: a/C\n", "a/C, which has no field"),
-        ("Unknown x", "uses Unknown, which it does not contain"),
+        ("Unknown x", "uses a/Unknown, which it does not contain"),
         ("float64[99999999] x", "has 99999999 elements"),
         ("float64 3x", "which is no field"),
         ("float64 x\n" * 6000, "more than 5000 fields"),

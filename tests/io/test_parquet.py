@@ -9,7 +9,7 @@ import pytest
 
 from poinsot import ParquetLog, Source, read_recording
 from poinsot.exceptions import UnreadableFile
-from poinsot.io import parquet_log
+from poinsot.io import parquet
 from poinsot.io.lerobot import _read_parquet
 from poinsot.io.parquet import checked, list_parquet
 from poinsot.io.readers import list_columns
@@ -92,7 +92,7 @@ def test_columns_are_listed(tmp_path, table, monkeypatch):
     assert text.splitlines() == ["log.parquet", *(f"{name}  Float64" for name in ("t", "q1", "q2", "tau1"))]
     source = Source(path, CHANNELS, ("t", "s"))
     assert ParquetLog.bytes_in_memory(source) == path.stat().st_size
-    monkeypatch.setattr(parquet_log, "SMALL", 0)
+    monkeypatch.setattr(parquet, "SMALL", 0)
     assert ParquetLog.bytes_in_memory(source) == 40 * 4 * 8
     path.write_bytes(b"PAR1" + bytes(20) + b"PAR1")
     assert ParquetLog.bytes_in_memory(source) == 0

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from poinsot.estimate import Severity
-from poinsot.estimators.impacts.drop import DropIdentification
-from poinsot.estimators.impacts.flights import Drop
+from poinsot.estimators.impacts.method import ImpactIdentification
 from poinsot.estimators.impacts.problem import ImpactsProblem
 from poinsot.exceptions import PoinsotError
 from poinsot.models.planar import Ellipse, PlanarBody, floor, rectangle
 from poinsot.models.planar.contact import Wall
+from poinsot.models.planar.drop import Drop
 from poinsot.models.planar.events import moved
 from poinsot.models.planar.shapes import Shape
 
@@ -91,7 +91,7 @@ def examined(drop: Drop, shape: Shape, wall: Wall) -> tuple[str, list[str]]:
     """Trust in the identification of a drop by itself, and the causes of its findings, gravest first."""
     try:
         problem = ImpactsProblem((drop,), shape, (wall,))
-        estimate = DropIdentification().solve(problem)
+        estimate = ImpactIdentification().solve(problem)
     except PoinsotError as error:
         return "refused", [word.strip("[]") for word in str(error).split()[:1] if word.startswith("[")]
     return estimate.trust.value, [each.cause for each in estimate.findings if each.severity > Severity.note]

@@ -21,6 +21,7 @@ from poinsot.estimate import (
     FullParameters,
     Payload,
     Status,
+    Uncertainty,
     Whiteness,
 )
 from poinsot.inertia.log_cholesky import LogCholesky
@@ -332,10 +333,7 @@ def emps_estimate(rng: np.random.Generator) -> Estimate:
         kinds=("inertia", "viscous", "coulomb", "offset"),
         groupings=("m1", "fv1", "fc1", "off1"),
         values=values,
-        covariance=np.diag(std**2),
-        white_std=np.abs(std),
-        coloured_std=np.abs(std) * 3,
-        std_kind="white",
+        uncertainty=Uncertainty(np.diag(std**2), np.abs(std) * 3, is_white=True),
         identifiable=np.ones(4, dtype=bool),
     )
 

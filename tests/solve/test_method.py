@@ -19,7 +19,7 @@ def test_every_exported_method_is_listed():
 @pytest.mark.parametrize(
     "name",
     ["LeastSquares", "SemidefiniteLeastSquares", "PayloadIdentification", "OptimalEstimation", "MovingHorizon",
-     "JointSmoothing", "JointEstimation", "DropIdentification", "PooledImpacts", "ExtendedKalmanFilter", "LegOdometry",
+     "JointSmoothing", "JointEstimation", "ImpactIdentification", "ExtendedKalmanFilter", "LegOdometry",
      "OptimalExcitation"],
 )  # fmt: skip
 def test_a_recording_in_place_of_a_problem_is_one_sentence(name):

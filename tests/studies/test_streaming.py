@@ -14,7 +14,7 @@ import poinsot
 from poinsot import ButterworthDecimation, InverseDynamics, LeastSquares
 from poinsot.estimate import Trust
 from poinsot.exceptions import InvalidMethod, InvalidRecording, UnreadableFile
-from poinsot.io.parquet_log import ParquetLog
+from poinsot.io.parquet import ParquetLog
 from poinsot.statistics import autocorrelation, autocovariance
 from poinsot.studies.residual_sums import ResidualSums
 from poinsot.studies.streaming import Blocks, stream_least_squares

@@ -1,4 +1,4 @@
-"""What every reproduction gives: rows with the paper's number beside ours, headline figures, pictures."""
+"""Result of a reproduction: rows with the paper's number beside ours, headline figures, pictures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Curves:
     """Lines over one axis, for a picture.
 
     Args:
-        time: (T,) [s]. unit: of all lines.
+        time: (T,) [s]. unit: unit of all lines.
         lines: name -> (T,).
         along: label of the axis.
     """
@@ -39,17 +39,17 @@ class Reproduction:
     """A paper's tables and figures, computed again.
 
     Args:
-        name: of the case. seed: number of the paper.
-        title, lead: of the page.
+        name: name of the case. seed: number of the paper.
+        title, lead: title and first sentence of the page.
         rows: name, paper, ours, and what the case defines; for scripts.
         tables: title -> the same as a person wants to read it, rows of named cells.
         figures: headline numbers, for scripts. facts: the ones that a person wants, by name.
         fits: picture title -> method -> fit, for the pictures.
         pictures: which of the two kinds each title is, `"effort"` or `"autocorrelation"`.
-        notes: what differs from the paper and why.
+        notes: differences from the paper, with their reasons.
         seconds: how long each stage took.
         curves: picture title -> lines over time.
-        animations: of robots that move.
+        animations: animations of robots that move.
     """
 
     name: str
@@ -173,7 +173,7 @@ class Measurement:
 
     Args:
         run: data folder, and what tells about progress -> result.
-        files: what the folder must hold.
+        files: files that the folder must hold.
     """
 
     run: Callable[[Path, Say], Reproduction]

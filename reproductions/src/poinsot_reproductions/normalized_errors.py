@@ -142,7 +142,7 @@ def held(off: Sequence[float], half_width: float = NORMAL_95) -> float:
     """Share of intervals that hold the truth.
 
     Args:
-        off: errors in standard deviations. half_width: of the intervals, in standard deviations.
+        off: errors in standard deviations. half_width: half width of the intervals, in standard deviations.
     """
     return float(np.mean(np.abs(off) <= half_width))
 

@@ -28,13 +28,13 @@ def write_reproduction_page(
     """Writes tables and figures as one HTML file that opens offline; all but the first table and animations are folded.
 
     Args:
-        title: of the page: the case.
-        tables: of `table_of_rows`, each with its own title.
-        figures: of this package's figure functions, or any `Figure`.
-        path: of the file.
+        title: title of the page, which names the case.
+        tables: tables by `table_of_rows`, each with its own title.
+        figures: results of this package's figure functions, or any `Figure`.
+        path: the file to write.
         lead: one sentence that says the result.
         facts: (name, value) headline numbers.
-        animations: of a robot.
+        animations: animations of robots.
         notes: sentences on what differs from the paper and why.
 
     Raises:

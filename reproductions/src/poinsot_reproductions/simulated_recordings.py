@@ -55,7 +55,7 @@ def fourier_motion(
 
     Args:
         amplitude: size of the motion [rad] or [m].
-        harmonics: of the fundamental frequency 1 / duration.
+        harmonics: number of harmonics of the fundamental frequency 1 / duration.
     """
     time = np.arange(round(duration_s * rate_hz)) / rate_hz
     w = 2 * np.pi * np.arange(1, harmonics + 1) / duration_s

@@ -335,17 +335,18 @@ def _design_commands(
     from ..estimators.servo.problem import OPEN
     from ..parameters import per_joint
     from ..project.actuators import described_actuators, read_actuators
-    from ..project.methods.actuators import ActuatorSettings
 
     model, held, limits, surroundings = given
     duration, rate_hz, noise, clearance = numbers
     open_, start, hold = OPEN, {}, not linear
     if path.suffix.lower() == ".toml":
         from ..project import Project
+        from ..project.methods import names_where
 
-        method = Project.load(path).settings.method
-        if not isinstance(method, ActuatorSettings):
-            raise InvalidMethod(f'{path} is not of servo robots; write [method] name = "actuators"')
+        method: Any = Project.load(path).settings.method
+        if not method.row.follows_commands:
+            names = names_where(lambda row: row.follows_commands)
+            raise InvalidMethod(f"{path} is not of servo robots; write [method] name = {names}")
         open_, start, hold = tuple(method.estimate), method.start, method.command == "held" and not linear
     if actuators is not None:
         known, laws = read_actuators(actuators, model.joints)
@@ -452,8 +453,9 @@ def _print(motion: Excitation) -> None:
     from ..report.excitation_page import expectations, hopeless
 
     problem, base = motion.problem, motion.problem.base
-    kept = motion.limits_respected
-    outcome = f"limits of {listing(motion.checked)} are kept" if kept else "A LIMIT IS BROKEN"
+    outcome = "A LIMIT IS BROKEN"
+    if motion.limits_respected:
+        outcome = f"limits of {listing(motion.checked)} are kept"
     if motion.unchecked:
         typer.secho(f"NOT CHECKED: {'; '.join(motion.unchecked)}", fg="red")
     near = "" if motion.least_distance is None else f", minimum distance {100 * motion.least_distance:.2g} cm"

@@ -25,11 +25,12 @@ Apply = Annotated[bool, typer.Option("--apply", help="Write what is proposed int
 def inspect(job: Job, data: Data = None, out: Out = None, json: Json = None, apply: Apply = False) -> None:
     """Check recordings, or list the topics of a log. Logs are MCAP or Parquet files, or ROS bags."""
     with running(data, out, json) as say:
-        from ..io.readers import find_listing
+        from ..io.readers import find_reader, is_known
         from ..project import Project
 
-        if job.suffix != ".toml" and (list_topics := find_listing(job)) is not None:
-            content, text = list_topics(job)
+        contents = find_reader(job).list_contents if job.suffix != ".toml" and is_known(job) else None
+        if contents is not None:
+            content, text = contents(job)
             deliver(content, "inspect.json", {}, out, json, lambda: typer.echo(text), reads=[job])
             return
         project = Project.load(job)

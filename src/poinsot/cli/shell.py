@@ -235,7 +235,7 @@ def report_page(project: Project, estimate: Estimate, say: Callable[[object], No
     from ..report import write_report
 
     say("writing the page")
-    write_report(estimate, path, sections=project.settings.method.sections)
+    write_report(estimate, path, sections=project.settings.method.row.sections)
 
 
 def finish(estimate: Estimate, strict: bool, written: str = "what was found until then is written") -> None:

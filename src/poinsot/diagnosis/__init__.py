@@ -112,12 +112,12 @@ def diagnose_tracking(
 
 
 def diagnose_innovations(estimate: Estimate, squares: Vector, rejected_part: float, gate: float) -> Diagnosis:
-    """Findings about a filter's estimate from its innovations alone; arguments as in `FilterRun`."""
+    """Findings about a filter's estimate that need only its innovations; arguments as in `FilterRun`."""
     return examined(estimate, list(Innovations().look_at(squares, rejected_part, gate)))
 
 
 def examined(estimate: Estimate, found: Sequence[Finding | Unchecked]) -> Diagnosis:
-    """What was found and what could not be checked, in order."""
+    """The diagnosis of an estimate: findings in order, and what could not be checked."""
     findings = [*unfinished(estimate), *(entry for entry in found if isinstance(entry, Finding))]
     unchecked = tuple(entry for entry in found if isinstance(entry, Unchecked))
     symptoms = {cause.name for cause in causes() if cause.symptom}

@@ -76,7 +76,7 @@ def look_at(case: Any, checks: Iterable[Check]) -> list[Finding | Unchecked]:
 
 
 class RecordingCheck(Check):
-    """A check that needs recordings alone: `inspect` runs it too, before any estimation."""
+    """A check that needs only recordings: `inspect` runs it too, before any estimation."""
 
     of_samples = True
 

@@ -87,7 +87,7 @@ class Nuisance:
 
 
 def effects(which: Sequence[Nuisance], values: Vector, train: DriveTrain, number: int | None) -> Vector:
-    """(1 + 2 n,) sum of the corrections of one recording; `number` None: of the common nuisances alone."""
+    """(1 + 2 n,) sum of the corrections of one recording; `number` None: only of the common nuisances."""
     mine = (
         (nuisance, x) for nuisance, x in zip(which, values, strict=True) if nuisance.number in (None, number)
     )
@@ -285,7 +285,7 @@ def _nuisances(problem: InverseDynamics, name: str, recordings: Sequence[str]) -
     units = dict(zip(robot.joints, robot.position_units, strict=True))
     if quantity == "offset":
         units = {
-            own: OFFSETS.get(effort, OFFSETS[units[own]]) for own in units if each not in robot.drive.passive
+            own: OFFSETS.get(effort, OFFSETS[units[own]]) for own in units if own not in robot.drive.passive
         }
     if joint and joint not in units:
         raise InvalidMethod(

@@ -26,9 +26,9 @@ centre of mass as part of the radius of gyration."""
 
 
 def described_base(problem: InverseDynamics, radius: float = RADIUS) -> tuple[np.ndarray, Vector, Matrix]:
-    """(b,) mask of base parameters that contain bodies alone, their described values and covariance.
+    """(b,) mask of base parameters that contain only bodies, their described values and covariance.
 
-    None are where the description gives no link a mass; `radius` in place of `RADIUS`.
+    The mask is empty if the description gives no link a mass. `radius`: in place of `RADIUS`.
     """
     bodies, K = problem.robot.inertials, problem.base.map
     alone = (np.abs(K[:, bodies.size :]) == 0).all(axis=1) & (np.abs(K[:, : bodies.size]) > 0).any(axis=1)

@@ -49,7 +49,7 @@ class Outliers(RecordingCheck):
         spread: a spike is further from its neighbours than this many times the 95 % quantile of |r|; of normal noise
             that is 20 standard deviations, and drives that switch directions stay below.
         warning, error: energy that spikes leave in the rows, relative to that of the torque, where the residual of a
-            good fit is about .001: as large as that, or ten times as much.
+            good fit is about 0.001: as large as that, or ten times as much.
     """
 
     spread = 10.0
@@ -107,7 +107,7 @@ class DroppedTorque(RecordingCheck):
         clipped: share of the samples at the largest (or smallest) value, and
         crowded: how many times as many as lie within 2 % of the range beside it.
         same: part of the range up to which readings count as one value. Splines that resample ring into a run of zeros
-            and decay by .27 a sample (2 - sqrt 3): eleven samples from its ends they are this small.
+            and decay by 0.27 a sample (2 - sqrt 3): eleven samples from its ends they are this small.
         error: share of the samples that are used; below it is a warning,
         contradicts: and an error nevertheless where they are zero and the model predicts this many times the rms of
             its residuals there.
@@ -148,7 +148,7 @@ class DroppedTorque(RecordingCheck):
                 yield self._finding(recording, name, cause, where)
 
     def _masks(self, recording: Recording) -> tuple[Masks, Masks]:
-        """Samples at a value constant for longer than by chance, and samples at the end of the range."""
+        """Samples in constant runs longer than by chance, and samples at the end of the range."""
         q = recording.stack("position") if recording.joints("position") else recording.time[:, None]
         dropped, saturated = Masks(), Masks()
         for effort, joint, tau in measured_efforts(recording):

@@ -30,7 +30,7 @@ from .case import Examination, Score, Solved
 from .check import Cause, Check
 
 UNMOVED = ("motion", "as recorded")
-"""`Candidate.motion` of changes of the torque alone."""
+"""`Candidate.motion` of changes that leave the motion as recorded."""
 
 STEPS = 8
 """Gauss-Newton steps over a nuisance."""
@@ -101,7 +101,7 @@ class Explained:
     Args:
         candidate: the defect. nuisance, std: (k,) values and their stds. solved: solution of the changed problem.
         gain: T(h) - T(as declared).
-        shown: part of the gain due to the recording alone: L, or V if larger, less the penalty of nuisances. A change
+        shown: part of the gain due to the recording only: L, or V if larger, less the penalty of nuisances. A change
             that only improves agreement with the description is no defect: the description is the less certain.
     """
 
@@ -292,9 +292,9 @@ def local(case: Examination, candidate: Candidate) -> Score:
 
 
 def explain(case: Examination, candidate: Candidate, score: Score | None = None) -> Explained | None:
-    """Optimal nuisances of a candidate: Gauss-Newton from the best start; None where no start can be solved.
+    """Estimate the nuisances of a candidate by Gauss-Newton from the best start; None if no start can be solved.
 
-    `score`: of a single nuisance about zero, where it is known.
+    `score`: test of a single nuisance about zero, if it is known.
     """
     thin, effective = case.thin, case.effective_rows
     if not candidate.zero.size and candidate.motion != UNMOVED and _rejected(case.coarse, candidate):

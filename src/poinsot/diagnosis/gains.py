@@ -272,7 +272,7 @@ class TorqueScale(Check):
         used = expected > 0.1 * expected.max()
         if not expected.max() > 0 or not np.all(found[used] > 0):
             return
-        # inertial torques that may be noise alone do not determine the scale
+        # inertial torques that may be mere noise do not determine the scale
         known = found[used] > 2 * solved.sigma[used] / np.sqrt(solved.rows)
         if not known.any():
             return

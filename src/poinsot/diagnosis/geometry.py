@@ -1,6 +1,6 @@
 """Geometry that differs from the description: zeros of joints, axes, lengths, directions of centres of mass.
 
-Gravity turns with all proximal joints, coupling with distal ones alone: an offset between them is observable. The zero
+Gravity turns with all proximal joints, coupling only with distal ones: an offset between them is observable. The zero
 of a first joint with a vertical axis is not, and that of a last joint is equivalent to rotated parameters of its link.
 
 Gravity determines the base parameters h = (mx, my, mz) of link i and all that it carries; the described ones,

@@ -19,13 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import Brief, Indices, Matrix, Vector
+from ..arrays import Matrix, Vector
 from ..estimate import Diagnosis, Estimate, Finding, Severity, Unchecked
 from ..estimate.estimate import unfinished
 from ..estimate.finding import ordered
 from ..exceptions import NotIdentifiable
 from ..models.planar.body import GRAVITY
 from ..models.planar.contact import Wall, contacts_at
+from ..models.planar.drop import Drop
 from ..models.planar.shapes import Shape
 from .check import Cause
 
@@ -66,49 +67,6 @@ CAUSES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Throw(Brief):
-    """Frames of a throw.
-
-    Args:
-        time: (N,) [s]. poses: (N, 3) as tracked [m], [m], [rad]. noise: (3,) standard deviations of a frame.
-        given: frames of its flights, where frames represent given velocities; None: frames were tracked.
-    """
-
-    name: str
-    time: Vector
-    poses: Matrix
-    noise: Vector
-    given: Sequence[Indices] | None = None
-
-    def piece(self, begin: int, end: int) -> tuple[Piece, Matrix]:
-        """The quadratics fitted to these frames, and their residuals (n, 3)."""
-        t = self.time[begin:end]
-        middle = 0.5 * (t[0] + t[-1])
-        s = t - middle
-        B = np.column_stack([np.ones_like(s), s, 0.5 * s**2])
-        covariance = np.linalg.inv(B.T @ B)
-        c = covariance @ B.T @ self.poses[begin:end]
-        return Piece(begin, end, middle, c, covariance, self.noise), self.poses[begin:end] - B @ c
-
-    def pieces(self, allowed: Vector) -> Iterator[Piece]:
-        """Consecutive pieces, each as long as possible with residuals up to `allowed` (3,)."""
-        if self.given is not None:
-            yield from (self.piece(int(each[0]), int(each[-1]) + 1)[0] for each in self.given)
-            return
-        begin, N = 0, len(self.time)
-        while begin + SHORTEST <= N:
-            longest = None
-            for end in range(begin + SHORTEST, N + 1):
-                piece, left = self.piece(begin, end)
-                if (np.abs(left) > allowed).any():
-                    break
-                longest = piece
-            if longest is not None:
-                yield longest
-            begin = begin + 1 if longest is None else longest.end
-
-
 @dataclass(frozen=True, eq=False)
 class Piece:
     """Frames from `begin` to before `end`: (3, 3) coefficients c of 1, s and s^2 / 2, with s = t - `middle`."""
@@ -137,6 +95,35 @@ class Piece:
         s = t - self.middle
         by = np.array([[1.0, s, 0.5 * s**2], [0.0, 1.0, s]])
         return by @ self.c, np.sqrt(np.diag(by @ self.covariance @ by.T))[:, None] * self.noise
+
+
+def quadratics(throw: Drop, begin: int, end: int) -> tuple[Piece, Matrix]:
+    """The quadratics fitted to these frames, and their residuals (n, 3)."""
+    t = throw.times[begin:end]
+    middle = 0.5 * (t[0] + t[-1])
+    s = t - middle
+    B = np.column_stack([np.ones_like(s), s, 0.5 * s**2])
+    covariance = np.linalg.inv(B.T @ B)
+    c = covariance @ B.T @ throw.poses[begin:end]
+    return Piece(begin, end, middle, c, covariance, throw.noise), throw.poses[begin:end] - B @ c
+
+
+def _pieces(throw: Drop, allowed: Vector) -> Iterator[Piece]:
+    """Consecutive pieces, each as long as possible with residuals up to `allowed` (3,)."""
+    if throw.flights is not None:
+        yield from (quadratics(throw, int(f[0]), int(f[-1]) + 1)[0] for f in throw.flights)
+        return
+    begin, N = 0, len(throw.times)
+    while begin + SHORTEST <= N:
+        longest = None
+        for end in range(begin + SHORTEST, N + 1):
+            piece, left = quadratics(throw, begin, end)
+            if (np.abs(left) > allowed).any():
+                break
+            longest = piece
+        if longest is not None:
+            yield longest
+        begin = begin + 1 if longest is None else longest.end
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +161,7 @@ class ThrownBody:
     """
 
     estimate: Estimate | None
-    throws: Sequence[Throw]
+    throws: Sequence[Drop]
     shape: Shape
     walls: Sequence[Wall]
     known: Sequence[Finding] = ()
@@ -182,13 +169,13 @@ class ThrownBody:
     upper: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
-    def flights(self) -> list[tuple[Throw, list[Piece]]]:
-        found = []
+    def flights(self) -> list[tuple[Drop, list[Piece]]]:
+        flights = []
         for throw in self.throws[:: -(-len(self.throws) // LARGEST_THROWS) or 1]:
             lengths = STRAY_SIZE * np.array([self.shape.size, self.shape.size, 1.0])
-            pieces = list(throw.pieces(np.hypot(STRAY * throw.noise, lengths)))
-            if throw.given is not None:
-                found.append((throw, pieces))
+            pieces = list(_pieces(throw, np.hypot(STRAY * throw.noise, lengths)))
+            if throw.flights is not None:
+                flights.append((throw, pieces))
                 continue
             # no torque acts on a body in flight; a short piece that violates this may hide an impact
             pieces = [piece for piece in pieces if piece.spins_freely]
@@ -198,19 +185,19 @@ class ThrownBody:
                 size, apart = np.hypot(*first), [(np.hypot(*(a - first)), np.hypot(*std)) for a, std in falls]
                 known = [std < 0.5 * size and off < 0.25 * size + 3 * std for off, std in apart]
                 like = [piece for piece, yes in zip(pieces, known, strict=True) if yes]
-                found.append((throw, like))
-        return found
+                flights.append((throw, like))
+        return flights
 
     @cached_property
     def meetings(self) -> list[Meeting]:
         scale = np.array([1.0, 1.0, self.shape.size])
-        found = []
+        meetings = []
         for throw, pieces in self.flights:
-            interval = float(np.median(np.diff(throw.time)))
+            interval = float(np.median(np.diff(throw.times)))
             for a, b in pairwise(pieces):
                 if b.begin - a.end > 3:
                     continue
-                begin, end = throw.time[a.end - 1], throw.time[b.begin]
+                begin, end = throw.times[a.end - 1], throw.times[b.begin]
                 t = 0.5 * (begin + end)
                 # the instant between both frames at which both flights have the same position
                 apart, jump = (b.at(t)[0] - a.at(t)[0]) * scale
@@ -218,12 +205,12 @@ class ThrownBody:
                 ((p, v), (p_std, v_std)), ((q, u), (q_std, u_std)) = a.at(t), b.at(t)
                 late = float((q - p)[:2] @ v[:2]) / max(float(v[:2] @ v[:2]), 1e-12) / interval
                 stds = np.hypot(v_std, u_std), 0.5 * np.hypot(p_std, q_std)
-                found.append(Meeting(throw.name, t, 0.5 * (p + q), v, u, *stds, b.begin - a.end, late))
-        return found
+                meetings.append(Meeting(throw.name, t, 0.5 * (p + q), v, u, *stds, b.begin - a.end, late))
+        return meetings
 
     @cached_property
     def impacts(self) -> list[Meeting]:
-        return [each for each in self.meetings if each.strikes]
+        return [meeting for meeting in self.meetings if meeting.strikes]
 
     def unlikely(
         self, turned: Vector, offset: Vector, slope: float = 0.0, spin: float | None = None
@@ -236,16 +223,16 @@ class ThrownBody:
         """
         walls = [replace(wall, slope=wall.slope + slope) for wall in self.walls]
         size, gaps, rows = self.shape.size, [], []
-        for each in self.impacts:
-            jump = (each.after - each.before) * [*turned[:2], turned[2] if spin is None else spin]
-            gap, N, T = contacts_at(each.pose * turned + offset, self.shape, walls)
+        for impact in self.impacts:
+            jump = (impact.after - impact.before) * [*turned[:2], turned[2] if spin is None else spin]
+            gap, N, T = contacts_at(impact.pose * turned + offset, self.shape, walls)
             k = int(np.argmin(gap))
             moment = N[k, 2] * (N[k, :2] @ jump[:2]) + T[k, 2] * (T[k, :2] @ jump[:2])
             # an outline is known to 2 % of its size, and rotates with the angle
-            off = size * np.hypot(OUTLINE, each.pose_std[2])
-            gaps.append(gap[k] / np.hypot(off, each.pose_std[1]))
+            off = size * np.hypot(OUTLINE, impact.pose_std[2])
+            gaps.append(gap[k] / np.hypot(off, impact.pose_std[1]))
             of_lever = np.hypot(*jump[:2]) * off / (GYRATION * size**2)
-            rows.append((jump[2], moment / size**2, np.hypot(each.jump_std[2] * abs(turned[2]), of_lever)))
+            rows.append((jump[2], moment / size**2, np.hypot(impact.jump_std[2] * abs(turned[2]), of_lever)))
         spin, moment, std = np.array(rows).T
         of_spin = np.sum(_student((spin - moment / INERTIAS) / std), axis=1).min()
         return float(np.sum(_student(np.array(gaps))) + of_spin)
@@ -294,7 +281,7 @@ class ThrowChecks:
             yield Unchecked("gravity, clock and axes", "no piece of flight is long enough")
             return
         yield from self._samples(case)
-        if any(throw.given is not None for throw in case.throws):
+        if any(throw.flights is not None for throw in case.throws):
             yield Unchecked("gravity and clock", "velocities before and after impacts do not determine them")
             falls = list(self._pulled(case))
         else:
@@ -309,19 +296,23 @@ class ThrowChecks:
 
     def _samples(self, case: ThrownBody) -> Iterator[Finding]:
         """Missing frames and outliers within a flight."""
-        for each in case.meetings:
-            where = f"In {each.throw} at {each.time:.4g} s"
-            if each.strikes:
+        for meeting in case.meetings:
+            where = f"In {meeting.throw} at {meeting.time:.4g} s"
+            if meeting.strikes:
                 continue
-            if each.late > 0.5:
-                message = f"{where} the body is ahead of its flight by {each.late:.2g} intervals of frames."
-                remedy = "Record the time of each frame."
-                yield Finding("lost-samples", Severity.error, message, remedy, each.throw, 100 * each.late)
-            elif each.skipped:
+            if meeting.late > 0.5:
                 message = (
-                    f"{where} {each.skipped} frame(s) are far from the flight, which continues afterwards."
+                    f"{where} the body is ahead of its flight by {meeting.late:.2g} intervals of frames."
                 )
-                yield Finding("outliers", Severity.error, message, "Exclude them.", each.throw, 50.0)
+                remedy = "Record the time of each frame."
+                yield Finding(
+                    "lost-samples", Severity.error, message, remedy, meeting.throw, 100 * meeting.late
+                )
+            elif meeting.skipped:
+                message = (
+                    f"{where} {meeting.skipped} frame(s) are far from the flight, which continues afterwards."
+                )
+                yield Finding("outliers", Severity.error, message, "Exclude them.", meeting.throw, 50.0)
 
     def _gravity(self, case: ThrownBody) -> Iterator[Finding]:
         rows, values = [np.array([[0.0, 0.0, 1 / self.drag]])], [np.zeros(1)]
@@ -361,7 +352,7 @@ class ThrowChecks:
     def _pulled(self, case: ThrownBody) -> Iterator[Finding]:
         """Given impacts in which any wall would have pulled the body."""
         normals = np.array([[-np.sin(wall.slope), np.cos(wall.slope)] for wall in case.walls])
-        jumps = np.array([each.after[:2] - each.before[:2] for each in case.meetings])
+        jumps = np.array([meeting.after[:2] - meeting.before[:2] for meeting in case.meetings])
         pulled = int(np.sum((jumps @ normals.T).max(axis=1, initial=-np.inf) <= 0))
         if 2 * pulled > len(jumps):
             message = f"In {pulled} of {len(jumps)} impacts the body moves into the wall faster after it than before."
@@ -383,7 +374,7 @@ class ThrowChecks:
             ((1e-2, 1e-2, 1), "length-unit", "lengths were in cm", 'Declare unit = "cm".'),
         ):
             tried.append((case.unlikely(one * turned, none), cause, what, remedy))
-        if case.throws[0].given is not None:
+        if case.throws[0].flights is not None:
             opposite = case.unlikely(one, none, spin=-1.0), "sign", "angular velocities had the other sign"
             tried.append((*opposite, "Write scale = -1 for the angle's velocity_before and velocity_after."))
         free: list[tuple[tuple[Any, ...], str, str, str]] = []
@@ -439,8 +430,8 @@ class ThrowChecks:
                 message = f"{name} is at its upper bound, {bound:.4g}."
                 yield Finding("at-bound", Severity.warning, message, "Film throws that determine it.", name)
         rows = getattr(case.estimate.extras.get("impacts"), "impacts", ())
-        if above := [each for each in rows if each.restitution > 1 + self.much]:
-            worst = max(above, key=lambda each: each.restitution)
+        if above := [impact for impact in rows if impact.restitution > 1 + self.much]:
+            worst = max(above, key=lambda impact: impact.restitution)
             severity = Severity.warning if len(above) > self.many * len(rows) else Severity.note
             message = (
                 f"{len(above)} of {len(rows)} impacts have a restitution above 1, up to {worst.restitution:.3g} in "
@@ -459,11 +450,13 @@ class ThrowChecks:
 
 
 def explain(
-    why: NotIdentifiable, throws: Sequence[Throw], shape: Shape, walls: Sequence[Wall]
+    why: NotIdentifiable, throws: Sequence[Drop], shape: Shape, walls: Sequence[Wall]
 ) -> NotIdentifiable:
     """The error `why`, with the defect of the recordings if the frames reveal one."""
-    found = ThrowChecks().look_at_frames(ThrownBody(None, throws, shape, walls))
-    wrong = [each for each in found if isinstance(each, Finding) and each.severity is Severity.error]
+    findings = ThrowChecks().look_at_frames(ThrownBody(None, throws, shape, walls))
+    wrong = [
+        finding for finding in findings if isinstance(finding, Finding) and finding.severity is Severity.error
+    ]
     return (
         NotIdentifiable(f"[{wrong[0].cause}] {wrong[0].message} {wrong[0].remedy} ({why})") if wrong else why
     )
@@ -471,6 +464,6 @@ def explain(
 
 def diagnose_throws(estimate: Estimate, **about: Any) -> Diagnosis:
     """Findings about an estimate from throws; about: the other fields of `ThrownBody`."""
-    found = list(ThrowChecks().look(ThrownBody(estimate, **about)))
-    findings = [*unfinished(estimate), *(each for each in found if isinstance(each, Finding))]
-    return Diagnosis(ordered(findings), tuple(each for each in found if isinstance(each, Unchecked)))
+    results = list(ThrowChecks().look(ThrownBody(estimate, **about)))
+    findings = [*unfinished(estimate), *(result for result in results if isinstance(result, Finding))]
+    return Diagnosis(ordered(findings), tuple(result for result in results if isinstance(result, Unchecked)))

@@ -31,7 +31,7 @@ LIKELIER = 12.0
 """Gain of log-likelihood, beyond one per parameter, that a change must make."""
 
 TIMES, NEAR = 19, 1 / 40
-"""At which a step is tried besides, and the part of the samples to either side within which it may be."""
+"""Number of further times at which a step is tried, and the part of the samples by which its time is uncertain."""
 
 SLOW = 0.02
 """Part of a joint's largest speed at which the smoothed dry friction has 76 % of its size."""

@@ -50,7 +50,7 @@ class RunNuisance:
     """One more column of the regression, and what it means.
 
     Args:
-        cause: of a finding. column: (N, n). warning, error: sizes.
+        cause: cause of its finding. column: (N, n) d torque / d nuisance. warning, error: sizes.
         text: message, formatted with `zero` + `unit` times the value, and the 95 % half-width. where: joint; "": all.
     """
 
@@ -77,7 +77,7 @@ class RobotAsKnown(Check):
         gain_warning, gain_error: relative error of the torque's gain; the mass of a load is wrong by this part of all
             that the joint carries.
         significant: standard deviations. explains: log-likelihood per sample that a defect must gain, beyond chance:
-            .02 is 4 % of the squared residuals of one joint.
+            0.02 is 4 % of the squared residuals of one joint.
         tried: number of nuisances that are fitted, those that explain most to first order. times: times of a change.
         noise: adjusted R^2 of a joint's torque below which it is noise.
         fit_warning, fit_error: relative errors of all joints together.
@@ -254,7 +254,7 @@ class Innovations(Check):
         yield from self.look_at(case.squares, case.rejected_part, case.gate)
 
     def look_at(self, squares: Vector, rejected_part: float, gate: float) -> Iterator[Finding | Unchecked]:
-        """The same for any filter, from these quantities of a `FilterRun` alone."""
+        """The same for any filter, from only these quantities of a `FilterRun`."""
         squares = squares[np.isfinite(squares)]
         mean = float(squares.mean()) if len(squares) > 50 else 0.0
         if mean > self.warning:

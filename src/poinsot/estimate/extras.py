@@ -54,7 +54,7 @@ class DriveGains(Extra):
     """
 
     key = "drive_gains"
-    json_columns: ClassVar[Mapping[str, str]] = {
+    json_columns: ClassVar[dict[str, str]] = {
         "joint": "joints", "value": "values", "std": "std", "interval": "intervals", "unit": "units",
         "identified": "identified", "poorly_known": "poorly_known", "by_gravity": "by_gravity",
         "std_white": "white_std", "covariance": "covariance",

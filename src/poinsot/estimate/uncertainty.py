@@ -10,7 +10,7 @@ change most relative to their own size.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -57,7 +57,7 @@ class ParameterColumns(Brief):
     parameter, (b,). `values`: (b,) in `units`. `covariance`: (b, b).
     """
 
-    json_columns: ClassVar[Mapping[str, str]] = {
+    json_columns: ClassVar[dict[str, str]] = {
         "name": "names", "value": "values", "std": "std", "unit": "units",
         "kind": "kinds", "owner": "owners", "covariance": "covariance",
     }  # fmt: skip
@@ -124,7 +124,7 @@ def combined(table: Uncertainty) -> Matrix:
 
 
 def std_of(*rows: Matrix | Vector | None) -> Vector | None:
-    """(b,) standard deviations of rows of the table together; None where none of them was computed."""
+    """(b,) standard deviations of rows of the table together; None if none of them was computed."""
     squares = [np.diag(row) if row.ndim == 2 else row**2 for row in rows if row is not None]
     return np.sqrt(np.sum(squares, axis=0)) if squares else None
 

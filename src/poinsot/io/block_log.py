@@ -1,6 +1,6 @@
 """Logs that are read in blocks: a recording on a uniform clock, read in stretches of samples.
 
-A format is a class that makes a `UniformLog` of files, listed in `readers.BLOCK_LOGS` by the ending of their names.
+A format is a class that makes a `UniformLog` of files; the `Reader` of their ending names it (`open_blocks`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from typing import Protocol
 import numpy as np
 
 from ..exceptions import InvalidRecording, listing
-from ..lazy import load
 from ..recording import Recording
-from .readers import BLOCK_LOGS
+from .readers import READERS, find_reader, is_known
 from .sources import Column, Source
 from .units import convert
 
@@ -138,13 +137,10 @@ class UniformLog(ABC):
 
 
 def find_block_log(paths: Sequence[Path]) -> type[UniformLog] | None:
-    """The class that reads files in blocks, by the ending of their names; None: there is none, or there are several."""
-    return _kind_of(frozenset(path.suffix.lower().removeprefix(".") for path in paths))
-
-
-def _kind_of(endings: frozenset[str]) -> type[UniformLog] | None:
-    kinds = {BLOCK_LOGS.get(ending, "") for ending in endings}
-    return load(kinds.pop()) if len(kinds) == 1 and all(kinds) else None
+    """The class that reads files in blocks, by the ending of their names; None if there is none, or several."""
+    files = {path.suffix.lower(): path for path in paths}.values()
+    kinds = {find_reader(path).open_blocks if is_known(path) else None for path in files}
+    return kinds.pop() if len(kinds) == 1 else None
 
 
 def open_log(
@@ -164,7 +160,7 @@ def open_log(
     files = [Path(path) for path in paths]
     kind = find_block_log(files)
     if kind is None:
-        known = listing(f".{ending}" for ending in BLOCK_LOGS)
+        known = listing(f".{ending}" for ending in READERS if find_block_log([Path(f"a.{ending}")]))
         raise InvalidRecording(
             f"{listing(map(str, files), 4)}: files that are read in blocks are of one kind, {known}"
         )

@@ -1,46 +1,51 @@
-"""Files of messages: MCAP, ROS 1 bags (version 2.0), ROS 2 bags (SQLite, or a folder with `metadata.yaml`).
+"""Files of messages through `mcap` and `rosbags`: MCAP, ROS 1 bags (version 2.0), ROS 2 bags (SQLite, or a folder).
 
-Each is opened as topics and a stream of messages in the file's order. What a file claims about sizes is checked before
-memory is taken or a decompressor runs: a record is no longer than the file, and a chunk no larger than `MAX_CHUNK`.
+Each is opened as topics and a stream of messages; `metadata.yaml` stands for the folder of a ROS 2 bag. A damaged file
+may make the libraries crash or ask for more memory than there is: `in_process` reads it in a process of its own.
 """
 
 from __future__ import annotations
 
-import bz2
 import re
-import sqlite3
-import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from io import BufferedReader, BytesIO
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from ..exceptions import MissingExtra, UnreadableFile
+from .parser import LONGEST_S, MEMORY, call_parser
 from .sources import existing_file
 
 MAX_CHUNK = 1 << 30
-"""Largest size of a chunk when decompressed, and of a message. [bytes]"""
+"""Maximum size of a decompressed chunk of an MCAP file. [B]"""
 
 PART = 1 << 20
-"""Least size of a part of an MCAP file that is read by itself: about that of a chunk as ROS 2 writes it. [bytes]"""
+"""Minimum size of a part of an MCAP file that is read by itself: about that of a chunk as ROS 2 writes it. [B]"""
 
 EXTRA = "bags"
+BASE_MEMORY, MEMORY_PER_BYTE = 4 << 30, 16
+"""Maximum memory of the process that reads a log: for the libraries and one chunk [B], and by the size of the log."""
+
+BYTES_PER_S = 1 << 19
+"""Lowest speed at which a log is read. [B/s]"""
+
 _MCAP_MAGIC_SIZE, _MCAP_HEAD_SIZE = 8, 31
-_MCAP_FOOTER_SIZE = 29 + _MCAP_MAGIC_SIZE
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-_BAG_MAGIC = b"#ROSBAG V2.0\n"
 
 
 class Topic(NamedTuple):
     """A topic of a log.
 
     Args:
-        name: e.g. `/joint_states`. type: of its messages, e.g. `sensor_msgs/msg/JointState`.
-        encoding: of its messages, `cdr`, `ros1` or `json`; another one is listed, but not read.
-        definition: of the type, as text; empty: the log has none.
+        name: e.g. `/joint_states`.
+        type: message type, e.g. `sensor_msgs/msg/JointState`.
+        encoding: of the messages: `cdr`, `ros1` or `json`; messages of another encoding are listed, but not read.
+        definition: of the message type, as text; empty if the log has none.
     """
 
     name: str
@@ -57,13 +62,6 @@ class Message(NamedTuple):
     data: bytes
 
 
-def _message(topic: Topic, log_ns: int, data: bytes) -> Message:
-    """A message whose time a clock can hold."""
-    if not 0 <= log_ns < 2**63:
-        raise _Damaged(f"a message was logged {log_ns} ns after 1970")
-    return Message(topic, log_ns, data)
-
-
 @dataclass(frozen=True)
 class Metadata:
     """A named dictionary of texts that an MCAP file holds besides its messages."""
@@ -72,8 +70,29 @@ class Metadata:
     content: Mapping[str, str]
 
 
-def read_messages(path: str | Path) -> Iterator[Message | Topic | Metadata]:
-    """Everything in a log, in its order; each topic before its messages.
+Item = Message | Topic | Metadata
+
+
+class _Damaged(Exception):
+    """What is wrong with a file."""
+
+
+def in_process(function: Callable[..., Any], paths: Sequence[str | Path], *arguments: Any) -> Any:
+    """Return `function(*arguments)`, which reads logs, from a process of its own.
+
+    Raises:
+        UnreadableFile: if the first file does not exist or the process crashes; and the errors of the function.
+    """
+    path = existing_file(Path(paths[0]))
+    size = sum(file.stat().st_size for each in paths for file in files_of(Path(each)) if file.is_file())
+    memory = min(BASE_MEMORY + MEMORY_PER_BYTE * size, MEMORY)
+    longest_s = LONGEST_S + size / BYTES_PER_S
+    kind = "a log of messages"
+    return call_parser(function, path, kind, *arguments, memory=memory, longest_s=longest_s)
+
+
+def read_messages(path: str | Path) -> Iterator[Item]:
+    """Everything in a log; each topic before its messages, MCAP files in their order and bags in the order of time.
 
     Args:
         path: `.mcap`, `.bag`, `.db3`, or the `metadata.yaml` of a ROS 2 bag.
@@ -92,71 +111,37 @@ def read_messages(path: str | Path) -> Iterator[Message | Topic | Metadata]:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Where a log is read: what is wrong with it is one sentence."""
+    """Report in one sentence what the libraries raise on a damaged log: errors of many types, assertions included."""
     try:
         yield
-    except MissingExtra:  # of one of the files that a folder lists
+    except (MissingExtra, UnreadableFile):  # of one of the files that a folder lists
         raise
     except ImportError as error:
         raise MissingExtra(EXTRA, error.name or "mcap") from None
-    except _errors() as error:
+    except Exception as error:
+        claim = "it claims to need more memory than it may"
+        short = claim if isinstance(error, MemoryError) else f"it ends too early ({type(error).__name__})"
+        reason = (str(error).strip().splitlines() or [short])[0]
         raise UnreadableFile(
-            f"{path} is damaged, or no {path.suffix.lower()} file: {_sentence(error)}; "
+            f"{path} is damaged, or no {path.suffix.lower()} file: {reason}; "
             "if the logger was interrupted, repair the log with `mcap recover` or `rosbag reindex`"
         ) from None
 
 
-def _errors() -> tuple[type[BaseException], ...]:
-    return (
-        _Damaged, OSError, EOFError, ValueError, LookupError, OverflowError, RecursionError, struct.error,
-        sqlite3.Error, *_library_errors(),
-    )  # fmt: skip
-
-
-def _library_errors() -> tuple[type[BaseException], ...]:
-    """Those of the libraries that are installed."""
-    found: list[type[BaseException]] = []
-    try:
-        from mcap.exceptions import McapError
-
-        found.append(McapError)
-    except ImportError:
-        pass
-    try:
-        from zstandard import ZstdError
-
-        found.append(ZstdError)
-    except ImportError:
-        pass
-    return tuple(found)
-
-
-def _sentence(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else f"it ends too early ({type(error).__name__})"
-
-
-class _Damaged(Exception):
-    """What is wrong with a file."""
-
-
-class _Bounded:
-    """A file of which no more is read at once than it has, as a read takes its memory first."""
-
-    def __init__(self, file: IO[bytes], size: int):
-        self._file, self.left = file, size
-
-    def read(self, count: int) -> bytes:
-        if count > self.left:
-            raise _Damaged(f"a record claims {count} bytes, more than there are")
-        self.left -= count
-        return self._file.read(count)
+def _message(topic: Topic, log_ns: Any, data: Any) -> Message:
+    """A message whose time a clock can hold."""
+    # SQLite keeps any type in any column: bytes(10**12) would take a terabyte.
+    if not (isinstance(log_ns, int) and isinstance(data, bytes)):
+        raise _Damaged("its messages do not hold times and bytes")
+    if not 0 <= log_ns < 2**63:
+        raise _Damaged(f"a message was logged {log_ns} ns after 1970")
+    return Message(topic, log_ns, data)
 
 
 # ----------------------------------------------------------------------------------------------------------------- MCAP
 
 
-def _read_mcap(path: Path) -> Iterator[Message | Topic | Metadata]:
+def _read_mcap(path: Path) -> Iterator[Item]:
     topics: dict[int, Topic] = {}
     schemas: dict[int, Any] = {}
     with path.open("rb") as file:
@@ -165,12 +150,13 @@ def _read_mcap(path: Path) -> Iterator[Message | Topic | Metadata]:
 
 
 class McapPart(NamedTuple):
-    """Records of an MCAP file that follow each other: some chunks, or some records that are in none.
+    """Consecutive records of an MCAP file: some chunks, or some records outside chunks.
 
     Args:
-        path: of the file. start, stop: its first byte, and the one after its last.
-        size: of its messages when decompressed [bytes].
-        topics: number of a channel -> topic, of the whole file once that was read to its end.
+        path: of the file.
+        start, stop: position of its first byte, and of the byte after its last.
+        size: of its messages when decompressed [B].
+        topics: number of a channel -> topic; those of the whole file once it has been read to its end.
     """
 
     path: Path
@@ -183,18 +169,20 @@ class McapPart(NamedTuple):
         """Its messages, read again.
 
         Raises:
-            UnreadableFile: if the file was changed.
+            UnreadableFile: if the file has been changed.
         """
-        with _reading(self.path), self.path.open("rb") as file:
-            file.seek(self.start)
-            for _, records in _mcap_records(file, self.stop - self.start, whole=False):
+        with _reading(self.path):
+            with self.path.open("rb") as file:
+                file.seek(self.start)
+                content = BytesIO(file.read(self.stop - self.start))
+            for _, records in _mcap_records(content, self.stop - self.start, whole=False):
                 for item in _mcap_items(records, self.topics, {}):
                     if isinstance(item, Message):
                         yield item
 
 
-def mcap_parts(path: Path) -> Iterator[tuple[McapPart, list[Message | Topic | Metadata]]]:
-    """An MCAP file in parts of about `PART` bytes, each with what is in it, in the file's order.
+def mcap_parts(path: Path) -> Iterator[tuple[McapPart, list[Item]]]:
+    """An MCAP file in parts of about `PART` bytes, each with its contents, in the file's order.
 
     Raises:
         UnreadableFile: if the file is damaged, or of another kind.
@@ -202,13 +190,13 @@ def mcap_parts(path: Path) -> Iterator[tuple[McapPart, list[Message | Topic | Me
     """
     topics: dict[int, Topic] = {}
     schemas: dict[int, Any] = {}
-    items: list[Message | Topic | Metadata] = []
+    items: list[Item] = []
     start, stop, size = _MCAP_MAGIC_SIZE, 0, 0
     with _reading(path), path.open("rb") as file:
         for stop, records in _mcap_records(file, existing_file(path).stat().st_size):
             new = [*_mcap_items(records, topics, schemas)]
             items += new
-            size += sum(_MCAP_HEAD_SIZE + len(each.data) for each in new if isinstance(each, Message))
+            size += sum(_MCAP_HEAD_SIZE + len(item.data) for item in new if isinstance(item, Message))
             if size >= PART:
                 yield McapPart(path, start, stop, size, topics), items
                 start, size, items = stop, 0, []
@@ -223,57 +211,45 @@ def mcap_counts(path: Path) -> dict[str, int]:
         UnreadableFile: if the file ends too early. MissingExtra: as `read_messages`.
     """
     with _reading(path), path.open("rb") as file:
-        from mcap.records import Channel, Statistics
+        from mcap.reader import SeekingReader
 
-        footer = existing_file(path).stat().st_size - _MCAP_FOOTER_SIZE
-        file.seek(footer)
-        start = struct.unpack_from("<Q", file.read(_MCAP_FOOTER_SIZE), 9)[0]
-        if not 0 < start < footer:
-            return {}
-        file.seek(start)
-        records = [each for _, found in _mcap_records(file, footer - start, whole=False) for each in found]
-        names = {each.id: each.topic for each in records if isinstance(each, Channel)}
+        summary = SeekingReader(file, record_size_limit=path.stat().st_size).get_summary()
         counts: dict[str, int] = {}
-        for number, count in chain.from_iterable(
-            each.channel_message_counts.items() for each in records if isinstance(each, Statistics)
-        ):
-            counts[names[number]] = counts.get(names[number], 0) + count
+        if summary is not None and summary.statistics is not None:
+            for number, count in summary.statistics.channel_message_counts.items():
+                name = summary.channels[number].topic
+                counts[name] = counts.get(name, 0) + count
         return counts
 
 
-def _mcap_records(file: IO[bytes], size: int, *, whole: bool = True) -> Iterator[tuple[int, Sequence[Any]]]:
-    """Records of so many bytes of a file, from where it stands: position after it, and the record or those of a chunk.
+def _mcap_records(
+    file: BufferedReader | BytesIO, size: int, *, whole: bool = True
+) -> Iterator[tuple[int, Sequence[Any]]]:
+    """For each record of a file: the position after it, and the record, or all records of a chunk.
 
-    `whole`: whether it is the whole file, which begins and ends with the marks of its format.
+    Args:
+        file: of this size [B].
+        whole: whether it begins and ends with the marks of the format; otherwise it is a part of one.
     """
     from mcap.records import Chunk
     from mcap.stream_reader import StreamReader, breakup_chunk
 
-    bounded = _Bounded(file, size)
-    for outer in StreamReader(cast(IO[bytes], bounded), skip_magic=not whole, emit_chunks=True).records:
-        records: Sequence[Any] = (outer,)
-        if isinstance(outer, Chunk):
-            data = _decompress(outer.compression, outer.data, outer.uncompressed_size)
-            records = breakup_chunk(
-                Chunk(
-                    compression="",
-                    data=data,
-                    message_start_time=outer.message_start_time,
-                    message_end_time=outer.message_end_time,
-                    uncompressed_crc=outer.uncompressed_crc,
-                    uncompressed_size=len(data),
-                ),
-                validate_crc=True,
-            )
+    stream = StreamReader(file, skip_magic=not whole, emit_chunks=True, record_size_limit=size)
+    for record in stream.records:
+        records: Sequence[Any] = (record,)
+        if isinstance(record, Chunk):
+            if record.uncompressed_size > MAX_CHUNK:
+                raise _Damaged(
+                    f"a chunk claims {record.uncompressed_size} bytes, more than the {MAX_CHUNK} that are read"
+                )
+            records = breakup_chunk(record, validate_crc=True)
         yield file.tell(), records
-        if not (whole or bounded.left):
+        if not whole and file.tell() >= size:
             return
 
 
-def _mcap_items(
-    records: Sequence[Any], topics: dict[int, Topic], schemas: dict[int, Any]
-) -> Iterator[Message | Topic | Metadata]:
-    """What records are; topics and schemas of the records before them are known, and new ones are added."""
+def _mcap_items(records: Sequence[Any], topics: dict[int, Topic], schemas: dict[int, Any]) -> Iterator[Item]:
+    """Contents of records; topics and schemas of earlier records are known, and new ones are added."""
     from mcap.records import Channel, Message as McapMessage, Metadata as McapMetadata, Schema
 
     for record in records:
@@ -302,180 +278,83 @@ def _mcap_topic(channel: Any, schema: Any) -> Topic:
     )
 
 
-def _decompress(compression: str, data: bytes, size: int) -> bytes:
-    """Decompressed data of a size that was claimed, and is checked."""
-    if size > MAX_CHUNK:
-        raise _Damaged(f"a chunk claims {size} bytes, more than the {MAX_CHUNK} that are read")
-    if compression in ("", "none"):
-        return data
-    if compression == "zstd":
-        import zstandard
-
-        if zstandard.frame_content_size(data) > size:
-            raise _Damaged("a chunk is larger than it claims")
-        content = zstandard.ZstdDecompressor().decompress(data, max_output_size=max(size, 1))
-    elif compression == "lz4":
-        import lz4.frame
-
-        try:
-            content = lz4.frame.LZ4FrameDecompressor().decompress(data, max_length=size + 1)
-        except RuntimeError as error:
-            raise _Damaged(str(error)) from None
-    elif compression == "bz2":
-        content = bz2.BZ2Decompressor().decompress(data, max_length=size + 1)
-    else:
-        raise _Damaged(f"a chunk has the compression {compression[:20]!r}, which is unknown")
-    if len(content) != size:
-        raise _Damaged(f"a chunk claims {size} bytes and has {len(content)}")
-    return content
+# ----------------------------------------------------------------------------------------------------------------- bags
 
 
-# ------------------------------------------------------------------------------------------------------------ ROS 1 bag
+def _read_bag(path: Path) -> Iterator[Item]:
+    from rosbags.rosbag1 import Reader
+
+    with Reader(path) as bag:
+        topics = {
+            each.id: Topic(each.topic, each.msgtype.replace("/msg/", "/"), "ros1", each.msgdef.data)
+            for each in bag.connections
+        }
+        yield from _bag_items(topics, bag.messages())
 
 
-def _read_bag(path: Path) -> Iterator[Message | Topic]:
-    """Records of a ROS 1 bag, one after the other: also of a bag whose index was never written."""
-    topics: dict[int, Topic] = {}
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        if file.read(len(_BAG_MAGIC)) != _BAG_MAGIC:
-            raise _Damaged("it does not start as a ROS 1 bag of version 2.0 does")
-        for header, data in _bag_records(file, size):
-            records: Iterator[tuple[dict[str, bytes], bytes]] = iter(((header, data),))
-            if header.get("op") == b"\x05":
-                compression = header["compression"].decode()
-                (claimed,) = struct.unpack("<I", header["size"])
-                import io
+def _read_sqlite(path: Path) -> Iterator[Item]:
+    from rosbags.interfaces import MessageDefinitionFormat
+    from rosbags.rosbag2.storage_sqlite3 import Sqlite3Reader
 
-                content = _decompress(compression, data, claimed)
-                records = _bag_records(io.BytesIO(content), len(content))
-            for inner, payload in records:
-                if inner.get("op") == b"\x07":
-                    (number,) = struct.unpack("<I", inner["conn"])
-                    if number not in topics:
-                        about = _bag_header(payload)
-                        name, kind = inner["topic"].decode(), about["type"].decode()
-                        topics[number] = Topic(name, kind, "ros1", about["message_definition"].decode())
-                        yield topics[number]
-                elif inner.get("op") == b"\x02":
-                    (number,) = struct.unpack("<I", inner["conn"])
-                    seconds, nanoseconds = struct.unpack("<II", inner["time"])
-                    yield _message(topics[number], seconds * 1_000_000_000 + nanoseconds, payload)
-
-
-def _bag_records(file: IO[bytes], size: int) -> Iterator[tuple[dict[str, bytes], bytes]]:
-    """Header and data of each record."""
-
-    def block() -> bytes:
-        (length,) = struct.unpack("<I", file.read(4))
-        if length > size:
-            raise _Damaged(f"a record claims {length} bytes, more than there are")
-        content = file.read(length)
-        if len(content) != length:
-            raise _Damaged("it ends in the middle of a record")
-        return content
-
-    while file.tell() < size:
-        yield _bag_header(block()), block()
-
-
-def _bag_header(content: bytes) -> dict[str, bytes]:
-    """`name=value` fields, each with its length before it."""
-    fields: dict[str, bytes] = {}
-    at = 0
-    while at < len(content):
-        (length,) = struct.unpack_from("<I", content, at)
-        at += 4 + length
-        name, _, value = content[at - length : at].partition(b"=")
-        fields[name.decode()] = value
-    return fields
-
-
-# ----------------------------------------------------------------------------------------------------------- ROS 2 bag
-
-
-def _read_sqlite(path: Path) -> Iterator[Message | Topic]:
-    address = f"file:{quote(str(path.resolve()))}?mode=ro&immutable=1"
-    with closing(sqlite3.connect(address, uri=True)) as database:
-        database.execute("PRAGMA trusted_schema = OFF")
-        # A view could compute for ever; a table cannot.
-        tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        if not {"topics", "messages"} <= tables:
-            raise _Damaged("it has no tables `topics` and `messages`")
-        definitions: dict[str, str] = {}
-        if "message_definitions" in tables:
-            rows = database.execute(
-                "SELECT topic_type, encoding, encoded_message_definition FROM message_definitions"
+    encoding_of = attrgetter("ext.serialization_format")
+    bag = Sqlite3Reader(Path(quote(str(path.resolve()))))  # it makes an address of it
+    bag.open()
+    with closing(bag):
+        topics = {
+            each.id: Topic(
+                each.topic,
+                each.msgtype,
+                # a definition in IDL is listed, but not read
+                "ros2idl" if each.msgdef.format == MessageDefinitionFormat.IDL else encoding_of(each),
+                each.msgdef.data,
             )
-            definitions = {name: text for name, encoding, text in rows if encoding == "ros2msg"}
-        topics: dict[int, Topic] = {}
-        for number, name, kind, encoding in database.execute(
-            "SELECT id, name, type, serialization_format FROM topics"
-        ):
-            text = definitions.get(kind) or _known_definition(str(kind))
-            topics[number] = Topic(str(name), str(kind), str(encoding), text)
-            yield topics[number]
-        for number, stamp, data in database.execute(
-            "SELECT topic_id, timestamp, data FROM messages ORDER BY timestamp, id"
-        ):
-            # SQLite keeps any type in any column: bytes(10**12) would take a terabyte.
-            if not (isinstance(stamp, int) and isinstance(data, bytes)):
-                raise _Damaged("its table `messages` does not hold times and bytes")
-            yield _message(topics[number], stamp, _decompressed(data))
+            for each in bag.connections
+        }
+        if bag.metadata.message_count != sum(each.msgcount for each in bag.connections):
+            raise _Damaged("it has messages of topics that it does not describe")
+        yield from _bag_items(topics, bag.messages(bag.connections))
 
 
-def _decompressed(data: bytes) -> bytes:
-    """A message, which a bag may compress one by one: what starts as Zstandard does is in no encoding of messages."""
-    if data[:4] != _ZSTD_MAGIC:
-        return data
-    import zstandard
+def _bag_items(topics: Mapping[int, Topic], messages: Iterable[tuple[Any, int, bytes]]) -> Iterator[Item]:
+    """Topics, and their messages, which a bag may compress one by one."""
+    yield from topics.values()
+    for connection, log_ns, data in messages:
+        message = _message(topics[connection.id], log_ns, data)
+        # What starts as Zstandard does is in no encoding of messages.
+        if data[:4] == _ZSTD_MAGIC:
+            import zstandard
 
-    return _decompress("zstd", data, zstandard.frame_content_size(data))
-
-
-def _known_definition(kind: str) -> str:
-    """The definition of a standard type, for bags from before ROS 2 Iron, which hold none; empty if it is unknown."""
-    from rosbags.typesys import Stores, get_typestore
-
-    store = get_typestore(Stores.LATEST)
-    if kind not in store.fielddefs:
-        return ""
-    return str(store.generate_msgdef(kind, ros_version=2)[0])
+            message = message._replace(data=zstandard.ZstdDecompressor().decompressobj().decompress(data))
+        yield message
 
 
-def listed_files(path: Path) -> list[Path]:
-    """The files of a ROS 2 bag that its `metadata.yaml` lists, in their order.
+def files_of(path: Path) -> list[Path]:
+    """The files that the `metadata.yaml` of a ROS 2 bag lists, in their order; of another log, the log itself.
 
     Raises:
-        UnreadableFile: if it does not describe a bag, or one that is compressed as a whole.
+        UnreadableFile: if a file `.yaml` does not describe a bag, or one that is compressed as a whole.
     """
+    if path.suffix.lower() != ".yaml":
+        return [path]
     with _reading(path):
-        return _listed_files(existing_file(path))
+        if existing_file(path).stat().st_size > 1 << 24:
+            raise _Damaged("it is larger than the description of a bag can be")
+        text = path.read_text(encoding="utf-8")
+        listed = re.search(r"^\s*relative_file_paths:[^\n]*\n((?:\s*-\s[^\n]*\n?)+)", text, re.MULTILINE)
+        if "rosbag2_bagfile_information" not in text or listed is None:
+            raise _Damaged("it does not describe a ROS 2 bag")
+        names = [line.strip().removeprefix("-").strip().strip("'\"") for line in listed[1].splitlines()]
+        files = [path.parent / Path(name).name for name in names if name]
+        for file in files:
+            if file.suffix.lower() not in (".db3", ".mcap"):
+                raise UnreadableFile(f"{file} cannot be read; decompress it first with `zstd -d`")
+        return files
 
 
-def _listed_files(path: Path) -> list[Path]:
-    if path.stat().st_size > 1 << 24:
-        raise _Damaged("it is larger than the description of a bag can be")
-    text = path.read_text(encoding="utf-8")
-    listed = re.search(r"^\s*relative_file_paths:[^\n]*\n((?:\s*-\s[^\n]*\n?)+)", text, re.MULTILINE)
-    if "rosbag2_bagfile_information" not in text or listed is None:
-        raise _Damaged("it does not describe a ROS 2 bag")
-    names = [line.strip().removeprefix("-").strip().strip("'\"") for line in listed[1].splitlines()]
-    files = [path.parent / Path(name).name for name in names if name]
-    for file in files:
-        if file.suffix.lower() not in (".db3", ".mcap"):
-            raise UnreadableFile(f"{file} cannot be read; decompress it first with `zstd -d`")
-    return files
-
-
-def _read_folder(path: Path) -> Iterator[Message | Topic | Metadata]:
-    yield from chain.from_iterable(map(read_messages, _listed_files(path)))
-
-
-OPENERS: Mapping[str, Callable[[Path], Iterator[Message | Topic | Metadata]]] = {
+OPENERS: Mapping[str, Callable[[Path], Iterator[Item]]] = {
     ".mcap": _read_mcap,
     ".bag": _read_bag,
     ".db3": _read_sqlite,
-    ".yaml": _read_folder,
+    ".yaml": lambda path: chain.from_iterable(map(read_messages, files_of(path))),
 }
-"""Ending of a file's name -> what reads it."""
+"""Ending of a file's name -> function that reads it."""

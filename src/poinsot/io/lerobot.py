@@ -27,10 +27,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from .. import Recording, Source
 from ..exceptions import UnreadableFile, listing, nearest
+from ..recording import Recording
 from .parquet import POLARS_ERRORS, checked
-from .sources import Columns, NotedColumns, column_not_found, existing_file
+from .readers import Reader
+from .sources import Columns, NotedColumns, Source, column_not_found, existing_file
 
 INFO = "meta/info.json"
 UNITS = ("deg", "rad", "+-100", "0 to 100")
@@ -406,3 +407,6 @@ def list_episodes(path: Path) -> tuple[dict[str, Any], str]:
         *(f"/0/{name}: {listing(entries, 40)}" for name, entries in features.items()),
     ]
     return content, "\n".join(lines)
+
+
+LEROBOT = Reader(read_lerobot_columns, list_episodes)

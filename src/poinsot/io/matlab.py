@@ -14,6 +14,7 @@ import numpy as np
 
 from ..exceptions import UnreadableFile
 from .parser import run_parser
+from .readers import Reader
 from .sources import Columns, NotedColumns, Source, column_not_found
 
 COLUMN_NAME = re.compile(r"(?P<variable>[A-Za-z]\w*)(?P<fields>(?:\.[A-Za-z]\w*)*)(?:\[(?P<index>\d+)\])?")
@@ -85,3 +86,6 @@ def _column(path: Path, name: str, array: np.ndarray, index: str | None, notes: 
             f"{path}: {name!r} does not exist: the matrix has {array.shape[1]} columns, counted from 0"
         )
     return np.asarray(array[:, int(index)], dtype=float)
+
+
+MATLAB = Reader(read_mat)

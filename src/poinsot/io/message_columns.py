@@ -18,7 +18,6 @@ last value of another, and `invalid = "mask"` keeps every row.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,21 +27,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import Source
 from ..exceptions import UnreadableFile, listing
-from .containers import Message, Metadata, Topic, read_messages
-from .messages import MAX_DEPTH, Decoded, decoder, parse_definition
-from .sources import Columns, NotedColumns, column_not_found
+from .containers import Item, Message, Topic, in_process, read_messages
+from .messages import Decoded, message_decoder
+from .readers import Reader
+from .sources import Columns, NotedColumns, Source, column_not_found
 
 CLOCKS = ("time", "log_time")
 NAME_LISTS = ("name", "names", "joint_names", "interface_names")
 """Fields with texts that name the elements of the lists beside and below them."""
 
 MAX_LISTED = 4096
-"""Longest list whose elements are columns; images and point clouds are longer."""
+"""Maximum length of a list whose elements are columns; images and point clouds are longer."""
 
 MAX_COLUMNS = 100_000
-"""Largest number of numbers of a message that have names."""
+"""Maximum number of numbers of a message that have names."""
 
 OTHER_CLOCK_NS = 86_400 * 1_000_000_000
 """Stamps that differ from the time of the log by more than a day count from another zero."""
@@ -56,17 +55,18 @@ Place = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class TopicFacts:
-    """What a log has of a topic.
+    """Name, type, rate and columns of a topic of a log.
 
     Args:
-        name, type, messages: as in the log.
-        start_s, stop_s: first and last message, from the first message of the log [s].
-        rate_hz: from the median interval of its clock; NaN: fewer than two messages.
+        name, type: as in the log.
+        messages: number of messages.
+        start_s, stop_s: times of the first and the last message, from the first message of the log [s].
+        rate_hz: from the median interval of its clock; NaN for fewer than two messages.
         largest_interval_s: the longest time without a message [s].
-        delay_s: median of the time of the log less the header's stamp [s]; NaN: no header.
-        delay_spread_s: from the 5th to the 95th percentile of it [s].
-        columns: the paths of the numbers in its first message, without the topic.
-        problem: why it cannot be read; empty: it can.
+        delay_s: median of the time of the log less the header's stamp [s]; NaN without a header.
+        delay_spread_s: range of the delay from the 5th to the 95th percentile [s].
+        columns: paths of the numbers in its first message, without the topic.
+        problem: why the topic cannot be read; empty if it can.
     """
 
     name: str
@@ -91,17 +91,23 @@ def topics(path: str | Path) -> tuple[TopicFacts, ...]:
     Raises:
         UnreadableFile: if the file is damaged, or no log.
     """
-    seen: dict[str, _Seen] = {}
+    facts: tuple[TopicFacts, ...] = in_process(topic_facts, [path], Path(path))
+    return facts
+
+
+def topic_facts(path: Path) -> tuple[TopicFacts, ...]:
+    """As `topics`, in this process."""
+    counters: dict[str, _TopicCounter] = {}
     for item in read_messages(path):
         if isinstance(item, Topic):
-            seen.setdefault(item.name, _Seen(item))
+            counters.setdefault(item.name, _TopicCounter(item))
         elif isinstance(item, Message):
-            seen[item.topic.name].add(item)
-    start = min((each.log_ns[0] for each in seen.values() if each.log_ns), default=0)
-    return tuple(seen[name].facts(start) for name in sorted(seen))
+            counters[item.topic.name].add(item)
+    start = min((counter.log_ns[0] for counter in counters.values() if counter.log_ns), default=0)
+    return tuple(counters[name].facts(start) for name in sorted(counters))
 
 
-class _Seen:
+class _TopicCounter:
     """The messages of a topic, while a log is read for `topics`."""
 
     def __init__(self, topic: Topic):
@@ -149,60 +155,8 @@ class _Seen:
         )
 
 
-def message_decoder(topic: Topic) -> Callable[[bytes], Decoded]:
-    """The decoder of a topic's messages.
-
-    Raises:
-        UnreadableFile: if messages of this encoding are not read, or the log does not define their type.
-    """
-    if topic.encoding == "json":
-        return _decode_json
-    if topic.encoding not in ("cdr", "ros1"):
-        raise UnreadableFile(
-            f"{topic.name}: messages in {topic.encoding or 'an unnamed encoding'!r} are not read; "
-            "those in cdr, ros1 and json are"
-        )
-    if not topic.definition:
-        raise UnreadableFile(f"{topic.name}: the log does not define the message type {topic.type}")
-    return decoder(parse_definition(topic.definition, topic.type), topic.type, topic.encoding)
-
-
-def _decode_json(data: bytes) -> Decoded:
-    shape: list[Any] = []
-    try:
-        content = json.loads(data)
-        if not isinstance(content, dict):
-            raise UnreadableFile("a JSON message is no object")
-        return Decoded({key: _plain(value, shape) for key, value in content.items()}, tuple(shape))
-    except (ValueError, RecursionError, OverflowError) as error:
-        raise UnreadableFile(f"a message is not JSON of numbers: {error}") from None
-
-
-def _plain(value: Any, shape: list[Any], depth: int = 0) -> Any:
-    """A JSON value as `Decoded` has it; `shape` collects lengths and texts."""
-    if depth > MAX_DEPTH:
-        raise UnreadableFile(f"a JSON message is nested more than {MAX_DEPTH} deep")
-    if isinstance(value, int) and abs(value) >= 2**64:
-        raise UnreadableFile("a JSON message has a number of more than 64 bits")
-    if isinstance(value, dict):
-        shape.append(tuple(value))
-        if value.keys() in ({"sec", "nsec"}, {"sec", "nanosec"}):
-            seconds, nanoseconds = value.values()
-            if isinstance(seconds, int) and isinstance(nanoseconds, int):
-                return seconds * _SECOND + nanoseconds
-        return {key: _plain(each, shape, depth + 1) for key, each in value.items()}
-    if isinstance(value, list):
-        shape.append(len(value))
-        if value and all(each is None or isinstance(each, (int, float)) for each in value):
-            return np.array([math.nan if each is None else each for each in value], dtype=float)
-        return [_plain(each, shape, depth + 1) for each in value]
-    if isinstance(value, str):
-        shape.append(value)
-    return math.nan if value is None else value
-
-
 def places(fields: Mapping[str, Any]) -> dict[str, Place]:
-    """Path of each number of a message -> where it is."""
+    """Map the path of each number of a message to its place."""
     return dict(islice(_places(fields, "", (), ()), MAX_COLUMNS))
 
 
@@ -214,29 +168,29 @@ def _places(
         own = tuple(
             value[key] for key in NAME_LISTS if isinstance(value.get(key), list) and _are_names(value[key])
         )
-        for key, each in value.items():
-            yield from _places(each, f"{path}/{key}" if path else str(key), (*place, key), own + names)
+        for key, inner in value.items():
+            yield from _places(inner, f"{path}/{key}" if path else str(key), (*place, key), own + names)
     elif isinstance(value, (list, np.ndarray)):
         if len(value) > MAX_LISTED or (len(value) and isinstance(value[0], str)):
             return
         # Points of a trajectory follow each other in time: as many as there are joints are no list of joints.
         in_time = len(value) and isinstance(value[0], Mapping) and "time_from_start" in value[0]
-        fitting = None if in_time else next((each for each in names if len(each) == len(value)), None)
-        if fitting is None and len(value) and all(isinstance(each, Mapping) for each in value):
-            own_names = [each.get("name") for each in value]
+        fitting = None if in_time else next((texts for texts in names if len(texts) == len(value)), None)
+        if fitting is None and len(value) and all(isinstance(element, Mapping) for element in value):
+            own_names = [element.get("name") for element in value]
             fitting = own_names if _are_names(own_names) else None
-        for k, each in enumerate(value):
+        for k, element in enumerate(value):
             at = f"{path}[{k}]" if fitting is None else f"{path}/{fitting[k]}"
-            yield from _places(each, at, (*place, k), names)
+            yield from _places(element, at, (*place, k), names)
     elif not isinstance(value, str):
         yield path, place
 
 
 def _are_names(values: Sequence[Any]) -> bool:
-    """Whether they are different texts."""
+    """Whether the values are different texts."""
     return (
         bool(values)
-        and all(isinstance(each, str) and each for each in values)
+        and all(isinstance(value, str) and value for value in values)
         and len({*values}) == len(values)
     )
 
@@ -249,11 +203,11 @@ def _stamp(fields: Mapping[str, Any]) -> int | None:
 
 
 class Samples(NamedTuple):
-    """What was read of a topic.
+    """Times and numbers of the messages of a topic, or of the points of its trajectories.
 
     Args:
-        wanted: paths of its columns, without the topic.
-        log_ns, stamp_ns: (m,) times of the log and of the headers of its messages, or of points in them [ns].
+        wanted: paths of the columns, without the topic.
+        log_ns, stamp_ns: (m,) times of the log and of the headers [ns].
         rows: (m, k) numbers of the wanted paths.
     """
 
@@ -282,8 +236,12 @@ class TopicReader:
     """The wanted columns of a topic, while a log is read.
 
     Args:
-        name: of the topic. wanted: paths without it.
-        decoders: of its messages, as several nodes may publish it, each with a definition of its own.
+        name: the topic's name.
+        wanted: paths of the columns, without the topic.
+        decoders: decoders of its messages; several nodes may publish a topic, each with its own definition.
+        unstamped: number of messages without a stamp.
+        available: paths of all numbers in the messages so far.
+        found: shape of a message -> places of the wanted numbers.
     """
 
     name: str
@@ -322,9 +280,9 @@ class TopicReader:
         self.rows.append([math.nan if place is None else _number(fields, place) for place in found])
 
     def take(self) -> Samples:
-        """What was read since this was asked last."""
+        """Samples since the last call."""
         rows = np.array(self.rows, dtype=float).reshape(len(self.rows), len(self.wanted))
-        log_ns, stamp_ns = (np.array(each, dtype=np.int64) for each in (self.log_ns, self.stamp_ns))
+        log_ns, stamp_ns = (np.array(times, dtype=np.int64) for times in (self.log_ns, self.stamp_ns))
         self.log_ns, self.stamp_ns, self.rows = [], [], []
         return Samples(self.wanted, log_ns, stamp_ns, rows)
 
@@ -356,11 +314,7 @@ def _number(fields: Mapping[str, Any], place: Place) -> float:
 
 
 class LogReader:
-    """The wanted columns of a log, while its messages are read.
-
-    Args:
-        wanted: columns.
-    """
+    """The wanted columns of a log, while its messages are read."""
 
     def __init__(self, wanted: Sequence[str | int]):
         self.paths = [str(name) for name in wanted if name not in CLOCKS]
@@ -369,7 +323,7 @@ class LogReader:
         self.first_ns: int | None = None
         """Time of the log of the first message of any topic."""
 
-    def add(self, item: Message | Topic | Metadata) -> None:
+    def add(self, item: Item) -> None:
         if isinstance(item, Topic) and item.name not in self.names:
             self.names[item.name] = None
             start = f"{item.name}/"
@@ -382,13 +336,13 @@ class LogReader:
                 self.readers[item.topic.name].add(item)
 
     def take(self) -> dict[str, Samples]:
-        """Samples of each topic, since this was asked last."""
-        return {name: each.take() for name, each in self.readers.items()}
+        """Samples of each topic since the last call."""
+        return {name: reader.take() for name, reader in self.readers.items()}
 
     def columns(self, path: Path, topics: Collection[str]) -> dict[str, tuple[str, ...]]:
-        """Topic -> its paths that are wanted, once the log is read; of topics that have messages.
+        """Map each of the topics to its requested paths. Call after the log has been read.
 
-        A path that no message has belongs to a topic whose name goes on where this one ends.
+        A path that no message of a topic has belongs to a topic with a longer name, as `/arm/left` beside `/arm`.
 
         Raises:
             UnreadableFile: if a column is in no message.
@@ -408,35 +362,48 @@ class LogReader:
 
 
 def read_log_columns(source: Source) -> Columns:
-    """The reader of `.mcap`, `.bag`, `.db3` and of `metadata.yaml` of a ROS 2 bag; see the derivation above.
+    """The requested columns of a log; see the derivation above.
 
     Raises:
         UnreadableFile: if the file is damaged, or has no such column.
     """
-    path, log = Path(source.path), LogReader(source.wanted)
-    for item in read_messages(path):
-        log.add(item)
-    samples = log.take()
-    known = log.columns(path, [name for name, each in samples.items() if len(each.rows)])
-    samples = {name: chosen(samples[name], paths) for name, paths in known.items()}
-    by_log = counts_by_log(source)
-    zero = zero_ns(min(int(each.times(by_log).min()) for each in samples.values()), log.first_ns or 0)
     columns = NotedColumns()
-    if zero != (log.first_ns or 0):
-        columns.notes.append(
-            "stamps count from another zero than the times of the log; time 0 is the first stamp"
-        )
-    columns.update(join(source, samples, zero)[1])
-    for topic, each in samples.items():
-        columns.notes.extend(_remarks(topic, each, log.readers[topic].unstamped, by_log))
-    columns.notes.append(f"time 0 is {zero / _SECOND:.9f} s of the log's clock")
+    content, columns.notes = in_process(
+        log_columns, [source.path], Path(source.path), source.wanted, counts_by_log(source)
+    )
+    columns.update(content)
     return columns
 
 
-def chosen(samples: Samples, wanted: tuple[str, ...]) -> Samples:
-    """The samples with some of their paths."""
-    kept = [samples.wanted.index(path) for path in wanted]
-    return samples._replace(wanted=wanted, rows=samples.rows[:, kept])
+def log_columns(
+    path: Path, wanted: Sequence[str | int], by_log: bool
+) -> tuple[dict[str | int, np.ndarray], list[str]]:
+    """The columns of `read_log_columns` and sentences on how they were read, in this process.
+
+    Args:
+        path: the log.
+        wanted: names of the columns.
+        by_log: whether the clock of the rows is that of the log.
+    """
+    log = LogReader(wanted)
+    for item in read_messages(path):
+        log.add(item)
+    samples = log.take()
+    known = log.columns(path, [name for name, read in samples.items() if len(read.rows)])
+    samples = {
+        name: Samples(
+            paths, *samples[name][1:3], samples[name].rows[:, [*map(samples[name].wanted.index, paths)]]
+        )
+        for name, paths in known.items()
+    }
+    zero = zero_ns(min(int(read.times(by_log).min()) for read in samples.values()), log.first_ns or 0)
+    notes = []
+    if zero != (log.first_ns or 0):
+        notes.append("stamps count from another zero than the times of the log; time 0 is the first stamp")
+    for topic, read in samples.items():
+        notes.extend(_remarks(topic, read, log.readers[topic].unstamped, by_log))
+    notes.append(f"time 0 is {zero / _SECOND:.9f} s of the log's clock")
+    return join(wanted, by_log, samples, zero)[1], notes
 
 
 def counts_by_log(source: Source) -> bool:
@@ -464,24 +431,25 @@ def _check_columns(
 
 
 def join(
-    source: Source, samples: Mapping[str, Samples], zero: int
+    wanted: Sequence[str | int], by_log: bool, samples: Mapping[str, Samples], zero: int
 ) -> tuple[np.ndarray, dict[str | int, np.ndarray]]:
     """(T,) all times of topics [ns], and the wanted columns at them; of samples at the same time the last one counts.
 
     Args:
-        source: with the wanted columns. samples: of each topic, in the order of the log. zero: time 0 of the rows [ns].
+        wanted, by_log: as of `log_columns`.
+        samples: samples of each topic, in the order of the log.
+        zero: time 0 of the rows [ns].
     """
-    times = {name: each.times(counts_by_log(source)) for name, each in samples.items()}
+    times = {name: read.times(by_log) for name, read in samples.items()}
     clock = np.unique(np.concatenate(list(times.values())))
-    columns: dict[str | int, np.ndarray] = {}
-    for name in source.wanted:
-        if name in CLOCKS:
-            columns[name] = (clock - zero) / _SECOND
-    for topic, each in samples.items():
+    columns: dict[str | int, np.ndarray] = {
+        name: (clock - zero) / _SECOND for name in wanted if name in CLOCKS
+    }
+    for topic, read in samples.items():
         index = np.searchsorted(clock, times[topic])
-        for k, path in enumerate(each.wanted):
+        for k, path in enumerate(read.wanted):
             values = np.full(len(clock), np.nan)
-            values[index] = each.column(k, zero)
+            values[index] = read.column(k, zero)
             columns[f"{topic}/{path}"] = values
     return clock, columns
 
@@ -545,3 +513,6 @@ def _text(value: float, unit: str) -> str:
 def _json(value: Any) -> Any:
     """JSON has no NaN."""
     return None if isinstance(value, float) and math.isnan(value) else value
+
+
+BAG = Reader(read_log_columns, list_log)

@@ -26,8 +26,18 @@ import numpy as np
 from ..arrays import carried_on
 from ..exceptions import UnreadableFile
 from .block_log import UniformLog
-from .containers import McapPart, listed_files, mcap_counts, mcap_parts
-from .message_columns import LogReader, Samples, TopicReader, counts_by_log, join, zero_ns
+from .containers import McapPart, files_of, in_process, mcap_counts, mcap_parts
+from .message_columns import (
+    LogReader,
+    Samples,
+    TopicReader,
+    counts_by_log,
+    join,
+    list_log,
+    read_log_columns,
+    zero_ns,
+)
+from .readers import Reader
 from .sources import Source
 
 SEGMENT = 1 << 22
@@ -102,7 +112,7 @@ class MessageLog(UniformLog):
         index = self._segments
         start = int(np.searchsorted(index.rows, first, side="right")) - 1
         stop = int(np.searchsorted(index.rows, last))
-        found = self._read(index, start, stop)
+        found = self.segment_rows(index, start, stop)
         if len(found.ticks) != index.rows[stop] - index.rows[start]:
             raise UnreadableFile(f"{self.paths[0]}: its files were changed while they were read")
         rows = slice(first - int(index.rows[start]), last - int(index.rows[start]))
@@ -115,42 +125,12 @@ class MessageLog(UniformLog):
 
     @cached_property
     def _segments(self) -> _Segments:
-        by_log, log = counts_by_log(self.source), LogReader(self.source.wanted)
-        parts: list[McapPart] = []
-        spans: list[dict[str, tuple[int, int]]] = []
-        for path in self.paths:
-            for file in files_of(Path(path)):
-                for part, items in mcap_parts(file):
-                    for item in items:
-                        log.add(item)
-                    times = {name: each.times(by_log) for name, each in log.take().items()}
-                    found = {name: (int(t.min()), int(t.max())) for name, t in times.items() if len(t)}
-                    if found:
-                        parts.append(part)
-                        spans.append(found)
-        columns = log.columns(Path(self.paths[0]), {name: None for found in spans for name in found})
-        # a topic of which nothing is wanted but by its name has no rows
-        own = [[span for name, span in found.items() if name in columns] for found in spans]
-        parts = [part for part, found in zip(parts, own, strict=True) if found]
-        ends = np.array([(min(a for a, _ in each), max(b for _, b in each)) for each in own if each])
-        edges = np.append(_edges(ends[:, 0], [part.size for part in parts]), ends[:, 1].max() + 1)
-        zero = zero_ns(int(edges[0]), log.first_ns or 0)
-        count, held = len(edges), np.full((len(edges), len(self._held)), np.nan)
-        held[0] = [
-            np.nan if column.initial is None else column.initial / column.scale
-            for column in self.source.columns.values()
-            if column.hold
-        ]
-        index = _Segments(columns, zero, tuple(parts), ends, edges, np.zeros(count, dtype=np.int64), held)
-        for s in range(count - 1):
-            segment = self._read(index, s, s + 1)
-            index.rows[s + 1] = index.rows[s] + len(segment.ticks)
-            held[s + 1] = segment.held
-        return index
+        segments: _Segments = in_process(find_segments, self.paths, self)
+        return segments
 
-    def _read(self, index: _Segments, start: int, stop: int) -> _Rows:
+    def segment_rows(self, index: _Segments, start: int, stop: int) -> _Rows:
         """Rows of the segments start <= s < stop."""
-        low, high = index.edges[start], index.edges[stop]
+        low, high = int(index.edges[start]), int(index.edges[stop])
         overlapping = (index.spans[:, 0] < high) & (index.spans[:, 1] >= low)
         parts = [index.parts[k] for k in np.flatnonzero(overlapping)]
         if stop == start + 1 and len(parts) > OVERLAPPING:
@@ -165,7 +145,7 @@ class MessageLog(UniformLog):
                     readers[message.topic.name].add(message)
         by_log = counts_by_log(self.source)
         samples = {name: _between(reader.take(), by_log, low, high) for name, reader in readers.items()}
-        times, table = join(self.source, samples, index.zero_ns)
+        times, table = join(self.source.wanted, by_log, samples, index.zero_ns)
         cells = {name: table[column.name] for name, column in self.source.columns.items()}
         for k, name in enumerate(self._held):
             cells[name] = carried_on(cells[name], index.held[start, k])
@@ -178,9 +158,37 @@ class MessageLog(UniformLog):
         return _Rows(ticks[kept], {name: values[kept] for name, values in cells.items()}, ends)
 
 
-def files_of(path: Path) -> list[Path]:
-    """The files of a bag that `metadata.yaml` describes, or the file itself."""
-    return listed_files(path) if path.suffix.lower() == ".yaml" else [path]
+def find_segments(log: MessageLog) -> _Segments:
+    """Read the files once, and find where the rows are."""
+    by_log, reader = counts_by_log(log.source), LogReader(log.source.wanted)
+    parts: list[McapPart] = []
+    spans: list[dict[str, tuple[int, int]]] = []
+    for path in log.paths:
+        for file in files_of(Path(path)):
+            for part, items in mcap_parts(file):
+                for item in items:
+                    reader.add(item)
+                times = {name: samples.times(by_log) for name, samples in reader.take().items()}
+                span = {name: (int(t.min()), int(t.max())) for name, t in times.items() if len(t)}
+                if span:
+                    parts.append(part)
+                    spans.append(span)
+    columns = reader.columns(Path(log.paths[0]), {name: None for span in spans for name in span})
+    # a topic that only begins like a wanted column has no rows
+    own = [[ends for name, ends in span.items() if name in columns] for span in spans]
+    parts = [part for part, found in zip(parts, own, strict=True) if found]
+    ends = np.array([(min(a for a, _ in found), max(b for _, b in found)) for found in own if found])
+    edges = np.append(_edges(ends[:, 0], [part.size for part in parts]), ends[:, 1].max() + 1)
+    zero = zero_ns(int(edges[0]), reader.first_ns or 0)
+    holding = [column for column in log.source.columns.values() if column.hold]
+    count, held = len(edges), np.full((len(edges), len(holding)), np.nan)
+    held[0] = [np.nan if column.initial is None else column.initial / column.scale for column in holding]
+    index = _Segments(columns, zero, tuple(parts), ends, edges, np.zeros(count, dtype=np.int64), held)
+    for s in range(count - 1):
+        segment = log.segment_rows(index, s, s + 1)
+        index.rows[s + 1] = index.rows[s] + len(segment.ticks)
+        held[s + 1] = segment.held
+    return index
 
 
 def _edges(begins_ns: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
@@ -196,3 +204,6 @@ def _between(samples: Samples, by_log: bool, low: int, high: int) -> Samples:
     times = samples.times(by_log)
     inside = (times >= low) & (times < high)
     return Samples(samples.wanted, *(each[inside] for each in samples[1:]))
+
+
+MCAP = Reader(read_log_columns, list_log, MessageLog)

@@ -1,158 +1,43 @@
-"""Messages of ROS 1 and ROS 2: their definitions, and their bytes as dictionaries of numbers.
+"""Messages of ROS 1, ROS 2 and JSON as dictionaries of numbers.
 
-A definition lists fields, `float64[] position`, and after a line of `=` the message types that it contains. The bytes
-are the fields in this order, little-endian. ROS 1 packs them; CDR, the encoding of ROS 2 (OMG DDS-XTypes, 7.4), aligns
-every number to its size, counted from the end of a header of four bytes.
-
-Neither the definition nor the bytes are trusted: nothing is compiled or executed, types that contain themselves are
-refused, and as every element takes at least one byte, the work is bounded by the size of the message.
+`rosbags` parses the definition of a message type and compiles a decoder from it. The work that a definition may ask for
+is limited before: types that contain themselves or are missing are refused, and so are arrays of many texts or
+messages, for each of whose elements `rosbags` writes code.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import re
-import struct
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache, partial
+from keyword import iskeyword
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..exceptions import UnreadableFile
+from ..exceptions import MissingExtra, UnreadableFile
+from .containers import EXTRA, Topic
 
 MAX_DEFINITION = 1 << 20
-"""Largest size of a definition. [characters]"""
+"""Maximum size of a definition. [characters]"""
 
 MAX_FIELDS = 5000
 MAX_DEPTH = 30
-MAX_ARRAY = 1 << 24
-_NUMBERS = {
-    "bool": "?", "byte": "B", "char": "B", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i",
-    "uint32": "I", "int64": "q", "uint64": "Q", "float32": "f", "float64": "d",
-}  # fmt: skip
-_TIMES = {"time": "II", "duration": "ii"}
-_TIME_TYPES = {"builtin_interfaces/Time": "iI", "builtin_interfaces/Duration": "iI"}
-"""Seconds and nanoseconds, which are read as one number [ns]."""
+MAX_ARRAY, MAX_UNROLLED = 1 << 24, 4096
+"""Maximum length of an array of numbers, and of all arrays of texts or messages in a definition together."""
 
-_SECTION = re.compile(r"^=+\s*\n\s*MSG:\s*(\S+)[^\n]*\n", re.MULTILINE)
-_FIELD = re.compile(
-    r"(?P<type>[A-Za-z][\w/]*)(?:<=\d+)?(?P<array>\[(?:<=)?\d*\])?\s+(?P<name>[A-Za-z]\w*)\s*(?P<rest>.*)"
-)
+_SECTION = re.compile(r"^=+[ \t]*\n\s*MSG:[ \t]*", re.MULTILINE)
+_CONSTANT = re.compile(r"^[ \t]*\w\S*[ \t]+\w+[ \t]*=.*$", re.MULTILINE)
+_COMMENT = re.compile(r"#.*$", re.MULTILINE)
+_TIMES = ("builtin_interfaces/msg/Time", "builtin_interfaces/msg/Duration")
+_SECOND = 1_000_000_000
+_Convert = Callable[[Any, list[Any]], Any]
+"""Value of an attribute, and the shape of the message, to which it adds -> value in the dictionary."""
 
 
-@dataclass(frozen=True)
-class Field:
-    """A field of a message.
-
-    Args:
-        kind: of `number`, `time`, `string`, `message`.
-        code: of the number, as in `struct`. type: name of the message type.
-        count: None: one; -1: a sequence with its length before it; else an array of this length.
-    """
-
-    name: str
-    kind: str
-    code: str
-    type: str
-    count: int | None
-
-
-Types = Mapping[str, tuple[Field, ...]]
-"""Name of a message type, `package/Type` -> its fields."""
-
-
-def parse_definition(text: str, name: str) -> Types:
-    """The types of a definition with those that it contains.
-
-    Args:
-        text: as in a ROS 1 bag or an MCAP schema of encoding `ros1msg` or `ros2msg`.
-        name: of the message type, `package/Type` or `package/msg/Type`.
-
-    Raises:
-        UnreadableFile: if it is no definition, or a type is missing or contains itself.
-    """
-    if len(text) > MAX_DEFINITION:
-        raise UnreadableFile(f"the definition of {name} is longer than {MAX_DEFINITION} characters")
-    parts = _SECTION.split(text.replace("\r", ""))
-    texts = {_short(name): parts[0]}
-    for key, part in zip(parts[1::2], parts[2::2], strict=True):
-        texts.setdefault(_short(key), part)
-    types: dict[str, tuple[Field, ...]] = {}
-
-    def add(type_name: str, above: tuple[str, ...]) -> None:
-        if type_name in above:
-            raise UnreadableFile(f"the message type {type_name} contains itself")
-        if len(above) > MAX_DEPTH:
-            raise UnreadableFile(f"the message type {name} is nested more than {MAX_DEPTH} deep")
-        if type_name in types:
-            return
-        fields = tuple(_fields(texts[type_name], type_name, texts))
-        for field in fields:
-            if field.kind == "message":
-                add(field.type, (*above, type_name))
-                # Elements without a byte would make the work unbounded.
-                if not types[field.type]:
-                    raise UnreadableFile(
-                        f"{type_name}: {field.name!r} is of the type {field.type}, which has no field"
-                    )
-        types[type_name] = fields
-        if sum(map(len, types.values())) > MAX_FIELDS:
-            raise UnreadableFile(f"the message type {name} has more than {MAX_FIELDS} fields")
-
-    add(_short(name), ())
-    return types
-
-
-def _short(name: str) -> str:
-    """`package/Type` of `package/msg/Type`."""
-    return name.replace("/msg/", "/")
-
-
-def _fields(text: str, owner: str, known: Mapping[str, str]) -> Iterator[Field]:
-    for raw in text.split("\n"):
-        line = raw.partition("#")[0].strip()
-        if not line or re.match(r"^string\S*\s+\w+\s*=", line):  # a constant
-            continue
-        found = _FIELD.fullmatch(line)
-        if found is None:
-            raise UnreadableFile(f"the definition of {owner} has the line {line[:60]!r}, which is no field")
-        if found["rest"].startswith("="):
-            continue
-        array = found["array"]
-        count = None
-        if array is not None:
-            digits = array[1:-1]
-            count = int(digits) if digits.isdigit() else -1
-            if count > MAX_ARRAY:
-                raise UnreadableFile(f"{owner}: the array {found['name']!r} has {count} elements")
-            if count == 0:
-                continue
-        yield Field(found["name"], *_kind(found["type"], owner, known), count)
-
-
-def _kind(type_name: str, owner: str, known: Mapping[str, str]) -> tuple[str, str, str]:
-    """Kind, code and message type of a field's type."""
-    if type_name in _NUMBERS:
-        return "number", _NUMBERS[type_name], ""
-    if type_name in ("string", "wstring"):
-        return "string", type_name, ""
-    if type_name in _TIMES:
-        return "time", _TIMES[type_name], ""
-    name = _short(type_name)
-    for each in (name, f"{owner.rpartition('/')[0]}/{name}", f"std_msgs/{name}"):
-        if each in _TIME_TYPES:
-            return "time", _TIME_TYPES[each], ""
-        if each in known:
-            return "message", "", each
-    raise UnreadableFile(f"the definition of {owner} uses {type_name}, which it does not contain")
-
-
-class _Cut(Exception):
-    """The bytes end before the message does."""
-
-
-@dataclass(frozen=True)
-class Decoded:
+class Decoded(NamedTuple):
     """A message as dictionaries.
 
     Args:
@@ -165,158 +50,228 @@ class Decoded:
     shape: tuple[Any, ...]
 
 
-def decoder(types: Types, name: str, encoding: str) -> Callable[[bytes], Decoded]:
-    """A function that decodes messages.
-
-    Args:
-        types: from `parse_definition`. name: of the type.
-        encoding: `"ros1"` or `"cdr"`.
+def message_decoder(topic: Topic) -> Callable[[bytes], Decoded]:
+    """The decoder of a topic's messages.
 
     Raises:
-        UnreadableFile: (the function) if the bytes are no such message.
+        UnreadableFile: if messages of this encoding are not read, or the log does not define their type; of the
+            decoder: if the bytes are no such message.
+        MissingExtra: without the package `rosbags`.
     """
-    root = _short(name)
-    layouts: dict[Any, _Layout] = {}
+    if topic.encoding == "json":
+        return _decode_json
+    if topic.encoding not in ("cdr", "ros1"):
+        raise UnreadableFile(
+            f"{topic.name}: messages in {topic.encoding or 'an unnamed encoding'!r} are not read; "
+            "those in cdr, ros1 and json are"
+        )
+    try:
+        return _compiled(topic.definition, topic.type, topic.encoding)
+    except ImportError as error:
+        raise MissingExtra(EXTRA, error.name or "rosbags") from None
+    except KeyError:
+        raise UnreadableFile(f"{topic.name}: the log does not define the message type {topic.type}") from None
+
+
+@lru_cache(maxsize=200)
+def _compiled(definition: str, name: str, encoding: str) -> Callable[[bytes], Decoded]:
+    """A decoder; `KeyError` if the log has no definition, and the type is none of ROS 2."""
+    from rosbags.typesys import Stores, get_typestore
+
+    root, store = full_name(name), get_typestore(Stores.LATEST if not definition else Stores.EMPTY)
+    if not definition:  # bags from before ROS 2 Iron hold none
+        if encoding != "cdr" or root not in store.fielddefs:
+            raise KeyError(root)
+    else:
+        types = parse_definition(definition, name)
+        try:
+            store.register(types)
+            store.get_msgdef(root)
+        except Exception as error:
+            raise UnreadableFile(
+                f"the definition of {name} cannot be used: {type(error).__name__} {error}"
+            ) from None
+    read = store.deserialize_cdr if encoding == "cdr" else store.deserialize_ros1
+    fields_of = _FieldReader(store.fielddefs).fields
 
     def decode(data: bytes) -> Decoded:
+        shape: list[Any] = []
         try:
-            reader = _Reader(data, types, encoding == "cdr", layouts)
-            fields = reader.message(root)
-        except (_Cut, struct.error, UnicodeDecodeError, ValueError) as error:
+            return Decoded(fields_of(read(data, root), shape), tuple(shape))
+        except Exception as error:
             raise UnreadableFile(
-                f"a message of type {root} is damaged: {len(data)} bytes {error or 'end before it does'}"
+                f"a message of type {name} is damaged, of {len(data)} bytes: {error or type(error).__name__}"
             ) from None
-        return Decoded(fields, tuple(reader.shape))
 
     return decode
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """Bytes of a type of numbers only, which lie alike in every message: many motors cost one call each.
+class _FieldReader:
+    """Makes dictionaries of messages of `rosbags`; `types`: definitions by the name of the type."""
+
+    def __init__(self, types: Mapping[str, Any]):
+        self.types = types
+        self.known: dict[str, tuple[list[tuple[str, _Convert]], dict[str, str]]] = {}
+
+    def fields(self, message: Any, shape: list[Any]) -> dict[str, Any]:
+        """Name -> value; lengths and texts are added to `shape`."""
+        kind = message.__msgtype__
+        if kind not in self.known:
+            # `rosbags` appends _ to words of Python
+            words = {f"{name}_": name for name, _ in self.types[kind][1] if iskeyword(name)}
+            self.known[kind] = [*self._conversions(kind)], words
+        conversions, words = self.known[kind]
+        fields = vars(message)
+        for name, convert in conversions:
+            fields[name] = convert(fields[name], shape)
+        return {words.get(name, name): value for name, value in fields.items()} if words else fields
+
+    def _conversions(self, kind: str) -> Iterator[tuple[str, _Convert]]:
+        """Attribute -> conversion of its value; single numbers and arrays of fixed length need none."""
+        from rosbags.interfaces import Nodetype
+
+        for field, (node, detail) in self.types[kind][1]:
+            name = f"{field}_" if iskeyword(field) else field
+            many = node in (Nodetype.ARRAY, Nodetype.SEQUENCE)
+            inner, of = detail[0] if many else (node, detail)
+            if inner == Nodetype.NAME:
+                convert = _time if of in _TIMES else self.fields
+                yield name, partial(_list, convert) if many else convert
+            elif of[0] == "string" and (many or name == "name"):
+                yield name, _texts if many else _text
+            elif node == Nodetype.SEQUENCE:
+                yield name, _counted
+
+
+def _list(convert: _Convert, values: list[Any], shape: list[Any]) -> list[Any]:
+    shape.append(len(values))
+    return [convert(value, shape) for value in values]
+
+
+def _time(value: Any, _: list[Any]) -> int:
+    """[ns]"""
+    return int(value.sec) * _SECOND + int(value.nanosec)
+
+
+def _text(value: str, shape: list[Any]) -> str:
+    shape.append(value)
+    return value
+
+
+def _texts(values: list[str], shape: list[Any]) -> list[str]:
+    shape += [len(values), *values]
+    return values
+
+
+def _counted(values: np.ndarray, shape: list[Any]) -> np.ndarray:
+    shape.append(len(values))
+    return values
+
+
+# ---------------------------------------------------------------------------------------------------------- definitions
+
+
+def full_name(name: str) -> str:
+    """`package/msg/Type` of `package/Type`."""
+    return name if "/msg/" in name else name.replace("/", "/msg/", 1)
+
+
+def parse_definition(text: str, name: str) -> dict[str, Any]:
+    """Name of a message type, `package/msg/Type` -> its definition as `rosbags` has it: constants and fields.
 
     Args:
-        numbers: all of them, with the bytes that align them.
-        places: name of a field, index of its first number, and its count; None: it is no array.
+        text: of the type and of those that it contains, as in a ROS 1 bag or an MCAP schema.
+        name: of the message type, `package/Type` or `package/msg/Type`.
+
+    Raises:
+        UnreadableFile: if it is no definition, a type is missing or contains itself, or one of the limits is exceeded.
     """
+    from rosbags.typesys import TypesysError, get_types_from_msg
 
-    numbers: struct.Struct
-    places: tuple[tuple[str, int, int | None], ...]
+    if len(text) > MAX_DEFINITION:
+        raise UnreadableFile(f"the definition of {name} is longer than {MAX_DEFINITION} characters")
+    # `rosbags` refuses names of constants that others allow, and takes lines of 80 signs only
+    text = _COMMENT.sub("", _CONSTANT.sub("", text.replace("\r", "")))
+    if len([line for line in text.splitlines() if line.strip()]) > MAX_FIELDS:
+        raise UnreadableFile(f"the message type {name} has more than {MAX_FIELDS} fields")
+    try:
+        types = get_types_from_msg(_SECTION.sub(f"{'=' * 80}\nMSG: ", text), name)
+    except TypesysError as error:
+        line = [*str(error).split("\n"), "", ""][3]
+        raise UnreadableFile(
+            f"the definition of {name} has the line {line[:60]!r}, which is no field"
+        ) from None
+    _check_type(types, full_name(name), (), {})
+    return types
 
 
-class _Reader:
-    """The position in the bytes of one message; `layouts` are those met so far."""
+def _check_type(
+    types: Mapping[str, Any], name: str, above: tuple[str, ...], unrolled: dict[str, int]
+) -> None:
+    """Check a type and those that it contains.
 
-    def __init__(self, data: bytes, types: Types, aligned: bool, layouts: dict[Any, _Layout]):
-        self.data, self.types, self.aligned, self.layouts = data, types, aligned, layouts
-        self.order, self.start, self.largest = "<", 0, 8
-        self.shape: list[Any] = []
-        if aligned:
-            if len(data) < 4 or data[1] not in (0, 1, 6, 7):
-                raise _Cut("are not in an encoding that is known")
-            # The last bit is the order of bytes; the second version of the encoding aligns to 4 at most.
-            self.order, self.start = "<" if data[1] & 1 else ">", 4
-            self.largest = 8 if data[1] < 2 else 4
-        self.at = self.start
+    Args:
+        types, name: as of `parse_definition`.
+        above: the types that contain it.
+        unrolled: checked type -> number of elements of its arrays of texts and messages.
+    """
+    from rosbags.interfaces import Nodetype
 
-    def align(self, size: int) -> None:
-        if self.aligned:
-            self.at += -(self.at - self.start) % min(size, self.largest)
+    short, owner = (each.replace("/msg/", "/") for each in (name, above[-1] if above else ""))
+    if name in above:
+        raise UnreadableFile(f"the message type {short} contains itself")
+    if len(above) > MAX_DEPTH:
+        raise UnreadableFile(f"the message type {above[0]} is nested more than {MAX_DEPTH} deep")
+    if name in unrolled or name in _TIMES:
+        return
+    if name not in types:
+        raise UnreadableFile(f"the definition of {owner} uses {short}, which it does not contain")
+    # Elements without a byte would make the work unbounded.
+    if not types[name][1] and above:
+        raise UnreadableFile(f"{owner} has a field of the type {short}, which has no field")
+    unrolled[name] = 0
+    for field, (node, detail) in types[name][1]:
+        inner, of = detail[0] if node in (Nodetype.ARRAY, Nodetype.SEQUENCE) else (node, detail)
+        if node == Nodetype.ARRAY:
+            unrolled[name] += detail[1] if inner == Nodetype.NAME or of[0] == "string" else 0
+            if detail[1] > MAX_ARRAY or sum(unrolled.values()) > MAX_UNROLLED:
+                raise UnreadableFile(f"{short}: the array {field!r} has {detail[1]} elements")
+        if inner == Nodetype.NAME:
+            _check_type(types, of, (*above, name), unrolled)
 
-    def number(self, code: str) -> Any:
-        size = struct.calcsize(code)
-        self.align(size)
-        (value,) = struct.unpack_from(self.order + code, self.data, self.at)
-        self.at += size
-        return value
 
-    def time(self, code: str) -> int:
-        """[ns]"""
-        seconds, nanoseconds = self.number(code[0]), self.number(code[1])
-        return int(seconds) * 1_000_000_000 + int(nanoseconds)
+# ----------------------------------------------------------------------------------------------------------------- JSON
 
-    def length(self, least: int) -> int:
-        """Length of a sequence whose elements take at least so many bytes."""
-        count = int(self.number("I"))
-        if count * least > len(self.data) - self.at:
-            raise _Cut
-        return count
 
-    def string(self, code: str) -> str:
-        if code == "wstring":
-            raise _Cut("hold a wstring, which is not read")
-        count = self.length(1)
-        raw = self.data[self.at : self.at + count]
-        self.at += count
-        return raw.rstrip(b"\0").decode("utf-8", errors="replace")
+def _decode_json(data: bytes) -> Decoded:
+    shape: list[Any] = []
+    try:
+        content = json.loads(data)
+        if not isinstance(content, dict):
+            raise UnreadableFile("a JSON message is no object")
+        return Decoded({key: _plain(value, shape) for key, value in content.items()}, tuple(shape))
+    except (ValueError, RecursionError, OverflowError) as error:
+        raise UnreadableFile(f"a message is not JSON of numbers: {error}") from None
 
-    def numbers(self, code: str, count: int) -> np.ndarray:
-        size = struct.calcsize(code)
-        if count:
-            self.align(size)
-        if count * size > len(self.data) - self.at:
-            raise _Cut
-        values = np.frombuffer(self.data, self.order + code, count, self.at)
-        self.at += count * size
-        return values
 
-    def numbers_only(self, name: str) -> dict[str, Any]:
-        """A message whose fields are numbers, and arrays of fixed length of them."""
-        phase = (self.at - self.start) % self.largest if self.aligned else 0
-        key = (name, phase, self.order, self.largest)
-        if key not in self.layouts:
-            self.layouts[key] = self.layout(name, phase)
-        layout = self.layouts[key]
-        values = layout.numbers.unpack_from(self.data, self.at)
-        self.at += layout.numbers.size
-        return {
-            field: values[k] if count is None else np.array(values[k : k + count])
-            for field, k, count in layout.places
-        }
-
-    def layout(self, name: str, phase: int) -> _Layout:
-        code, places, k = "", [], 0
-        for field in self.types[name]:
-            size, count = struct.calcsize(field.code), 1 if field.count is None else field.count
-            gap = -phase % min(size, self.largest) if self.aligned else 0
-            code += f"{gap}x{count}{field.code}"
-            places.append((field.name, k, field.count))
-            phase, k = phase + gap + size * count, k + count
-        return _Layout(struct.Struct(self.order + code), tuple(places))
-
-    def message(self, name: str) -> dict[str, Any]:
-        if self.types[name] and all(
-            field.kind == "number" and field.count != -1 for field in self.types[name]
-        ):
-            return self.numbers_only(name)
-        fields: dict[str, Any] = {}
-        for field in self.types[name]:
-            if field.count is None:
-                fields[field.name] = value = self.one(field)
-                if field.kind == "string" and field.name == "name":
-                    self.shape.append(value)
-                continue
-            count = field.count
-            if count < 0:
-                count = self.length(1)
-                self.shape.append(count)
-            if field.kind == "number":
-                fields[field.name] = self.numbers(field.code, count)
-                continue
-            if count > len(self.data) - self.at:
-                raise _Cut
-            fields[field.name] = values = [self.one(field) for _ in range(count)]
-            if field.kind == "string":
-                self.shape.extend(values)
-        if self.aligned and not self.types[name]:
-            self.at += 1  # an empty structure has a byte in ROS 2
-        return fields
-
-    def one(self, field: Field) -> Any:
-        if field.kind == "number":
-            return self.number(field.code)
-        if field.kind == "time":
-            return self.time(field.code)
-        if field.kind == "string":
-            return self.string(field.code)
-        return self.message(field.type)
+def _plain(value: Any, shape: list[Any], depth: int = 0) -> Any:
+    """A JSON value as `Decoded` has it; `shape` collects lengths and texts."""
+    if depth > MAX_DEPTH:
+        raise UnreadableFile(f"a JSON message is nested more than {MAX_DEPTH} deep")
+    if isinstance(value, int) and abs(value) >= 2**64:
+        raise UnreadableFile("a JSON message has a number of more than 64 bits")
+    if isinstance(value, dict):
+        shape.append(tuple(value))
+        if value.keys() in ({"sec", "nsec"}, {"sec", "nanosec"}):
+            seconds, nanoseconds = value.values()
+            if isinstance(seconds, int) and isinstance(nanoseconds, int):
+                return seconds * _SECOND + nanoseconds
+        return {key: _plain(inner, shape, depth + 1) for key, inner in value.items()}
+    if isinstance(value, list):
+        shape.append(len(value))
+        if value and all(number is None or isinstance(number, (int, float)) for number in value):
+            return np.array([math.nan if number is None else number for number in value], dtype=float)
+        return [_plain(inner, shape, depth + 1) for inner in value]
+    if isinstance(value, str):
+        shape.append(value)
+    return math.nan if value is None else value

@@ -7,17 +7,20 @@ check costs the start of a process and the decoding of the columns, once for eac
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from ..exceptions import UnreadableFile
+from ..exceptions import UnreadableFile, listing
+from .block_log import UniformLog
 from .parser import MEMORY, run_parser
+from .readers import Reader
 from .sources import Columns, Source, column_not_found, existing_file
 from .tabular import epoch_seconds
 from .units import DATES
@@ -35,6 +38,12 @@ if 8 * rows * max(len(found), 1) > int(sys.argv[3]):
     raise ValueError(f"it claims to have {rows} rows")
 scan.select(pl.col(found).is_null().sum()).collect(engine="streaming")
 """
+
+MAX_BYTES = 2**43
+"""Maximum size of the values in a file [B]; only some stretches are in memory at a time."""
+
+SMALL = 1 << 20
+"""Size of a file whose rows are not counted, which takes a process: it is short, however it is compressed [B]."""
 
 DATED = (pl.Datetime, pl.Duration, pl.Time)
 """Types of columns with times."""
@@ -134,3 +143,66 @@ def dated_column(path: Path, cells: pl.Series) -> pl.Series:
 
 def _is_number(kind: pl.DataType) -> bool:
     return kind.is_numeric() or kind == pl.Boolean
+
+
+@dataclass(frozen=True)
+class ParquetLog(UniformLog):
+    """One recording in one or several Parquet files, in the order of time; see `UniformLog`."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for path in self.paths:
+            with checked(Path(path), self._columns, MAX_BYTES):
+                columns = pl.scan_parquet(path, glob=False).collect_schema()
+            missing = [column for column in self._columns if column not in columns]
+            if missing:
+                raise UnreadableFile(
+                    f"{path} has no column {missing[0]!r}; it has {listing(list(columns), 8)}"
+                )
+        _ = self.clock
+
+    @staticmethod
+    def obstacle(source: Source) -> str:
+        columns = [*source.columns.values(), *([source.clock] if source.clock else [])]
+        if any(column.hold or column.nanoseconds is not None for column in columns):
+            return "a column has hold or nanoseconds"
+        return "rows or required columns are given" if source.rows or source.require else ""
+
+    @staticmethod
+    def bytes_in_memory(source: Source) -> int:
+        path = existing_file(Path(source.path))
+        if path.stat().st_size < SMALL:
+            return path.stat().st_size
+        with suppress(UnreadableFile), checked(path, ()):
+            rows = pl.scan_parquet(path, glob=False).select(pl.len()).collect().item()
+            return 8 * int(rows) * len(source.wanted)
+        return 0
+
+    @property
+    def _columns(self) -> list[str]:
+        return [str(name) for name in self.source.wanted]
+
+    @cached_property
+    def _scan(self) -> pl.LazyFrame:
+        return pl.scan_parquet(list(self.paths), glob=False).select(self._columns)
+
+    def __len__(self) -> int:
+        return self._samples
+
+    @cached_property
+    def _samples(self) -> int:
+        return int(self._scan.select(pl.len()).collect().item())
+
+    def cells(self, first: int, last: int) -> tuple[np.ndarray, Mapping[str, np.ndarray]]:
+        table = self._scan.slice(first, last - first).collect()
+        clock = self.source.clock
+        assert clock is not None
+        columns = {
+            name: numbers(Path(self.paths[0]), table[str(name)], name in self.source.dated)
+            for name in self.source.wanted
+        }
+        channels = {name: columns[column.name] for name, column in self.source.columns.items()}
+        return columns[clock.name], channels
+
+
+PARQUET = Reader(read_parquet, list_parquet, ParquetLog)

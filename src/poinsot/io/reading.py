@@ -151,7 +151,7 @@ def _check_units(sources: Sequence[Source]) -> None:
 
 def _read_part(source: Source, invalid: str) -> _Part:
     path = existing_file(Path(source.path))
-    table = find_reader(path)(source)
+    table = find_reader(path).read_columns(source)
     if len({len(values) for values in table.values()}) > 1:
         each = ", ".join(f"{name} {len(values)}" for name, values in table.items())
         raise InvalidRecording(f"{path}: columns of different lengths cannot share a clock: {each}")

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import math
-import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from .. import Recording
 from ..exceptions import InvalidRecording, MissingExtra, UnreadableFile, UnwritableOutput
-from .containers import EXTRA, Message, Metadata, read_messages
-from .message_columns import message_decoder
+from ..recording import Recording
+from .containers import EXTRA, Message, Metadata, in_process, read_messages
+from .messages import message_decoder
 from .parquet import checked
 from .writing import atomic_path
 
@@ -46,7 +45,6 @@ int32 sec
 uint32 nanosec
 """
 
-_LITTLE_ENDIAN = b"\0\1\0\0"
 _LARGEST_S = 2.0**31 - 1
 
 
@@ -56,34 +54,42 @@ def write_mcap(recording: Recording, path: str | Path) -> None:
     Raises:
         UnwritableOutput: if the file cannot be written, or times do not fit into stamps (before 1970, after 2038).
         InvalidRecording: if the metadata cannot be written.
-        MissingExtra: without the package `mcap`.
+        MissingExtra: without the packages `mcap` and `rosbags`.
     """
     try:
         from mcap.writer import Writer
-    except ImportError:
-        raise MissingExtra(EXTRA, "mcap") from None
+        from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+    except ImportError as error:
+        raise MissingExtra(EXTRA, error.name or "mcap") from None
     time = recording.time
     # Clocks often start a little before zero; stamps cannot.
     shift = -math.floor(time[0]) if -_LARGEST_S < time[0] < 0 else 0
     if time[0] + shift < 0 or time[-1] + shift > _LARGEST_S:
         raise UnwritableOutput(f"cannot write {path}: its times do not fit into stamps of 32 bit seconds")
-    header = _header(recording)
+    content = _header(recording)
+    store = get_typestore(Stores.EMPTY)
+    store.register(get_types_from_msg(DEFINITION, TYPE))
+    samples, stamp, head = (
+        store.types[name] for name in (TYPE, "builtin_interfaces/msg/Time", "std_msgs/msg/Header")
+    )
     groups: dict[str, list[str]] = {}
     for name in recording.channels:
         groups.setdefault(name.partition(".")[0], []).append(name)
     with atomic_path(path) as temporary, temporary.open("wb") as file:
         writer = Writer(file)
         writer.start(profile="ros2", library="poinsot")
-        writer.add_metadata(METADATA, {"header": header})
+        writer.add_metadata(METADATA, {"header": content})
         schema = writer.register_schema(TYPE, "ros2msg", DEFINITION.encode())
         for group, names in groups.items():
             channel = writer.register_channel(f"/{group}", "cdr", schema)
             values = np.stack([recording[name] for name in names], axis=1)
             valid = np.stack([recording.mask(name) for name in names], axis=1)
             for k, at in enumerate(time):
-                stamp = round((float(at) + shift) * 1e9)
-                data = _encode(stamp, float(at), names, values[k], valid[k])
-                writer.add_message(channel, stamp, data, stamp, sequence=k)
+                at_ns = round((float(at) + shift) * 1e9)
+                header = head(stamp(*divmod(at_ns, 1_000_000_000)), "")
+                message = samples(header, float(at), names, values[k], valid[k])
+                data = bytes(store.serialize_cdr(message, TYPE, little_endian=True))
+                writer.add_message(channel, at_ns, data, at_ns, sequence=k)
         writer.finish()
 
 
@@ -93,15 +99,19 @@ def read_mcap(path: str | Path) -> Recording:
     Raises:
         UnreadableFile: if the file is damaged or not from `write_mcap`.
     """
+    recording: Recording = in_process(mcap_recording, [path], Path(path))
+    return recording
+
+
+def mcap_recording(path: Path) -> Recording:
+    """As `read_mcap`, in this process."""
     header: dict[str, Any] | None = None
     samples: dict[str, list[dict[str, Any]]] = {}
-    decode = None
     for item in read_messages(path):
         if isinstance(item, Metadata) and item.name == METADATA:
             header = _parse(path, item.content.get("header", ""))
         elif isinstance(item, Message) and item.topic.type == TYPE:
-            decode = decode or message_decoder(item.topic)
-            samples.setdefault(item.topic.name, []).append(decode(item.data).fields)
+            samples.setdefault(item.topic.name, []).append(message_decoder(item.topic)(item.data).fields)
     if header is None:
         raise UnreadableFile(
             f"{path} is no recording that poinsot wrote; read it with poinsot.read_recording and columns such as "
@@ -112,11 +122,11 @@ def read_mcap(path: str | Path) -> Recording:
         masks: dict[str, np.ndarray] = {}
         time = np.array([])
         for messages in samples.values():
-            time = np.array([message["time"] for message in messages])
-            values = np.stack([message["value"] for message in messages])
-            valid = np.stack([message["valid"] for message in messages])
-            for k, name in enumerate(messages[0]["name"]):
-                columns[name], masks[name] = values[:, k], valid[:, k]
+            time, values, valid = (
+                np.array([message[name] for message in messages]) for name in ("time", "value", "valid")
+            )
+            columns.update(zip(messages[0]["name"], values.T, strict=True))
+            masks.update(zip(messages[0]["name"], valid.T, strict=True))
         return _recording(header, time, columns, masks)
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise _damaged(path, error) from None
@@ -205,22 +215,3 @@ def _recording(
 def _damaged(path: str | Path, error: BaseException) -> UnreadableFile:
     reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
     return UnreadableFile(f"{path} is damaged, or no recording that poinsot wrote: {reason}")
-
-
-def _encode(stamp_ns: int, time: float, names: list[str], values: np.ndarray, valid: np.ndarray) -> bytes:
-    """A message of `TYPE` in CDR; offsets count from the end of the four bytes that name the encoding."""
-    data = bytearray(struct.pack("<iI", *divmod(stamp_ns, 1_000_000_000)))
-    data += _text("") + bytes(-(len(data) + len(_text(""))) % 8)
-    data += struct.pack("<d", time)
-    data += struct.pack("<I", len(names))
-    for name in names:
-        data += bytes(-len(data) % 4) + _text(name)
-    data += bytes(-len(data) % 4) + struct.pack("<I", len(values))
-    data += bytes(-len(data) % 8) + values.astype("<f8").tobytes()
-    data += bytes(-len(data) % 4) + struct.pack("<I", len(valid)) + valid.astype("?").tobytes()
-    return _LITTLE_ENDIAN + bytes(data)
-
-
-def _text(text: str) -> bytes:
-    raw = text.encode() + b"\0"
-    return struct.pack("<I", len(raw)) + raw

@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 
 from ..exceptions import InvalidRecording, UnreadableFile, listing
+from .readers import Reader
 from .sources import Columns, Source, column_not_found
 from .units import DATES
 
@@ -57,8 +58,10 @@ def read_csv(source: Source) -> Columns:
     return {name: table[str(index)].to_numpy() for name, index in indices.items()}
 
 
-def csv_columns(path: Path) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """The header of a CSV file, and the keys of `Source` that it needs: delimiter and decimal comma."""
+def list_csv(path: Path) -> tuple[dict[str, Any], str]:
+    """The header of a CSV file, for scripts (schema `poinsot.columns/1`) and as text; among the content the keys of
+    `Source` that it needs, delimiter and decimal comma.
+    """
     first, second = (_first_line(path, k) for k in range(2))
     keys: dict[str, Any] = {}
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
@@ -76,7 +79,8 @@ def csv_columns(path: Path) -> tuple[tuple[str, ...], dict[str, Any]]:
         keys["decimal_comma"] = True
         values = [cell.replace(",", ".") for cell in values]
     _refuse_other_files(path, cells, values)
-    return tuple(cells), keys
+    content = {"schema": "poinsot.columns/1", "log": path.name, "columns": cells}
+    return content | ({"source": keys} if keys else {}), "\n".join([path.name, *cells])
 
 
 def _refuse_other_files(path: str | Path, names: Sequence[str], cells: Sequence[str]) -> None:
@@ -248,3 +252,6 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+TEXT = Reader(read_csv, list_csv)

@@ -237,13 +237,13 @@ class Project(Brief):
         from .preparation import propose_in
 
         method = self.settings.method
-        smoothed, any_turn = method.takes is SMOOTHED, method.estimates_motion
+        smoothed, any_turn = method.row.takes is SMOOTHED, method.row.estimates_motion
         inspections = []
         for run, known in self._described_runs(data_dir):
             # a window is set: findings on what it excludes are not reported
             known |= {"any_turn": any_turn, "standstills": smoothed and run.window_s is None}
             inspections.append((run, inspect(run.recording, name=run.name, **known)))
-        if method.takes is SMOOTHED:
+        if method.row.takes is SMOOTHED:
             preprocessing: Any = self.settings.preprocessing
             inspections = list(propose_in(inspections, preprocessing))
         # the method itself reports what it needs

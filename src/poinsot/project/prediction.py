@@ -1,7 +1,7 @@
 """Predictions of a result for another motion: `poinsot predict RESULT.json MOTION.csv`.
 
 A result contains the project that it was made with: its robot can be read again, and a table is read as the recordings
-of that project. Methods predict by `MethodSettings.predict`.
+of that project. Methods predict by `ProjectMethod.predict`.
 """
 
 from __future__ import annotations

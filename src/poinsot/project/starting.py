@@ -98,7 +98,7 @@ def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = Non
     readings = {each.channel: values[each.column] for each in positions_first}
     named = {each.channel: each.unit for each in used if each.unit is not None}
     units = guess_units(held, readings, named, step_s)
-    name, method, beginning = find_beginning(_contents(held, readings, units, step_s))
+    name, row, beginning = find_beginning(_contents(held, readings, units, step_s))
     used = [each for each in used if each.quantity in beginning.quantities]
     read_ones = {*(clock.columns if clock else ()), *(each.column for each in used)}
     values = {name: x for name, x in values.items() if name in read_ones}
@@ -109,9 +109,9 @@ def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = Non
     content = {
         "gains": _for_all(gains.held, commanded),
         "steady_s": steady,
-        "subject": method.subject,
+        "subject": row.subject,
         "robot": os.path.relpath(robot, job.parent),
-        "floating_base": method.floating_base,
+        "floating_base": row.floating_base,
         "locked": locked,
         "log": os.path.relpath(log, job.parent),
         "rate_hz": rate_hz,
@@ -263,7 +263,7 @@ def _read(
     fields: Mapping[str, Mapping[str, str]],
 ) -> tuple[tuple[Clock | None, str, str], Columns]:
     """The clock (None with a rate), its unit and the reason; and the columns, those of `_gain_fields` too."""
-    read, why = find_reader(log), ""
+    read, why = find_reader(log).read_columns, ""
     channels = {each.channel: (each.column, "1") for each in matched}
     channels |= {
         f"{key}.{joint}": (column, "1") for joint, own in fields.items() for key, column in own.items()
@@ -389,7 +389,7 @@ class _Draft:
             content |= {"between_s": _between(recording, start, stop), "between_reason": reason}
             recording = recording.between(start, stop)
             clock = clock_facts(recording)
-        if project.settings.method.takes is SMOOTHED:
+        if project.settings.method.row.takes is SMOOTHED:
             if not recording.is_uniform and not clock.has_small_jitter:
                 content["resample_hz"] = clock.even_rate_hz
             content["window_s"] = motion_facts(recording).window_s

@@ -27,7 +27,6 @@ def build_robot(settings: Settings, path: Path) -> Articulated:
     """[robot], [drive] and [friction] -> the robot."""
     from ..models.friction.listed import build_robot_friction
     from ..models.robot.articulated import load_robot
-    from ..models.robot.loops import Loop
 
     law = build_robot_friction(settings.friction.law, settings.friction.model_dump())
     robot = load_robot(
@@ -37,7 +36,7 @@ def build_robot(settings: Settings, path: Path) -> Articulated:
         locked=settings.described.locked,
         gravity=settings.described.gravity,
         efforts=[effort.build() for effort in settings.described.efforts],
-        loops=[Loop(each.links, each.points) for each in settings.described.loops],
+        loops=[loop.value() for loop in settings.described.loops],
     )
     if settings.drive is None:
         return robot
@@ -55,8 +54,6 @@ def build_robot(settings: Settings, path: Path) -> Articulated:
 
 def build_drive(drive: DriveSettings, joints: Sequence[str]) -> Drive:
     """[drive] -> the drive trains of these joints."""
-    from ..models.robot.drive import Coupling, Drive
-
     offset = drive.position_offset
     if isinstance(offset, OffsetSettings):
         values = by_joint("drive.position_offset", offset.values, joints, 0.0)
@@ -66,8 +63,8 @@ def build_drive(drive: DriveSettings, joints: Sequence[str]) -> Drive:
         "position_offset": by_joint("drive.position_offset", offset, joints, 0.0),
         "gain": by_joint("drive.gain", drive.gain, joints, 1.0),
     }
-    couplings = tuple(each.build_as(Coupling) for each in drive.couplings)
-    return drive.build_as(Drive, couplings=couplings, passive=tuple(drive.passive), **tables)
+    trains: Drive = drive.value(**tables)
+    return trains
 
 
 def build_mechanism(settings: MechanismSettings, find: Callable[[str], Path]) -> Mechanism:

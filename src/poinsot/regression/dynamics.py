@@ -85,7 +85,7 @@ class IdentifiedDynamics(Brief):
     def torque_std(
         self, q: np.ndarray, v: np.ndarray, a: np.ndarray, channels: np.ndarray | None = None
     ) -> np.ndarray:
-        """(T, n) standard deviation of the torque, from the parameters' uncertainty alone."""
+        """(T, n) standard deviation of the torque, due only to the parameters' uncertainty."""
         return self._in_chunks(self._std, q, v, a, channels)
 
     def mass_matrix(self, q: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ prior knowledge theta_i = mean_i +- std_i,
 
     theta = argmin  sum_j w_j^2 |y_j - W_j theta|^2 + s^2 sum_i (theta_i - mean_i)^2 / std_i^2
 
-    s^2 = sum_j w_j^2 |y_j - W_j theta|^2 / (N_t - b)     of the data alone (Brunot et al. 2017, Eq. 7)
+    s^2 = sum_j w_j^2 |y_j - W_j theta|^2 / (N_t - b)     of only the data (Brunot et al. 2017, Eq. 7)
     H   = R^T R = sum_j w_j^2 W_j^T W_j + s^2 P           P = diag(1 / std_i^2)
     cov = s^2 H^-1                                        for white residuals of that size (Eq. 6)
 
@@ -205,7 +205,7 @@ def factor_of_products(G: Matrix) -> Matrix:
 
 
 def _residual_variance(data: Matrix, equations: int) -> float:
-    """Residual variance of the data alone (Eq. 7); their factor may be short of rank where a prior has to help."""
+    """Residual variance of the data (Eq. 7), whose factor may be short of rank where a prior has to help."""
     W, y = data[:, :-1], data[:, -1]
     # the rank of columns in different units is meaningful only after scaling each to norm 1
     norms = np.linalg.norm(W, axis=0)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import collections.abc
-import sys
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from enum import Enum
-from inspect import get_annotations
 from types import UnionType
 from typing import Any, NotRequired, TypeAlias, Union, get_args, get_origin
 
 from typing_extensions import TypedDict  # Pydantic asks for this one below Python 3.12
 
 from ..io.results import json_keys
+from ..ranges import annotation
 
 Number: TypeAlias = float | None
 """Null where a value does not exist (NaN, infinity)."""
+
+LIST: Any = list
+DICT: Any = dict
+_typed_dict: Any = TypedDict
 
 
 class _Array:
@@ -28,7 +31,7 @@ class _Array:
     def __getitem__(self, item: tuple[Any, str]) -> Any:
         kind = self.element
         for _ in item[1].split():
-            kind = list[kind]
+            kind = LIST[kind]
         return kind
 
 
@@ -37,28 +40,23 @@ NAMES |= {"Vector": list[Number], "Matrix": list[list[Number]]}
 """Names in annotations -> what JSON holds in their place."""
 
 
-def annotation(kind: type, name: str) -> Any:
-    """Annotation of a field or property of a class; an attribute that a part holds has that of the part."""
-    for base in kind.__mro__:
-        found = vars(base).get(name)
-        text = get_annotations(base).get(name) or get_annotations(getattr(found, "fget", base)).get("return")
-        text = getattr(text, "__forward_arg__", text)  # as named tuples keep it
-        if isinstance(text, str):
-            return eval(text, {**vars(sys.modules[base.__module__]), **NAMES})
-        if (part := getattr(found, "part", None)) is not None:
-            return annotation(annotation(kind, part), name)
-    raise TypeError(f"{kind.__name__}.{name} has no annotation, so no schema describes it")
+def _json_annotation(kind: type, name: str) -> Any:
+    """What JSON holds of an attribute; an attribute that a part holds has the type of the part's."""
+    found = annotation(kind, name, NAMES)
+    if found is None and (part := getattr(getattr(kind, name, None), "part", None)) is not None:
+        return _json_annotation(annotation(kind, part), name)
+    return found
 
 
 def keys_of(kind: type, *names: str) -> dict[str, Any]:
     """Key -> type, of these attributes of a class; without names of all keys that its JSON has."""
     keys = {name: name for name in names} or json_keys(kind)
-    return {key: annotation(kind, name) for key, name in keys.items()}
+    return {key: _json_annotation(kind, name) for key, name in keys.items()}
 
 
 def row_of(kind: Any) -> dict[str, Any]:
     """Key -> type, of one row of a class that is written as a table."""
-    return {key: _element(annotation(kind, name)) for key, name in kind.json_columns.items()}
+    return {key: _element(_json_annotation(kind, name)) for key, name in kind.json_columns.items()}
 
 
 def _element(column: Any) -> Any:
@@ -75,13 +73,13 @@ def json_type(kind: Any, name: str = "Output") -> Any:
     if isinstance(kind, tuple):
         return Union[tuple(json_type(each, name) for each in kind)]  # noqa: UP007
     if isinstance(kind, Mapping) and "*" in kind:
-        return dict[str, json_type(kind["*"], name)]  # type: ignore[misc]
+        return DICT[str, json_type(kind["*"], name)]
     if isinstance(kind, Mapping):
         keys = {key.rstrip("?"): json_type(value, key.rstrip("?")) for key, value in kind.items()}
         keys |= {key[:-1]: NotRequired[keys[key[:-1]]] for key in kind if key.endswith("?")}
-        return TypedDict(name, keys)  # type: ignore[misc]
+        return _typed_dict(name, keys)
     if isinstance(kind, list):
-        return list[json_type(kind[0], name)]  # type: ignore[misc]
+        return LIST[json_type(kind[0], name)]
     if isinstance(kind, type) and (is_dataclass(kind) or hasattr(kind, "_fields")):
         return json_type(keys_of(kind), kind.__name__)
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -91,7 +89,7 @@ def json_type(kind: Any, name: str = "Output") -> Any:
     if origin in (Union, UnionType):
         return Union[types]  # noqa: UP007
     if origin in (dict, collections.abc.Mapping):
-        return dict[types]  # type: ignore[misc]
+        return DICT[types]
     if origin in (list, tuple, collections.abc.Sequence):
-        return tuple[types] if origin is tuple and ... not in inside else list[types[0]]  # type: ignore[valid-type]
+        return tuple.__class_getitem__(types) if origin is tuple and ... not in inside else LIST[types[0]]
     return kind

@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..exceptions import InvalidMethod, InvalidSignals
+from ..ranges import Positive
 from ..recording import Recording
 from .bandwidth import too_narrow
-from .low_pass import LowPass, check_below_nyquist
+from .low_pass import FilterOrder, LowPass, check_below_nyquist
 from .preparation import finish, unsmoothed
 from .signals import Signals
 
@@ -40,10 +41,10 @@ class ButterworthDecimation:
     Source: Brunot et al. (2017), Sect. 2.3.
     """
 
-    cutoff_hz: float
-    decimate_hz: float | None = None
-    order: int = 4
-    decimation_order: int = 8
+    cutoff_hz: Positive
+    decimate_hz: Positive | None = None
+    order: FilterOrder = 4
+    decimation_order: FilterOrder = 8
     cut_edges: bool = True
     window_s: tuple[float, float] | None = None
 

@@ -15,12 +15,17 @@ imports `scipy.stats` and `scipy.interpolate`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, TypeAlias
 
 import numpy as np
+from annotated_types import Ge, Le
 
 from ..arrays import Samples
 from ..exceptions import InvalidMethod
 from ..kernels import njit
+
+FilterOrder: TypeAlias = Annotated[int, Ge(1), Le(20)]
+"""Order of a filter; above 20 rounding errors dominate."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 
 from ..arrays import JointSamples
+from ..ranges import Positive
 from .bandwidth import encoder_step
 from .random_walk import (
     GeneralizedRandomWalk,
@@ -61,8 +62,8 @@ class LogNormalPrior:
     wrong and the walk follows noise; the verdict reports that.
     """
 
-    median: float
-    decades: float
+    median: Positive
+    decades: Positive
 
     def log_density(self, log10_nvr: float | np.ndarray) -> float | np.ndarray:
         """Log density of log10 NVR, up to a constant."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from annotated_types import Gt, Le
 
 from ..arrays import JointSamples
 from ..exceptions import InvalidMethod, InvalidSignals
+from ..ranges import Positive, check_ranges
 from ..recording import Recording
 from .bandwidth import cutoff_for_ratio, ratio_for_cutoff, span_text, too_narrow
-from .low_pass import check_below_nyquist
+from .low_pass import FilterOrder, check_below_nyquist
 from .noise_variance_ratio import LogNormalPrior, NoiseVarianceRatio, RatioVerdict, maximum_likelihood_nvr
 from .preparation import finish, unsmoothed
 from .random_walk import GeneralizedRandomWalk, SmoothedStates, smooth
@@ -146,19 +148,18 @@ class RandomWalkSmoother:
     Source: Brunot et al. (2017), Sect. 3 and 4.1.
     """
 
-    order: int = 2
+    order: Literal[2, 3] = 2
     ratio: float | Sequence[float] | Literal["maximum-likelihood"] = PAPER_RATIO
-    highest_cutoff: float = 0.5
+    highest_cutoff: Annotated[float, Gt(0), Le(1)] = 0.5
     prior: LogNormalPrior | None = None
-    decimate_hz: float | None = None
-    decimation_order: int = 8
+    decimate_hz: Positive | None = None
+    decimation_order: FilterOrder = 8
     cut_edges: bool = True
     window_s: tuple[float, float] | None = None
     cutoff_hz: float | Sequence[float] | None = None
 
     def __post_init__(self) -> None:
-        if self.order not in (2, 3):
-            raise InvalidMethod(f"order must be 2 (IRWSM 1) or 3 (IRWSM 2), not {self.order}")
+        check_ranges(self)
         if isinstance(self.ratio, str) and self.ratio != "maximum-likelihood":
             raise InvalidMethod(
                 f"ratio must be a number, one a joint, or 'maximum-likelihood', not {self.ratio!r}"

@@ -4,12 +4,18 @@ from functools import wraps
 from typing import Any
 
 from ..exceptions import InvalidMethod
+from ..ranges import check_ranges
 
 
 class Method:
-    """Base of methods: `solve` raises `InvalidMethod` for a problem that is not of the class its signature names."""
+    """Base of methods: `solve` raises `InvalidMethod` for a problem that is not of the class its signature names,
+    and a field outside the range of its annotation is `InvalidMethod` too.
+    """
 
     solve: Any
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
 
     def __init_subclass__(cls) -> None:
         if (solve := cls.__dict__.get("solve")) is None:

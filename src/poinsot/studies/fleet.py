@@ -391,7 +391,7 @@ def _obstacle(project: Project) -> str:
         (
             f"it has {key} = {given!r}"
             for key, given, needed in (
-                ("[method] name", method.name, ("least-squares",)),
+                ("[method] name", method.name, (method.name,) if method.row.streams else ()),
                 ("weighting", getattr(method, "weighting", None), ("none", "per-joint")),
                 ("parameters", getattr(method, "parameters", None), ("base",)),
                 ("per_recording", getattr(method, "per_recording", None), ([],)),

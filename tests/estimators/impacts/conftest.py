@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from poinsot.estimators.impacts.flights import Drop
-from poinsot.estimators.impacts.pooled import PooledImpacts
+from poinsot.estimators.impacts.pooled import fitted_pool
 from poinsot.estimators.impacts.pooled_fit import PooledFit
+from poinsot.estimators.impacts.segmentation import segmented
 from poinsot.models.planar import floor, rectangle
+from poinsot.models.planar.drop import Drop
 from references.bouncing import SIDE, Throws
 
 TRUE = Throws(inertia_to_mass=4e-4)
@@ -20,7 +21,7 @@ def drops() -> list[Drop]:
 
 @pytest.fixture(scope="session")
 def fit(drops: list[Drop]) -> PooledFit:
-    return PooledImpacts().fit(drops, rectangle(SIDE, SIDE), floor())
+    return fitted_pool(segmented(drops), rectangle(SIDE, SIDE), floor())
 
 
 @pytest.fixture(scope="session")
@@ -28,4 +29,4 @@ def few(fit: PooledFit) -> PooledFit:
     """Three drops of it, which dense algebra can hold."""
     parted = fit.segmented
     three = replace(parted, drops=parted.drops[:3], flights=parted.flights[:3])
-    return PooledImpacts(rounds=8).fit(three, rectangle(SIDE, SIDE), floor())
+    return fitted_pool(three, rectangle(SIDE, SIDE), floor(), most_rounds=8)

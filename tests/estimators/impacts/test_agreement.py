@@ -14,7 +14,7 @@ from poinsot.estimators.impacts.agreement import (
     halves,
     held_out,
 )
-from poinsot.estimators.impacts.pooled_problem import PooledProblem
+from poinsot.estimators.impacts.pool import PooledProblem
 from poinsot.exceptions import InvalidMethod
 
 

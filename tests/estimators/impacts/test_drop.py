@@ -2,13 +2,14 @@ import numpy as np
 import pytest
 
 from poinsot.estimate import Status
-from poinsot.estimators.impacts.drop import DropIdentification
-from poinsot.estimators.impacts.flights import Drop
+from poinsot.estimators.impacts.drop import fitted_drop
+from poinsot.estimators.impacts.method import ImpactIdentification
 from poinsot.estimators.impacts.problem import ImpactsProblem
 from poinsot.estimators.impacts.segmentation import moving
 from poinsot.estimators.impacts.shooting import FRICTION, INERTIA as INERTIA_AT, MASS, lifted_mass
 from poinsot.exceptions import InvalidMethod, InvalidRecording, InvalidSignals, NotIdentifiable
 from poinsot.models.planar import Ellipse, PlanarBody, Wall, floor, rectangle
+from poinsot.models.planar.drop import Drop
 from references.exact_steps import contacts_struck, stepped
 
 pytest.importorskip("casadi")
@@ -27,12 +28,12 @@ def thrown(friction, rate=120, seed=0, noise=NOISE, seconds=0.5):
 
 @pytest.fixture(scope="module")
 def sliding():
-    return DropIdentification().fit(Drop("throw", *thrown(0.3)), SHAPE, [floor()])
+    return fitted_drop(Drop("throw", *thrown(0.3)), SHAPE, [floor()])
 
 
 @pytest.fixture(scope="module")
 def rolling():
-    return DropIdentification(NOISE).fit(Drop("throw", *thrown(0.8)), SHAPE, [floor()])
+    return fitted_drop(Drop("throw", *thrown(0.8)), SHAPE, [floor()], noise=NOISE)
 
 
 def test_a_throw_is_identified_from_its_frames_alone(sliding):
@@ -68,7 +69,7 @@ def test_rolling_hides_friction_and_a_bound_is_given(rolling):
 @pytest.mark.slow
 def test_a_wrong_shape_is_distrusted():
     times, poses = thrown(0.4, seconds=0.25)
-    fit = DropIdentification(NOISE).fit(Drop("throw", times, poses), Ellipse(0.05, 0.035), [floor()])
+    fit = fitted_drop(Drop("throw", times, poses), Ellipse(0.05, 0.035), [floor()], noise=NOISE)
     assert any("times the noise" in each.message for each in fit.findings)
 
 
@@ -82,7 +83,7 @@ def test_two_walls_and_corners_that_strike_together():
     struck = contacts_struck(motion)
     assert struck[:, :4].any() and struck[:, 4:].any() and (struck.sum(axis=1) > 1).any()
     poses = poses + noise * np.random.default_rng(1).standard_normal(poses.shape)
-    fit = DropIdentification().fit(Drop("slide", times, poses), shape, walls)
+    fit = fitted_drop(Drop("slide", times, poses), shape, walls)
     low, high = fit.inertia_interval
     assert low / 1.005 < 6e-4 < high * 1.005 and high / low < 1.03
     assert fit.friction == pytest.approx(0.2, abs=0.005) and fit.restitution == pytest.approx(0.3, abs=0.01)
@@ -104,11 +105,11 @@ def test_frames_of_a_body_that_lies_still_are_left_out():
 def test_what_neighbouring_frames_do_not_show_is_distrusted():
     """A floor that is 10 mm too high, a frame that was misread."""
     times, poses = thrown(0.35)
-    fit = DropIdentification().fit(Drop("throw", times, poses), SHAPE, [floor(0.01)])
+    fit = fitted_drop(Drop("throw", times, poses), SHAPE, [floor(0.01)])
     assert any("times the noise between neighbouring frames" in each.message for each in fit.findings)
     misread = poses.copy()
     misread[30] += [0.3, 0.2, 1.0]
-    fit = DropIdentification().fit(Drop("throw", times, misread), SHAPE, [floor()])
+    fit = fitted_drop(Drop("throw", times, misread), SHAPE, [floor()])
     assert any("the frame at 0.25 s is far from all others" in each.message for each in fit.findings)
 
 
@@ -117,19 +118,19 @@ def test_nothing_struck_is_nothing_to_identify():
     poses = np.column_stack([times, 1 - 4.905 * times**2, 3 * times])
     poses = poses + NOISE * np.random.default_rng(0).standard_normal(poses.shape)
     with pytest.raises(NotIdentifiable, match="the body hits nothing in throw"):
-        DropIdentification(NOISE).fit(Drop("throw", times, poses), SHAPE, [floor()])
+        fitted_drop(Drop("throw", times, poses), SHAPE, [floor()], noise=NOISE)
 
 
 def test_input_that_cannot_be_used():
     times, poses = thrown(0.3)
     with pytest.raises(InvalidSignals, match="at least 8"):
-        DropIdentification().fit(Drop("throw", times[:5], poses[:5]), SHAPE, [floor()])
+        fitted_drop(Drop("throw", times[:5], poses[:5]), SHAPE, [floor()])
     with pytest.raises(InvalidRecording, match="out of order"):
         Drop("throw", times[::-1], poses)
     with pytest.raises(InvalidRecording, match="each of the 60 intervals"):
         Drop("throw", times, poses, np.zeros((61, 3)))
     with pytest.raises(InvalidMethod, match="three numbers"):
-        DropIdentification((1e-3, 1e-3))
+        ImpactIdentification((1e-3, 1e-3))
 
 
 def forced(mass, seed, size=0.3):
@@ -150,7 +151,7 @@ def test_a_known_force_shows_mass_and_inertia():
     z = []
     for mass, size, seed in [(0.064, 0.3, 0), (0.0064, 0.3, 2), (0.064, 0.06, 3)]:
         drop, first_impulse = forced(mass, seed, size)
-        fit = DropIdentification().fit(drop, SHAPE, [floor()])
+        fit = fitted_drop(drop, SHAPE, [floor()])
         assert fit.mass_identifiable and not fit.findings
         away = (fit.theta - np.log([1, 1, 1, 1, 1, 1, INERTIA, 1, 1, mass]))[[INERTIA_AT, MASS]]
         P = fit.posterior.covariance[np.ix_([INERTIA_AT, MASS], [INERTIA_AT, MASS])]
@@ -168,7 +169,7 @@ def test_a_known_force_shows_mass_and_inertia():
 
 def test_a_mass_that_is_given_is_not_sought():
     drop, _ = forced(0.064, 0)
-    sought, given = (DropIdentification(NOISE).fit(drop, SHAPE, [floor()], mass) for mass in (None, 0.064))
+    sought, given = (fitted_drop(drop, SHAPE, [floor()], mass, noise=NOISE) for mass in (None, 0.064))
     assert len(given.theta) == 9 and given.mass == 0.064 and not given.shooting.mass_is_estimated
     # one parameter less: chi-square more
     assert sought.chi_square < given.chi_square < sought.chi_square + 15
@@ -177,7 +178,7 @@ def test_a_mass_that_is_given_is_not_sought():
 def test_a_force_that_hardly_acts_shows_no_mass():
     drop, _ = forced(0.064, 0)
     weak = Drop("throw", *thrown(0.3), 1e-4 * drop.forces)
-    fit = DropIdentification(NOISE).fit(weak, SHAPE, [floor()])
+    fit = fitted_drop(weak, SHAPE, [floor()], noise=NOISE)
     assert fit.shooting.mass_is_estimated and not fit.mass_identifiable and fit.mass is None
     low, high = fit.inertia_interval
     assert low / 1.01 < INERTIA < high * 1.01
@@ -185,7 +186,7 @@ def test_a_force_that_hardly_acts_shows_no_mass():
 
 def test_motion_at_other_times_is_the_fits():
     drop, _ = forced(0.064, 0)
-    fit = DropIdentification(NOISE).fit(drop, SHAPE, [floor()], 0.064)
+    fit = fitted_drop(drop, SHAPE, [floor()], 0.064, noise=NOISE)
     poses, velocities, _ = fit.shooting.motion(fit.theta, drop.times[:20])
     np.testing.assert_allclose(poses, fit.predicted[:20], atol=1e-9)
     np.testing.assert_allclose(velocities, fit.velocities[:20], atol=1e-7)
@@ -197,11 +198,11 @@ def test_motion_at_other_times_is_the_fits():
 def test_a_search_that_is_stopped_says_so_and_keeps_what_it_found():
     """Stopped before the program, where the motion of the first frames strikes the floor; and between its rounds."""
     problem = ImpactsProblem((Drop("throw", *thrown(0.3)),), SHAPE, (floor(),))
-    found = DropIdentification(NOISE).solve(problem, stop=lambda: True)
+    found = ImpactIdentification(NOISE).solve(problem, stop=lambda: True)
     assert found.status is Status.interrupted and not found.status.converged
     assert np.isfinite(found["J/m"]) and len(found.motions[0].path) == 61
     asked = []
-    found = DropIdentification(NOISE).solve(problem, stop=lambda: len(asked.append(0) or asked) > 3)
+    found = ImpactIdentification(NOISE).solve(problem, stop=lambda: len(asked.append(0) or asked) > 3)
     assert found.status is Status.interrupted
     assert found["J/m"] == pytest.approx(INERTIA, rel=0.2)
 
@@ -209,7 +210,7 @@ def test_a_search_that_is_stopped_says_so_and_keeps_what_it_found():
 def test_progress_tells_the_stages():
     seen = []
     problem = ImpactsProblem((Drop("throw", *thrown(0.3)),), SHAPE, (floor(),))
-    estimate = DropIdentification().solve(problem, progress=seen.append)
+    estimate = ImpactIdentification().solve(problem, progress=seen.append)
     assert {"nonlinear program", "shooting", "noise of the tracker"} <= {each.stage for each in seen}
     assert estimate.coloured_std is None and estimate.std_kind == "white"
     # whitened by the noise: J/m in m^2 beside mu and restitution; the scaled one is of order one

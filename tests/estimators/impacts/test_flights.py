@@ -5,17 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from poinsot.estimators.impacts.flights import (
-    GRAVITY,
-    Drop,
-    FlightModel,
-    calibrated,
-    filtered,
-    first_noise,
-    flight,
-    glide,
-)
+from poinsot.estimators.impacts.flights import GRAVITY, FlightModel, calibrated, filtered, flight, glide
 from poinsot.exceptions import InvalidRecording
+from poinsot.models.planar.drop import Drop, tracker_noise
 
 MODEL = FlightModel(
     np.array([4e-4, -3e-4]), np.array([0.4, 0.3]), np.array([2e-5, 4e-5, 1e-3]), np.array([1e-3, 2e-3, 0.5])
@@ -102,7 +94,7 @@ def test_ends_and_innovations_have_their_covariance(rng):
 def test_calibration_returns_offset_drag_and_noise(rng):
     quiet = replace(MODEL, wander=MODEL.wander / 100)
     pieces = [(flown(rng, 40, quiet), np.arange(40)) for _ in range(30)]
-    found = FlightModel(noise=first_noise([drop for drop, _ in pieces]))
+    found = FlightModel(noise=tracker_noise([drop for drop, _ in pieces]))
     for _ in range(3):
         found = calibrated(pieces, found)
     E = np.concatenate([flight(drop, frames, found).innovations_by_shared for drop, frames in pieces])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from poinsot.estimate import Trust
-from poinsot.estimators.impacts.pooled import PooledImpacts
+from poinsot.estimators.impacts.method import ImpactIdentification
 from poinsot.estimators.impacts.problem import ImpactsProblem
 from poinsot.exceptions import InvalidRecording, PoinsotError
 from poinsot.models.planar import Ellipse, floor
@@ -17,7 +17,9 @@ SHAPE, INERTIA, FRICTION, RESTITUTION = Ellipse(0.05, 0.025), 6e-4, 0.25, 0.5
 
 
 def solved(rows):
-    return PooledImpacts().solve(ImpactsProblem.from_recordings([impact_table(rows)], SHAPE, (floor(),)))
+    return ImpactIdentification().solve(
+        ImpactsProblem.from_recordings([impact_table(rows)], SHAPE, (floor(),))
+    )
 
 
 @pytest.fixture(scope="module")

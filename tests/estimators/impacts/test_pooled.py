@@ -7,20 +7,21 @@ import pytest
 
 from poinsot.estimate import Status
 from poinsot.estimators.impacts.contact_parameters import HEIGHT
-from poinsot.estimators.impacts.flights import Drop
-from poinsot.estimators.impacts.pooled import PooledImpacts
+from poinsot.estimators.impacts.method import ImpactIdentification
+from poinsot.estimators.impacts.pool import PooledProblem
+from poinsot.estimators.impacts.pooled import fitted_pool
 from poinsot.estimators.impacts.pooled_fit import FlightStates, PooledFit
-from poinsot.estimators.impacts.pooled_problem import PooledProblem
 from poinsot.estimators.impacts.problem import ImpactsProblem
-from poinsot.estimators.impacts.segmentation import divided
+from poinsot.estimators.impacts.segmentation import divided, segmented
 from poinsot.exceptions import InvalidMethod, NotIdentifiable
 from poinsot.models.planar import floor, rectangle
+from poinsot.models.planar.drop import Drop
 from poinsot.report.pages import identify_page
 from references.bouncing import SIDE, Throws
 
 
 def of(throws: Throws, count: int, seed: int) -> PooledFit:
-    return PooledImpacts().fit(throws.drops(count, seed), rectangle(SIDE, SIDE), floor())
+    return fitted_pool(segmented(throws.drops(count, seed)), rectangle(SIDE, SIDE), floor())
 
 
 def near(fit: PooledFit, true: Throws) -> None:
@@ -75,7 +76,7 @@ def test_a_frame_that_was_lost_at_an_impact_is_found(drops, fit):
     lossy = Drop("drop 1", first.times[: len(late)], first.poses[late])
     parted = fit.segmented
     flights = (divided(lossy, parted.model), *parted.flights[1:6])
-    again = PooledImpacts().fit(
+    again = fitted_pool(
         replace(parted, drops=(lossy, *drops[1:6]), flights=flights), rectangle(SIDE, SIDE), floor()
     )
     found = [
@@ -96,9 +97,9 @@ def test_every_impact_has_a_row(drops, fit):
 
 def test_a_held_value_stays(fit):
     parted = fit.segmented
-    fit = PooledImpacts(held={"corner_radius": 5e-3, "contact_lag": 5e-4}).fit(
-        replace(parted, drops=parted.drops[:4], flights=parted.flights[:4]), rectangle(SIDE, SIDE), floor()
-    )
+    few = replace(parted, drops=parted.drops[:4], flights=parted.flights[:4])
+    held = {"corner_radius": 5e-3, "contact_lag": 5e-4}
+    fit = fitted_pool(few, rectangle(SIDE, SIDE), floor(), held)
     assert fit.value("corner_radius") == 5e-3
     assert fit.std("contact_lag") == 0
     assert fit.held == ("corner_radius", "contact_lag")
@@ -106,13 +107,13 @@ def test_a_held_value_stays(fit):
 
 def test_a_name_that_nothing_has_is_refused():
     with pytest.raises(InvalidMethod, match="cannot hold 'mass'"):
-        PooledImpacts(held={"mass": 1.0})
+        ImpactIdentification(held={"mass": 1.0})
 
 
 def test_drops_without_an_impact_are_refused():
     up = [replace_time(drop, 8) for drop in Throws().drops(3, seed=8)]
     with pytest.raises(NotIdentifiable, match="no impact"):
-        PooledImpacts().fit(up, rectangle(SIDE, SIDE), floor())
+        fitted_pool(segmented(up), rectangle(SIDE, SIDE), floor())
 
 
 def replace_time(drop: Drop, frames: int) -> Drop:
@@ -126,7 +127,7 @@ def test_real_squares(shared_data):
     for file in files:
         table = np.loadtxt(file, delimiter=",", skiprows=1)
         drops.append(Drop(file.stem, np.arange(len(table)) / 250, table[:, :3]))
-    fit = PooledImpacts().fit(drops, rectangle(0.06, 0.06), floor())
+    fit = fitted_pool(segmented(drops), rectangle(0.06, 0.06), floor())
     assert len(fit.used) > 15
     # the law of Eq. 32 holds within half a radian a second where jumps are a dozen
     used = [impact for impact in fit.impacts if impact.used]
@@ -137,7 +138,7 @@ def test_real_squares(shared_data):
 @pytest.fixture(scope="module")
 def estimate(drops):
     problem = ImpactsProblem(tuple(drops), rectangle(SIDE, SIDE), (floor(),), mass=0.04, name="square")
-    return PooledImpacts().solve(problem)
+    return ImpactIdentification().solve(problem)
 
 
 def test_an_estimate_certifies_its_own_values(estimate):
@@ -156,7 +157,7 @@ def test_an_estimate_certifies_its_own_values(estimate):
 def test_states_that_are_off_are_not_certified(estimate):
     """What is not a parameter counts as well: every instant a tenth of a millisecond late."""
     states = estimate.extra(FlightStates)
-    late = FlightStates(replace(states.at, tau=states.at.tau + 1e-4))
+    late = replace(states, at=replace(states.at, tau=states.at.tau + 1e-4))
     assert estimate.updated(late).certificate().stationarity > 1
 
 
@@ -192,7 +193,7 @@ def test_a_direction_without_information_has_no_finite_variance(few):
 def test_rounds_that_are_stopped_say_so(drops, fit):
     problem = ImpactsProblem(tuple(drops[:6]), rectangle(SIDE, SIDE), (floor(),))
     seen = []
-    found = PooledImpacts().solve(
+    found = ImpactIdentification().solve(
         problem, progress=seen.append, stop=lambda: sum(each.stage == "tolerances" for each in seen) >= 2
     )
     assert found.status is Status.interrupted

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from poinsot.estimators.impacts.flights import Drop
 from poinsot.estimators.impacts.prediction import predict_throw
 from poinsot.models.planar import Ellipse, PlanarBody, floor
+from poinsot.models.planar.drop import Drop
 from poinsot_reproductions.impacts.stepping import simulate
 
 SHAPE, NOISE = Ellipse(0.05, 0.025), np.array([3e-4, 3e-4, 5e-3])

@@ -4,22 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
-from scipy.stats import chi2
 
-from poinsot.estimators.impacts.collisions import ContactGeometry
+from poinsot.estimators.impacts.collisions import ContactGeometry, Resting
 from poinsot.estimators.impacts.contact_parameters import (
     HEIGHT,
     LIFT,
     OF_FLIGHTS,
     SHARED,
-    S,
     unevenness,
 )
-from poinsot.estimators.impacts.flights import Drop, FlightModel
-from poinsot.estimators.impacts.resting import Resting, added, resting, resting_residuals, updated_std
+from poinsot.estimators.impacts.flights import FlightModel
+from poinsot.estimators.impacts.resting import resting
 from poinsot.estimators.impacts.segmentation import Segmented
 from poinsot.models.planar import Ellipse, floor, rectangle
+from poinsot.models.planar.drop import Drop
 from references.bouncing import SIDE
 
 SQUARE, WALL = rectangle(SIDE, SIDE), floor(slope=0.02)
@@ -51,8 +49,9 @@ def laid(count, rng, shared=TRUE, std=1e-4, floor_std=5e-4, outline=SQUARE):
         two, off = np.array([k, (k + 1) % 4]), std * rng.normal(size=2)
         theta = alpha - 0.5 * np.pi * k - shared[4] + np.zeros(1)
         for _ in range(20):  # by Newton's steps to the angle at which both corners are off as drawn
-            GQ, by = ContactGeometry(outline, WALL, 9.81).levers(np.repeat(theta, 2), two, shared)
-            reach, slope = GQ @ n - off, by[5] @ n
+            geometry, h = ContactGeometry(outline, WALL, 9.81), 1e-6
+            reach, ahead = (geometry.levers(np.repeat(theta + d, 2), two, shared) @ n - off for d in (0, h))
+            slope = (ahead - reach) / h
             theta = theta - (reach[1] - reach[0]) / (slope[1] - slope[0])
         above = shared[HEIGHT] + heights[d]
         center = (
@@ -74,81 +73,27 @@ def test_derivatives(outline, rng):
     of = Resting(np.arange(N) // 2, rng.integers(0, len(outline.parts), N), poses)
     shared = np.append(TRUE, 1e-5 * rng.normal(size=UNEVEN.modes.shape[1]))
     heights, geometry = 1e-3 * rng.normal(size=4), ContactGeometry(outline, WALL, 9.81, UNEVEN)
-    by = resting_residuals(of, shared, heights, geometry)[1]
+    by = of.derivatives(shared, heights, geometry)
     for j in range(len(shared)):
         ends = [
-            resting_residuals(of, shared + h * (np.arange(len(shared)) == j), heights, geometry)[0]
+            of.residuals(shared + h * (np.arange(len(shared)) == j), heights, geometry)[0]
             for h in (1e-6, -1e-6)
         ]
         np.testing.assert_allclose(by[:, j], (ends[0] - ends[1]) / 2e-6, atol=2e-7, err_msg=str(j))
-    ends = [resting_residuals(of, shared, heights + h, geometry)[0] for h in (1e-6, -1e-6)]
+    ends = [of.residuals(shared, heights + h, geometry)[0] for h in (1e-6, -1e-6)]
     np.testing.assert_allclose(by[:, HEIGHT], (ends[0] - ends[1]) / 2e-6, atol=2e-7)
 
 
 def test_a_body_that_lies_has_no_residual(rng):
     of, heights = laid(6, rng, std=0.0)
-    np.testing.assert_allclose(resting_residuals(of, TRUE, heights, GEOMETRY)[0], 0, atol=1e-9)
+    np.testing.assert_allclose(of.residuals(TRUE, heights, GEOMETRY)[0], 0, atol=1e-9)
 
 
 def test_the_radius_of_corners_has_no_part_while_the_side_stays(rng):
     """A flat side is where it is drawn, whatever the corners: to first order e does not move with the radius."""
     of, heights = laid(6, rng, std=0.0)
-    by = resting_residuals(of, TRUE, heights, GEOMETRY)[1]
+    by = of.derivatives(TRUE, heights, GEOMETRY)
     np.testing.assert_allclose(by[:, SHARED.index("corner_radius")], 0, atol=6e-3)
-
-
-def test_what_is_added_is_half_the_derivative_of_the_cost(rng):
-    of, heights = laid(4, rng, std=1e-4)
-    shared = TRUE + 1e-5
-    _, gradient, cost = added(of, 1e-4, shared, heights, GEOMETRY)
-    assert (cost > 0).all()
-    for name in ("corner_radius", "shape_offset_y", "elongation", "floor_height", "resting_lift"):
-        j = SHARED.index(name)
-        ends = [added(of, 1e-4, shared + h * (np.arange(S) == j), heights, GEOMETRY) for h in (1e-7, -1e-7)]
-        np.testing.assert_allclose(gradient[:, j], (ends[0][2] - ends[1][2]) / 4e-7, rtol=1e-4, atol=1e-2)
-
-
-def test_the_curved_normal_matrix_is_that_of_the_cost_on_average(rng):
-    """By second differences of the cost, one contact raised after the other: half of them, summed, are what a lift
-    of all would have if contacts did not share a weight."""
-    of, heights = laid(40, rng, std=1e-4)
-    shared, h = TRUE + 1e-5, 1e-6
-
-    def cost(k: int, up: float) -> float:
-        raised = replace(of, poses=of.poses + up * np.outer(np.arange(len(of.drop)) == k, [0.0, 1.0, 0.0]))
-        return added(raised, 1e-4, shared, heights, GEOMETRY)[2].sum()
-
-    bend = sum(cost(k, h) - 2 * cost(k, 0.0) + cost(k, -h) for k in range(len(of.drop))) / (2 * h * h)
-    curved = added(of, 1e-4, shared, heights, GEOMETRY, curved=True)[0]
-    np.testing.assert_allclose(curved[:, LIFT, LIFT].sum(), bend, rtol=2e-3)
-
-
-def test_a_drop_that_never_rests_adds_nothing(rng):
-    of, heights = laid(3, rng)
-    normal, gradient, cost = added(of, 1e-4, TRUE, np.append(heights, [0, 0]), GEOMETRY, True)
-    assert not normal[3:].any()
-    assert not gradient[3:].any()
-    assert not cost[3:].any()
-
-
-def test_the_standard_deviation_comes_back(rng):
-    """Of 400 bodies, each telling its own floor by which one of its two residuals is gone.
-
-    What is left of them, x sigma^2 in sum of squares, is chi-square of one, so with u = x sigma^2 / std^2 and the
-    weight t = 6 / (4 + u) the standard deviation ends where E[t (1 + u)] = 2, which is at u = 0.66 x: a fifth above
-    sigma, since Student's t takes two residuals for what is one. 400 of these tell it to 4 %.
-    """
-    x = chi2.ppf((np.arange(1000) + 0.5) / 1000, 1)
-    c = brentq(lambda c: np.mean(6 * (1 + c * x) / (4 + c * x)) - 2, 0.1, 2)
-    of, heights = laid(400, rng, std=1e-4, floor_std=0.0)
-    std = 2e-4
-    for _ in range(30):
-        e, E = resting_residuals(of, TRUE, heights, GEOMETRY)
-        heights = heights - np.bincount(of.drop, e * E[:, HEIGHT]) / 2
-        known = np.zeros((S, S))
-        still = np.zeros((400, S)), np.full(400, std**2 / 2)
-        std = updated_std(of, std, TRUE, heights, GEOMETRY, *still, known)
-    assert std == pytest.approx(1e-4 / np.sqrt(c), rel=0.12)
 
 
 def drop_of(pose, moving=20, still=30, rng=None):

@@ -390,10 +390,10 @@ def test_running_out_of_steps_is_a_status_that_says_what_to_do(rng):
     [
         ({"weighting": "huber"}, "weighting must be 'none', 'per-joint' or 'robust', not 'huber'"),
         ({"parameters": "all"}, "parameters must be 'base' or 'full', not 'all'"),
-        ({"rtol": 0.0}, "0 < rtol < 1"),
-        ({"rtol": np.nan}, "0 < rtol < 1"),
-        ({"max_iterations": 0}, "max_iterations of at least 1"),
-        ({"step_tolerance": 0.0}, "step_tolerance > 0"),
+        ({"rtol": 0.0}, "rtol must be above 0 and below 1, not 0"),
+        ({"rtol": np.nan}, "rtol must be above 0 and below 1, not nan"),
+        ({"max_iterations": 0}, "max_iterations must be at least 1, not 0"),
+        ({"step_tolerance": 0.0}, "step_tolerance must be above 0, not 0"),
     ],
 )
 def test_settings_that_make_no_sense(settings, message):

@@ -436,7 +436,7 @@ def test_prior_without_extent_gets_some_and_says_so(rng):
     ("settings", "words"),
     [
         ({"divergence": "entropy"}, "'affine-invariant'"),
-        ({"weighing": "prior"}, "'data' or 'both'"),
+        ({"weighing": "prior"}, "'both' or 'data'"),
         ({"weighing": "data", "divergence": "moments"}, 'write "entropic"'),
         ({"prior_direction_deg": 90.0}, "prior_direction_deg"),
         ({"prior_std": 0.0}, "above 0"),

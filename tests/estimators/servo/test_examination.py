@@ -25,7 +25,7 @@ from poinsot.estimators.servo.examination import CHECKS
 from poinsot.estimators.servo.following import Following
 from poinsot.estimators.servo.problem import InvalidActuatorProblem
 from poinsot.exceptions import UntrustedResult
-from poinsot.project.methods.actuators import ActuatorSettings
+from poinsot.project.methods import find_method
 
 EXAMPLE = Path(__file__).parents[3] / "examples/so101"
 JOINTS = {
@@ -267,7 +267,7 @@ def test_a_joint_with_commands_in_one_recording_only_is_named(robot, log):
         problem_of(robot, log, joints).recordings["motion"] for joints in (ELBOW, (*ELBOW, "wrist_flex"))
     )
     problem = ActuatorProblem(robot, {"one": one, "both": both})
-    (said,) = ActuatorSettings(name="actuators").warnings_of(problem)
+    (said,) = find_method("actuators")(name="actuators").warnings_of(problem)
     assert problem.joints == ELBOW and said.startswith("wrist_flex has a position_command in both")
 
 

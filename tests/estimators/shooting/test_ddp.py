@@ -300,7 +300,7 @@ def test_bad_input_is_told_in_one_sentence(rng, unchecked):
         ShootingProblem((silent,), problem.arrivals, problem.prior)
     with pytest.raises(InvalidMethod, match="max_iterations"):
         DDP(max_iterations=0)
-    with pytest.raises(InvalidMethod, match="tolerances"):
+    with pytest.raises(InvalidMethod, match="step_tolerance must be above 0"):
         DDP(step_tolerance=0.0)
 
 

@@ -149,7 +149,7 @@ def test_a_horizon_of_all_nodes_is_the_batch_solution(rng):
 
 
 def test_what_is_no_horizon():
-    with pytest.raises(InvalidMethod, match="at least 3 nodes"):
+    with pytest.raises(InvalidMethod, match="nodes must be at least 3, not 2"):
         MovingHorizon(np.zeros(3), nodes=2)
     with pytest.raises(InvalidMethod, match="walk needs standard deviations"):
         MovingHorizon(np.array([-1.0]))

@@ -63,12 +63,12 @@ Halves = Mapping[str, Recording]
 
 @dataclass(frozen=True, eq=False)
 class Half:
-    """What one half of the recording gave, and how it predicts the other.
+    """Estimate from one half of the recording, and its prediction of the other half.
 
     Args:
-        name: of the half that was fitted. errors, of_fit: (12,) in the other half and its own [mrad].
-        simulated: (T, 12) of the other half. alone: each joint without the others. left_right: whether joints of both
-            sides are equal there.
+        name: name of the fitted half. errors, of_fit: (12,) errors in the other half and in this one [mrad].
+        simulated: (T, 12) positions of the other half. alone: estimate of each joint without the others.
+        left_right: tests whether joints of both sides are equal there.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Half:
 
     @property
     def undetermined(self) -> tuple[str, ...]:
-        """What the half does not show without the other joints."""
+        """Directions that the half does not determine without the other joints."""
         return tuple(direction.combination for direction in self.alone.undetermined)
 
 

@@ -41,7 +41,7 @@ from .predictions import AS_DESCRIBED
 DRAWS = 100
 SECONDS = 24.0
 AMPLITUDE = (0.2, 0.35)
-"""Of each shape of commands, drawn between these [rad]."""
+"""Bounds of the amplitude of each shape of commands [rad]."""
 
 STEP = 5e-5
 DELAY_SAMPLES = 1.6
@@ -54,8 +54,8 @@ class Robot:
     """A simulated robot.
 
     Args:
-        path: of its description in example-robot-data. rate_hz: of commands and positions.
-        noise, quantum: of positions, quantum of commands too [rad].
+        path: path of its description in example-robot-data. rate_hz: rate of commands and positions.
+        noise, quantum: noise of positions, resolution of positions and commands [rad].
         hold: whether commands are held. center: joint name's ending -> middle of its motion [rad].
         ranges: parameter -> least and largest value that is drawn. known: parameters that the estimator gets.
         open: those that it estimates.
@@ -92,7 +92,7 @@ ROBOTS = {
 
 @dataclass(frozen=True)
 class Draw:
-    """One robot, one draw. seed: of the case, the robot and the draw."""
+    """One robot, one draw. `seed`: seeds of the case, the robot and the draw."""
 
     robot: str
     number: int
@@ -281,7 +281,7 @@ def robot_of(name: str) -> Articulated:
 
 
 def model_of(name: str) -> mujoco.MjModel:
-    """The robot in MuJoCo: links alone, without limits and contacts, with two actuators at each joint."""
+    """The robot in MuJoCo: only its links, without limits and contacts, with two actuators at each joint."""
     root = ElementTree.parse(description(name)).getroot()
     for link in root.iter("link"):
         for element in (*link.findall("visual"), *link.findall("collision")):

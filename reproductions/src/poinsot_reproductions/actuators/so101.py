@@ -145,11 +145,11 @@ class Arm:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What two motions gave.
+    """Estimate from two motions.
 
     Args:
         errors: motion -> (6,) in the units of errors. touching: found contact, by motion.
-        simulated: motion -> (T, 6). beyond: what the file cannot hold.
+        simulated: motion -> (T, 6). beyond: properties that the file cannot hold.
     """
 
     choice: Choice
@@ -417,7 +417,7 @@ def _ratios(
 
 
 def _inside_percent(rows: tuple[dict[str, Any], ...]) -> float:
-    """Of the ratios that have an interval for the next recording, those where it contains both pairs' values [%]."""
+    """Share of the intervals for the next recording that contain the values of both pairs [%]."""
     inside = [row["both inside"] for row in rows if "both inside" in row]
     return 100 * float(np.mean(inside)) if inside else float("nan")
 

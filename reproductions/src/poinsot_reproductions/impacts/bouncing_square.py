@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from poinsot.estimators.impacts.flights import Drop
 from poinsot.kernels import njit
+from poinsot.models.planar.drop import Drop
 
 STEP = 4e-6
 SIDE = 0.06

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from poinsot import Column, Source, read_recording
-from poinsot.estimators.impacts.flights import Drop
+from poinsot.models.planar.drop import Drop
 
 from ..case import Reproduction, Say
 from .pooled_drops import curves_of, pooled, rows_of, tables_of

@@ -9,10 +9,11 @@ import numpy as np
 
 from poinsot.estimators.impacts.agreement import Agreement, agreement
 from poinsot.estimators.impacts.contact_parameters import SHARED, UNITS
-from poinsot.estimators.impacts.flights import Drop
-from poinsot.estimators.impacts.pooled import PooledImpacts
+from poinsot.estimators.impacts.pooled import fitted_pool
 from poinsot.estimators.impacts.pooled_fit import PooledFit
+from poinsot.estimators.impacts.segmentation import segmented
 from poinsot.models.planar import floor, rectangle
+from poinsot.models.planar.drop import Drop
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves
@@ -43,7 +44,7 @@ def pooled(
     """The fit, its headline numbers, and how long each stage took."""
     watch = Stopwatch()
     say(f"{len(drops)} drops: flights and impacts")
-    fit = PooledImpacts().fit(drops, rectangle(SIDE, SIDE), floor())
+    fit = fitted_pool(segmented(drops), rectangle(SIDE, SIDE), floor())
     watch.lap("solve")
     say("halves, held-out impacts, assumptions")
     agreed = agreement(fit, seed)

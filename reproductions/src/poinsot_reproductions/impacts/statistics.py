@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from poinsot.estimators.impacts.drop import DropIdentification
-from poinsot.estimators.impacts.flights import Drop
-from poinsot.estimators.impacts.problem import DropFit
+from poinsot.estimators.impacts.drop import fitted_drop
+from poinsot.estimators.impacts.drop_fit import DropFit
 from poinsot.estimators.impacts.shooting import FRICTION, INERTIA, MASS, RESTITUTION
 from poinsot.exceptions import PoinsotError
 from poinsot.models.planar import PlanarBody, floor
 from poinsot.models.planar.body import GRAVITY
+from poinsot.models.planar.drop import Drop
 from poinsot.stopwatch import Stopwatch
 from poinsot.studies.store import Store
 from poinsot.studies.study import Study
@@ -110,7 +110,7 @@ def attempt(job: Job) -> dict[str, Any]:
     """Estimate from one throw: errors in standard deviations, by name; None for what is not identifiable."""
     thrown = throw(job)
     try:
-        fit = DropIdentification().fit(thrown.drop, SHAPE, [floor()])
+        fit = fitted_drop(thrown.drop, SHAPE, [floor()])
     except PoinsotError as error:
         return {"failed": str(error)}
     return {

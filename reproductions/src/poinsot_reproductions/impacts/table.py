@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from poinsot.estimators.impacts.drop import DropIdentification
-from poinsot.estimators.impacts.flights import Drop
+from poinsot.estimators.impacts.drop import fitted_drop
 from poinsot.exceptions import PoinsotError
 from poinsot.models.planar import Ellipse, PlanarBody, floor
+from poinsot.models.planar.drop import Drop
 from poinsot.stopwatch import Stopwatch
 from poinsot.studies.store import Store
 from poinsot.studies.study import Study
@@ -90,7 +90,7 @@ def attempt(job: Job) -> dict[str, Any]:
     times, poses = read(job)
     start = time.process_time()
     try:
-        fit = DropIdentification().fit(Drop("throw", times, poses), SHAPE, [floor()])
+        fit = fitted_drop(Drop("throw", times, poses), SHAPE, [floor()])
     except PoinsotError as error:
         return {"failed": str(error)}
     low, high = fit.inertia_interval

@@ -10,10 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import Int, Vector
-from .chain import Chain, Unknowns, collisions
-from .collisions import lags
-from .contact_parameters import INERTIA
-from .pooled_problem import PooledProblem
+from .collisions import TURNED, lags, turning_share
+from .contact_parameters import INERTIA, POWER
+from .pool import Chain, PooledProblem, Unknowns, collisions
 
 ADMITTED = "admitted"
 SHORT, WEAK, LYING, DOUBLE, SIDE, OFF, NOTHING, PARTING = (
@@ -81,15 +80,15 @@ def place(chain: Chain, shared: Vector, noise: Vector) -> tuple[Unknowns, Int[np
     tau, lost = chain.last + share * interval, np.zeros(len(part))
     apart = np.flatnonzero(best > LOST_MISFIT)
     if len(apart):
-        those, least = chain.impacts(apart), best[apart] / LOST_GAIN
+        gapped, least = chain.impacts(apart), best[apart] / LOST_GAIN
         for more in np.linspace(0, LOST_INTERVALS, LOST_SAMPLES)[1:]:
-            cost, which, at = _nearest(those, shared, noise, more)
+            cost, which, at = _nearest(gapped, shared, noise, more)
             better = cost < least
             i = apart[better]
             least[better], part[i], lost[i] = cost[better], which[better], more * interval[i]
             tau[i] = chain.last[i] + at[better] * (1 + more) * interval[i]
     I = len(part)
-    return Unknowns(chain.mean.copy(), tau, lost, shared, np.zeros(chain.drops), np.ones(I)), part
+    return Unknowns(np.zeros_like(chain.mean), tau, lost, shared, np.zeros(chain.drops), np.ones(I)), part
 
 
 def _nearest(
@@ -100,12 +99,13 @@ def _nearest(
     best, part, share = np.full(I, np.inf), np.zeros(I, dtype=np.int64), np.zeros(I)
     scale = np.hypot(MISFIT_SCALES, 2.0 * np.append(noise, noise[1]))
     # all parts of the outline at once, part by part
-    each = chain.impacts(np.tile(np.arange(I), P))
+    tried = chain.impacts(np.tile(np.arange(I), P))
     of_part, still = np.repeat(np.arange(P), I), np.zeros(chain.drops)
+    still_flights = np.zeros_like(chain.mean)
     for x in np.linspace(0, 1, INSTANTS):
         tau, lost = chain.last + x * (1 + more) * interval, more * interval
-        at = Unknowns(chain.mean, np.tile(tau, P), np.tile(lost, P), shared, still, np.ones(P * I))
-        cost = np.sum((collisions(each, at, of_part).r[:, :4] / scale) ** 2, axis=1).reshape(P, I)
+        at = Unknowns(still_flights, np.tile(tau, P), np.tile(lost, P), shared, still, np.ones(P * I))
+        cost = np.sum((collisions(tried, at, of_part).r[:, :4] / scale) ** 2, axis=1).reshape(P, I)
         which = np.argmin(cost, axis=0)
         least = cost[which, np.arange(I)]
         better = least < best
@@ -120,16 +120,15 @@ def impact_verdicts(
     chain, part, tolerances = problem.chain, problem.part, problem.tolerances
     hit = collisions(chain, at, part)
     interval, J = chain.first + at.lost - chain.last, at.shared[INERTIA]
-    found = np.full(len(part), ADMITTED, dtype=object)
+    verdicts = np.full(len(part), ADMITTED, dtype=object)
     u, x = hit.contact_velocity(hit.before)[:, 0], hit.GQ @ hit.tangent
-    value, *_, acts = lags(at.shared, at.brevity, u)
-    lag = acts * value
+    lag = turning_share(at.shared[POWER]) / TURNED * lags(at.shared, at.brevity, u)
     double, lying, side = np.zeros((3, len(part)), dtype=bool)
     depth = np.maximum(lag, 0.0) * np.abs(u) + tolerances.gap
     for p in range(len(chain.geometry.shape.parts)):
         other = collisions(chain, at, np.full(len(part), p))
         x_other, u_other = other.GQ @ other.tangent, other.contact_velocity(other.before)[:, 0]
-        gap = other.r[:, 3] + lags(at.shared, at.brevity, u_other)[0] * u_other
+        gap = other.r[:, 3] + lags(at.shared, at.brevity, u_other) * u_other
         side |= (part != p) & (other.r[:, 3] - hit.r[:, 3] < TILT * np.abs(x_other - x))
         lying |= (part != p) & (gap < CLEARANCE * depth)
         # with either restitution: would the other corner reach the floor before the next frame?
@@ -139,14 +138,14 @@ def impact_verdicts(
             double |= (part != p) & (gap + after * (interval + 2 * np.maximum(lag, 0.0)) < 0)
     pushed = hit.jump[:, :2] @ hit.normal / (chain.geometry.gravity * (chain.first - chain.last))
     # a later verdict replaces an earlier one: from impacts that still determine the floor to none at all
-    found[lying] = LYING
-    found[pushed < BLOW] = WEAK
+    verdicts[lying] = LYING
+    verdicts[pushed < BLOW] = WEAK
     short = frames < FRAMES
-    found[short[chain.before] | short[chain.before + 1]] = SHORT
-    found[double] = DOUBLE
-    found[side] = SIDE
-    found[u >= 0] = PARTING
-    found[pushed < PUSH] = NOTHING
+    verdicts[short[chain.before] | short[chain.before + 1]] = SHORT
+    verdicts[double] = DOUBLE
+    verdicts[side] = SIDE
+    verdicts[u >= 0] = PARTING
+    verdicts[pushed < PUSH] = NOTHING
     if floor_is_known:
-        found[np.abs(hit.r[:, 3]) > ALOFT * np.hypot(tolerances.gap, tolerances.floor)] = OFF
-    return found
+        verdicts[np.abs(hit.r[:, 3]) > ALOFT * np.hypot(tolerances.gap, tolerances.floor)] = OFF
+    return verdicts

@@ -20,8 +20,8 @@ from ...arrays import Vector
 from ...exceptions import InvalidMethod, check_known
 from ...models.planar.impulses import one_contact
 from ...solve import ProgressCallback, Stop, report, stop_requested
-from .chain import collisions
 from .contact_parameters import INERTIA, SHARED, S
+from .pool import collisions
 from .pooled_fit import LEVEL, SLIDES, PooledFit
 
 WAVES = "wall_unevenness"
@@ -88,7 +88,7 @@ def held_out(fit: PooledFit) -> tuple[HeldOut, ...]:
     without_consistency = replace(problem, turning=np.zeros_like(turning), free=np.zeros_like(problem.free))
     at, _ = without_consistency.minimized(fit.at)
     without = problem.reweighted(fit.by, fit.at.shared, 1.0 - np.eye(chain.drops))
-    struck = chain.drop[chain.before]
+    struck = chain.struck
     used = np.array([impact.used for impact in fit.impacts])
     laws = np.array([(impact.friction_ratio, impact.restitution) for impact in fit.impacts])
     sliding = used & np.array([impact.mode == SLIDES for impact in fit.impacts])
@@ -127,8 +127,7 @@ def assumed(fit: PooledFit, names: Sequence[str], rounds: int = 4) -> float:
         problem = replace(problem, tolerances=replace(problem.tolerances, floor=1e-9))
     for _ in range(rounds):
         at, system = problem.minimized(at)
-        by = problem.reduced(at, system)
-        problem = replace(problem, tolerances=problem.updated_tolerances(at, system, by))
+        problem = replace(problem, tolerances=problem.updated_tolerances(at, system))
     return float(at.shared[INERTIA])
 
 
@@ -154,7 +153,7 @@ class Agreement:
     @property
     def errors(self) -> Vector:
         """(H,) |error| of each held-out jump of omega, from the measured linear jump [rad/s]."""
-        return np.array([abs(each.from_jump - each.jump_of_omega) for each in self.held_out])
+        return np.array([abs(row.from_jump - row.jump_of_omega) for row in self.held_out])
 
 
 def agreement(

@@ -28,25 +28,37 @@ linear spring, whose force is a half sine, and 2 (1 + p) / (2 + p) times that ot
 The contact is not a point, and the outline differs a little from the drawn one, so each residual has a tolerance. If
 the centers of the normal impulse, of the tangential one and of their moment differ by dt, positions differ by
 dt |jump of the rate|; a contact that is displaced by ds along the wall adds ds |v+ - v-| / (J/m) to the jump of omega.
-With GQ' the derivative of GQ by the angle,
-
-    GQ' = k x R (c + e) + h' n - h'' t,    dg = n . dp + n . GQ' dtheta = n . dp + cross(GQ, n) dtheta
 
 A tracker that loses a fast body may skip a frame: then the frame after the impact is later by Delta than its clock
 says, the same in all residuals of that impact.
 
-Columns of derivatives are (before 6, tau, Delta, after 6, theta), in the order of the band of `chain`; theta has the
-declared parameters (`contact_parameters`), then the modes of the wall's unevenness.
+**At rest** a body touches the floor, so the mean pose (p, theta) of the frames at rest determines the floor's height:
+
+    e = (p - p_0) . n + GQ . n - f - lift = w
+
+A polygon lies on two corners, a body without corners on one point. The position of a side does not depend on the
+corners' radius. So rest determines the height of the floor in a drop, and heights above it at impacts on corners the
+radius. No impulse acts at rest, so there is no lag. `lift` is the mean distance by which sides bulge between their
+corners, dust beneath them included. w is the rest of it, from side to side and from drop to drop, and contains the
+noise of the mean pose, a hundredth of a millimetre.
+
+Derivatives are complex steps, exact to rounding: r(x + i h) = r(x) + i h r'(x) for h of 1e-20. Tabulated functions, the
+support and the wall's unevenness, take complex arguments by their own derivatives. Columns are (before 6, tau, Delta,
+after 6, theta); theta has the declared parameters (`contact_parameters`), then the modes of the wall's unevenness.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
+from scipy.special import factorial
 
-from ...arrays import Bool, Float, Int, Matrix, Vector
+from ...arrays import Bool, Inexact, Int
 from ...kernels import njit
 from ...models.planar.contact import Wall
 from ...models.planar.shapes import Polygon, Shape, support_of
@@ -55,9 +67,9 @@ from .contact_parameters import (
     HEIGHT,
     INERTIA,
     LAG,
+    LIFT,
     OF_CORNERS,
     OF_FLIGHTS,
-    OF_OUTLINE,
     POWER,
     SHAPE_OFFSET,
     SLOPE,
@@ -65,12 +77,18 @@ from .contact_parameters import (
     Unevenness,
 )
 
+Numbers = Inexact[np.ndarray, "_"]
+"""Real, or complex in a complex step."""
 OWN, LOST = 14, 7
 """Columns of an impact's derivatives before those by theta, and the one of Delta among them."""
 TURNED = 0.25
 """Distance of the mean angle from the angle at tau, over the lag times the jump of omega, for a linear spring."""
 SLOW = 0.05
 """Speed after some milliseconds of free fall; added in squares, so that slow contacts have a finite lag [m/s]."""
+COMPLEX_STEP = 1e-20
+GLIDE, SINK = 1 / factorial(np.arange(1, 13)), 1 / factorial(np.arange(2, 14))
+"""Series of f / T and b / T^2 (`flights`) in -k T; the closed forms divide by k^2, which may be 0. Twelve terms are
+exact to rounding up to |k T| of 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,30 +97,30 @@ class Collision:
 
     Args:
         r: (I, 5) continuity [m], [m], [rad], gap [m], consistency [rad/s].
-        by: (I, 5, 14 + s) derivatives, columns as above.
         GQ: (I, 2) lever of the impulse [m]. before, after: (I, 6) states at tau. normal, tangent: (2,) of the wall.
+        place: (I,) of the contact along the wall [m].
     """
 
-    r: Float[np.ndarray, "I 5"]
-    by: Float[np.ndarray, "I 5 c"]
-    GQ: Float[np.ndarray, "I 2"]
-    before: Float[np.ndarray, "I 6"]
-    after: Float[np.ndarray, "I 6"]
-    normal: Vector
-    tangent: Vector
+    r: Inexact[np.ndarray, "I 5"]
+    GQ: Inexact[np.ndarray, "I 2"]
+    before: Inexact[np.ndarray, "I 6"]
+    after: Inexact[np.ndarray, "I 6"]
+    normal: Numbers
+    tangent: Numbers
+    place: Numbers
 
     @property
-    def jump(self) -> Float[np.ndarray, "I 3"]:
+    def jump(self) -> Inexact[np.ndarray, "I 3"]:
         """Jump of the velocity and of the angular velocity."""
         return self.after[:, 3:] - self.before[:, 3:]
 
-    def contact_velocity(self, of: Float[np.ndarray, "I 6"]) -> Float[np.ndarray, "I 2"]:
+    def contact_velocity(self, of: Inexact[np.ndarray, "I 6"]) -> Inexact[np.ndarray, "I 2"]:
         """(normal, tangential) velocity of the contact point [m/s]."""
         u = of[:, 3:5] + of[:, 5:6] * np.column_stack([-self.GQ[:, 1], self.GQ[:, 0]])
         return np.column_stack([u @ self.normal, u @ self.tangent])
 
 
-def impact_quantities(hit: Collision) -> tuple[Vector, Vector, Vector, Vector, Bool[np.ndarray, "I"]]:
+def impact_quantities(hit: Collision) -> tuple[Numbers, Numbers, Numbers, Numbers, Bool[np.ndarray, "I"]]:
     """Normal and tangential impulses by mass [m/s], restitution -u_n+ / u_n-, |c_t| / c_n, and whether slip keeps its
     sign through the impact; each (I,), NaN where a divisor is 0.
     """
@@ -115,45 +133,11 @@ def impact_quantities(hit: Collision) -> tuple[Vector, Vector, Vector, Vector, B
     return normal, tangential, restitution, ratio, slides
 
 
-def carried(
-    state: Float[np.ndarray, "I 6"], T: Vector, drag: Vector, gravity: float
-) -> tuple[
-    Float[np.ndarray, "I 6"], Float[np.ndarray, "I 6 6"], Float[np.ndarray, "I 6"], Float[np.ndarray, "I 6 2"]
-]:
-    """States (I, 6) after T (I,), which may be negative, and derivatives by the state, by T, and by drag."""
-    I = len(T)
-    out, by, rate, by_drag = np.empty((I, 6)), np.zeros((I, 6, 6)), np.empty((I, 6)), np.zeros((I, 6, 2))
-    for a in range(3):
-        k, gamma = drag[int(a == 2)], gravity if a == 1 else 0.0
-        f, b, decay, f_k, b_k = _glides(k, T)
-        s, v = state[:, a], state[:, 3 + a]
-        out[:, a], out[:, 3 + a] = s + f * v - gamma * b, decay * v - gamma * f
-        by[:, a, a], by[:, a, 3 + a], by[:, 3 + a, 3 + a] = 1.0, f, decay
-        rate[:, a], rate[:, 3 + a] = out[:, 3 + a], -gamma - k * out[:, 3 + a]
-        by_drag[:, a, int(a == 2)] = f_k * v - gamma * b_k
-        by_drag[:, 3 + a, int(a == 2)] = -T * decay * v - gamma * f_k
-    return out, by, rate, by_drag
-
-
-def _glides(k: float, T: Vector) -> tuple[Vector, Vector, Vector, Vector, Vector]:
-    """f, b, e^(-k T) and the derivatives of f and b by k, (I,) each, by series; k T is some thousandths between frames.
-
-    f = T sum (-k T)^i / (i + 1)!,   b = T^2 sum (-k T)^i / (i + 2)!
-    """
-    # the closed forms divide by k^2, which may be 0 or tiny; twelve terms are exact to rounding up to |k T| of 1
-    f, b, f_k, b_k = np.zeros_like(T), np.zeros_like(T), np.zeros_like(T), np.zeros_like(T)
-    power, slope, factorial = np.ones_like(T), np.zeros_like(T), 1.0
-    for i in range(12):
-        factorial *= i + 1
-        f, b = f + power / factorial, b + power / (factorial * (i + 2))
-        f_k, b_k = f_k + slope / factorial, b_k + slope / (factorial * (i + 2))
-        slope = -T * ((i + 1) * power)
-        power = -k * T * power
-    return T * f, T * T * b, np.exp(-k * T), T * f_k, T * T * b_k
-
-
-OF_LEVERS = [*OF_OUTLINE, ANGLE, SLOPE]
-"""Components of theta that levers depend on."""
+def carried(state: Inexact[np.ndarray, "I 6"], T: Numbers, drag: Numbers, gravity: float) -> np.ndarray:
+    """States (I, 6) after T (I,) [s], which may be negative."""
+    z, T, fall = np.outer(-T, drag[[0, 0, 1]]), T[:, None], np.array([0.0, gravity, 0.0])
+    s, v, f = state[:, :3], state[:, 3:], T * polyval(z, GLIDE)
+    return np.hstack([s + f * v - T * T * polyval(z, SINK) * fall, np.exp(z) * v - f * fall])
 
 
 @njit(cache=True)
@@ -163,6 +147,11 @@ def _supports(parts: np.ndarray, harmonics: np.ndarray, psi: np.ndarray) -> np.n
     for i in range(len(psi)):
         h[i] = support_of(parts[i], harmonics, psi[i])
     return h
+
+
+def _continued(value: np.ndarray, slope: np.ndarray | float, at: np.ndarray) -> np.ndarray:
+    """A function with this value and slope at the real part of `at`, at `at`."""
+    return value + 1j * slope * at.imag if np.iscomplexobj(at) else value
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,13 +172,13 @@ class ContactGeometry:
     def has_corners(self) -> bool:
         return isinstance(self.shape, Polygon)
 
-    def parts(self, shared: Vector) -> tuple[Float[np.ndarray, "P 4"], Float[np.ndarray, "3 P 4"]]:
-        """Parts and their derivatives by `OF_CORNERS`, in which they are linear."""
+    def parts(self, shared: Numbers) -> Inexact[np.ndarray, "P 4"]:
+        """Parts of the outline, linear in `OF_CORNERS`."""
         sharp, by = self._sharp
-        return sharp + np.tensordot(shared[OF_CORNERS], by, 1), by
+        return sharp + np.tensordot(shared[OF_CORNERS], by, 1)
 
     @cached_property
-    def _sharp(self) -> tuple[Float[np.ndarray, "P 4"], Float[np.ndarray, "3 P 4"]]:
+    def _sharp(self) -> tuple[Inexact[np.ndarray, "P 4"], Inexact[np.ndarray, "3 P 4"]]:
         by = np.zeros((3, *self.shape.parts.shape))
         if not isinstance(self.shape, Polygon):
             return self.shape.parts, by
@@ -200,146 +189,136 @@ class ContactGeometry:
         by[2, :, :2] = sharp[:, 1::-1]
         return sharp, by
 
-    def directions(self, shared: Vector) -> tuple[Vector, Vector]:
+    def directions(self, shared: Numbers) -> tuple[Numbers, Numbers]:
         """(2,) tangent and normal of the wall."""
         alpha = self.wall.slope + shared[SLOPE]
         return np.array([np.cos(alpha), np.sin(alpha)]), np.array([-np.sin(alpha), np.cos(alpha)])
 
     def levers(
-        self, angles: Vector, part: Int[np.ndarray, "I"], shared: Vector
-    ) -> tuple[Float[np.ndarray, "I 2"], Float[np.ndarray, "7 I 2"]]:
-        """GQ and its derivatives by `OF_LEVERS`, at tracked angles (I,) of the body [rad]."""
-        parts, by_corners = self.parts(shared)
-        t, n = self.directions(shared)
+        self, angles: Numbers, part: Int[np.ndarray, "I"], shared: Numbers
+    ) -> Inexact[np.ndarray, "I 2"]:
+        """GQ at tracked angles (I,) of the body [rad]."""
+        parts, (t, n) = self.parts(shared)[part], self.directions(shared)
         theta = angles + shared[ANGLE]
-        c, s = np.cos(theta), np.sin(theta)
-        R = np.stack([np.stack([c, -s], -1), np.stack([s, c], -1)], -2)
-        center = np.einsum("iab,ib->ia", R, parts[part, :2] + shared[SHAPE_OFFSET])
+        (x, y), c, s = (parts[:, :2] + shared[SHAPE_OFFSET]).T, np.cos(theta), np.sin(theta)
         psi = self.wall.slope + shared[SLOPE] - 0.5 * np.pi - theta
-        h = _supports(parts[part], self.shape.harmonics, psi)
-        corners = np.einsum("iab,kib->kia", R, by_corners[:, part, :2])
-        corners -= by_corners[:, part, 2:3] * n
-        by_angle = np.column_stack([-center[:, 1], center[:, 0]]) + h[:, 1:2] * n - h[:, 2:] * t
-        by_slope = (h[:, :1] + h[:, 2:]) * t
-        by_outline = corners[0], R[:, :, 0], R[:, :, 1], corners[1], corners[2]
-        return center - h[:, :1] * n + h[:, 1:2] * t, np.stack([*by_outline, by_angle, by_slope])
+        real = np.ascontiguousarray(parts.real), self.shape.harmonics, np.ascontiguousarray(psi.real)
+        h, slope, bend = _supports(*real).T
+        # only circles, whose half axis is the support, change with theta
+        h, slope = _continued(_continued(h, slope, psi), 1.0, parts[:, 2]), _continued(slope, bend, psi)
+        return np.column_stack([c * x - s * y, s * x + c * y]) - h[:, None] * n + slope[:, None] * t
 
     def gaps(
-        self, poses: Float[np.ndarray, "I 3"], part: Int[np.ndarray, "I"], shared: Vector, height: Vector
-    ) -> tuple[Vector, Matrix, Matrix, Matrix, Float[np.ndarray, "7 I 2"]]:
-        """Gaps (I,) of parts at poses of the center of mass, their derivatives by theta (I, s) and by the position (I,
-        2); levers (I, 2) and their derivatives (7, I, 2).
+        self, poses: Inexact[np.ndarray, "I 3"], part: Int[np.ndarray, "I"], shared: Numbers, height: Numbers
+    ) -> tuple[Numbers, Inexact[np.ndarray, "I 2"], Numbers]:
+        """Gaps (I,) of parts at poses of the center of mass, levers, and places of the contacts along the wall (I,).
 
-        The derivative by the pose's angle is that by `ANGLE`, and that by a drop's own height (I,) of the floor that by
-        `HEIGHT`.
+        The derivative by a drop's own height (I,) of the floor is that by `HEIGHT`.
         """
-        (t, n), (GQ, GQ_by) = self.directions(shared), self.levers(poses[:, 2], part, shared)
-        point = poses[:, :2] - np.array([self.wall.x, self.wall.y + shared[HEIGHT]]) + GQ
+        (t, n), GQ = self.directions(shared), self.levers(poses[:, 2], part, shared)
+        point = poses[:, :2] + GQ - np.array([self.wall.x, self.wall.y + shared[HEIGHT]])
         point[:, 1] -= height
-        bumps, rising = np.zeros((len(part), 0)), np.zeros(len(part))
+        gap, place = point @ n, point @ t
         if self.uneven is not None:
-            bumps, slopes = self.uneven.at(point @ t)
-            rising = slopes @ shared[S:]
-        by = np.zeros((len(part), len(shared)))
-        # across the wall, less the rise of the uneven wall
-        across = n - rising[:, None] * t
-        by[:, OF_LEVERS] = np.einsum("kia,ia->ik", GQ_by, across)
-        by[:, HEIGHT] = -across[:, 1]
-        # n turns to -t and t to n
-        by[:, SLOPE] -= point @ t + rising * (point @ n)
-        by[:, S:] = -bumps
-        return point @ n - bumps @ shared[S:], by, across, GQ, GQ_by
+            bumps, slopes = self.uneven.at(place.real)
+            gap = gap - _continued(bumps @ shared[S:], slopes @ shared[S:].real, place)
+        return gap, GQ, place
 
 
-def lags(shared: Vector, brevity: Vector, approach: Vector) -> tuple[Vector, Vector, Vector, Vector, float]:
-    """Lags lambda (I,) of impacts [s] and their derivatives by u_n, lambda_1 and p; 2 (1 + p) / (2 + p), the part of
-    the lag that turns the lever.
-    """
+def lags(shared: Numbers, brevity: Numbers, approach: Numbers) -> Numbers:
+    """Lags lambda (I,) of impacts [s]."""
     # |u_n| to a negative power has a pole at 0
     soft = approach**2 + SLOW**2
-    by_lag = brevity ** (1 + shared[POWER]) * soft ** (0.5 * shared[POWER])
-    value = shared[LAG] * by_lag
-    return (
-        value,
-        value * shared[POWER] * approach / soft,
-        by_lag,
-        value * (np.log(brevity) + 0.5 * np.log(soft)),
-        2 * (1 + float(shared[POWER])) / (2 + float(shared[POWER])),
-    )
+    return np.asarray(shared[LAG] * brevity ** (1 + shared[POWER]) * soft ** (0.5 * shared[POWER]))
 
 
-def collide(
-    first: Float[np.ndarray, "I 6"],
-    second: Float[np.ndarray, "I 6"],
-    since: Vector,
-    until: Vector,
-    brevity: Vector,
-    part: Int[np.ndarray, "I"],
-    height: Vector,
-    shared: Vector,
-    geometry: ContactGeometry,
-) -> Collision:
-    """Residuals of I impacts and their derivatives.
+def turning_share(power: float | complex) -> Any:
+    """Part of the lag, times the jump of omega, by which the lever turns on."""
+    return TURNED * 2 * (1 + power) / (2 + power)
+
+
+@dataclass(frozen=True, eq=False)
+class Encounters:
+    """I impacts before their instants are known.
 
     Args:
         first, second: (I, 6) states at the last frame before and at the first one after.
         since: (I,) tau less the time of `first` [s]. until: the time of `second` less tau, lost time added.
         brevity: (I,) b of each. part: of the outline that is struck. height: of the drop's floor above that of all [m].
     """
-    I = len(part)
-    J, drag = float(shared[INERTIA]), shared[OF_FLIGHTS][2:]
-    A, A_x, A_t, A_k = carried(first, since, drag, geometry.gravity)
-    B, B_x, B_t, B_k = carried(second, -until, drag, geometry.gravity)
-    t, n = geometry.directions(shared)
-    mid = 0.5 * (A[:, :3] + B[:, :3])
-    gap, gap_by, across, GQ, GQ_by = geometry.gaps(mid, part, shared, height)
-    dv, dw = B[:, 3:5] - A[:, 3:5], B[:, 5] - A[:, 5]
-    approach = A[:, 3:5] @ n + A[:, 5] * (GQ @ t)
-    lag, lag_by_approach, lag_by_lag, lag_by_power, acts = lags(shared, brevity, approach)
-    turning = TURNED * acts
-    lever, lever_by = geometry.levers(mid[:, 2] + turning * lag * dw, part, shared)
-    moment = lever[:, 0] * dv[:, 1] - lever[:, 1] * dv[:, 0]
 
-    r = np.empty((I, 5))
-    r[:, :3], r[:, 3], r[:, 4] = B[:, :3] - A[:, :3], gap - lag * approach, dw - moment / J
-    # derivatives by the states at tau (A 6, B 6) and by theta; the sixth row is u_n, through which the lag depends on
-    # both, and by which the chain rule below continues
-    at = np.zeros((I, 6, 12))
-    own = np.zeros((I, 6, len(shared)))
-    own[:, 3] = gap_by
-    own[:, 4, OF_LEVERS] = (lever_by[:, :, 1] * dv[:, 0] - lever_by[:, :, 0] * dv[:, 1]).T / J
-    own[:, 4, INERTIA] = moment / J**2
-    own[:, 5, OF_LEVERS] = A[:, 5:6] * (GQ_by @ t).T
-    # n turns to -t and t to n
-    own[:, 5, SLOPE] += A[:, 5] * (GQ @ n) - A[:, 3:5] @ t
-    turned = -J * own[:, 4, ANGLE]
-    at[:, :3, :3], at[:, :3, 6:9] = -np.eye(3), np.eye(3)
-    for side, sign in ((0, -1.0), (6, 1.0)):
-        at[:, 3, side : side + 2] = 0.5 * across
-        at[:, 3:, side + 2] = 0.5 * own[:, 3:, ANGLE]
-        at[:, 4, side + 3], at[:, 4, side + 4] = sign * lever[:, 1] / J, -sign * lever[:, 0] / J
-        at[:, 4, side + 5] = sign * (1 - turning * lag * turned / J)
-    at[:, 5, 3:5], at[:, 5, 5] = n, GQ @ t
-    # the lag changes the lever of the consistency, and the lag times u_n is the depth in the gap
-    by_lag = np.stack([-approach, -turning * dw * turned / J], axis=1)
-    by_approach = by_lag * lag_by_approach[:, None] - np.column_stack([lag, np.zeros(I)])
-    at[:, 3:5] += by_approach[:, :, None] * at[:, None, 5]
-    own[:, 3:5] += by_approach[:, :, None] * own[:, None, 5]
-    own[:, 3:5, LAG] += by_lag * lag_by_lag[:, None]
-    own[:, 3:5, POWER] += by_lag * lag_by_power[:, None]
-    own[:, 4, POWER] -= TURNED * 2 / (2 + shared[POWER]) ** 2 * lag * dw * turned / J
-    at, own = at[:, :5], own[:, :5]
-    own[:, :, OF_FLIGHTS.stop - 2 : OF_FLIGHTS.stop] = at[:, :, :6] @ A_k + at[:, :, 6:] @ B_k
-    by_second = at[:, :, 6:] @ B_t[:, :, None]
-    by = np.concatenate(
-        [
-            at[:, :, :6] @ A_x,
-            at[:, :, :6] @ A_t[:, :, None] + by_second,
-            # the state after is carried back over `until`, which Delta makes longer and tau shorter
-            -by_second,
-            at[:, :, 6:] @ B_x,
-            own,
-        ],
-        axis=2,
-    )
-    return Collision(r, by, lever, A, B, n, t)
+    first: Inexact[np.ndarray, "I 6"]
+    second: Inexact[np.ndarray, "I 6"]
+    since: Numbers
+    until: Numbers
+    brevity: Numbers
+    part: Int[np.ndarray, "I"]
+    height: Numbers
+
+    def collide(self, shared: Numbers, geometry: ContactGeometry) -> Collision:
+        """Residuals at theta (s,)."""
+        J, drag = shared[INERTIA], shared[OF_FLIGHTS][2:]
+        A = carried(self.first, self.since, drag, geometry.gravity)
+        B = carried(self.second, -self.until, drag, geometry.gravity)
+        t, n = geometry.directions(shared)
+        mid = 0.5 * (A[:, :3] + B[:, :3])
+        gap, GQ, place = geometry.gaps(mid, self.part, shared, self.height)
+        jump = B[:, 3:] - A[:, 3:]
+        approach = A[:, 3:5] @ n + A[:, 5] * (GQ @ t)
+        lag = lags(shared, self.brevity, approach)
+        angle = mid[:, 2] + turning_share(shared[POWER]) * lag * jump[:, 2]
+        lever = geometry.levers(angle, self.part, shared)
+        moment = lever[:, 0] * jump[:, 1] - lever[:, 1] * jump[:, 0]
+        r = np.column_stack([B[:, :3] - A[:, :3], gap - lag * approach, jump[:, 2] - moment / J])
+        return Collision(r, lever, A, B, n, t, place)
+
+    def derivatives(self, shared: Numbers, geometry: ContactGeometry) -> Inexact[np.ndarray, "I 5 c"]:
+        """(I, 5, 14 + s) derivatives of the residuals, columns as above."""
+        by = np.zeros((len(self.part), 5, OWN + len(shared)))
+        by[:, :, OWN:] = _by_shared(lambda theta: self.collide(theta, geometry).r, shared)
+        if geometry.uneven is not None:
+            by[:, 3, OWN + S :] = -geometry.uneven.at(self.collide(shared, geometry).place)[0]
+        for k, d in enumerate(1j * COMPLEX_STEP * np.eye(OWN)):
+            states = self.first + d[:6], self.second + d[8:], self.since + d[6], self.until - d[6] + d[LOST]
+            moved = Encounters(*states, self.brevity, self.part, self.height)
+            by[:, :, k] = moved.collide(shared, geometry).r.imag / COMPLEX_STEP
+        return by
+
+
+def _by_shared(residuals: Callable[[Any], np.ndarray], shared: Numbers) -> np.ndarray:
+    """(..., s) derivatives of residuals (...) by theta (s,), 0 by the wall's modes."""
+    steps = 1j * COMPLEX_STEP * np.eye(S, len(shared))
+    columns = [residuals(shared + step).imag / COMPLEX_STEP for step in steps]
+    return np.stack([*columns, *[0 * columns[0]] * (len(shared) - S)], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Resting:
+    """Contacts of bodies at rest, N of them.
+
+    Args:
+        drop, part: (N,) index of the drop, not decreasing, and of the part that touches. poses: (N, 3) as tracked.
+    """
+
+    drop: Int[np.ndarray, "N"]
+    part: Int[np.ndarray, "N"]
+    poses: Inexact[np.ndarray, "N 3"]
+
+    def residuals(
+        self, shared: Numbers, heights: Numbers, geometry: ContactGeometry
+    ) -> tuple[Numbers, Numbers]:
+        """e (N,) of each contact at theta (s,) and heights (D,) of the drops' floors, and its place along the wall."""
+        o, theta, center = shared[OF_FLIGHTS], self.poses[:, 2], self.poses + 0 * shared[0]
+        c, s = np.cos(theta), np.sin(theta)
+        center[:, :2] -= np.column_stack([c * o[0] - s * o[1], s * o[0] + c * o[1]])
+        gap, _, place = geometry.gaps(center, self.part, shared, heights[self.drop])
+        return gap - shared[LIFT], place
+
+    def derivatives(
+        self, shared: Numbers, heights: Numbers, geometry: ContactGeometry
+    ) -> Inexact[np.ndarray, "N s"]:
+        """Derivatives of e by theta; that by its drop's height is that by the floor's."""
+        by = _by_shared(lambda theta: self.residuals(theta, heights, geometry)[0], shared)
+        if geometry.uneven is not None:
+            by[:, S:] = -geometry.uneven.at(self.residuals(shared, heights, geometry)[1])[0]
+        return by

@@ -33,7 +33,7 @@ class ContactParameter:
         scale: typical change, which makes the normal equations well scaled.
         prior_std: about 0; infinite: no prior. lower, upper: bounds.
         by_size: whether prior and bounds are relative to the body's size, not in `unit`.
-        outline: whether it changes the body's outline. corners: whether only a polygon has it.
+        corners: whether only a polygon has it.
     """
 
     name: str
@@ -44,29 +44,28 @@ class ContactParameter:
     lower: float = -np.inf
     upper: float = np.inf
     by_size: bool = False
-    outline: bool = False
     corners: bool = False
 
 
 PARAMETERS = (
     ContactParameter("inertia_to_mass", "m^2", "J/m", 1e-4),
     ContactParameter(
-        "corner_radius", "m", "radius of the corners", 1e-3, 0.25, 0.0, 0.5, by_size=True, outline=True, corners=True
+        "corner_radius", "m", "radius of the corners", 1e-3, 0.25, 0.0, 0.5, by_size=True, corners=True
     ),
     ContactParameter(
-        "shape_offset_x", "m", "center of the shape from the center of mass", 1e-3, 0.1, by_size=True, outline=True
+        "shape_offset_x", "m", "center of the shape from the center of mass", 1e-3, 0.1, by_size=True
     ),
-    ContactParameter("shape_offset_y", "m", "the same along y", 1e-3, 0.1, by_size=True, outline=True),
+    ContactParameter("shape_offset_y", "m", "the same along y", 1e-3, 0.1, by_size=True),
     ContactParameter("angle_offset", "rad", "angle of the body minus tracked angle", 1e-2, 0.1),
     ContactParameter("floor_height", "m", "height of the floor above the wall", 1e-3, 0.25, by_size=True),
     ContactParameter("floor_slope", "rad", "slope of the floor minus slope of the wall", 1e-2, 0.05),
     ContactParameter("contact_lag", "s", "lag of the impulse behind the touch, at 1 m/s", 1e-4, 1e-3),
     ContactParameter(
         "elongation", "1", "outline longer along x and shorter along y, by this part", 1e-3, 0.05,
-        outline=True, corners=True,
+        corners=True,
     ),
     ContactParameter(
-        "skew", "1", "the same between the diagonals", 1e-3, 0.05, outline=True, corners=True
+        "skew", "1", "the same between the diagonals", 1e-3, 0.05, corners=True
     ),
     ContactParameter("resting_lift", "m", "height of a resting body above its corners", 1e-4, 0.01, by_size=True),
     ContactParameter("lag_power", "1", "power of the speed with which the lag grows", 0.1, 0.5, lower=-0.95, upper=1.0),
@@ -76,17 +75,17 @@ PARAMETERS = (
     ContactParameter("linear_drag", "1/s", "drag of the velocity", 0.1, 1.0),
     ContactParameter("angular_drag", "1/s", "drag of the spin", 0.1, 1.0),
 )  # fmt: skip
-SHARED = tuple(each.name for each in PARAMETERS)
+SHARED = tuple(parameter.name for parameter in PARAMETERS)
 S = len(SHARED)
 COLUMN = {name: k for k, name in enumerate(SHARED)}
 """Column of each parameter in theta."""
-UNITS = tuple(each.unit for each in PARAMETERS)
+UNITS = tuple(parameter.unit for parameter in PARAMETERS)
 
 INERTIA, ANGLE, LIFT = COLUMN["inertia_to_mass"], COLUMN["angle_offset"], COLUMN["resting_lift"]
 HEIGHT, SLOPE = COLUMN["floor_height"], COLUMN["floor_slope"]
 LAG, POWER = COLUMN["contact_lag"], COLUMN["lag_power"]
-OF_OUTLINE = [k for k, each in enumerate(PARAMETERS) if each.outline]
-OF_CORNERS = [k for k, each in enumerate(PARAMETERS) if each.corners]
+
+OF_CORNERS = [k for k, parameter in enumerate(PARAMETERS) if parameter.corners]
 SHAPE_OFFSET = slice(COLUMN["shape_offset_x"], COLUMN["shape_offset_y"] + 1)
 OF_FLIGHTS = slice(COLUMN["tracked_offset_x"], COLUMN["angular_drag"] + 1)
 """Parameters that frames in flight determine as well, in the order of `flights`: offset, then drag."""
@@ -94,19 +93,19 @@ OF_FLIGHTS = slice(COLUMN["tracked_offset_x"], COLUMN["angular_drag"] + 1)
 
 def scales(count: int) -> Vector:
     """(s,) scale of each component of theta (s,)."""
-    return np.append([each.scale for each in PARAMETERS], np.full(count - S, MODE_SCALE))
+    return np.append([parameter.scale for parameter in PARAMETERS], np.full(count - S, MODE_SCALE))
 
 
 def prior_precisions(size: float) -> Vector:
     """(S,) precisions of the priors about 0, for a body of this size [m]; 0 where there is none."""
-    std = [each.prior_std * (size if each.by_size else 1.0) for each in PARAMETERS]
+    std = [parameter.prior_std * (size if parameter.by_size else 1.0) for parameter in PARAMETERS]
     return np.asarray(1 / np.array(std) ** 2)
 
 
 def bounds(size: float) -> tuple[Vector, Vector]:
     """(S,) lower and upper bounds, for a body of this size [m]."""
-    limits = np.array([(each.lower, each.upper) for each in PARAMETERS])
-    lower, upper = (limits * np.array([[size if each.by_size else 1.0] for each in PARAMETERS])).T
+    limits = np.array([(parameter.lower, parameter.upper) for parameter in PARAMETERS])
+    lower, upper = (limits * np.array([[size if parameter.by_size else 1.0] for parameter in PARAMETERS])).T
     return lower, upper
 
 

@@ -24,80 +24,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 import numpy as np
-from scipy import stats
-from scipy.optimize import least_squares, minimize
+from scipy.optimize import minimize
 
-from ...arrays import Brief, Float, Indices, Matrix, Vector
-from ...exceptions import InvalidRecording
+from ...arrays import Float, Indices, Matrix, Vector
 from ...kernels import njit
 from ...models.planar.body import GRAVITY
+from ...models.planar.drop import Drop, of_center
 
 NO_DRAG = 1e-6
 """A drag below this counts as 0 [1/s]: the closed form divides by it, and the difference is below rounding."""
 OUTLIER = 3.0
 """Innovations beyond this many standard deviations count as this many where noise is estimated."""
-GIVEN = np.array([1e-6, 1e-6, 1e-5])
-"""Noise of frames that represent given velocities [m], [m], [rad]: their errors are part of the tolerances."""
 FEWEST = 8
 """Least number of frames of a drop that is identified."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Drop(Brief):
-    """Poses of a tracked body, from release to rest or any part of it.
-
-    Args:
-        name: name in results.
-        times: (N,) of the frames, increasing [s].
-        poses: (N, 3) x and y of the tracked point, y up [m], and the angle, counterclockwise, unwrapped [rad].
-        forces: (N - 1, 3) known forces at the center of mass beside gravity, and their moment, each held from one frame
-            to the next [N], [N], [N m]; None: there are none.
-        flights: indices of the frames of each flight, where they are known; None: they are estimated.
-
-    Raises:
-        InvalidRecording: if frames are out of order, not finite, or fewer than four; or forces do not fit them.
-    """
-
-    name: str
-    times: Float[np.ndarray, "N"]
-    poses: Float[np.ndarray, "N 3"]
-    forces: Float[np.ndarray, "K 3"] | None = None
-    flights: tuple[Indices, ...] | None = None
-
-    def __post_init__(self) -> None:
-        for key in ("times", "poses", "forces") if self.forces is not None else ("times", "poses"):
-            object.__setattr__(self, key, np.ascontiguousarray(getattr(self, key), dtype=float))
-        times, poses, forces = self.times, self.poses, self.forces
-        if poses.shape != (len(times), 3) or len(times) < 4:
-            raise InvalidRecording(
-                f"{self.name}: needs at least four frames of (x, y, angle) with their times"
-            )
-        if not np.isfinite(times).all() or not np.isfinite(poses).all():
-            raise InvalidRecording(f"{self.name}: some frames are not finite; exclude them")
-        if not (np.diff(times) > 0).all():
-            raise InvalidRecording(f"{self.name}: frames are out of order; sort them by time")
-        if forces is not None and (forces.shape != (len(times) - 1, 3) or not np.isfinite(forces).all()):
-            raise InvalidRecording(
-                f"{self.name}: forces need three finite numbers for each of the {len(times) - 1} intervals between "
-                "frames"
-            )
-
-    @property
-    def noise(self) -> Vector:
-        """(3,) standard deviations of a frame, before the motion is known [m], [m], [rad]."""
-        return GIVEN if self.flights is not None else tracker_noise(self.times, self.poses)
-
-
-def of_center(drop: Drop, offset: Vector) -> Matrix:
-    """(N, 3) poses of the center of mass, of which the tracked point is `offset` (2,) away in the body's frame [m]."""
-    c, s = np.cos(drop.poses[:, 2]), np.sin(drop.poses[:, 2])
-    poses = drop.poses.copy()
-    poses[:, 0] -= c * offset[0] - s * offset[1]
-    poses[:, 1] -= s * offset[0] + c * offset[1]
-    return poses
 
 
 def integrals(times: Vector, held: Float[np.ndarray, "K 3"], ends: Vector) -> Float[np.ndarray, "E 3"]:
@@ -212,6 +153,8 @@ def filtered(
     return x, 0.5 * (P + P.T), e, log
 
 
+SHARED_STEPS = 4
+"""Gauss-Newton steps: innovations are nearly linear in offset and drag."""
 STEP_OF_DRAG = 1e-3
 """Step of central differences by drag [1/s]; the filter is smooth in it on a scale of 1/T, at least some 1/s."""
 
@@ -260,28 +203,17 @@ def calibrated(
 
 
 def _shared(pieces: Sequence[tuple[Drop, Indices]], model: FlightModel, free: np.ndarray) -> FlightModel:
-    start = np.concatenate([model.offset, model.drag])
+    """Offset and drag by Gauss-Newton steps, with the cost 2 OUTLIER^2 (sqrt(1 + (e / OUTLIER)^2) - 1)."""
     scale = np.array([1e-3, 1e-3, 1.0, 1.0])[free]
-
-    def at(z: Vector) -> FlightModel:
-        p = start.copy()
-        p[free] = z * scale
-        return replace(model, offset=p[:2], drag=p[2:])
-
-    # `least_squares` asks for residuals and Jacobian separately: the last flights are kept
-    @lru_cache(maxsize=1)
-    def flown(z: tuple[float, ...]) -> list[Flight]:
-        return [flight(drop, frames, at(np.array(z))) for drop, frames in pieces]
-
-    found = least_squares(
-        lambda z: np.concatenate([one.innovations for one in flown(tuple(z))]),
-        start[free] / scale,
-        lambda z: np.concatenate([one.innovations_by_shared for one in flown(tuple(z))])[:, free] * scale,
-        loss="soft_l1",
-        f_scale=OUTLIER,
-        max_nfev=12,
-    )
-    return at(found.x)
+    for _ in range(SHARED_STEPS):
+        flown = [flight(drop, frames, model) for drop, frames in pieces]
+        e = np.concatenate([one.innovations for one in flown])
+        E = np.concatenate([one.innovations_by_shared for one in flown])[:, free] * scale
+        root = (1 + (e / OUTLIER) ** 2) ** -0.25
+        step = np.zeros(4)
+        step[free] = -scale * np.linalg.lstsq(root[:, None] * E, root * e, rcond=None)[0]
+        model = replace(model, offset=model.offset + step[:2], drag=model.drag + step[2:])
+    return model
 
 
 def _noises(pieces: Sequence[tuple[Drop, Indices]], model: FlightModel) -> FlightModel:
@@ -295,8 +227,8 @@ def _noises(pieces: Sequence[tuple[Drop, Indices]], model: FlightModel) -> Fligh
         # least the noise [1/s^(3/2)]: its logarithm must be finite
         z = np.log([noise[a], max(np.sqrt(wander[a]), noise[a])])
         options = {"xatol": 0.01, "fatol": 0.5, "maxiter": 80}
-        found = minimize(_unlikely, z, known, method="Nelder-Mead", options=options)
-        noise[a], wander[a] = np.exp(found.x[0]), np.exp(2 * found.x[1])
+        best = minimize(_unlikely, z, known, method="Nelder-Mead", options=options)
+        noise[a], wander[a] = np.exp(best.x[0]), np.exp(2 * best.x[1])
     return replace(model, noise=noise, wander=wander)
 
 
@@ -307,41 +239,3 @@ def _unlikely(z: Vector, readings: Sequence[tuple[Vector, Matrix]], fall: Vector
         # clipped, so that one misread frame does not become the noise of all
         total += float(np.sum(np.minimum(e * e, OUTLIER**2))) + log
     return total
-
-
-QUANTILE = 0.3
-"""Quantile of third differences from which noise is estimated: low, since differences across impacts are large."""
-
-
-def _differences(times: Vector, poses: Float[np.ndarray, "N 3"], count: int) -> tuple[Matrix, Vector]:
-    """(K, 3) divided differences over so many frames, by norms that make their noise that of a frame; the norms."""
-    # frames may be uneven: 1 / product of the differences of times
-    t = np.lib.stride_tricks.sliding_window_view(times, count)
-    weights = 1 / np.prod(t[:, :, None] - t[:, None, :] + np.eye(count), axis=2)
-    norms = np.linalg.norm(weights, axis=1)
-    windows = np.lib.stride_tricks.sliding_window_view(poses, count, axis=0)
-    return np.einsum("kij,kj->ki", windows, weights / norms[:, None]), norms
-
-
-def first_noise(drops: Sequence[Drop]) -> Vector:
-    """(3,) noise of a frame from its difference to the mean of its neighbors, less gravity, over all frames.
-
-    The median is robust against impacts, which are few.
-    """
-    misses = []
-    for drop in drops:
-        second, norms = _differences(drop.times, drop.poses, 3)
-        second[:, 1] += 0.5 * GRAVITY / norms
-        misses.append(second)
-    return np.asarray(1.4826 * np.median(np.abs(np.concatenate(misses)), axis=0))
-
-
-def tracker_noise(times: Vector, poses: Float[np.ndarray, "N 3"]) -> Vector:
-    """(3,) standard deviations of x, y and theta of one drop, before its motion is known [m], [m], [rad].
-
-    In flight poses are parabolas of time, so third differences are noise alone. x and y have the same standard
-    deviation.
-    """
-    third, normal = np.abs(_differences(times, poses, 4)[0]), stats.norm.ppf(0.5 + QUANTILE / 2)
-    place, angle = np.quantile(third[:, :2], QUANTILE) / normal, np.quantile(third[:, 2], QUANTILE) / normal
-    return np.maximum([place, place, angle], 1e-12)

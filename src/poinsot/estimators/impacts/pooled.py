@@ -12,33 +12,25 @@ corners' radius, which only heights at contact determine, influences J/m most (`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from ...arrays import Bool
-from ...diagnosis.throws import explain
-from ...estimate import Estimate, Status
-from ...exceptions import InvalidMethod, NotIdentifiable, check_known
+from ...estimate import Status
+from ...exceptions import NotIdentifiable
 from ...models.planar.body import GRAVITY
 from ...models.planar.contact import Wall
 from ...models.planar.shapes import Shape
-from ...solve import Method, ProgressCallback, Stop, report, stop_requested
-from ...stopwatch import Stopwatch
+from ...solve import ProgressCallback, Stop, report, stop_requested
 from .admission import ADMITTED, LYING, ON_THE_FLOOR, first_guess, impact_verdicts
-from .agreement import agreement
-from .chain import Unknowns, chain, collisions
 from .collisions import ContactGeometry
 from .contact_parameters import COLUMN, INERTIA, LIFT, OF_CORNERS, OF_FLIGHTS, SHARED, S, unevenness
-from .flights import Drop
-from .pooled_estimate import pooled_estimate
+from .pool import PooledProblem, Tolerances, Unknowns, chain, collisions
 from .pooled_fit import PooledFit
-from .pooled_problem import PooledProblem, Tolerances
-from .problem import ImpactsProblem
 from .resting import resting
-from .segmentation import Segmented, segmented
+from .segmentation import Segmented
 
 SCREENINGS, SETTLED = 4, 0.02
 """Rounds after which the impacts that count stay the same, and relative change of tolerances at which rounds end."""
@@ -46,177 +38,102 @@ KNOT_SPACING = 0.5
 """Of the wall's unevenness, in parts of the body's size."""
 
 
-@dataclass(frozen=True)
-class PooledImpacts(Method):
-    """Identification of a body from many drops of it.
+def fitted_pool(
+    parted: Segmented,
+    shape: Shape,
+    wall: Wall,
+    held: Mapping[str, float] = {},
+    most_rounds: int = 80,
+    *,
+    progress: ProgressCallback | None = None,
+    stop: Stop | None = None,
+) -> PooledFit:
+    """The minimum of the pooled problem, its tolerances, and the covariance of theta.
 
     Args:
-        held: known parameters by name (`contact_parameters.SHARED`) [SI].
-        rounds: largest number of updates of the tolerances.
-        seed: seed of the random halves.
+        parted: drops, divided into flights. shape: as drawn, about its center.
+        wall: that is struck. held: known parameters by name [SI].
+        most_rounds: largest number of updates of the tolerances.
 
     Raises:
-        InvalidMethod: if a name is not one of them.
+        NotIdentifiable: if there is no impact, or none that changes the spin.
     """
-
-    held: Mapping[str, float] = field(default_factory=dict)
-    rounds: int = 80
-    seed: int = 0
-
-    name = "impacts"
-    citations = ("gabiccini2019", "kalman1960", "bell2002")
-
-    def __post_init__(self) -> None:
-        for name in self.held:
-            check_known(name, SHARED, "cannot hold", "what may be held is", InvalidMethod, len(SHARED))
-
-    @threadpool_limits.wrap(limits=1, user_api="blas")  # matrices are small: threads only cost
-    def solve(
-        self, problem: ImpactsProblem, *, progress: ProgressCallback | None = None, stop: Stop | None = None
-    ) -> Estimate:
-        """J/m and the geometry of contact, with intervals from leaving out drops, and tests on held-out drops.
-
-        Raises:
-            InvalidMethod: if there are several walls, or known forces.
-            NotIdentifiable: if no impact of the drops determines J/m.
-        """
-        if len(problem.walls) > 1:
-            raise InvalidMethod(
-                f"{len(problem.drops)} drops are pooled on one wall, but there are {len(problem.walls)}; identify "
-                "each drop separately, or give only the wall that is hit"
-            )
-        forced = [drop.name for drop in problem.drops if drop.forces is not None]
-        if forced:
-            raise InvalidMethod(
-                f"known forces, as in {forced[0]}, are for single drops: identify it alone, or delete the forces of "
-                "drops in which they hardly act"
-            )
-        watch = Stopwatch()
-        method = self
-        # given velocities are of the center of mass
-        if all(drop.flights is not None for drop in problem.drops):
-            method = replace(self, held=dict.fromkeys(SHARED[OF_FLIGHTS], 0.0) | dict(self.held))
-        try:
-            fit = method.fit(problem.drops, problem.shape, problem.walls[0], progress=progress, stop=stop)
-        except NotIdentifiable as why:
-            raise explain(why, problem.throws, problem.shape, problem.walls) from None
-        watch.lap("solve")
-        agreed = agreement(fit, self.seed, progress=progress, stop=stop)
-        estimate = pooled_estimate(problem, fit, agreed)
-        watch.lap("summary")
-        return estimate.updated(
-            method=self.name,
-            citations=self.citations,
-            seconds=watch.seconds,
-            status=Status.interrupted if stop_requested(stop) else estimate.status,
+    geometry = ContactGeometry(shape, wall, GRAVITY)
+    may = np.array([name not in held for name in SHARED])
+    may[OF_CORNERS] &= geometry.has_corners
+    shared = np.zeros(S)
+    shared[OF_FLIGHTS] = np.concatenate([parted.model.offset, parted.model.drag])
+    for name, value in held.items():
+        shared[COLUMN[name]] = value
+    tolerances = Tolerances(
+        floor=3e-4 if "floor_height" not in held else 1e-9,
+        gap=max(3e-4, float(parted.model.noise[1]) / 2),
+    )
+    first = chain(parted, shared, geometry)
+    if not len(first.before):
+        raise NotIdentifiable(
+            "these drops have no impact between two flights, which J/m is identified from: film a drop "
+            "until after it has bounced, at a rate with at least three frames between bounces"
         )
-
-    def fit(
-        self,
-        drops: Sequence[Drop] | Segmented,
-        shape: Shape,
-        wall: Wall,
-        *,
-        progress: ProgressCallback | None = None,
-        stop: Stop | None = None,
-    ) -> PooledFit:
-        """The minimum of the pooled problem, its tolerances, and the covariance of theta.
-
-        Args:
-            drops: also if they are divided into flights already.
-            shape: as drawn, about its center. wall: that is struck.
-
-        Raises:
-            NotIdentifiable: if there is no impact, or none that changes the spin.
-        """
-        if isinstance(drops, Segmented):
-            parted = drops
-        else:
-            report(progress, f"{len(drops)} drops: flights")
-            offset = not {"tracked_offset_x", "tracked_offset_y"} <= set(self.held)
-            drag = not {"linear_drag", "angular_drag"} <= set(self.held)
-            parted = segmented(drops, (offset, offset, drag, drag), stop)
-        geometry = ContactGeometry(shape, wall, GRAVITY)
-        may = np.array([name not in self.held for name in SHARED])
-        may[OF_CORNERS] &= geometry.has_corners
-        shared = np.zeros(S)
-        shared[OF_FLIGHTS] = np.concatenate([parted.model.offset, parted.model.drag])
-        for name, value in self.held.items():
-            shared[COLUMN[name]] = value
-        tolerances = Tolerances(
-            floor=3e-4 if "floor_height" not in self.held else 1e-9,
-            gap=max(3e-4, float(parted.model.noise[1]) / 2),
+    # the first tolerances are only a start; impacts count from the first screening on, and lift only with rests
+    at, part = first_guess(first, shared, parted.model.noise, "inertia_to_mass" in held)
+    none = np.zeros(len(part), dtype=bool)
+    problem = PooledProblem(
+        first, parted.model.noise, part, none, none, may & (np.arange(S) != LIFT), tolerances
+    )
+    verdicts = np.full(len(part), ADMITTED, dtype=object)
+    frames = np.array([len(f) for of in parted.flights for f in of])
+    status, rounds = Status.unsettled, 0
+    for rounds in range(1, most_rounds + 1):
+        hit = collisions(problem.chain, at, part)
+        at = replace(at, brevity=(1 + (hit.GQ @ hit.tangent) ** 2 / at.shared[INERTIA]) ** -0.5)
+        if rounds <= SCREENINGS:
+            verdicts = impact_verdicts(problem, frames, at, rounds > 1)
+            turning = verdicts == ADMITTED
+            if not turning.any():
+                raise NotIdentifiable("no impact is on a single corner; film at a higher rate, or more drops")
+            use = turning | np.isin(verdicts, ON_THE_FLOOR if rounds > 1 else (LYING,))
+            problem = replace(problem, use=use, turning=turning)
+        at, system = problem.minimized(at, stop=stop)
+        old, new = problem.tolerances, problem.updated_tolerances(at, system)
+        change = max(
+            abs(np.log(getattr(new, k) / getattr(old, k)))
+            for k in ("instant", "gap", "lever", "floor", "rest", "uneven")
         )
-        first = chain(parted, shared, geometry)
-        if not len(first.before):
-            raise NotIdentifiable(
-                "these drops have no impact between two flights, which J/m is identified from: film a drop "
-                "until after it has bounced, at a rate with at least three frames between bounces"
-            )
-        # the first tolerances are only a start; impacts count from the first screening on, and lift only with rests
-        at, part = first_guess(first, shared, parted.model.noise, "inertia_to_mass" in self.held)
-        none = np.zeros(len(part), dtype=bool)
-        problem = PooledProblem(
-            first, parted.model, part, none, none, may & (np.arange(S) != LIFT), tolerances
+        # only now: rests and unevenness of the floor would adapt to impacts that are not used
+        if rounds == SCREENINGS:
+            problem, at = _grounded(problem, parted, at, may)
+        problem = replace(problem, tolerances=new)
+        report(progress, "tolerances", iteration=rounds, detail=f"change {100 * change:.2g} %")
+        if stop_requested(stop):
+            status = Status.interrupted
+            break
+        if rounds > SCREENINGS and change < SETTLED:
+            status = Status.solved
+            break
+    at, system = problem.minimized(at, enough=1e-6, stop=stop)
+    by = problem.linearized(at, system.std, curved=True)
+    fit = PooledFit(parted, problem, at, system, by, status, rounds, verdicts)
+    if not sum(impact.share for impact in fit.used) > 0 or fit.inertia_to_mass_std > fit.inertia_to_mass:
+        raise NotIdentifiable(
+            f"the {len(fit.used)} impacts of these drops do not determine J/m: none changes the spin enough; "
+            "throw the body so that it lands on a corner, beside its center"
         )
-        verdicts = np.full(len(part), ADMITTED, dtype=object)
-        frames = np.array([len(f) for of in parted.flights for f in of])
-        status, rounds = Status.step_limit, 0
-        for rounds in range(1, self.rounds + 1):
-            hit = collisions(problem.chain, at, part)
-            at = replace(at, brevity=(1 + (hit.GQ @ hit.tangent) ** 2 / at.shared[INERTIA]) ** -0.5)
-            if rounds <= SCREENINGS:
-                verdicts = impact_verdicts(problem, frames, at, rounds > 1)
-                turning = verdicts == ADMITTED
-                if not turning.any():
-                    raise NotIdentifiable(
-                        "no impact is on a single corner; film at a higher rate, or more drops"
-                    )
-                use = turning | np.isin(verdicts, ON_THE_FLOOR if rounds > 1 else (LYING,))
-                problem = replace(problem, use=use, turning=turning)
-            at, system = problem.minimized(at, stop=stop)
-            by = problem.reduced(at, system)
-            old, new = problem.tolerances, problem.updated_tolerances(at, system, by)
-            change = max(
-                abs(np.log(getattr(new, k) / getattr(old, k)))
-                for k in ("instant", "gap", "lever", "floor", "rest", "uneven")
-            )
-            # only now: rests and unevenness of the floor would adapt to impacts that are not used
-            if rounds == SCREENINGS:
-                problem, at = self._grounded(problem, parted, at, may)
-            problem = replace(problem, tolerances=new)
-            report(progress, "tolerances", iteration=rounds, detail=f"change {100 * change:.2g} %")
-            if stop_requested(stop):
-                status = Status.interrupted
-                break
-            if rounds > SCREENINGS and change < SETTLED:
-                status = Status.solved
-                break
-        at, system = problem.minimized(at, enough=1e-6, stop=stop)
-        by = problem.curved(at, system)
-        found = PooledFit(parted, problem, at, system, by, status, rounds, verdicts)
-        if (
-            not sum(impact.share for impact in found.used) > 0
-            or found.inertia_to_mass_std > found.inertia_to_mass
-        ):
-            raise NotIdentifiable(
-                f"the {len(found.used)} impacts of these drops do not determine J/m: none changes the spin enough; "
-                "throw the body so that it lands on a corner, beside its center"
-            )
-        return found
+    return fit
 
-    def _grounded(
-        self, problem: PooledProblem, parted: Segmented, at: Unknowns, may: Bool[np.ndarray, "named"]
-    ) -> tuple[PooledProblem, Unknowns]:
-        """With flights filtered again at these values, bodies at rest, and a wall that may be uneven."""
-        geometry = problem.chain.geometry
-        size, wall = geometry.shape.size, geometry.wall
-        t = np.array([np.cos(wall.slope), np.sin(wall.slope)])
-        places = np.concatenate([drop.poses[:, :2] - [wall.x, wall.y] for drop in parted.drops]) @ t
-        uneven = unevenness(float(places.min()) - size, float(places.max()) + size, KNOT_SPACING * size)
-        lying = resting(parted, at.shared, geometry)
-        free = np.append(may, np.ones(uneven.modes.shape[1], dtype=bool))
-        free[LIFT] &= lying is not None
-        shared = np.append(at.shared, np.zeros(uneven.modes.shape[1]))
-        grounded = replace(chain(parted, shared, replace(geometry, uneven=uneven)), resting=lying)
-        return replace(problem, chain=grounded, free=free), replace(at, shared=shared)
+
+def _grounded(
+    problem: PooledProblem, parted: Segmented, at: Unknowns, may: Bool[np.ndarray, "named"]
+) -> tuple[PooledProblem, Unknowns]:
+    """With flights filtered again at these values, bodies at rest, and a wall that may be uneven."""
+    geometry = problem.chain.geometry
+    size, wall = geometry.shape.size, geometry.wall
+    t = np.array([np.cos(wall.slope), np.sin(wall.slope)])
+    places = np.concatenate([drop.poses[:, :2] - [wall.x, wall.y] for drop in parted.drops]) @ t
+    uneven = unevenness(float(places.min()) - size, float(places.max()) + size, KNOT_SPACING * size)
+    lying = resting(parted, at.shared, geometry)
+    free = np.append(may, np.ones(uneven.modes.shape[1], dtype=bool))
+    free[LIFT] &= lying is not None
+    shared = np.append(at.shared, np.zeros(uneven.modes.shape[1]))
+    grounded = replace(chain(parted, shared, replace(geometry, uneven=uneven)), resting=lying)
+    return replace(problem, chain=grounded, free=free), replace(at, shared=shared)

@@ -2,26 +2,48 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import stdtrit
 
 from ...arrays import Bool, Matrix, Vector
-from ...estimate import NORMAL_95, Certificate, Estimate, Status
-from ...estimate.extras import Extra
-from ...exceptions import InvalidMethod
+from ...estimate import (
+    NORMAL_95,
+    Certificate,
+    Direction,
+    Estimate,
+    EstimatedParameters,
+    Fit,
+    Provenance,
+    Status,
+)
+from ...estimate.fit import fit_of
+from ...estimate.motions import EstimatedMotion, EstimatedMotions, Impact, Impacts, SensorFit
+from ...models.planar.drop import Drop, of_center
 from .admission import ADMITTED, DISAGREEING
-from .chain import Linear, Reduced, Unknowns, reduced_derivatives
 from .collisions import impact_quantities
-from .contact_parameters import COLUMN, INERTIA, SHARED, S, bounds
-from .pooled_problem import PooledProblem
-from .problem import AGREES
+from .contact_parameters import COLUMN, INERTIA, OF_FLIGHTS, SHARED, UNITS, S, bounds
+from .estimate import (
+    AGREES,
+    WITHOUT_MASS,
+    SolvedMotion,
+    estimated_parameters,
+    impacts_estimate,
+    impulse_unit,
+    motion_of,
+)
+from .pool import Linear, PooledProblem, Unknowns, collisions
 from .segmentation import Segmented
 from .shooting import STATIONARY
+
+if TYPE_CHECKING:
+    from .agreement import Agreement
+    from .problem import ImpactsProblem
 
 LEVEL = 0.95
 """Level of intervals, and part of the splits into halves whose difference is below `Agreement.halves_difference`."""
@@ -43,7 +65,7 @@ class PooledImpact:
         restitution: -u_n+ / u_n-. friction_ratio: |c_t| / c_n. mode: `slides`, or `sticks or turns`.
         jump_of_omega: [rad/s]. inconsistency: residual of Eq. 32 [rad/s].
         lost_time: delay of the frame after it against its clock [s].
-        chi2: sum of its five squared residuals. trust: their least robust weight. share: of the information on J/m.
+        share: of the information on J/m.
     """
 
     drop: str
@@ -58,8 +80,6 @@ class PooledImpact:
     jump_of_omega: float
     inconsistency: float
     lost_time: float
-    chi2: float
-    trust: float
     share: float
 
     @property
@@ -67,6 +87,9 @@ class PooledImpact:
         return self.verdict == ADMITTED
 
 
+MEDIAN_ERROR_FACTOR = 1.4826
+"""Standard deviation by the median of absolute errors, of normal variables."""
+JUMP = "jump of the spin"
 MEDIAN_FACTOR, QUARTILE_FACTOR = 1.2533, 1.349
 """For normal variables: standard deviation of a median by that of a mean, and distance of the quartiles by the standard
 deviation."""
@@ -101,32 +124,6 @@ class Quartiles:
         return cls(float(middle), float(low), float(high), len(values), max(float(np.std(medians)), apart))
 
 
-def _agree(value: float, expected: float, slack: float = 0.0) -> bool:
-    return abs(value - expected) <= AGREES * abs(expected) + slack
-
-
-@dataclass(frozen=True, eq=False)
-class FlightStates(Extra):
-    """The unknowns of pooled drops that are not parameters.
-
-    Args:
-        at: states at both ends of each flight, instants of impact, lost times, heights of the floor in each drop, and
-            all of theta.
-    """
-
-    key = "flights"
-
-    at: Unknowns
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "impact_times_s": self.at.tau,
-            "lost_times_s": self.at.lost,
-            "floor_heights_m": self.at.heights,
-            "wall_modes_m": self.at.shared[S:],
-        }
-
-
 @dataclass(frozen=True, eq=False)
 class PooledFit:
     """The result of pooled drops: the problem at its solution, and the shared parameters.
@@ -136,18 +133,17 @@ class PooledFit:
     Args:
         segmented: drops and flights. problem: with its tolerances. at: its unknowns. system, by: linearized there.
         status: how the updates of tolerances ended. rounds: number of updates.
-        verdicts: (I,) `ADMITTED`, or why not. mass: for the certificate alone [kg]; None: not known.
+        verdicts: (I,) `ADMITTED`, or why not.
     """
 
     segmented: Segmented
     problem: PooledProblem
     at: Unknowns
     system: Linear
-    by: Reduced
+    by: Linear
     status: Status
     rounds: int
     verdicts: np.ndarray
-    mass: float | None = None
 
     @cached_property
     def inverse(self) -> tuple[Matrix, Bool[np.ndarray, "s"]]:
@@ -168,17 +164,17 @@ class PooledFit:
         inverse = self.inverse[0][:S, :S][np.ix_(free, free)] / np.outer(std, std)
         variances, directions = np.linalg.eigh(inverse)
         names = [name for name, yes in zip(SHARED, free, strict=True) if yes]
-        found = []
+        combinations = []
         for direction in directions.T[variances > PRIOR_SHARE]:
             large = [i for i in np.argsort(-np.abs(direction)) if abs(direction[i]) > 0.3]
-            found.append(" and ".join(names[i] for i in large))
-        return tuple(found)
+            combinations.append(" and ".join(names[i] for i in large))
+        return tuple(combinations)
 
     @cached_property
     def informative(self) -> np.ndarray:
         """Indices of the drops with information on theta."""
         chain = self.problem.chain
-        struck = chain.drop[chain.before[self.problem.use]]
+        struck = chain.struck[self.problem.use]
         return np.union1d(struck, [] if chain.resting is None else chain.resting.drop).astype(int)
 
     @property
@@ -215,12 +211,15 @@ class PooledFit:
     def impacts(self) -> tuple[PooledImpact, ...]:
         """All impacts, used or not."""
         problem, system = self.problem, self.system
-        # (I,) by which the residuals of an impact tell J/m
-        influence = reduced_derivatives(problem.chain, system, self.by)[1] @ self.inverse[0][INERTIA]
-        information = np.sum(system.trust * influence**2, axis=1)
-        disagrees = problem.turning & (system.trust.min(axis=1) < DISAGREEMENT)
-        struck = problem.chain.drop[problem.chain.before]
-        normal, tangential, restitution, ratio, slides = impact_quantities(system.collision)
+        used, hit = problem.use, collisions(problem.chain, self.at, problem.part)
+        information, trust = np.zeros(len(used)), np.ones(len(used))
+        # by which the residuals of an impact tell J/m
+        influence = system.pull[: system.std.size, 1:] @ self.inverse[0][INERTIA]
+        information[used] = np.sum((influence**2).reshape(-1, 5), axis=1)
+        trust[used] = system.trust.min(axis=1)
+        disagrees = problem.turning & (trust < DISAGREEMENT)
+        struck = problem.chain.struck
+        normal, tangential, restitution, ratio, slides = impact_quantities(hit)
         columns = (
             np.array([drop.name for drop in self.segmented.drops])[struck],
             self.at.tau,
@@ -231,11 +230,9 @@ class PooledFit:
             restitution,
             ratio,
             np.where(slides, SLIDES, STICKS),
-            system.collision.jump[:, 2],
-            system.collision.r[:, 4],
+            hit.jump[:, 2],
+            hit.r[:, 4],
             self.at.lost,
-            system.chi2[:, [0, 3]].sum(axis=1),
-            system.trust.min(axis=1),
             information / max(float(np.sum(information)), 1e-300),
         )
         return tuple(map(PooledImpact, *(column.tolist() for column in columns)))
@@ -248,7 +245,7 @@ class PooledFit:
     @property
     def held(self) -> tuple[str, ...]:
         """Names of the parameters that were held, or that do not affect the drops."""
-        return tuple(name for name, free in zip(SHARED, self.problem.free, strict=False) if not free)
+        return held_in(self.problem)
 
     @property
     def inertia_to_mass(self) -> float:
@@ -294,48 +291,221 @@ class PooledFit:
         """Infinite where the drops do not determine it."""
         return float(np.sqrt(self.covariance[COLUMN[name], COLUMN[name]]))
 
-    def certify(self, estimate: Estimate) -> Certificate:
-        """Optimality and feasibility at an estimate's values, with its `FlightStates`.
+    def estimate(self, problem: ImpactsProblem, agreed: Agreement) -> Estimate:
+        """The estimate of the problem's drops."""
+        mass, used = problem.mass, self.used
+        parameters = self._parameters(problem)
+        # robust standard deviation of the residuals of consistency [rad/s]
+        typical = float(np.median([abs(impact.inconsistency) for impact in used])) * MEDIAN_ERROR_FACTOR
+        filmed = [drop for drop in problem.drops if drop.flights is None]
+        drops = np.array([impact.drop for impact in agreed.held_out])
+        warning = f"Tolerances still changed after {self.rounds} rounds; intervals may be off."
+        held_out = [(row.time, row.jump_of_omega, row.from_jump) for row in agreed.held_out]
+        motions = EstimatedMotions(self._motion(drop, max(typical, 1e-12)) for drop in filmed)
+        return impacts_estimate(
+            problem,
+            parameters,
+            self.status,
+            self._normal(parameters.identifiable[:S]),
+            {
+                "held_out": {name: agreed.errors[drops == name] for name in np.unique(drops)},
+                "upper": dict(zip(SHARED[1:], bounds(problem.shape.size)[1].tolist()[1:], strict=True)),
+            },
+            (motions, Impacts(self._impacts(mass)), FlightStates(self.problem, self.at)),
+            (self.friction.median, np.nan) if self.friction else (np.nan, self.friction_bound),
+            {},
+            Provenance(
+                warnings=() if self.status.converged else (warning,), notes=tuple(self._notes(mass, agreed))
+            ),
+            rows=5 * len(used),
+            iterations=self.rounds,
+            fit=jumps([(i.time, i.jump_of_omega, i.jump_of_omega - i.inconsistency) for i in used]),
+            validation=(jumps(held_out, "held-out impacts, drop by drop"),),
+            undetermined=tuple(Direction(name, "unexcited") for name in self.unobservable),
+        )
 
-        stationarity is the length of the remaining Gauss-Newton step in standard deviations: the largest of each
+    def _parameters(self, problem: ImpactsProblem) -> EstimatedParameters:
+        """Theta, medians over impacts, and J."""
+        mass, known = problem.mass, np.where(self.is_unobservable, np.nan, self.shared)
+        rows = [
+            ("J/m" if k == INERTIA else name, UNITS[k], "geometry" if k else "inertia", float(known[k]))
+            for k, name in enumerate(SHARED)
+        ]
+        flags = [name not in self.held for name in SHARED]
+        C = np.zeros((S + 2 + (mass is not None),) * 2)
+        C[:S, :S] = self.covariance
+        for k, (name, spread) in enumerate(
+            (("friction", self.friction), ("restitution", self.restitution)), S
+        ):
+            value, C[k, k] = (np.nan, np.nan) if spread is None else (spread.median, spread.std**2)
+            rows.append((name, "1", name, value))
+        if mass is not None:
+            rows.append(("J", "kg m^2", "inertia", mass * self.inertia_to_mass))
+            C[-1, :S] = C[:S, -1] = mass * C[0, :S]
+            C[-1, -1] = mass**2 * C[0, 0]
+        flags += [True] * (len(rows) - S)
+        flagged = [(*row, may and bool(np.isfinite(row[3]))) for row, may in zip(rows, flags, strict=True)]
+        return estimated_parameters(problem.name, flagged, C, self.scattered)
+
+    def _normal(self, seen: np.ndarray) -> Matrix:
+        """Normal matrix of the identifiable parameters, all other unknowns eliminated."""
+        S_bar = self.system.S_bar.sum(axis=0)
+        modes, chosen = np.arange(S, len(S_bar)), np.flatnonzero(seen)
+        of_modes = S_bar[np.ix_(modes, modes)] + np.diag(self.problem.prior[S:])
+        cross = S_bar[np.ix_(modes, chosen)]
+        # modes of the floor are eliminated with their prior, the other parameters have none here
+        return np.asarray(S_bar[np.ix_(chosen, chosen)] - cross.T @ np.linalg.solve(of_modes, cross))
+
+    def _impacts(self, mass: float | None) -> list[Impact]:
+        factor, unit = impulse_unit(mass)
+        return [
+            Impact(
+                impact.drop,
+                impact.time,
+                f"corner {impact.part + 1}",
+                factor * impact.normal_impulse,
+                factor * impact.tangential_impulse,
+                unit,
+                impact.restitution,
+                "slides" if impact.mode == SLIDES else "",
+                float("nan"),
+                impact.share,
+            )
+            for impact in self.used
+        ]
+
+    def _motion(self, drop: Drop, typical: float) -> EstimatedMotion:
+        """Poses of the center of mass: as tracked, less offsets; and jumps of the spin at frames of impacts."""
+        poses = of_center(drop, self.shared[OF_FLIGHTS][:2])
+        poses[:, 2] += self.value("angle_offset")
+        measured, expected = np.full((len(drop.times), 1), np.nan), np.zeros((len(drop.times), 1))
+        for impact in self.used:
+            if impact.drop == drop.name:
+                frame = int(np.abs(drop.times - impact.time).argmin())
+                measured[frame] = impact.jump_of_omega
+                expected[frame] = impact.jump_of_omega - impact.inconsistency
+        spin = SensorFit(
+            JUMP, (JUMP,), ("rad/s",), measured, expected, (JUMP,), (measured - expected) / typical
+        )
+        return motion_of(drop.name, drop.times, {"position": poses}, spin)
+
+    def _notes(self, mass: float | None, agreed: Agreement) -> list[str]:
+        low, high = self.inertia_interval
+        J, used = self.inertia_to_mass, self.used
+        moves = ", ".join(f"{name} {100 * (value / J - 1):+.1f} %" for name, value in agreed.assumed.items())
+        verdicts = Counter(impact.verdict for impact in self.impacts if not impact.used)
+        notes = [
+            f"J/m is {1e6 * J:.4g} mm^2, 95 % from {1e6 * low:.4g} to {1e6 * high:.4g} (leaving out drops)"
+            + (
+                f"; random halves of the drops agree within {100 * agreed.halves_difference:.2g} % in 95 % of splits."
+                if np.isfinite(agreed.halves_difference)
+                else "; there are too few for halves to be compared."
+            ),
+            f"{len(used)} impacts of {len({impact.drop for impact in used})} drops are used; spin jumps of held-out "
+            f"drops are predicted to {np.median(agreed.errors):.2g} rad/s (median).",
+            f"{sum(verdicts.values())} impacts do not count for J/m"
+            + "".join(
+                f"{', ' if k else ': '}{n} ({why})" for k, (why, n) in enumerate(verdicts.most_common())
+            )
+            + ".",
+            f"Change of J/m under assumptions: {moves or 'not computed, as the search was interrupted'}.",
+        ]
+        for name, spread in (
+            ("Friction, where it slides,", self.friction),
+            ("Restitution", self.restitution),
+        ):
+            if spread is not None:
+                notes.append(
+                    f"{name} is {spread.median:.3g} (median), quartiles {spread.lower:.3g} and "
+                    f"{spread.upper:.3g}, over {spread.count} impacts."
+                )
+        if self.friction is None:
+            notes.append(
+                f"No impact slides, so friction is at least {self.friction_bound:.3g}, and no value is given."
+            )
+        if mass is None:
+            notes.append(WITHOUT_MASS)
+        return notes
+
+
+def _agree(value: float, expected: float, slack: float = 0.0) -> bool:
+    return abs(value - expected) <= AGREES * abs(expected) + slack
+
+
+@dataclass(frozen=True, eq=False)
+class FlightStates(SolvedMotion):
+    """The unknowns of pooled drops that are not parameters.
+
+    Args:
+        pooled: the problem with its tolerances.
+        at: states at both ends of each flight, instants of impact, lost times, heights of the floor in each drop, and
+            all of theta.
+    """
+
+    key = "flights"
+
+    pooled: PooledProblem
+    at: Unknowns
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "impact_times_s": self.at.tau,
+            "lost_times_s": self.at.lost,
+            "floor_heights_m": self.at.heights,
+            "wall_modes_m": self.at.shared[S:],
+        }
+
+    def certify(self, problem: ImpactsProblem, estimate: Estimate) -> Certificate:
+        """stationarity is the length of the remaining Gauss-Newton step in standard deviations: the largest of each
         estimated parameter, and of states, instants and heights together. feasible: theta and instants are within their
         bounds, held values are held, and J, friction and restitution agree with theta and states.
         """
-        states = estimate.extra(FlightStates)
-        if states is None:
-            raise InvalidMethod("this estimate has no flights; certify an estimate of PooledImpacts")
-        problem, names = self.problem, ("J/m", *SHARED[1:])
+        pooled, names = self.pooled, ("J/m", *SHARED[1:])
         values = dict(zip(estimate.names, estimate.values.tolist(), strict=True))
-        theta = states.at.shared.copy()
+        theta = self.at.shared.copy()
         theta[:S] = [values[name] if np.isfinite(values[name]) else theta[k] for k, name in enumerate(names)]
-        low, high = bounds(problem.chain.geometry.shape.size)
+        low, high = bounds(pooled.chain.geometry.shape.size)
         if not theta[INERTIA] > 0:
             return Certificate(float("inf"), False, STATIONARY)
-        at = replace(states.at, shared=theta)
-        system = problem.linearized(at)
-        by = problem.curved(at, system)
-        step, std = problem.step(by, theta)[:S], estimate.std[:S]
-        counts = problem.free[:S] & np.isfinite(std) & (std > 0)
-        # g^T T^-1 g, the squared length of the step of the unknowns other than theta
-        others = -float(system.gradient @ by.offset)
+        at = replace(self.at, shared=theta)
+        system = pooled.linearized(at)
+        by = pooled.linearized(at, system.std, curved=True)
+        step, std = pooled.step(by, theta)[:S], estimate.std[:S]
+        counts = pooled.free[:S] & np.isfinite(std) & (std > 0)
+        others = pooled.distance(at, by)
         stationarity = max(float(np.max(np.abs(step[counts]) / std[counts])), np.sqrt(max(others, 0.0)))
-        chain = problem.chain
+        chain = pooled.chain
         slack = 0.5 * (chain.first - chain.last)
         feasible = bool(
             ((low <= theta[:S]) & (theta[:S] <= high)).all()
             and (at.tau >= chain.last - slack - AGREES).all()
             and (at.tau <= chain.first + at.lost + slack + AGREES).all()
-            and all(_agree(values["J/m" if k == SHARED[0] else k], self.value(k)) for k in self.held)
+            and all(
+                _agree(values["J/m" if k == SHARED[0] else k], float(self.at.shared[COLUMN[k]]))
+                for k in held_in(pooled)
+            )
         )
-        _, _, restitution, ratio, slides = impact_quantities(system.collision)
-        derived = {"restitution": float(np.median(restitution[problem.turning]))}
-        if (problem.turning & slides).any():
-            derived["friction"] = float(np.median(ratio[problem.turning & slides]))
-        if self.mass is not None:
-            derived["J"] = self.mass * values["J/m"]
+        _, _, restitution, ratio, slides = impact_quantities(collisions(pooled.chain, at, pooled.part))
+        derived = {"restitution": float(np.median(restitution[pooled.turning]))}
+        if (pooled.turning & slides).any():
+            derived["friction"] = float(np.median(ratio[pooled.turning & slides]))
+        if problem.mass is not None:
+            derived["J"] = problem.mass * values["J/m"]
         shifts = {name: estimate.std[estimate.names.index(name)] for name in derived}
         feasible &= all(
             _agree(values[name], value, 0.0 if name == "J" else STATIONARY * float(shifts[name]))
             for name, value in derived.items()
         )
         return Certificate(float(stationarity), feasible, STATIONARY)
+
+
+def held_in(pooled: PooledProblem) -> tuple[str, ...]:
+    """Names of the parameters that are held, or that do not affect the drops."""
+    return tuple(name for name, free in zip(SHARED, pooled.free, strict=False) if not free)
+
+
+def jumps(rows: Sequence[tuple[float, float, float]], recording: str = "") -> Fit:
+    """The fit of jumps of the spin, (time, measured, predicted); each drop has its own clock, so rows have no order."""
+    times, measured, predicted = np.hsplit(np.array(rows, dtype=float).reshape(-1, 3), 3)
+    columns = times[:, 0], (JUMP,), ("rad/s",), measured, predicted
+    return fit_of(*columns, recording=recording, ordered=False)

@@ -17,9 +17,9 @@ from ...arrays import Float, Matrix, Vector
 from ...models.planar import PlanarBody
 from ...models.planar.body import GRAVITY
 from ...models.planar.contact import Wall
+from ...models.planar.drop import Drop
 from ...models.planar.events import moved
 from ...models.planar.shapes import Shape
-from .flights import Drop
 
 FLIGHT_FRAMES = 4
 """Least number of frames that are given; those of the flight may be two, which lie on a line always."""

@@ -1,4 +1,4 @@
-"""The problem of thrown bodies, and the result of one drop: tracked poses of a body with a known outline, known walls.
+"""The problem of thrown bodies: tracked poses of a body with a known outline, in one drop or many, and known walls.
 
 Units, vertical axis, size and first pose are checked. In flight a body accelerates downwards by 9.81 m/s^2, and by no
 more at any time, since walls only push. So a low quantile of the accelerations, from parabolas fitted to short windows
@@ -10,121 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ...arrays import Brief, Float, Vector
-from ...diagnosis.throws import Throw, diagnose_throws
-from ...estimate import Certificate, Diagnosis, Estimate, Finding, motions_of
-from ...estimate.extras import Extra
-from ...estimate.motions import POSE
+from ...arrays import Brief, Vector
+from ...diagnosis.throws import diagnose_throws, quadratics
+from ...estimate import Certificate, Diagnosis, Estimate
 from ...exceptions import InvalidMethod, InvalidModel, InvalidRecording, InvalidSignals, listing
 from ...models.planar.body import GRAVITY
 from ...models.planar.contact import Wall, contacts_at, floor
-from ...models.planar.events import ImpactEvents
+from ...models.planar.drop import Drop
 from ...models.planar.shapes import Shape
 from ...recording import IMPACT_VELOCITIES, Recording
-from .flights import Drop
-from .posterior import MixturePosterior
+from .estimate import SolvedMotion
 from .recordings import drop_of, impacts_of
-from .segmentation import moving
-from .shooting import FRICTION, INERTIA, PRIOR_STD, RESTITUTION, STATIONARY, Shooting, ShootingFit
 
-if TYPE_CHECKING:
-    from .program import ProgramFit
-
-
-@dataclass(frozen=True, eq=False)
-class DropFit(ShootingFit):
-    """The result of one drop: the deepest minimum; iterations of the program included.
-
-    Args:
-        drop: measured frames until the body came to rest.
-        posterior: of theta. noise_given: whether the tracker's noise was given.
-        findings: findings against the result. velocities: (N, 3) at its frames.
-        impacts: impacts in their order, impulses by mass [m/s].
-        friction_bound: lower bound of mu, where it is not identifiable; None where it is.
-        mass_identifiable: whether the mass was estimated and a known force determines it.
-        program: the solution of the program; None if the search was interrupted before it.
-        shooting: residuals, with the noise that was estimated.
-    """
-
-    drop: Drop
-    posterior: MixturePosterior
-    noise_given: bool
-    findings: tuple[Finding, ...]
-    velocities: Float[np.ndarray, "N 3"]
-    impacts: ImpactEvents
-    friction_bound: float | None
-    mass_identifiable: bool
-    program: ProgramFit | None
-    shooting: Shooting
-
-    @property
-    def inertia_to_mass(self) -> float:
-        """J/m [m^2]."""
-        return float(np.exp(self.theta[INERTIA]))
-
-    @property
-    def inertia_interval(self) -> tuple[float, float]:
-        """95 % interval of J/m [m^2]."""
-        low, high = self.posterior.interval(INERTIA)
-        return float(np.exp(low)), float(np.exp(high))
-
-    @property
-    def friction(self) -> float:
-        return float(self.theta[FRICTION])
-
-    @property
-    def restitution(self) -> float:
-        return float(self.theta[RESTITUTION])
-
-    @property
-    def mass(self) -> float | None:
-        """Given or identified [kg]; None where it is neither."""
-        if self.shooting.mass_is_estimated and not self.mass_identifiable:
-            return None
-        return self.shooting.mass_of(self.theta)
-
-    @property
-    def shares(self) -> Vector:
-        """(E,) part of the information on J/m in the frames from each impact to the next, and after the last.
-
-        An impact determines J/m by the motion after it: the spin, and landing or rolling. Simultaneous contacts
-        share it evenly.
-        """
-        J = self.shooting.jacobian(self.theta, self.shooting.residuals(self.theta))
-        J = (J * PRIOR_STD[: len(self.theta)]).reshape(len(self.drop.times), 3, -1)
-        # information of the first n frames, prior included: variance of log J/m after each, in parts of the prior's
-        normal = np.eye(len(self.theta)) + np.cumsum(np.einsum("nki,nkj->nij", J, J), axis=0)
-        known = np.concatenate([[0.0], 1 / np.linalg.inv(normal)[:, INERTIA, INERTIA] - 1])
-        instants, which, counts = np.unique(self.impacts.times, return_inverse=True, return_counts=True)
-        ends = np.searchsorted(self.drop.times, [*instants[1:], np.inf])
-        gained = np.diff([0.0, *known[ends]])
-        return np.asarray((gained / max(known[-1], np.finfo(float).tiny) / counts)[which])
-
-
-@dataclass(frozen=True, eq=False)
-class DropSimulation(Extra):
-    """Settings of a drop's simulation beside the estimate's values and its first state.
-
-    Args:
-        noise: (3,) standard deviations of the tracker [m], [m], [rad]. drag: linear and angular [1/s].
-        friction: of the simulation, also where its value is not identifiable.
-        mass: of the simulation [kg]; None where no force acts and none is given.
-    """
-
-    key = "simulation"
-
-    noise: Vector
-    drag: tuple[float, float]
-    friction: float
-    mass: float | None
-
-
-AGREES = 1e-6
-"""Relative differences below this, of derived values and of poses in standard deviations, are rounding."""
 WINDOW, FEWEST = 0.08, 5
 """Length of the window of a parabola [s], and its least number of frames."""
 LOWEST = 0.1
@@ -261,63 +162,27 @@ class ImpactsProblem(Brief):
         return partial(diagnose_throws, throws=self.throws, shape=self.shape, walls=self.walls, **known)
 
     @property
-    def throws(self) -> list[Throw]:
+    def throws(self) -> list[Drop]:
         """Drops as the diagnosis reads them; those with a known force, which accelerates as well, are left out."""
-        free = [drop for drop in self.drops if drop.forces is None]
-        return [Throw(drop.name, drop.times, drop.poses, drop.noise, drop.flights) for drop in free]
+        return [drop for drop in self.drops if drop.forces is None]
 
     def certify(self, estimate: Estimate) -> Certificate:
-        """Optimality and feasibility of one drop at the estimate's own values.
-
-        theta consists of the first state of the estimate's motion and of J/m, friction, restitution and mass of its
-        parameters, or of `DropSimulation` where the data do not determine them. The motion is simulated with it:
-        stationarity is the descent that one-sided slopes promise (`Shooting.descent`). feasible: theta is within its
-        bounds, J = m (J/m), and the poses of the motion are the simulated ones.
+        """Optimality and feasibility at the estimate's own values, with its motion (`SolvedMotion.certify`).
 
         Raises:
-            InvalidMethod: if it is no estimate of one simulated drop.
+            InvalidMethod: if it has none.
         """
-        simulation, motions = estimate.extra(DropSimulation), motions_of(estimate)
-        if simulation is None or len(motions) != 1:
-            raise InvalidMethod(
-                "this estimate has no simulated motion of one drop; certify an estimate of DropIdentification"
-            )
-        drop, path = moving(self.drops[0]), motions[0].path
-        known = self.shape, self.walls, simulation.drag, drop.forces, self.mass
-        shooting = Shooting(drop.times, drop.poses, simulation.noise, *known)
-        values = {
-            name: float(value)
-            for name, value, known in zip(estimate.names, estimate.values, estimate.identifiable, strict=True)
-            if known
-        }
-        m = values.get("m", simulation.mass)
-        poses, rates = (path.stack(quantity, tuple(POSE)) for quantity in ("position", "velocity"))
-        friction = values.get("friction", simulation.friction)
-        # J/m or a mass that is not positive gives no finite theta, and no certificate below
-        with np.errstate(divide="ignore", invalid="ignore"):
-            theta = shooting.theta((poses[0], rates[0]), values["J/m"], friction, values["restitution"], m)
-        lower, upper = shooting.bounds()
-        if not (np.isfinite(theta).all() and (lower <= theta).all() and (theta <= upper).all()):
-            return Certificate(float("inf"), False, STATIONARY)
-        derived = "J" not in values or m is None or abs(values["J"] / (m * values["J/m"]) - 1) < AGREES
-        simulated = shooting.residuals(theta).reshape(-1, 3) + drop.poses / simulation.noise
-        moves = bool(np.abs(simulated - poses / simulation.noise).max() < AGREES)
-        return Certificate(shooting.descent(theta)[0], derived and moves, STATIONARY)
+        for extra in estimate.extras.values():
+            if isinstance(extra, SolvedMotion):
+                return extra.certify(self, estimate)
+        raise InvalidMethod("this estimate has no motion; certify an estimate of ImpactIdentification")
 
 
 def accelerations(drop: Drop) -> tuple[Vector, float]:
     """Accelerations of y in short windows of frames, and the standard deviation of one [m/s^2]."""
-    throw, N = Throw(drop.name, drop.times, drop.poses, np.ones(3)), len(drop.times)
+    N = len(drop.times)
     count = min(max(round(WINDOW / float(np.median(np.diff(drop.times)))), FEWEST), N)
-    pieces, left = zip(*(throw.piece(k, k + count) for k in range(N - count + 1)), strict=True)
+    pieces, left = zip(*(quadratics(drop, k, k + count) for k in range(N - count + 1)), strict=True)
     noise = np.sqrt(np.median(np.sum(np.array(left)[:, :, 1] ** 2, axis=1)) / (count - 3))
-    a, std = np.array([(each.c[2, 1], each.fall[1][1]) for each in pieces]).T
+    a, std = np.array([(piece.c[2, 1], np.sqrt(piece.covariance[2, 2])) for piece in pieces]).T
     return a, float(noise * np.median(std))
-
-
-def impulse_unit(mass: float | None) -> tuple[float, str]:
-    """Factor and unit of impulses that are computed for a body of mass 1; without a known mass they stay by mass."""
-    return (1.0, "m/s") if mass is None else (mass, "N s")
-
-
-WITHOUT_MASS = "Without a known mass or force only J/m and impulses by mass result; give mass for J and N s."

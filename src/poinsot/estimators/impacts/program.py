@@ -93,12 +93,12 @@ def solve_program(
     ipopt = {"print_level": 0, "sb": "yes", "max_iter": max_iterations, "tol": TOLERANCE}
     options = {"print_time": False, "expand": True, "ipopt": ipopt}
     solver = casadi.nlpsol("impacts", "ipopt", problem, options)
-    found: Any = program.start(inertia_to_mass, friction)
+    solution: Any = program.start(inertia_to_mass, friction)
     iterations = 0
     for rho in PENALTIES:
-        found = solver(x0=found, p=rho, **bounds)["x"]
+        solution = solver(x0=solution, p=rho, **bounds)["x"]
         iterations += int(solver.stats()["iter_count"])
-    return program.result(read(found), bool(solver.stats()["success"]), iterations)
+    return program.result(read(solution), bool(solver.stats()["success"]), iterations)
 
 
 class _Program:
@@ -198,16 +198,16 @@ class _Program:
             ]
         )
 
-    def result(self, found: Sequence[Any], converged: bool, iterations: int) -> ProgramFit:
+    def result(self, solution: Sequence[Any], converged: bool, iterations: int) -> ProgramFit:
         """From what `build` reads at the solution."""
-        q, v, before, c, h, theta, gamma, chi_square = (part.full().T for part in found)
+        q, v, before, c, h, theta, gamma, chi_square = (part.full().T for part in solution)
         K, C = self.count, self.contacts
         c_n, c_plus, c_minus = c[:, :C], c[:, C : 2 * C], c[:, 2 * C :]
         impulses = np.zeros((K + 1, C, 2))
         impulses[1:, :, 0], impulses[1:, :, 1] = c_n, c_plus - c_minus
         rate = self.unit / self.time
         q, v, before = q * self.unit, v * rate, np.concatenate([v[:1], before]) * rate
-        normals = np.array([self.contact(each)[1].full().T for each in q])
+        normals = np.array([self.contact(pose)[1].full().T for pose in q])
         came, left = (np.einsum("kcd,kd->kc", normals, u) for u in (before, v))
         # soft contacts leave small impulses everywhere, whose ratios of velocities mean nothing
         real = (impulses[:, :, 0] > IMPULSE_FROM * c_n.max()) & (came < -SLOWEST * self.speed)

@@ -15,8 +15,9 @@ from ...arrays import Float, Indices, Vector
 from ...estimate.motions import POSE
 from ...exceptions import InvalidRecording, listing
 from ...models.planar.body import GRAVITY
+from ...models.planar.drop import Drop
 from ...recording import IMPACT_VELOCITIES, Recording
-from .flights import FEWEST, Drop, integrals
+from .flights import FEWEST, integrals
 
 QUARTER_TURN, FREQUENT = np.pi / 2, 0.25
 """An angle that changes by more than a quarter turn, between more than this part of the frames, is not in radians."""

@@ -23,8 +23,9 @@ import numpy as np
 from ...arrays import Indices, Matrix, Vector
 from ...kernels import njit
 from ...models.planar.body import GRAVITY
+from ...models.planar.drop import GIVEN, Drop, of_center, tracker_noise
 from ...solve import Stop, stop_requested
-from .flights import GIVEN, Drop, FlightModel, calibrated, filtered, first_noise, glide, of_center
+from .flights import FlightModel, calibrated, filtered, glide
 
 FLIGHT = 30.0
 """Cost of a flight. Its first two frames always fit, which saves 6, and its start is chosen freely."""
@@ -100,14 +101,14 @@ def _division(
             if best[i] + FLIGHT + cost < best[j + 1]:
                 best[j + 1], before[j + 1] = best[i] + FLIGHT + cost, 2 * i + 1
     # `before` holds twice the predecessor, plus 1 where a flight leads from it and not a skipped frame
-    found, count, j = np.empty((N, 2), dtype=np.int64), 0, N
+    flights, count, j = np.empty((N, 2), dtype=np.int64), 0, N
     while j > 0:
         i = before[j] // 2
         if before[j] % 2 == 1:
-            found[count, 0], found[count, 1] = i, j
+            flights[count, 0], flights[count, 1] = i, j
             count += 1
         j = i
-    return found[:count][::-1].copy()
+    return flights[:count][::-1].copy()
 
 
 def divided(drop: Drop, model: FlightModel) -> tuple[Indices, ...]:
@@ -117,12 +118,12 @@ def divided(drop: Drop, model: FlightModel) -> tuple[Indices, ...]:
     t, poses = drop.times[:end], np.ascontiguousarray(poses[:end])
     if len(t) < 4:
         return ()
-    found = [np.arange(i, j) for i, j in _division(t, poses, model.drag, model.noise, model.wander, GRAVITY)]
+    pieces = [np.arange(i, j) for i, j in _division(t, poses, model.drag, model.noise, model.wander, GRAVITY)]
     merged: list[Indices] = []
-    for frames in found:
+    for frames in pieces:
         if merged and frames[0] - merged[-1][-1] <= MISREAD + 1:
             together = np.concatenate([merged[-1], frames])
-            joined, *apart = (_costs(t, poses, each, model) for each in (together, merged[-1], frames))
+            joined, *apart = (_costs(t, poses, piece, model) for piece in (together, merged[-1], frames))
             if sum(joined) < np.sum(apart) + FLIGHT:
                 merged[-1] = together
                 continue
@@ -176,7 +177,7 @@ def segmented(
     """
     if all(drop.flights is not None for drop in drops):
         return Segmented(tuple(drops), tuple(drop.flights or () for drop in drops), FlightModel(noise=GIVEN))
-    model = FlightModel(noise=first_noise(drops))
+    model = FlightModel(noise=tracker_noise(drops))
     flights: list[tuple[Indices, ...]] = []
     for k, inflation in enumerate(INFLATIONS):
         if k and stop_requested(stop):

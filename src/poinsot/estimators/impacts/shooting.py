@@ -234,7 +234,7 @@ class Shooting:
         ahead, (lower, upper) = theta + steps.T, self.bounds()
         back = ((ahead < lower) | (ahead > upper)).any(axis=1)
         ahead[back] = np.clip(theta - steps.T[back], lower, upper)
-        changes = np.stack([self.residuals(each, len(e) // 3) - e for each in ahead], axis=1)
+        changes = np.stack([self.residuals(point, len(e) // 3) - e for point in ahead], axis=1)
         return changes * np.where(back, -1.0, 1.0)
 
     def fit(
@@ -261,8 +261,8 @@ class Shooting:
             upper,
             lambda _, cost: weight * (2 * cost + 1),
         )
-        found = (method or FINE).minimize(problem.at(theta))
-        at, status, iterations = found.at, found.status, found.iterations
+        solution = (method or FINE).minimize(problem.at(theta))
+        at, status, iterations = solution.at, solution.status, solution.iterations
         # where no step lowers the cost, this is a minimum only if no direction descends on either side of the kink
         tries = KINKS if method is None else 0
         while status is Status.stalled:
@@ -273,11 +273,11 @@ class Shooting:
                 break
             tries -= 1
             ahead = [problem.at(np.clip(at.x + share * step, lower, upper)) for share in SHARES]
-            best = min(ahead, key=lambda each: each.cost)
+            best = min(ahead, key=lambda point: point.cost)
             if best.cost >= at.cost:
                 break
-            found = FINE.minimize(best)
-            at, status, iterations = found.at, found.status, iterations + found.iterations
+            solution = FINE.minimize(best)
+            at, status, iterations = solution.at, solution.status, iterations + solution.iterations
         predicted = at.r.reshape(-1, 3) * self.noise + self.poses[:frames]
         return ShootingFit(at.x, 2 * at.cost, predicted, status, iterations)
 
@@ -317,26 +317,26 @@ class Shooting:
             good_enough: chi-square at which it ends after the first of its rounds.
             stop: ends the search with what was found.
         """
-        found = self.fits([theta])
+        minima = self.fits([theta])
         for k in range(ROUNDS):
-            if k and found[0].chi_square <= good_enough:
+            if k and minima[0].chi_square <= good_enough:
                 break
             chosen = self._starting_points(theta, rng)
             for stage, frames in enumerate(self._part_lengths()):
                 if stop_requested(stop):
-                    return found
+                    return minima
                 ranked = sorted(
-                    (self.fit(each, frames, ROUGH) for each in chosen), key=lambda each: each.chi_square
+                    (self.fit(point, frames, ROUGH) for point in chosen), key=lambda fit: fit.chi_square
                 )
                 count = KEPT[min(stage + 1, len(KEPT) - 1)]
-                chosen = [each.theta for each in ranked[:count]]
-            found = self.distinct([*found, *self.fits(chosen)])
-        return self.distinct([self.fit(found[0].theta), *found])
+                chosen = [fit.theta for fit in ranked[:count]]
+            minima = self.distinct([*minima, *self.fits(chosen)])
+        return self.distinct([self.fit(minima[0].theta), *minima])
 
     def fits(self, thetas: Iterable[Vector]) -> list[ShootingFit]:
         """Minima over all frames near each of thetas; rough ones where chi-square stays `FAR` above its expectation."""
-        rough = (self.fit(each, len(self.times), ROUGH) for each in thetas)
-        return [self.fit(each.theta) if each.chi_square < FAR * self.degrees else each for each in rough]
+        rough = (self.fit(theta, len(self.times), ROUGH) for theta in thetas)
+        return [self.fit(fit.theta) if fit.chi_square < FAR * self.degrees else fit for fit in rough]
 
     @cached_property
     def first_contact(self) -> int:
@@ -380,14 +380,14 @@ class Shooting:
 
     def distinct(self, fits: Sequence[ShootingFit]) -> list[ShootingFit]:
         """One fit per motion, the deepest first, of those nearly as deep as the deepest."""
-        found: list[ShootingFit] = []
+        minima: list[ShootingFit] = []
         # motions are compared and not theta, in which unobservable components may differ
-        for fit in sorted(fits, key=lambda each: each.chi_square):
-            apart = [np.sum(((fit.predicted - other.predicted) / self.noise) ** 2) for other in found]
-            near = not found or fit.chi_square < found[0].chi_square + NEAR_CHI_SQUARE
-            if near and (not found or min(apart) > SAME_CHI_SQUARE):
-                found.append(fit)
-        return found
+        for fit in sorted(fits, key=lambda fit: fit.chi_square):
+            apart = [np.sum(((fit.predicted - other.predicted) / self.noise) ** 2) for other in minima]
+            near = not minima or fit.chi_square < minima[0].chi_square + NEAR_CHI_SQUARE
+            if near and (not minima or min(apart) > SAME_CHI_SQUARE):
+                minima.append(fit)
+        return minima
 
 
 def covariance_root(J: Matrix, wide: Vector = PRIOR_STD) -> tuple[Matrix, Matrix]:

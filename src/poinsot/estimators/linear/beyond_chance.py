@@ -53,7 +53,7 @@ def beyond_chance(
 ) -> tuple[Vector | None, Vector | None]:
     """(k,) b, and half widths of 95 % intervals for the next recording's parameters over 1.96, in their units.
 
-    None for a robot with a load; the second where fewer than four recordings determine all parameters alone.
+    None for a robot with a load; the second if fewer than four recordings determine all parameters by themselves.
     """
     if problem.attachment is not None:
         return None, None

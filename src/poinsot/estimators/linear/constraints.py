@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
@@ -27,15 +27,17 @@ from ...arrays import Matrix, Vector
 from ...exceptions import InvalidMethod, check_known, listing
 from ...inertia.parameters import gradient_from_pseudo_inertia, inertia_matrix
 from ...parameters import INERTIAL_SYMBOLS, Parameters
+from ...ranges import Point
 from .conic import Cone, Membership
 
 Interval = tuple[float, float]
-Point = Sequence[float]
 
 
 @dataclass(frozen=True)
 class Box:
     """A box between two corners, in the body frame [m]."""
+
+    title: ClassVar = "a box"
 
     low: Point
     high: Point
@@ -50,6 +52,8 @@ class Box:
 class EllipsoidRegion:
     """An ellipsoid along the axes of the body frame [m]."""
 
+    title: ClassVar = "an ellipsoid"
+
     center: Point
     semi_axes: Point
 
@@ -62,6 +66,8 @@ class EllipsoidRegion:
 @dataclass(frozen=True)
 class Hull:
     """The convex hull of points in the body frame [m]."""
+
+    title: ClassVar = "a convex hull"
 
     points: Sequence[Point]
 

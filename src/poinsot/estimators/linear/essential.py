@@ -20,6 +20,7 @@ from scipy import special
 from ...estimate import Direction, Estimate, Status
 from ...exceptions import InvalidMethod, NotIdentifiable, listing, nearest
 from ...models.friction.listed import dissipating_kinds
+from ...ranges import Fraction, Positive
 from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
 from ...regression.system import LinearSolution, reduce
@@ -40,20 +41,14 @@ class EssentialParameters(Method):
         weighting, rtol: as in `LeastSquares`.
     """
 
-    max_relative_std_percent: float = 30.0
-    significance: float = 0.01
+    max_relative_std_percent: Positive = 30.0
+    significance: Fraction = 0.01
     keep: Sequence[str] = field(default_factory=dissipating_kinds)
     weighting: Literal["none", "per-joint", "robust"] = "none"
-    rtol: float = EXCITATION_TOLERANCE
+    rtol: Fraction = EXCITATION_TOLERANCE
 
     name = "essential-parameters"
     citations = (*LeastSquares.citations, "janot2014")
-
-    def __post_init__(self) -> None:
-        if not self.max_relative_std_percent > 0 or not 0 < self.significance < 1:
-            raise InvalidMethod(
-                "essential parameters need max_relative_std_percent > 0 and 0 < significance < 1"
-            )
 
     def solve(
         self, problem: InverseDynamics, *, progress: ProgressCallback | None = None, stop: Stop | None = None

@@ -27,13 +27,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...arrays import Matrix, Vector
+from ...arrays import JointSamples, Matrix, Vector
 from ...diagnosis import diagnose
 from ...estimate import Body, Estimate, EstimatedParameters, Fit, Provenance, Status, Uncertainty
 from ...estimate.uncertainty import combined
-from ...exceptions import InvalidMethod, NotIdentifiable, listing
+from ...exceptions import NotIdentifiable, listing
 from ...inertia.parameters import body
 from ...parameters import INERTIAL_SYMBOLS
+from ...ranges import Count, Fraction, Positive
 from ...regression.base_parameters import EXCITATION_TOLERANCE, BaseParameters
 from ...regression.inverse_dynamics import InverseDynamics, Rows
 from ...regression.system import LinearSolution, System, inverse, reduce
@@ -69,23 +70,13 @@ class LeastSquares(Method):
 
     weighting: Literal["none", "per-joint", "robust"] = "none"
     parameters: Literal["base", "full"] = "base"
-    rtol: float = EXCITATION_TOLERANCE
-    max_iterations: int = 50
-    huber: float = 1.345
-    step_tolerance: float = 1e-4
+    rtol: Fraction = EXCITATION_TOLERANCE
+    max_iterations: Count = 50
+    huber: Positive = 1.345
+    step_tolerance: Positive = 1e-4
 
     name = "least-squares"
     citations = ("brunot2017", "gautier2013", "carpentier2019")
-
-    def __post_init__(self) -> None:
-        if self.weighting not in ("none", "per-joint", "robust"):
-            raise InvalidMethod(f"weighting must be 'none', 'per-joint' or 'robust', not {self.weighting!r}")
-        if self.parameters not in ("base", "full"):
-            raise InvalidMethod(f"parameters must be 'base' or 'full', not {self.parameters!r}")
-        if not 0 < self.rtol < 1 or self.max_iterations < 1 or not min(self.step_tolerance, self.huber) > 0:
-            raise InvalidMethod(
-                "least squares needs 0 < rtol < 1, max_iterations of at least 1, step_tolerance > 0 and huber > 0"
-            )
 
     def solve(
         self, problem: InverseDynamics, *, progress: ProgressCallback | None = None, stop: Stop | None = None

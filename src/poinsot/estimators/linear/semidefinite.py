@@ -39,9 +39,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property, partial
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from annotated_types import Ge, Lt
 from scipy import linalg, special
 
 from ...arrays import Matrix, Vector
@@ -53,6 +54,7 @@ from ...inertia.repair import with_extent
 from ...models.efforts import nonnegative_kinds
 from ...models.friction.listed import dissipating_kinds, words_of
 from ...models.robot.open_parameters import body_of
+from ...ranges import Fraction, Positive
 from ...regression.base_parameters import EXCITATION_TOLERANCE
 from ...regression.inverse_dynamics import InverseDynamics
 from ...regression.system import TINY, LinearSolution, System, covariance_root, reduce
@@ -140,40 +142,32 @@ class SemidefiniteLeastSquares(Method):
     essential: bool = False
     prior: Mapping[str, Sequence[float]] | None = None
     weighing: Literal["both", "data"] = "both"
-    divergence: str | None = None
-    prior_std: float = FACTOR_OF_TWO
-    prior_direction_deg: float = 30.0
-    allowance: float = 0.5
+    divergence: Literal["moments", "entropic", "euclidean", "affine-invariant"] | None = None
+    prior_std: Positive = FACTOR_OF_TWO
+    prior_direction_deg: Annotated[float, Ge(0), Lt(90)] = 30.0
+    allowance: Annotated[float, Ge(MIN_ALLOWANCE)] = 0.5
     constraints: Constraints = field(default_factory=Constraints)
-    rtol: float = EXCITATION_TOLERANCE
+    rtol: Fraction = EXCITATION_TOLERANCE
     trust: InitVar[Literal["both", "data"] | None] = None
 
     name = "semidefinite"
     citations = (*LeastSquares.citations, "sousa2014", "wensing2018", "lee2020")
 
     def __post_init__(self, trust: str | None) -> None:
-        LeastSquares(self.weighting, rtol=self.rtol)
         if trust is not None:
             warnings.warn(f"trust is now called weighing: write weighing = {trust!r}", FutureWarning, 3)
             object.__setattr__(self, "weighing", trust)
-        if self.weighing not in ("data", "both"):
-            raise InvalidMethod(f"weighing must be 'data' or 'both', not {self.weighing!r}")
         if self.divergence is None:
             object.__setattr__(self, "divergence", MOMENTS if self.weighing == "both" else "entropic")
-        if self.divergence not in (MOMENTS, *DIVERGENCES):
+        if not self.allowance >= MIN_ALLOWANCE:
             raise InvalidMethod(
-                f"divergence must be {listing(map(repr, (MOMENTS, *DIVERGENCES)))}, not {self.divergence!r}"
+                f"allowance must be at least {MIN_ALLOWANCE:g}, not {self.allowance:g}: the closest possible bodies "
+                "are infinitely thin"
             )
+        super().__post_init__()
         if self.weighing == "data" and self.divergence == MOMENTS:
             raise InvalidMethod(
                 f'divergence {MOMENTS!r} weighs prior and data; with weighing = "data" write "entropic"'
-            )
-        certain = not self.prior_std > 0 or not 0 <= self.prior_direction_deg < 90
-        if certain or not self.allowance >= MIN_ALLOWANCE:
-            raise InvalidMethod(
-                f"prior_std must be above 0, prior_direction_deg from 0 to below 90 and allowance at least "
-                f"{MIN_ALLOWANCE:g}, not {self.prior_std:g}, {self.prior_direction_deg:g} and {self.allowance:g}: the "
-                "closest possible bodies are infinitely thin"
             )
 
     def solve(
@@ -288,7 +282,7 @@ class _ReducedProblem:
     Args:
         target: solution of least squares; its `theta` are the base values beta. free: the same as an estimate.
         prior: (l, 10) bodies.
-        essential: the estimate with essential parameters alone, whose values are the target's; None: not requested.
+        essential: the estimate of only the essential parameters, whose values are the target's; None: not requested.
     """
 
     method: SemidefiniteLeastSquares
@@ -324,7 +318,7 @@ class _ReducedProblem:
 
     @cached_property
     def R(self) -> Matrix:
-        """(b, b), R^-1 R^-T the covariance of the base values; of white residuals where the data count alone."""
+        """(b, b), R^-1 R^-T the covariance of the base values; of white residuals where only the data count."""
         R = self.target.R
         efforts = np.linalg.norm(R @ self.target.theta) / np.sqrt(self.system.equations)
         # of noise-free data s is rounding, and A would be beyond what a solver counts in

@@ -20,9 +20,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
+from annotated_types import Ge
 
 from ...arrays import Matrix, Vector
 from ...estimate import Estimate, Status
@@ -31,6 +32,7 @@ from ...inertia.divergence import metric
 from ...inertia.parameters import is_consistent, pseudo_inertia
 from ...inertia.parametrization import Kernels
 from ...models.robot.link_torques import LinkTorques
+from ...ranges import NotNegative, Positive
 from ...solve import Method, ProgressCallback, Stop
 from .belief import Belief, InitialBelief, Innovation, Sample, SampleVerdict
 from .correction import ACCEPTED, GATED, UNUSABLE, plausible, predict, step_kernel
@@ -103,35 +105,28 @@ class Filter(Method, ABC):
 
     torques: LinkTorques
     noise: Vector | float
-    initial_std: float = 0.3
-    drift: float = 0.1
-    largest_std: float = 1.0
+    initial_std: Positive = 0.3
+    drift: NotNegative = 0.1
+    largest_std: Positive = 1.0
     gate: Gate | None = field(default_factory=Gate)
     bias: Vector | float = 0.0
-    memory_s: float = 2.0
+    memory_s: Positive = 2.0
     adaptive: bool = False
-    iterations: int = 10
+    iterations: Annotated[int, Ge(0)] = 10
     safeguards: Safeguards = field(default_factory=Safeguards)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         n = self.torques.robot.model.nv
         for name, values, least in (("noise", self.noise, 0.0), ("bias", self.bias, -np.inf)):
             array = np.asarray(values, dtype=float)
             if array.shape not in ((), (n,)) or not (np.isfinite(array).all() and (array > least).all()):
                 what = "standard deviation above 0" if name == "noise" else "finite effort"
                 raise InvalidMethod(f"{name} needs one {what}, or one for each of {n} efforts")
-        if not 0 < self.initial_std < np.inf or not 0 <= self.drift < np.inf:
-            raise InvalidMethod(
-                f"initial_std must be above 0 and drift at least 0, not {self.initial_std:g} and {self.drift:g}"
-            )
         if not self.initial_std <= self.largest_std < np.inf:
             raise InvalidMethod(
                 f"largest_std must be at least initial_std, {self.initial_std:g}, not {self.largest_std:g}"
             )
-        if not self.memory_s > 0:
-            raise InvalidMethod(f"memory_s must be above 0, not {self.memory_s:g}")
-        if self.iterations < 0:
-            raise InvalidMethod(f"iterations must be at least 0, not {self.iterations}")
 
     @property
     def size(self) -> int:

@@ -15,11 +15,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Gt
 from scipy import special
 
-from ...exceptions import InvalidMethod
+from ...ranges import Count, Fraction, check_ranges
 from .belief import Belief, SampleVerdict
 
 
@@ -41,18 +43,13 @@ class Gate:
             thousand times its link.
     """
 
-    confidence: float = 0.999
-    patience: int = 100
-    growth: float = 1.1
+    confidence: Fraction = 0.999
+    patience: Count = 100
+    growth: Annotated[float, Gt(1)] = 1.1
     largest_std: float = 1000.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.confidence < 1:
-            raise InvalidMethod(
-                f"a gate needs a confidence between 0 and 1, like 0.999, not {self.confidence:g}"
-            )
-        if self.patience < 1 or not self.growth > 1:
-            raise InvalidMethod("a gate needs a patience of at least 1 sample and a growth above 1")
+        check_ranges(self)
 
     def threshold(self, rows: int) -> float:
         """Largest accepted y^T S^-1 y of `rows` rows: the chi-square threshold."""

@@ -55,6 +55,7 @@ from ...models.robot.articulated import Articulated
 from ...models.robot.motion_terms import MotionTerms
 from ...models.rotations import from_quaternion, log, skew, to_quaternion, turning_z_to
 from ...quantities import XYZ
+from ...ranges import Positive
 from ...recording import Recording
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from .belief import Innovation, SampleVerdict
@@ -202,8 +203,8 @@ class LegOdometry(Method):
     citations = ("hartley2020",)
 
     inertial_noise: tuple[float, float] = (3e-3, 0.03)
-    position_noise: float = 1e-3
-    foot_walk: float = 5e-3
+    position_noise: Positive = 1e-3
+    foot_walk: Positive = 5e-3
     foot_creep: tuple[float, float] = (0.0, 0.0)
     foot_compliance: tuple[float, float] = (0.0, 0.0)
     bias_std: tuple[float, float] = (0.02, 0.2)

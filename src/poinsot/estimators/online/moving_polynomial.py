@@ -24,11 +24,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge, Gt, Le
 
 from ...arrays import JointSamples, Matrix, Vector
-from ...exceptions import InvalidMethod
+from ...ranges import Positive, check_ranges
 from .belief import Sample, Tick
 
 
@@ -67,20 +69,13 @@ class MovingPolynomial:
         InvalidMethod: if a number is out of range.
     """
 
-    window_s: float = 0.2
-    degree: int = 3
-    sample_hz: float | None = None
-    max_gap: float = 0.3
+    window_s: Positive = 0.2
+    degree: Annotated[int, Ge(1), Le(7)] = 3
+    sample_hz: Positive | None = None
+    max_gap: Annotated[float, Gt(0), Le(1)] = 0.3
 
     def __post_init__(self) -> None:
-        if not 0 < self.window_s < np.inf:
-            raise InvalidMethod(f"window_s must be above 0, not {self.window_s:g}")
-        if self.degree not in range(1, 8):
-            raise InvalidMethod(f"degree must be 1 to 7, not {self.degree}")
-        if self.sample_hz is not None and not self.sample_hz > 0:
-            raise InvalidMethod(f"sample_hz must be above 0, not {self.sample_hz:g}")
-        if not 0 < self.max_gap <= 1:
-            raise InvalidMethod(f"max_gap must be above 0 and at most 1, not {self.max_gap:g}")
+        check_ranges(self)
 
     def samples(
         self, ticks: Iterable[Tick], configuration: Callable[[Vector], Vector] = lambda positions: positions

@@ -15,9 +15,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from annotated_types import Ge, Lt
 from jaxtyping import Float
 
 from ... import PoinsotError, Recording
@@ -30,6 +31,7 @@ from ...models.servo.mechanics import Mechanics, smoothed
 from ...models.servo.rollout import JointLoad, Rollout, Steps, interpolated, parameter_vector, roll_out
 from ...models.servo.setpoint import Commands
 from ...parameters import Normal
+from ...ranges import Positive
 from .velocities import VELOCITY, MeasuredVelocity, measured_velocity
 
 if TYPE_CHECKING:
@@ -156,14 +158,14 @@ class ActuatorProblem:
     friction_positions: Mapping[str, Sequence[float]] = field(default_factory=dict)
     share: Mapping[str, Sequence[str]] = field(default_factory=dict)
     hold: bool = True
-    step_s: float = 0.002
-    cutoff_hz: float | None = None
+    step_s: Positive = 0.002
+    cutoff_hz: Positive | None = None
     held_out: Mapping[str, Recording] = field(default_factory=dict)
     commands: Mapping[str, Recording] = field(default_factory=dict)
     huber: float = math.inf
     torque_scales: Mapping[str, TorqueScale] = field(default_factory=dict)
-    link_inertia_std: float = LINK_INERTIA_STD
-    gravity_tilt_std: float = GRAVITY_TILT_STD
+    link_inertia_std: Annotated[float, Ge(0), Lt(1)] = LINK_INERTIA_STD
+    gravity_tilt_std: Annotated[float, Ge(0), Lt(1)] = GRAVITY_TILT_STD
 
     def __post_init__(self) -> None:
         if self.robot.floating_base:

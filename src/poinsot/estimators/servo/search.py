@@ -19,14 +19,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge
 
 from ...arrays import Matrix, Vector
 from ...models.servo.actuator import parameter as row_of
 from ...models.servo.kernel import START_Q, START_V
 from ...models.servo.rollout import JointLoad, Rollout, Steps, parameter_vector, roll_out
 from ...models.servo.setpoint import Setpoint
+from ...ranges import Count, Seed
 from ...solve import GaussNewton, Minimum, ProgressCallback, Stop, report, stop_requested
 from ...solve.dense import DenseIterate, DenseProblem
 from ...statistics import correlation_time
@@ -462,13 +465,13 @@ class Search:
         iteration: of the last refinement. coarse: of those before.
     """
 
-    draws: int = 300
+    draws: Count = 300
     refined: int = 6
     finished: int = 2
-    hops: int = 6
+    hops: Annotated[int, Ge(0)] = 6
     coarse_s: float = 0.01
     coarse_error: float = 0.5
-    seed: int = 0
+    seed: Seed = 0
     iteration: GaussNewton = FINE
     coarse: GaussNewton = COARSE
 

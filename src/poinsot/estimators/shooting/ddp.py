@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from ...arrays import Matrix, Vector
 from ...estimate import Certificate, Status
-from ...exceptions import InvalidMethod
+from ...ranges import Count, NotNegative, Positive
 from ...solve import GaussNewton, Iteration, Method, ProgressCallback, StepLength, Stop
 from .direction import ShootingIterate, ShootingSearch, allocate_policies
 from .local import Evaluation
@@ -84,22 +84,14 @@ class DDP(Method):
     """
 
     rollout: Rollout = MultipleShooting()  # noqa: RUF009 - frozen, without fields
-    max_iterations: int = 200
-    step_tolerance: float = 1e-5
-    gap_tolerance: float = 1e-8
+    max_iterations: Count = 200
+    step_tolerance: Positive = 1e-5
+    gap_tolerance: Positive = 1e-8
     null_space: bool = True
-    memory: int = 1
-    damping: float = 0.0
-    longest: float = 0.3
+    memory: Count = 1
+    damping: NotNegative = 0.0
+    longest: Positive = 0.3
     shrinkage: float = 0.25
-
-    def __post_init__(self) -> None:
-        if self.max_iterations < 1 or self.memory < 1:
-            raise InvalidMethod("DDP needs max_iterations and memory of at least 1")
-        if not (
-            self.step_tolerance > 0 and self.gap_tolerance > 0 and self.damping >= 0 and self.longest > 0
-        ):
-            raise InvalidMethod("DDP needs tolerances and longest above 0, and damping of at least 0")
 
     @property
     def iteration(self) -> GaussNewton:

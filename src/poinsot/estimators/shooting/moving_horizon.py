@@ -21,9 +21,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Ge
 from threadpoolctl import ThreadpoolController
 
 from ...arrays import Columns, States, Vector
@@ -31,6 +32,7 @@ from ...estimate import Certificate, Estimate, Status
 from ...estimate.motions import ParameterHistory
 from ...exceptions import InvalidMethod, NotIdentifiable
 from ...models.contacts.contact_dynamics import Linearized
+from ...ranges import Count, Positive
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from .arrival import ArrivalSystem
 from .ddp import ShootingSolution
@@ -122,19 +124,18 @@ class MovingHorizon(Method):
     """
 
     walk: Vector
-    nodes: int = 50
-    iterations: int = 1
-    longest: float = 0.3
-    closing: float = 1e-3
+    nodes: Annotated[int, Ge(3)] = 50
+    iterations: Count = 1
+    longest: Positive = 0.3
+    closing: Positive = 1e-3
 
     name = "moving-horizon"
     citations = ("martinez2024", "rao2001", "diehl2005")
 
     def __post_init__(self) -> None:
-        if self.nodes < 3 or self.iterations < 1:
-            raise InvalidMethod("a moving horizon needs at least 3 nodes and 1 iteration")
-        if not (np.isfinite(self.walk).all() and np.min(self.walk, initial=0.0) >= 0 and self.closing > 0):
-            raise InvalidMethod("walk needs standard deviations of at least 0, closing one above 0")
+        super().__post_init__()
+        if not (np.isfinite(self.walk).all() and np.min(self.walk, initial=0.0) >= 0):
+            raise InvalidMethod("walk needs standard deviations of at least 0")
 
     def init(self, problem: ShootingProblem) -> Horizon:
         """The horizon of the first stage.

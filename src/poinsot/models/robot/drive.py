@@ -27,6 +27,7 @@ import numpy as np
 
 from ...arrays import JointSamples, Matrix
 from ...exceptions import InvalidModel, check_known
+from ...ranges import check_ranges
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,7 @@ class Drive:
     passive: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.side not in ("joint", "motor"):
-            raise InvalidModel(f"a drive is measured at side 'joint' or 'motor', not {self.side!r}")
-        if self.coupled_rotor not in ("free", "tied"):
-            raise InvalidModel(f"coupled_rotor must be 'free' or 'tied', not {self.coupled_rotor!r}")
+        check_ranges(self, InvalidModel)
 
     def resolve(self, joints: tuple[str, ...]) -> DriveTrain:
         """The drive train of a robot with these joints (without its floating base).

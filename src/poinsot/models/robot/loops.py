@@ -8,11 +8,14 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import pinocchio as pin
+from annotated_types import Len
 
 from ...exceptions import InvalidModel, check_known
+from ...ranges import Point
 
 WORLD = "world"
 """The link that does not move, as a link of a loop."""
@@ -27,8 +30,8 @@ class Loop:
         points: the point of each link, in its frame [m].
     """
 
-    links: Sequence[str]
-    points: Sequence[Sequence[float]]
+    links: Annotated[Sequence[str], Len(2, 2)]
+    points: Annotated[Sequence[Point], Len(2, 2)]
 
     def __post_init__(self) -> None:
         if any(len(point) != 3 or not np.isfinite(point).all() for point in self.points):

@@ -1,52 +1,145 @@
-"""The methods of [method], one file a family, listed in `METHODS`.
+"""The methods of [method]: `METHODS` has a row for each.
 
-    base                  interface of a method
+    base                  what a row says, and the interface of what a method does with a project
     inverse_dynamics      the linear methods: recordings -> signals -> regression -> estimate
     motion                base of methods that also estimate the motion: recordings as read -> problem -> estimate
 
-A method is a class derived from `MethodSettings`, listed here or in another distribution under the entry point group
-`poinsot.methods`. Its module is imported when a project file names it, and not before.
+The fields of a method's dataclasses are its keys. A method of another distribution is a row under the entry point group
+`poinsot.methods`. What a row names is imported when a project file names the method, and not before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
+from functools import cache
 from importlib.metadata import entry_points
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from ...exceptions import InvalidProject, nearest
+from ...lazy import load
 from ..settings.fields import refuse
-from .base import Beginning, LogContents, MethodSettings as MethodSettings
+from ..settings.preprocessing import AS_READ, AS_THEY_COME
+from ..settings.tables import derived
+from .base import Beginning, LogContents, MethodRow as MethodRow, ProjectMethod as ProjectMethod
+
+HERE = ".project.methods."
 
 METHODS = MappingProxyType(
     {
-        "least-squares": "inverse_dynamics:LeastSquaresSettings",
-        "essential-parameters": "inverse_dynamics:EssentialSettings",
-        "semidefinite": "semidefinite:SemidefiniteSettings",
-        "payload": "payload:PayloadSettings",
-        "filter": "filter:FilterSettings",
-        "leg-odometry": "leg_odometry:LegOdometrySettings",
-        "optimal-estimation": "optimal_estimation:OptimalEstimationSettings",
-        "moving-horizon": "moving_horizon:MovingHorizonSettings",
-        "joint-smoothing": "joint_smoothing:JointSmoothingSettings",
-        "impacts": "impacts:ImpactsSettings",
-        "actuators": "actuators:ActuatorSettings",
+        "least-squares": MethodRow(
+            HERE + "inverse_dynamics:LinearMethod",
+            (".estimators.linear.least_squares:LeastSquares",),
+            begin=HERE + "inverse_dynamics:begin_with_efforts",
+            streams=True,
+            sections=("effort", "friction"),
+        ),
+        "essential-parameters": MethodRow(
+            HERE + "inverse_dynamics:LinearMethod",
+            (".estimators.linear.essential:EssentialParameters",),
+            sections=("effort", "friction"),
+        ),
+        "semidefinite": MethodRow(
+            HERE + "inverse_dynamics:SemidefiniteMethod",
+            (".estimators.linear.semidefinite:SemidefiniteLeastSquares",),
+            sections=("effort", "friction", "full_parameters"),
+        ),
+        "payload": MethodRow(
+            HERE + "payload:PayloadMethod",
+            (
+                ".estimators.linear.payload.identification:PayloadIdentification",
+                ".estimators.linear.payload.draws:Resampling",
+            ),
+            without=("gains", "resampling"),
+            loads=True,
+            sections=("payload", "effort", "friction"),
+        ),
+        "filter": MethodRow(
+            HERE + "filter:FilterMethod",
+            (".estimators.online.kalman:ExtendedKalmanFilter", ".estimators.online.gating:Gate"),
+            without=("torques", "bias", "safeguards", "confidence"),
+            takes=AS_THEY_COME,
+            floating_base=True,
+            needs_recordings=False,
+            sections=("masses", "excitation", "rejections", "effort"),
+        ),
+        "leg-odometry": MethodRow(
+            HERE + "leg_odometry:LegOdometryMethod",
+            (".estimators.online.leg_odometry:LegOdometry",),
+            without=("gravity",),
+            tables=("contacts",),
+            takes=AS_READ,
+            floating_base=True,
+            sections=("effort",),
+        ),
+        "optimal-estimation": MethodRow(
+            HERE + "optimal_estimation:OptimalEstimationMethod",
+            (".estimators.shooting.estimation:OptimalEstimation", ".estimators.shooting.ddp:DDP"),
+            without=("ddp", "settled", "max_rounds", "seed", "shrinkage"),
+            begin=HERE + "optimal_estimation:begin_with_imu",
+            tables=("contacts", "rotors"),
+            takes=AS_READ,
+            estimates_motion=True,
+            floating_base=True,
+            sections=("motion", "contacts", "sensitivity", "convergence"),
+        ),
+        "moving-horizon": MethodRow(
+            HERE + "moving_horizon:MovingHorizonMethod",
+            (".estimators.shooting.moving_horizon:MovingHorizon",),
+            tables=("contacts", "rotors"),
+            takes=AS_READ,
+            estimates_motion=True,
+            floating_base=True,
+            sections=("history", "motion", "contacts"),
+        ),
+        "joint-smoothing": MethodRow(
+            HERE + "joint_smoothing:JointSmoothingMethod",
+            begin=HERE + "joint_smoothing:begin_with_positions",
+            subject="mechanism",
+            takes=AS_READ,
+            estimates_motion=True,
+            sections=("friction", "motion", "convergence"),
+        ),
+        "impacts": MethodRow(
+            HERE + "impacts:ImpactsMethod",
+            subject="body",
+            tables=("walls",),
+            takes=AS_READ,
+            estimates_motion=True,
+            sections=("impacts", "motion"),
+        ),
+        "actuators": MethodRow(
+            HERE + "actuators:ActuatorsMethod",
+            (
+                ".estimators.servo.problem:ActuatorProblem",
+                ".estimators.servo.search:Search",
+                ".estimators.servo.output_error:OutputError",
+            ),
+            without=(
+                *("robot", "recordings", "open", "held", "priors", "hold", "held_out", "commands", "huber"),
+                *("torque_scales", "search", "rounds", "refined", "finished", "coarse_s", "coarse_error"),
+                *("iteration", "coarse"),
+            ),
+            begin=HERE + "actuators:begin_with_position_commands",
+            follows_commands=True,
+            takes=AS_READ,
+            estimates_motion=True,
+            sections=("poinsot.report.sections.actuators:actuator_section",),
+        ),
     }
 )
-"""Name in project files -> module and class."""
+"""Name in project files -> its row."""
 
 DEFAULT = "least-squares"
 """Default method of a project file."""
 
 GROUP = "poinsot.methods"
-"""Entry points of methods of other distributions: name = "module:class"."""
+"""Entry points of methods of other distributions: name = "module:row"."""
 
 
 def installed_methods() -> dict[str, Any]:
-    """Methods of other distributions, by name; names listed here take precedence."""
-    return {each.name: each for each in entry_points(group=GROUP) if each.name not in METHODS}
+    """Entry points of methods of other distributions, by name; names listed here take precedence."""
+    return {point.name: point for point in entry_points(group=GROUP) if point.name not in METHODS}
 
 
 def method_names() -> tuple[str, ...]:
@@ -54,32 +147,41 @@ def method_names() -> tuple[str, ...]:
     return (*METHODS, *installed_methods())
 
 
-def find_method(name: str) -> type[MethodSettings]:
-    """The method of this name. Raises `KeyError` if there is none. Raises `InvalidProject` if another distribution has
-    it, and it cannot be loaded.
+def row_of(name: str) -> MethodRow:
+    """The row of the method of this name. Raises `KeyError` if there is none. Raises `InvalidProject` if another
+    distribution has it, and it cannot be loaded.
     """
     # those listed here first: searching entry points reads the metadata of every distribution, which is slow
     if name in METHODS:
-        module, _, attribute = METHODS[name].partition(":")
-        listed: type[MethodSettings] = getattr(import_module(f".{module}", __name__), attribute)
-        return listed
-    entry = installed_methods()[name]
-    where = f"the method {name!r} of the entry point {entry.value}"
+        return METHODS[name]
+    point = installed_methods()[name]
+    where = f"the method {name!r} of the entry point {point.value}"
     try:
-        found = entry.load()
+        row = point.load()
     except (ImportError, AttributeError) as error:
         raise InvalidProject(f"{where} cannot be loaded: {error}") from error
-    if not (isinstance(found, type) and issubclass(found, MethodSettings)):
-        raise InvalidProject(f"{where} must be a class derived from poinsot.project.methods.MethodSettings")
-    return found
+    if not isinstance(row, MethodRow):
+        raise InvalidProject(f"{where} must be a poinsot.project.methods.MethodRow")
+    return row
 
 
-def find_beginning(log: LogContents) -> tuple[str, type[MethodSettings], Beginning]:
-    """The first method that can start from this log, its name, and its start; `InvalidProject` if none can."""
+@cache
+def _table(name: str, row: MethodRow) -> type[ProjectMethod]:
+    own = {"name": (Literal[name], name if name == DEFAULT else ...)}  # type: ignore[valid-type]
+    return derived(name, load(row.project), list(map(load, row.keys)), row.without, {"row": row}, own)
+
+
+def find_method(name: str) -> type[ProjectMethod]:
+    """The table of the method of this name; errors as of `row_of`."""
+    return _table(name, row_of(name))
+
+
+def find_beginning(log: LogContents) -> tuple[str, MethodRow, Beginning]:
+    """The first method that can start from this log, its row, and its start; `InvalidProject` if none can."""
     for name in method_names():
-        method = find_method(name)
-        if (beginning := method.begin(log)) is not None:
-            return name, method, beginning
+        row = row_of(name)
+        if row.begin and (beginning := load(row.begin)(log)) is not None:
+            return name, row, beginning
     lacks = "no torque, current or voltage of a joint, nor any other quantity that a method can start from"
     if log.gains_energy:
         lacks = "angles alone, and the robot gains energy, so its motors drive it: add columns with torques, currents "
@@ -89,26 +191,26 @@ def find_beginning(log: LogContents) -> tuple[str, type[MethodSettings], Beginni
     raise InvalidProject(f"the log has {lacks}")
 
 
-def names_where(condition: Callable[[type[MethodSettings]], bool]) -> str:
+def names_where(condition: Callable[[MethodRow], bool]) -> str:
     """Names of the methods for which this holds, for a message: `"impacts" or "filter"`."""
-    return " or ".join(f'"{name}"' for name in method_names() if condition(find_method(name)))
+    return " or ".join(f'"{name}"' for name in method_names() if condition(row_of(name)))
 
 
-def method_of(content: Any) -> type[MethodSettings]:
-    """The method of a project file that may contain errors; the default where it names no existing one."""
+def row_named(content: Any) -> MethodRow:
+    """The row of the method of a project file that may contain errors; the default where it names no existing one."""
     method = content.get("method") if isinstance(content, dict) else None
     name = method.get("name", DEFAULT) if isinstance(method, dict) else DEFAULT
-    return find_method(name if isinstance(name, str) and name in method_names() else DEFAULT)
+    return row_of(name if isinstance(name, str) and name in method_names() else DEFAULT)
 
 
 def read_method(value: Any) -> Any:
-    """[method] -> the settings of the method that it names."""
+    """[method] -> the table of the method that it names."""
     if not isinstance(value, dict):
-        return value if isinstance(value, MethodSettings) else find_method(DEFAULT).model_validate(value)
+        return value if isinstance(value, ProjectMethod) else find_method(DEFAULT).model_validate(value)
     name = value.get("name", DEFAULT)
     names = METHODS if name in tuple(METHODS) else method_names()
     if not isinstance(name, str) or name not in names:
-        *others, last = (f"'{each}'" for each in names)
+        *others, last = (f"'{option}'" for option in names)
         close = nearest(name, tuple(names)) if isinstance(name, str) else ""
         raise refuse(
             "method", f"must be {', '.join(others)} or {last}, not {f'{name!r:.60}'}{close}", key="name"

@@ -76,12 +76,15 @@ class Beginning:
 TEMPLATES = Path(__file__).parents[1] / "templates"
 
 
-class MethodSettings(SettingsTable):
-    """A method: its keys in the project file are fields, its other requirements class variables.
+@dataclass(frozen=True)
+class MethodRow:
+    """What a project file and its page need of a method.
 
-    Its functions raise `PoinsotError`, one sentence that says what to correct.
-
-    Class variables:
+    Args:
+        project: what it does with a project, a class derived from `ProjectMethod`, as `"module:class"`.
+        keys: dataclasses whose fields are keys of [method], as `"module:class"`, the method itself first.
+        without: fields of these that are no keys.
+        begin: function of `LogContents` that begins a project, as `"module:function"`; "": no project begins with it.
         subject: table of its model: `"robot"`, `"mechanism"` or `"body"`.
         tables: further tables that it uses, which others reject: `"contacts"`, `"rotors"`, `"walls"`.
         takes: kinds of [preprocessing] that it accepts.
@@ -89,25 +92,42 @@ class MethodSettings(SettingsTable):
         floating_base: whether the robot may have a floating base.
         loads: whether recordings may carry a load that is to be identified.
         needs_recordings: whether [[recordings]] are required.
+        streams: whether it reads logs in blocks, which are longer than memory.
+        follows_commands: whether joints follow position commands, which `poinsot excite --commands` designs.
         sections: names of `report.sections` on its page, besides those of every estimate; a section of another
             distribution as `"module:function"`.
     """
 
+    project: str
+    keys: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    begin: str = ""
+    subject: str = "robot"
+    tables: tuple[str, ...] = ()
+    takes: MethodInput = SMOOTHED
+    estimates_motion: bool = False
+    floating_base: bool = False
+    loads: bool = False
+    needs_recordings: bool = True
+    streams: bool = False
+    follows_commands: bool = False
+    sections: tuple[str, ...] = ()
+
+
+class ProjectMethod(SettingsTable):
+    """[method]: the keys of a method, and what it does with a project. The keys of its row are fields here too.
+
+    Its functions raise `PoinsotError`, one sentence that says what to correct.
+    """
+
     name: str
 
-    subject: ClassVar[str] = "robot"
-    tables: ClassVar[tuple[str, ...]] = ()
-    takes: ClassVar[MethodInput] = SMOOTHED
-    estimates_motion: ClassVar[bool] = False
-    floating_base: ClassVar[bool] = False
-    loads: ClassVar[bool] = False
-    needs_recordings: ClassVar[bool] = True
-    sections: ClassVar[tuple[str, ...]] = ()
+    row: ClassVar[MethodRow]
 
-    @classmethod
-    def begin(cls, log: LogContents) -> Beginning | None:
-        """Start of a project with this method that runs on this log as it is; None: the method needs more."""
-        return None
+    @property
+    def weighs_prior(self) -> bool:
+        """Whether it weighs the description against the data, so that the weight of a prior has a meaning."""
+        return False
 
     def exchanged(self, job: Job) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
         """Pairs of joints whose columns of some quantities fit the robot better when exchanged, best first."""
@@ -149,8 +169,8 @@ class MethodSettings(SettingsTable):
         )
 
 
-class OnlineSettings(MethodSettings):
-    """Settings of a method that processes one sample at a time, which `track` runs."""
+class OnlineMethod(ProjectMethod):
+    """A method that processes one sample at a time, which `track` runs."""
 
     def identify(self, job: Job) -> Estimate:
         raise InvalidProject(

@@ -14,8 +14,7 @@ from ...stopwatch import Stopwatch
 from ..job import uninterrupted
 from ..other_jobs import torques_from
 from ..settings.fields import ChartOrNone, PerJoint, Positive, by_joint, is_text, refuse
-from ..settings.preprocessing import AS_THEY_COME
-from .base import OnlineSettings, OnSample, Tracking
+from .base import OnlineMethod, OnSample, Tracking
 
 if TYPE_CHECKING:
     from ...estimators.online.belief import RecordedSample
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 
-class FilterSettings(OnlineSettings):
+class FilterMethod(OnlineMethod):
     """`poinsot.ExtendedKalmanFilter`, or with `chart = "none"` `poinsot.KalmanFilter`, for `poinsot track`.
 
     `links`: bodies whose mass properties are estimated; all others are known. `robot_from`: the project file, or the
@@ -39,12 +38,6 @@ class FilterSettings(OnlineSettings):
     change of published masses [kg/s].
     """
 
-    takes = AS_THEY_COME
-    floating_base = True
-    needs_recordings = False
-    sections = ("masses", "excitation", "rejections", "effort")
-
-    name: Literal["filter"]
     links: list[str] = Field(min_length=1)
     robot_from: str | None = None
     chart: ChartOrNone = "log-cholesky"
@@ -52,23 +45,15 @@ class FilterSettings(OnlineSettings):
     calibrate_s: float = Field(2.0, ge=0)
     calibrate_bias: bool = False
     noise_margin: Positive = 2.0
-    initial_std: Positive = 0.3
-    drift: float = Field(0.1, ge=0)
-    largest_std: Positive = 1.0
-    adaptive: bool = False
-    iterations: int = Field(10, ge=0)
     gate: Annotated[
         Annotated[Annotated[float, Field(gt=0, lt=1)], Tag("number")]
         | Annotated[Literal["none"], Tag("text")],
         Discriminator(is_text),
     ] = 0.999
-    patience: int = Field(100, ge=1)
-    growth: float = Field(1.1, gt=1)
-    memory_s: Positive = 2.0
     mass_rate: Positive | None = 3.0
 
     @model_validator(mode="after")
-    def _noise_from_somewhere(self) -> FilterSettings:
+    def _noise_from_somewhere(self) -> FilterMethod:
         if self.noise is None and self.calibrate_s == 0:
             raise refuse("noise", "the noise level is missing: give noise, or calibrate_s", key="calibrate_s")
         if self.calibrate_bias and self.calibrate_s == 0:
@@ -210,8 +195,9 @@ class FilterSettings(OnlineSettings):
             noise = self.noise_margin * calibration.std
             # an effort without readings has no residuals, and its noise is not used: any value above 0 will do
             noise = np.where(noise > 0, noise, noise[noise > 0].min(initial=1.0))
+        keys: Any = self
         # not by `build_as`: a gate has a `largest_std` too, of another meaning
-        gate = None if self.gate == "none" else Gate(self.gate, self.patience, self.growth)
+        gate = None if self.gate == "none" else Gate(self.gate, keys.patience, keys.growth)
         bias = calibration.value if calibration is not None and self.calibrate_bias else 0.0
         common: dict[str, Any] = {"torques": torques, "noise": noise, "gate": gate, "bias": bias}
         if self.chart == "none":

@@ -5,18 +5,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from ...exceptions import InvalidProject, listing
 from ...stopwatch import Stopwatch
 from ..settings.fields import NotNegative, Positive, SettingsTable
-from .motion import MotionSettings, prepared
+from .motion import MotionMethod, prepared
 
 if TYPE_CHECKING:
-    from ...estimators.impacts.drop import DropIdentification
-    from ...estimators.impacts.pooled import PooledImpacts
+    from ...estimators.impacts.method import ImpactIdentification
     from ...estimators.impacts.problem import ImpactsProblem
     from ..job import Job
     from ..prediction import Prediction, PredictionJob
@@ -30,18 +29,13 @@ class TrackerNoiseSettings(SettingsTable):
     angle: Positive
 
 
-class ImpactsSettings(MotionSettings):
+class ImpactsMethod(MotionMethod):
     """`poinsot.estimators.impacts`: J/m, friction and restitution of a [body] that hits [[walls]].
 
     `noise`: standard deviations of the tracker; without it, they are estimated. `drag`: linear and angular [1/s].
     `steps`: time steps between two frames. `seed`: seed of the random starts of the search.
     """
 
-    subject = "body"
-    tables = ("walls",)
-    sections = ("impacts", "motion")
-
-    name: Literal["impacts"]
     noise: TrackerNoiseSettings | None = None
     drag: Annotated[list[NotNegative], Field(min_length=2, max_length=2)] = [0.0, 0.0]
     steps: int | None = Field(None, ge=1)
@@ -50,7 +44,6 @@ class ImpactsSettings(MotionSettings):
     def problem(self, job: Job, watch: Stopwatch) -> ImpactsProblem:
         from ...estimators.impacts.problem import ImpactsProblem
         from ...estimators.impacts.recordings import FORCES, pose_channels
-        from ...models.planar import Wall
 
         settings, body = job.settings, job.settings.body
         assert body is not None
@@ -66,7 +59,7 @@ class ImpactsSettings(MotionSettings):
         return ImpactsProblem.from_recordings(
             {run.name: prepared(settings, run) for run in runs},
             body.outline(),
-            tuple(wall.build_as(Wall) for wall in settings.walls),
+            tuple(wall.value() for wall in settings.walls),
             mass=body.mass,
             name=body.name,
             markers=body.markers,
@@ -78,7 +71,7 @@ class ImpactsSettings(MotionSettings):
         from ...estimate.motions import POSE
         from ...estimators.impacts.prediction import FLIGHT_FRAMES, predict_throw
         from ...estimators.impacts.recordings import FORCES, drop_of, pose_channels
-        from ...models.planar import Wall, floor
+        from ...models.planar import floor
         from ..prediction import CLOCK, Prediction, read_motion
 
         body, name = job.project.settings.body, job.motion.name
@@ -88,16 +81,16 @@ class ImpactsSettings(MotionSettings):
         joints = pose_channels(body.markers)
         units = {f"position.{joint}": POSE.get(joint, "m") for joint in joints}
         recording = read_motion(job, units, joints, tuple(FORCES), "mask")
-        found = {row["name"]: (row["value"], row["std"]) for row in job.result["parameters"]}
+        values = {row["name"]: (row["value"], row["std"]) for row in job.result["parameters"]}
         scene, notes = job.result["scene"], []
-        if found["friction"][0] is None:
-            found["friction"] = scene["least_friction"], 0.0
+        if values["friction"][0] is None:
+            values["friction"] = scene["least_friction"], 0.0
             notes.append(f"The lower bound {scene['least_friction']:.3g} of friction was used as its value.")
         drop, warnings = drop_of(recording, name, body.markers, FLIGHT_FRAMES)
         noise = np.array(job.result.get("simulation", {}).get("noise", drop.noise))
         times = recording.time[recording.time >= drop.times[0]]
-        walls = tuple(wall.build_as(Wall) for wall in job.project.settings.walls) or (floor(),)
-        motion = predict_throw(drop, times, body.outline(), walls, found, noise)
+        walls = tuple(wall.value() for wall in job.project.settings.walls) or (floor(),)
+        motion = predict_throw(drop, times, body.outline(), walls, values, noise)
         notes.append(
             f"Frames until {motion.until:.4g} s are a flight and were used; the motion after them is predicted."
         )
@@ -113,26 +106,10 @@ class ImpactsSettings(MotionSettings):
         named = {column: "s" if column == CLOCK else POSE[column.split(".")[1]] for column in columns}
         return Prediction(columns, named, tuple(rows), (*warnings, *notes))
 
-    def solver(self, settings: Settings, problem: ImpactsProblem) -> DropIdentification | PooledImpacts:
-        """The method: of one drop by its motion, of several by the impacts of all."""
-        drops = len(problem.drops)
+    def solver(self, settings: Settings, problem: ImpactsProblem) -> ImpactIdentification:
+        from ...estimators.impacts.method import ImpactIdentification
+
         if settings.priors:
             raise InvalidProject('"impacts" uses no priors on J/m; delete [priors]')
-        if drops > 1:
-            from ...estimators.impacts.pooled import PooledImpacts
-
-            for key in ("noise", "drag", "steps"):
-                if key in self.model_fields_set:
-                    raise InvalidProject(
-                        f"method.{key} is for a single drop; with {drops} drops it is estimated: delete the line"
-                    )
-            return PooledImpacts(settings.held, seed=self.seed)
-        if settings.held:
-            raise InvalidProject(
-                "[held] is for several drops, whose geometry is estimated, but there is one: delete "
-                f"{listing(settings.held)}"
-            )
-        from ...estimators.impacts.drop import DropIdentification
-
         noise = None if self.noise is None else (self.noise.position,) * 2 + (self.noise.angle,)
-        return DropIdentification(noise, (self.drag[0], self.drag[1]), self.steps, self.seed)
+        return ImpactIdentification(noise, (self.drag[0], self.drag[1]), self.steps, self.seed, settings.held)

@@ -1,22 +1,18 @@
-"""The linear methods: recordings -> signals -> inverse dynamics -> estimate -> validation.
-
-Their common base, and the two methods without settings of their own: least squares and essential parameters.
-"""
+"""The linear methods: recordings -> signals -> inverse dynamics -> estimate -> validation."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...exceptions import listing
+from ...lazy import load
+from ...models.robot.articulated import load_robot
 from ...stopwatch import Stopwatch
 from ..preparation import condition, motion_warnings, smooth, with_filters
-from ..settings.fields import AUTO, Positive
-from .base import TEMPLATES, Beginning, LogContents, MethodSettings
+from ..settings.fields import AUTO
+from .base import TEMPLATES, Beginning, LogContents, ProjectMethod
 
 if TYPE_CHECKING:
     from ...estimate import Estimate
@@ -29,7 +25,18 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 
-class InverseDynamicsSettings(MethodSettings):
+def begin_with_efforts(log: LogContents) -> Beginning | None:
+    """A log with a torque, current or voltage of a joint, of a robot whose base is fixed."""
+    if not log.effort or log.has_imu:
+        return None
+    driven = log.owners[log.effort]
+    passive = [joint for joint in log.owners["position"] if joint not in driven]
+    reason = f"the log has a {log.effort} of {listing(driven)}"
+    values = {"effort": log.effort, "passive": passive}
+    return Beginning(reason, ("position", log.effort), TEMPLATES / "least-squares.toml", values)
+
+
+class LinearMethod(ProjectMethod):
     """A method that solves `poinsot.InverseDynamics`.
 
     `per_recording`: nuisances that differ between recordings and are also estimated: `"zero"`, `"offset"` and
@@ -38,17 +45,13 @@ class InverseDynamicsSettings(MethodSettings):
 
     per_recording: list[str] = []
 
-    sections: ClassVar[tuple[str, ...]] = ("effort", "friction")
-
-    @abstractmethod
     def build(self, job: Job) -> Any:
         """The estimator, with results of other jobs."""
+        return self.build_as(load(self.row.keys[0]))
 
     def known(self, settings: Settings) -> tuple[dict[str, float], dict[str, Normal]]:
         """Held parameters with their values, and priors on others: [held] and [priors]."""
-        from ...parameters import Normal
-
-        priors = {name: prior.build_as(Normal) for name, prior in settings.priors.items()}
+        priors = {name: prior.value() for name, prior in settings.priors.items()}
         return dict(settings.held), priors
 
     def attached(self, runs: Sequence[Run]) -> Mapping[str, Any]:
@@ -159,42 +162,23 @@ class InverseDynamicsSettings(MethodSettings):
         )
 
 
-class LeastSquaresSettings(InverseDynamicsSettings):
-    """`poinsot.LeastSquares`."""
+class SemidefiniteMethod(LinearMethod):
+    """Least squares on possible bodies. `prior`: file of a robot description with the same bodies."""
 
-    name: Literal["least-squares"] = "least-squares"
-    weighting: Literal["none", "per-joint", "robust"] = "none"
-    parameters: Literal["base", "full"] = "base"
+    aliases: ClassVar[dict[str, str]] = {"trust": "weighing"}
 
-    @classmethod
-    def begin(cls, log: LogContents) -> Beginning | None:
-        if not log.effort or log.has_imu:
-            return None
-        driven = log.owners[log.effort]
-        passive = [joint for joint in log.owners["position"] if joint not in driven]
-        values = {"effort": log.effort, "passive": passive}
-        reason, template = (
-            f"the log has a {log.effort} of {listing(driven)}",
-            TEMPLATES / "least-squares.toml",
-        )
-        return Beginning(reason, ("position", log.effort), template, values)
+    prior: str | None = None
+
+    @property
+    def weighs_prior(self) -> bool:
+        keys: Any = self
+        return bool(keys.weighing == "both")
 
     def build(self, job: Job) -> Any:
-        from ...estimators.linear.least_squares import LeastSquares
-
-        return self.build_as(LeastSquares)
-
-
-class EssentialSettings(InverseDynamicsSettings):
-    """`poinsot.EssentialParameters`."""
-
-    name: Literal["essential-parameters"]
-    max_relative_std_percent: Positive = 30.0
-    significance: float = Field(0.01, gt=0, lt=1)
-    keep: list[str] | None = None
-    weighting: Literal["none", "per-joint", "robust"] = "none"
-
-    def build(self, job: Job) -> Any:
-        from ...estimators.linear.essential import EssentialParameters
-
-        return self.build_as(EssentialParameters, **({} if self.keep is None else {"keep": tuple(self.keep)}))
+        if self.prior is None:
+            return super().build(job)
+        path = job.project.find_description(self.prior, job.data_dir, "method.prior")
+        # With the same joints locked, so that the bodies have the same names.
+        described = load_robot(path, locked=job.settings.described.locked)
+        prior = dict(zip(described.bodies, described.inertials.tolist(), strict=True))
+        return self.build_as(load(self.row.keys[0]), prior=prior)

@@ -16,7 +16,7 @@ from ...exceptions import InvalidProject, check_known
 from ...stopwatch import Stopwatch
 from ..settings.fields import Positive, PositiveOrAuto
 from .base import TEMPLATES, Beginning, LogContents
-from .motion import MotionSettings, prepared
+from .motion import MotionMethod, prepared
 
 if TYPE_CHECKING:
     from ...estimators.joint import JointEstimation, JointSmoothingProblem
@@ -26,7 +26,19 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 
-class JointSmoothingSettings(MotionSettings):
+def begin_with_positions(log: LogContents) -> Beginning | None:
+    """A log of positions only, of a mechanism that no motor drives."""
+    if log.effort or log.has_imu or "position_command" in log.owners or log.gains_energy:
+        return None
+    quantities, robot = ("position", "velocity"), log.robot
+    values = {
+        "joints": [f"{joint} joint" if joint in robot.bodies else joint for joint in robot.joints],
+        "noise": {quantity: log.noise[quantity] for quantity in quantities if quantity in log.noise},
+    }
+    return Beginning("the log has positions alone", quantities, TEMPLATES / "joint-smoothing.toml", values)
+
+
+class JointSmoothingMethod(MotionMethod):
     """`poinsot.estimators.joint.JointEstimation`: states and parameters of a [mechanism].
 
     `parameters`: names of the open ones, like `"pendulum.Jxx"`, `"elbow.drag"`, `"elbow encoder.zero"`. `noise`:
@@ -37,10 +49,6 @@ class JointSmoothingSettings(MotionSettings):
     `upper`: bounds. `start`: initial guess of parameters, in place of the mechanism's values.
     """
 
-    subject = "mechanism"
-    sections = ("friction", "motion", "convergence")
-
-    name: Literal["joint-smoothing"]
     parameters: list[str] = Field(min_length=1)
     noise: dict[str, Positive]
     weight: PositiveOrAuto = "auto"
@@ -53,23 +61,9 @@ class JointSmoothingSettings(MotionSettings):
     max_iterations: int = Field(50, ge=1)
     tolerance: float = Field(1e-7, gt=0, lt=1)
 
-    @classmethod
-    def begin(cls, log: LogContents) -> Beginning | None:
-        if log.effort or log.has_imu or "position_command" in log.owners or log.gains_energy:
-            return None
-        quantities, robot = ("position", "velocity"), log.robot
-        values = {
-            "joints": [f"{joint} joint" if joint in robot.bodies else joint for joint in robot.joints],
-            "noise": {each: log.noise[each] for each in quantities if each in log.noise},
-        }
-        return Beginning(
-            "the log has positions alone", quantities, TEMPLATES / "joint-smoothing.toml", values
-        )
-
     def problem(self, job: Job, watch: Stopwatch) -> JointSmoothingProblem:
         from ...estimators.joint import JointSmoothingProblem, with_sensors
         from ...models.maximal import keep_compiled
-        from ...parameters import Normal
 
         # JAX takes longer to compile than to solve; a second run finds the compiled code on disk.
         keep_compiled()
@@ -103,7 +97,7 @@ class JointSmoothingSettings(MotionSettings):
             held_out=used["validation"],
             step_s=self.step_s,
             per_recording=self.per_recording,
-            priors={name: prior.build_as(Normal) for name, prior in settings.priors.items()},
+            priors={name: prior.value() for name, prior in settings.priors.items()},
             lower=self.lower,
             upper=self.upper,
         )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
 from ...exceptions import InvalidProject
 from ..job import stoppable
-from ..settings.fields import Positive, Window, refuse
-from ..settings.preprocessing import AS_READ
-from .base import OnlineSettings, OnSample, Tracking
+from ..settings.fields import refuse
+from .base import OnlineMethod, OnSample, Tracking
 from .motion import prepared
 from .optimal_estimation import contacts_of
 
@@ -20,27 +19,13 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 
-class LegOdometrySettings(OnlineSettings):
+class LegOdometryMethod(OnlineMethod):
     """`poinsot.LegOdometry`: pose, velocity and biases from gyro, accelerometer, encoders and contacts.
 
     Keys are the fields of that class; pairs are of gyro and accelerometer, but for those of feet. `gate`: part of good
     readings of a foot that pass; after `patience` rejected ones in a row it has slipped.
     """
 
-    takes = AS_READ
-    tables = ("contacts",)
-    floating_base = True
-    sections = ("effort",)
-
-    name: Literal["leg-odometry"]
-    inertial_noise: Window | None = None
-    position_noise: Positive | None = None
-    foot_walk: Positive | None = None
-    foot_creep: Window | None = None
-    foot_compliance: Window | None = None
-    bias_std: Window | None = None
-    bias_walk: Window | None = None
-    start_std: Window | None = None
     gate: float = Field(0.999, gt=0, lt=1)
     patience: int = Field(20, ge=1)
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...stopwatch import Stopwatch
 from ..preparation import condition
-from ..settings.preprocessing import AS_READ
-from .base import MethodSettings
+from .base import ProjectMethod
 
 if TYPE_CHECKING:
     from ...estimate import Estimate
@@ -18,11 +17,9 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 
-class MotionSettings(MethodSettings):
+class MotionMethod(ProjectMethod):
     """A method that also estimates the motion, from samples as they were read."""
 
-    takes = AS_READ
-    estimates_motion = True
     stage: ClassVar[str] = "problem"
     """Key of `estimate.seconds` for the construction of the problem."""
 

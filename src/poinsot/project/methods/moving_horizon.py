@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import Field
 
 from ...exceptions import InvalidProject
 from ...parameters import per_joint
 from ..job import stoppable
-from ..settings.fields import PerJoint, Positive, Window
+from ..settings.fields import PerJoint, Window
 from .base import OnSample, Tracking
-from .optimal_estimation import SensedMotionSettings
+from .optimal_estimation import SensedMotionMethod
 
 if TYPE_CHECKING:
     from ...estimators.shooting.estimation import OptimalEstimationProblem
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 
-class MovingHorizonSettings(SensedMotionSettings):
+class MovingHorizonMethod(SensedMotionMethod):
     """`poinsot.MovingHorizon`: time-varying parameters and the motion, from encoders, IMU, contacts and commands.
 
     `walk`: standard deviation by which open parameters change in the square root of a second, one number or by body,
@@ -30,14 +29,8 @@ class MovingHorizonSettings(SensedMotionSettings):
     `iterations`: Gauss-Newton steps a node. `closing`: of speeds that a closing contact leaves open [m/s], [rad/s].
     """
 
-    sections = ("history", "motion", "contacts")
-
-    name: Literal["moving-horizon"]
     start_std: Window
     walk: PerJoint = 0.0
-    nodes: int = Field(50, ge=3)
-    iterations: int = Field(1, ge=1)
-    closing: Positive = 1e-3
 
     def solver(self, settings: Settings, problem: OptimalEstimationProblem) -> MovingHorizon:
         from ...estimators.shooting.moving_horizon import MovingHorizon

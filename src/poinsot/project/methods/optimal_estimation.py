@@ -19,7 +19,7 @@ from ..recordings import Run
 from ..settings.fields import ChartName, PerJoint, Positive, Window, refuse
 from ..settings.robot import ContactsSettings, RotorSettings
 from .base import TEMPLATES, Beginning, LogContents
-from .motion import MotionSettings, prepared
+from .motion import MotionMethod, prepared
 
 if TYPE_CHECKING:
     from ...estimators.shooting.estimation import OptimalEstimation, OptimalEstimationProblem
@@ -38,7 +38,18 @@ NoiseLevel = Positive | Annotated[list[Positive], Field(min_length=1)]
 """One standard deviation for all components of a reading, or one for each."""
 
 
-class SensedMotionSettings(MotionSettings):
+def begin_with_imu(log: LogContents) -> Beginning | None:
+    """A log with an IMU, and efforts of the joints."""
+    if not (log.effort and log.has_imu):
+        return None
+    quantities = ("position", "velocity", log.effort, *FRAME_QUANTITIES, CONTACT)
+    noise = {name: std for name, std in log.noise.items() if name in quantities and name != CONTACT}
+    values = {"feet": log.owners.get(CONTACT, ()), "body": log.robot.bodies[0], "noise": noise}
+    template = TEMPLATES / "optimal-estimation.toml"
+    return Beginning("the log has an IMU, so the base moves", quantities, template, values)
+
+
+class SensedMotionMethod(MotionMethod):
     """A method that estimates parameters and motion from readings of a robot's sensors.
 
     `bodies`: bodies with open mass properties. `joints`: open parameters of joints (`fv3`, `fc3`, ...). `gains`: open
@@ -49,12 +60,9 @@ class SensedMotionSettings(MotionSettings):
     deviation of bodies about the description, in coordinates of the chart; without it only [priors] are known.
     `bias_std`, `misalignment_std`: standard deviations of sensor errors that are estimated, about 0, by quantity or
     channel group, and by frame [rad]. `start_std`: standard deviations of the first state, `[positions, speeds]`.
-    `dry_speed`: speed at which smoothed dry friction has 76 % of its size [rad/s] or [m/s]. `longest`: radius of the
-    trust region of theta.
+    `dry_speed`: speed at which smoothed dry friction has 76 % of its size [rad/s] or [m/s].
     """
 
-    tables = ("contacts", "rotors")
-    floating_base = True
     stage = "signals"
 
     bodies: list[str] = []
@@ -68,10 +76,9 @@ class SensedMotionSettings(MotionSettings):
     misalignment_std: dict[str, Positive] = {}
     start_std: Window | None = None
     dry_speed: Positive = 0.05
-    longest: Positive = 0.3
 
     @model_validator(mode="after")
-    def _something_disturbs(self) -> SensedMotionSettings:
+    def _something_disturbs(self) -> SensedMotionMethod:
         commands = {"torque", "current", "voltage", "thrust"} & set(self.noise)
         if self.speed_noise is None and not commands:
             raise refuse(
@@ -93,7 +100,6 @@ class SensedMotionSettings(MotionSettings):
         from ...estimators.shooting.estimation import OptimalEstimationProblem
         from ...estimators.shooting.known_parameters import KnownParameters
         from ...estimators.shooting.recordings import MotionNoise
-        from ...parameters import Normal
 
         settings = job.settings
         job.say("reading the robot")
@@ -106,7 +112,7 @@ class SensedMotionSettings(MotionSettings):
         used = [run.name for run in runs if run.role == "identification"]
         errors = self.sensor_errors(recordings, used)
         parameters = self._open(settings, robot, tuple(errors))
-        priors = errors | {name: prior.build_as(Normal) for name, prior in settings.priors.items()}
+        priors = errors | {name: prior.value() for name, prior in settings.priors.items()}
         return OptimalEstimationProblem.from_recordings(
             parameters,
             {name: recordings[name] for name in used},
@@ -133,7 +139,7 @@ class SensedMotionSettings(MotionSettings):
         )
 
 
-class OptimalEstimationSettings(SensedMotionSettings):
+class OptimalEstimationMethod(SensedMotionMethod):
     """`poinsot.OptimalEstimation`: parameters and motion together, from encoders, IMU, contacts and commands.
 
     `process_noise = "auto"`: noise levels of commands and speeds are estimated by maximum likelihood, `"commands"`:
@@ -144,35 +150,13 @@ class OptimalEstimationSettings(SensedMotionSettings):
     group; `bias_knots_s`: largest time between knots of their walk [s]. `start_from`: result used as initial guess.
     """
 
-    sections = ("motion", "contacts", "sensitivity", "convergence")
-
-    name: Literal["optimal-estimation"]
-    process_noise: Literal["given", "auto", "commands"] = "given"
-    contact_schedule: Literal["given", "estimated"] = "given"
-    contact_slip: Literal["given", "estimated"] = "given"
     delay_std_s: dict[str, Positive] = {}
     bias_walk: dict[str, Positive] = {}
     bias_knots_s: Positive = 1.0
     start_from: str | None = None
     rollout: Literal["multiple", "feasible", "single"] = "multiple"
-    max_iterations: int = Field(200, ge=1)
-    step_tolerance: Positive = 1e-5
-    gap_tolerance: Positive = 1e-8
-    null_space: bool = True
-    memory: int = Field(1, ge=1)
-    damping: float = Field(0.0, ge=0)
 
     aliases: ClassVar[dict[str, str]] = {"max_steps": "max_iterations"}
-
-    @classmethod
-    def begin(cls, log: LogContents) -> Beginning | None:
-        if not (log.effort and log.has_imu):
-            return None
-        quantities = ("position", "velocity", log.effort, *FRAME_QUANTITIES, CONTACT)
-        noise = {key: std for key, std in log.noise.items() if key in quantities and key != CONTACT}
-        values = {"feet": log.owners.get(CONTACT, ()), "body": log.robot.bodies[0], "noise": noise}
-        template = TEMPLATES / "optimal-estimation.toml"
-        return Beginning("the log has an IMU, so the base moves", quantities, template, values)
 
     def sensor_errors(self, recordings: Mapping[str, Recording], used: Collection[str]) -> dict[str, Normal]:
         from ...models.sensor_errors import bias_walk_priors, sensor_error_priors

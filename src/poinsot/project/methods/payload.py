@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from ...estimators.linear.payload.difference import PayloadDifference
+from ...estimators.linear.payload.draws import Resampling
+from ...estimators.linear.payload.identification import PayloadIdentification
+from ...parameters import Normal
 from ..other_jobs import gains_from
-from ..settings.fields import PerJoint, Point, Positive, SettingsTable, refuse
-from .inverse_dynamics import InverseDynamicsSettings
-from .semidefinite import BodyConstraintSettings
+from ..settings.fields import Point, Positive, SettingsTable, refuse
+from .inverse_dynamics import LinearMethod
 
 if TYPE_CHECKING:
-    from ...parameters import Normal
     from ..job import Job
     from ..recordings import Run
     from ..settings import Settings
@@ -33,34 +35,22 @@ class PointPriorSettings(SettingsTable):
         return std
 
 
-class PayloadSettings(InverseDynamicsSettings):
+class PayloadMethod(LinearMethod):
     """`poinsot.PayloadIdentification`, or by difference `poinsot.PayloadDifference`.
 
     `link`: the link that carries the load, and whose frame is used. `mass` +- `mass_std`: known mass of the load [kg].
     `gains_from`: the project file, or the result, of a job that identifies the drive gains.
     """
 
-    loads = True
-    sections = ("payload", "effort", "friction")
-
-    name: Literal["payload"]
     approach: Literal["direct", "difference"] = "direct"
     link: str | None = None
     mass: Positive | None = None
     mass_std: float = Field(0.0, ge=0)
     gains_from: str | None = None
-    gain_std: PerJoint | None = None
-    identify_gains: bool | None = None
-    estimator: Literal["output-error"] = "output-error"
     center_of_mass: PointPriorSettings | None = None
-    constraint: BodyConstraintSettings | None = None
-    possible: bool = False
-    draws: int = Field(400, ge=20)
-    block_s: Positive | None = None
-    seed: int = Field(0, ge=0)
 
     @model_validator(mode="after")
-    def _only_what_is_used(self) -> PayloadSettings:
+    def _only_what_is_used(self) -> PayloadMethod:
         if self.mass_std and self.mass is None:
             raise refuse("payload", "mass_std is that of a known mass; give mass too", key="mass_std")
         both = {"name", "approach", "link", "mass", "seed"}
@@ -88,8 +78,6 @@ class PayloadSettings(InverseDynamicsSettings):
 
     def known(self, settings: Settings) -> tuple[dict[str, float], dict[str, Normal]]:
         """Held values and priors, including that on the load's mass."""
-        from ...parameters import Normal
-
         held, priors = super().known(settings)
         if self.mass is not None and self.mass_std:
             priors["mL"] = Normal(self.mass, self.mass_std)
@@ -101,19 +89,13 @@ class PayloadSettings(InverseDynamicsSettings):
         return {"loaded": [run.loaded for run in runs], "link": self.link}
 
     def build(self, job: Job) -> Any:
-        from ...estimators.linear.payload.difference import PayloadDifference
-        from ...estimators.linear.payload.draws import Resampling
-        from ...estimators.linear.payload.identification import PayloadIdentification
-        from ...parameters import Normal
-
+        keys: Any = self
         if self.approach == "difference":
             # a difference needs two recordings and no gains; all other keys have been rejected
-            return PayloadDifference(seed=self.seed)
+            return PayloadDifference(seed=keys.seed)
         more: dict[str, Any] = {}
         if self.center_of_mass is not None:
             more["center_of_mass"] = tuple(map(Normal, self.center_of_mass.mean, self.center_of_mass.std))
-        if self.constraint is not None:
-            more["constraint"] = self.constraint.build()
         if self.gains_from is not None:
             more["gains"] = gains_from(job, self.gains_from)
         return self.build_as(PayloadIdentification, resampling=self.build_as(Resampling), **more)

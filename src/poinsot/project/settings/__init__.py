@@ -19,13 +19,15 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, SerializeAsAny, field_validator, model_validator
 
 from ...io.writing import MAX_NAME
-from ..methods import MethodSettings, method_of, names_where, read_method
-from .bodies_and_walls import BodySettings, WallSettings
-from .fields import Positive, SettingsTable, refuse
+from ...parameters import Normal
+from ..methods import ProjectMethod, names_where, read_method, row_named
+from .bodies_and_walls import BodySettings
+from .fields import SettingsTable, refuse
 from .mechanism import MechanismSettings
 from .preprocessing import PreprocessingSettings
 from .recordings import RecordingSettings
 from .robot import ContactsSettings, DriveSettings, FrictionSettings, RobotSettings, RotorSettings
+from .tables import lazy_table, table_of
 
 SUBJECTS = {
     "robot": "the path of a robot description",
@@ -36,13 +38,6 @@ SUBJECTS = {
 
 OF_ROBOTS = {"mechanism": "write it in [[mechanism.joints]]", "body": "delete it"}
 """Where [drive] and [friction] of a robot belong for other subjects."""
-
-
-class PriorSettings(SettingsTable):
-    """Prior knowledge of a base parameter, in its own unit."""
-
-    mean: float
-    std: Positive
 
 
 class OutputSettings(SettingsTable):
@@ -75,17 +70,17 @@ class Settings(SettingsTable):
     robot: RobotSettings | None = None
     mechanism: MechanismSettings | None = None
     body: BodySettings | None = None
-    walls: list[WallSettings] = []
+    walls: list[lazy_table(".models.planar.contact:Wall")] = []  # type: ignore[valid-type]
     drive: DriveSettings | None = None
     friction: FrictionSettings = FrictionSettings()
     contacts: ContactsSettings | None = None
     rotors: list[RotorSettings] = []
     recordings: list[RecordingSettings] = []
     preprocessing: Annotated[PreprocessingSettings, Field(discriminator="method")]
-    method: Annotated[SerializeAsAny[MethodSettings], BeforeValidator(read_method)] = Field(
+    method: Annotated[SerializeAsAny[ProjectMethod], BeforeValidator(read_method)] = Field(
         default_factory=lambda: read_method({})
     )
-    priors: dict[str, PriorSettings] = {}
+    priors: dict[str, table_of(Normal)] = {}  # type: ignore[valid-type]
     held: dict[str, float] = {}
     output: OutputSettings = OutputSettings()
 
@@ -101,10 +96,10 @@ class Settings(SettingsTable):
         if not isinstance(content, dict):
             return content
         # Before validation, as the method determines which tables are optional.
-        method = method_of(content)
-        if method.subject == "robot" and "robot" not in content:
+        row = row_named(content)
+        if row.subject == "robot" and "robot" not in content:
             raise refuse("robot", "the key 'robot' is missing")
-        default = method.takes.default
+        default = row.takes.default
         # Written values come last and take precedence.
         return content if default is None else {"preprocessing": {"method": default}, **content}
 
@@ -117,7 +112,7 @@ class Settings(SettingsTable):
         return self
 
     def _one_subject(self) -> None:
-        name, wanted = self.method.name, self.method.subject
+        name, wanted = self.method.name, self.method.row.subject
         if getattr(self, wanted) is None:
             raise refuse(wanted, f"{name!r} needs a [{wanted}]: {SUBJECTS[wanted]}", key="method")
         for subject in SUBJECTS:
@@ -136,26 +131,28 @@ class Settings(SettingsTable):
 
     def _takes(self, table: str) -> str:
         """Clause naming the methods that use a table."""
-        names = names_where(lambda method: table in (method.subject, *method.tables))
+        names = names_where(lambda row: table in (row.subject, *row.tables))
         shown = f"[[{table}]] are" if isinstance(getattr(self, table), list) else f"[{table}] is"
         return f"{shown} for [method] name = {names}"
 
     def _what_the_method_takes(self) -> None:
-        if self.method.needs_recordings and not self.recordings:
+        if self.method.row.needs_recordings and not self.recordings:
             raise refuse("recordings", "there is no recording: give [[recordings]] with a path")
-        if self.method.needs_recordings and all(each.role != "identification" for each in self.recordings):
+        if self.method.row.needs_recordings and all(
+            each.role != "identification" for each in self.recordings
+        ):
             raise refuse("roles", 'every recording is for validation; give one the role = "identification"')
-        if self.robot is not None and self.robot.floating_base and not self.method.floating_base:
-            names = names_where(lambda method: method.floating_base and method.estimates_motion)
+        if self.robot is not None and self.robot.floating_base and not self.method.row.floating_base:
+            names = names_where(lambda row: row.floating_base and row.estimates_motion)
             raise refuse(
                 "floating_base",
                 f"robot.floating_base: must be false: {self.method.name!r} needs the motion of the base; give "
                 f"[method] name = {names}, which estimates it, or in Python Signals that hold it",
                 key=("robot", "floating_base"),
             )
-        given, takes = self.preprocessing, self.method.takes
+        given, takes = self.preprocessing, self.method.row.takes
         if given.method not in takes.names:
-            names = names_where(lambda method: given.method in method.takes.names)
+            names = names_where(lambda row: given.method in row.takes.names)
             raise refuse(
                 "preprocessing",
                 f'method = "{given.method}" is for [method] name = {names}: {self.method.name!r} {takes.reason}, and '
@@ -163,11 +160,11 @@ class Settings(SettingsTable):
                 key="preprocessing",
             )
         for key in ("contacts", "rotors", "walls"):
-            if getattr(self, key) and key not in self.method.tables:
+            if getattr(self, key) and key not in self.method.row.tables:
                 raise refuse(key, f"{self._takes(key)}, not {self.method.name!r}", key=key)
         loaded = next((recording for recording in self.recordings if recording.loaded), None)
-        if loaded is not None and not self.method.loads:
-            names = names_where(lambda method: method.loads)
+        if loaded is not None and not self.method.row.loads:
+            names = names_where(lambda row: row.loads)
             raise refuse(
                 "loaded",
                 f"recording {loaded.title!r} carries a load, which other methods would attribute to the robot: "

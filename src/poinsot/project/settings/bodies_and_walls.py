@@ -110,11 +110,3 @@ BodySettings = Annotated[
     EllipseSettings | CircleSettings | RectangleSettings | PolygonSettings | SmoothCurveSettings,
     Field(discriminator="shape"),
 ]
-
-
-class WallSettings(SettingsTable):
-    """`poinsot.models.planar.Wall`: through `x`, `y` [m], with this `slope` [rad]; the body is on its left."""
-
-    x: float = 0.0
-    y: float = 0.0
-    slope: float = 0.0

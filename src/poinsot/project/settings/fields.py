@@ -22,6 +22,7 @@ from pydantic_core import PydanticCustomError
 from ...exceptions import InvalidProject, UnknownUnit, check_known, listing, nearest
 from ...inertia import CHARTS
 from ...io.units import check_quantity, find_unit
+from ...ranges import NotNegative as NotNegative, Positive as Positive
 
 T = TypeVar("T")
 
@@ -40,6 +41,8 @@ class SettingsTable(BaseModel):
     """Keys that belong elsewhere, and the advice of the message."""
     aliases: ClassVar[dict[str, str]] = {}
     """Deprecated names of keys, and the keys that replace them."""
+    becomes: ClassVar[Any] = None
+    """Dataclass whose fields are the keys; None: there is none."""
 
     def __repr_args__(self) -> Any:
         """Of a representation: what the project file sets."""
@@ -68,13 +71,26 @@ class SettingsTable(BaseModel):
         """
         names = {each.name for each in fields(kind)}  # type: ignore[arg-type]
         # TOML has no null, so None is an omitted key: the default of `kind` applies.
-        given = {key: value for key, value in self if key in names and value is not None}
+        given = {key: _value(value) for key, value in self if key in names and value is not None}
         return kind(**given | more)
+
+    def value(self, **more: Any) -> Any:
+        """The dataclass that this table becomes. `more`: arguments that replace keys, or are none."""
+        return self.build_as(self.becomes, **more)
 
     @classmethod
     def known_keys(cls, content: dict[str, Any]) -> tuple[str, ...]:
         """Keys that a table of this content may have."""
         return tuple(cls.model_fields)
+
+
+def _value(value: Any) -> Any:
+    """An argument of a dataclass, from the value of a key: tables become dataclasses, and lists tuples."""
+    if isinstance(value, SettingsTable) and value.becomes is not None:
+        return value.value()
+    if isinstance(value, dict):
+        return {key: _value(inside) for key, inside in value.items()}
+    return tuple(map(_value, value)) if isinstance(value, list) else value
 
 
 def check_unit(unit: str) -> str:
@@ -134,9 +150,6 @@ AUTO = "auto"
 """Value of a filter's key that is determined from the motion."""
 
 
-HIGHEST_ORDER = 20
-"""Maximum order of a filter; beyond it rounding errors dominate."""
-
 RATIOS = (1e-30, 1e6)
 """Smallest and largest noise variance ratio: beyond, the smoother removes everything, or nothing."""
 
@@ -154,8 +167,6 @@ else:
 
 Unit = Annotated[str, AfterValidator(check_unit)]
 PerJoint = Annotated[Any, AfterValidator(check_per_joint)]
-Positive = Annotated[float, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
 NumberOrAuto = Annotated[
     Annotated[float, Tag("number")] | Annotated[Literal["auto"], Tag("text")], Discriminator(is_text)
 ]

@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, model_validator
 
+from ...estimators.online.moving_polynomial import MovingPolynomial
+from ...ranges import Positive
+from ...signals.butterworth import ButterworthDecimation
+from ...signals.low_pass import FilterOrder
+from ...signals.random_walk_smoother import PAPER_RATIO, RandomWalkSmoother
 from .fields import (
     AUTO,
-    HIGHEST_ORDER,
     RATIOS,
     NumberOrAuto,
-    Positive,
     PositiveOrAuto,
     SettingsTable,
     by_joint,
@@ -21,6 +24,7 @@ from .fields import (
     numbers,
     refuse,
 )
+from .tables import keys_of
 
 
 class ConditioningSettings(SettingsTable):
@@ -51,29 +55,20 @@ class SmoothingSettings(ConditioningSettings):
 
     delay: NumberOrAuto | None = None
     decimate_hz: PositiveOrAuto | None = None
-    decimation_order: int = Field(8, ge=1, le=HIGHEST_ORDER)
+    decimation_order: FilterOrder = 8
     cut_edges: bool = True
 
 
+@keys_of(ButterworthDecimation, "window_s")
 class ButterworthSettings(SmoothingSettings):
     """`poinsot.ButterworthDecimation`."""
 
     method: Literal["butterworth-decimation"]
     cutoff_hz: PositiveOrAuto
-    order: int = Field(4, ge=1, le=HIGHEST_ORDER)
 
-    def smoother(self, joints: Sequence[str], window_s: tuple[float, float] | None) -> Any:
+    def smoother(self, joints: Sequence[str], window_s: tuple[float, float] | None) -> ButterworthDecimation:
         """For a recording of these joints of which `window_s` is kept."""
-        from ...signals.butterworth import ButterworthDecimation
-
         return self.build_as(ButterworthDecimation, window_s=window_s)
-
-
-class RatioPriorSettings(SettingsTable):
-    """Prior of the noise variance ratio: its median, and a standard deviation in powers of ten."""
-
-    median: Positive
-    decades: Positive
 
 
 def _numbers_or(word: str, value: Any) -> list[Any]:
@@ -99,17 +94,12 @@ def _cutoff(value: Any) -> Any:
     return value
 
 
+@keys_of(RandomWalkSmoother, "window_s")
 class RandomWalkSettings(SmoothingSettings):
-    """`poinsot.RandomWalkSmoother`. Order 2 is IRWSM 1, order 3 IRWSM 2 of Brunot et al. (2017).
-
-    `cutoff_hz` or `ratio` sets the bandwidth.
-    """
+    """`poinsot.RandomWalkSmoother`; `cutoff_hz` or `ratio` sets the bandwidth."""
 
     method: Literal["random-walk"]
-    order: Literal[2, 3] = 2
-    ratio: Annotated[Any, AfterValidator(_ratio)] = 1e-5
-    highest_cutoff: float = Field(0.5, gt=0, le=1)
-    prior: RatioPriorSettings | None = None
+    ratio: Annotated[Any, AfterValidator(_ratio)] = PAPER_RATIO
     cutoff_hz: Annotated[Any, AfterValidator(_cutoff)] = None
 
     @model_validator(mode="after")
@@ -119,34 +109,27 @@ class RandomWalkSettings(SmoothingSettings):
             raise refuse("cutoff", "give cutoff_hz or ratio, not both: each sets the bandwidth", key="ratio")
         return self
 
-    def smoother(self, joints: Sequence[str], window_s: tuple[float, float] | None) -> Any:
+    def smoother(self, joints: Sequence[str], window_s: tuple[float, float] | None) -> RandomWalkSmoother:
         """For a recording of these joints of which `window_s` is kept."""
-        from ...signals.noise_variance_ratio import LogNormalPrior
-        from ...signals.random_walk_smoother import PAPER_RATIO, RandomWalkSmoother
-
         return self.build_as(
             RandomWalkSmoother,
             ratio=by_joint("preprocessing.ratio", self.ratio, joints, PAPER_RATIO),
-            prior=None if self.prior is None else self.prior.build_as(LogNormalPrior),
             cutoff_hz=by_joint("preprocessing.cutoff_hz", self.cutoff_hz, joints),
             window_s=window_s,
         )
 
 
+@keys_of(MovingPolynomial, "max_gap")
 class MovingPolynomialSettings(SettingsTable):
     """`poinsot.MovingPolynomial`: smooths samples as they arrive, with half a window of delay."""
 
     effect: ClassVar[str] = "smooths them as they arrive"
-
-    method: Literal["moving-polynomial"]
-    window_s: Positive = 0.2
-    degree: int = Field(3, ge=1, le=7)
-    sample_hz: Positive | None = None
-
     elsewhere: ClassVar[dict[str, str]] = {
         "decimate_hz": "samples a second are sample_hz",
         "cutoff_hz": "window_s sets the bandwidth",
     }
+
+    method: Literal["moving-polynomial"]
 
 
 class RawSettings(ConditioningSettings):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import fields
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, field_validator, model_validator
 from pydantic_core import PydanticKnownError
@@ -13,7 +13,9 @@ from pydantic_core import PydanticKnownError
 from ...exceptions import InvalidModel
 from ...models.efforts import EFFORTS, JointEffort
 from ...models.friction.listed import robot_friction, robot_keys
+from ...models.robot.drive import Drive
 from .fields import PerJoint, Point, Positive, SettingsTable, Unit, check_per_joint, refuse, unit_of
+from .tables import keys_of, lazy_table
 
 
 def check_listed(name: str, laws: Iterable[str]) -> str:
@@ -64,13 +66,6 @@ class EffortSettings(SettingsTable):
         return built
 
 
-class LoopSettings(SettingsTable):
-    """Points of two links that coincide [m], each in the frame of its link."""
-
-    links: list[str] = Field(min_length=2, max_length=2)
-    points: list[Point] = Field(min_length=2, max_length=2)
-
-
 class RobotSettings(SettingsTable):
     """The robot description.
 
@@ -84,15 +79,7 @@ class RobotSettings(SettingsTable):
     locked: dict[str, float] = {}
     gravity: list[float] = Field([0.0, 0.0, -9.81], min_length=3, max_length=3)
     efforts: list[EffortSettings] = []
-    loops: list[LoopSettings] = []
-
-
-class CouplingSettings(SettingsTable):
-    """Motor `motor` also turns `ratio` times for each turn of joint `joint`."""
-
-    motor: str
-    joint: str
-    ratio: float
+    loops: list[lazy_table(".models.robot.loops:Loop")] = []  # type: ignore[valid-type]
 
 
 class OffsetSettings(SettingsTable):
@@ -115,21 +102,14 @@ def _offset(value: Any) -> Any:
     )
 
 
+@keys_of(Drive)
 class DriveSettings(SettingsTable):
     """Motors and gears; the keys are those of `poinsot.Drive`.
 
     `position_offset` is added at the joint's side: numbers in [rad] or [m], or `{ values = [...], unit = "deg" }`.
     """
 
-    side: Literal["joint", "motor"] = "joint"
-    reduction: PerJoint = 1.0
-    couplings: list[CouplingSettings] = []
     position_offset: Annotated[Any, AfterValidator(_offset)] = 0.0
-    gain: PerJoint = 1.0
-    rotor_inertia: bool = False
-    coupled_rotor: Literal["free", "tied"] = "free"
-    coupled_friction: bool = True
-    passive: list[str] = []
 
 
 class FrictionSettings(SettingsTable):

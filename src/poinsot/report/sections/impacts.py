@@ -97,15 +97,15 @@ def _information(impacts: Sequence[Impact]) -> str:
     )
     if not known or known[0].share <= 0:
         return ""
-    most, alone = known[0], significant(100 * known[0].share, 2)
+    most, largest = known[0], significant(100 * known[0].share, 2)
     where = f"the one at {significant(most.time, 4)} s of {most.recording}"
-    following = ", with the frames until the next" if len({each.recording for each in known}) == 1 else ""
+    following = ", with the frames until the next" if len({impact.recording for impact in known}) == 1 else ""
     carried = np.cumsum([impact.share for impact in known])
     # Half of the information: the last quarter comes from many impacts with little information each.
     few = int(np.searchsorted(carried, 0.5 * carried[-1])) + 1
     if few == 1:
-        return f"Of the information on J/m, {where} alone carries {alone} %{following}."
+        return f"Of the information on J/m, {where} alone carries {largest} %{following}."
     return (
         f"Of the information on J/m, {few} impacts carry {significant(100 * float(carried[few - 1]), 2)} %, {where} "
-        f"alone {alone} %{following}."
+        f"alone {largest} %{following}."
     )

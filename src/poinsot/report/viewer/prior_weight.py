@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ...estimate import Estimate
 from ...estimators.linear.semidefinite import SemidefiniteLeastSquares
 from ...exceptions import PoinsotError
 from ...project.job import Job
-from ...project.methods.semidefinite import SemidefiniteSettings
 from ...project.prediction import PredictionJob
 from ...regression.inverse_dynamics import InverseDynamics
 from ...stopwatch import Stopwatch
@@ -60,7 +60,8 @@ def read_prior_weight(path: Path, data_dir: Path | None = None) -> Callable[[], 
         path: result that `poinsot identify --out FOLDER` wrote. data_dir: folder of the recordings and the description.
     """
     project = PredictionJob(path, path, data_dir).project
-    settings, job = project.settings.method, Job(project, data_dir)
-    if not isinstance(settings, SemidefiniteSettings) or settings.weighing != "both":
+    method: Any = project.settings.method
+    job = Job(project, data_dir)
+    if not method.weighs_prior:
         return None
-    return lambda: PriorWeight(settings.problem(job, Stopwatch())[0], settings.build(job))
+    return lambda: PriorWeight(method.problem(job, Stopwatch())[0], method.build(job))

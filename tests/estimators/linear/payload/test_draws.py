@@ -85,5 +85,5 @@ def test_the_draws_are_those_of_the_seed():
 
 @pytest.mark.parametrize("settings", [{"draws": 5}, {"seed": -1}, {"block_s": 0.0}])
 def test_resampling_that_cannot_be(settings):
-    with pytest.raises(InvalidMethod, match=r"resampling needs|block_s must be above 0"):
+    with pytest.raises(InvalidMethod, match=r"(draws|seed|block_s) must be (above 0|at least)"):
         Resampling(**settings)

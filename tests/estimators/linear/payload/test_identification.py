@@ -263,7 +263,7 @@ def test_gains_of_another_robot_are_refused(noisy):
             {"estimator": "least-squares"},
             'estimator must be "output-error", not .*benchmarks/ur10e_payload.py',
         ),
-        ({"max_iterations": 0}, "max_iterations of at least 1"),
+        ({"max_iterations": 0}, "max_iterations must be at least 1"),
         ({"identify_gains": True, "gain_std": 1.0}, "gains are given or identified, not both"),
     ],
 )

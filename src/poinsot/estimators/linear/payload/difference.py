@@ -52,9 +52,6 @@ class PayloadDifference(Method):
     name = "payload"
     citations = LeastSquares.citations
 
-    def __post_init__(self) -> None:
-        LeastSquares(self.weighting, rtol=self.rtol)
-
     def solve(
         self, problem: InverseDynamics, *, progress: ProgressCallback | None = None, stop: Stop | None = None
     ) -> Estimate:

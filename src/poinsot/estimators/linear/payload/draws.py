@@ -18,14 +18,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Ge
 from scipy import linalg
 
 from ....arrays import Matrix
 from ....estimate import Certificate, DriveGains, Estimate, Status
-from ....exceptions import InvalidMethod, NotIdentifiable
+from ....exceptions import NotIdentifiable
+from ....ranges import Positive, Seed, check_ranges
 from ....regression.inverse_dynamics import InverseDynamics
 from ....regression.system import LinearSolution, System, covariance_root
 from ....solve import ProgressCallback, Stop, report, stop_requested
@@ -65,15 +67,12 @@ class Resampling:
         seed: seed of the draws.
     """
 
-    draws: int = 400
-    block_s: float | None = None
-    seed: int = 0
+    draws: Annotated[int, Ge(MIN_DRAWS)] = 400
+    block_s: Positive | None = None
+    seed: Seed = 0
 
     def __post_init__(self) -> None:
-        if self.draws < MIN_DRAWS or self.seed < 0:
-            raise InvalidMethod(f"resampling needs draws of at least {MIN_DRAWS}, and a seed of at least 0")
-        if self.block_s is not None and not self.block_s > 0:
-            raise InvalidMethod(f"block_s must be above 0, not {self.block_s:g}")
+        check_ranges(self)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """Drive gains: known ones with their covariance, and whether unknown ones are identifiable.
 
 A current gives the torque up to one factor per motor. With y_j the current times the nominal gain of the drive and
-1 / c_j the true gain over the nominal one, y_j / c_j is the effort; it acts on joint j alone unless motors are coupled.
+1 / c_j the true gain over the nominal one, y_j / c_j is the effort; it acts only on joint j unless motors are coupled.
 """
 
 from __future__ import annotations

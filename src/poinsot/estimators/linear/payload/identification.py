@@ -18,6 +18,7 @@ from ....arrays import Matrix, Vector
 from ....estimate import DriveGains, Estimate, Payload
 from ....exceptions import InvalidMethod, NotIdentifiable, listing
 from ....parameters import Normal, PerJoint
+from ....ranges import Count, Fraction
 from ....regression.attachment import LOAD_NAMES
 from ....regression.base_parameters import EXCITATION_TOLERANCE
 from ....regression.inverse_dynamics import InverseDynamics
@@ -75,8 +76,8 @@ class PayloadIdentification(Method):
     constraint: BodyConstraint | None = None
     possible: bool = False
     resampling: Resampling = field(default_factory=Resampling)
-    rtol: float = EXCITATION_TOLERANCE
-    max_iterations: int = 200
+    rtol: Fraction = EXCITATION_TOLERANCE
+    max_iterations: Count = 200
 
     name = "payload"
     citations = (*LeastSquares.citations, "gautier2014", "kunsch1989", "politis2003", "kiefer2005")
@@ -87,8 +88,7 @@ class PayloadIdentification(Method):
                 f'estimator must be "output-error", not {self.estimator!r}: gains by ordinary and total least squares, '
                 "which are biased, are compared with it in benchmarks/ur10e_payload.py"
             )
-        if self.max_iterations < 1 or not 0 < self.rtol < 1:
-            raise InvalidMethod("a payload needs max_iterations of at least 1 and 0 < rtol < 1")
+        super().__post_init__()
         if self.gains is not None and self.gain_std is not None:
             raise InvalidMethod("give gains, which come with their covariance, or gain_std, not both")
         if self.identify_gains and (self.gains is not None or self.gain_std is not None):

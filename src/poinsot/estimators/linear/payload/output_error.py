@@ -7,7 +7,7 @@
 w_j = 1 / sigma_j, P and z are prior knowledge in units of its standard deviation. h, the effort of what is known (the
 mass of a load), sets the scale: without it (c / s, s theta) fits as well as (c, theta), and only ratios can be known.
 
-For given c the best theta is linear least squares, so the search is over c alone (variable projection), by
+For given c the best theta is linear least squares, so the search is over c only (variable projection), by
 Gauss-Newton:
 
     H   = sum_j (w_j c_j)^2 W_j^T W_j + P^T P           B_j = w_j^2 c_j W_j^T p_j           D_j = w_j^2 |p_j|^2

@@ -85,7 +85,7 @@ def payload_of(link: str, pi: Vector, draws: Matrix, held: np.ndarray, widening:
     """
     value, spread = quantities(pi), widening * quantities(draws).std(axis=0)
     of_pi: Matrix = widening**2 * np.atleast_2d(np.cov(draws.T))
-    # quantities that follow from held parameters alone: those that are not NaN
+    # quantities that follow only from held parameters: those that are not NaN
     exact = np.isfinite(quantities(np.where(held, 1.0, np.nan)))
     # 0 in place of rounding errors of equal draws
     spread = np.where(exact & np.isfinite(value), 0.0, spread)

@@ -1,0 +1,125 @@
+"""Identification of a thrown body from one drop or many.
+
+One drop is simulated through all of its impacts (`drop`), with one restitution, one friction and the geometry as
+declared. Many drops determine the geometry of contact too, and each impact has a restitution and impulses of its own
+(`pooled`): real bodies and floors are not as drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from threadpoolctl import threadpool_limits
+
+from ...arrays import Vector
+from ...diagnosis.throws import explain
+from ...estimate import Estimate, Status
+from ...exceptions import InvalidMethod, NotIdentifiable, check_known, listing
+from ...solve import Method, ProgressCallback, Stop, report, stop_requested
+from ...stopwatch import Stopwatch
+from .agreement import agreement
+from .contact_parameters import OF_FLIGHTS, SHARED
+from .drop import fitted_drop
+from .drop_fit import DropFit
+from .pooled import fitted_pool
+from .pooled_fit import PooledFit
+from .problem import ImpactsProblem
+from .segmentation import segmented
+
+
+@dataclass(frozen=True)
+class ImpactIdentification(Method):
+    """Identification of a thrown body.
+
+    Args:
+        noise: (3,) standard deviations of x, y [m] and theta [rad] in a frame of a single drop; None: estimated.
+        drag: linear and angular, of a single drop [1/s]; that of several is estimated.
+        steps: number of steps of the program between two frames of a single drop; None: for steps of about 5 ms.
+        seed: seed of the starting points of a single drop, and of the random halves of several.
+        held: known parameters of several drops by name (`contact_parameters.SHARED`) [SI].
+        rounds: largest number of updates of the tolerances of several drops.
+
+    Raises:
+        InvalidMethod: if the noise is not three numbers above 0, or a name of `held` is not one of them.
+    """
+
+    noise: Sequence[float] | Vector | None = None
+    drag: tuple[float, float] = (0.0, 0.0)
+    steps: int | None = None
+    seed: int = 0
+    held: Mapping[str, float] = field(default_factory=dict)
+    rounds: int = 80
+
+    name = "impacts"
+
+    def __post_init__(self) -> None:
+        if self.noise is not None and not (len(self.noise) == 3 and min(self.noise) > 0):
+            raise InvalidMethod("the noise of a tracker is three numbers above 0: of x, y and the angle")
+        for name in self.held:
+            check_known(name, SHARED, "cannot hold", "what may be held is", InvalidMethod, len(SHARED))
+
+    @threadpool_limits.wrap(limits=1, user_api="blas")  # matrices are small: threads only cost
+    def solve(
+        self, problem: ImpactsProblem, *, progress: ProgressCallback | None = None, stop: Stop | None = None
+    ) -> Estimate:
+        """J/m, friction and restitution, motions and impacts; of several drops also the geometry of contact, with
+        intervals from leaving out drops, and tests on held-out drops.
+
+        Raises:
+            InvalidMethod: if a field is given that does not fit the number of drops; if several drops have several
+                walls or known forces.
+            InvalidSignals, NotIdentifiable: if the drops determine nothing.
+        """
+        watch = Stopwatch()
+        fit = self.fit(problem, progress=progress, stop=stop)
+        watch.lap("solve")
+        if isinstance(fit, DropFit):
+            estimate, citations = fit.estimate(problem), ("gabiccini2019", "stewart1996")
+        else:
+            agreed = agreement(fit, self.seed, progress=progress, stop=stop)
+            estimate, citations = fit.estimate(problem, agreed), ("gabiccini2019", "kalman1960", "bell2002")
+        watch.lap("summary")
+        status = Status.interrupted if stop_requested(stop) else estimate.status
+        return estimate.updated(method=self.name, citations=citations, seconds=watch.seconds, status=status)
+
+    def fit(
+        self, problem: ImpactsProblem, *, progress: ProgressCallback | None = None, stop: Stop | None = None
+    ) -> DropFit | PooledFit:
+        """The minimum of the problem; errors as `solve`."""
+        drops, shape, walls, held = problem.drops, problem.shape, problem.walls, dict(self.held)
+        several = len(drops) > 1
+        for key, idle in (("noise", None), ("drag", (0.0, 0.0)), ("steps", None)):
+            if several and getattr(self, key) != idle:
+                raise InvalidMethod(
+                    f"method.{key} is for a single drop; with {len(drops)} drops it is estimated: delete the line"
+                )
+        if not several:
+            if held:
+                raise InvalidMethod(
+                    "[held] is for several drops, whose geometry is estimated, but there is one: delete "
+                    f"{listing(held)}"
+                )
+            simulated = self.noise, self.drag, self.steps, self.seed
+            return fitted_drop(drops[0], shape, walls, problem.mass, *simulated, progress=progress, stop=stop)
+        if len(walls) > 1:
+            raise InvalidMethod(
+                f"{len(drops)} drops are pooled on one wall, but there are {len(walls)}; identify each drop "
+                "separately, or give only the wall that is hit"
+            )
+        if forced := [drop.name for drop in drops if drop.forces is not None]:
+            raise InvalidMethod(
+                f"known forces, as in {forced[0]}, are for single drops: identify it separately, or delete the forces "
+                "of drops in which they hardly act"
+            )
+        # given velocities are of the center of mass
+        if all(drop.flights is not None for drop in drops):
+            held = dict.fromkeys(SHARED[OF_FLIGHTS], 0.0) | held
+        report(progress, f"{len(drops)} drops: flights")
+        offset = not {"tracked_offset_x", "tracked_offset_y"} <= set(held)
+        drag = not {"linear_drag", "angular_drag"} <= set(held)
+        parted = segmented(drops, (offset, offset, drag, drag), stop)
+        try:
+            return fitted_pool(parted, shape, walls[0], held, self.rounds, progress=progress, stop=stop)
+        except NotIdentifiable as why:
+            raise explain(why, problem.throws, shape, walls) from None
