@@ -427,7 +427,8 @@ def _signs(problem: InverseDynamics) -> list[Membership]:
             members.append(Membership(f"{words} of at least 0", Cone.nonnegative, F, np.zeros(len(columns))))
     numbers = problem.robot.joint_numbers
     pairs = [("ia", "rotor inertia")]
-    pairs += [(t.symbol, t.words) for t in problem.robot.friction.coupled_terms if t.linear and t.dissipates]
+    viscous = [t.parameter for t in problem.robot.friction.coupled_terms if t.is_viscous]
+    pairs += [(row.symbol, row.words) for row in viscous]
     # the diagonal may be held or absent; the cross terms make the matrix one of all joints
     for own, words in pairs:
         cross = f"{own}m"
