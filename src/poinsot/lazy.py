@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import lru_cache
 from importlib import import_module
@@ -16,10 +17,12 @@ def load(row: str) -> Any:
 
 
 def plugins(group: str) -> EntryPoints:
-    """Entry points of a group in all installed distributions, whose metadata are read once for a search path."""
-    return _installed(tuple(sys.path)).select(group=group)
+    """Entry points of a group in all installed distributions, whose metadata are read again only after a change."""
+    folders = filter(os.path.isdir, sys.path)
+    changes = tuple((folder, os.stat(folder).st_mtime_ns) for folder in folders)  # by an installation
+    return _installed(changes).select(group=group)
 
 
 @lru_cache(maxsize=1)
-def _installed(path: tuple[str, ...]) -> Any:
+def _installed(changes: tuple[tuple[str, int], ...]) -> Any:
     return entry_points()  # a mapping, or in newer versions of Python `EntryPoints`; both can be searched
