@@ -141,3 +141,13 @@ def test_frames_that_have_a_sensor():
         "arm.imu",
     )  # a frame's name may have points; mx is no axis of a gyro
     assert recording.frames("force") == ("foot",) and recording.frames("orientation") == ()
+
+
+def test_gaps_are_interpolated_or_held():
+    values, valid = np.array([9.0, 1.0, 9.0, 9.0, 4.0, 9.0]), np.array([0, 1, 0, 0, 1, 0], dtype=bool)
+    recording = Recording(np.arange(6.0), {"a": values}, {"a": "1"}, {"a": valid})
+    np.testing.assert_allclose(recording.filled("a"), [1, 1, 2, 3, 4, 4])
+    np.testing.assert_array_equal(recording.filled("a", hold=True), [1, 1, 1, 1, 4, 4])
+    nothing = Recording(np.arange(6.0), {"a": values}, {"a": "1"}, {"a": np.zeros(6, dtype=bool)})
+    with pytest.raises(InvalidRecording, match="'a' has no valid sample"):
+        nothing.filled("a")

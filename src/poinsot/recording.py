@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Brief, JointSamples, Mask, Samples, Times
+from .arrays import Brief, JointSamples, Mask, Samples, Times, carried_on, interpolated
 from .exceptions import ChannelNotFound, InvalidRecording
 from .lazy import load
 from .quantities import FRAME_QUANTITIES
@@ -176,6 +176,24 @@ class Recording(Brief):
     def readings(self, name: str) -> Samples:
         """(T,) values of a channel, NaN where they are not valid."""
         return np.where(self.mask(name), self[name], np.nan)
+
+    def filled(self, name: str, *, hold: bool = False) -> Samples:
+        """(T,) values of a channel without gaps; before the first valid sample its value holds.
+
+        Args:
+            name: the channel.
+            hold: whether invalid samples repeat the last valid value, instead of being linearly interpolated.
+
+        Raises:
+            InvalidRecording: if no sample is valid.
+        """
+        valid, values = self.mask(name), self[name]
+        if not valid.any():
+            raise InvalidRecording(f"channel {name!r} has no valid sample")
+        if valid.all():
+            return values
+        readings = self.readings(name)
+        return carried_on(readings, float(values[valid][0])) if hold else interpolated(self.time, readings)
 
     def mask(self, name: str) -> Mask:
         """(T,) True where the channel's samples are valid."""

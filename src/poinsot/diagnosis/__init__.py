@@ -23,7 +23,7 @@ from ..estimate.estimate import unfinished
 from ..estimate.finding import ordered
 from ..exceptions import PoinsotError
 from ..regression.inverse_dynamics import InverseDynamics
-from . import corrections, throws
+from . import corrections
 from .case import Examination
 from .channels import AngleUnit, Reduction, Sign, SwappedChannels
 from .check import Cause, Check, RecordingCheck, look_at
@@ -83,7 +83,9 @@ def checks() -> tuple[Check, ...]:
 
 def causes() -> tuple[Cause, ...]:
     """Every cause that a finding may name."""
-    listed = [*corrections.CAUSES.values(), *throws.CAUSES]
+    from .throws import CAUSES as OF_THROWS  # only an examination of throws needs shapes and walls
+
+    listed = [*corrections.CAUSES.values(), *OF_THROWS]
     every = (*checks(), *RUN_CHECKS, *ASSUMPTION_CHECKS, LoadGains())
     listed += [cause for check in every for cause in check.causes]
     return tuple({cause.name: cause for cause in listed}.values())

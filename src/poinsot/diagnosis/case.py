@@ -422,12 +422,11 @@ def recorded(part: Part) -> Recording:
 def samples_of(recording: Recording, passive: Sequence[str] = ()) -> Recording:
     """Positions and efforts without those of unactuated joints; invalid samples are linearly interpolated."""
     channels = {}
-    for name, values in recording.channels.items():
+    for name in recording.channels:
         quantity, _, joint = name.partition(".")
-        mask = recording.mask(name)
-        if (quantity == "position" or (quantity in EFFORTS and joint not in passive)) and mask.any():
-            known = values if mask.all() else np.interp(recording.time, recording.time[mask], values[mask])
-            channels[name] = known
+        used = quantity == "position" or (quantity in EFFORTS and joint not in passive)
+        if used and recording.mask(name).any():
+            channels[name] = recording.filled(name)
     return replace(
         recording,
         channels=channels or {"": recording.time},

@@ -210,7 +210,7 @@ def _velocity(recording: Recording, name: str) -> np.ndarray:
     if trusted.sum() < 2:
         return np.zeros(len(time))
     # Masked samples are interpolated, so that they do not appear as a standstill.
-    x = np.interp(time, time[trusted], recording[name][trusted])
+    x = recording.filled(name)
     half = max(1, round(0.5 * SPEED_OVER_S * recording.rate_hz))
     after = np.minimum(np.arange(len(time)) + half, len(time) - 1)
     # One-sided at the ends of the recording.

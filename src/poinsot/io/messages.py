@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache, partial
-from keyword import iskeyword
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from keyword import kwlist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,8 +33,9 @@ _CONSTANT = re.compile(r"^[ \t]*\w\S*[ \t]+\w+[ \t]*=.*$", re.MULTILINE)
 _COMMENT = re.compile(r"#.*$", re.MULTILINE)
 _TIMES = ("builtin_interfaces/msg/Time", "builtin_interfaces/msg/Duration")
 _SECOND = 1_000_000_000
-_Convert = Callable[[Any, list[Any]], Any]
-"""Value of an attribute, and the shape of the message, to which it adds -> value in the dictionary."""
+_PLAIN = (float, int, bool, str)
+_WORDS = {f"{word}_": word for word in kwlist}
+"""Fields whose names are words of Python, to which `rosbags` appends a sign -> name in the definition."""
 
 
 class Decoded(NamedTuple):
@@ -92,12 +93,11 @@ def _compiled(definition: str, name: str, encoding: str) -> Callable[[bytes], De
                 f"the definition of {name} cannot be used: {type(error).__name__} {error}"
             ) from None
     read = store.deserialize_cdr if encoding == "cdr" else store.deserialize_ros1
-    fields_of = _FieldReader(store.fielddefs).fields
 
     def decode(data: bytes) -> Decoded:
         shape: list[Any] = []
         try:
-            return Decoded(fields_of(read(data, root), shape), tuple(shape))
+            return Decoded(_plain(read(data, root), shape), tuple(shape))
         except Exception as error:
             raise UnreadableFile(
                 f"a message of type {name} is damaged, of {len(data)} bytes: {error or type(error).__name__}"
@@ -106,66 +106,59 @@ def _compiled(definition: str, name: str, encoding: str) -> Callable[[bytes], De
     return decode
 
 
-class _FieldReader:
-    """Makes dictionaries of messages of `rosbags`; `types`: definitions by the name of the type."""
-
-    def __init__(self, types: Mapping[str, Any]):
-        self.types = types
-        self.known: dict[str, tuple[list[tuple[str, _Convert]], dict[str, str]]] = {}
-
-    def fields(self, message: Any, shape: list[Any]) -> dict[str, Any]:
-        """Name -> value; lengths and texts are added to `shape`."""
-        kind = message.__msgtype__
-        if kind not in self.known:
-            # `rosbags` appends _ to words of Python
-            words = {f"{name}_": name for name, _ in self.types[kind][1] if iskeyword(name)}
-            self.known[kind] = [*self._conversions(kind)], words
-        conversions, words = self.known[kind]
-        fields = vars(message)
-        for name, convert in conversions:
-            fields[name] = convert(fields[name], shape)
-        return {words.get(name, name): value for name, value in fields.items()} if words else fields
-
-    def _conversions(self, kind: str) -> Iterator[tuple[str, _Convert]]:
-        """Attribute -> conversion of its value; single numbers and arrays of fixed length need none."""
-        from rosbags.interfaces import Nodetype
-
-        for field, (node, detail) in self.types[kind][1]:
-            name = f"{field}_" if iskeyword(field) else field
-            many = node in (Nodetype.ARRAY, Nodetype.SEQUENCE)
-            inner, of = detail[0] if many else (node, detail)
-            if inner == Nodetype.NAME:
-                convert = _time if of in _TIMES else self.fields
-                yield name, partial(_list, convert) if many else convert
-            elif of[0] == "string" and (many or name == "name"):
-                yield name, _texts if many else _text
-            elif node == Nodetype.SEQUENCE:
-                yield name, _counted
+def _decode_json(data: bytes) -> Decoded:
+    shape: list[Any] = []
+    try:
+        content = json.loads(data, parse_int=_integer)
+        if not isinstance(content, dict):
+            raise ValueError("it is no object")
+        return Decoded({key: _plain(value, shape) for key, value in content.items()}, tuple(shape))
+    except (ValueError, RecursionError, OverflowError) as error:
+        raise UnreadableFile(f"a message is not JSON of numbers: {error}") from None
 
 
-def _list(convert: _Convert, values: list[Any], shape: list[Any]) -> list[Any]:
-    shape.append(len(values))
-    return [convert(value, shape) for value in values]
+def _integer(text: str) -> int:
+    if abs(number := int(text)) >= 2**64:
+        raise ValueError("it has a number of more than 64 bits")
+    return number
 
 
-def _time(value: Any, _: list[Any]) -> int:
-    """[ns]"""
-    return int(value.sec) * _SECOND + int(value.nanosec)
+def _plain(value: Any, shape: list[Any], depth: int = 0) -> Any:
+    """A value of JSON, or of a message of `rosbags`, as `Decoded` has it.
 
-
-def _text(value: str, shape: list[Any]) -> str:
-    shape.append(value)
-    return value
-
-
-def _texts(values: list[str], shape: list[Any]) -> list[str]:
-    shape += [len(values), *values]
-    return values
-
-
-def _counted(values: np.ndarray, shape: list[Any]) -> np.ndarray:
-    shape.append(len(values))
-    return values
+    Args:
+        value: number, text, None, list, array, dictionary or message.
+        shape: list to which lengths, keys and texts that may name elements are added.
+        depth: number of values that contain this one.
+    """
+    if depth > MAX_DEPTH:
+        raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
+    if isinstance(value, np.ndarray):
+        shape.append(len(value))
+        return value
+    if isinstance(value, list):
+        shape.append(len(value))
+        if value and all(number is None or isinstance(number, (int, float)) for number in value):
+            return np.array([math.nan if number is None else number for number in value], dtype=float)
+        return [_plain(element, shape, depth + 1) for element in value]
+    if hasattr(value, "__msgtype__"):
+        value = vars(value)
+        value.pop("__msgtype__", None)
+        if not _WORDS.keys().isdisjoint(value):
+            value = {_WORDS.get(name, name): inner for name, inner in value.items()}
+    if isinstance(value, dict):
+        if len(value) == 2 and value.keys() in ({"sec", "nsec"}, {"sec", "nanosec"}):
+            seconds, nanoseconds = value.values()
+            if isinstance(seconds, int) and isinstance(nanoseconds, int):
+                return seconds * _SECOND + nanoseconds
+        shape.append((*value, value.get("name") if isinstance(value.get("name"), str) else None))
+        return {
+            key: inner if inner.__class__ in _PLAIN else _plain(inner, shape, depth + 1)
+            for key, inner in value.items()
+        }
+    if isinstance(value, str):
+        shape.append(value)
+    return math.nan if value is None else value
 
 
 # ---------------------------------------------------------------------------------------------------------- definitions
@@ -238,40 +231,3 @@ def _check_type(
                 raise UnreadableFile(f"{short}: the array {field!r} has {detail[1]} elements")
         if inner == Nodetype.NAME:
             _check_type(types, of, (*above, name), unrolled)
-
-
-# ----------------------------------------------------------------------------------------------------------------- JSON
-
-
-def _decode_json(data: bytes) -> Decoded:
-    shape: list[Any] = []
-    try:
-        content = json.loads(data)
-        if not isinstance(content, dict):
-            raise UnreadableFile("a JSON message is no object")
-        return Decoded({key: _plain(value, shape) for key, value in content.items()}, tuple(shape))
-    except (ValueError, RecursionError, OverflowError) as error:
-        raise UnreadableFile(f"a message is not JSON of numbers: {error}") from None
-
-
-def _plain(value: Any, shape: list[Any], depth: int = 0) -> Any:
-    """A JSON value as `Decoded` has it; `shape` collects lengths and texts."""
-    if depth > MAX_DEPTH:
-        raise UnreadableFile(f"a JSON message is nested more than {MAX_DEPTH} deep")
-    if isinstance(value, int) and abs(value) >= 2**64:
-        raise UnreadableFile("a JSON message has a number of more than 64 bits")
-    if isinstance(value, dict):
-        shape.append(tuple(value))
-        if value.keys() in ({"sec", "nsec"}, {"sec", "nanosec"}):
-            seconds, nanoseconds = value.values()
-            if isinstance(seconds, int) and isinstance(nanoseconds, int):
-                return seconds * _SECOND + nanoseconds
-        return {key: _plain(inner, shape, depth + 1) for key, inner in value.items()}
-    if isinstance(value, list):
-        shape.append(len(value))
-        if value and all(number is None or isinstance(number, (int, float)) for number in value):
-            return np.array([math.nan if number is None else number for number in value], dtype=float)
-        return [_plain(inner, shape, depth + 1) for inner in value]
-    if isinstance(value, str):
-        shape.append(value)
-    return math.nan if value is None else value

@@ -78,7 +78,7 @@ def read_settings(kind: type[T], path: Path) -> T:
         if not impossible:
             raise
     must = f"must be 0 or of a size from {SMALLEST:g} to {LARGEST:g}"
-    found = [
+    errors = [
         (line_of(text, keys), f"{_place(keys)}{must}, not {f'{value!r:.20}'}")
         for keys, value in impossible[:20]
         if not details
@@ -94,28 +94,28 @@ def read_settings(kind: type[T], path: Path) -> T:
         line = line_of(text, [*keys, *further])
         where = sorted({*_sections_with(kind, str(extra))}) if detail["type"] == "unknown_key" else ()
         lives = f"; {extra} is a key of {' and '.join(where)}" if where else ""
-        found.append((line, f"{_place(keys)}{_sentence(detail)}{lives}"))
+        errors.append((line, f"{_place(keys)}{_sentence(detail)}{lives}"))
     # In the order of the file: Pydantic lists errors in the order of the classes.
-    found.sort(key=lambda each: each[0])
-    line, sentence = found[0]
+    errors.sort(key=lambda error: error[0])
+    line, sentence = errors[0]
     more = f" (and {len(details or impossible) - 1} more)" if len(details or impossible) > 1 else ""
     raise InvalidProject(f"{path}, line {line}: {sentence}{more}")
 
 
 def _impossible_numbers(content: dict[str, Any], path: Path) -> list[tuple[list[str | int], float]]:
     """Locations of finite numbers of an impossible size for any quantity; reject tables that are nested too deeply."""
-    found: list[tuple[list[str | int], float]] = []
+    impossible: list[tuple[list[str | int], float]] = []
     waiting: list[tuple[list[str | int], Any]] = [([], content)]
     while waiting:
         keys, value = waiting.pop()
         if len(keys) > MAX_DEPTH:
             raise InvalidProject(f"{path} is nested too deeply to be a project file")
         if isinstance(value, dict | list):
-            each = value.items() if isinstance(value, dict) else enumerate(value)
-            waiting += (([*keys, key], inside) for key, inside in each)
+            inner = value.items() if isinstance(value, dict) else enumerate(value)
+            waiting += (([*keys, key], inside) for key, inside in inner)
         elif isinstance(value, int | float) and value == value and not is_plausible(value):
-            found.append((keys, value))
-    return found
+            impossible.append((keys, value))
+    return impossible
 
 
 def _sections_with(kind: type[BaseModel], key: str) -> Iterator[str]:
@@ -123,11 +123,11 @@ def _sections_with(kind: type[BaseModel], key: str) -> Iterator[str]:
     for name, field in kind.model_fields.items():
         waiting: list[Any] = [field.annotation]
         while waiting:
-            each = waiting.pop()
-            waiting += get_args(each)
-            if isinstance(each, type) and issubclass(each, BaseModel):
-                waiting += each.__subclasses__()
-                if key in each.model_fields:
+            part = waiting.pop()
+            waiting += get_args(part)
+            if isinstance(part, type) and issubclass(part, BaseModel):
+                waiting += part.__subclasses__()
+                if key in part.model_fields:
                     yield f"[[{name}]]" if get_origin(field.annotation) is list else f"[{name}]"
 
 

@@ -74,8 +74,8 @@ class ReducedRows:
     """Rows of a regression, of which only products matter.
 
     Args:
-        factors: (n, b + 1, b + 1), one per degree of freedom. products: whether they are R_j^T R_j instead of R_j: half
-            as many digits, but quick to compute where a problem is changed many times.
+        factors: (n, b + 1, b + 1) R_j, one per degree of freedom. products: whether they are R_j^T R_j instead: half as
+            many digits, but quick to compute where a problem is changed many times.
         columns: (k,) columns to estimate.
         prior: (r, b + 1) rows of prior knowledge, in units of its standard deviation.
         equations: number of rows of the regression.
@@ -133,6 +133,7 @@ class ReducedRows:
 
     def leverage(self, weights: np.ndarray, R: Matrix) -> np.ndarray:
         """(n,) trace of each degree of freedom's part of the hat matrix; they sum to k, and to less with a prior."""
+        assert not self.products, "products have no rows"
         # |R^-T W^T|^2 of each row is the diagonal of the hat matrix; a factor gives the sum over rows
         n, _, k = (W := self.factors[:, :, self.columns]).shape
         A = np.linalg.solve(R.T, W.reshape(-1, k).T)

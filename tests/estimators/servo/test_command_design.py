@@ -27,10 +27,10 @@ URDF = """<robot name="arm"><link name="base"/>
 <joint name="elbow" type="revolute"><parent link="upper"/><child link="lower"/><origin xyz="0 0 -0.2"/>
 <axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="9" velocity="1.5"/></joint></robot>"""
 TRUTH = (
-    Actuator("shoulder", 20.0, 0.3, damping=0.5, coulomb=0.08, armature=0.02, torque_limit=1.5, delay=0.021, zero=0.01,
-             ramp=0.02),
-    Actuator("elbow", 12.0, 0.2, damping=0.3, coulomb=0.05, armature=0.01, torque_limit=0.8, delay=0.017, zero=-0.01,
-             ramp=0.02),
+    Actuator("shoulder", 20.0, derivative_gain=0.3, damping=0.5, coulomb=0.08, armature=0.02, torque_limit=1.5,
+             delay=0.021, zero=0.01, ramp=0.02),
+    Actuator("elbow", 12.0, derivative_gain=0.2, damping=0.3, coulomb=0.05, armature=0.01, torque_limit=0.8,
+             delay=0.017, zero=-0.01, ramp=0.02),
 )  # fmt: skip
 NOISE = 1e-3
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import Bool, Brief, Float, Vector, carried_on, interpolated
+from ...arrays import Bool, Brief, Float, Vector, interpolated
 from ...exceptions import InvalidSignals, check_known
 from ...models.maximal import Encoder, Mechanism, Model, RateSensor
 from ...recording import EFFORTS, Recording
@@ -99,13 +99,12 @@ class Record(Brief):
                     f"recording {name!r} has no command of the motor of {joint!r}; give a column of its torque, "
                     "current or voltage, or leave the motor out (in a project with a description: motor = false)"
                 )
-            values = recording.readings(channel)
-            if not np.isfinite(values).any():
+            if not recording.mask(channel).any():
                 raise InvalidSignals(
                     f"{channel} of recording {name!r} has no valid value; leave the motor out if it had no command"
                 )
             # a drive holds its last command; before the first valid command, this is used
-            u.append(carried_on(values, float(values[np.isfinite(values)][0])))
+            u.append(recording.filled(channel, hold=True))
         record = cls(name, times, np.column_stack(u) if u else np.zeros((len(times), 0)), z)
         sample = float(np.median(record.steps))
         n = 1 if step_s is None else round(step_s / sample)

@@ -24,8 +24,9 @@ from jaxtyping import Float
 from ... import PoinsotError, Recording
 from ...arrays import JointSamples, Vector
 from ...exceptions import listing, nearest
+from ...models.friction.listed import servo_friction
 from ...models.robot.articulated import Articulated
-from ...models.servo.actuator import DESCRIPTIONS, FRICTION_LAWS, KNOWN, PARAMETERS, Actuator
+from ...models.servo.actuator import LEVEL, Actuator, actuator_parameters, estimated_parameters
 from ...models.servo.mechanics import Mechanics, smoothed
 from ...models.servo.rollout import JointLoad, Rollout, Steps, interpolated, parameter_vector, roll_out
 from ...models.servo.setpoint import Commands
@@ -121,7 +122,7 @@ class ActuatorProblem:
         recordings: name -> recording with `position_command.JOINT` and `position.JOINT` of every joint that has an
             actuator; other joints need a position, or are locked. `velocity.JOINT` is a further measurement.
             `voltage.JOINT`, or `voltage` of all joints, is the supply on which gains and limits depend (`actuator`).
-        open: parameters of every joint that are estimated, of `PARAMETERS` and `friction_levels`.
+        open: parameters of every joint that are estimated, of `estimated_parameters` and `friction_levels`.
         held: values of parameters, `"stiffness"` of all joints or `"stiffness.elbow"` of one; they are not estimated.
             `"nominal_voltage"` is never: it is the median of the recorded voltages unless it is given here. `"ramp"` is
             never: where commands are held and there is a derivative gain, it is the time between samples
@@ -193,7 +194,7 @@ class ActuatorProblem:
         for joint in self.friction_positions:
             self._check_joint(joint, "friction_positions")
         for joint in self.joints:
-            start = {name: self.setting(self.start, name, joint) for name in PARAMETERS}
+            start = {name: self.setting(self.start, name, joint) for name in estimated_parameters()}
             for actuator in (
                 self.held_actuator(joint),
                 self.held_actuator(joint).updated({k: x for k, x in start.items() if x is not None}),
@@ -206,7 +207,7 @@ class ActuatorProblem:
             if not self.open_of(joint):
                 raise InvalidActuatorProblem(
                     f"no parameter of {joint!r} is estimated; name some in estimate = [...] that are not in [held]: "
-                    f"{listing(PARAMETERS, 20)}"
+                    f"{listing(estimated_parameters(), 20)}"
                 )
         seen: dict[str, str] = {}
         for group, joints in self.share.items():
@@ -230,14 +231,15 @@ class ActuatorProblem:
                 )
 
     def _check_parameter(self, name: str, where: str) -> None:
-        if name in KNOWN and where != "held":
+        rows, estimated = actuator_parameters(), estimated_parameters()
+        if name in rows and name not in estimated and where != "held":
             raise InvalidActuatorProblem(
                 f"{where} has {name!r}, which is known and not estimated; write held = {{ ramp = 0.02 }}, the seconds "
                 "between two commands, or held = { nominal_voltage = 12.0 }"
             )
-        if name not in (*DESCRIPTIONS, "friction_levels"):
+        if name not in (*rows, "friction_levels"):
             raise InvalidActuatorProblem(
-                f"{where} has {name!r}{nearest(name, PARAMETERS)}; an actuator has {listing(PARAMETERS, 20)}"
+                f"{where} has {name!r}{nearest(name, estimated)}; an actuator has {listing(estimated, 20)}"
             )
 
     def _check_joint(self, joint: str, where: str) -> None:
@@ -315,18 +317,20 @@ class ActuatorProblem:
         return self.priors.get(f"{parameter}.{joint}", self.priors.get(parameter))
 
     def open_of(self, joint: str, law: str = "M1") -> tuple[str, ...]:
-        """Parameters of a joint that are estimated, in the order of `PARAMETERS`, levels of friction last.
+        """Parameters of a joint that are estimated, in the order of `estimated_parameters`, levels of friction last.
 
         Args:
-            law: of dry friction, of `FRICTION_LAWS`; its parameters are estimated beside `open`.
+            law: of friction, of `servo_friction`; its parameters are estimated beside `open`.
         """
-        named = (*self.open, *FRICTION_LAWS[law])
+        named = (*self.open, *servo_friction()[law])
         wanted = [
-            name for name in PARAMETERS if name in named and self.setting(self.held, name, joint) is None
+            name
+            for name in estimated_parameters()
+            if name in named and self.setting(self.held, name, joint) is None
         ]
         levels = len(self.knots_of(joint))
         if levels:
-            wanted += [f"friction_level_{k}" for k in range(levels)]
+            wanted += [f"{LEVEL}{k}" for k in range(levels)]
         # levels take the place of the constant
         return tuple(name for name in wanted if not (levels and name == "coulomb"))
 
@@ -338,16 +342,16 @@ class ActuatorProblem:
 
     def held_actuator(self, joint: str) -> Actuator:
         """The joint's actuator with what is held, everything else at its default; stiffness 1 where it is open."""
-        held = {name: self.setting(self.held, name, joint) for name in DESCRIPTIONS}
+        held = {name: self.setting(self.held, name, joint) for name in actuator_parameters()}
         known = {"ramp": self._ramp(joint), "nominal_voltage": self._median_voltage.get(joint, 0.0)} | {
             name: value for name, value in held.items() if value is not None
         }
         knots = self.knots_of(joint)
         return Actuator(
             joint,
-            **{"stiffness": 1.0, **known},
             friction_positions=knots,
             friction_levels=(0.0,) * len(knots),
+            numbers={"stiffness": 1.0, **known},
         )
 
     def _ramp(self, joint: str) -> float:
@@ -384,11 +388,11 @@ class ActuatorProblem:
         for joint in self.joints:
             channel = f"{COMMAND}.{joint}"
             if own is not None and channel in own.channels:
-                given = np.flatnonzero(np.isfinite(_masked(own, channel)))
+                given = np.flatnonzero(np.isfinite(own.readings(channel)))
                 if len(given) > 1:
                     found.append(Commands(own.time[given], own[channel][given], self.hold, "stamps"))
                     continue
-            values = _filled(recording, channel, hold=self.hold)
+            values = recording.filled(channel, hold=self.hold)
             found.append(Commands.of_rows(recording.time, values, hold=self.hold))
         return tuple(found)
 
@@ -440,17 +444,15 @@ class ActuatorProblem:
     def motion(self, name: str, recording: Recording) -> Motion:
         """A recording of this robot, ready for simulation."""
         steps = Steps.of(recording.time, self.step_s)
-        positions = np.stack(
-            [_filled(recording, f"{POSITION}.{joint}") for joint in self.robot.joints], axis=1
-        )
-        measured = np.stack([_masked(recording, f"{POSITION}.{joint}") for joint in self.joints], axis=1)
+        positions = np.stack([recording.filled(f"{POSITION}.{joint}") for joint in self.robot.joints], axis=1)
+        measured = np.stack([recording.readings(f"{POSITION}.{joint}") for joint in self.joints], axis=1)
         known = {**self.recordings, **self.held_out}.get(name) is recording
         commands = self._commands[name] if known else self._commands_of(name, recording)
         command = np.stack(
             [
                 each.at(recording.time)
                 if each.clock == "stamps"
-                else _filled(recording, f"{COMMAND}.{joint}", hold=self.hold)
+                else recording.filled(f"{COMMAND}.{joint}", hold=self.hold)
                 for joint, each in zip(self.joints, commands, strict=True)
             ],
             axis=1,
@@ -464,7 +466,7 @@ class ActuatorProblem:
         smooth = smoothed(recording.time, positions, self.cutoff_hz)
         velocities = {
             joint: measured_velocity(
-                recording.time, measured[:, k], _masked(recording, f"{VELOCITY}.{joint}"), self.cutoff_hz
+                recording.time, measured[:, k], recording.readings(f"{VELOCITY}.{joint}"), self.cutoff_hz
             )
             for k, joint in enumerate(self.joints)
             if f"{VELOCITY}.{joint}" in recording.channels
@@ -578,7 +580,7 @@ def _voltage(recording: Recording, joint: str) -> Vector | None:
         raise InvalidActuatorProblem(
             f'{channel} is in {recording.units[channel] or "no unit"}, and supply voltages are in V; write unit = "V"'
         )
-    values = _filled(recording, channel)
+    values = recording.filled(channel)
     if not values.min() > 0:
         raise InvalidActuatorProblem(
             f"{channel} is {values.min():.3g} V at least, and a supply has more than 0; mask these samples, or leave "
@@ -587,48 +589,13 @@ def _voltage(recording: Recording, joint: str) -> Vector | None:
     return values
 
 
-def _masked(recording: Recording, channel: str) -> Vector:
-    values = np.array(recording[channel], dtype=float)
-    mask = recording.valid.get(channel)
-    if mask is not None:
-        values[~mask] = np.nan
-    return values
-
-
-def _filled(recording: Recording, channel: str, *, hold: bool = False) -> Vector:
-    """Values, those that are missing interpolated, or the last before them."""
-    values = _masked(recording, channel)
-    good = np.flatnonzero(np.isfinite(values))
-    if not len(good):
-        raise InvalidActuatorProblem(f"channel {channel!r} has no valid sample")
-    if len(good) == len(values):
-        return values
-    if hold:
-        last = np.searchsorted(good, np.arange(len(values)), side="right") - 1
-        return values[good[np.maximum(last, 0)]]
-    return np.interp(recording.time, recording.time[good], values[good])
-
-
 def _without_command(recording: Recording, channel: str) -> tuple[np.ndarray, float]:
     """(T,) whether the motion is of commands that are missing, and for how long they are [s]."""
     missing, seconds = np.zeros(len(recording), dtype=bool), 0.0
-    good, time = np.flatnonzero(np.isfinite(_masked(recording, channel))), recording.time
+    good, time = np.flatnonzero(np.isfinite(recording.readings(channel))), recording.time
     for before, after in zip([0, *good], [*good, len(time) - 1], strict=True):
         gap = time[after] - time[before]
         if after - before > 1 and gap > LONGEST_HOLD_S:
             missing |= (time > time[before]) & (time < time[after] + SETTLES_S)
             seconds += float(gap)
     return missing, seconds
-
-
-def unit_of(parameter: str, position_unit: str) -> str:
-    """SI unit of a parameter of a joint that turns (rad) or slides (m).
-
-    >>> unit_of("armature", "rad"), unit_of("stiffness", "m"), unit_of("delay", "m")
-    ('kg m^2', 'N/m', 's')
-    """
-    unit = "N m" if parameter.startswith("friction_level") else DESCRIPTIONS[parameter].unit
-    if position_unit == "rad":
-        return unit
-    sliding = {"N m": "N", "N m/rad": "N/m", "N m s/rad": "N s/m", "kg m^2": "kg", "rad": "m", "rad/s": "m/s"}
-    return sliding.get(unit, unit)

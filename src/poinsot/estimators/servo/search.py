@@ -25,7 +25,7 @@ import numpy as np
 from annotated_types import Ge
 
 from ...arrays import Matrix, Vector
-from ...models.servo.actuator import PER_TORQUE
+from ...models.servo.actuator import parameter as row_of
 from ...models.servo.kernel import START_Q, START_V
 from ...models.servo.rollout import JointLoad, Rollout, Steps, parameter_vector, roll_out
 from ...models.servo.setpoint import Setpoint
@@ -438,25 +438,9 @@ class Ranges:
 
     def range(self, name: str) -> tuple[float, float]:
         """Of a coordinate, as a ratio to the stiffness where it is a torque."""
-        e, most = self.error, self.largest
-        ranges = {
-            "derivative_gain": (1e-3, 0.2),
-            "velocity_gain": (1e-3, 0.2),
-            "damping": (1e-3, 0.2),
-            "coulomb": (0.02 * e, e),
-            "stiction": (0.02 * e, e),
-            "armature": (9e-6, 3.6e-3),
-            "torque_limit": (0.3 * most, 3 * most),
-            "no_load_speed": (1.0, 30.0),
-            "stribeck_speed": (0.02, 0.5),
-            **dict.fromkeys(PER_TORQUE, (0.01, 0.3)),
-            "delay": (0.0, 0.08),
-            "lag": (0.0, 0.08),
-            "zero": (-0.3 * e, 0.3 * e),
-            "dead_band": (0.0, 0.3 * e),
-            "backlash": (0.0, 0.3 * e),
-        }
-        return ranges["coulomb"] if name.startswith("friction_level") else ranges.get(name, (0.5, 2.0))
+        low, high, size = row_of(name).start
+        scale = {"": 1.0, "error": self.error, "largest": self.largest}[size]
+        return low * scale, high * scale
 
 
 CLOSE = 1e-4

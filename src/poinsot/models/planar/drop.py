@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import stats
+from scipy.special import ndtri
 
 from ...arrays import Brief, Float, Indices, Matrix, Vector
 from ...exceptions import InvalidRecording
@@ -80,7 +80,7 @@ def tracker_noise(drops: Sequence[Drop]) -> Vector:
     deviation.
     """
     third = np.concatenate([_third_differences(drop.times, drop.poses) for drop in drops])
-    normal = stats.norm.ppf(0.5 + QUANTILE / 2)
+    normal = ndtri(0.5 + QUANTILE / 2)
     place, angle = (np.quantile(columns, QUANTILE) / normal for columns in (third[:, :2], third[:, 2]))
     return np.maximum([place, place, angle], 1e-12)
 

@@ -53,7 +53,7 @@ class LogContents:
     @property
     def effort(self) -> str:
         """Effort quantity of the motors: torque, else current, else voltage; "": the log has none."""
-        return next((each for each in EFFORTS if each in self.owners), "")
+        return next((quantity for quantity in EFFORTS if quantity in self.owners), "")
 
     @property
     def has_imu(self) -> bool:

@@ -122,9 +122,9 @@ class FilterMethod(OnlineMethod):
                 self.filter(torques, calibration), RateLimit(self.mass_rate), calibration=calibration
             )
 
-            def process(each: RecordedSample, tracker: Tracker = tracker) -> None:
+            def process(recorded: RecordedSample, tracker: Tracker = tracker) -> None:
                 with uninterrupted():  # each processed sample must be published
-                    tracked = tracker.update(each.sample, each.recording, each.time)
+                    tracked = tracker.update(recorded.sample, recorded.recording, recorded.time)
                     if on_sample is not None:
                         on_sample(published_line(tracked, tracker))
 

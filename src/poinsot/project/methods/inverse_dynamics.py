@@ -105,9 +105,9 @@ class LinearMethod(ProjectMethod):
         problem, _, _ = self.problem(job, Stopwatch())
         case = Examination(None, problem)
         tried = (explain(case, candidate) for candidate in SwappedChannels().candidates(case))
-        found = [each for each in tried if each is not None and each.gain > Alignment.margin]
-        for each in sorted(found, key=lambda each: -each.gain):
-            first, second, keys = each.candidate.where
+        better = [one for one in tried if one is not None and one.gain > Alignment.margin]
+        for explanation in sorted(better, key=lambda one: -one.gain):
+            first, second, keys = explanation.candidate.where
             keys = keys.replace("torque", problem.parts[0].signals.effort)
             yield (first, second), tuple(keys.split(" and "))
 
@@ -138,7 +138,9 @@ class LinearMethod(ProjectMethod):
         estimate: Estimate = estimator.solve(problem, progress=job.progress, stop=job.stop)
         watch.lap("solve")
         if corrections is not None:
-            held_out = [(name, correct_held_out(estimate, corrections, each)) for name, each in held_out]
+            held_out = [
+                (name, correct_held_out(estimate, corrections, signals)) for name, signals in held_out
+            ]
             estimate = corrections.applied(estimate)
         if held_out:
             job.say("validating")
@@ -148,7 +150,8 @@ class LinearMethod(ProjectMethod):
         # the line to write where a remedy proposes another method
         possible = 'Write name = "semidefinite" in [method]'
         findings = (
-            replace(each, remedy=each.remedy.replace(POSSIBLE_BODIES, possible)) for each in estimate.findings
+            replace(finding, remedy=finding.remedy.replace(POSSIBLE_BODIES, possible))
+            for finding in estimate.findings
         )
         estimate = estimate.updated(examined=replace(estimate.diagnosis, findings=tuple(findings)))
         watch.lap("diagnosis")

@@ -113,7 +113,9 @@ class JointSmoothingMethod(MotionMethod):
     def warnings_of(self, problem: JointSmoothingProblem) -> tuple[str, ...]:
         records = (*problem.records, *problem.held_out)
         return tuple(
-            warning for each in records for warning in each.saturated_commands(problem.model.mechanism.inputs)
+            warning
+            for record in records
+            for warning in record.saturated_commands(problem.model.mechanism.inputs)
         )
 
 

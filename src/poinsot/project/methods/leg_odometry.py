@@ -32,8 +32,8 @@ class LegOdometryMethod(OnlineMethod):
     def check(self, settings: Settings) -> None:
         """It follows one recording, from its start."""
         if len(settings.recordings) != 1 or settings.contacts is None:
-            said = "follows one recording of a robot: give one [[recordings]], and [contacts] with its feet"
-            raise refuse("odometry", f"{self.name!r} {said}", key="recordings")
+            needs = "follows one recording of a robot: give one [[recordings]], and [contacts] with its feet"
+            raise refuse("odometry", f"{self.name!r} {needs}", key="recordings")
 
     def problem(self, job: Job) -> LegOdometryProblem:
         """[robot], [contacts] and the recording -> the problem."""

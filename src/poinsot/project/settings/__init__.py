@@ -118,12 +118,12 @@ class Settings(SettingsTable):
         for subject in SUBJECTS:
             if subject == wanted or getattr(self, subject) is None:
                 continue
-            said = (
+            message = (
                 f"there is a [{wanted}] in place of [robot]; delete it"
                 if subject == "robot"
                 else f"{self._takes(subject)}; {name!r} needs [{wanted}]"
             )
-            raise refuse(subject, said, key=subject)
+            raise refuse(subject, message, key=subject)
         for key in ("drive", "friction"):
             # [friction] has a default: only a table in the file is a mistake.
             if wanted in OF_ROBOTS and key in self.model_fields_set:
@@ -139,7 +139,7 @@ class Settings(SettingsTable):
         if self.method.row.needs_recordings and not self.recordings:
             raise refuse("recordings", "there is no recording: give [[recordings]] with a path")
         if self.method.row.needs_recordings and all(
-            each.role != "identification" for each in self.recordings
+            recording.role != "identification" for recording in self.recordings
         ):
             raise refuse("roles", 'every recording is for validation; give one the role = "identification"')
         if self.robot is not None and self.robot.floating_base and not self.method.row.floating_base:

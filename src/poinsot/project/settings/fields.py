@@ -46,7 +46,7 @@ class SettingsTable(BaseModel):
 
     def __repr_args__(self) -> Any:
         """Of a representation: what the project file sets."""
-        return [each for each in super().__repr_args__() if each[0] in self.model_fields_set]
+        return [pair for pair in super().__repr_args__() if pair[0] in self.model_fields_set]
 
     @model_validator(mode="before")
     @classmethod
@@ -69,7 +69,7 @@ class SettingsTable(BaseModel):
         """The value of this table: its keys are arguments of the dataclass `kind`, by name. `more`: arguments that
         replace keys, and arguments that the table does not contain.
         """
-        names = {each.name for each in fields(kind)}  # type: ignore[arg-type]
+        names = {field.name for field in fields(kind)}  # type: ignore[arg-type]
         # TOML has no null, so None is an omitted key: the default of `kind` applies.
         given = {key: _value(value) for key, value in self if key in names and value is not None}
         return kind(**given | more)

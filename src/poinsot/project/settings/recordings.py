@@ -144,14 +144,14 @@ class FileSettings(ListedQuantities):
     @classmethod
     def _columns_and_units_fit(cls, value: Any, info: Any) -> Any:
         listed = FRAME_QUANTITIES.get(info.field_name)
-        for each in value if isinstance(value, list) else [] if value is None else [value]:
+        for columns in value if isinstance(value, list) else [] if value is None else [value]:
             if listed is not None:
-                count, sizes = len(each.columns), listed.counts
+                count, sizes = len(columns.columns), listed.counts
                 if listed.is_orientation and count != 4:
                     raise refuse("columns", f"a quaternion needs 4 columns, but has {count}")
                 if not listed.is_orientation and count not in sizes:
                     raise refuse("columns", f"needs {' or '.join(map(str, sizes))} columns, but has {count}")
-            unit = getattr(each, "unit", [])  # an orientation has none
+            unit = getattr(columns, "unit", [])  # an orientation has none
             for one in unit if isinstance(unit, list) else [unit]:
                 unit_of(info.field_name, one)
         return value
