@@ -63,7 +63,7 @@ class Motion:
 
 
 def recorded_motion(
-    motion: problem.Motion, actuators: Sequence[Actuator], start: tuple[Vector, Vector] | None = None
+    motion: problem.CommandedMotion, actuators: Sequence[Actuator], start: tuple[Vector, Vector] | None = None
 ) -> Motion:
     """A recorded motion from a start of (n,) positions and (n,) velocities; None: the measured one."""
     time = motion.steps.time

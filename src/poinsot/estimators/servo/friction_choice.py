@@ -23,7 +23,7 @@ from ...models.servo.actuator import parameter as row_of
 from ...models.servo.rollout import JointLoad
 from ...solve import Minimum, ProgressCallback, Stop, stop_requested
 from ...solve.dense import DenseIterate
-from .problem import ActuatorProblem, Motion
+from .problem import ActuatorProblem, CommandedMotion
 from .search import GroupProblem, Search, group_problem
 
 PART = 0.2
@@ -32,7 +32,7 @@ PART = 0.2
 
 def choose_friction_law(
     problem: ActuatorProblem,
-    motions: Sequence[Motion],
+    motions: Sequence[CommandedMotion],
     loads: Sequence[Sequence[JointLoad]],
     found: tuple[GroupProblem, Minimum[DenseIterate]],
     laws: Sequence[str],

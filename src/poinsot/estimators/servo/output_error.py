@@ -41,7 +41,7 @@ from .coordinates import is_scaled, is_torque
 from .examination import examine
 from .friction_choice import choose_friction_law
 from .held_description import DescriptionErrors
-from .problem import SCALE_KNOWN, ActuatorProblem, Motion
+from .problem import SCALE_KNOWN, ActuatorProblem, CommandedMotion
 from .ratios import ratios_of
 from .result import Actuators, Ratio
 from .search import SETTLED, GroupProblem, Search, group_problem
@@ -220,7 +220,7 @@ class OutputError(Method):
         name: str,
         joints: Sequence[str],
         law: str,
-        motions: Sequence[Motion],
+        motions: Sequence[CommandedMotion],
         loads: Sequence[Sequence[JointLoad]],
         before: tuple[GroupProblem, Minimum[DenseIterate]],
         progress: ProgressCallback | None,
@@ -421,7 +421,7 @@ def _covariances(group: GroupProblem, z: Vector) -> tuple[Matrix, Matrix, Matrix
 
 def _estimate(
     problem: ActuatorProblem,
-    motions: Sequence[Motion],
+    motions: Sequence[CommandedMotion],
     loads: Sequence[Sequence[JointLoad]],
     results: Sequence[GroupResult],
     laws: Sequence[str],
@@ -503,7 +503,7 @@ def _estimate(
 
 
 def _rms(
-    problem: ActuatorProblem, motions: Sequence[Motion], simulated: Sequence[JointSamples]
+    problem: ActuatorProblem, motions: Sequence[CommandedMotion], simulated: Sequence[JointSamples]
 ) -> dict[str, dict[str, float]]:
     """Recording -> joint -> root mean square error of simulated positions (T, n) [rad]."""
     found = {}
@@ -516,7 +516,7 @@ def _rms(
 def _simulated_file(
     problem: ActuatorProblem,
     actuators: Sequence[Actuator],
-    motions: Sequence[Motion],
+    motions: Sequence[CommandedMotion],
     starts: Sequence[tuple[Vector, Vector] | None],
 ) -> list[JointSamples]:
     """(T, n) positions of the MuJoCo file in every motion, open loop, all joints together; empty: it has none."""
@@ -601,7 +601,9 @@ def _ratios(problem: ActuatorProblem, result: GroupResult) -> list[Ratio]:
     )
 
 
-def _fit(problem: ActuatorProblem, motions: Sequence[Motion], simulated: Sequence[JointSamples]) -> Fit:
+def _fit(
+    problem: ActuatorProblem, motions: Sequence[CommandedMotion], simulated: Sequence[JointSamples]
+) -> Fit:
     measured, predicted = np.concatenate([motion.measured for motion in motions]), np.concatenate(simulated)
     counts = [len(motion.steps.time) for motion in motions]
     return fit_of(

@@ -28,14 +28,21 @@ from ...models.friction.listed import servo_friction
 from ...models.robot.articulated import Articulated
 from ...models.servo.actuator import LEVEL, Actuator, actuator_parameters, estimated_parameters
 from ...models.servo.mechanics import Mechanics, smoothed
-from ...models.servo.rollout import JointLoad, Rollout, Steps, interpolated, parameter_vector, roll_out
+from ...models.servo.rollout import (
+    ActuatorRollout,
+    JointLoad,
+    Steps,
+    interpolated,
+    parameter_vector,
+    roll_out,
+)
 from ...models.servo.setpoint import Commands
 from ...parameters import Normal
 from ...ranges import Positive
 from .velocities import VELOCITY, MeasuredVelocity, measured_velocity
 
 if TYPE_CHECKING:
-    from .torque_scale import TorqueScale
+    from .torque_scale import MeasuredScale
 
 OPEN: tuple[str, ...] = (
     "stiffness", "derivative_gain", "damping", "coulomb", "armature", "torque_limit", "delay", "zero",
@@ -68,7 +75,7 @@ class InvalidActuatorProblem(PoinsotError):
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class CommandedMotion:
     """One recording, as the joints need it.
 
     Args:
@@ -163,7 +170,7 @@ class ActuatorProblem:
     held_out: Mapping[str, Recording] = field(default_factory=dict)
     commands: Mapping[str, Recording] = field(default_factory=dict)
     huber: float = math.inf
-    torque_scales: Mapping[str, TorqueScale] = field(default_factory=dict)
+    torque_scales: Mapping[str, MeasuredScale] = field(default_factory=dict)
     link_inertia_std: Annotated[float, Ge(0), Lt(1)] = LINK_INERTIA_STD
     gravity_tilt_std: Annotated[float, Ge(0), Lt(1)] = GRAVITY_TILT_STD
 
@@ -419,7 +426,7 @@ class ActuatorProblem:
         return float(np.median(np.concatenate([np.diff(each.time) for each in self.recordings.values()])))
 
     @cached_property
-    def motions(self) -> tuple[Motion, ...]:
+    def motions(self) -> tuple[CommandedMotion, ...]:
         """The recordings that are fitted.
 
         Raises:
@@ -437,11 +444,11 @@ class ActuatorProblem:
         return motions
 
     @cached_property
-    def held_out_motions(self) -> tuple[Motion, ...]:
+    def held_out_motions(self) -> tuple[CommandedMotion, ...]:
         """Those that are predicted."""
         return tuple(self.motion(name, each) for name, each in self.held_out.items())
 
-    def motion(self, name: str, recording: Recording) -> Motion:
+    def motion(self, name: str, recording: Recording) -> CommandedMotion:
         """A recording of this robot, ready for simulation."""
         steps = Steps.of(recording.time, self.step_s)
         positions = np.stack([recording.filled(f"{POSITION}.{joint}") for joint in self.robot.joints], axis=1)
@@ -480,7 +487,7 @@ class ActuatorProblem:
         middles = 0.5 * (edges[1:] + edges[:-1])
         q, v, a = (interpolated(recording.time, each, middles) for each in smooth)
         slopes = self.mechanics.gravity_slopes(q)
-        return Motion(
+        return CommandedMotion(
             name,
             steps,
             commands,
@@ -498,14 +505,18 @@ class ActuatorProblem:
             without,
         )
 
-    def measured_loads(self, motion: Motion, mechanics: Mechanics | None = None) -> tuple[JointLoad, ...]:
+    def measured_loads(
+        self, motion: CommandedMotion, mechanics: Mechanics | None = None
+    ) -> tuple[JointLoad, ...]:
         """(n,) loads of `joints` along the smoothed measured motion; `mechanics`: of another description."""
         if mechanics is None:
             return self._loads(motion, motion.q, motion.v, motion.a)
         slopes = mechanics.gravity_slopes(motion.q)
         return self._at_steps(motion, mechanics.loads(motion.q, motion.v, motion.a, slopes))
 
-    def simulated_loads(self, motion: Motion, rollouts: Sequence[Rollout]) -> tuple[JointLoad, ...]:
+    def simulated_loads(
+        self, motion: CommandedMotion, rollouts: Sequence[ActuatorRollout]
+    ) -> tuple[JointLoad, ...]:
         """(n,) loads along a simulated motion, (n,) rollouts; joints without an actuator move as measured."""
         times, edges = np.append(motion.steps.times, motion.steps.time[-1]), motion.edges
         lengths = np.diff(edges)
@@ -518,24 +529,24 @@ class ActuatorProblem:
         return self._loads(motion, q, v, a)
 
     def _loads(
-        self, motion: Motion, q: JointSamples, v: JointSamples, a: JointSamples
+        self, motion: CommandedMotion, q: JointSamples, v: JointSamples, a: JointSamples
     ) -> tuple[JointLoad, ...]:
         return self._at_steps(motion, self.mechanics.loads(q, v, a, motion.slopes))
 
-    def _at_steps(self, motion: Motion, loads: Sequence[JointLoad]) -> tuple[JointLoad, ...]:
+    def _at_steps(self, motion: CommandedMotion, loads: Sequence[JointLoad]) -> tuple[JointLoad, ...]:
         """(n,) loads of `joints` in the steps of the simulation, of those (m,) of all joints in the blocks."""
         return tuple(loads[k].resampled(motion.middles, motion.steps.middles) for k in self.places)
 
     def simulate(
         self,
-        motion: Motion,
+        motion: CommandedMotion,
         actuators: Sequence[Actuator],
         *,
         start: tuple[Vector, Vector] | None = None,
         loads: Sequence[JointLoad] | None = None,
         rounds: int = 30,
         tolerance: float = 1e-6,
-    ) -> tuple[tuple[Rollout, ...], tuple[JointLoad, ...], bool]:
+    ) -> tuple[tuple[ActuatorRollout, ...], tuple[JointLoad, ...], bool]:
         """All joints together, open loop: rollouts, the loads along which they were made, whether they settled.
 
         Args:
@@ -549,7 +560,7 @@ class ActuatorProblem:
             commands.setpoint(each.ramp) for each, commands in zip(actuators, motion.commands, strict=True)
         ]
         before: JointSamples | float = np.inf
-        rollouts: tuple[Rollout, ...] = ()
+        rollouts: tuple[ActuatorRollout, ...] = ()
         for _ in range(max(rounds, 1)):
             rollouts = tuple(
                 roll_out(

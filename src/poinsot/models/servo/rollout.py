@@ -101,7 +101,7 @@ class Steps:
 
 
 @dataclass(frozen=True, eq=False)
-class Rollout:
+class ActuatorRollout:
     """A simulated motion of one joint.
 
     Args:
@@ -166,7 +166,7 @@ def roll_out(
     knots: Vector | tuple[float, ...] = (),
     wanted: tuple[int, ...] = (),
     velocity_at: Vector | None = None,
-) -> Rollout:
+) -> ActuatorRollout:
     """Simulate one joint under its recorded command.
 
     Args:
@@ -198,7 +198,7 @@ def roll_out(
         acceleration = (after - before) / (2 * SHIFT_S)
         if len(fine_rates):
             rates = interpolated(fine, fine_rates, velocity_at)
-    return Rollout(
+    return ActuatorRollout(
         position,
         velocity,
         acceleration,
