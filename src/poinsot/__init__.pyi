@@ -34,9 +34,9 @@ from .signals.alignment import align as align
 from .signals.alignment import estimate_delay as estimate_delay
 
 # what a body may be
-from .inertia.log_cholesky import LogCholesky as LogCholesky
-from .inertia.transposed_log_cholesky import TransposedLogCholesky as TransposedLogCholesky
-from .inertia.exponential_eigenvalue import ExponentialEigenvalue as ExponentialEigenvalue
+from .inertia.charts.log_cholesky import LogCholesky as LogCholesky
+from .inertia.charts.transposed_log_cholesky import TransposedLogCholesky as TransposedLogCholesky
+from .inertia.charts.exponential_eigenvalue import ExponentialEigenvalue as ExponentialEigenvalue
 from .inertia.parameters import equivalent_ellipsoid as equivalent_ellipsoid
 
 # models

@@ -379,7 +379,7 @@ def _design_commands(
     )
     design = replace(design, posture=per_joint("--posture", posture, model.joints, design.middle))
     middle = model.configurations(design.middle[None])
-    return replace(design, collisions=surroundings.resolve(model, middle)).solve(progress=say)
+    return replace(design, collisions=surroundings.resolve(model, middle)).design(progress=say)
 
 
 def _search(

@@ -41,10 +41,11 @@ def build_robot(settings: Settings, path: Path) -> Articulated:
     if settings.drive is None:
         return robot
     # Tables by joint need the robot's joints, so the drive comes second.
-    robot = replace(robot, drive=build_drive(settings.drive, robot.joints))
+    drive = build_drive(settings.drive, robot.joints)
+    robot = replace(robot, drive=drive)
     # Computed here, so that an error of a drive train names this file.
     _ = robot.train
-    if set(robot.joints) <= set(settings.drive.passive) and not settings.held:
+    if set(robot.joints) <= set(drive.passive) and not settings.held:
         raise InvalidProject(
             "drive.passive lists every joint: without a motor, and without a parameter in [held], a motion determines "
             "only the ratios of parameters"
@@ -52,8 +53,9 @@ def build_robot(settings: Settings, path: Path) -> Articulated:
     return robot
 
 
-def build_drive(drive: DriveSettings, joints: Sequence[str]) -> Drive:
+def build_drive(settings: DriveSettings, joints: Sequence[str]) -> Drive:
     """[drive] -> the drive trains of these joints."""
+    drive: Any = settings  # its keys are the fields of `Drive`
     offset = drive.position_offset
     if isinstance(offset, OffsetSettings):
         values = by_joint("drive.position_offset", offset.values, joints, 0.0)

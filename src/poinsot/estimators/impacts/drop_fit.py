@@ -293,8 +293,9 @@ class DropFit(ShootingFit):
             for row, known in zip(rows, seen, strict=True)
             if known and row[5] is not None
         ]
-        R = np.asarray(np.linalg.qr(np.column_stack([jacobian[:, :INERTIA], *columns]), mode="r"))
-        normal = R[INERTIA:, INERTIA:].T @ R[INERTIA:, INERTIA:]
+        R: Matrix = np.linalg.qr(np.column_stack([jacobian[:, :INERTIA], *columns]), mode="r")  # type: ignore[assignment]
+        shared = R[INERTIA:, INERTIA:]
+        normal = shared.T @ shared
         return estimated_parameters(owner, flagged, covariance, coloured=False), normal
 
     def _motion(self) -> EstimatedMotion:

@@ -206,8 +206,11 @@ class SemidefiniteLeastSquares(Method):
         uncertainty = free.parameters.uncertainty
         if self.weighing != "data":  # the posterior has one source
             of_base, is_white = reduced.K @ C @ reduced.K.T, uncertainty.std_kind == "white"
-            rows = (of_base, None) if is_white else (None, of_base)
-            uncertainty = Uncertainty(*rows, recordings=uncertainty.recordings)
+            uncertainty = Uncertainty(
+                readings=of_base if is_white else None,
+                correlation=None if is_white else of_base,
+                recordings=uncertainty.recordings,
+            )
         return free.updated(
             full,
             values=base,

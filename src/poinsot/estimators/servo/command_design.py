@@ -159,8 +159,8 @@ class CommandDesign(Brief):
             friction_positions=levels, step_s=min(0.002, 0.5 / self.rate_hz),
         )  # fmt: skip
 
-    def solve(self, *, progress: ProgressCallback | None = None) -> DesignedCommands:
-        """The commands.
+    def design(self, *, progress: ProgressCallback | None = None) -> DesignedCommands:
+        """Design the commands.
 
         Raises:
             InvalidMethod: if no motion about the posture keeps within the limits.

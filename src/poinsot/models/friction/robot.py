@@ -99,6 +99,7 @@ class RobotFriction(ABC):
         return out
 
 
+@dataclass(frozen=True)
 class NoFriction(RobotFriction):
     """tau_f = 0."""
 

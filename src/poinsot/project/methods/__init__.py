@@ -166,7 +166,7 @@ def row_of(name: str) -> MethodRow:
 
 @cache
 def _table(name: str, row: MethodRow) -> type[ProjectMethod]:
-    own = {"name": (Literal[name], name if name == DEFAULT else ...)}  # type: ignore[valid-type]
+    own = {"name": (Literal[name], name if name == DEFAULT else ...)}
     return derived(name, load(row.project), list(map(load, row.keys)), row.without, {"row": row}, own)
 
 
