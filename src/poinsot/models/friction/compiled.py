@@ -54,21 +54,19 @@ class CallAt:
     @cached_property
     def _numba_type_(self) -> Any:
         """What Numba takes it for; built when the first loop is compiled, as Numba is slow to import."""
-        from llvmlite import ir
         from numba import types
         from numba.core.registry import cpu_target
         from numba.extending import intrinsic
 
-        number, pointer = ir.DoubleType(), ir.DoubleType().as_pointer()
+        pointer = types.CPointer(types.float64)
+        result = types.float64 if self.returns else types.void
         given = types.intp, *[types.float64] * 4, *[types.intp] * self.pointers
-        result, low = (types.float64, number) if self.returns else (types.void, ir.VoidType())
+        prototype = types.FunctionPrototype(result, (*[types.float64] * 4, *[pointer] * self.pointers))
 
         def generate(context: Any, builder: Any, _: Any, args: Any) -> Any:
-            kind = ir.FunctionType(low, [number] * 4 + [pointer] * self.pointers)
-            function = builder.inttoptr(args[0], kind.as_pointer())
-            value = builder.call(
-                function, [*args[1:5], *(builder.inttoptr(address, pointer) for address in args[5:])]
-            )
+            function = builder.inttoptr(args[0], context.get_value_type(prototype))
+            pointers = [builder.inttoptr(address, context.get_value_type(pointer)) for address in args[5:]]
+            value = context.call_function_pointer(builder, function, [*args[1:5], *pointers])
             return value if self.returns else context.get_dummy_value()
 
         if self.pointers == 1:
