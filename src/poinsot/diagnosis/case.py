@@ -24,7 +24,7 @@ from ..arrays import JointSamples, Matrix, Vector
 from ..models.robot.joint_terms import is_nonnegative
 from ..recording import EFFORTS, Recording
 from ..regression.inverse_dynamics import InverseDynamics, Part
-from ..regression.system import ReducedRows, inverse
+from ..regression.system import ReducedRows, inverse, solve_triangular
 from ..signals.decimation import PASSBAND, Decimation
 from ..signals.signals import Signals
 from ..statistics import independent_squares, sum_variance
@@ -120,7 +120,7 @@ class Regression:
         n, b = len(size), rows.size
         for _ in range(REWEIGHTINGS):
             data = rows.triangular_factor(1 / sigma)
-            R, theta = data[:b, :b], np.linalg.solve(data[:b, :b], data[:b, b])
+            R, theta = data[:b, :b], solve_triangular(data[:b, :b], data[:b, b])
             mean = rows.residual_squares(theta) / np.maximum(counts - b / n, 1.0)
             sigma = np.maximum(np.sqrt(mean), EXACT * size)
         return cls(dense, theta, R, sigma, size, *more)

@@ -191,6 +191,14 @@ def inverse(R: Matrix) -> Matrix:
     return half @ half.T
 
 
+def solve_triangular(R: Matrix, y: Vector, transposed: bool = False) -> Vector:
+    """R^-1 y, or R^-T y, of an upper triangular R with a diagonal without zeros."""
+    # here, as SciPy is slow to import; by LAPACK, as the checks of `scipy.linalg` would take most of the time
+    from scipy.linalg.lapack import dtrtrs
+
+    return np.asarray(dtrtrs(R, y, trans=transposed)[0])
+
+
 def factor_of_products(G: Matrix) -> Matrix:
     """(k + 1, k + 1) triangular factor of [W y] from their products; directions without information are left at 0."""
     if not np.isfinite(G).all():  # wrong data overflow
@@ -200,7 +208,7 @@ def factor_of_products(G: Matrix) -> Matrix:
     norms[norms == 0] = 1.0
     R = np.zeros_like(G)
     R[:k, :k] = np.linalg.cholesky(G[:k, :k] / norms[:, None] / norms + RIDGE * np.eye(k)).T * norms
-    R[:k, k] = np.linalg.solve(R[:k, :k].T, G[:k, k])
+    R[:k, k] = solve_triangular(R[:k, :k], G[:k, k], transposed=True)
     R[k, k] = np.sqrt(max(G[k, k] - R[:k, k] @ R[:k, k], 0.0))
     return R
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -193,29 +193,10 @@ class Decimation:
         A, B, _, _ = self._modes
         return np.linalg.solve(np.eye(self.order) - A, B)
 
-    @cached_property
-    def _full_block_maps(self) -> tuple[np.ndarray, ...]:
-        return self._block_maps(self.factor)
-
-    def _block_maps(self, M: int) -> tuple[np.ndarray, ...]:
-        """A^M, C A^{M-1}, P and [G; Q; r] of a block of M samples (see the top of this file)."""
-        A, B, C, D = self._modes
-        powers_B = np.empty((M, self.order))  # A^j B
-        C_powers = np.empty((M, self.order))  # C A^j
-        power = np.eye(self.order)
-        for j in range(M):
-            powers_B[j], C_powers[j] = power @ B, C @ power
-            power = A @ power
-        response = np.concatenate([[D], C_powers[:-1] @ B])  # of y to an impulse in u
-        P = powers_B.T @ C_powers
-        Q = np.stack([powers_B[j:].T @ response[: M - j] for j in range(M)], axis=1)
-        W = np.concatenate([powers_B[::-1].T, Q, response[None, ::-1]])
-        return power, C_powers[-1], P, W
-
     def _forward(self, z: np.ndarray, blocks: np.ndarray, queue: _BackwardQueue) -> np.ndarray:
         """Run over (count, M, K) blocks: the state after them; g (count, order, K), y_e (count, K) go to the queue."""
         M, order = blocks.shape[1], self.order
-        A_M, C_e, P, W = self._full_block_maps if M == self.factor else self._block_maps(M)
+        A_M, C_e, P, W = _block_maps(self, M)
         weighted = np.matmul(W, blocks)
         starts, z = _recurrence(A_M, z, weighted[:, :order].copy())
         queue.g.append(weighted[:, order : 2 * order] + P @ starts)
@@ -228,6 +209,23 @@ class Decimation:
         inputs = np.multiply(B[:, None], u[:, None], order="C")  # in one layout, compiled once
         before, z = _recurrence(A, z, inputs)
         return z, C @ before + D * u
+
+
+@lru_cache(maxsize=64)
+def _block_maps(decimation: Decimation, M: int) -> tuple[np.ndarray, ...]:
+    """A^M, C A^{M-1}, P and [G; Q; r] of a block of M samples (see the top of this file)."""
+    A, B, C, D = decimation._modes
+    powers_B = np.empty((M, decimation.order))  # A^j B
+    C_powers = np.empty((M, decimation.order))  # C A^j
+    power = np.eye(decimation.order)
+    for j in range(M):
+        powers_B[j], C_powers[j] = power @ B, C @ power
+        power = A @ power
+    response = np.concatenate([[D], C_powers[:-1] @ B])  # of y to an impulse in u
+    P = powers_B.T @ C_powers
+    Q = np.stack([powers_B[j:].T @ response[: M - j] for j in range(M)], axis=1)
+    W = np.concatenate([powers_B[::-1].T, Q, response[None, ::-1]])
+    return power, C_powers[-1], P, W
 
 
 def _recurrence(A: np.ndarray, z: np.ndarray, inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -275,7 +273,7 @@ class _BackwardQueue:
     def _run(self, w: np.ndarray, count: int) -> Iterator[tuple[int, np.ndarray]]:
         g, y = np.concatenate(self.g), np.concatenate(self.y)
         _, _, C, D = self.decimation._modes
-        before, _ = _recurrence(self.decimation._full_block_maps[0], w, g[::-1].copy())
+        before, _ = _recurrence(_block_maps(self.decimation, self.decimation.factor)[0], w, g[::-1].copy())
         x = C @ before[::-1][:count] + D * y[:count]
         first, self.first = self.first, self.first + count
         self.g, self.y = [g[count:]], [y[count:]]
