@@ -15,10 +15,10 @@ import pinocchio as pin
 from support.report import Agreement, Limit, Ratio, deliver, options
 from support.timing import Program, Seconds, side_by_side
 
-from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
-from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.inertia.charts.exponential_eigenvalue import ExponentialEigenvalue
+from poinsot.inertia.charts.log_cholesky import LogCholesky
+from poinsot.inertia.charts.transposed_log_cholesky import TransposedLogCholesky
 from poinsot.inertia.parametrization import Parametrization
-from poinsot.inertia.transposed_log_cholesky import TransposedLogCholesky
 
 BODIES = 20_000  # as many as have room in a core's cache
 TEN_MILLION = 10_000_000

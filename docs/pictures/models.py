@@ -4,8 +4,6 @@ import numpy as np
 from drawing import BLUE, COLOURS, EXAMPLES, GREEN, GREY, ORANGE, axes, picture
 
 import poinsot
-from poinsot.models.friction import dry_level
-from poinsot.models.friction.terms import CoulombTerm, OffsetTerm, ViscousTerm
 from poinsot.models.maximal.joints import friction_effort
 
 
@@ -13,19 +11,15 @@ from poinsot.models.maximal.joints import friction_effort
 def friction_laws():
     v = np.linspace(-2, 2, 401)
     figure, axs = axes(1, 3, 2.5)
-    for term, value, name in (
-        (ViscousTerm(), 0.5, "fv v"),
-        (CoulombTerm(), 1.0, "fc sign(v)"),
-        (OffsetTerm(), 0.2, "off"),
-    ):
-        axs[0].plot(v, value * term.effort(v), label=name)
-    total = 0.5 * v + CoulombTerm().effort(v) + 0.2
-    axs[0].plot(v, total, color=GREY, ls="--", label="sum")
+    columns = poinsot.ViscousCoulomb().columns(v[:, None])[:, 0] * [0.5, 1.0, 0.2]
+    for column, name in zip(columns.T, ("fv v", "fc sign(v)", "off"), strict=True):
+        axs[0].plot(v, column, label=name)
+    axs[0].plot(v, columns.sum(axis=1), color=GREY, ls="--", label="sum")
     axs[0].set_title("ViscousCoulomb", loc="left")
     for excess, decay, colour in ((0.0, 1.0, BLUE), (0.6, 4.0, ORANGE), (0.6, 40.0, GREEN)):
         axs[1].plot(
             v,
-            friction_effort(v, 0.1, 1.0, excess, decay),
+            friction_effort(v, np.array([0.1, 1.0, excess, decay])),
             color=colour,
             label=f"excess {excess}, decay {decay:g}",
         )
@@ -41,7 +35,6 @@ def friction_laws():
         ax.set_xlabel(label)
         ax.legend(fontsize=6)
     axs[0].set_ylabel("effort [N m]")
-    assert dry_level(0.0, 1.0, 0.6, 4.0) == 1.6
     return figure
 
 

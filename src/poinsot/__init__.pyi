@@ -34,9 +34,9 @@ from .signals.alignment import align as align
 from .signals.alignment import estimate_delay as estimate_delay
 
 # what a body may be
-from .inertia.log_cholesky import LogCholesky as LogCholesky
-from .inertia.transposed_log_cholesky import TransposedLogCholesky as TransposedLogCholesky
-from .inertia.exponential_eigenvalue import ExponentialEigenvalue as ExponentialEigenvalue
+from .inertia.charts.log_cholesky import LogCholesky as LogCholesky
+from .inertia.charts.transposed_log_cholesky import TransposedLogCholesky as TransposedLogCholesky
+from .inertia.charts.exponential_eigenvalue import ExponentialEigenvalue as ExponentialEigenvalue
 from .inertia.parameters import equivalent_ellipsoid as equivalent_ellipsoid
 
 # models
@@ -77,10 +77,8 @@ from .models.maximal import Motor as Motor
 from .models.maximal import Encoder as Encoder
 from .models.maximal import RateSensor as RateSensor
 from .models.servo.actuator import Actuator as Actuator
-from .models.servo.actuator import ParameterDescription as ParameterDescription
-from .models.servo.actuator import PARAMETERS as PARAMETERS
-from .models.servo.actuator import DESCRIPTIONS as DESCRIPTIONS
-from .models.servo.actuator import FRICTION_LAWS as FRICTION_LAWS
+from .models.servo.actuator import ActuatorParameter as ActuatorParameter
+from .models.servo.actuator import actuator_parameters as actuator_parameters
 
 # problems
 from .parameters import Normal as Normal

@@ -63,6 +63,19 @@ class Kernel(partial[Any]):
         return dispatcher
 
 
+def c_function(function: Callable[..., Any], signature: str) -> Any:
+    """The function in machine code with C's calling convention, cached as kernels are; it has an `address`."""
+    from numba.core import ccallback, sigutils
+
+    args, returned = sigutils.normalize_signature(signature)
+    compiled: Any = ccallback.CFunc(function, (args, returned), {}, {"error_model": "numpy"})
+    if private_folder():
+        with suppress(OSError):  # a function without a source file
+            compiled._cache = _cache_class()(function)
+    compiled.compile()
+    return compiled
+
+
 @cache
 def private_folder() -> Path | None:
     """`$XDG_CACHE_HOME/poinsot/kernels-VERSION`, which only this user can write to; None if that is impossible."""

@@ -113,7 +113,7 @@ def test_what_a_family_cannot_say_is_null(solved):
 
 def test_the_sections_that_a_method_names_are_all_that_have_something_to_say(solved):
     """Otherwise the page of `poinsot identify` would lack what `write_report` shows."""
-    named = [each.title for each in sections(solved.estimate, solved.project.settings.method.sections)]
+    named = [each.title for each in sections(solved.estimate, solved.project.settings.method.row.sections)]
     assert named == [each.title for each in sections(solved.estimate)]
 
 

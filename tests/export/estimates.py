@@ -11,7 +11,7 @@ from poinsot.estimate import (
     Uncertainty,
     extras_of,
 )
-from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.inertia.charts.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import body
 
 NOTHING = Fit(np.zeros(0), (), (), np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((0, 0)), (), 0.0, ())

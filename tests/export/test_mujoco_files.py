@@ -8,8 +8,9 @@ import pinocchio as pin
 import pytest
 
 from poinsot import Actuator, PoinsotError
+from poinsot.models.friction.listed import servo_friction
 from poinsot.models.robot.articulated import load_robot
-from poinsot.models.servo.actuator import PER_TORQUE
+from poinsot.models.servo.actuator import actuator_parameters
 from poinsot.models.servo.mjcf import actuators_of, mjcf_text, parameters_beyond_mjcf, write_mjcf
 from poinsot.models.servo.rollout import JointLoad, Steps, parameter_vector, roll_out
 from poinsot.models.servo.setpoint import Commands, Setpoint
@@ -91,7 +92,7 @@ def test_a_dcmotor_moves_in_mujoco_alone_as_the_speed_torque_line_in_the_simulat
     )  # fmt: skip
     lines = write_mjcf(robot, [servo], tmp_path / "motor.xml", dcmotor=True)
     assert [line.split(" = ")[0] for line in lines] == ["hinge: MJCF has no attribute for nominal_voltage"]
-    shifted = write_mjcf(robot, [replace(servo, zero=0.1)], tmp_path / "zero.xml", dcmotor=True)
+    shifted = write_mjcf(robot, [servo.updated({"zero": 0.1})], tmp_path / "zero.xml", dcmotor=True)
     assert any("zero = 0.1" in line for line in shifted)
     apart = []
     for h in (0.002, 0.0005):
@@ -113,7 +114,7 @@ def test_a_dcmotor_moves_in_mujoco_alone_as_the_speed_torque_line_in_the_simulat
             mujoco.mj_step(model, data)
         expected = Simulator.of(robot, [servo], timestep=h).roll_out(motion)[:-1, 0]
         apart.append(np.abs(q[::each] - expected).max())
-    without = Simulator.of(robot, [replace(servo, no_load_speed=np.inf)]).roll_out(motion)[:-1, 0]
+    without = Simulator.of(robot, [servo.updated({"no_load_speed": np.inf})]).roll_out(motion)[:-1, 0]
     assert np.abs(without - expected).max() > 0.05
     # MuJoCo takes the line of a <dcmotor> implicitly in the speed, the simulator explicitly: of first order in the step
     assert apart[0] < 5e-3
@@ -140,11 +141,9 @@ def test_gains_and_limits_follow_the_supply_voltage(tmp_path):
 
 def test_a_written_file_reads_back_as_the_same_actuators(tmp_path):
     robot = robot_of(tmp_path, ARM)
-    numbers = (
-        123.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.1, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09, 0.1, 0.007, 3.3, 8.0, 0.02,
-        0.004, -0.01, 0.001, 0.002, 0.03, 12.1,
-    )  # fmt: skip
-    one = Actuator("slide & turn", *numbers, (-0.5, 0.1, 0.7), (0.1, 0.2, 0.3))
+    numbers = {name: 0.01 * k + 0.002 for k, name in enumerate(actuator_parameters(), start=1)}
+    knots, levels = (-0.5, 0.1, 0.7), (0.1, 0.2, 0.3)
+    one = Actuator("slide & turn", friction_positions=knots, friction_levels=levels, **numbers)
     other = Actuator("shoulder", 17.8, velocity_gain=0.4)
     lines = write_mjcf(robot, [one, other], tmp_path / "arm.xml")
     read = actuators_of(mujoco.MjModel.from_xml_path(str(tmp_path / "arm.xml")))
@@ -153,8 +152,21 @@ def test_a_written_file_reads_back_as_the_same_actuators(tmp_path):
         assert again.friction_positions == written.friction_positions
         assert again.friction_levels == written.friction_levels
         np.testing.assert_allclose(list(again.values.values()), list(written.values.values()), rtol=1e-12)
-    beyond = {"derivative_gain", "ramp", "lag", "dead_band", "backlash", "no_load_speed", "stiction",
-              "stribeck_speed", *PER_TORQUE, "nominal_voltage", "friction_positions", "friction_levels"}  # fmt: skip
+    friction = {
+        *servo_friction()["gears"],
+        *servo_friction()["stiction"],
+        "friction_positions",
+        "friction_levels",
+    }
+    beyond = friction | {
+        "derivative_gain",
+        "ramp",
+        "lag",
+        "dead_band",
+        "backlash",
+        "no_load_speed",
+        "nominal_voltage",
+    }
     assert len(lines) == len(beyond)
     assert all(any(f"attribute for {name} =" in line for line in lines) for name in beyond)
     assert parameters_beyond_mjcf([other]) == ()
@@ -250,7 +262,7 @@ def test_a_derivative_gain_on_held_commands_does_not_depend_on_the_time_step(tmp
     assert max(apart(own, own[-1])) < 1e-3
     assert max(apart(file, own[-1])) < 3e-3
     with pytest.raises(PoinsotError, match="write ramp = the seconds between two commands"):
-        Simulator.of(robot, [replace(servo, ramp=0.0)], timestep=0.002)
+        Simulator.of(robot, [servo.updated({"ramp": 0.0})], timestep=0.002)
 
 
 def test_the_file_loaded_again_predicts_the_same(tmp_path):

@@ -9,7 +9,7 @@ from export.test_urdf import ARM, changed_lines
 from poinsot.exceptions import InvalidModel, UnreadableFile, UnwritableOutput
 from poinsot.export.reading import open_description
 from poinsot.export.repair_description import repair, repair_json
-from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.inertia.charts.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import is_consistent
 from poinsot.models.robot.articulated import load_robot
 from references.robots import DESCRIPTIONS

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from poinsot import Actuator, PoinsotError
-from poinsot.export.usd_drives import BEYOND, read_usd_drives, usd_drives, write_usd_drives
+from poinsot.export.usd_drives import read_usd_drives, usd_drives, write_usd_drives
 from poinsot.models.robot.articulated import load_robot
-from poinsot.models.servo.actuator import DESCRIPTIONS
+from poinsot.models.servo.actuator import actuator_parameters
 from poinsot.simulation.actuators import Motion, Simulator
 
+LOST = [name for name, row in actuator_parameters().items() if row.without_drive]
 HELD = Actuator(
     "hinge", 6.0, velocity_gain=0.2, damping=0.1, coulomb=0.08, armature=0.01, torque_limit=0.7, delay=0.015
 )
@@ -37,7 +38,7 @@ def test_what_drives_hold_reads_back_and_moves_the_same(tmp_path):
     lines = write_usd_drives([HELD], tmp_path / "drives.json", 0.005)
     (again,) = read_usd_drives(tmp_path / "drives.json")
     assert lines == ("hinge: ImplicitActuatorCfg has no field for delay = 0.015 s",)
-    for name in DESCRIPTIONS:
+    for name in actuator_parameters():
         assert getattr(again, name) == pytest.approx(getattr(HELD, name), rel=1e-12), name
     (tmp_path / "pendulum.urdf").write_text(PENDULUM)
     robot, time = load_robot(tmp_path / "pendulum.urdf"), np.arange(0.0, 10.0, 0.02)
@@ -46,10 +47,10 @@ def test_what_drives_hold_reads_back_and_moves_the_same(tmp_path):
     assert np.abs(a - b).max() < 1e-6
 
 
-@pytest.mark.parametrize("name", [*BEYOND, "delay"])
+@pytest.mark.parametrize("name", [*LOST, "friction_positions", "friction_levels", "delay"])
 def test_everything_that_is_lost_is_named(name, tmp_path):
     if name.startswith("friction_"):
-        changed = replace(HELD, friction_positions=(0.0, 0.5), friction_levels=(0.1, 0.2))
+        changed = HELD.updated({"friction_positions": (0.0, 0.5), "friction_levels": (0.1, 0.2)})
     else:
         changed = HELD.updated({name: 0.0123} | ({"stiction": 0.1} if name == "stribeck_speed" else {}))
     lines = write_usd_drives([changed], tmp_path / "drives.json", 0.005)
@@ -78,7 +79,7 @@ def test_bad_files_and_steps_are_refused(tmp_path):
 
 
 def test_the_command_writes_the_drives_of_a_result(poinsot, tmp_path):
-    row = {name: getattr(HELD, name) for name in DESCRIPTIONS} | {"no_load_speed": None}
+    row = {name: getattr(HELD, name) for name in actuator_parameters()} | {"no_load_speed": None}
     row |= {"joint": "hinge", "friction_law": "M1", "friction_positions": [], "friction_levels": []}
     (tmp_path / "result.json").write_text(json.dumps({"actuators": {"joints": [row]}}))
     out = tmp_path / "drives.json"

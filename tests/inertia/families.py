@@ -11,7 +11,7 @@ from poinsot.inertia.divergence import AffineInvariant, Entropic, Euclidean
 
 EPS = float(np.finfo(float).eps)
 
-CHARTS = tuple(inertia.find_chart(name) for name in inertia.CHARTS)
+CHARTS = tuple(inertia.find_chart(name) for name in inertia.chart_names())
 each_chart = pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: type(chart).__name__)
 
 DIVERGENCES = (Euclidean(), Entropic(), AffineInvariant())

@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 
 import numpy as np
 import pinocchio as pin
@@ -21,11 +22,11 @@ from inertia.families import (
     vectors,
 )
 from poinsot.exceptions import ImpossibleBody, InvalidMethod
-from poinsot.inertia import exponential_eigenvalue, log_cholesky, transposed_log_cholesky
-from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
-from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.inertia import chart_names, charts, find_chart
+from poinsot.inertia.charts.exponential_eigenvalue import ExponentialEigenvalue
+from poinsot.inertia.charts.log_cholesky import LogCholesky
+from poinsot.inertia.charts.transposed_log_cholesky import TransposedLogCholesky
 from poinsot.inertia.parameters import ROUNDING, is_consistent, principal_moments, pseudo_inertia
-from poinsot.inertia.transposed_log_cholesky import TransposedLogCholesky
 
 # A coordinate log x of a mass or length between 1e-6 and 1e5 is below 25, so exp(2 log x) has lost 50 units in the last
 # place; the factorizations and the sums of at most five products after them lose some ten more.
@@ -117,12 +118,19 @@ def test_batches_are_the_same_one_by_one(chart, rng):
     np.testing.assert_array_equal(chart.to_inertial(theta[:, ::2]), pi[:, ::2])  # memory with gaps
 
 
-@pytest.mark.parametrize(
-    ("chart", "module"),
-    [*zip(CHARTS, (log_cholesky, transposed_log_cholesky, exponential_eigenvalue), strict=True)],
-    ids=lambda it: type(it).__name__,
-)
-def test_kernels_for_one_body_are_the_chart(chart, module, rng):
+def test_a_file_that_is_added_is_a_chart(tmp_path, monkeypatch):
+    code = "from poinsot.inertia.charts.log_cholesky import LogCholesky\n\n\nclass HalfScale(LogCholesky):\n    pass\n"
+    (tmp_path / "half_scale.py").write_text(code)
+    monkeypatch.setattr(charts, "__path__", [*charts.__path__, str(tmp_path)])
+    assert chart_names() == (
+        "log-cholesky", "exponential-eigenvalue", "half-scale", "transposed-log-cholesky",
+    )  # fmt: skip
+    assert type(find_chart("half-scale")).__name__ == "HalfScale"
+
+
+@each_chart
+def test_kernels_for_one_body_are_the_chart(chart, rng):
+    module = sys.modules[type(chart).__module__]
     theta = rng.normal(size=10)
     pi, D = np.empty(10), np.empty((10, 10))
     module.to_inertial_kernel(theta, pi)

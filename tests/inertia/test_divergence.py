@@ -19,8 +19,8 @@ from inertia.families import (
     vectors,
 )
 from poinsot.exceptions import ImpossibleBody
+from poinsot.inertia.charts.log_cholesky import LogCholesky
 from poinsot.inertia.divergence import AffineInvariant, Entropic, Euclidean, metric
-from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import change_frame, from_pseudo_inertia, pseudo_inertia
 
 CHART = LogCholesky()

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from inertia.families import EPS, ellipsoids, scale
 from poinsot.exceptions import ImpossibleBody
-from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.inertia.charts.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import ROUNDING, equivalent_ellipsoid, from_physical, principal_moments
 
 

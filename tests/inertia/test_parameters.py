@@ -9,7 +9,7 @@ from hypothesis import given
 
 from inertia.families import EPS, ellipsoids, placements, scale, thetas
 from poinsot.exceptions import InvalidModel
-from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.inertia.charts.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import (
     ROUNDING,
     body,

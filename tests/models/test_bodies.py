@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.inertia.charts.log_cholesky import LogCholesky
 from poinsot.models.robot.open_parameters import body_of
 from references.robots import random_robot
 

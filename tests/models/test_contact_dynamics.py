@@ -10,8 +10,8 @@ import pinocchio as pin
 import pytest
 
 from poinsot.exceptions import ImpossibleBody, InvalidModel
-from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
-from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.inertia.charts.exponential_eigenvalue import ExponentialEigenvalue
+from poinsot.inertia.charts.log_cholesky import LogCholesky
 from poinsot.models.contacts.contact_dynamics import ContactDynamics
 from poinsot.models.contacts.contacts import BallContact, PointContact, SurfaceContact
 from poinsot.models.friction import ViscousCoulomb

@@ -228,7 +228,7 @@ def test_drives_that_cannot_turn_are_refused(drive, message):
 
 @pytest.mark.usefixtures("unchecked")
 def test_words_that_mean_nothing_are_refused():
-    with pytest.raises(InvalidModel, match="side 'joint' or 'motor', not 'motors'"):
+    with pytest.raises(InvalidModel, match="side must be 'joint' or 'motor', not 'motors'"):
         Drive(side="motors")
     with pytest.raises(InvalidModel, match="'free' or 'tied', not 'loose'"):
         Drive(coupled_rotor="loose")

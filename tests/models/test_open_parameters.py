@@ -5,8 +5,8 @@ import pinocchio as pin
 import pytest
 
 from poinsot.exceptions import ImpossibleBody, InvalidModel
-from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
-from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.inertia.charts.exponential_eigenvalue import ExponentialEigenvalue
+from poinsot.inertia.charts.log_cholesky import LogCholesky
 from poinsot.models.robot.actuation import Actuation, joint_efforts, rotor_thrusts
 from poinsot.models.robot.drive import Drive
 from poinsot.models.robot.open_parameters import OpenParameters

@@ -5,7 +5,7 @@ import pinocchio as pin
 import pytest
 
 from poinsot.exceptions import InvalidModel, InvalidSignals
-from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
+from poinsot.inertia.charts.exponential_eigenvalue import ExponentialEigenvalue
 from poinsot.models.contacts.contact_dynamics import ContactDynamics
 from poinsot.models.contacts.contacts import PointContact, SurfaceContact
 from poinsot.models.robot.open_parameters import OpenParameters

@@ -24,7 +24,7 @@ from poinsot.estimate import (
     Uncertainty,
     Whiteness,
 )
-from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.inertia.charts.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import body as body_of, from_physical
 from poinsot.parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from poinsot.estimate import Body
-from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.inertia.charts.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import center_of_mass, from_physical, inertia_at_com, slopes_at_com
 from poinsot.report.bodies import change, prior_of, spread
 

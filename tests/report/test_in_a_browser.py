@@ -62,7 +62,7 @@ def path(request, tmp_path):
     path = tmp_path / f"{request.param}.html"
     if request.param == "arm":
         project = poinsot.Project.load(ARM / "job.toml")
-        return write_report(poinsot.identify(project), path, sections=project.settings.method.sections)
+        return write_report(poinsot.identify(project), path, sections=project.settings.method.row.sections)
     if request.param == "recording":
         (run, inspection), *_ = poinsot.Project.load(ARM / "job.toml").inspect()
         return write_inspection_page(inspection, run.recording, path)

@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')")
 
 from poinsot.estimators.shooting.posterior import TrajectoryPosterior
-from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
-from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.inertia.charts.exponential_eigenvalue import ExponentialEigenvalue
+from poinsot.inertia.charts.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import center_of_mass, change_frame
 from poinsot.models.sensors import Gyro, JointPosition, JointVelocity
 from poinsot.report.figures.animation import FRAMES, DrawnBodies, robot_animation

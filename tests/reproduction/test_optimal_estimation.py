@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.inertia.charts.log_cholesky import LogCholesky
 from poinsot.studies.store import Store
 from poinsot.studies.study import Study
 from poinsot_reproductions.optimal_estimation import OPTIMAL_ESTIMATION, parametrizations, rollouts

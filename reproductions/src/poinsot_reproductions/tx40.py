@@ -76,7 +76,7 @@ def method(column: str, knowledge: str) -> ButterworthDecimation | RandomWalkSmo
     }
     if column == "classical":
         return ButterworthDecimation(cutoff_hz, **common)
-    return RandomWalkSmoother(order={"irwsm1": 2, "irwsm2": 3}[column], **common)
+    return RandomWalkSmoother(order=2 if column == "irwsm1" else 3, **common)
 
 
 def run(folder: Path) -> Reproduction:

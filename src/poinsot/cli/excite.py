@@ -354,7 +354,7 @@ def _design_commands(
         known, laws = described_actuators(model.joints, start, held, where=str(path)), {}
     if hold:  # a result of commands of another kind has no ramp
         known = tuple(
-            replace(actuator, ramp=1 / rate_hz)
+            actuator.updated({"ramp": 1 / rate_hz})
             if actuator.derivative_gain > 0 and actuator.ramp == 0
             else actuator
             for actuator in known
@@ -379,7 +379,7 @@ def _design_commands(
     )
     design = replace(design, posture=per_joint("--posture", posture, model.joints, design.middle))
     middle = model.configurations(design.middle[None])
-    return replace(design, collisions=surroundings.resolve(model, middle)).solve(progress=say)
+    return replace(design, collisions=surroundings.resolve(model, middle)).design(progress=say)
 
 
 def _search(

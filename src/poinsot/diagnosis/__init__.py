@@ -15,13 +15,13 @@ listed under the entry point group `poinsot.checks`, as `"module:attribute"`, an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib.metadata import entry_points
 
 from ..arrays import Vector
 from ..estimate import Diagnosis, Estimate, Finding, Unchecked
 from ..estimate.estimate import unfinished
 from ..estimate.finding import ordered
 from ..exceptions import PoinsotError
+from ..lazy import plugins
 from ..regression.inverse_dynamics import InverseDynamics
 from . import corrections
 from .case import Examination
@@ -78,17 +78,21 @@ __all__ = ["CHECKS", "EXPLANATIONS", "Examination", "Cause", "Check", "Explanati
 
 def checks() -> tuple[Check, ...]:
     """The checks listed here, and those of other distributions."""
-    return (*CHECKS, *(entry.load() for entry in entry_points(group=GROUP)))
+    return (*CHECKS, *(entry.load() for entry in plugins(GROUP)))
 
 
 def causes() -> tuple[Cause, ...]:
     """Every cause that a finding may name."""
     from .throws import CAUSES as OF_THROWS  # only an examination of throws needs shapes and walls
 
-    listed = [*corrections.CAUSES.values(), *OF_THROWS]
-    every = (*checks(), *RUN_CHECKS, *ASSUMPTION_CHECKS, LoadGains())
-    listed += [cause for check in every for cause in check.causes]
+    listed = (*corrections.CAUSES.values(), *OF_THROWS, *_causes_of_checks())
     return tuple({cause.name: cause for cause in listed}.values())
+
+
+def _causes_of_checks() -> list[Cause]:
+    """Causes that the checks of recordings, runs and assumptions name."""
+    every = (*checks(), *RUN_CHECKS, *ASSUMPTION_CHECKS, LoadGains())
+    return [cause for check in every for cause in check.causes]
 
 
 def diagnose(estimate: Estimate) -> Diagnosis:
@@ -122,7 +126,7 @@ def examined(estimate: Estimate, found: Sequence[Finding | Unchecked]) -> Diagno
     """The diagnosis of an estimate: findings in order, and what could not be checked."""
     findings = [*unfinished(estimate), *(entry for entry in found if isinstance(entry, Finding))]
     unchecked = tuple(entry for entry in found if isinstance(entry, Unchecked))
-    symptoms = {cause.name for cause in causes() if cause.symptom}
+    symptoms = {cause.name for cause in _causes_of_checks() if cause.symptom}
     return Diagnosis(
         ordered(findings, symptoms), unchecked, complete=not any(entry.failed for entry in unchecked)
     )

@@ -24,7 +24,7 @@ from ..estimate import Status
 from ..exceptions import listing
 from ..io.results import plain
 from ..io.writing import write_columns
-from ..models.friction import term_of
+from ..models.friction.listed import parameter_of
 from ..models.robot.collisions import ENVIRONMENT
 from ..recording import Recording
 from .limits import SYMMETRIC
@@ -124,7 +124,7 @@ class Excitation(Brief):
             "the surroundings, as no floor and no box were named": not any(around),
             "the robot's links against each other": all(around) and not unwatched,
             "friction, which adds to the torques": not any(
-                value for value, kind in zip(problem.theta, kinds, strict=True) if term_of(kind)
+                value for value, kind in zip(problem.theta, kinds, strict=True) if parameter_of(kind)
             ),
         }
         for name in ("velocity", "torque"):

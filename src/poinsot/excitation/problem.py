@@ -20,7 +20,8 @@ import numpy as np
 
 from ..arrays import JointSamples, Times, Vector
 from ..exceptions import InvalidMethod, InvalidModel, listing
-from ..models.friction import FrictionTerm, term_of
+from ..models.friction import FrictionColumn
+from ..models.friction.listed import parameter_of
 from ..models.robot import tree as kinds
 from ..models.robot.articulated import Articulated
 from ..models.robot.collisions import Collisions, Surroundings
@@ -108,14 +109,14 @@ class Terms:
         return np.asarray(self.theta[self.regressor.structure[1]])
 
     @cached_property
-    def _smoothed(self) -> tuple[tuple[FrictionTerm, np.ndarray, np.ndarray], ...]:
+    def _smoothed(self) -> tuple[tuple[FrictionColumn, np.ndarray, np.ndarray], ...]:
         """Friction terms that are not linear in v, with their entries of joints with smoothing, and these joints."""
         rows, columns = self.regressor.structure
         kinds = np.array(self.regressor.parameters.kinds)[columns]
         smoothed = []
         for term in self.regressor.robot.friction.terms:
-            entries = np.flatnonzero((kinds == term.kind) & (self.rounding[rows] > 0))
-            if not term.linear and len(entries):
+            entries = np.flatnonzero((kinds == term.parameter.kind) & (self.rounding[rows] > 0))
+            if not term.is_viscous and len(entries):
                 smoothed.append((term, entries, rows[entries]))
         return tuple(smoothed)
 
@@ -125,7 +126,7 @@ def with_friction_held(parameters: Parameters) -> Parameters:
     friction = {
         name: 0.0
         for name, kind in zip(parameters.names, parameters.kinds, strict=True)
-        if term_of(kind) is not None and name not in parameters.held
+        if parameter_of(kind) is not None and name not in parameters.held
     }
     return parameters.hold(**friction)
 

@@ -20,7 +20,7 @@ from ..io.writing import atomic_path, write_columns, write_text
 LEROBOT_UNITS = ("deg", "rad")
 
 
-class Commands(Protocol):
+class CommandTable(Protocol):
     """Positions that joints are sent to: `time` (T,) [s], `commands` (T, m) [rad] or [m]; `joints`, `units`: (m,)."""
 
     @property
@@ -33,7 +33,7 @@ class Commands(Protocol):
     def units(self) -> tuple[str, ...]: ...
 
 
-def lerobot_actions(designed: Commands, unit: str = "deg") -> np.ndarray:
+def lerobot_actions(designed: CommandTable, unit: str = "deg") -> np.ndarray:
     """(T, m) actions of joints that turn, in this unit; of joints that slide [m].
 
     Raises:
@@ -46,13 +46,13 @@ def lerobot_actions(designed: Commands, unit: str = "deg") -> np.ndarray:
     return (designed.commands * scale).astype(np.float32)
 
 
-def write_csv(designed: Commands, path: Path) -> None:
+def write_csv(designed: CommandTable, path: Path) -> None:
     """Times and commands."""
     columns = {joint: designed.commands[:, k] for k, joint in enumerate(designed.joints)}
     write_columns({"t": designed.time} | columns, path)
 
 
-def write_lerobot(designed: Commands, path: Path, unit: str = "deg") -> None:
+def write_lerobot(designed: CommandTable, path: Path, unit: str = "deg") -> None:
     """Actions in a table (.parquet) or an array (.npy).
 
     Raises:
@@ -77,7 +77,7 @@ def write_lerobot(designed: Commands, path: Path, unit: str = "deg") -> None:
 
 
 def write_joint_trajectory(
-    designed: Commands,
+    designed: CommandTable,
     path: Path,
     velocities: np.ndarray | None = None,
     accelerations: np.ndarray | None = None,

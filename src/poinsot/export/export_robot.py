@@ -40,8 +40,7 @@ from ..exceptions import (
 from ..inertia.parameters import change_frame, from_physical, inconsistencies, is_consistent
 from ..io.results import plain, write_json
 from ..io.writing import check_writable
-from ..models.friction import term_of
-from ..models.friction.listed import COUPLING
+from ..models.friction.listed import COUPLING, parameter_of
 from ..models.robot.articulated import Articulated
 from .description import Description, Freedom, JointDynamics
 from .differences import Change, differences
@@ -84,7 +83,7 @@ def place(
     terms: dict[Freedom, JointDynamics] = defaultdict(JointDynamics)
     unsupported = []
     for parameter in parameters:
-        friction = None if parameter.kind.endswith(COUPLING) else term_of(parameter.kind)
+        friction = None if parameter.kind.endswith(COUPLING) else parameter_of(parameter.kind)
         term = "armature" if parameter.kind == "rotor_inertia" else friction and friction.described_as
         freedom = freedom_of.get(parameter.owner)
         # A coupled motor, an offset, a ball joint, a rotor in URDF: none of these has a place.

@@ -19,7 +19,6 @@ torques are determined, the common scale is held: along it the simulated motion 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -36,7 +35,7 @@ from ..estimators.servo.problem import ActuatorProblem
 from ..estimators.servo.result import Actuators
 from ..exceptions import InvalidMethod, UnreadableFile, UntrustedResult
 from ..io.writing import write_text
-from ..models.servo.actuator import DESCRIPTIONS, Actuator
+from ..models.servo.actuator import LEVEL, Actuator, actuator_parameters, parameter
 from .json_files import content_of
 
 SCHEMA = "poinsot.randomization/1"
@@ -44,8 +43,6 @@ LEVEL_PERCENT = 95.0
 NORMAL_QUANTILE = 1.959963984540054
 FEWEST_ESTIMATES = 4
 """With fewer recordings the spread between them is not known: Student's quantile is beyond 4."""
-
-_LEVEL = "friction_level_"
 
 
 @dataclass(frozen=True)
@@ -69,7 +66,7 @@ class Variable:
     @property
     def least(self) -> float:
         """Least value that it may have."""
-        return 0.0 if self.parameter.startswith(_LEVEL) else DESCRIPTIONS[self.parameter].least
+        return parameter(self.parameter).least
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,12 +118,14 @@ class Randomization(Brief):
         levels = {actuator.name: list(actuator.friction_levels) for actuator in self.actuators}
         for variable, value in zip(self.variables, drawn.tolist(), strict=True):
             for joint in variable.joints:
-                if variable.parameter.startswith(_LEVEL):
-                    levels[joint][int(variable.parameter.removeprefix(_LEVEL))] = max(value, variable.least)
-                    changes[joint]["friction_levels"] = tuple(levels[joint])
+                if variable.parameter.startswith(LEVEL):
+                    levels[joint][int(variable.parameter.removeprefix(LEVEL))] = max(value, variable.least)
                 else:
                     changes[joint][variable.parameter] = max(value, variable.least)
-        return tuple(actuator.updated(changes[actuator.name]) for actuator in self.actuators)
+        return tuple(
+            actuator.updated(changes[actuator.name] | {"friction_levels": tuple(levels[actuator.name])})
+            for actuator in self.actuators
+        )
 
     def as_json(self) -> dict[str, Any]:
         """The content of `randomization.json`."""
@@ -156,10 +155,7 @@ class Randomization(Brief):
             "values": self.values.tolist(),
             "std": self.std.tolist(),
             "correlation": self.correlation.tolist(),
-            "actuators": [
-                {name: value for name, value in vars(each).items() if value not in (math.inf, ())}
-                for each in self.actuators
-            ],
+            "actuators": [each.content for each in self.actuators],
         }
 
 
@@ -212,9 +208,9 @@ def _check(path: Path, variable: Variable, actuators: Mapping[str, Actuator]) ->
     for joint in variable.joints:
         if joint not in actuators:
             raise UnreadableFile(f"{path} is damaged: it has no actuator {joint!r}")
-        number = variable.parameter.removeprefix(_LEVEL)
+        number = variable.parameter.removeprefix(LEVEL)
         known = len(actuators[joint].friction_levels)
-        if variable.parameter not in DESCRIPTIONS and not (number.isdigit() and int(number) < known):
+        if variable.parameter not in actuator_parameters() and not (number.isdigit() and int(number) < known):
             raise UnreadableFile(f"{path} is damaged: an actuator has no parameter {variable.parameter!r}")
 
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from ..exceptions import InvalidMethod
 from ..io.writing import write_text
-from ..models.servo.actuator import DESCRIPTIONS, PER_TORQUE, Actuator
+from ..models.servo.actuator import LEVELS, Actuator, actuator_parameters
 from .json_files import content_of
 
 SCHEMA = "poinsot.drives/1"
@@ -32,22 +32,6 @@ IMPLICIT, DELAYED = "ImplicitActuatorCfg", "DelayedPDActuatorCfg"
 
 WHOLE = 1e-6
 """Part of a physics step by which a delay may differ from a whole number of them."""
-
-BEYOND: Mapping[str, str] = {
-    "derivative_gain": "it is in damping; send the rate of the commands, times {share:.4g}, as velocity targets",
-    "no_load_speed": "velocity_limit bounds speeds and not torques; DCMotorCfg has a speed-torque line",
-    "ramp": "send commands that move to a new one within this time",
-    "lag": "smooth the commands before they are sent",
-    "zero": "add it to the commands",
-    "nominal_voltage": "gains of a drive do not depend on a supply; change them at each step",
-    "dead_band": "nothing in a drive does this",
-    "backlash": "nothing in a drive does this",
-    "stribeck_speed": "friction falls to dynamic_friction as soon as the joint moves",
-    **dict.fromkeys(PER_TORQUE, "friction of a drive is constant; change it at each step"),
-    "friction_positions": "friction of a drive is constant; change it at each step",
-    "friction_levels": "friction of a drive is constant; change it at each step",
-}
-"""What a drive has no field for -> what to do instead."""
 
 
 def usd_drives(
@@ -108,16 +92,16 @@ def parameters_beyond_drives(actuators: Sequence[Actuator], physics_step_s: floa
             )
             lines.append(f"{each.name}: {IMPLICIT} has no field for delay = {each.delay:.4g} s{between}")
         share = each.derivative_gain / max(each.derivative_gain + each.velocity_gain, 1e-300)
-        for name, instead in BEYOND.items():
-            value = getattr(each, name)
-            absent = not each.has_stiction if name == "stribeck_speed" else value in (0.0, math.inf, ())
-            if not absent:
-                shown = f"{value:.4g}" if isinstance(value, float) else ", ".join(f"{x:.4g}" for x in value)
-                unit = DESCRIPTIONS[name].unit if name in DESCRIPTIONS else ""
+        for name, row in actuator_parameters().items():
+            if row.without_drive and each.has_effect(name):
+                unit = row.unit_of("rad")
                 lines.append(
-                    f"{each.name}: drives have no field for {name} = {shown}{unit and ' ' + unit}; "
-                    + instead.format(share=share)
+                    f"{each.name}: drives have no field for {name} = {getattr(each, name):.4g}{unit and ' ' + unit}; "
+                    + row.without_drive.format(share=share)
                 )
+        for name in ("friction_positions", "friction_levels") if each.friction_positions else ():
+            shown = ", ".join(f"{x:.4g}" for x in getattr(each, name))
+            lines.append(f"{each.name}: drives have no field for {name} = {shown}; {LEVELS.without_drive}")
     return tuple(lines)
 
 

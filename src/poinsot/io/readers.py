@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..exceptions import UnreadableFile
-from ..lazy import load
+from ..lazy import load, plugins
 from .sources import Columns, Source, existing_file
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _ending(path: Path) -> str:
 
 def _others() -> dict[str, EntryPoint]:
     """Ending -> entry point of another distribution; reads the metadata of every installed distribution."""
-    return {point.name: point for point in entry_points(group=GROUP) if point.name not in READERS}
+    return {point.name: point for point in plugins(GROUP) if point.name not in READERS}
 
 
 def list_columns(path: Path) -> tuple[tuple[str, ...], Mapping[str, Any]]:

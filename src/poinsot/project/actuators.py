@@ -10,7 +10,7 @@ from typing import Any
 from ..exceptions import InvalidMethod, UnreadableFile, listing
 from ..export.randomization import SCHEMA, read_randomization
 from ..io.sources import existing_file
-from ..models.servo.actuator import DESCRIPTIONS, PARAMETERS, Actuator
+from ..models.servo.actuator import Actuator, actuator_parameters, estimated_parameters
 from .other_jobs import read_result
 
 
@@ -47,10 +47,12 @@ def read_actuators(
 
 def _actuator(row: Mapping[str, Any]) -> Actuator:
     values: dict[str, Any] = {
-        name: math.inf if row[name] is None else float(row[name]) for name in DESCRIPTIONS if name in row
+        name: math.inf if row[name] is None else float(row[name])
+        for name in actuator_parameters()
+        if name in row
     }
     knots, levels = (tuple(map(float, row[name])) for name in ("friction_positions", "friction_levels"))
-    return Actuator(row["joint"], **values, friction_positions=knots, friction_levels=levels)
+    return Actuator(row["joint"], friction_positions=knots, friction_levels=levels, **values)
 
 
 def described_actuators(
@@ -65,7 +67,7 @@ def described_actuators(
     for joint in joints:
         values: dict[str, Any] = {}
         for each in settings:
-            own = {name: each.get(f"{name}.{joint}", each.get(name)) for name in PARAMETERS}
+            own = {name: each.get(f"{name}.{joint}", each.get(name)) for name in estimated_parameters()}
             values |= {name: float(value) for name, value in own.items() if value is not None}
         if "stiffness" not in values:
             raise InvalidMethod(

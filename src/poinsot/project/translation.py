@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 def build_robot(settings: Settings, path: Path) -> Articulated:
     """[robot], [drive] and [friction] -> the robot."""
-    from ..models.friction import LAWS
+    from ..models.friction.listed import build_robot_friction
     from ..models.robot.articulated import load_robot
 
-    law = LAWS[settings.friction.law].build(settings.friction.model_dump())
+    law = build_robot_friction(settings.friction.law, settings.friction.model_dump())
     robot = load_robot(
         path,
         friction=law,
@@ -41,10 +41,11 @@ def build_robot(settings: Settings, path: Path) -> Articulated:
     if settings.drive is None:
         return robot
     # Tables by joint need the robot's joints, so the drive comes second.
-    robot = replace(robot, drive=build_drive(settings.drive, robot.joints))
+    drive = build_drive(settings.drive, robot.joints)
+    robot = replace(robot, drive=drive)
     # Computed here, so that an error of a drive train names this file.
     _ = robot.train
-    if set(robot.joints) <= set(settings.drive.passive) and not settings.held:
+    if set(robot.joints) <= set(drive.passive) and not settings.held:
         raise InvalidProject(
             "drive.passive lists every joint: without a motor, and without a parameter in [held], a motion determines "
             "only the ratios of parameters"
@@ -52,8 +53,9 @@ def build_robot(settings: Settings, path: Path) -> Articulated:
     return robot
 
 
-def build_drive(drive: DriveSettings, joints: Sequence[str]) -> Drive:
+def build_drive(settings: DriveSettings, joints: Sequence[str]) -> Drive:
     """[drive] -> the drive trains of these joints."""
+    drive: Any = settings  # its keys are the fields of `Drive`
     offset = drive.position_offset
     if isinstance(offset, OffsetSettings):
         values = by_joint("drive.position_offset", offset.values, joints, 0.0)
@@ -98,14 +100,13 @@ def build_mechanism(settings: MechanismSettings, find: Callable[[str], Path]) ->
 
 def _given(settings: MechanismJointSettings | JointDetails) -> dict[str, Any]:
     """Arguments for dry friction and motor."""
-    from ..models.maximal import FRICTION_LAWS, Motor
+    from ..models.maximal import Motor, dry_friction
 
     given: dict[str, Any] = {}
     if settings.friction is not None:
-        law = FRICTION_LAWS[settings.friction.law]
-        # The first field of a law, the size of its friction, has another name in each law.
-        size = fields(law)[0].name
-        given["friction"] = settings.friction.build_as(law, **{size: settings.friction.level})
+        further = settings.friction.model_extra or {}
+        own = settings.friction.model_dump(exclude=set(further))
+        given["friction"] = dry_friction(**own, further=further)
     if settings.motor is not None:
         given["motor"] = settings.motor.build_as(Motor) if settings.motor else None
     return given

@@ -15,8 +15,8 @@ import numpy as np
 from ..arrays import Vector
 from ..estimate import Body
 from ..exceptions import ImpossibleBody
+from ..inertia.charts.log_cholesky import LogCholesky
 from ..inertia.divergence import AffineInvariant
-from ..inertia.log_cholesky import LogCholesky
 from ..inertia.parameters import center_of_mass, is_consistent, slopes_at_com
 from .blocks import Cell, Table
 from .numbers import UNKNOWN, significant, value_text

@@ -11,7 +11,6 @@ KINDS = {
     "inertia": "inertial parameter",
     "rotor_inertia": "rotor inertia",
     "rotor_coupling": "cross term of the coupled rotor inertia",
-    "stribeck": "Stribeck friction",
     "payload": "payload",
     "gain": "drive gain",
     "bias": "bias of a sensor",

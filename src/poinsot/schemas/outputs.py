@@ -30,9 +30,11 @@ from ..estimators.servo.result import Ratio
 from ..excitation.excitation import Excitation
 from ..export.differences import Change
 from ..export.export_robot import BODY, TorqueParameter
-from ..inspection import ChannelFacts, ClockFacts, FilterProposal
+from ..inspection.channels import ChannelFacts
+from ..inspection.motion import ClockFacts
 from ..io.results import ABOUT, CERTIFICATE, FIT, MADE
-from ..models.servo.actuator import DESCRIPTIONS
+from ..models.servo.actuator import actuator_parameters
+from ..signals.bandwidth import FilterProposal
 from ..studies.fleet import OF_LOG, PooledParameter
 from ..studies.random_effects import RandomEffects, Spread
 from .json_types import Number, keys_of, row_of
@@ -61,7 +63,7 @@ ACTUATORS = {
     "rms_mrad": dict[str, ByName],
     "joints": [
         {"joint": str, "scale_known": bool, "friction_law": str}
-        | dict.fromkeys(DESCRIPTIONS, Number)
+        | dict.fromkeys(actuator_parameters(), Number)
         | named(Numbers, "friction_positions friction_levels")
     ],
     "starts": {"*": named(Numbers, "position velocity")},

@@ -25,27 +25,13 @@ import numpy as np
 from ..arrays import JointSamples, Matrix, Times, Vector
 from ..exceptions import InvalidModel, UnreadableFile, listing
 from ..kernels import njit
+from ..models.friction.compiled import DRY, EFFORT, FIRST, effort_at
 from ..models.mujoco_library import mujoco
 from ..models.robot.articulated import Articulated
-from ..models.servo.actuator import PER_TORQUE, Actuator
-from ..models.servo.kernel import (
-    COMPILED,
-    DEAD,
-    FC,
-    FE,
-    FG,
-    FL,
-    KD,
-    KP,
-    KV,
-    LIMIT,
-    NO_LOAD,
-    VS,
-    ZERO,
-    soft,
-    stiction,
-)
+from ..models.servo.actuator import Actuator
+from ..models.servo.kernel import COMPILED, DEAD, FC, KD, KP, KV, LIMIT, NO_LOAD, ZERO, soft
 from ..models.servo.mjcf import actuators_of, mjcf_text
+from ..models.servo.rollout import active_laws, parameter_vector, rollout_parameters
 from ..models.servo.setpoint import Commands
 
 if TYPE_CHECKING:
@@ -77,7 +63,7 @@ class Motion:
 
 
 def recorded_motion(
-    motion: problem.Motion, actuators: Sequence[Actuator], start: tuple[Vector, Vector] | None = None
+    motion: problem.CommandedMotion, actuators: Sequence[Actuator], start: tuple[Vector, Vector] | None = None
 ) -> Motion:
     """A recorded motion from a start of (n,) positions and (n,) velocities; None: the measured one."""
     time = motion.steps.time
@@ -114,7 +100,7 @@ class Simulator:
     def __post_init__(self) -> None:
         h = self.model.opt.timestep
         for each in self.actuators:
-            cut = math.isfinite(each.torque_limit) or any(each.values[name] for name in PER_TORQUE)
+            cut = math.isfinite(each.torque_limit) or each.has_friction_by_torque
             if self.hold and each.derivative_gain > 0 and cut and each.ramp < h * (1 - 1e-9):
                 raise InvalidModel(
                     f"the actuator of {each.name!r} has a derivative gain and ramp = {each.ramp:g}: with commands that "
@@ -173,8 +159,7 @@ class Simulator:
         """Whether an actuator has an effect that changes the file's numbers at each step."""
         return any(
             each.dead_band
-            or each.has_stiction
-            or any(each.values[name] for name in PER_TORQUE)
+            or each.further_friction
             or each.friction_positions
             or np.isfinite(each.no_load_speed)
             for each in self.actuators
@@ -307,11 +292,13 @@ def _stepwise(
     smoothed: JointSamples,
     rate: JointSamples,
     supply: JointSamples,
-) -> JointSamples:
+) -> np.ndarray:
     """(S + 1, n) positions; before each step a copy of the model has gains, friction and limits of supply and state."""
     model = copy.copy(simulator.model)
     actuators, step = simulator.actuators, _native_step()
-    theta = np.array([list(each.values.values()) for each in actuators])
+    count = len(rollout_parameters())
+    theta = np.array([parameter_vector(each, 0.0, 0.0)[:count] for each in actuators])
+    laws = active_laws(theta.sum(axis=0))
     ends = np.cumsum([0, *(len(each.friction_positions) for each in actuators)])
     positions = np.array([x for each in actuators for x in each.friction_positions], dtype=float)
     levels = np.array([x for each in actuators for x in each.friction_levels], dtype=float)
@@ -319,10 +306,10 @@ def _stepwise(
     mujoco.mj_forward(model, data)
     advance = _advance if step is not None else _advance.py_func
     advance(
-        step or (lambda *_: mujoco.mj_step(model, data)), model._address, data._address, theta, ends, positions, levels,
-        simulator.positions_index, simulator.velocities_index, smoothed, rate, supply, data.qpos, data.qvel,
-        data.qfrc_bias, data.ctrl, model.dof_frictionloss, model.actuator_forcerange, model.actuator_gainprm,
-        model.actuator_biasprm, data.warning.number, q,
+        step or (lambda *_: mujoco.mj_step(model, data)), model._address, data._address, theta, laws, ends, positions,
+        levels, simulator.positions_index, simulator.velocities_index, smoothed, rate, supply, data.qpos, data.qvel,
+        data.qfrc_bias, data.qfrc_applied, data.ctrl, model.dof_frictionloss, model.actuator_forcerange,
+        model.actuator_gainprm, model.actuator_biasprm, data.warning.number, q,
     )  # fmt: skip
     return q
 
@@ -340,8 +327,8 @@ def _native_step() -> Any:
 
 @njit(**COMPILED)
 def _advance(
-    step, model, data, theta, ends, positions, levels, at, dof, smoothed, rate, supply, qpos, qvel, bias, control, loss,
-    forces, gains, biases, warnings, q,
+    step, model, data, theta, laws, ends, positions, levels, at, dof, smoothed, rate, supply, qpos, qvel, bias, applied,
+    control, loss, forces, gains, biases, warnings, q,
 ):  # fmt: skip
     """Fill q (S + 1, n); it stays as it is from where MuJoCo starts anew, as its state is not finite or too large.
 
@@ -368,8 +355,14 @@ def _advance(
             gains[j, 0], biases[j, 0], biases[j, 1] = u * a[KP], u * a[KP] * a[ZERO], -u * a[KP]
             biases[j, 2] = -u * (a[KD] + a[KV])
             m = min(max(u * (a[KP] * e + a[KD] * (rate[k, j] - v) - a[KV] * v), -low), high)
-            level = a[FC] + abs(a[FL] * m + a[FE] * l) + a[FG] * abs(m + l)
-            level += stiction(a, m, l) * math.exp(-((v / a[VS]) ** 2))
+            level, resistance = a[FC], 0.0
+            for n in range(len(laws)):
+                effort = effort_at(laws[n, EFFORT], v, m, l, x, a.ctypes.data + 8 * laws[n, FIRST])
+                if laws[n, DRY]:
+                    level += effort
+                else:
+                    resistance += effort
+            applied[dof[j]] = -resistance
             if ends[j + 1] > ends[j]:
                 table = slice(ends[j], ends[j + 1])
                 level += np.interp(x, positions[table], levels[table])

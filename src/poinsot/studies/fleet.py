@@ -185,7 +185,7 @@ def stream_log(task: tuple[LogTask, Callable[[], BlockLog]], executor: Executor 
         (log_task, opened), smoothing = task, task[0].project.settings.preprocessing
         method: Any = log_task.project.settings.method
         robot = log_task.project.robot(log_task.folder)
-        smoother = smoothing.smoother(robot.joints, None)  # type: ignore[union-attr]
+        smoother: Any = smoothing.smoother(robot.joints, None)  # type: ignore[union-attr]
         estimator = LeastSquares(weighting=method.weighting)
         return stream_least_squares(robot, opened(), smoother, estimator=estimator, executor=executor)
 

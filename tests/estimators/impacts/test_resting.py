@@ -97,11 +97,11 @@ def test_the_standard_deviation_comes_back(rng):
     """Of 400 bodies, whose own floors take one of their two residuals each.
 
     In the sum of squares x sigma^2 is left, chi-square of one, so with u = x sigma^2 / std^2 and the weight
-    t = 6 / (4 + u) the standard deviation ends where E[t (1 + u)] = 2, which is at u = 0.62 x: a quarter above sigma,
-    since Student's t takes two residuals for what is one. 400 of these determine it to 4 %.
+    t = 6 / (4 + u) the standard deviation ends where E[t u] = 1, which is at u = 1.09 x: near sigma. 400 of these
+    determine it to 4 %.
     """
     x = chi2.ppf((np.arange(1000) + 0.5) / 1000, 1)
-    c = brentq(lambda c: np.mean(6 * (1 + c * x) / (4 + c * x)) - 2, 0.1, 2)
+    c = brentq(lambda c: np.mean(6 * c * x / (4 + c * x)) - 1, 0.1, 3)
     D, (of, _) = 400, laid(400, rng, std=1e-4, floor_std=0.0)
     innovations, one, none = np.zeros((D, S, S)), np.zeros(1), np.zeros(1, dtype=bool)
     flights = np.zeros((2, 12)), np.zeros((2, 12, 12)), np.zeros((2, 12, S)), np.zeros(2, dtype=int)

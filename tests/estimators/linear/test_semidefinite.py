@@ -12,8 +12,8 @@ from poinsot.estimators.linear.least_squares import LeastSquares
 from poinsot.estimators.linear.semidefinite import SemidefiniteLeastSquares
 from poinsot.estimators.linear.whitening import Whitened, prior_moments
 from poinsot.exceptions import ImpossibleBody, InvalidMethod
+from poinsot.inertia.charts.log_cholesky import LogCholesky
 from poinsot.inertia.divergence import AffineInvariant, Entropic, Euclidean
-from poinsot.inertia.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import is_consistent, pseudo_inertia
 from poinsot.models.robot.drive import Coupling, Drive
 from poinsot.regression.inverse_dynamics import inverse_dynamics

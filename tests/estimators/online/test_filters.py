@@ -10,10 +10,10 @@ from poinsot.estimators.online.belief import Sample, SampleVerdict
 from poinsot.estimators.online.gating import Gate
 from poinsot.estimators.online.kalman import ExtendedKalmanFilter, KalmanFilter
 from poinsot.exceptions import InvalidMethod
-from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
-from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.inertia.charts.exponential_eigenvalue import ExponentialEigenvalue
+from poinsot.inertia.charts.log_cholesky import LogCholesky
+from poinsot.inertia.charts.transposed_log_cholesky import TransposedLogCholesky
 from poinsot.inertia.parameters import is_consistent, pseudo_inertia
-from poinsot.inertia.transposed_log_cholesky import TransposedLogCholesky
 from poinsot.models.robot.link_torques import LinkTorques
 from references.robots import chain, random_robot
 

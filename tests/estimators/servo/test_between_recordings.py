@@ -9,7 +9,7 @@ from poinsot import Actuator, ActuatorProblem, Actuators, OutputError, Search, r
 from poinsot.diagnosis.parameters import SPREAD_NOT_KNOWN
 from poinsot.estimators.servo.coordinates import Coordinates
 from poinsot.estimators.servo.ratios import lateness
-from poinsot.models.servo.rollout import ROLLOUT_PARAMETERS
+from poinsot.models.servo.rollout import rollout_parameters
 from poinsot_reproductions.actuators.known_truth import ROBOTS, draw_actuator, robot_of, simulate
 
 VARYING = {"coulomb": 0.15, "damping": 0.1}
@@ -127,9 +127,9 @@ def test_three_recordings_do_not_show_it(days):
     ],
 )
 def test_slope_of_the_lateness_is_that_of_finite_differences(names):
-    held = np.zeros((1, len(ROLLOUT_PARAMETERS)))
-    held[0, ROLLOUT_PARAMETERS.index("stiffness")] = 12.0
-    held[0, ROLLOUT_PARAMETERS.index("damping")] = 0.4
+    held = np.zeros((1, len(rollout_parameters())))
+    held[0, rollout_parameters().index("stiffness")] = 12.0
+    held[0, rollout_parameters().index("damping")] = 0.4
     values = {
         "stiffness": 18.0,
         "damping": 0.6,

@@ -27,10 +27,10 @@ URDF = """<robot name="arm"><link name="base"/>
 <joint name="elbow" type="revolute"><parent link="upper"/><child link="lower"/><origin xyz="0 0 -0.2"/>
 <axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="9" velocity="1.5"/></joint></robot>"""
 TRUTH = (
-    Actuator("shoulder", 20.0, 0.3, damping=0.5, coulomb=0.08, armature=0.02, torque_limit=1.5, delay=0.021, zero=0.01,
-             ramp=0.02),
-    Actuator("elbow", 12.0, 0.2, damping=0.3, coulomb=0.05, armature=0.01, torque_limit=0.8, delay=0.017, zero=-0.01,
-             ramp=0.02),
+    Actuator("shoulder", 20.0, derivative_gain=0.3, damping=0.5, coulomb=0.08, armature=0.02, torque_limit=1.5,
+             delay=0.021, zero=0.01, ramp=0.02),
+    Actuator("elbow", 12.0, derivative_gain=0.2, damping=0.3, coulomb=0.05, armature=0.01, torque_limit=0.8,
+             delay=0.017, zero=-0.01, ramp=0.02),
 )  # fmt: skip
 NOISE = 1e-3
 
@@ -44,7 +44,7 @@ def robot(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def designed(robot):
-    return CommandDesign(robot, TRUTH, limits_of(robot, fraction=0.9), duration_s=42.0, noise=NOISE).solve()
+    return CommandDesign(robot, TRUTH, limits_of(robot, fraction=0.9), duration_s=42.0, noise=NOISE).design()
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -116,12 +116,12 @@ def test_joints_move_less_where_the_motion_would_leave_the_workspace(robot, desi
     box = Workspace(upper=(np.inf, np.inf, 0.4), frames=("elbow",))
     watched = Surroundings(False, None, box).resolve(robot, robot.configurations(q))
     design = replace(designed.design, duration_s=12.0, collisions=watched, clearance_m=0.02)
-    found = design.solve()
+    found = design.design()
     distances = watched.distances(robot.configurations(found.positions))
     assert (distances >= watched.clearances(0.02)).all()
     assert found.least_distance == distances.min()
     with pytest.raises(PoinsotError, match="write another posture"):
-        replace(design, posture=np.array([1.0, 0.0])).solve()
+        replace(design, posture=np.array([1.0, 0.0])).design()
 
 
 def test_requests_that_cannot_be_are_refused(designed):

@@ -15,10 +15,10 @@ from poinsot.estimators.servo.channels import (
     Assignment,
     Case,
     CopiedCommand,
-    Excitation,
+    JointExcitation,
     Jumps,
-    Limits,
     LostRows,
+    PositionLimits,
     Stops,
 )
 from poinsot.estimators.servo.examination import CHECKS
@@ -35,7 +35,15 @@ JOINTS = {
     "wrist_flex": "wrist_pitch",
     "wrist_roll": "wrist_roll",
 }
-CHANNEL_CHECKS = (Jumps(), LostRows(), CopiedCommand(), Excitation(), Limits(), Assignment(), Stops())
+CHANNEL_CHECKS = (
+    Jumps(),
+    LostRows(),
+    CopiedCommand(),
+    JointExcitation(),
+    PositionLimits(),
+    Assignment(),
+    Stops(),
+)
 ELBOW = ("elbow_flex",)
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from poinsot import FRICTION_LAWS, Actuator, ActuatorProblem, OutputError, PoinsotError, Recording, Search
+from poinsot import Actuator, ActuatorProblem, OutputError, PoinsotError, Recording, Search
 from poinsot.estimators.servo.friction_choice import excess
 from poinsot.estimators.servo.search import group_problem
+from poinsot.models.friction.listed import servo_friction
 from poinsot.models.robot.articulated import load_robot
-from poinsot.models.servo.actuator import PER_TORQUE
 from poinsot.simulation.actuators import Motion, Simulator
 
 URDF = """<robot name="pendulum"><link name="base"/>
@@ -71,7 +71,7 @@ def test_the_law_of_the_simulated_robot_is_chosen(robot, law, values):
         value, std = found[f"hinge.{name}"]
         # 4 standard deviations; MuJoCo and the rollout differ by errors of the order of their steps
         assert abs(value - true) < 4 * std + 0.01 * true
-    unused = set(PER_TORQUE) - set(values)
+    unused = set(servo_friction()["gears"]) - set(values)
     assert all(getattr(estimate.actuators["hinge"], name) == 0.0 for name in unused)
 
 
@@ -85,7 +85,7 @@ def test_a_law_that_explains_no_more_has_no_excess(robot):
 
 def test_laws_open_their_parameters(robot):
     problem = problem_of(robot, CONSTANT)
-    for law, parameters in FRICTION_LAWS.items():
+    for law, parameters in servo_friction().items():
         assert set(problem.open_of("hinge", law)) == {*problem.open, *parameters}
 
 

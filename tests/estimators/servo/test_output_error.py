@@ -12,7 +12,7 @@ from poinsot.estimators.servo.coordinates import Coordinates
 from poinsot.estimators.servo.problem import InvalidActuatorProblem
 from poinsot.estimators.servo.search import group_problem
 from poinsot.models.servo.mechanics import Mechanics
-from poinsot.models.servo.rollout import ROLLOUT_PARAMETERS
+from poinsot.models.servo.rollout import rollout_parameters
 from poinsot.parameters import Normal
 from poinsot_reproductions.actuators import known_truth
 from poinsot_reproductions.actuators.known_truth import ROBOTS, draw_actuator, robot_of, simulate
@@ -75,7 +75,7 @@ def test_all_joints_together_move_as_in_mujoco(arm, exact):
 
 def test_coordinates_are_ratios_to_the_stiffness():
     coordinates = Coordinates(
-        ("a", "b"), ("stiffness", "coulomb", "delay", "zero"), np.zeros((2, len(ROLLOUT_PARAMETERS)))
+        ("a", "b"), ("stiffness", "coulomb", "delay", "zero"), np.zeros((2, len(rollout_parameters())))
     )
     theta = np.array([18.0, 0.2, 0.03, 0.01, -0.02])
     x = coordinates.from_natural(theta)
@@ -87,7 +87,7 @@ def test_coordinates_are_ratios_to_the_stiffness():
         np.testing.assert_allclose(
             slope[:, k], (coordinates.natural(x + d) - coordinates.natural(x - d)) / 2e-6, atol=1e-7
         )
-    assert coordinates.of_joint(theta, 1)[ROLLOUT_PARAMETERS.index("zero")] == -0.02
+    assert coordinates.of_joint(theta, 1)[rollout_parameters().index("zero")] == -0.02
 
 
 def test_jacobian_of_joints_that_share_is_that_of_finite_differences(arm, noisy):

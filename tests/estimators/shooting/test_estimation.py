@@ -15,7 +15,7 @@ from poinsot.estimators.shooting.problem import GaussianPrior, Trajectories
 from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.estimators.shooting.summary import WIDENING_THRESHOLD
 from poinsot.exceptions import InvalidMethod
-from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.inertia.charts.log_cholesky import LogCholesky
 from poinsot.models.contacts.contacts import ContactSchedule
 from poinsot.models.robot.articulated import load_robot
 from poinsot.models.robot.open_parameters import OpenParameters

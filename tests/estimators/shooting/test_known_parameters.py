@@ -5,8 +5,8 @@ import pytest
 
 from poinsot.estimators.shooting.known_parameters import KnownParameters
 from poinsot.exceptions import InvalidMethod
-from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
-from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.inertia.charts.exponential_eigenvalue import ExponentialEigenvalue
+from poinsot.inertia.charts.log_cholesky import LogCholesky
 from poinsot.models.robot.actuation import joint_efforts
 from poinsot.models.robot.open_parameters import OpenParameters
 from poinsot.parameters import Normal

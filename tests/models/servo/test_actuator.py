@@ -2,13 +2,17 @@ import math
 
 import pytest
 
-from poinsot import DESCRIPTIONS, PARAMETERS, Actuator
-from poinsot.models.servo.actuator import InvalidActuator
+from poinsot import Actuator, actuator_parameters
+from poinsot.models.servo.actuator import InvalidActuator, estimated_parameters
 
 
 def test_every_parameter_is_a_field_with_a_default_that_means_absent():
     actuator = Actuator("elbow", stiffness=10.0)
-    assert set(actuator.values) == set(PARAMETERS) == set(DESCRIPTIONS) - {"ramp", "nominal_voltage"}
+    assert (
+        set(actuator.values)
+        == set(estimated_parameters())
+        == set(actuator_parameters()) - {"ramp", "nominal_voltage"}
+    )
     assert all(
         value in (0.0, math.inf)
         for name, value in actuator.values.items()

@@ -4,8 +4,15 @@ import mujoco
 import numpy as np
 import pytest
 
-from poinsot import Actuator
-from poinsot.models.servo.rollout import ROLLOUT_PARAMETERS, JointLoad, Steps, parameter_vector, roll_out
+from poinsot.models.servo.actuator import Actuator
+from poinsot.models.servo.rollout import (
+    JointLoad,
+    Steps,
+    parameter_vector,
+    place_of,
+    roll_out,
+    rollout_parameters,
+)
 from poinsot.models.servo.setpoint import Setpoint
 
 MASS, LENGTH, GRAVITY = 0.3, 0.15, 9.81
@@ -143,18 +150,16 @@ def test_rollout_is_that_of_mujoco():
 
 
 @pytest.mark.parametrize("hold", [True, False])
-@pytest.mark.parametrize("name", [*ROLLOUT_PARAMETERS, "level 0", "level 1", "level 2"])
+@pytest.mark.parametrize(
+    "name", [*rollout_parameters(), "friction_level_0", "friction_level_1", "friction_level_2"]
+)
 def test_sensitivities_are_finite_differences(name, hold):
     time = np.arange(0, 2.0, 0.02)
     command = command_of(time)
     steps = Steps.of(time, 0.002)
     load = pendulum_load(steps, np.interp(steps.middles, time, command))
     theta = parameter_vector(WHOLE, command[0] + 0.03, 0.2)
-    place = (
-        ROLLOUT_PARAMETERS.index(name)
-        if name in ROLLOUT_PARAMETERS
-        else len(ROLLOUT_PARAMETERS) + int(name[-1])
-    )
+    place = place_of(name)
     options = {"knots": WHOLE.friction_positions, "supply": 1.0 - 0.1 * steps.middles}
     setpoint = Setpoint.of(time, command, hold=hold)
     found = roll_out(theta, steps, setpoint, load, wanted=(place,), velocity_at=time - 0.003, **options)

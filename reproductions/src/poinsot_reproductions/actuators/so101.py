@@ -32,8 +32,8 @@ from poinsot.estimators.servo.problem import OPEN, ActuatorProblem
 from poinsot.estimators.servo.result import Actuators
 from poinsot.estimators.servo.touching import Touch, find_touching, lowest_of_recordings
 from poinsot.exceptions import UnreadableFile
+from poinsot.models.friction.listed import servo_friction
 from poinsot.models.robot.articulated import Articulated
-from poinsot.models.servo.actuator import FRICTION_LAWS
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Reproduction, Say
@@ -266,9 +266,9 @@ def _from_other_motions(arm: Arm, names: tuple[str, ...], fitted: Fitted) -> Act
         if np.isfinite(value) and parameter not in KNOWN
     }
     laws = fitted.found.friction_laws
-    further = {name for law in laws.values() for name in FRICTION_LAWS[law]}
+    further = {name for law in laws.values() for name in servo_friction()[law]}
     held = {f"{name}.{joint}": value for joint in laws for name, value in KNOWN.items()} | {
-        f"{name}.{joint}": 0.0 for joint, law in laws.items() for name in further - set(FRICTION_LAWS[law])
+        f"{name}.{joint}": 0.0 for joint, law in laws.items() for name in further - set(servo_friction()[law])
     }
     problem = arm.problem(names, start=start, held=held, open=(*OPEN, *sorted(further)))
     actuators = FROM_START.solve(problem).extra(Actuators)

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from poinsot import ImpactIdentification
 from poinsot.estimators.impacts.drop import fitted_drop
 from poinsot.estimators.impacts.drop_fit import DropFit
 from poinsot.estimators.impacts.shooting import FRICTION, INERTIA, MASS, RESTITUTION
@@ -166,7 +167,7 @@ def run(
     watch = Stopwatch()
     trials = trials or (FEW if quick else TRIALS)
     jobs = {f"{kind} {k}": Job(kind, k, seed) for kind, count in trials.items() for k in range(count)}
-    settings = {"seed": seed, "noise": NOISE, "method": str(DropIdentification())}
+    settings = {"seed": seed, "noise": NOISE, "method": str(ImpactIdentification())}
     store = None if quick else Store("impacts-statistics", settings, folder)
     found = Study(jobs, attempt).run(executor, store, say=say)
     watch.lap("solves")

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from poinsot import ImpactIdentification
 from poinsot.estimators.impacts.drop import fitted_drop
 from poinsot.exceptions import PoinsotError
 from poinsot.models.planar import Ellipse, PlanarBody, floor
@@ -132,7 +133,7 @@ def run(
         for rate in rates
         for draw in range(draws)
     }
-    settings = {"seed": seed, "noise": NOISE, "method": str(DropIdentification())}
+    settings = {"seed": seed, "noise": NOISE, "method": str(ImpactIdentification())}
     store = Store("impacts-table", settings, folder) if keep else None
     found = Study(jobs, attempt).run(executor, store, say=say)
     watch.lap("solves")

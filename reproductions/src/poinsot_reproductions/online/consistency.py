@@ -12,9 +12,9 @@ import numpy as np
 
 from poinsot.estimators.online.filter import Filter
 from poinsot.estimators.online.kalman import KalmanFilter
-from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
+from poinsot.inertia.charts.exponential_eigenvalue import ExponentialEigenvalue
+from poinsot.inertia.charts.transposed_log_cholesky import TransposedLogCholesky
 from poinsot.inertia.parameters import is_consistent
-from poinsot.inertia.transposed_log_cholesky import TransposedLogCholesky
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say

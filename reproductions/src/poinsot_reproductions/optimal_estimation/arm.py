@@ -29,7 +29,7 @@ from poinsot.estimators.shooting.ddp import DDP, ShootingSolution
 from poinsot.estimators.shooting.posterior import posterior
 from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem
 from poinsot.estimators.shooting.refinements import with_rates
-from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.inertia.charts.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import from_physical
 from poinsot.models.contacts.contact_dynamics import ContactDynamics
 from poinsot.models.contacts.contacts import PointContact

@@ -31,7 +31,7 @@ from poinsot.estimators.shooting.ddp import DDP, ShootingSolution
 from poinsot.estimators.shooting.posterior import posterior
 from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem, Trajectories
 from poinsot.estimators.shooting.robot import RobotTrajectoryModel
-from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.inertia.charts.log_cholesky import LogCholesky
 from poinsot.models.contacts.contact_dynamics import ContactDynamics
 from poinsot.models.contacts.contacts import ContactSchedule
 from poinsot.models.friction import ViscousCoulomb

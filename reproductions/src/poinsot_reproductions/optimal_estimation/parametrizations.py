@@ -24,8 +24,8 @@ import numpy as np
 from poinsot.arrays import Vector
 from poinsot.estimators.shooting.ddp import DDP
 from poinsot.estimators.shooting.rollout import FeasibilityDriven
-from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
-from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.inertia.charts.exponential_eigenvalue import ExponentialEigenvalue
+from poinsot.inertia.charts.log_cholesky import LogCholesky
 from poinsot.inertia.parametrization import Parametrization
 from poinsot.stopwatch import Stopwatch
 from poinsot.studies.study import Study

@@ -32,8 +32,8 @@ from poinsot.arrays import Inertial, Vector
 from poinsot.estimate import Status
 from poinsot.estimators.shooting.ddp import DDP, ShootingSolution
 from poinsot.estimators.shooting.problem import GaussianPrior
-from poinsot.inertia.exponential_eigenvalue import ExponentialEigenvalue
-from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.inertia.charts.exponential_eigenvalue import ExponentialEigenvalue
+from poinsot.inertia.charts.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import center_of_mass, from_physical, principal_moments
 from poinsot.inertia.parametrization import Parametrization
 from poinsot.models.robot.actuation import rotor_thrusts

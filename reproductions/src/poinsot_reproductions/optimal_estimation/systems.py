@@ -27,7 +27,7 @@ from scipy.spatial.transform import Rotation
 from poinsot.arrays import Matrix, Vector, carried_on
 from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem
 from poinsot.estimators.shooting.robot import RobotTrajectoryModel
-from poinsot.inertia.log_cholesky import LogCholesky
+from poinsot.inertia.charts.log_cholesky import LogCholesky
 from poinsot.inertia.parametrization import Parametrization
 from poinsot.models.contacts.contact_dynamics import ContactDynamics, RobotMotion as Moved
 from poinsot.models.contacts.contacts import Contact, ContactSchedule, PointContact, SurfaceContact

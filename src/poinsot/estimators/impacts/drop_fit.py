@@ -293,8 +293,10 @@ class DropFit(ShootingFit):
             for row, known in zip(rows, seen, strict=True)
             if known and row[5] is not None
         ]
-        R = np.linalg.qr(np.column_stack([jacobian[:, :INERTIA], *columns]), mode="r")[INERTIA:, INERTIA:]
-        return estimated_parameters(owner, flagged, covariance, coloured=False), np.asarray(R.T @ R)
+        R: Matrix = np.linalg.qr(np.column_stack([jacobian[:, :INERTIA], *columns]), mode="r")  # type: ignore[assignment]
+        shared = R[INERTIA:, INERTIA:]
+        normal = shared.T @ shared
+        return estimated_parameters(owner, flagged, covariance, coloured=False), normal
 
     def _motion(self) -> EstimatedMotion:
         names, measured = tuple(f"position.{axis}" for axis in POSE), self.drop.poses

@@ -243,26 +243,27 @@ class Summary:
         """Friction over speed of joints with an estimated friction parameter, where friction depends only on speed."""
         curves, mechanism = [], self.model.mechanism
         places = {name: k for k, (name, _) in enumerate(mechanism.coordinates)}
-        for joint in mechanism.joints:
-            numbers = joint.speed_friction or {}
-            open_ = {
-                mechanism.entries[name].kind: k
-                for k, name in enumerate(self.fit.names)
-                if mechanism.entries[name].owner == joint.name and mechanism.entries[name].kind in numbers
-            }
-            if not open_:
+        values = mechanism.starting(self.fit.values).values
+        for number, joint in enumerate(mechanism.joints):
+            entries = [mechanism.entries[name] for name in self.fit.names]
+            mine = [
+                k
+                for k, entry in enumerate(entries)
+                if entry.owner == joint.name and entry.kind in ("drag", "friction")
+            ]
+            if not (mine and joint.has_speed_friction):
                 continue
-            mine, place = list(open_.values()), places[joint.name]
+            place = places[joint.name]
             fastest = max(float(np.abs(path.rates[:, place]).max()) for path in self.fit.paths)
             speed = np.linspace(-fastest, fastest, SPEEDS)
-            numbers |= {kind: float(self.fit.theta[k]) for kind, k in open_.items()}
-            curve, slopes = friction_effort(speed, **numbers), []
-            for kind in open_:
-                # forward differences: curves are linear in all numbers but the decay
-                step = max(1e-6 * abs(numbers[kind]), 1e-12)
-                slopes.append(
-                    (friction_effort(speed, **numbers | {kind: numbers[kind] + step}) - curve) / step
-                )
+            numbers = np.array([values.drag[number], *np.asarray(values.friction)[number]])
+            curve, slopes = friction_effort(speed, numbers), []
+            for k in mine:
+                column = 0 if entries[k].kind == "drag" else 1 + entries[k].index[1]
+                # forward differences: curves are linear in most numbers
+                step = np.zeros(len(numbers))
+                step[column] = max(1e-6 * abs(numbers[column]), 1e-12)
+                slopes.append((friction_effort(speed, numbers + step) - curve) / step[column])
             P, slope = self.fit.robust_covariance[np.ix_(mine, mine)], np.column_stack(slopes)
             std = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", slope, P, slope), 0.0))
             curves.append(FrictionCurve(joint.name, joint.effort_unit, speed, curve, std))

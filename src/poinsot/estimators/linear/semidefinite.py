@@ -206,8 +206,11 @@ class SemidefiniteLeastSquares(Method):
         uncertainty = free.parameters.uncertainty
         if self.weighing != "data":  # the posterior has one source
             of_base, is_white = reduced.K @ C @ reduced.K.T, uncertainty.std_kind == "white"
-            rows = (of_base, None) if is_white else (None, of_base)
-            uncertainty = Uncertainty(*rows, recordings=uncertainty.recordings)
+            uncertainty = Uncertainty(
+                readings=of_base if is_white else None,
+                correlation=None if is_white else of_base,
+                recordings=uncertainty.recordings,
+            )
         return free.updated(
             full,
             values=base,
@@ -427,7 +430,8 @@ def _signs(problem: InverseDynamics) -> list[Membership]:
             members.append(Membership(f"{words} of at least 0", Cone.nonnegative, F, np.zeros(len(columns))))
     numbers = problem.robot.joint_numbers
     pairs = [("ia", "rotor inertia")]
-    pairs += [(t.symbol, t.words) for t in problem.robot.friction.coupled_terms if t.linear and t.dissipates]
+    viscous = [t.parameter for t in problem.robot.friction.coupled_terms if t.is_viscous]
+    pairs += [(row.symbol, row.words) for row in viscous]
     # the diagonal may be held or absent; the cross terms make the matrix one of all joints
     for own, words in pairs:
         cross = f"{own}m"

@@ -27,7 +27,7 @@ from functools import cached_property
 import numpy as np
 
 from ...arrays import Matrix, Vector
-from ...inertia.log_cholesky import LogCholesky
+from ...inertia.charts.log_cholesky import LogCholesky
 from ...inertia.parameters import from_pseudo_inertia, pseudo_inertia
 from .conic import matrix_of, vector_of
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...arrays import Brief, Vector
-from ...inertia.log_cholesky import LogCholesky
+from ...inertia.charts.log_cholesky import LogCholesky
 from ...inertia.parametrization import Kernels, Parametrization
 from ...kernels import njit
 from .filter import Filter

@@ -26,7 +26,7 @@ from ...diagnosis import Cause, Check
 from ...diagnosis.position_samples import LOST, lost_at, steps
 from ...estimate import Estimate, Finding, Severity
 from .following import FOLLOWS, Following, Predictor
-from .problem import ActuatorProblem, Motion
+from .problem import ActuatorProblem, CommandedMotion
 from .result import Actuators
 
 DEGREES = 180 / np.pi
@@ -40,7 +40,7 @@ class Case:
     found: Actuators
     problem: ActuatorProblem
 
-    def moving(self) -> Iterator[tuple[Motion, int, Vector, Vector]]:
+    def moving(self) -> Iterator[tuple[CommandedMotion, int, Vector, Vector]]:
         """(motion, place of a joint, (T,) its commands, (T,) positions) where both move enough to be compared."""
         for motion in (*self.problem.motions, *self.problem.held_out_motions):
             for k, unit in enumerate(self.problem.units):
@@ -162,7 +162,7 @@ class CopiedCommand(Check):
                 )
 
 
-class Excitation(Check):
+class JointExcitation(Check):
     """Joints that hardly move in any recording, or whose command stays."""
 
     causes = (
@@ -186,7 +186,7 @@ class Excitation(Check):
             yield self.causes[0].finding(Severity.error, what.format(joint), where=joint)
 
 
-class Limits(Check):
+class PositionLimits(Check):
     """Positions beyond the limits that the description gives the joint.
 
     Class variables:
@@ -317,7 +317,7 @@ class Assignment(Check):
     better, in_time, fair, early_s = 0.5, 0.75, 0.6, 0.05
 
     causes = (
-        *Limits.causes[1:],
+        *PositionLimits.causes[1:],
         Cause(
             "sign",
             "A position and its command count in opposite directions.",

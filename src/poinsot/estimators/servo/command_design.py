@@ -26,15 +26,16 @@ from ... import Recording
 from ...arrays import Brief, JointSamples, Matrix, Times, Vector
 from ...exceptions import InvalidMethod, listing
 from ...excitation.limits import Limits
+from ...models.friction.listed import servo_friction
 from ...models.robot.articulated import Articulated
 from ...models.robot.collisions import Collisions
-from ...models.servo.actuator import FRICTION_LAWS, PARAMETERS, Actuator
+from ...models.servo.actuator import LEVEL, Actuator, estimated_parameters, parameter as row_of
 from ...models.servo.rollout import JointLoad
 from ...solve import ProgressCallback, report
 from .command_shapes import SHAPES
 from .coordinates import is_torque
 from .output_error import DETERMINED
-from .problem import OPEN, SCALE_KNOWN, ActuatorProblem, unit_of
+from .problem import OPEN, SCALE_KNOWN, ActuatorProblem
 from .search import GroupProblem, group_problem
 
 WIDTHS = {"wide": 1.0, "narrow": 0.3}
@@ -137,10 +138,12 @@ class CommandDesign(Brief):
         held = dict(self.held)
         levels = {}
         for each in self.actuators:
-            open_ = {*self.open, *FRICTION_LAWS[self.laws.get(each.name, "M1")]}
+            open_ = {*self.open, *servo_friction()[self.laws.get(each.name, "M1")]}
             # without a limit there is nothing to be found of it
             open_ -= set() if np.isfinite(each.torque_limit) else {"torque_limit"}
-            known = {name for name in PARAMETERS if {name, f"{name}.{each.name}"} & set(self.held)}
+            known = {
+                name for name in estimated_parameters() if {name, f"{name}.{each.name}"} & set(self.held)
+            }
             held |= {
                 f"{name}.{each.name}": value
                 for name, value in each.values.items()
@@ -156,8 +159,8 @@ class CommandDesign(Brief):
             friction_positions=levels, step_s=min(0.002, 0.5 / self.rate_hz),
         )  # fmt: skip
 
-    def solve(self, *, progress: ProgressCallback | None = None) -> DesignedCommands:
-        """The commands.
+    def design(self, *, progress: ProgressCallback | None = None) -> DesignedCommands:
+        """Design the commands.
 
         Raises:
             InvalidMethod: if no motion about the posture keeps within the limits.
@@ -261,7 +264,7 @@ class CommandDesign(Brief):
         law = self.laws.get(actuator.name, "M1")
         group = group_problem(problem, (actuator.name,), problem.motions, loads, law)
         group = replace(group, sigma=np.array([self.noise]))
-        values = actuator.values | {f"friction_level_{k}": x for k, x in enumerate(actuator.friction_levels)}
+        values = actuator.values | {f"{LEVEL}{k}": x for k, x in enumerate(actuator.friction_levels)}
         x = group.coordinates.from_natural(np.array([values[name] for name, _ in group.coordinates.columns]))
         return group, x
 
@@ -286,7 +289,9 @@ class CommandDesign(Brief):
             size = 1 / self.rate_hz if name in ("delay", "lag") else size
             known = bool(std[i] < DETERMINED * size) and (scale_known or not torque)
             found.append(
-                PredictedInterval(joint, name, unit_of(name, unit), float(theta[i]), float(std[i]), known)
+                PredictedInterval(
+                    joint, name, row_of(name).unit_of(unit), float(theta[i]), float(std[i]), known
+                )
             )
         return found
 

@@ -21,33 +21,21 @@ from functools import cached_property
 import numpy as np
 
 from ...arrays import Matrix, Vector
-from ...models.servo.kernel import LEVELS
-from ...models.servo.rollout import ROLLOUT_PARAMETERS
-
-SCALED = frozenset(
-    ("derivative_gain", "velocity_gain", "damping", "coulomb", "stiction", "armature", "torque_limit")
-)
-"""Parameters that are torques, per something."""
+from ...models.servo.actuator import parameter as row_of
+from ...models.servo.rollout import place_of
 
 OWN = frozenset(("zero",))
 """Parameters that joints of a group do not share."""
 
 
-def place_of(parameter: str) -> int:
-    """Place of a parameter in the numbers of a rollout."""
-    if parameter.startswith("friction_level_"):
-        return LEVELS + int(parameter.removeprefix("friction_level_"))
-    return ROLLOUT_PARAMETERS.index(parameter)
+def is_torque(parameter: str) -> bool:
+    """Whether a parameter grows with the scale of torques: it is a torque, per something."""
+    return row_of(parameter).is_torque
 
 
 def is_scaled(parameter: str) -> bool:
-    """Whether a parameter is a torque, per something."""
-    return parameter in SCALED or parameter.startswith("friction_level_")
-
-
-def is_torque(parameter: str) -> bool:
-    """Whether a parameter grows with the scale of torques: what is a torque per something, and the stiffness."""
-    return parameter == "stiffness" or is_scaled(parameter)
+    """Whether the coordinate of a parameter is its ratio to the stiffness."""
+    return parameter != "stiffness" and is_torque(parameter)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,10 +108,15 @@ class Coordinates:
     def of_joint(self, theta: Vector, joint: int) -> Vector:
         """(p,) numbers of the rollout of a joint of the group, without its start."""
         numbers = self.held[joint].copy()
-        for (name, owner), value in zip(self.columns, theta, strict=True):
+        for place, (_, owner), value in zip(self._places, self.columns, theta, strict=True):
             if owner in ("", self.joints[joint]):
-                numbers[place_of(name)] = value
+                numbers[place] = value
         return numbers
+
+    @cached_property
+    def _places(self) -> tuple[int, ...]:
+        """Place in theta of each column."""
+        return tuple(place_of(name) for name, _ in self.columns)
 
     def spread(self, sensitivities: Matrix, joint: int) -> Matrix:
         """(T, p) of a joint's positions by the group's parameters, from those by its own `open`, (T, len(open))."""
@@ -136,12 +129,6 @@ class Coordinates:
 
 def bounds(columns: Sequence[tuple[str, str]], longest_delay: float) -> tuple[Vector, Vector]:
     """(p,) least and largest coordinates: ratios of nothing below 0, delays up to the longest [s]."""
-    lower, upper = np.zeros(len(columns)), np.full(len(columns), np.inf)
-    for i, (name, _) in enumerate(columns):
-        if name in ("stiffness", "zero"):
-            lower[i] = -np.inf
-        elif name in ("torque_limit", "no_load_speed", "stribeck_speed"):
-            lower[i] = 1e-6
-        elif name in ("delay", "lag"):
-            upper[i] = longest_delay
+    lower = np.array([row_of(name).smallest for name, _ in columns])
+    upper = np.array([longest_delay if name in ("delay", "lag") else np.inf for name, _ in columns])
     return lower, upper

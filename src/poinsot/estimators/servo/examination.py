@@ -35,10 +35,10 @@ from .channels import (
     Assignment,
     Case,
     CopiedCommand,
-    Excitation,
+    JointExcitation,
     Jumps,
-    Limits,
     LostRows,
+    PositionLimits,
     Stops,
     extent,
     least_motion,
@@ -137,7 +137,7 @@ class OpenLoop(Check):
                 )
 
 
-class Delay(Check):
+class LongDelay(Check):
     """Delays that are longer than those of a bus and a control loop.
 
     Class variables:
@@ -470,12 +470,12 @@ CHECKS: tuple[Check, ...] = (
     Jumps(),
     LostRows(),
     CopiedCommand(),
-    Excitation(),
-    Limits(),
+    JointExcitation(),
+    PositionLimits(),
     Assignment(),
     Stops(),
     Zero(),
-    Delay(),
+    LongDelay(),
     OpenLoop(),
     TorqueUnit(),
     HeldDescription(),

@@ -19,11 +19,11 @@ from dataclasses import replace
 import numpy as np
 
 from ...arrays import Vector
-from ...models.servo.actuator import FRICTION_LAWS
+from ...models.servo.actuator import parameter as row_of
 from ...models.servo.rollout import JointLoad
 from ...solve import Minimum, ProgressCallback, Stop, stop_requested
 from ...solve.dense import DenseIterate
-from .problem import ActuatorProblem, Motion
+from .problem import ActuatorProblem, CommandedMotion
 from .search import GroupProblem, Search, group_problem
 
 PART = 0.2
@@ -32,7 +32,7 @@ PART = 0.2
 
 def choose_friction_law(
     problem: ActuatorProblem,
-    motions: Sequence[Motion],
+    motions: Sequence[CommandedMotion],
     loads: Sequence[Sequence[JointLoad]],
     found: tuple[GroupProblem, Minimum[DenseIterate]],
     laws: Sequence[str],
@@ -48,7 +48,7 @@ def choose_friction_law(
     is searched by perturbed restarts from there, and then compared.
 
     Args:
-        found: the group with the first law, at its minimum. laws: names, of `FRICTION_LAWS`.
+        found: the group with the first law, at its minimum. laws: names, of `servo_friction`.
     """
     if len(laws) == 1:
         return laws[0], found
@@ -109,10 +109,13 @@ def _start(first: GroupProblem, z: Vector, trial: GroupProblem) -> Vector:
     old = first.coordinates
     values = dict(zip(old.columns, old.natural(z[: old.size]), strict=True))
     coulomb = values.get(("coulomb", ""), 0.0)
-    further = {name for law in FRICTION_LAWS.values() for name in law}
-    begin = dict.fromkeys(further, PART) | {"stiction": PART * coulomb, "stribeck_speed": 0.1}
+
+    def begin(name: str) -> float:
+        row = row_of(name)
+        return row.default or (PART * coulomb if row.is_torque else PART)
+
     theta = [
-        (values[column] if column in values else begin[column[0]])
+        (values[column] if column in values else begin(column[0]))
         * (1 - PART if column[0] == "coulomb" else 1.0)
         for column in trial.coordinates.columns
     ]

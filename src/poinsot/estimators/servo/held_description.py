@@ -23,7 +23,7 @@ from scipy import linalg
 from ...arrays import Matrix, Vector
 from ...models.servo.mechanics import Mechanics
 from ...models.servo.rollout import JointLoad
-from .problem import ActuatorProblem, Motion
+from .problem import ActuatorProblem, CommandedMotion
 from .search import GroupProblem
 
 LoadChange = tuple[JointLoad, ...]
@@ -41,7 +41,7 @@ class DescriptionErrors:
     changes: tuple[tuple[LoadChange, ...], ...]
 
     @staticmethod
-    def of(problem: ActuatorProblem, motions: Sequence[Motion]) -> DescriptionErrors:
+    def of(problem: ActuatorProblem, motions: Sequence[CommandedMotion]) -> DescriptionErrors:
         """The errors of a problem's robot, with their loads along the measured motions."""
         cases = _wrong_mechanics(problem)
         right = [problem.measured_loads(motion) for motion in motions] if cases else []

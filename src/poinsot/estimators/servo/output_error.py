@@ -31,7 +31,8 @@ from ...estimate.uncertainty import (
     unobservable_directions,
 )
 from ...exceptions import InvalidMethod, InvalidModel, MissingExtra, listing, nearest
-from ...models.servo.actuator import FRICTION_LAWS, Actuator
+from ...models.friction.listed import servo_friction
+from ...models.servo.actuator import LEVEL, Actuator, parameter as row_of
 from ...models.servo.rollout import JointLoad
 from ...solve import Method, Minimum, ProgressCallback, Stop, report, stop_requested
 from ...solve.dense import DenseIterate
@@ -40,7 +41,7 @@ from .coordinates import is_scaled, is_torque
 from .examination import examine
 from .friction_choice import choose_friction_law
 from .held_description import DescriptionErrors
-from .problem import SCALE_KNOWN, ActuatorProblem, Motion, unit_of
+from .problem import SCALE_KNOWN, ActuatorProblem, CommandedMotion
 from .ratios import ratios_of
 from .result import Actuators, Ratio
 from .search import SETTLED, GroupProblem, Search, group_problem
@@ -115,7 +116,7 @@ class OutputError(Method):
     Args:
         search: several starts, and the iteration.
         rounds: how often each group is estimated again along the simulated posture.
-        friction_laws: names of `FRICTION_LAWS`; a joint has the first one unless its recordings ask for another.
+        friction_laws: names of `servo_friction`; a joint has the first one unless its recordings ask for another.
 
     Raises:
         InvalidMethod: if there is no law of a name.
@@ -126,11 +127,12 @@ class OutputError(Method):
     friction_laws: Sequence[str] = ("M1",)
 
     def __post_init__(self) -> None:
+        known = servo_friction()
         for law in self.friction_laws or ("",):
-            if law not in FRICTION_LAWS:
+            if law not in known:
                 raise InvalidMethod(
-                    f"there is no law of friction {law!r}{nearest(law, FRICTION_LAWS)}; write friction_laws = "
-                    f'["M1"], or several of {listing(tuple(FRICTION_LAWS))}'
+                    f"there is no law of friction {law!r}{nearest(law, known)}; write friction_laws = "
+                    f'["M1"], or several of {listing(tuple(known))}'
                 )
 
     def solve(
@@ -218,7 +220,7 @@ class OutputError(Method):
         name: str,
         joints: Sequence[str],
         law: str,
-        motions: Sequence[Motion],
+        motions: Sequence[CommandedMotion],
         loads: Sequence[Sequence[JointLoad]],
         before: tuple[GroupProblem, Minimum[DenseIterate]],
         progress: ProgressCallback | None,
@@ -260,10 +262,11 @@ def actuators_of(problem: ActuatorProblem, group: GroupProblem, z: Vector) -> di
             for (name, owner), value in zip(coordinates.columns, theta, strict=True)
             if owner in ("", joint)
         }
-        levels = tuple(value for name, value in own.items() if name.startswith("friction_level_"))
-        plain = {name: value for name, value in own.items() if not name.startswith("friction_level_")}
-        actuator = problem.held_actuator(joint).updated(plain)
-        found[joint] = replace(actuator, friction_levels=levels) if levels else actuator
+        levels = tuple(value for name, value in own.items() if name.startswith(LEVEL))
+        plain: dict[str, Any] = {name: x for name, x in own.items() if not name.startswith(LEVEL)}
+        found[joint] = problem.held_actuator(joint).updated(
+            plain | ({"friction_levels": levels} if levels else {})
+        )
     return found
 
 
@@ -418,7 +421,7 @@ def _covariances(group: GroupProblem, z: Vector) -> tuple[Matrix, Matrix, Matrix
 
 def _estimate(
     problem: ActuatorProblem,
-    motions: Sequence[Motion],
+    motions: Sequence[CommandedMotion],
     loads: Sequence[Sequence[JointLoad]],
     results: Sequence[GroupResult],
     laws: Sequence[str],
@@ -450,7 +453,8 @@ def _estimate(
             names.append(f"{owner}.{name}")
             owners.append(owner)
             kinds.append(name)
-            units.append(unit_of(name, problem.units[problem.joints.index(each.group.coordinates.joints[0])]))
+            position_unit = problem.units[problem.joints.index(each.group.coordinates.joints[0])]
+            units.append(row_of(name).unit_of(position_unit))
     identifiable = np.concatenate([_identifiable(each) for each in results])
     white = np.sqrt(np.concatenate([np.diag(each.white) for each in results]))
     by_chance, of_description = (
@@ -499,7 +503,7 @@ def _estimate(
 
 
 def _rms(
-    problem: ActuatorProblem, motions: Sequence[Motion], simulated: Sequence[JointSamples]
+    problem: ActuatorProblem, motions: Sequence[CommandedMotion], simulated: Sequence[JointSamples]
 ) -> dict[str, dict[str, float]]:
     """Recording -> joint -> root mean square error of simulated positions (T, n) [rad]."""
     found = {}
@@ -512,7 +516,7 @@ def _rms(
 def _simulated_file(
     problem: ActuatorProblem,
     actuators: Sequence[Actuator],
-    motions: Sequence[Motion],
+    motions: Sequence[CommandedMotion],
     starts: Sequence[tuple[Vector, Vector] | None],
 ) -> list[JointSamples]:
     """(T, n) positions of the MuJoCo file in every motion, open loop, all joints together; empty: it has none."""
@@ -597,7 +601,9 @@ def _ratios(problem: ActuatorProblem, result: GroupResult) -> list[Ratio]:
     )
 
 
-def _fit(problem: ActuatorProblem, motions: Sequence[Motion], simulated: Sequence[JointSamples]) -> Fit:
+def _fit(
+    problem: ActuatorProblem, motions: Sequence[CommandedMotion], simulated: Sequence[JointSamples]
+) -> Fit:
     measured, predicted = np.concatenate([motion.measured for motion in motions]), np.concatenate(simulated)
     counts = [len(motion.steps.time) for motion in motions]
     return fit_of(

@@ -24,17 +24,25 @@ from jaxtyping import Float
 from ... import PoinsotError, Recording
 from ...arrays import JointSamples, Vector
 from ...exceptions import listing, nearest
+from ...models.friction.listed import servo_friction
 from ...models.robot.articulated import Articulated
-from ...models.servo.actuator import DESCRIPTIONS, FRICTION_LAWS, KNOWN, PARAMETERS, Actuator
+from ...models.servo.actuator import LEVEL, Actuator, actuator_parameters, estimated_parameters
 from ...models.servo.mechanics import Mechanics, smoothed
-from ...models.servo.rollout import JointLoad, Rollout, Steps, interpolated, parameter_vector, roll_out
+from ...models.servo.rollout import (
+    ActuatorRollout,
+    JointLoad,
+    Steps,
+    interpolated,
+    parameter_vector,
+    roll_out,
+)
 from ...models.servo.setpoint import Commands
 from ...parameters import Normal
 from ...ranges import Positive
 from .velocities import VELOCITY, MeasuredVelocity, measured_velocity
 
 if TYPE_CHECKING:
-    from .torque_scale import TorqueScale
+    from .torque_scale import MeasuredScale
 
 OPEN: tuple[str, ...] = (
     "stiffness", "derivative_gain", "damping", "coulomb", "armature", "torque_limit", "delay", "zero",
@@ -67,7 +75,7 @@ class InvalidActuatorProblem(PoinsotError):
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class CommandedMotion:
     """One recording, as the joints need it.
 
     Args:
@@ -121,7 +129,7 @@ class ActuatorProblem:
         recordings: name -> recording with `position_command.JOINT` and `position.JOINT` of every joint that has an
             actuator; other joints need a position, or are locked. `velocity.JOINT` is a further measurement.
             `voltage.JOINT`, or `voltage` of all joints, is the supply on which gains and limits depend (`actuator`).
-        open: parameters of every joint that are estimated, of `PARAMETERS` and `friction_levels`.
+        open: parameters of every joint that are estimated, of `estimated_parameters` and `friction_levels`.
         held: values of parameters, `"stiffness"` of all joints or `"stiffness.elbow"` of one; they are not estimated.
             `"nominal_voltage"` is never: it is the median of the recorded voltages unless it is given here. `"ramp"` is
             never: where commands are held and there is a derivative gain, it is the time between samples
@@ -162,7 +170,7 @@ class ActuatorProblem:
     held_out: Mapping[str, Recording] = field(default_factory=dict)
     commands: Mapping[str, Recording] = field(default_factory=dict)
     huber: float = math.inf
-    torque_scales: Mapping[str, TorqueScale] = field(default_factory=dict)
+    torque_scales: Mapping[str, MeasuredScale] = field(default_factory=dict)
     link_inertia_std: Annotated[float, Ge(0), Lt(1)] = LINK_INERTIA_STD
     gravity_tilt_std: Annotated[float, Ge(0), Lt(1)] = GRAVITY_TILT_STD
 
@@ -193,7 +201,7 @@ class ActuatorProblem:
         for joint in self.friction_positions:
             self._check_joint(joint, "friction_positions")
         for joint in self.joints:
-            start = {name: self.setting(self.start, name, joint) for name in PARAMETERS}
+            start = {name: self.setting(self.start, name, joint) for name in estimated_parameters()}
             for actuator in (
                 self.held_actuator(joint),
                 self.held_actuator(joint).updated({k: x for k, x in start.items() if x is not None}),
@@ -206,7 +214,7 @@ class ActuatorProblem:
             if not self.open_of(joint):
                 raise InvalidActuatorProblem(
                     f"no parameter of {joint!r} is estimated; name some in estimate = [...] that are not in [held]: "
-                    f"{listing(PARAMETERS, 20)}"
+                    f"{listing(estimated_parameters(), 20)}"
                 )
         seen: dict[str, str] = {}
         for group, joints in self.share.items():
@@ -230,14 +238,15 @@ class ActuatorProblem:
                 )
 
     def _check_parameter(self, name: str, where: str) -> None:
-        if name in KNOWN and where != "held":
+        rows, estimated = actuator_parameters(), estimated_parameters()
+        if name in rows and name not in estimated and where != "held":
             raise InvalidActuatorProblem(
                 f"{where} has {name!r}, which is known and not estimated; write held = {{ ramp = 0.02 }}, the seconds "
                 "between two commands, or held = { nominal_voltage = 12.0 }"
             )
-        if name not in (*DESCRIPTIONS, "friction_levels"):
+        if name not in (*rows, "friction_levels"):
             raise InvalidActuatorProblem(
-                f"{where} has {name!r}{nearest(name, PARAMETERS)}; an actuator has {listing(PARAMETERS, 20)}"
+                f"{where} has {name!r}{nearest(name, estimated)}; an actuator has {listing(estimated, 20)}"
             )
 
     def _check_joint(self, joint: str, where: str) -> None:
@@ -315,18 +324,20 @@ class ActuatorProblem:
         return self.priors.get(f"{parameter}.{joint}", self.priors.get(parameter))
 
     def open_of(self, joint: str, law: str = "M1") -> tuple[str, ...]:
-        """Parameters of a joint that are estimated, in the order of `PARAMETERS`, levels of friction last.
+        """Parameters of a joint that are estimated, in the order of `estimated_parameters`, levels of friction last.
 
         Args:
-            law: of dry friction, of `FRICTION_LAWS`; its parameters are estimated beside `open`.
+            law: of friction, of `servo_friction`; its parameters are estimated beside `open`.
         """
-        named = (*self.open, *FRICTION_LAWS[law])
+        named = (*self.open, *servo_friction()[law])
         wanted = [
-            name for name in PARAMETERS if name in named and self.setting(self.held, name, joint) is None
+            name
+            for name in estimated_parameters()
+            if name in named and self.setting(self.held, name, joint) is None
         ]
         levels = len(self.knots_of(joint))
         if levels:
-            wanted += [f"friction_level_{k}" for k in range(levels)]
+            wanted += [f"{LEVEL}{k}" for k in range(levels)]
         # levels take the place of the constant
         return tuple(name for name in wanted if not (levels and name == "coulomb"))
 
@@ -338,16 +349,16 @@ class ActuatorProblem:
 
     def held_actuator(self, joint: str) -> Actuator:
         """The joint's actuator with what is held, everything else at its default; stiffness 1 where it is open."""
-        held = {name: self.setting(self.held, name, joint) for name in DESCRIPTIONS}
+        held = {name: self.setting(self.held, name, joint) for name in actuator_parameters()}
         known = {"ramp": self._ramp(joint), "nominal_voltage": self._median_voltage.get(joint, 0.0)} | {
             name: value for name, value in held.items() if value is not None
         }
         knots = self.knots_of(joint)
         return Actuator(
             joint,
-            **{"stiffness": 1.0, **known},
             friction_positions=knots,
             friction_levels=(0.0,) * len(knots),
+            numbers={"stiffness": 1.0, **known},
         )
 
     def _ramp(self, joint: str) -> float:
@@ -415,7 +426,7 @@ class ActuatorProblem:
         return float(np.median(np.concatenate([np.diff(each.time) for each in self.recordings.values()])))
 
     @cached_property
-    def motions(self) -> tuple[Motion, ...]:
+    def motions(self) -> tuple[CommandedMotion, ...]:
         """The recordings that are fitted.
 
         Raises:
@@ -433,11 +444,11 @@ class ActuatorProblem:
         return motions
 
     @cached_property
-    def held_out_motions(self) -> tuple[Motion, ...]:
+    def held_out_motions(self) -> tuple[CommandedMotion, ...]:
         """Those that are predicted."""
         return tuple(self.motion(name, each) for name, each in self.held_out.items())
 
-    def motion(self, name: str, recording: Recording) -> Motion:
+    def motion(self, name: str, recording: Recording) -> CommandedMotion:
         """A recording of this robot, ready for simulation."""
         steps = Steps.of(recording.time, self.step_s)
         positions = np.stack([recording.filled(f"{POSITION}.{joint}") for joint in self.robot.joints], axis=1)
@@ -476,7 +487,7 @@ class ActuatorProblem:
         middles = 0.5 * (edges[1:] + edges[:-1])
         q, v, a = (interpolated(recording.time, each, middles) for each in smooth)
         slopes = self.mechanics.gravity_slopes(q)
-        return Motion(
+        return CommandedMotion(
             name,
             steps,
             commands,
@@ -494,14 +505,18 @@ class ActuatorProblem:
             without,
         )
 
-    def measured_loads(self, motion: Motion, mechanics: Mechanics | None = None) -> tuple[JointLoad, ...]:
+    def measured_loads(
+        self, motion: CommandedMotion, mechanics: Mechanics | None = None
+    ) -> tuple[JointLoad, ...]:
         """(n,) loads of `joints` along the smoothed measured motion; `mechanics`: of another description."""
         if mechanics is None:
             return self._loads(motion, motion.q, motion.v, motion.a)
         slopes = mechanics.gravity_slopes(motion.q)
         return self._at_steps(motion, mechanics.loads(motion.q, motion.v, motion.a, slopes))
 
-    def simulated_loads(self, motion: Motion, rollouts: Sequence[Rollout]) -> tuple[JointLoad, ...]:
+    def simulated_loads(
+        self, motion: CommandedMotion, rollouts: Sequence[ActuatorRollout]
+    ) -> tuple[JointLoad, ...]:
         """(n,) loads along a simulated motion, (n,) rollouts; joints without an actuator move as measured."""
         times, edges = np.append(motion.steps.times, motion.steps.time[-1]), motion.edges
         lengths = np.diff(edges)
@@ -514,24 +529,24 @@ class ActuatorProblem:
         return self._loads(motion, q, v, a)
 
     def _loads(
-        self, motion: Motion, q: JointSamples, v: JointSamples, a: JointSamples
+        self, motion: CommandedMotion, q: JointSamples, v: JointSamples, a: JointSamples
     ) -> tuple[JointLoad, ...]:
         return self._at_steps(motion, self.mechanics.loads(q, v, a, motion.slopes))
 
-    def _at_steps(self, motion: Motion, loads: Sequence[JointLoad]) -> tuple[JointLoad, ...]:
+    def _at_steps(self, motion: CommandedMotion, loads: Sequence[JointLoad]) -> tuple[JointLoad, ...]:
         """(n,) loads of `joints` in the steps of the simulation, of those (m,) of all joints in the blocks."""
         return tuple(loads[k].resampled(motion.middles, motion.steps.middles) for k in self.places)
 
     def simulate(
         self,
-        motion: Motion,
+        motion: CommandedMotion,
         actuators: Sequence[Actuator],
         *,
         start: tuple[Vector, Vector] | None = None,
         loads: Sequence[JointLoad] | None = None,
         rounds: int = 30,
         tolerance: float = 1e-6,
-    ) -> tuple[tuple[Rollout, ...], tuple[JointLoad, ...], bool]:
+    ) -> tuple[tuple[ActuatorRollout, ...], tuple[JointLoad, ...], bool]:
         """All joints together, open loop: rollouts, the loads along which they were made, whether they settled.
 
         Args:
@@ -545,7 +560,7 @@ class ActuatorProblem:
             commands.setpoint(each.ramp) for each, commands in zip(actuators, motion.commands, strict=True)
         ]
         before: JointSamples | float = np.inf
-        rollouts: tuple[Rollout, ...] = ()
+        rollouts: tuple[ActuatorRollout, ...] = ()
         for _ in range(max(rounds, 1)):
             rollouts = tuple(
                 roll_out(
@@ -595,16 +610,3 @@ def _without_command(recording: Recording, channel: str) -> tuple[np.ndarray, fl
             missing |= (time > time[before]) & (time < time[after] + SETTLES_S)
             seconds += float(gap)
     return missing, seconds
-
-
-def unit_of(parameter: str, position_unit: str) -> str:
-    """SI unit of a parameter of a joint that turns (rad) or slides (m).
-
-    >>> unit_of("armature", "rad"), unit_of("stiffness", "m"), unit_of("delay", "m")
-    ('kg m^2', 'N/m', 's')
-    """
-    unit = "N m" if parameter.startswith("friction_level") else DESCRIPTIONS[parameter].unit
-    if position_unit == "rad":
-        return unit
-    sliding = {"N m": "N", "N m/rad": "N/m", "N m s/rad": "N s/m", "kg m^2": "kg", "rad": "m", "rad/s": "m/s"}
-    return sliding.get(unit, unit)

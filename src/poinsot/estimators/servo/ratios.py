@@ -14,9 +14,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...arrays import Matrix, Vector
+from ...models.servo.actuator import parameter as row_of
+from ...models.servo.rollout import place_of
 from .between_recordings import RecordingsAlone
-from .coordinates import Coordinates, is_scaled, place_of
-from .problem import unit_of
+from .coordinates import Coordinates, is_scaled
 from .result import Ratio
 
 TIMES, RESISTANCES = ("delay", "lag"), ("velocity_gain", "damping")
@@ -43,8 +44,7 @@ def ratios_of(
     scaled = [
         i for i, name in enumerate(names) if is_scaled(name) and name != absent and coordinates.has_scale
     ]
-    units = {"N m": position_unit, "N m s/rad": "s", "kg m^2": "s^2"}
-    labels = [(f"{names[i]} / stiffness", units[unit_of(names[i], "rad")]) for i in scaled]
+    labels = [(f"{names[i]} / stiffness", _per_stiffness(names[i], position_unit)) for i in scaled]
     if terms := _terms(coordinates):
         labels.append((terms, "s"))
 
@@ -80,6 +80,14 @@ def lateness(coordinates: Coordinates, x: Vector) -> tuple[float, Vector]:
     slopes["stiffness"] = -resistance / stiffness**2
     by_natural = np.array([slopes.get(name, 0.0) for name, _ in coordinates.columns])
     return resistance / stiffness + sum(terms[len(RESISTANCES) :]), by_natural @ coordinates.slope(x)
+
+
+def _per_stiffness(parameter: str, position_unit: str) -> str:
+    """Unit of a parameter over the stiffness."""
+    row = row_of(parameter)
+    known = {"{effort}": position_unit, "{effort} s/{position}": "s", "{inertia}": "s^2"}
+    stiffness = row_of("stiffness").unit_of(position_unit)
+    return known.get(row.unit) or f"{row.unit_of(position_unit)} / ({stiffness})"
 
 
 def _terms(coordinates: Coordinates) -> str:

@@ -14,7 +14,7 @@ from ...estimate import Estimate
 from ...estimate.extras import Extra
 from ...lazy import load
 from ...models.robot.articulated import Articulated
-from ...models.servo.actuator import DESCRIPTIONS, Actuator
+from ...models.servo.actuator import Actuator, actuator_parameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Actuators(Brief, Extra):
         ratios: of parameters to the stiffness, and how late slow motions are (`ratios`).
         rms: joint -> root mean square error of the position of the estimate's own simulation [rad], by recording.
         starts: recording -> (n,) positions and (n,) velocities where its simulation starts.
-        friction_laws: joint -> law of its dry friction, of `FRICTION_LAWS`.
+        friction_laws: joint -> name of its friction, of `servo_friction`.
         commanded: (N, n) commands at the rows of the estimate's fit [rad].
         robot: that has them. by_chance: (p, p) covariance of the parameters if its description is right.
         rms_of_file: the same errors of the MuJoCo file that is written; empty where MuJoCo is not installed or cannot
@@ -102,7 +102,7 @@ class Actuators(Brief, Extra):
             "joints": [
                 {"joint": each.name, "scale_known": self.scale_known[each.name]}
                 | {"friction_law": self.friction_laws[each.name]}
-                | {name: _or_none(getattr(each, name)) for name in DESCRIPTIONS}
+                | {name: _or_none(value) for name, value in each.numbers.items()}
                 | {"friction_positions": each.friction_positions, "friction_levels": each.friction_levels}
                 for each in self.actuators
             ],
@@ -128,8 +128,8 @@ class Actuators(Brief, Extra):
         """One line a joint: what a simulator needs."""
         shown = [
             name
-            for name in DESCRIPTIONS
-            if any(getattr(each, name) != _absent(name) for each in self.actuators)
+            for name, row in actuator_parameters().items()
+            if name == "stiffness" or any(getattr(each, name) != row.default for each in self.actuators)
         ]
         width = max(len(each.name) for each in self.actuators)
         lines = [f"{'actuator':<{width}}  " + " ".join(f"{name:>15}" for name in shown)]
@@ -144,7 +144,3 @@ class Actuators(Brief, Extra):
 
 def _or_none(value: float) -> float | None:
     return value if np.isfinite(value) else None
-
-
-def _absent(name: str) -> float:
-    return float(getattr(Actuator("", 1.0), name)) if name != "stiffness" else np.nan

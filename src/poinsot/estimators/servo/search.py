@@ -25,16 +25,16 @@ import numpy as np
 from annotated_types import Ge
 
 from ...arrays import Matrix, Vector
-from ...models.servo.actuator import PER_TORQUE
+from ...models.servo.actuator import parameter as row_of
 from ...models.servo.kernel import START_Q, START_V
-from ...models.servo.rollout import JointLoad, Rollout, Steps, parameter_vector, roll_out
+from ...models.servo.rollout import ActuatorRollout, JointLoad, Steps, parameter_vector, roll_out
 from ...models.servo.setpoint import Setpoint
 from ...ranges import Count, Seed
 from ...solve import GaussNewton, Minimum, ProgressCallback, Stop, report, stop_requested
 from ...solve.dense import DenseIterate, DenseProblem
 from ...statistics import correlation_time
 from .coordinates import Coordinates, bounds, is_scaled
-from .problem import ActuatorProblem, Motion
+from .problem import ActuatorProblem, CommandedMotion
 
 SCALE_PRIOR = np.log(10.0)
 """Standard deviation of log stiffness about the middle of its range before the data: a factor of ten."""
@@ -60,7 +60,7 @@ START_POSITION_STD, START_VELOCITY_STD = 3.0, 0.3
 
 
 @dataclass(frozen=True, eq=False)
-class Strand:
+class JointRecording:
     """One joint in one recording.
 
     Args:
@@ -105,14 +105,14 @@ class Strand:
         """Numbers of positions and of velocities that are used."""
         return int(self.mask.sum()), int(self.rate_mask.sum())
 
-    def errors(self, found: Rollout) -> tuple[Vector, Vector]:
+    def errors(self, found: ActuatorRollout) -> tuple[Vector, Vector]:
         """Of positions [rad] and velocities [rad/s] that are used, measured less simulated."""
         of_velocity = np.empty(0)
         if self.rate is not None:
             of_velocity = without_lateness(self.rate[self.rate_mask] - found.velocity, found)
         return (self.measured - found.position)[self.mask], of_velocity
 
-    def coarse(self, longest: float) -> Strand:
+    def coarse(self, longest: float) -> JointRecording:
         """With longer steps, and positions alone."""
         steps = Steps.of(self.steps.time, longest)
         at, there = self.steps.middles, steps.middles
@@ -140,7 +140,7 @@ class GroupProblem:
     """
 
     coordinates: Coordinates
-    strands: tuple[Strand, ...]
+    strands: tuple[JointRecording, ...]
     sigma: Vector
     rate_sigma: Vector
     mean: Vector
@@ -163,11 +163,11 @@ class GroupProblem:
         """(size,) coordinates and measured starts."""
         return np.concatenate([x, *([each.position, each.velocity] for each in self.strands)])
 
-    def rollouts(self, z: Vector, *, slopes: bool = False) -> list[Rollout]:
+    def rollouts(self, z: Vector, *, slopes: bool = False) -> list[ActuatorRollout]:
         """The simulation of every strand."""
         return [self._rollout(k, z, slopes) for k in range(len(self.strands))]
 
-    def _rollout(self, k: int, z: Vector, slopes: bool = False) -> Rollout:
+    def _rollout(self, k: int, z: Vector, slopes: bool = False) -> ActuatorRollout:
         coordinates, strand = self.coordinates, self.strands[k]
         numbers = coordinates.of_joint(coordinates.natural(z[: coordinates.size]), strand.joint)
         numbers[[START_Q, START_V]] = z[coordinates.size + 2 * k : coordinates.size + 2 * k + 2]
@@ -177,7 +177,7 @@ class GroupProblem:
             velocity_at=strand.velocity_at,
         )  # fmt: skip
 
-    def _softened(self, strand: Strand, found: Rollout) -> tuple[Vector, Vector]:
+    def _softened(self, strand: JointRecording, found: ActuatorRollout) -> tuple[Vector, Vector]:
         """Whitened residuals of a strand's positions, then velocities, and their slopes by the errors."""
         of_position, of_velocity = strand.errors(found)
         levels = np.repeat([self.sigma[strand.joint], self.rate_sigma[strand.joint]], strand.rows)
@@ -276,7 +276,7 @@ class GroupProblem:
         """`sigma` and `rate_sigma`: root mean squares of errors; of most samples where large ones count less."""
         return self._levels(self._errors(z))
 
-    def _simulated(self, z: Vector, *, slopes: bool = False) -> list[tuple[Strand, Rollout]]:
+    def _simulated(self, z: Vector, *, slopes: bool = False) -> list[tuple[JointRecording, ActuatorRollout]]:
         return list(zip(self.strands, self.rollouts(z, slopes=slopes), strict=True))
 
     def _errors(self, z: Vector) -> list[tuple[Vector, Vector]]:
@@ -303,7 +303,7 @@ class GroupProblem:
         return float(np.median(np.abs(errors)) / 0.6745 if robust else np.sqrt(np.mean(errors**2)))
 
 
-def without_lateness(rows: np.ndarray, found: Rollout) -> np.ndarray:
+def without_lateness(rows: np.ndarray, found: ActuatorRollout) -> np.ndarray:
     """Rows (V, ...) of velocities without their part that another lateness would change (variable projection)."""
     direction = np.nan_to_num(found.acceleration)
     direction = direction / max(float(np.linalg.norm(direction)), 1e-300)
@@ -323,7 +323,7 @@ def softened(r: Vector, c: float) -> tuple[Vector, Vector]:
 def group_problem(
     problem: ActuatorProblem,
     joints: Sequence[str],
-    motions: Sequence[Motion],
+    motions: Sequence[CommandedMotion],
     loads: Sequence[Sequence[JointLoad]],
     law: str = "M1",
 ) -> GroupProblem:
@@ -339,7 +339,7 @@ def group_problem(
             command = np.ascontiguousarray(motion.command[:, k])
             ramp = problem.held_actuator(joint).ramp
             strands.append(
-                Strand(
+                JointRecording(
                     n, motion.steps, command,
                     motion.commands[k].setpoint(ramp), of_motion[k],
                     np.ascontiguousarray(motion.measured[:, k]), float(motion.start_position[k]),
@@ -356,7 +356,7 @@ def group_problem(
 
 
 def _further_channels(
-    problem: ActuatorProblem, motion: Motion, joint: str
+    problem: ActuatorProblem, motion: CommandedMotion, joint: str
 ) -> tuple[Vector | None, float, Vector | None]:
     """`rate`, `late` and `supply` of a strand."""
     velocity, supply = motion.velocities.get(joint), motion.supply(problem.held_actuator(joint))
@@ -438,25 +438,9 @@ class Ranges:
 
     def range(self, name: str) -> tuple[float, float]:
         """Of a coordinate, as a ratio to the stiffness where it is a torque."""
-        e, most = self.error, self.largest
-        ranges = {
-            "derivative_gain": (1e-3, 0.2),
-            "velocity_gain": (1e-3, 0.2),
-            "damping": (1e-3, 0.2),
-            "coulomb": (0.02 * e, e),
-            "stiction": (0.02 * e, e),
-            "armature": (9e-6, 3.6e-3),
-            "torque_limit": (0.3 * most, 3 * most),
-            "no_load_speed": (1.0, 30.0),
-            "stribeck_speed": (0.02, 0.5),
-            **dict.fromkeys(PER_TORQUE, (0.01, 0.3)),
-            "delay": (0.0, 0.08),
-            "lag": (0.0, 0.08),
-            "zero": (-0.3 * e, 0.3 * e),
-            "dead_band": (0.0, 0.3 * e),
-            "backlash": (0.0, 0.3 * e),
-        }
-        return ranges["coulomb"] if name.startswith("friction_level") else ranges.get(name, (0.5, 2.0))
+        low, high, size = row_of(name).start
+        scale = {"": 1.0, "error": self.error, "largest": self.largest}[size]
+        return low * scale, high * scale
 
 
 CLOSE = 1e-4

@@ -37,7 +37,7 @@ LATENESS_S = np.arange(-0.01, 0.0501, 0.001)
 
 
 @dataclass(frozen=True)
-class TorqueScale:
+class MeasuredScale:
     """f of one group of joints, with its standard deviation; `explained`: part of the variance of y."""
 
     factor: float
@@ -45,9 +45,9 @@ class TorqueScale:
     explained: float
 
 
-def torque_scales(problem: ActuatorProblem, found: Actuators) -> dict[str, TorqueScale]:
+def torque_scales(problem: ActuatorProblem, found: Actuators) -> dict[str, MeasuredScale]:
     """Name of a group -> its scale, where its torque was measured in every recording of one of its joints."""
-    strands: dict[str, list[Strand]] = {}
+    strands: dict[str, list[TorqueTrace]] = {}
     for motion in problem.motions:
         recording = problem.recordings[motion.name]
         channels = {joint: f"{CHANNEL}.{joint}" for joint in problem.joints}
@@ -65,13 +65,13 @@ def torque_scales(problem: ActuatorProblem, found: Actuators) -> dict[str, Torqu
                 y = np.array(recording[channel], dtype=float)
                 good = recording.mask(channel) & np.isfinite(y + motion.measured[:, k])
                 strands.setdefault(name, []).append(
-                    Strand(recording.time[good], y[good], motion.steps.middles, rollouts[k].torque)
+                    TorqueTrace(recording.time[good], y[good], motion.steps.middles, rollouts[k].torque)
                 )
     scales = {name: _scale(each) for name, each in strands.items()}
     return {name: each for name, each in scales.items() if each is not None and each.explained > EXPLAINED}
 
 
-class Strand(NamedTuple):
+class TorqueTrace(NamedTuple):
     """Measured torques y (N,) at `time` (N,), and simulated ones m (K,) at `middles` (K,) [s], [N m]."""
 
     time: Times
@@ -84,7 +84,7 @@ class Strand(NamedTuple):
         return np.interp(self.time - late, self.middles, self.m)
 
 
-def _scale(strands: list[Strand]) -> TorqueScale | None:
+def _scale(strands: list[TorqueTrace]) -> MeasuredScale | None:
     """Least squares of y on m, its rate and an offset, at the lateness that fits best; None where nothing varies."""
     if min(float(np.min(each.y, initial=0.0)) for each in strands) >= 0.0:
         strands = [each._replace(m=np.abs(each.m)) for each in strands]
@@ -112,7 +112,7 @@ def _scale(strands: list[Strand]) -> TorqueScale | None:
         for each in coloured_covariance(np.split(A, ends), np.split(residuals, ends), 1e-14 * np.eye(3))
     )
     explained = 1.0 - float(residuals @ residuals) / float(np.sum((y - y.mean()) ** 2))
-    return TorqueScale(float(x[0]), float(np.sqrt(variance)), explained)
+    return MeasuredScale(float(x[0]), float(np.sqrt(variance)), explained)
 
 
 def needs_scale(problem: ActuatorProblem, found: Actuators, joints: Sequence[str]) -> bool:
@@ -121,7 +121,7 @@ def needs_scale(problem: ActuatorProblem, found: Actuators, joints: Sequence[str
 
 
 def rescaled(
-    problem: ActuatorProblem, found: Actuators, scales: Mapping[str, TorqueScale]
+    problem: ActuatorProblem, found: Actuators, scales: Mapping[str, MeasuredScale]
 ) -> ActuatorProblem:
     """The problem with these scales as priors of stiffnesses that need them, beginning where the actuators are."""
     used = {

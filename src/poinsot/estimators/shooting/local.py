@@ -11,9 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from poinsot.kernels import njit
-
 from ...arrays import Columns, Float, Vector
+from ...kernels import njit
 from ...models.robot.joint_motion import STEP
 from .problem import GaussianPrior, ShootingProblem, Trajectories, TrajectoryModel
 from .riccati import LinearQuadraticStages, Quadratic

@@ -47,9 +47,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from poinsot.kernels import njit
-
 from ...arrays import Bool, Changes, Columns, Float, Matrix, Vector
+from ...kernels import njit
 from ...models.robot.joint_motion import STEP
 
 

@@ -1,16 +1,16 @@
-"""Friction laws of a joint that are linear in their parameters.
+"""Friction of joints: one catalogue of laws for robots, servos and mechanisms; a law is one file.
 
-terms               one parameter each: its effort, slope, smooth form, unit, sign, words and place in descriptions
-law                 `FrictionLaw`: the terms of one joint; `NoFriction`, `ViscousCoulomb`
-listed              `LAWS`: every law by its name in a project file; adding a law is its file and a line there
+law                 `FrictionLaw`: its effort, slopes and parameters, for NumPy, Numba and JAX
+viscous, coulomb, offset, stribeck, gears, stiction     the laws
+robot               friction of a robot: columns of the regressor; `NoFriction`, `ViscousCoulomb`
+listed              `CATALOGUE` of laws, and their sums by name; adding a law is its file and a line there
 """
 
-from .law import FrictionLaw as FrictionLaw, NoFriction as NoFriction, ViscousCoulomb as ViscousCoulomb
-from .listed import LAWS as LAWS, ListedLaw as ListedLaw, term_of as term_of
-from .terms import (
-    CoulombTerm as CoulombTerm,
-    FrictionTerm as FrictionTerm,
-    ViscousTerm as ViscousTerm,
-    dry_level as dry_level,
-    dry_sign as dry_sign,
+from .law import FrictionLaw as FrictionLaw, FrictionParameter as FrictionParameter
+from .listed import CATALOGUE as CATALOGUE
+from .robot import (
+    FrictionColumn as FrictionColumn,
+    NoFriction as NoFriction,
+    RobotFriction as RobotFriction,
+    ViscousCoulomb as ViscousCoulomb,
 )

@@ -1,81 +1,134 @@
-"""Friction laws: the terms of every joint of a robot, and those of a motor that turns with two joints."""
+"""A law of friction: what robots, servos, mechanisms, simulators and exports need to know of it, in one file.
+
+The friction of a joint is a sum of laws. With the joint's speed v, the torque m of its motor, the torque l of the
+mechanism at the joint, its position q and the law's parameters p, a law is
+
+    smooth    effort(v, m, l, q, p) against the motion
+    dry       sign(v) effort(v, m, l, q, p), and at rest anything up to it: `effort` is then its level, at least 0
+
+`effort` and `slopes` are plain functions of numbers that use `np` for all mathematics. NumPy evaluates them with
+arrays, Numba compiles them for one number (`compiled`), and `with_library` takes JAX's library for `np`. So they avoid
+`np.where`, which is slow for one number, and multiply with comparisons: `(m > l) * x`.
+
+A law is a frozen dataclass. Its fields, of the names of its parameters that are not linear, are their values where only
+linear parameters are estimated: in the regressor of a robot.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from inspect import unwrap
+from types import FunctionType
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ...arrays import JointSamples
-from .terms import CoulombTerm, FrictionTerm, OffsetTerm, ViscousTerm
+from ...exceptions import InvalidMethod
+
+
+@dataclass(frozen=True)
+class FrictionParameter:
+    """A parameter of a law.
+
+    Args:
+        name: its name in actuators and mechanisms, e.g. `coulomb`. symbol: prefix of its name in robots, e.g. `fc`.
+        unit: with `{effort}` and `{position}` for those of the joint. words: for messages and pages.
+        kind: its kind in all models, results and JSON; empty: its name.
+        signed: whether it may be below 0. linear: whether the effort is proportional to it, if it is the only one.
+        default: its value where nobody gives one; friction is absent at the defaults.
+        described_as: `damping` or `friction` of URDF and MJCF; None: no description has a place for it.
+        drive_field: field of a joint drive of Isaac Lab that holds it; None: there is none, and `without_drive` says
+            what to do instead.
+    """
+
+    name: str
+    symbol: str
+    unit: str
+    words: str
+    kind: str = ""
+    signed: bool = False
+    linear: bool = True
+    default: float = 0.0
+    described_as: str | None = None
+    drive_field: str | None = None
+    without_drive: str = "friction of a drive is constant; change it at each step"
+
+    def __post_init__(self) -> None:
+        if not self.kind:
+            object.__setattr__(self, "kind", self.name)
+
+    @property
+    def dissipates(self) -> bool:
+        """Whether it takes energy at every speed if it is positive; it is never below 0 in a real joint."""
+        return self.linear and not self.signed
+
+    @property
+    def is_per_torque(self) -> bool:
+        """Whether it is friction per torque, or per squared torque."""
+        return self.linear and self.unit in ("", "1/({effort})")
+
+    def unit_of(self, effort: str, position: str) -> str:
+        """Unit for a joint whose effort and position have these units."""
+        return self.unit.format(effort=effort, position=position)
 
 
 @dataclass(frozen=True)
 class FrictionLaw(ABC):
-    """Friction as a sum of terms, one parameter each.
+    """A law of friction.
 
-    A law is a frozen dataclass: its fields are the keys that a project file may set under [friction].
+    Class attributes:
+        name: of the law in project files.
+        parameters: in the order of p.
+        dry: whether it holds a joint at rest.
+        by_speed: whether it depends on v only; m, l and q are known in servos only.
+        in_servos: whether actuators have its parameters.
     """
 
-    term_types: ClassVar[tuple[type[FrictionTerm], ...]] = ()
-    """Every term that a law of this class may have."""
-
-    @property
-    @abstractmethod
-    def terms(self) -> tuple[FrictionTerm, ...]:
-        """The terms of each joint, in the order of their columns."""
-
-    @property
-    def coupled_terms(self) -> tuple[FrictionTerm, ...]:
-        """Terms of the shaft of a motor that turns with a second joint (see `Drive.coupled_friction`)."""
-        return ViscousTerm(), CoulombTerm()
-
-    def columns(self, v: JointSamples) -> np.ndarray:
-        """(T, n, terms) effort of each joint for each parameter at 1."""
-        out = np.empty((*v.shape, len(self.terms)))
-        for k, term in enumerate(self.terms):
-            out[..., k] = term.effort(v)
-        return out
-
-
-class NoFriction(FrictionLaw):
-    """tau_f = 0."""
-
-    @property
-    def terms(self) -> tuple[FrictionTerm, ...]:
-        return ()
-
-
-@dataclass(frozen=True)
-class ViscousCoulomb(FrictionLaw):
-    """tau_f = fv v + fc sign(v) + off (Brunot et al. 2017, Eq. 3).
-
-    Args:
-        offset: whether a constant offset is a parameter (asymmetric friction, amplifier bias).
-        coulomb: whether dry friction is a parameter.
-        deadband: speed below which sign(v) is taken as 0, in the joint's unit [rad/s] or [m/s]; at standstill dry
-            friction is anything up to fc, so its sign there is noise.
-
-    Raises:
-        InvalidMethod: if the deadband is below 0.
-    """
-
-    offset: bool = True
-    coulomb: bool = True
-    deadband: float = 0.0
-
-    term_types = (ViscousTerm, CoulombTerm, OffsetTerm)
+    name: ClassVar[str]
+    parameters: ClassVar[tuple[FrictionParameter, ...]]
+    dry: ClassVar[bool] = True
+    by_speed: ClassVar[bool] = True
+    in_servos: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        CoulombTerm(self.deadband)
+        for field in fields(self):
+            if not 0 <= getattr(self, field.name) < np.inf:
+                raise InvalidMethod(
+                    f"{field.name} of the friction must be at least 0, not {getattr(self, field.name)}"
+                )
+
+    @staticmethod
+    @abstractmethod
+    def effort(v: Any, m: Any, l: Any, q: Any, p: Any) -> Any:
+        """(...) effort, or level of a dry law [N m] or [N], of speeds, torques and positions (...)."""
+
+    @staticmethod
+    @abstractmethod
+    def slopes(v: Any, m: Any, l: Any, q: Any, p: Any, out: Any) -> None:
+        """Fill `out` (4 + parameters, ...) with the derivatives of `effort` by v, m, l, q and each parameter."""
 
     @property
-    def terms(self) -> tuple[FrictionTerm, ...]:
-        dry = (CoulombTerm(self.deadband),) if self.coulomb else ()
-        return (ViscousTerm(), *dry, *((OffsetTerm(),) if self.offset else ()))
+    def names(self) -> tuple[str, ...]:
+        """Names of its parameters."""
+        return tuple(parameter.name for parameter in self.parameters)
 
-    @property
-    def coupled_terms(self) -> tuple[FrictionTerm, ...]:
-        return ViscousTerm(), CoulombTerm(self.deadband)
+    def is_active(self, values: Mapping[str, float]) -> bool:
+        """Whether it has an effect with these values of parameters."""
+        return any(values.get(p.name, p.default) != 0 for p in self.parameters if p.linear)
+
+    def known(self, place: int) -> list[float]:
+        """p with a linear parameter at 1, the other linear ones at 0, and its fields for those that are not linear."""
+        return [
+            float(k == place) if parameter.linear else float(getattr(self, parameter.name, parameter.default))
+            for k, parameter in enumerate(self.parameters)
+        ]
+
+
+@cache
+def with_library(function: FunctionType, library: Any) -> FunctionType:
+    """`effort` of a law that takes another library, such as `jax.numpy`, for `np`."""
+    own = unwrap(function)  # a checker of types wraps functions
+    return FunctionType(own.__code__, {**own.__globals__, "np": library}, own.__name__)

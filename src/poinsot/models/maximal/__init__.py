@@ -18,7 +18,6 @@ from .precision import keep_compiled as keep_compiled  # isort: skip
 from .bodies import PlaneContact as PlaneContact, RigidBody as RigidBody, State as State
 from .description import load_mechanism as load_mechanism, mechanism_of as mechanism_of
 from .joints import (
-    FRICTION_LAWS as FRICTION_LAWS,
     JOINT_KINDS as JOINT_KINDS,
     Ball as Ball,
     Coulomb as Coulomb,
@@ -27,6 +26,7 @@ from .joints import (
     LoadDependent as LoadDependent,
     Motor as Motor,
     Slider as Slider,
+    dry_friction as dry_friction,
 )
 from .mechanism import Mechanism as Mechanism
 from .model import Model as Model

@@ -39,9 +39,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..friction import dry_level
 from .bodies import move
 from .constraints import Instant, momenta, rates
+from .joints import friction_parts
 from .precision import BodyVelocities, Controls, Numbers, Scalar
 from .quaternions import cross, exp, matrix, turn, turn_back
 from .structure import Structure
@@ -95,10 +95,12 @@ def _upsilon(relaxation: Numbers, h: Scalar) -> Array:
     return 1 / (1 + 4 * jnp.asarray(relaxation) / h)
 
 
-def friction_level(values: Values, speed: Float[Array, "j 6"]) -> Float[Array, "j 6"]:
-    """level + excess exp(-decay speed^2) of each direction (4.1): an effort, or a coefficient."""
-    numbers = (jnp.asarray(number)[:, None] for number in (values.level, values.excess, values.decay))
-    return jnp.asarray(dry_level(speed, *numbers))
+def friction(
+    structure: Structure, values: Values, speed: Float[Array, "j 6"]
+) -> tuple[Float[Array, "j 6"], Float[Array, "j 6"]]:
+    """Level of dry friction of each direction (4.1), an effort or a coefficient, and the effort of smooth laws."""
+    level, smooth = friction_parts(structure.laws, jnp.asarray(values.friction)[:, None], speed, jnp)
+    return jnp.asarray(level), jnp.asarray(smooth)
 
 
 def drive(structure: Structure, values: Values, u: Controls) -> Float[Array, "j 1"]:
@@ -119,12 +121,13 @@ def multipliers(here: Instant, after: BodyVelocities, u: Controls, h: Scalar) ->
 
     # drag and shaft as forces, not as constraints: then they may be 0
     free = -h * values.drag[:, None] * after_free + values.shaft[:, None] * (before - after_free)
-    free = free + h * drive(structure, values, u)
+    level, smooth = friction(structure, values, before)
+    free = free + h * (drive(structure, values, u) - smooth)
     dry = jnp.zeros_like(free)
     if structure.dry.any():
         # a coefficient bounds friction by impulses, a level by h times an effort
         load = jnp.sum(structure.weight * jnp.abs(held), axis=1, keepdims=True)
-        most = friction_level(values, before) * jnp.where(structure.load[:, None], load, h)
+        most = level * jnp.where(structure.load[:, None], load, h)
         creep = -h * values.stick[:, None] * after_free
         dry = jnp.where(structure.free & structure.dry[:, None], jnp.clip(creep, -most, most), 0.0)
     free = jnp.where(structure.free, free, 0.0) + dry

@@ -19,22 +19,23 @@ Dry friction has two laws. With a constant `Coulomb` level (an effort) the frict
     hinge, ball:  mu (r sum |translations| + sum |rotations|)
     slider:       mu (sum |translations| + sum |rotations| / r)
 
-In both the level falls from its value at rest to that in motion (Stribeck effect, 4.1): at the speed v it is level +
-excess exp(-decay v^2). Inside its bounds dry friction is not infinitely stiff: a joint that sticks creeps as with
-the viscous drag `stick_drag`, which makes the friction impulse unique (Delta of Eq. 2.24 is 1 / (h stick_drag)).
+In both the level falls from its value at rest to that in motion (Stribeck effect, 4.1), and `models.friction` has
+further laws. Inside its bounds dry friction is not infinitely stiff: a joint that sticks creeps as with the viscous
+drag `stick_drag`, which makes the friction impulse unique (Delta of Eq. 2.24 is 1 / (h stick_drag)).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import ClassVar
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ...exceptions import InvalidModel
-from ..friction import dry_level
+from ...exceptions import InvalidModel, check_known
+from ..friction.law import FrictionLaw, with_library
+from ..friction.listed import mechanism_friction, mechanism_laws
 from .bodies import CREEP, require, require_direction, require_three
 from .values import Entry
 
@@ -42,44 +43,102 @@ WORLD = "world"
 HELD, FREE = True, False
 
 
-def friction_effort(speed: np.ndarray, drag: float, level: float, excess: float, decay: float) -> np.ndarray:
-    """Effort against the motion at these speeds, of friction that depends on speed alone [N m] or [N]."""
-    return np.asarray(drag * speed + np.sign(speed) * dry_level(speed, level, excess, decay))
+def friction_effort(speed: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Effort against the motion at these speeds, of friction that depends on speed only [N m] or [N].
+
+    Args:
+        numbers: (1 + P,) drag, and the parameters of `mechanism_laws`.
+    """
+    places = law_places(mechanism_laws())
+    level, smooth = friction_parts(places, numbers[1:], speed)
+    return np.asarray(numbers[0] * speed + smooth + np.sign(speed) * level)
+
+
+LawPlaces = tuple[tuple[FrictionLaw, int], ...]
+"""Laws, and the place of the first parameter of each among those of `mechanism_laws`."""
+
+
+def law_places(names: Collection[str]) -> LawPlaces:
+    """The laws of these names."""
+    found, place = [], 0
+    for name, law in mechanism_laws().items():
+        if name in names:
+            found.append((law, place))
+        place += len(law.parameters)
+    return tuple(found)
+
+
+def friction_parts(laws: LawPlaces, numbers: Any, speed: Any, library: Any = np) -> tuple[Any, Any]:
+    """(...) the sum of the levels of dry laws, and of the efforts of smooth ones, at speeds (...).
+
+    Args:
+        numbers: (..., P) parameters of `mechanism_laws`. library: of the arrays, NumPy or JAX's.
+    """
+    level = smooth = library.zeros_like(speed)
+    for law, place in laws:
+        p = [numbers[..., place + i] for i in range(len(law.parameters))]
+        effort = with_library(type(law).effort, library)(speed, 0.0, 0.0, 0.0, p)
+        level, smooth = (level + effort, smooth) if law.dry else (level, smooth + effort)
+    return level, smooth
 
 
 class DryFriction(ABC):
-    """A law of dry friction: its level, whether that depends on the load, and its numbers."""
-
-    level: float
-    excess: float
-    decay: float
-    stick_drag: float | None
+    """Dry friction of a joint of a mechanism: its size, whether that depends on the load, and further laws."""
 
     depends_on_load: ClassVar[bool]
     symbol: ClassVar[str]
     """Prefix of the names of its numbers."""
 
+    excess: float
+    decay: float
+    stick_drag: float | None
+    further: Mapping[str, float]
+
     def __post_init__(self) -> None:
         for entry in fields(self):  # type: ignore[arg-type]
             value = getattr(self, entry.name)
-            if value is not None:
+            if entry.name != "further" and value is not None:
                 require(value, f"the {entry.name.replace('_', ' ')} of dry friction", "at least 0")
         if self.stick_drag == 0:
             raise InvalidModel(
                 "the stick drag of dry friction must be above 0; None takes one that creeps at 1e-3"
             )
+        known = {name for names in mechanism_friction().values() for name in names}
+        for name, value in self.further.items():
+            require(value, f"{name} of friction", "at least 0")
+            check_known(name, known, "no law of friction has a parameter", "laws have")
+
+    @property
+    @abstractmethod
+    def size(self) -> float:
+        """Level in motion, or coefficient."""
+
+    @property
+    def laws(self) -> tuple[str, ...]:
+        """Names of the laws of which it is the sum."""
+        own = ("coulomb", "stribeck")
+        return tuple(
+            name
+            for name, law in mechanism_laws().items()
+            if name in own or set(law.names) & set(self.further)
+        )
 
     def entries(self, owner: str, k: int, position: str, effort: str, weight: float) -> list[Entry]:
         """Its numbers, of joint k, in units of its coordinate and effort, in a mechanism of a weight [N]."""
-        unit = "" if self.depends_on_load else effort
         drag = self.creep_drag(weight) if self.stick_drag is None else self.stick_drag
-        each = (
-            (self.symbol, unit, "level", self.level),
-            (f"{self.symbol}_excess", unit, "excess", self.excess),
-            ("decay", f"s^2/{position}^2", "decay", self.decay),
-            ("stick_drag", f"{effort} s/{position}", "stick", drag),
-        )
-        return [Entry(owner, name, unit, kind, (k,), value, 0.0) for name, unit, kind, value in each]
+        given = {"coulomb": self.size, "coulomb_excess": self.excess, "decay": self.decay, **self.further}
+        named = {"coulomb": self.symbol, "coulomb_excess": f"{self.symbol}_excess"}
+        found = []
+        for law, first in law_places(self.laws):
+            for i, row in enumerate(law.parameters):
+                unit = row.unit_of("" if self.depends_on_load and row.name in named else effort, position)
+                found.append(
+                    Entry(
+                        owner, named.get(row.name, row.name), unit, "friction", (k, first + i),
+                        given.get(row.name, row.default), -np.inf if row.signed else 0.0, row.kind,
+                    )
+                )  # fmt: skip
+        return [*found, Entry(owner, "stick_drag", f"{effort} s/{position}", "stick", (k,), drag, 0.0)]
 
     @abstractmethod
     def creep_drag(self, weight: float) -> float:
@@ -100,15 +159,21 @@ class Coulomb(DryFriction):
         decay: rate at which the excess is lost with the squared speed [s^2/rad^2] or [s^2/m^2].
         stick_drag: viscous drag of a joint that sticks [N m s/rad] or [N s/m]; None: a full level makes it creep at
             1e-3 rad/s or m/s.
+        further: parameters of further laws of `models.friction`, by name.
     """
 
     level: float = 0.0
     excess: float = 0.0
     decay: float = 0.0
     stick_drag: float | None = None
+    further: Mapping[str, float] = field(default_factory=dict)
 
     depends_on_load: ClassVar[bool] = False
     symbol: ClassVar[str] = "coulomb"
+
+    @property
+    def size(self) -> float:
+        return self.level
 
     def creep_drag(self, weight: float) -> float:
         # a free level of 0 may grow: it starts with the drag of a level of 1
@@ -122,8 +187,8 @@ class LoadDependent(DryFriction):
     Args:
         coefficient: coefficient in motion [-].
         radius: radius of the bearing [m], > 0; a hinge depends only on its product with the coefficient.
-        excess, decay, stick_drag: as in `Coulomb`; the excess is one of the coefficient. Without a stick drag, friction
-            under the weight of all bodies makes it creep at 1e-3 rad/s or m/s.
+        excess, decay, stick_drag, further: as in `Coulomb`; the excess is one of the coefficient. Without a stick drag,
+            friction under the weight of all bodies makes it creep at 1e-3 rad/s or m/s.
     """
 
     coefficient: float = 0.0
@@ -131,6 +196,7 @@ class LoadDependent(DryFriction):
     excess: float = 0.0
     decay: float = 0.0
     stick_drag: float | None = None
+    further: Mapping[str, float] = field(default_factory=dict)
 
     depends_on_load: ClassVar[bool] = True
     symbol: ClassVar[str] = "friction"
@@ -143,8 +209,7 @@ class LoadDependent(DryFriction):
             )
 
     @property
-    def level(self) -> float:  # type: ignore[override]
-        """The coefficient, in place of the level of `Coulomb`."""
+    def size(self) -> float:
         return self.coefficient
 
     def load_weight(self, held: np.ndarray, slides: bool) -> np.ndarray:
@@ -157,6 +222,19 @@ class LoadDependent(DryFriction):
 
     def creep_drag(self, weight: float) -> float:
         return max(self.coefficient + self.excess, 1e-6) * self.radius * weight / CREEP
+
+
+def dry_friction(
+    law: str, level: float, radius: float, further: Mapping[str, float], **common: Any
+) -> DryFriction:
+    """Dry friction by its name in `mechanism_friction`.
+
+    Args:
+        level: or coefficient. radius: see `LoadDependent`. common: other arguments of both.
+    """
+    if law == "load-dependent":
+        return LoadDependent(level, radius, further=further, **common)
+    return Coulomb(level, further=further, **common)
 
 
 @dataclass(frozen=True)
@@ -231,9 +309,9 @@ class Joint:
         return np.eye(3)
 
     @property
-    def speed_friction(self) -> dict[str, float] | None:
-        """Arguments of `friction_effort`, by the kinds of `Entry`, where friction depends on speed alone."""
-        return None
+    def has_speed_friction(self) -> bool:
+        """Whether it has one coordinate, and friction that depends on its speed only."""
+        return False
 
     def entries(self, k: int, weight: float) -> list[Entry]:
         """Its numbers, as joint k of a mechanism of a weight [N]; efforts are N along a translation, N m otherwise."""
@@ -258,7 +336,7 @@ class _Moving(Joint):
     """
 
     drag: float = 0.0
-    friction: Coulomb | LoadDependent | None = None
+    friction: DryFriction | None = None
     offset: float = 0.0
 
     def __post_init__(self) -> None:
@@ -297,11 +375,8 @@ class _OneAxis(_Moving):
         require_direction(self.axis, f"the axis of joint {self.name!r}")
 
     @property
-    def speed_friction(self) -> dict[str, float] | None:
-        law = self.friction or Coulomb()
-        if law.depends_on_load:
-            return None
-        return {"drag": self.drag, "level": law.level, "excess": law.excess, "decay": law.decay}
+    def has_speed_friction(self) -> bool:
+        return self.friction is None or not self.friction.depends_on_load
 
     def entries(self, k: int, weight: float) -> list[Entry]:
         found, motor = super().entries(k, weight), self.motor
@@ -350,8 +425,4 @@ class Ball(_Moving):
 
 AnyJoint = Fixed | Hinge | Slider | Ball
 JOINT_KINDS: Mapping[str, type[AnyJoint]] = {"fixed": Fixed, "hinge": Hinge, "slider": Slider, "ball": Ball}
-FRICTION_LAWS: Mapping[str, type[Coulomb] | type[LoadDependent]] = {
-    "coulomb": Coulomb,
-    "load-dependent": LoadDependent,
-}
 """Joints by their names in project files."""

@@ -17,7 +17,7 @@ from ...arrays import Brief
 from ...estimate import Body
 from ...exceptions import InvalidModel, check_known
 from .bodies import PlaneContact, RigidBody
-from .joints import WORLD, AnyJoint
+from .joints import WORLD, AnyJoint, law_places
 from .model import Model
 from .sensors import Encoder, RateSensor
 from .structure import Structure
@@ -143,6 +143,7 @@ class Mechanism(Brief):
             driven=np.array(driven, dtype=np.int64),
             dry=np.array([law is not None for law in laws], dtype=bool),
             load=np.array([law is not None and law.depends_on_load for law in laws], dtype=bool),
+            laws=law_places({name for law in laws if law is not None for name in law.laws}),
             weight=np.array(weight, dtype=float).reshape(-1, 6),
             contact_body=np.array([order[c.body] for c in contacts], dtype=np.int64),
             contact_point=np.array([c.point for c in contacts], dtype=float).reshape(-1, 3),

@@ -36,10 +36,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..friction import dry_level
 from .assembly import placed
 from .constraints import Instant
 from .impulses import drive, momentum, weights
+from .joints import friction_parts
 from .precision import Controls, Coordinates, JointMotion, Numbers, Scalar
 from .structure import Structure
 from .values import Values
@@ -89,8 +89,9 @@ class _Mechanics(NamedTuple):
         F, P = jax.grad(self.lagrangian, argnums=(0, 1))(y, rate)
         joint, of = self.joints, self.of
         F = F + drive(structure, values, u)[joint, 0] - of("drag") * rate
+        bound, smooth = friction_parts(structure.laws, of("friction"), rate, jnp)
+        F = F - smooth
         if structure.dry.any():
-            bound = dry_level(rate, of("level"), of("excess"), of("decay"))
             if structure.load.any():
                 load = self.loads(y, rate, acceleration)[joint]
                 bound = jnp.where(structure.load[joint], bound * load, bound)
@@ -103,7 +104,7 @@ class _Mechanics(NamedTuple):
         return np.repeat(np.arange(len(self.structure.free)), self.structure.free.sum(axis=1))
 
     def of(self, name: str) -> Array:
-        """(n,) values of a kind of joint numbers, by coordinate."""
+        """(n, ...) values of a kind of joint numbers, by coordinate."""
         return jnp.asarray(getattr(self.values, name))[self.joints]
 
     def lagrangian(self, y: Array, rate: Array) -> Array:

@@ -33,7 +33,7 @@ from jaxtyping import Array, Float
 from . import lcp
 from .bodies import State, move
 from .constraints import Instant, picked
-from .impulses import contact_rows, drive, forces, friction_level, held_rows, inertia_times, symmetric
+from .impulses import contact_rows, drive, forces, friction, held_rows, inertia_times, symmetric
 from .precision import Controls, Scalar
 
 
@@ -41,7 +41,8 @@ def forward(here: Instant, u: Controls, h: Scalar) -> tuple[State, lcp.Solution]
     """x_{k+1} = phi(x_k, u_k), and how its complementarity problem was solved; `lcp.TRIVIAL` if there is none."""
     structure, values = here.structure, here.values
     M = mass_with_drives(here, h)
-    k = values.shaft[:, None] * here.speeds[1] + h * drive(structure, values, u)
+    smooth = friction(structure, values, here.speeds[1])[1]
+    k = values.shaft[:, None] * here.speeds[1] + h * (drive(structure, values, u) - smooth)
     F = picked(here.jacobians[1], structure.moving)
     p = jnp.ravel(inertia_times(here, here.x.velocity) + h * forces(here))
     p = p + F.T @ jnp.ravel(k)[structure.moving]
@@ -119,7 +120,7 @@ def _friction_bounds(here: Instant, h: Scalar) -> tuple[Array, Array]:
     structure, values = here.structure, here.values
     load, dry = structure.load_rows, structure.dry_rows
     c, joint = len(structure.contact_body), dry // 6
-    level = jnp.ravel(friction_level(values, here.speeds[1]))[dry]
+    level = jnp.ravel(friction(structure, values, here.speeds[1])[0])[dry]
     by_load = structure.load[joint]
     own = structure.weight.ravel()[load] * (load // 6 == joint[:, None])
     mu = level[:, None] * np.where(by_load[:, None], own, 0.0)

@@ -13,6 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from .joints import LawPlaces
+
 
 @dataclass(frozen=True, eq=False)
 class Structure:
@@ -25,6 +27,7 @@ class Structure:
         parent_frame, child_frame: (j, 3, 3) their axes. held: (j, 6) which translations and rotations are held.
         driven: (j,) place in u of its motor's signal; -1 for none.
         dry, load: (j,) whether it has dry friction, and whether of the law that depends on its load.
+        laws: laws of friction of any joint, and the place of the first parameter of each.
         weight: (j, 6) lengths with which held impulses enter that law [m] or [1/m] or 1. contact_body: (c,).
         contact_point: (c, 3) in the body's frame [m].
         contact_frame: (c, 3, 3) columns: two directions along the plane, its normal. contact_height: (c,) [m].
@@ -44,6 +47,7 @@ class Structure:
     driven: Int[np.ndarray, "j"]
     dry: Bool[np.ndarray, "j"]
     load: Bool[np.ndarray, "j"]
+    laws: LawPlaces
     weight: Float[np.ndarray, "j 6"]
     contact_body: Int[np.ndarray, "c"]
     contact_point: Float[np.ndarray, "c 3"]

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...arrays import Float
+from ..friction.listed import mechanism_laws
 from .precision import Numbers
 
 
@@ -28,7 +29,8 @@ class Values(NamedTuple):
         gravity, tilt: (3,) [m/s^2], and the rotation vector by which the world's floor turns it [rad].
         compliance: (j, 2) of held translations [m/N] and rotations [rad/(N m)]. relaxation: (j,) [s].
         drag, offset: (j,) of the free directions.
-        level, excess, decay, stick: (j,) dry friction: an effort, or a coefficient where it depends on the load.
+        friction: (j, P) parameters of all `mechanism_laws`: of efforts, or coefficients where dry friction depends on
+            the load. stick: (j,) drag of a joint that sticks.
         gain, shaft: (j,) motors. contact_compliance, contact_relaxation, contact_friction, contact_stick: (c,).
         zero, sine, cosine: (s,) of sensors [rad] or [m].
     """
@@ -42,9 +44,7 @@ class Values(NamedTuple):
     relaxation: Float[Numbers, "j"]
     drag: Float[Numbers, "j"]
     offset: Float[Numbers, "j"]
-    level: Float[Numbers, "j"]
-    excess: Float[Numbers, "j"]
-    decay: Float[Numbers, "j"]
+    friction: Float[Numbers, "j P"]
     stick: Float[Numbers, "j"]
     gain: Float[Numbers, "j"]
     shaft: Float[Numbers, "j"]
@@ -65,7 +65,10 @@ class Values(NamedTuple):
         """
         sizes: dict[str, Any] = dict.fromkeys(cls._fields, joints)
         sizes |= {"mass": bodies, "center": (bodies, 3), "inertia": (bodies, 6), "gravity": 3, "tilt": 3}
-        sizes |= {"compliance": (joints, 2)} | dict.fromkeys(("zero", "sine", "cosine"), sensors)
+        numbers = sum(len(law.parameters) for law in mechanism_laws().values())
+        sizes |= {"compliance": (joints, 2), "friction": (joints, numbers)} | dict.fromkeys(
+            ("zero", "sine", "cosine"), sensors
+        )
         sizes |= {name: contacts for name in sizes if name.startswith("contact_")}
         ones = ("compliance", "stick")
         return cls(**{name: np.full(sizes[name], 1.0 if name.endswith(ones) else 0.0) for name in sizes})
@@ -93,7 +96,7 @@ class Entry:
     Args:
         owner: body, joint, contact or sensor that has it, or "world". symbol: its symbol. unit: SI.
         kind: the field of `Values` that it is in. index: its place there. value: its given value.
-        lower: bound below which it has no meaning.
+        lower: bound below which it has no meaning. family: kind of the parameter in the names common to all models.
     """
 
     owner: str
@@ -103,25 +106,22 @@ class Entry:
     index: tuple[int, ...]
     value: float
     lower: float = -np.inf
+    family: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.family:
+            object.__setattr__(self, "family", FAMILIES.get(self.kind, self.kind))
 
     @property
     def name(self) -> str:
         """`owner.symbol`."""
         return f"{self.owner}.{self.symbol}"
 
-    @property
-    def family(self) -> str:
-        """The kind of the parameter, in the names common to all models."""
-        return FAMILIES.get(self.kind, self.kind)
-
 
 FAMILIES = {
     "mass": "inertia",
     "center": "inertia",
     "drag": "viscous",
-    "level": "coulomb",
-    "excess": "stribeck",
-    "decay": "stribeck",
     "shaft": "rotor_inertia",
     "sine": "eccentricity",
     "cosine": "eccentricity",

@@ -26,7 +26,7 @@ from ...estimate import Body
 from ...exceptions import InvalidModel, InvalidSignals, UnreadableFile, check_known, listing
 from ...parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block, Parameters
 from ..efforts import JointEffort
-from ..friction import FrictionLaw, FrictionTerm, ViscousCoulomb
+from ..friction import FrictionColumn, RobotFriction, ViscousCoulomb
 from ..friction.listed import COUPLING
 from ..gravity import STANDARD_GRAVITY
 from . import tree as kinds
@@ -65,7 +65,7 @@ class Articulated(Brief):
     name: str
     model: pin.Model
     drive: Drive
-    friction: FrictionLaw
+    friction: RobotFriction
     floating_base: bool = False
     source: Path | None = None
     locked: Mapping[str, float] = field(default_factory=dict)
@@ -263,9 +263,10 @@ class Articulated(Brief):
             unit = "kg" if units[k][1] == "m" else "kg m^2"
             return Block(kind, self.joints[k], (f"{symbol}{numbers[k]}",), (unit,))
 
-        def friction(term: FrictionTerm, k: int, ending: str = "", m: str = "") -> Block:
-            unit = term.unit(units[k][0], f"{units[k][1]}/s")
-            return Block(term.kind + ending, self.joints[k], (f"{term.symbol}{m}{numbers[k]}",), (unit,))
+        def friction(term: FrictionColumn, k: int, ending: str = "", m: str = "") -> Block:
+            row = term.parameter
+            name = f"{row.symbol}{m}{numbers[k]}"
+            return Block(row.kind + ending, self.joints[k], (name,), (row.unit_of(*units[k]),))
 
         of_joints = [rotor("rotor_inertia", "ia", k) for k in train.rotor_inertia_maps()]
         if train.drive.rotor_inertia and train.drive.coupled_rotor == "free":
@@ -391,7 +392,7 @@ def load_robot(
     path: str | Path,
     *,
     drive: Drive | None = None,
-    friction: FrictionLaw | None = None,
+    friction: RobotFriction | None = None,
     floating_base: bool = False,
     locked: Mapping[str, float] | None = None,
     efforts: Sequence[JointEffort] = (),

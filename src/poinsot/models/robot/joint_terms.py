@@ -21,8 +21,8 @@ from ...arrays import Configurations, Float, JointSamples, Matrix, Vector
 from ...exceptions import InvalidModel
 from ...parameters import Block, Parameters
 from ..efforts import JointEffort, nonnegative_kinds
-from ..friction import FrictionTerm
-from ..friction.listed import COUPLING, term_of
+from ..friction import FrictionColumn
+from ..friction.listed import COUPLING, parameter_of
 from .articulated import Articulated
 
 
@@ -55,11 +55,11 @@ class JointTerms:
         return Parameters(own + drag if self.drag else own)
 
     @cached_property
-    def _terms(self) -> tuple[FrictionTerm | None, ...]:
+    def _terms(self) -> tuple[FrictionColumn | None, ...]:
         """(K,) the friction term of each parameter, None for rotors and drag."""
         law = self.robot.friction
-        own = {term.kind: term for term in law.terms}
-        known = own | {f"{term.kind}{COUPLING}": term for term in law.coupled_terms}
+        own = {term.parameter.kind: term for term in law.terms}
+        known = own | {f"{term.parameter.kind}{COUPLING}": term for term in law.coupled_terms}
         return tuple(known.get(block.kind) for block in self.parameters)
 
     @cached_property
@@ -151,23 +151,23 @@ class JointTerms:
             of_coupling = block.kind.endswith(COUPLING)
             if term is None:
                 L[k][inside] = train.cross[joint] if of_coupling else train.rotor_inertia_maps()[joint]
-            elif term.linear:
+            elif term.is_viscous:
                 V[k][inside] = train.cross[joint] if of_coupling else np.diag(own)
             else:
                 c[k, dofs] = train.scaled[joint] if of_coupling else own
         return L, V, c
 
     @cached_property
-    def _nonlinear(self) -> tuple[tuple[FrictionTerm, np.ndarray], ...]:
+    def _nonlinear(self) -> tuple[tuple[FrictionColumn, np.ndarray], ...]:
         """Each friction term that is not linear in v, and the indices of its parameters."""
-        groups: dict[FrictionTerm, list[int]] = {}
+        groups: dict[FrictionColumn, list[int]] = {}
         for k, term in enumerate(self._terms):
-            if term is not None and not term.linear:
+            if term is not None and not term.is_viscous:
                 groups.setdefault(term, []).append(k)
         return tuple((term, np.array(places)) for term, places in groups.items())
 
     @cached_property
-    def _nonlinear_entries(self) -> tuple[tuple[FrictionTerm, np.ndarray, Matrix, Vector], ...]:
+    def _nonlinear_entries(self) -> tuple[tuple[FrictionColumn, np.ndarray, Matrix, Vector], ...]:
         """Each such term, its entries, their directions c (k, n), and c at each entry's own row."""
         (rows, columns), terms = self.structure, []
         for term, places in self._nonlinear:
@@ -227,5 +227,5 @@ class JointTerms:
 def is_nonnegative(kind: str) -> bool:
     """Whether no real joint has a parameter of this kind below zero."""
     # for coupled motors only the whole matrix is positive, not each entry
-    term = None if kind == "inertia" or kind.endswith(COUPLING) else term_of(kind)
-    return kind in ("rotor_inertia", *nonnegative_kinds()) or (term is not None and term.dissipates)
+    parameter = None if kind == "inertia" or kind.endswith(COUPLING) else parameter_of(kind)
+    return kind in ("rotor_inertia", *nonnegative_kinds()) or (parameter is not None and parameter.dissipates)

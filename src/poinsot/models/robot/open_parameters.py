@@ -19,7 +19,7 @@ import numpy as np
 from ...arrays import Brief, Float, Matrix, Vector
 from ...estimate import Body
 from ...exceptions import ImpossibleBody, InvalidModel, check_known, listing
-from ...inertia.log_cholesky import LogCholesky
+from ...inertia.charts.log_cholesky import LogCholesky
 from ...inertia.parameters import body
 from ...inertia.parametrization import Parametrization, size_of
 from ...parameters import INERTIAL_UNITS, columns_of

@@ -1,7 +1,7 @@
 """The compiled steps of a rollout, with sensitivities; `rollout` has the equations.
 
-Parameters are at the places of `rollout.ROLLOUT_PARAMETERS` in theta; `slots` gives each its column among the
-sensitivities. Those that nobody asked for share one column more, which is thrown away.
+Parameters are at the places of `NAMES` in theta; `slots` gives each its column among the sensitivities. Those that
+nobody asked for share one column more, which is thrown away.
 """
 
 from __future__ import annotations
@@ -13,12 +13,18 @@ import numpy as np
 
 from ...arrays import Matrix, Times, Vector
 from ...kernels import njit
+from ..friction.compiled import COUNT, DRY, EFFORT, FIRST, SLOPES, effort_at, slopes_at
 
-(
-    KP, KD, KV, B, FC, FS, VS, FL, FE, FG, SL, SE, SG, QL, QE, ARMATURE, LIMIT, NO_LOAD, DELAY, LAG, ZERO, DEAD, PLAY,
-    START_Q, START_V,
-) = range(25)  # fmt: skip
-LEVELS = 25
+NAMES: tuple[str, ...] = (
+    "stiffness", "derivative_gain", "velocity_gain", "damping", "coulomb", "armature", "torque_limit", "no_load_speed",
+    "delay", "lag", "zero", "dead_band", "backlash", "start_position", "start_velocity",
+)  # fmt: skip
+"""What a rollout depends on, by its place in theta; parameters of further laws of friction and its levels follow."""
+
+KP, KD, KV, B, FC, ARMATURE, LIMIT, NO_LOAD, DELAY, LAG, ZERO, DEAD, PLAY, START_Q, START_V = range(
+    len(NAMES)
+)
+FURTHER = len(NAMES)
 
 DIVERGED = 1e4
 """A simulation ends where a position is beyond this [rad]; it is NaN from there."""
@@ -63,20 +69,6 @@ def soft(x: float, c: float) -> float:
 
 
 @njit(**COMPILED)
-def _sign(x):
-    return 1.0 if x > 0 else (-1.0 if x < 0 else 0.0)
-
-
-@njit(**COMPILED)
-def stiction(theta: Vector, m: float, l: float) -> float:
-    """Dry friction at rest beyond that in motion, at torques of the motor and of the mechanism."""
-    level = theta[FS] + abs(theta[SL] * m + theta[SE] * l) + theta[SG] * abs(m + l)
-    if m * l > 0.0:
-        level += theta[QE] * l * l if abs(l) < abs(m) else theta[QL] * m * m
-    return level
-
-
-@njit(**COMPILED)
 def _play(r, w, play):
     """The play of w from r, and to which side it was moved; 2: there is no play."""
     if play == 0.0:
@@ -100,7 +92,7 @@ def _bounded(m, limit, line, v):
 
 
 @njit(**COMPILED)
-def _level_of_position(theta, knots, q):
+def _level_of_position(levels, knots, q):
     """The part of dry friction that depends on position: value, slope, the knot before, the weight of the next."""
     if len(knots) == 0:
         return 0.0, 0.0, 0, 0.0
@@ -108,10 +100,10 @@ def _level_of_position(theta, knots, q):
     while left + 2 < len(knots) and q > knots[left + 1]:
         left += 1
     if len(knots) == 1:
-        return theta[LEVELS], 0.0, 0, 0.0
+        return levels[0], 0.0, 0, 0.0
     width = knots[left + 1] - knots[left]
     weight = min(max((q - knots[left]) / width, 0.0), 1.0)
-    low, high = theta[LEVELS + left], theta[LEVELS + left + 1]
+    low, high = levels[left], levels[left + 1]
     slope = (high - low) / width if 0.0 < weight < 1.0 else 0.0
     return low + weight * (high - low), slope, left, weight
 
@@ -174,65 +166,56 @@ def _command_slopes(S, slots, h, alpha, beta, lag, play_moves, middle_moves, lat
 
 
 @njit(**COMPILED)
-def _level_slopes(
-    S, theta, slots, u, h, v, m0, l, l_slope, side, line, ed, responds, rate, bump, position_slope, left, weight, knots,
+def _friction_slopes(
+    S, by, theta, laws, slots, u, h, v, m0, l, qm, l_slope, side, line, ed, responds, rate, position_slope, left,
+    weight, knots,
 ):  # fmt: skip
-    """Sensitivities of the level of dry friction: row 7 of S."""
+    """Sensitivities of the level of dry friction and of the effort of smooth laws: rows 7 and 8 of S.
+
+    `by`: for the slopes of each law by v, m, l, q and its parameters.
+    """
     kp, kd, kv = u * theta[KP], u * theta[KD], u * theta[KV]
-    both, moving = _sign(m0 + l), _sign(theta[FL] * m0 + theta[FE] * l)
-    resting = bump * _sign(theta[SL] * m0 + theta[SE] * l)
-    of_both = both * (theta[FG] + bump * theta[SG])
-    # of the level by the torque of the motor and by that of the mechanism
-    D, sign = kd + kv, moving * theta[FL] + resting * theta[SL] + of_both
-    by_l = moving * theta[FE] + resting * theta[SE] + of_both
-    if m0 * l > 0.0:
-        if abs(l) < abs(m0):
-            by_l += 2.0 * bump * theta[QE] * l
-            S_quadratic, quadratic = QE, bump * l * l
-        else:
-            sign += 2.0 * bump * theta[QL] * m0
-            S_quadratic, quadratic = QL, bump * m0 * m0
-    else:
-        S_quadratic, quadratic = QE, 0.0
-    position_slope += by_l * l_slope
-    # by the speed, the middle of the position, that of the setpoint, and the change of the setpoint
-    falling, by_r, by_rate = stiction(theta, m0, l) * bump * 2.0 * v / theta[VS] ** 2, 0.0, 0.0
-    by_v, by_q = -falling, position_slope
-    if side == 0:
-        by_r, by_rate = sign * responds**2 * kp, sign * kd / h
-        by_v, by_q = by_v - sign * D, by_q - by_r
-    elif line > 0 and v * side > 0:
-        by_v -= sign * line
-    by_v += 0.5 * h * by_q
-    for a in range(S.shape[1]):
-        S[7, a] = by_v * S[1, a] + by_q * S[0, a] + by_r * S[6, a] + by_rate * (S[5, a] - S[3, a])
-    if sign != 0.0:
+    for k in range(len(laws)):
+        p, out = theta.ctypes.data + 8 * laws[k, FIRST], by.ctypes.data + 8 * by.shape[1] * k
+        slopes_at(laws[k, SLOPES], v, m0, l, qm, p, out)
+    smooth = len(laws) > 0 and laws[:, DRY].min() == 0
+    for row in range(7, 9 if smooth else 8):
+        by_v, by_m, by_l, by_q = 0.0, 0.0, 0.0, position_slope if row == 7 else 0.0
+        for k in range(len(laws)):
+            if laws[k, DRY] == (row == 7):
+                by_v, by_m, by_l, by_q = by_v + by[k, 0], by_m + by[k, 1], by_l + by[k, 2], by_q + by[k, 3]
+        # by the speed, the middle of the position, that of the setpoint, and the change of the setpoint
+        by_q, by_r, by_rate = by_q + by_l * l_slope, 0.0, 0.0
         if side == 0:
-            S[7, slots[KP]] += u * sign * ed
-            S[7, slots[KD]] += u * sign * (rate - v)
-            S[7, slots[KV]] -= u * sign * v
-            S[7, slots[ZERO]] += sign * kp * responds**2
-            S[7, slots[DEAD]] -= sign * kp * responds
+            by_r, by_rate = by_m * responds**2 * kp, by_m * kd / h
+            by_v, by_q = by_v - by_m * (kd + kv), by_q - by_r
         elif line > 0 and v * side > 0:
-            S[7, slots[LIMIT]] += sign * (u * side - v / theta[NO_LOAD])
-            S[7, slots[NO_LOAD]] += sign * line / theta[NO_LOAD] * v
+            by_v -= by_m * line
+        by_v += 0.5 * h * by_q
+        for a in range(S.shape[1]):
+            S[row, a] = by_v * S[1, a] + by_q * S[0, a] + by_r * S[6, a] + by_rate * (S[5, a] - S[3, a])
+        if by_m == 0.0:
+            continue
+        if side == 0:
+            S[row, slots[KP]] += u * by_m * ed
+            S[row, slots[KD]] += u * by_m * (rate - v)
+            S[row, slots[KV]] -= u * by_m * v
+            S[row, slots[ZERO]] += by_m * kp * responds**2
+            S[row, slots[DEAD]] -= by_m * kp * responds
+        elif line > 0 and v * side > 0:
+            S[row, slots[LIMIT]] += by_m * (u * side - v / theta[NO_LOAD])
+            S[row, slots[NO_LOAD]] += by_m * line / theta[NO_LOAD] * v
         else:
-            S[7, slots[LIMIT]] += u * sign * side
+            S[row, slots[LIMIT]] += u * by_m * side
     S[7, slots[FC]] += 1.0
-    S[7, slots[FL]] += moving * m0
-    S[7, slots[FE]] += moving * l
-    S[7, slots[FG]] += abs(m0 + l)
-    if bump > 0.0:
-        S[7, slots[FS]] += bump
-        S[7, slots[SL]] += resting * m0
-        S[7, slots[SE]] += resting * l
-        S[7, slots[SG]] += bump * abs(m0 + l)
-        S[7, slots[S_quadratic]] += quadratic
-        S[7, slots[VS]] += falling * v / theta[VS]
+    for k in range(len(laws)):
+        for i in range(laws[k, COUNT]):
+            S[7 if laws[k, DRY] else 8, slots[laws[k, FIRST] + i]] += by[k, 4 + i]
+    levels = len(theta) - len(knots)
     if len(knots) > 0:
-        S[7, slots[LEVELS + left]] += 1.0 - weight
+        S[7, slots[levels + left]] += 1.0 - weight
     if len(knots) > 1:
-        S[7, slots[LEVELS + left + 1]] += weight
+        S[7, slots[levels + left + 1]] += weight
 
 
 @njit(**COMPILED)
@@ -256,7 +239,10 @@ def _motion_slopes(S, theta, slots, u, h, I, slope, ahead, line, branch, ed, res
     against, half, inverse = (h if v1 > 0 else -h), 0.5 * h, 1.0 / den
     for a in range(S.shape[1]):
         q, v_, r1 = S[0, a], S[1, a], S[5, a]
-        new = inverse * (by_v * v_ + by_q * q + by_r * S[6, a] + by_rate * (r1 - S[3, a]) - against * S[7, a])
+        new = (
+            by_v * v_ + by_q * q + by_r * S[6, a] + by_rate * (r1 - S[3, a]) - against * S[7, a] - h * S[8, a]
+        )
+        new = inverse * new
         S[0, a], S[1, a], S[2, a], S[3, a] = q + half * (v_ + new), new, S[4, a], r1
     # numerator - v+ denominator by each parameter itself
     _add(S, slots[ARMATURE], half, inverse * (v - v1))
@@ -283,31 +269,28 @@ def _add(S, slot, half, change):
 
 @njit(**COMPILED)
 def roll(
-    theta: Vector, knots: Vector, slots: np.ndarray, time: Times, counts: np.ndarray, commanded: Times, command: Vector,
-    hold: bool, inertia: Vector, load: Vector, slope: Vector, posture: Vector, static: Vector, supply: Vector,
-    position: Vector, sensitivities: Matrix, rates: Matrix, fine_q: Vector, fine_v: Vector,
-    torque: Vector,
+    theta: Vector, laws: np.ndarray, knots: Vector, slots: np.ndarray, time: Times, counts: np.ndarray,
+    commanded: Times, command: Vector, hold: bool, inertia: Vector, load: Vector, slope: Vector, posture: Vector,
+    static: Vector, supply: Vector, position: Vector, sensitivities: Matrix, rates: Matrix, fine_q: Vector,
+    fine_v: Vector, torque: Vector,
 ) -> tuple[int, int]:  # fmt: skip
     """Fill the outputs of `rollout.roll_out`; the numbers of steps at a bound of the motor, and at rest.
 
-    `supply` and `rates`, (K + 1, a) sensitivities of velocities, may be empty.
+    `laws`: table of the further laws of friction (`friction.compiled`). `supply` and `rates`, (K + 1, a) sensitivities
+    of velocities, may be empty.
     """
     lag, play, dead, u = theta[LAG], theta[PLAY], theta[DEAD], 1.0
     limit, D = theta[LIMIT], theta[KD] + theta[KV]
     line = limit / theta[NO_LOAD] if np.isfinite(limit) and np.isfinite(theta[NO_LOAD]) else 0.0
     wanted = sensitivities.shape[1]
-    stribeck = max(theta[FS], theta[SL], theta[SE], theta[SG], theta[QL], theta[QE]) > 0
-    stribeck |= min(slots[FS], slots[SL], slots[SE], slots[SG], slots[QL], slots[QE]) < wanted
     ahead, integral = _implicit_share(theta, time, counts, inertia), _integral(commanded, command, hold)
 
     q, v = theta[START_Q], theta[START_V]
-    # sensitivities of q, v, w, r; of w+, r+, r at the middle, and the level of dry friction
-    S = np.zeros((8, wanted + 1))
+    # sensitivities of q, v, w, r; of w+, r+, r at the middle; of dry friction's level and of smooth laws
+    S = np.zeros((9, wanted + 1))
     S[0, slots[START_Q]] = S[1, slots[START_V]] = S[7, slots[FC]] = 1.0
-    # else it is `coulomb`
-    level_varies = len(knots) > 0 or stribeck or slots[VS] < wanted
-    for place in (FL, FE, FG):
-        level_varies |= theta[place] != 0.0 or slots[place] < wanted
+    by = np.zeros((len(laws), 4 + (laws[:, COUNT].max() if len(laws) else 0)))
+    levels = theta[len(theta) - len(knots) :]
     h = (time[1] - time[0]) / counts[0]
     s_a = time[0] - 0.5 * h - theta[DELAY]
     j = _seek(commanded, s_a, -1)
@@ -350,21 +333,25 @@ def roll(
             # dry friction, with the speed of before and the torque that follows from it
             m0, side = _bounded(c - D * v, limit, line, v)
             l = static[k] + slope[k] * (qm - posture[k])
-            bump = math.exp(-((v / theta[VS]) ** 2)) if stribeck else 0.0
-            extra, position_slope, left, weight = _level_of_position(theta, knots, qm)
-            F = theta[FC] + abs(theta[FL] * m0 + theta[FE] * l) + theta[FG] * abs(m0 + l) + extra
-            F += bump * stiction(theta, m0, l)
+            extra, position_slope, left, weight = _level_of_position(levels, knots, qm)
+            F, resistance = theta[FC] + extra, theta[B] * (1.0 - ahead) * v
+            for n in range(len(laws)):
+                found = effort_at(laws[n, EFFORT], v, m0, l, qm, theta.ctypes.data + 8 * laws[n, FIRST])
+                if laws[n, DRY]:
+                    F += found
+                else:
+                    resistance += found
             # the motion
             I = theta[ARMATURE] + inertia[k]
-            base = I * v - h * (load[k] + slope[k] * (qm - posture[k]) + (1.0 - ahead) * theta[B] * v)
+            base = I * v - h * (load[k] + slope[k] * (qm - posture[k]) + resistance)
             v1, den, torque[k], branch = _new_speed(base, c, v, h, h * F, I, D, theta[B], ahead, limit, line)
             saturated += branch != 0
             stuck += v1 == 0.0
             if wanted > 0:
                 _command_slopes(S, slots, h, alpha, beta, lag, moves, middle_moves, late, slope_m, d_a, d_b)
-                if level_varies:
-                    _level_slopes(
-                        S, theta, slots, u, h, v, m0, l, slope[k], side, line, ed, responds, rate, bump,
+                if len(knots) or len(laws):
+                    _friction_slopes(
+                        S, by, theta, laws, slots, u, h, v, m0, l, qm, slope[k], side, line, ed, responds, rate,
                         position_slope, left, weight, knots,
                     )  # fmt: skip
                 _motion_slopes(

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
@@ -32,7 +31,7 @@ import pinocchio as pin
 from ...exceptions import InvalidModel, UnwritableOutput, listing
 from ..robot import tree as kinds
 from ..robot.articulated import Articulated
-from .actuator import DESCRIPTIONS, PER_TORQUE, Actuator
+from .actuator import LEVELS, Actuator, actuator_parameters
 
 if TYPE_CHECKING:
     import mujoco
@@ -40,26 +39,7 @@ if TYPE_CHECKING:
 IMPEDANCE = 0.9999
 """Impedance of dry friction: a joint that it holds creeps at 1e-4 of the speed without friction."""
 
-BEYOND: Mapping[str, str] = {
-    "derivative_gain": "its part on the command's rate is added to the control",
-    "ramp": "the control moves to a command that is held in this time",
-    "lag": "the control is smoothed",
-    "dead_band": "the control is changed at each step",
-    "backlash": "the control follows the command with this play",
-    "no_load_speed": "forcerange is changed at each step",
-    "stiction": "frictionloss is changed at each step",
-    "stribeck_speed": "frictionloss is changed at each step",
-    **dict.fromkeys(PER_TORQUE, "frictionloss is changed at each step"),
-    "nominal_voltage": "gains and forcerange follow the voltage of a motion that has one",
-    "friction_positions": "frictionloss is changed at each step",
-    "friction_levels": "frictionloss is changed at each step",
-}
-"""What MJCF has no attribute for -> what `Simulator` does instead."""
-
-BEYOND_DCMOTOR: Mapping[str, str] = {"zero": "it is to be added to the control"}
-"""What `<dcmotor>` has no attribute for, beside `BEYOND`."""
-
-_DEFAULTS = {field.name: field.default for field in fields(Actuator)}
+BY_POSITION = ("friction_positions", "friction_levels")
 
 
 def mjcf_text(
@@ -144,14 +124,16 @@ def write_mjcf(
 
 def parameters_beyond_mjcf(actuators: Sequence[Actuator], dcmotor: bool = False) -> tuple[str, ...]:
     """One line for each parameter that MJCF has no attribute for, and how `Simulator` applies it."""
-    instead = {**BEYOND, **BEYOND_DCMOTOR}
-    return tuple(
-        f"{actuator.name}: MJCF has no attribute for {name} = {_short(getattr(actuator, name))}"
-        f"{unit and ' ' + unit}; the file keeps it as <numeric>, and in the simulation {instead[name]}"
-        for actuator in actuators
-        for name in beyond_mjcf(actuator, dcmotor)
-        for unit in [DESCRIPTIONS[name].unit if name in DESCRIPTIONS else ""]
-    )
+    rows, lines = actuator_parameters() | dict.fromkeys(BY_POSITION, LEVELS), []
+    for actuator in actuators:
+        for name in beyond_mjcf(actuator, dcmotor):
+            unit = "" if name in BY_POSITION else rows[name].unit_of("rad")
+            instead = rows[name].in_simulator or "it is to be added to the control"  # `zero`, of `<dcmotor>`
+            lines.append(
+                f"{actuator.name}: MJCF has no attribute for {name} = {_short(getattr(actuator, name))}"
+                f"{unit and ' ' + unit}; the file keeps it as <numeric>, and in the simulation {instead}"
+            )
+    return tuple(lines)
 
 
 def actuators_of(model: mujoco.MjModel) -> tuple[Actuator, ...]:
@@ -174,15 +156,15 @@ def _actuator(model: mujoco.MjModel, number: int) -> Actuator:
             "biasprm[1] = -gainprm[0]"
         )
     name, dof = model.joint(joint).name, int(model.jnt_dofadr[joint])
+    known = [key for key, row in actuator_parameters().items() if row.in_simulator]
     beyond = {
         key.name.removeprefix(f"{name}."): model.numeric(k).data
         for k in range(model.nnumeric)
         for key in [model.numeric(k)]
-        if key.name.startswith(f"{name}.") and key.name.removeprefix(f"{name}.") in BEYOND
+        if key.name.startswith(f"{name}.") and key.name.removeprefix(f"{name}.") in (*known, *BY_POSITION)
     }
     values = {
-        key: tuple(map(float, data)) if isinstance(_DEFAULTS[key], tuple) else float(data[0])
-        for key, data in beyond.items()
+        key: tuple(map(float, data)) if key in BY_POSITION else float(data[0]) for key, data in beyond.items()
     }
     derivative_gain = float(beyond.get("derivative_gain", [0.0])[0])
     velocity_gain = -float(bias[2]) - derivative_gain
@@ -204,13 +186,10 @@ def _actuator(model: mujoco.MjModel, number: int) -> Actuator:
 
 def beyond_mjcf(actuator: Actuator, dcmotor: bool = False) -> list[str]:
     """Names of the parameters that have an effect in this actuator and no attribute in MJCF."""
-    of_dcmotor = dcmotor and _has_line(actuator)
-    return [
-        name
-        for name in ({**BEYOND, **BEYOND_DCMOTOR} if of_dcmotor else BEYOND)
-        if not (of_dcmotor and name == "no_load_speed")
-        if (actuator.has_stiction if name == "stribeck_speed" else getattr(actuator, name) != _DEFAULTS[name])
-    ]
+    names = [name for name, row in actuator_parameters().items() if row.in_simulator] + [*BY_POSITION]
+    if dcmotor and _has_line(actuator):
+        names = [*(name for name in names if name != "no_load_speed"), "zero"]
+    return [name for name in names if actuator.has_effect(name)]
 
 
 def _bodies(robot: Articulated, actuators: Mapping[str, Actuator], parent: int, indent: str) -> Iterator[str]:

@@ -27,18 +27,17 @@ All of this is continuous and piecewise smooth in every parameter; sensitivities
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 from jaxtyping import Float
 
 from ...arrays import Matrix, Times, Vector
-from .actuator import PARAMETERS, Actuator
-from .kernel import roll
+from ..friction.compiled import law_table
+from .actuator import LEVEL, Actuator, servo_laws
+from .kernel import FURTHER, NAMES, roll
 from .setpoint import Setpoint
-
-ROLLOUT_PARAMETERS: tuple[str, ...] = (*PARAMETERS, "start_position", "start_velocity")
-"""What a rollout depends on, before the levels of a friction that varies with position."""
 
 SHIFT_S = 1e-3
 """To either side, for the acceleration where a velocity is measured [s]."""
@@ -102,7 +101,7 @@ class Steps:
 
 
 @dataclass(frozen=True, eq=False)
-class Rollout:
+class ActuatorRollout:
     """A simulated motion of one joint.
 
     Args:
@@ -125,10 +124,36 @@ class Rollout:
     stuck: float
 
 
+def rollout_parameters() -> tuple[str, ...]:
+    """What a rollout depends on, in the order of theta, before the levels of a friction that varies with position."""
+    return (*NAMES, *(name for law in servo_laws()[2:] for name in law.names))
+
+
+def place_of(parameter: str) -> int:
+    """Place of a parameter in theta."""
+    names = rollout_parameters()
+    if parameter.startswith(LEVEL):
+        return len(names) + int(parameter.removeprefix(LEVEL))
+    return names.index(parameter)
+
+
 def parameter_vector(actuator: Actuator, position: float, velocity: float) -> Vector:
-    """(p,) the numbers of `ROLLOUT_PARAMETERS`, and the levels of friction after them."""
-    values = actuator.values
-    return np.array([*(values[name] for name in PARAMETERS), position, velocity, *actuator.friction_levels])
+    """(p,) the numbers of `rollout_parameters`, and the levels of friction after them."""
+    known = {**actuator.numbers, "start_position": position, "start_velocity": velocity}
+    return np.array([*(known[name] for name in rollout_parameters()), *actuator.friction_levels])
+
+
+def active_laws(theta: Vector, wanted: Sequence[int] = ()) -> np.ndarray:
+    """Table of the laws of friction, beside damping and Coulomb friction, that have an effect or wanted slopes."""
+    place, first, active = FURTHER, {}, []
+    for law in servo_laws()[2:]:
+        own = range(place, place + len(law.parameters))
+        if law.is_active(dict(zip(law.names, theta[place : own.stop], strict=True))) or set(own) & set(
+            wanted
+        ):
+            active.append(law)
+        first[law.name], place = place, own.stop
+    return law_table(tuple(active), first)
 
 
 def roll_out(
@@ -141,7 +166,7 @@ def roll_out(
     knots: Vector | tuple[float, ...] = (),
     wanted: tuple[int, ...] = (),
     velocity_at: Vector | None = None,
-) -> Rollout:
+) -> ActuatorRollout:
     """Simulate one joint under its recorded command.
 
     Args:
@@ -158,7 +183,8 @@ def roll_out(
     sensitivities, torque = np.zeros((T, len(wanted))), np.empty(K)
     fine_rates = np.zeros((0 if velocity_at is None or not wanted else K + 1, len(wanted)))
     saturated, stuck = roll(
-        np.ascontiguousarray(theta, dtype=float), np.asarray(knots, dtype=float), slots, steps.time, steps.counts,
+        np.ascontiguousarray(theta, dtype=float), active_laws(theta, wanted), np.asarray(knots, dtype=float), slots,
+        steps.time, steps.counts,
         setpoint.time, setpoint.position, setpoint.hold, load.inertia, load.load, load.slope, load.posture, load.static,
         np.empty(0) if supply is None else supply, position, sensitivities, fine_rates, fine_q, fine_v,
         torque,
@@ -172,7 +198,7 @@ def roll_out(
         acceleration = (after - before) / (2 * SHIFT_S)
         if len(fine_rates):
             rates = interpolated(fine, fine_rates, velocity_at)
-    return Rollout(
+    return ActuatorRollout(
         position,
         velocity,
         acceleration,

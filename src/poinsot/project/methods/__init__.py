@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Any, Literal
 
 from ...exceptions import InvalidProject, nearest
-from ...lazy import load
+from ...lazy import load, plugins
 from ..settings.fields import refuse
 from ..settings.preprocessing import AS_READ, AS_THEY_COME
 from ..settings.tables import derived
@@ -139,7 +138,7 @@ GROUP = "poinsot.methods"
 
 def installed_methods() -> dict[str, Any]:
     """Entry points of methods of other distributions, by name; names listed here take precedence."""
-    return {point.name: point for point in entry_points(group=GROUP) if point.name not in METHODS}
+    return {point.name: point for point in plugins(GROUP) if point.name not in METHODS}
 
 
 def method_names() -> tuple[str, ...]:
@@ -167,7 +166,7 @@ def row_of(name: str) -> MethodRow:
 
 @cache
 def _table(name: str, row: MethodRow) -> type[ProjectMethod]:
-    own = {"name": (Literal[name], name if name == DEFAULT else ...)}  # type: ignore[valid-type]
+    own = {"name": (Literal[name], name if name == DEFAULT else ...)}
     return derived(name, load(row.project), list(map(load, row.keys)), row.without, {"row": row}, own)
 
 

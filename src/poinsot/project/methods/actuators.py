@@ -5,16 +5,18 @@ Recordings have `position_command` and `position` of every joint with an actuato
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from ...estimators.servo.output_error import OutputError
 from ...estimators.servo.problem import OPEN, ActuatorProblem
 from ...estimators.servo.search import Search
 from ...exceptions import listing
+from ...models.friction.listed import servo_friction
 from ...stopwatch import Stopwatch
 from ..command_clock import own_commands
+from ..settings.robot import check_listed
 from .base import TEMPLATES, Beginning, LogContents
 from .motion import MotionMethod, prepared
 
@@ -33,6 +35,11 @@ def begin_with_position_commands(log: LogContents) -> Beginning | None:
     return Beginning(reason, ("position", "position_command"), TEMPLATES / "actuators.toml")
 
 
+def check_law(name: str) -> str:
+    """The name of the friction of a servo."""
+    return check_listed(name, servo_friction())
+
+
 class ActuatorsMethod(MotionMethod):
     """`poinsot.OutputError`: gains, delay, friction and armature of joints that follow position commands.
 
@@ -42,9 +49,7 @@ class ActuatorsMethod(MotionMethod):
     """
 
     estimate: list[str] = list(OPEN)
-    friction_laws: list[Literal["M1", "M2", "M3", "M4", "M5", "M6", "efficiency"]] = Field(
-        ["M1"], min_length=1
-    )
+    friction_laws: list[Annotated[str, AfterValidator(check_law)]] = Field(["M1"], min_length=1)
     command: Literal["held", "linear"] = "held"
 
     def problem(self, job: Job, watch: Stopwatch) -> ActuatorProblem:

@@ -20,7 +20,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from ...exceptions import InvalidProject, UnknownUnit, check_known, listing, nearest
-from ...inertia import CHARTS
+from ...inertia import chart_names
 from ...io.units import check_quantity, find_unit
 from ...ranges import NotNegative as NotNegative, Positive as Positive
 
@@ -163,7 +163,7 @@ if TYPE_CHECKING:
     ChartName: TypeAlias = str
     ChartOrNone: TypeAlias = str
 else:
-    ChartName, ChartOrNone = Literal[(*CHARTS,)], Literal[(*CHARTS, "none")]
+    ChartName, ChartOrNone = Literal[chart_names()], Literal[(*chart_names(), "none")]
 
 Unit = Annotated[str, AfterValidator(check_unit)]
 PerJoint = Annotated[Any, AfterValidator(check_per_joint)]

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
+from ...models.friction.listed import mechanism_friction
 from .fields import NotNegative, Point, Positive, SettingsTable, refuse
+from .robot import check_listed
+
+
+def check_law(name: str) -> str:
+    """The name of the dry friction of a joint of a mechanism."""
+    return check_listed(name, mechanism_friction())
 
 
 class DryFrictionSettings(SettingsTable):
-    """`poinsot.models.maximal.Coulomb`, or `LoadDependent`.
+    """`poinsot.models.maximal.Coulomb`, or `LoadDependent`; or a law of `models.friction` beside `Coulomb`.
+
+    The parameters of that law are keys, too.
 
     `level` [N m] or [N], or as a coefficient of the joint's own forces [-]; `excess`: additional level at rest;
     `decay`: its decay with speed squared [s^2/rad^2] or [s^2/m^2]; `stick_drag`: viscous drag of a joint that sticks.
     """
 
-    law: Literal["coulomb", "load-dependent"] = "coulomb"
+    model_config = ConfigDict(frozen=True, strict=True, defer_build=True, allow_inf_nan=False, extra="allow")
+
+    law: Annotated[str, AfterValidator(check_law)] = "coulomb"
     level: NotNegative = 0.0
     radius: Positive = 1.0
     excess: NotNegative = 0.0
     decay: NotNegative = 0.0
     stick_drag: Positive | None = None
+
+    @classmethod
+    def known_keys(cls, content: dict[str, Any]) -> tuple[str, ...]:
+        # an unknown law may have any key: the message then lists the laws
+        return (*cls.model_fields, *mechanism_friction().get(str(content.get("law", "coulomb")), content))
 
 
 class MotorSettings(SettingsTable):

@@ -12,13 +12,14 @@ from pydantic_core import PydanticKnownError
 
 from ...exceptions import InvalidModel
 from ...models.efforts import EFFORTS, JointEffort
-from ...models.friction import LAWS
+from ...models.friction.listed import robot_friction, robot_keys
 from ...models.robot.drive import Drive
 from .fields import PerJoint, Point, Positive, SettingsTable, Unit, check_per_joint, refuse, unit_of
 from .tables import keys_of, lazy_table
 
 
-def _listed(name: str, laws: Iterable[str]) -> str:
+def check_listed(name: str, laws: Iterable[str]) -> str:
+    """The name of one of these laws."""
     if name not in laws:
         # Message as for a Literal, which the laws cannot be: another distribution may add one.
         *most, last = map(repr, laws)
@@ -26,7 +27,12 @@ def _listed(name: str, laws: Iterable[str]) -> str:
     return name
 
 
-check_effort, check_law = partial(_listed, laws=EFFORTS), partial(_listed, laws=LAWS)
+check_effort = partial(check_listed, laws=EFFORTS)
+
+
+def check_law(name: str) -> str:
+    """The name of the friction of a robot."""
+    return check_listed(name, robot_friction())
 
 
 class EffortSettings(SettingsTable):
@@ -109,7 +115,9 @@ class DriveSettings(SettingsTable):
 
 
 class FrictionSettings(SettingsTable):
-    """The law of every joint: one of `models.friction.LAWS`, with the fields of that law as keys.
+    """The law of every joint: viscous and Coulomb friction, or a law of `models.friction` beside them.
+
+    The fields of that law are keys, too.
 
     `deadband`: speed below which friction has no sign [rad/s] or [m/s].
     """
@@ -123,9 +131,9 @@ class FrictionSettings(SettingsTable):
     @classmethod
     def known_keys(cls, content: dict[str, Any]) -> tuple[str, ...]:
         name = content.get("law", cls.model_fields["law"].default)
-        listed = LAWS.get(name) if isinstance(name, str) else None
         # an unknown law may have any key: the message then lists the laws
-        return tuple(dict.fromkeys([*cls.model_fields, *(listed.keys if listed else content)]))
+        keys = robot_keys(str(name)) if str(name) in robot_friction() else content
+        return tuple(dict.fromkeys([*cls.model_fields, *keys]))
 
 
 class ContactsSettings(SettingsTable):

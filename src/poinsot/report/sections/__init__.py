@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from types import MappingProxyType
 
 from ...estimate import Estimate
 from ...exceptions import InvalidMethod, check_known
+from ...lazy import plugins
 from ..blocks import Section
 from .bodies import bodies_section
 from .fit import effort_section, residuals_section, validation_section
@@ -72,7 +73,7 @@ def sections(estimate: Estimate, names: Sequence[str] | None = None) -> tuple[Se
 
 def _installed() -> dict[str, SectionBuilder]:
     """Sections of other distributions."""
-    return {entry.name: entry.load() for entry in entry_points(group=GROUP)}
+    return {entry.name: entry.load() for entry in plugins(GROUP)}
 
 
 def _named(names: Sequence[str]) -> list[SectionBuilder]:

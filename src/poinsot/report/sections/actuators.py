@@ -9,7 +9,7 @@ import numpy as np
 from ...estimate import Estimate
 from ...estimators.servo.result import Actuators
 from ...exceptions import listing
-from ...models.servo.actuator import DESCRIPTIONS, Actuator
+from ...models.servo.actuator import Actuator, actuator_parameters
 from ...models.servo.mjcf import beyond_mjcf, mjcf_elements
 from .. import Section, table_of_rows
 from ..blocks import Figure, FigureGrid, Verbatim, section_of
@@ -31,7 +31,7 @@ def actuator_section(estimate: Estimate) -> Section | None:
         return None
     used = [
         name
-        for name in DESCRIPTIONS
+        for name in actuator_parameters()
         if any(getattr(each, name) not in (0.0, np.inf) for each in found.actuators)
     ]
     several = set(found.friction_laws.values()) != {"M1"}

@@ -31,10 +31,10 @@ from typing import ClassVar
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from ..arrays import Float, Inertial, Matrix, Vector
-from ..kernels import njit
-from .parameters import ROUNDING, closest_axes
-from .parametrization import Kernels, Parametrization
+from ...arrays import Float, Inertial, Matrix, Vector
+from ...kernels import njit
+from ..parameters import ROUNDING, closest_axes
+from ..parametrization import Kernels, Parametrization
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})

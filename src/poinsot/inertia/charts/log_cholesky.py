@@ -21,10 +21,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..arrays import Matrix, PseudoInertia, Vector
-from ..kernels import njit
-from .parameters import pseudo_inertia
-from .parametrization import Kernels, Parametrization, over_rows
+from ...arrays import Matrix, PseudoInertia, Vector
+from ...kernels import njit
+from ..parameters import pseudo_inertia
+from ..parametrization import Kernels, Parametrization, over_rows
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})

@@ -14,11 +14,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..arrays import Matrix, Vector
-from ..kernels import njit
+from ...arrays import Matrix, Vector
+from ...kernels import njit
+from ..parameters import pseudo_inertia
+from ..parametrization import Kernels, Parametrization, over_rows
 from .log_cholesky import LogCholesky, from_upper_factors, leading_factors
-from .parameters import pseudo_inertia
-from .parametrization import Kernels, Parametrization, over_rows
 
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
