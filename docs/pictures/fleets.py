@@ -3,7 +3,7 @@
 import numpy as np
 from drawing import BLUE, GREEN, GREY, ORANGE, axes, picture
 
-from poinsot.studies import random_effects
+from poinsot import random_effects
 
 STD = 0.01
 """Standard deviation of each estimate, as its own log states it. [N m s/rad]"""
