@@ -129,7 +129,7 @@ def values_of(module):
 
 ESTIMATORS = ("poinsot.estimators", "poinsot.project.methods")
 """An estimator gives its estimate a name, and a method of the project file has one."""
-ALSO_WORDS = {"payload", "filter", "impacts"}
+ALSO_WORDS = {"payload", "filter", "impacts", "actuators"}
 """Names that are keys of results and kinds of parameters too; only in quotes are they methods'."""
 
 

@@ -40,7 +40,7 @@ WITHIN, SPREAD = 0.75, 0.15
 """Largest residual of the stamps, and least standard deviation of those from two clocks [intervals of the log]."""
 
 
-def regular_changes(time: Times, command: Vector) -> tuple[Times, float] | None:
+def regular_changes(time: Times, command: Vector) -> tuple[Vector, float] | None:
     """Times of a held command's changes, and their period, where it has a regular clock that is not the log's.
 
     Args:
