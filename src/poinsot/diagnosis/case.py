@@ -75,8 +75,7 @@ class DenseRows:
         N, n, b = self.W.shape
         products = np.empty((n, b + 1, b + 1))
         if self.gram is None:
-            W = np.ascontiguousarray(self.W.transpose(1, 2, 0))
-            products[:, :b, :b] = W @ W.transpose(0, 2, 1)
+            products[:, :b, :b] = self.W.transpose(1, 2, 0) @ self.W.transpose(1, 0, 2)
         else:
             products[:, :b, :b] = self.gram
         products[:, :b, b] = products[:, b, :b] = np.einsum("tjb, tj -> jb", self.W, self.y)
