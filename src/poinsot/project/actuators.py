@@ -34,7 +34,7 @@ def read_actuators(
             laws = {row["joint"]: str(row["friction_law"]) for row in rows}
         except (KeyError, TypeError, ValueError, AttributeError):
             raise UnreadableFile(
-                f'actuators: {path} is no result of a servo robot, and no randomization.json'
+                f"actuators: {path} is no result of a servo robot, and no randomization.json"
             ) from None
     known = tuple(each for each in actuators if joints is None or each.name in joints)
     if joints is not None and not known:
