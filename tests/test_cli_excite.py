@@ -248,3 +248,11 @@ def test_bad_input_is_one_sentence(poinsot, arm, tmp_path, monkeypatch, case):
 def test_no_robot_is_one_sentence(poinsot, tmp_path):
     code, _, err = poinsot("excite", tmp_path / "none.urdf")
     assert code == 2 and "there is no robot description" in err
+
+
+def test_options_of_the_other_kind_are_refused(poinsot, arm):
+    code, out, err = poinsot("excite", arm, "--posture", "0")
+    assert (code, out, err) == (2, "", "poinsot: --posture needs --commands\n")
+    code, out, err = poinsot("excite", arm, "--commands", "--starts", "3")
+    assert (code, out) == (2, "")
+    assert "--starts is not for --commands" in err

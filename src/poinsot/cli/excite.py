@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -66,7 +67,6 @@ PER_JOINT = "one number, one a joint as 1,2,3, or JOINT=1,OTHER=2"
 
 
 def excite(
-    context: typer.Context,
     robot: Annotated[
         Path,
         typer.Argument(
@@ -192,12 +192,11 @@ def excite(
 
     With --commands: position commands of servos that excite their actuators, with the intervals that they will give.
     """
+    options = dict(locals())
     from ..io.writing import check_apart, check_suffix
 
-    excluded = OF_MOTIONS if commands else OF_COMMANDS
-    for name in context.params:
-        source = context.get_parameter_source(name)
-        if name in excluded and source is not None and source.name == "COMMANDLINE":
+    for name in sorted(OF_MOTIONS if commands else OF_COMMANDS):
+        if options[name] != signature(excite).parameters[name].default:
             where = "is not for --commands: leave out one of them" if commands else "needs --commands"
             raise typer.Exit(stop(f"--{name.replace('_', '-')} {where}", CORRECTABLE))
     duration = duration if duration is not None else 60.0 if commands else 10.0

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
-from annotated_types import Gt, Le
 
 from ..arrays import JointSamples
 from ..exceptions import InvalidMethod, InvalidSignals
@@ -150,7 +149,7 @@ class RandomWalkSmoother:
 
     order: Literal[2, 3] = 2
     ratio: float | Sequence[float] | Literal["maximum-likelihood"] = PAPER_RATIO
-    highest_cutoff: Annotated[float, Gt(0), Le(1)] = 0.5
+    highest_cutoff: float = 0.5
     prior: LogNormalPrior | None = None
     decimate_hz: Positive | None = None
     decimation_order: FilterOrder = 8

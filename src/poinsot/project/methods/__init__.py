@@ -167,7 +167,8 @@ def row_of(name: str) -> MethodRow:
 @cache
 def _table(name: str, row: MethodRow) -> type[ProjectMethod]:
     own = {"name": (Literal[name], name if name == DEFAULT else ...)}
-    return derived(name, load(row.project), list(map(load, row.keys)), row.without, {"row": row}, own)
+    constants = {"row": row, "made_by": (find_method, name)}
+    return derived(name, load(row.project), list(map(load, row.keys)), row.without, constants, own)
 
 
 def find_method(name: str) -> type[ProjectMethod]:

@@ -31,6 +31,15 @@ def refuse(kind: str, message: str, **context: Any) -> PydanticCustomError:
     return PydanticCustomError(kind, "{message}", {"message": message, **context})
 
 
+def restored(made_by: tuple[Any, ...], state: Any) -> SettingsTable:
+    """An unpickled table of a class that `made_by` makes."""
+    make, *arguments = made_by
+    kind: type[SettingsTable] = make(*arguments)
+    table = kind.__new__(kind)
+    table.__setstate__(state)
+    return table
+
+
 class SettingsTable(BaseModel):
     """A table of the project file: frozen, and without unknown keys."""
 
@@ -43,6 +52,13 @@ class SettingsTable(BaseModel):
     """Deprecated names of keys, and the keys that replace them."""
     becomes: ClassVar[Any] = None
     """Dataclass whose fields are the keys; None: there is none."""
+    made_by: ClassVar[Any] = None
+    """(function, *arguments) that makes this class anew in another process; None: it is found by its name."""
+
+    def __reduce__(self) -> Any:
+        if self.made_by is None:
+            return super().__reduce__()
+        return restored, (self.made_by, self.__getstate__())
 
     def __repr_args__(self) -> Any:
         """Of a representation: what the project file sets."""

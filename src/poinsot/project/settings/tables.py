@@ -36,7 +36,8 @@ def keys_of(kind: type, *without: str) -> Callable[[type[T]], type[T]]:
 @cache
 def table_of(kind: type, *without: str) -> type[SettingsTable]:
     """The table of a dataclass. `without`: fields that are no keys."""
-    return derived(kind.__name__, SettingsTable, (kind,), without, {"becomes": kind})
+    constants = {"becomes": kind, "made_by": (table_of, kind, *without)}
+    return derived(kind.__name__, SettingsTable, (kind,), without, constants)
 
 
 def derived(
