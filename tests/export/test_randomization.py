@@ -47,7 +47,7 @@ def estimate(rng, values, std, correlation=0.0, scale_known=True, joint="elbow")
         {"log": (np.zeros(1), np.zeros(1))},
         {joint: "M1"},
         np.zeros((1, 1)),
-        None,
+        object.__new__(poinsot.Articulated),
         C,
     )
     fit = Fit.__new__(Fit)
