@@ -57,8 +57,9 @@ FEW = {
     "unit",
     "information",
     "make",
+    "read_columns",
 }
-"""Fields with a few numbers, of which a sensor, a body or a filter is made."""
+"""Fields with a few numbers, of which a sensor, a body or a filter is made, and functions."""
 
 
 def test_public_classes_that_hold_recordings_are_brief():
