@@ -40,26 +40,18 @@ OF_COMMANDS = frozenset({"actuators", "noise", "linear", "lerobot_unit", "postur
 """Options that need --commands."""
 OF_MOTIONS = frozenset(
     {
-        "report",
-        "criterion",
-        "basis",
-        "harmonics",
-        "knots",
-        "information_weight",
-        "starts",
-        "seed",
-        "max_seconds",
+        *("report", "criterion", "basis", "harmonics", "knots", "information_weight", "starts", "seed"),
+        *(
+            "max_seconds",
+            "friction",
+            "payload",
+            "torque_noise",
+            "start",
+            "acceleration_limit",
+            "torque_limit",
+        ),
+        *("workspace_frame", "resume"),
     }
-    | {
-        "friction",
-        "payload",
-        "torque_noise",
-        "start",
-        "acceleration_limit",
-        "torque_limit",
-        "workspace_frame",
-    }
-    | {"resume"}
 )
 """Options that --commands excludes."""
 

@@ -9,8 +9,7 @@ readings    readings with gaps, and their whitened residuals
 `frame_sensor` finds the sensor of a quantity that `poinsot.quantities` lists.
 """
 
-from importlib import import_module
-
+from ...lazy import load
 from ...quantities import FRAME_QUANTITIES
 from .inertial import (
     Accelerometer as Accelerometer,
@@ -29,7 +28,6 @@ def frame_sensor(quantity: str) -> type[FrameSensor]:
     """The sensor that models a listed quantity."""
     listed = FRAME_QUANTITIES[quantity].sensor
     if isinstance(listed, str):
-        module, _, name = listed.partition(":")
-        listed = getattr(import_module(module, __name__), name)
+        listed = load(f".models.sensors{listed}" if listed.startswith(".") else listed)
     assert isinstance(listed, type) and issubclass(listed, FrameSensor)
     return listed

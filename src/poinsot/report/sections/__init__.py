@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from importlib.metadata import EntryPoint
 from types import MappingProxyType
 
 from ...estimate import Estimate
 from ...exceptions import InvalidMethod, check_known
-from ...lazy import plugins
+from ...lazy import load, plugins
 from ..blocks import Section
 from .bodies import bodies_section
 from .fit import effort_section, residuals_section, validation_section
@@ -62,7 +61,7 @@ def sections(estimate: Estimate, names: Sequence[str] | None = None) -> tuple[Se
 
     With names, only these and the sections for every estimate; `InvalidMethod` if there is no section of a name.
     """
-    own = [EntryPoint(name, name, GROUP).load() for name in names or () if ":" in name]
+    own = [load(name) for name in names or () if ":" in name]
     listed = _named(names) if names is not None else [*SECTIONS.values(), *_installed().values()]
     rest = [build for build in listed if build not in (*JUDGED, provenance_section)]
     # Always last, also after the sections of other distributions.
