@@ -180,20 +180,19 @@ def test_an_interruption_leaves_a_checkpoint_from_which_it_goes_on(poinsot, arm,
     """Ctrl-C in the middle of a leg; the resumed motion is the one that a run without a break finds."""
     code = (
         "import sys, time\nfrom poinsot import cli\nfrom poinsot.excitation import search\n"
-        "leg = search.Search._leg\n"
+        "leg = search.MotionSearch._leg\n"
         "def stuck(self, state):\n"
         "    if state.leg == 5:\n        print('in the sixth leg', flush=True)\n        time.sleep(60)\n"
         "    return leg(self, state)\n"
-        "search.Search._leg = stuck\nsys.exit(cli.main(sys.argv[1:]))"
+        "search.MotionSearch._leg = stuck\nsys.exit(cli.main(sys.argv[1:]))"
     )
     arguments = ["excite", str(arm), *QUICK, "--torque-noise", "0.5", "--out", str(tmp_path / "motion.csv")]
-    run = subprocess.Popen(
-        [sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert run.stdout.readline() == "in the sixth leg\n"
-    time.sleep(0.1)
-    os.kill(run.pid, signal.SIGINT)
-    out, err = run.communicate(timeout=300)
+    command = [sys.executable, "-c", code, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stdout.readline() == "in the sixth leg\n", run.communicate()[1]
+        time.sleep(0.1)
+        os.kill(run.pid, signal.SIGINT)
+        out, err = run.communicate(timeout=300)
     assert run.returncode == 130 and out == ""
     checkpoint = tmp_path / "motion.checkpoint"
     assert err.startswith("poinsot: interrupted: start 1, ") and err.endswith(
