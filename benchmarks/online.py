@@ -27,8 +27,7 @@ from support.report import Agreement, Limit, Ratio, deliver, options
 from support.timing import Program, Seconds, side_by_side
 
 from poinsot.estimators.online.belief import Belief, Sample
-from poinsot.estimators.online.filter import Filter
-from poinsot.estimators.online.kalman import ExtendedKalmanFilter
+from poinsot.estimators.online.filter import ExtendedKalmanFilter, Filter
 from poinsot.models.robot.articulated import Articulated, load_robot
 from poinsot.models.robot.link_torques import LinkTorques
 

@@ -32,12 +32,17 @@ import support  # noqa: F401  BLAS on one thread, before NumPy
 from support.report import Ratio, Row, deliver, options
 from support.timing import ONE_THREAD, Program, Seconds, side_by_side
 
-from poinsot.estimators.shooting.direction import ShootingIterate, ShootingSearch, allocate_policies
-from poinsot.estimators.shooting.local import linearized, linearized_end, stretches
+from poinsot.estimators.shooting.direction import (
+    ShootingIterate,
+    ShootingSearch,
+    allocate_policies,
+    linearized,
+    linearized_end,
+)
 from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem, Trajectories
 from poinsot.estimators.shooting.riccati import backward
 from poinsot.estimators.shooting.robot import RobotTrajectoryModel
-from poinsot.estimators.shooting.rollout import MultipleShooting
+from poinsot.estimators.shooting.rollout import MultipleShooting, stretches
 from poinsot.models.contacts.contact_dynamics import ContactDynamics
 from poinsot.models.contacts.contacts import Contact, ContactSchedule, PointContact, SurfaceContact
 from poinsot.models.robot.articulated import Articulated, load_robot

@@ -21,8 +21,8 @@ from support.timing import Program, Seconds, side_by_side
 from support.tx40 import read
 
 import poinsot
-from poinsot.signals.noise_variance_ratio import NoiseVarianceRatio, maximum_likelihood_nvr
 from poinsot.signals.random_walk import GeneralizedRandomWalk, SmoothedStates, smooth
+from poinsot.signals.random_walk_smoother import NoiseVarianceRatio, maximum_likelihood_nvr
 
 WALK = GeneralizedRandomWalk.integrated(2)
 GIVEN_RATIO = 1e-5

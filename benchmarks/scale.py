@@ -287,7 +287,7 @@ def day(hours: float) -> dict[str, float]:
 
     import poinsot
     from poinsot.estimators.online.belief import Sample
-    from poinsot.estimators.online.kalman import ExtendedKalmanFilter
+    from poinsot.estimators.online.filter import ExtendedKalmanFilter
     from poinsot.estimators.online.tracking import RateLimit, Tracker
     from poinsot.inertia.parameters import pseudo_inertia
     from poinsot.models.robot.link_torques import LinkTorques

@@ -17,8 +17,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from poinsot.estimators.shooting.ddp import DDP
-from poinsot.estimators.shooting.direction import ShootingIterate, ShootingSearch
-from poinsot.estimators.shooting.local import linearized, linearized_end, stretches
+from poinsot.estimators.shooting.direction import ShootingIterate, ShootingSearch, linearized, linearized_end
 from poinsot.estimators.shooting.problem import (
     GaussianPrior,
     ShootingProblem,
@@ -27,7 +26,7 @@ from poinsot.estimators.shooting.problem import (
     TrajectoryModel,
 )
 from poinsot.estimators.shooting.riccati import backward
-from poinsot.estimators.shooting.rollout import FeasibilityDriven, MultipleShooting, evaluate
+from poinsot.estimators.shooting.rollout import FeasibilityDriven, MultipleShooting, evaluate, stretches
 from poinsot.models.contacts.contact_dynamics import Linearized
 from poinsot_reproductions.optimal_estimation.flat_space import FlatSpace
 

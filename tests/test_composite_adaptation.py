@@ -10,7 +10,7 @@ import pytest
 
 from estimators.online.test_filters import CHARTS
 from poinsot.estimators.online.belief import Sample
-from poinsot.estimators.online.kalman import ExtendedKalmanFilter
+from poinsot.estimators.online.filter import ExtendedKalmanFilter
 from poinsot.exceptions import InvalidMethod, InvalidSignals
 from poinsot.inertia.parameters import is_consistent
 from poinsot.models.friction import NoFriction

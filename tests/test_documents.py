@@ -52,7 +52,7 @@ from poinsot.project.settings import (
     robot,
 )
 from poinsot.project.settings.tables import table_of
-from poinsot.signals.noise_variance_ratio import LogNormalPrior
+from poinsot.signals.random_walk_smoother import LogNormalPrior
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

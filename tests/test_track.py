@@ -14,7 +14,7 @@ import pytest
 
 from poinsot import cli
 from poinsot.estimate import Status, Trust
-from poinsot.estimators.online.ticks import line_layout, stream_ticks
+from poinsot.estimators.online.problem import line_layout, stream_ticks
 from poinsot.exceptions import InvalidProject, InvalidSignals, NotIdentifiable, PoinsotError
 from poinsot.project import Project, track
 from references.robots import random_robot

@@ -350,7 +350,7 @@ def read_search(path: Path) -> None:
 
 def read_stream(path: Path) -> None:
     from poinsot.estimators.online.moving_polynomial import MovingPolynomial
-    from poinsot.estimators.online.ticks import line_layout, stream_ticks
+    from poinsot.estimators.online.problem import line_layout, stream_ticks
     from poinsot.io.json_lines import SampleStream
 
     lines = SampleStream(str(path), line_layout(robot()))

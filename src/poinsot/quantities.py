@@ -23,7 +23,7 @@ class FrameQuantity:
         ends: last parts of its channels.
         units: SI units that its channels may have.
         sensor: the `poinsot.models.sensors.FrameSensor` that models it, or `module:Class`; a module that begins with a
-            dot is one of `poinsot.models.sensors`.
+            dot is one of `poinsot`.
         sizes: numbers of channels that a frame may have; empty: all of `ends`.
     """
 
@@ -45,12 +45,12 @@ class FrameQuantity:
 
 
 LISTED = (
-    FrameQuantity("gyro", XYZ, ("rad/s",), ".inertial:Gyro"),
-    FrameQuantity("accelerometer", XYZ, ("m/s^2",), ".inertial:Accelerometer"),
-    FrameQuantity("orientation", QUATERNION, ("1",), ".placement:Orientation"),
-    FrameQuantity("frame_position", XYZ, ("m",), ".placement:Position"),
-    FrameQuantity("frame_velocity", XYZ, ("m/s",), ".inertial:PreintegratedVelocity"),
-    FrameQuantity("force", WRENCH, ("N", "N m"), ".inertial:ContactForce", sizes=(3, 6)),
+    FrameQuantity("gyro", XYZ, ("rad/s",), ".models.sensors:Gyro"),
+    FrameQuantity("accelerometer", XYZ, ("m/s^2",), ".models.sensors:Accelerometer"),
+    FrameQuantity("orientation", QUATERNION, ("1",), ".models.sensors:Orientation"),
+    FrameQuantity("frame_position", XYZ, ("m",), ".models.sensors:Position"),
+    FrameQuantity("frame_velocity", XYZ, ("m/s",), ".models.sensors:PreintegratedVelocity"),
+    FrameQuantity("force", WRENCH, ("N", "N m"), ".models.sensors:ContactForce", sizes=(3, 6)),
 )
 
 FRAME_QUANTITIES: dict[str, FrameQuantity] = {quantity.name: quantity for quantity in LISTED}

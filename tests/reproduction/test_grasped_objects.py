@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')")
 
-from poinsot.estimators.shooting.posterior import TrajectoryPosterior
+from poinsot.estimators.shooting.ddp import TrajectoryPosterior
 from poinsot.inertia.charts.exponential_eigenvalue import ExponentialEigenvalue
 from poinsot.inertia.charts.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import center_of_mass, change_frame

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from poinsot.exceptions import InvalidMethod, InvalidSignals
-from poinsot.signals.noise_variance_ratio import LogNormalPrior, RatioVerdict, maximum_likelihood_nvr
 from poinsot.signals.random_walk import (
     GeneralizedRandomWalk,
     cutoff_hz,
@@ -14,7 +13,12 @@ from poinsot.signals.random_walk import (
     nvr_for_cutoff,
     smooth,
 )
-from poinsot.signals.random_walk_smoother import differentiate
+from poinsot.signals.random_walk_smoother import (
+    LogNormalPrior,
+    RatioVerdict,
+    differentiate,
+    maximum_likelihood_nvr,
+)
 from references.random_walk import (
     dense_smoother,
     kalman_smoother,

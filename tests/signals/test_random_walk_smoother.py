@@ -8,9 +8,14 @@ import pytest
 from poinsot.exceptions import InvalidMethod, InvalidSignals
 from poinsot.recording import Recording
 from poinsot.signals.bandwidth import propose_filters, ratio_for_cutoff
-from poinsot.signals.noise_variance_ratio import LogNormalPrior, maximum_likelihood_nvr
 from poinsot.signals.random_walk import GeneralizedRandomWalk
-from poinsot.signals.random_walk_smoother import RandomWalkSmoother, differentiate, settling_samples
+from poinsot.signals.random_walk_smoother import (
+    LogNormalPrior,
+    RandomWalkSmoother,
+    differentiate,
+    maximum_likelihood_nvr,
+    settling_samples,
+)
 
 RATE_HZ = 1000.0
 each_order = pytest.mark.parametrize("order", [2, 3])

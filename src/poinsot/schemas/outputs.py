@@ -24,8 +24,7 @@ from ..estimate import (
     Unchecked,
 )
 from ..estimate.motions import ContactChange, Impact, Scene, SensorFit
-from ..estimators.online.observability import LinkExcitation
-from ..estimators.online.tracking import LinkChange, Rejection
+from ..estimators.online.tracking import LinkChange, LinkExcitation, Rejection
 from ..estimators.servo.result import Ratio
 from ..excitation.excitation import Excitation
 from ..export.differences import Change

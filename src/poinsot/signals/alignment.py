@@ -26,7 +26,7 @@ from ..arrays import Samples
 from ..exceptions import ChannelNotFound, InvalidSignals
 from ..recording import Recording
 from .bandwidth import MIN_SAMPLES, noise_hz
-from .preparation import check_samples
+from .signals import check_samples
 
 ROUNDING = 1e-6
 """Times that differ by less than this fraction of an interval are equal."""

@@ -32,8 +32,8 @@ from ..arrays import JointSamples, Samples, Vector, fast_length
 from ..exceptions import InvalidSignals
 from ..recording import Recording
 from .decimation import PASSBAND, Decimation
-from .preparation import positions
 from .random_walk import HALF_POWER, GeneralizedRandomWalk, cutoff_hz, nvr_for_cutoff
+from .signals import positions
 
 MIN_SAMPLES = 64
 """Minimum number of samples for a spectrum."""

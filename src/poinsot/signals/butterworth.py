@@ -20,8 +20,7 @@ from ..ranges import Positive
 from ..recording import Recording
 from .bandwidth import too_narrow
 from .low_pass import FilterOrder, LowPass, check_below_nyquist
-from .preparation import finish, unsmoothed
-from .signals import Signals
+from .signals import Signals, finish, unsmoothed
 
 SETTLED = 1e-2
 

@@ -20,4 +20,4 @@ from .gauss_newton import (
     report as report,
     stop_requested as stop_requested,
 )
-from .method import Method as Method
+from .method import Method as Method, Replay as Replay

@@ -1,8 +1,12 @@
-"""Base of methods: `solve` refuses a problem of another class in one sentence."""
+"""Base of methods: `solve` refuses a problem of another class in one sentence; certificates of runs by a second run."""
 
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
+from ..estimate import Certificate, Estimate
 from ..exceptions import InvalidMethod
 from ..ranges import check_ranges
 
@@ -31,3 +35,17 @@ class Method:
             return solve(self, problem, *args, **options)
 
         cls.solve = checked
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """A problem with the method that has gone through it sample by sample, which goes again to certify an estimate."""
+
+    problem: Any
+    method: Any
+
+    def certify(self, estimate: Estimate) -> Certificate:
+        """Run again and compare with the estimate's values, in its standard deviations."""
+        again = self.method.solve(self.problem)
+        away = np.abs(estimate.values - again.values) / again.std
+        return Certificate(float(away.max(initial=0.0)), True)

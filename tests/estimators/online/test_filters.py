@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from poinsot.estimators.online.belief import Sample, SampleVerdict
-from poinsot.estimators.online.gating import Gate
-from poinsot.estimators.online.kalman import ExtendedKalmanFilter, KalmanFilter
+from poinsot.estimators.online.filter import ExtendedKalmanFilter, Gate, KalmanFilter
 from poinsot.exceptions import InvalidMethod
 from poinsot.inertia.charts.exponential_eigenvalue import ExponentialEigenvalue
 from poinsot.inertia.charts.log_cholesky import LogCholesky

@@ -8,10 +8,9 @@ import pytest
 from estimators.online.test_filters import ARM, LINK, NOISE, own, samples_of
 from poinsot.estimators.online.attribution import LinkBank
 from poinsot.estimators.online.belief import Sample
-from poinsot.estimators.online.calibration import calibrate_bias
-from poinsot.estimators.online.kalman import ExtendedKalmanFilter
-from poinsot.estimators.online.observability import excitation
-from poinsot.estimators.online.publishing import RateLimit
+from poinsot.estimators.online.filter import ExtendedKalmanFilter
+from poinsot.estimators.online.problem import calibrate_bias
+from poinsot.estimators.online.tracking import RateLimit, excitation
 from poinsot.exceptions import InvalidMethod, NotIdentifiable
 from poinsot.inertia.parameters import is_consistent
 from poinsot.models.friction import NoFriction

@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 from poinsot import LegOdometry, OdometrySample, SampleVerdict
-from poinsot.estimators.online.gating import Gate
+from poinsot.estimators.online.filter import Gate
 from poinsot.estimators.online.leg_odometry import BIASES, gammas
 from poinsot.exceptions import InvalidMethod
 from poinsot.models.rotations import skew

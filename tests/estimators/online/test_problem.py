@@ -7,10 +7,9 @@ import pytest
 
 from poinsot.estimate import Status
 from poinsot.estimators.online.belief import SampleVerdict
-from poinsot.estimators.online.kalman import ExtendedKalmanFilter, KalmanFilter
+from poinsot.estimators.online.filter import ExtendedKalmanFilter, KalmanFilter
 from poinsot.estimators.online.moving_polynomial import MovingPolynomial
-from poinsot.estimators.online.problem import TrackingProblem
-from poinsot.estimators.online.ticks import recording_ticks
+from poinsot.estimators.online.problem import TrackingProblem, recording_ticks
 from poinsot.estimators.online.tracking import Tracker, TrackingRun
 from poinsot.exceptions import InvalidMethod, InvalidSignals, NotIdentifiable
 from poinsot.models.robot.articulated import Articulated

@@ -9,9 +9,8 @@ from hypothesis import given, settings, strategies as st
 from estimators.online.test_filters import ARM, CHARTS, LINK, NOISE, own, samples_of
 from poinsot.estimators.online.belief import SampleVerdict
 from poinsot.estimators.online.correction import plausible
-from poinsot.estimators.online.gating import Gate
-from poinsot.estimators.online.kalman import ExtendedKalmanFilter
-from poinsot.estimators.online.publishing import RateLimit
+from poinsot.estimators.online.filter import ExtendedKalmanFilter, Gate
+from poinsot.estimators.online.tracking import RateLimit
 from poinsot.exceptions import InvalidMethod, InvalidModel, InvalidSignals
 from poinsot.inertia.parameters import from_pseudo_inertia, is_consistent
 from poinsot.models.robot.link_torques import LinkTorques

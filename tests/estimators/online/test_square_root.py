@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from poinsot.estimators.online.square_root import enlarge, update
+from poinsot.estimators.online.correction import enlarge, update
 
 
 def random_case(rng, d=10, n=14, trusted=0.7):

@@ -8,10 +8,8 @@ import pytest
 from poinsot.estimate import Status
 from poinsot.estimators.online import tracking
 from poinsot.estimators.online.belief import Sample, SampleVerdict
-from poinsot.estimators.online.gating import Gate
-from poinsot.estimators.online.kalman import ExtendedKalmanFilter, KalmanFilter
-from poinsot.estimators.online.publishing import RateLimit
-from poinsot.estimators.online.tracking import Tracker
+from poinsot.estimators.online.filter import ExtendedKalmanFilter, Gate, KalmanFilter
+from poinsot.estimators.online.tracking import RateLimit, Tracker
 from poinsot.exceptions import NotIdentifiable
 from poinsot.models.robot.link_torques import LinkTorques
 from references.robots import chain

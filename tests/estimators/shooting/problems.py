@@ -7,7 +7,7 @@ import numpy as np
 
 from poinsot.arrays import Matrix, Vector
 from poinsot.estimators.shooting.arrival import ArrivalSystem, factorize_arrival
-from poinsot.estimators.shooting.posterior import TrajectoryPosterior
+from poinsot.estimators.shooting.ddp import TrajectoryPosterior
 from poinsot.estimators.shooting.riccati import (
     Backward,
     LinearQuadraticStages,

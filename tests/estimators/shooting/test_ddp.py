@@ -16,10 +16,8 @@ from estimators.shooting.toys import (
     tumbling_problem,
 )
 from poinsot.estimate import Status
-from poinsot.estimators.shooting import local
-from poinsot.estimators.shooting.ddp import DDP, certify
+from poinsot.estimators.shooting.ddp import DDP, certify, posterior
 from poinsot.estimators.shooting.direction import ShootingIterate, ShootingSearch
-from poinsot.estimators.shooting.posterior import posterior
 from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem, Trajectories
 from poinsot.estimators.shooting.rollout import FeasibilityDriven, MultipleShooting, SingleShooting, evaluate
 from poinsot.exceptions import InvalidMethod

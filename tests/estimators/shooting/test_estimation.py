@@ -7,10 +7,9 @@ import pytest
 from scipy.stats import chi2
 
 from poinsot.estimate import EstimatedMotions, Status, Trust
-from poinsot.estimators.shooting.ddp import DDP
+from poinsot.estimators.shooting.ddp import DDP, posterior
 from poinsot.estimators.shooting.estimation import OptimalEstimation, OptimalEstimationProblem
 from poinsot.estimators.shooting.known_parameters import KnownParameters
-from poinsot.estimators.shooting.posterior import posterior
 from poinsot.estimators.shooting.problem import GaussianPrior, Trajectories
 from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.estimators.shooting.summary import WIDENING_THRESHOLD

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from poinsot.estimators.shooting.ddp import DDP, certify
-from poinsot.estimators.shooting.posterior import posterior
+from poinsot.estimators.shooting.ddp import DDP, certify, posterior
 from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem, Trajectories
 from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.models.contacts.contacts import ContactSchedule, PointContact

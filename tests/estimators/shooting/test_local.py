@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from estimators.shooting.toys import FlatSpace, pendulum_problem, tumbling_problem
-from poinsot.estimators.shooting.local import STRETCH, linearized, linearized_arrival, stretches
+from poinsot.estimators.shooting.direction import linearized, linearized_arrival
 from poinsot.estimators.shooting.problem import GaussianPrior
+from poinsot.estimators.shooting.rollout import STRETCH, stretches
 
 EPS = 1e-6
 

@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from poinsot.estimators.shooting.ddp import DDP
+from poinsot.estimators.shooting.ddp import DDP, posterior
 from poinsot.estimators.shooting.estimation import OptimalEstimationProblem
 from poinsot.estimators.shooting.known_parameters import KnownParameters
 from poinsot.estimators.shooting.noise_levels import NoiseLevels
-from poinsot.estimators.shooting.posterior import posterior
 from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.models.contacts.contacts import ContactSchedule
 from poinsot.models.robot.articulated import load_robot

@@ -6,7 +6,6 @@ import numpy as np
 from scipy import optimize
 from scipy.spatial.transform import Rotation
 
-from poinsot.estimators.shooting.local import evaluated, stage_cost
 from poinsot.estimators.shooting.problem import (
     GaussianPrior,
     ShootingProblem,
@@ -14,6 +13,7 @@ from poinsot.estimators.shooting.problem import (
     Trajectories,
     TrajectoryModel,
 )
+from poinsot.estimators.shooting.rollout import evaluated, stage_cost
 from poinsot.models.contacts.contact_dynamics import Linearized
 from poinsot.models.robot.configuration_space import Manifold
 from poinsot_reproductions.optimal_estimation.flat_space import FlatSpace

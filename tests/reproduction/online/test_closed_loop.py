@@ -14,8 +14,8 @@ pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')"
 pytest.importorskip("proxsuite", reason="needs ProxSuite (pip install proxsuite)")
 
 from poinsot.estimators.online.belief import SampleVerdict
-from poinsot.estimators.online.kalman import ExtendedKalmanFilter
-from poinsot.estimators.online.publishing import RateLimit
+from poinsot.estimators.online.filter import ExtendedKalmanFilter
+from poinsot.estimators.online.tracking import RateLimit
 from poinsot.models.robot.link_torques import LinkTorques
 from poinsot_reproductions.online.simulation import whole_body
 from poinsot_reproductions.online.simulation.closed_loop import (

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')")
 pytest.importorskip("proxsuite", reason="needs ProxSuite (pip install proxsuite)")
 
-from poinsot.estimators.online.kalman import ExtendedKalmanFilter
+from poinsot.estimators.online.filter import ExtendedKalmanFilter
 from poinsot.exceptions import PoinsotError
 from poinsot.models.robot.link_torques import LinkTorques
 from poinsot_reproductions.case import Curves, Measurement, PartedCase, Reproduction, Simulation

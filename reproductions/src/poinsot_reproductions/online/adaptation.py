@@ -30,9 +30,8 @@ import numpy as np
 
 from poinsot.arrays import Vector
 from poinsot.estimators.online.belief import Sample
-from poinsot.estimators.online.calibration import calibrate_bias
-from poinsot.estimators.online.filter import Filter
-from poinsot.estimators.online.kalman import ExtendedKalmanFilter
+from poinsot.estimators.online.filter import ExtendedKalmanFilter, Filter
+from poinsot.estimators.online.problem import calibrate_bias
 from poinsot.models.robot.link_torques import LinkTorques
 from poinsot.solve import Progress
 from poinsot.stopwatch import Stopwatch

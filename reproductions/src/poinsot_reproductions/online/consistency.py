@@ -10,8 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from poinsot.estimators.online.filter import Filter
-from poinsot.estimators.online.kalman import KalmanFilter
+from poinsot.estimators.online.filter import Filter, KalmanFilter
 from poinsot.inertia.charts.exponential_eigenvalue import ExponentialEigenvalue
 from poinsot.inertia.charts.transposed_log_cholesky import TransposedLogCholesky
 from poinsot.inertia.parameters import is_consistent

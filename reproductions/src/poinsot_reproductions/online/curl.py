@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from poinsot.arrays import Vector
-from poinsot.estimators.online.publishing import RateLimit
+from poinsot.estimators.online.tracking import RateLimit
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say

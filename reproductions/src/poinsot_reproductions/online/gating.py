@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from poinsot.estimators.online.belief import SampleVerdict
-from poinsot.estimators.online.gating import Gate
+from poinsot.estimators.online.filter import Gate
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say

@@ -25,8 +25,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from poinsot.arrays import Inertial, Matrix, Vector
-from poinsot.estimators.shooting.ddp import DDP, ShootingSolution
-from poinsot.estimators.shooting.posterior import posterior
+from poinsot.estimators.shooting.ddp import DDP, ShootingSolution, posterior
 from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem
 from poinsot.estimators.shooting.refinements import with_rates
 from poinsot.inertia.charts.log_cholesky import LogCholesky

@@ -25,8 +25,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from poinsot.arrays import Vector
-from poinsot.estimators.shooting.ddp import DDP, ShootingSolution
-from poinsot.estimators.shooting.posterior import posterior
+from poinsot.estimators.shooting.ddp import DDP, ShootingSolution, posterior
 from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem, Trajectories
 from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.inertia.parameters import inertia_at_com

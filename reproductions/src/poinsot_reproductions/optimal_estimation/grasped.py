@@ -19,8 +19,7 @@ from jaxtyping import Float
 
 from poinsot.arrays import Inertial, Matrix, States, Vector
 from poinsot.estimate import NORMAL_95
-from poinsot.estimators.shooting.ddp import ShootingSolution
-from poinsot.estimators.shooting.posterior import posterior
+from poinsot.estimators.shooting.ddp import ShootingSolution, posterior
 from poinsot.exceptions import NotIdentifiable
 from poinsot.inertia.parameters import change_frame
 from poinsot.inertia.parametrization import Parametrization

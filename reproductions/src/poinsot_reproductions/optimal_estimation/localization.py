@@ -30,8 +30,7 @@ from jaxtyping import Float
 
 from poinsot.arrays import Columns, Matrix, States, Vector
 from poinsot.estimators.online.leg_odometry import LegOdometry, OdometrySample, gammas
-from poinsot.estimators.shooting.ddp import DDP
-from poinsot.estimators.shooting.posterior import posterior
+from poinsot.estimators.shooting.ddp import DDP, posterior
 from poinsot.estimators.shooting.problem import (
     GaussianPrior,
     ShootingProblem,

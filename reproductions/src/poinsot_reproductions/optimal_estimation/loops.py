@@ -27,8 +27,7 @@ from scipy import stats
 
 from poinsot.arrays import JointSamples, Vector
 from poinsot.estimators.linear.least_squares import LeastSquares
-from poinsot.estimators.shooting.ddp import DDP, ShootingSolution
-from poinsot.estimators.shooting.posterior import posterior
+from poinsot.estimators.shooting.ddp import DDP, ShootingSolution, posterior
 from poinsot.estimators.shooting.problem import GaussianPrior, ShootingProblem, Trajectories
 from poinsot.estimators.shooting.robot import RobotTrajectoryModel
 from poinsot.inertia.charts.log_cholesky import LogCholesky

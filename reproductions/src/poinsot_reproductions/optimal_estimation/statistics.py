@@ -27,8 +27,7 @@ import numpy as np
 from scipy import stats
 
 from poinsot.arrays import Vector
-from poinsot.estimators.shooting.ddp import DDP
-from poinsot.estimators.shooting.posterior import posterior
+from poinsot.estimators.shooting.ddp import DDP, posterior
 from poinsot.inertia.parameters import from_pseudo_inertia, pseudo_inertia
 from poinsot.stopwatch import Stopwatch
 from poinsot.studies.store import Store

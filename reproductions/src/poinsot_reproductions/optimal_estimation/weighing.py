@@ -32,8 +32,8 @@ from poinsot.estimate import NORMAL_95, Estimate, motions_of
 from poinsot.estimators.shooting.ddp import DDP
 from poinsot.estimators.shooting.estimation import OptimalEstimation, OptimalEstimationProblem
 from poinsot.estimators.shooting.known_parameters import KnownParameters
-from poinsot.estimators.shooting.motion_report import RobotMotionEstimate
 from poinsot.estimators.shooting.recordings import MotionNoise
+from poinsot.estimators.shooting.summary import RobotMotionEstimate
 from poinsot.inertia.parameters import from_pseudo_inertia
 from poinsot.models.contacts.contacts import Contact, ContactDetection
 from poinsot.models.robot.articulated import Articulated

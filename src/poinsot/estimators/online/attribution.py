@@ -21,8 +21,7 @@ from ...exceptions import InvalidMethod
 from ...models.robot.articulated import Articulated
 from ...models.robot.link_torques import LinkTorques
 from .belief import Belief, Innovation, Sample, SampleVerdict
-from .filter import Filter
-from .kalman import ExtendedKalmanFilter
+from .filter import ExtendedKalmanFilter, Filter
 
 
 @dataclass(frozen=True, eq=False)

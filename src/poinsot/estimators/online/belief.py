@@ -1,4 +1,4 @@
-"""Values of a filter: ticks and samples, the belief between two samples, and the innovation of a sample."""
+"""Values of a filter: ticks, samples and their bias, the belief between two samples, and a sample's innovation."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ...arrays import Brief, Matrix, Vector
+
+NO_SAMPLES = (
+    "there was no sample to process: the recording is shorter than a window, or than the calibration, or has gaps "
+    "throughout; check window_s, calibrate_s and the clock"
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,6 +73,21 @@ class RecordedSample:
     sample: Sample
     recording: str
     time: float
+
+
+@dataclass(frozen=True, eq=False)
+class Bias:
+    """Constant efforts that the model does not explain.
+
+    Args:
+        value: (n,) mean of the residuals; 0 for an effort that was never read.
+        std: (n,) standard deviation of a sample about it, by which to choose a filter's noise; 0 for the same.
+        samples: number of samples in the window with a reading.
+    """
+
+    value: Vector
+    std: Vector
+    samples: int
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,21 @@ P_max = largest_std^2 U U^T: 2 c P_max = Q, so c = (drift / largest_std)^2 / 2. 
 with smaller Q where P is large; in directions that the motion excites P is far smaller, and the difference negligible.
 
 Filters and beliefs are immutable values: a belief can be kept, compared and returned to.
+
+**The gate** rejects improbable samples (Foster et al. 2024, Eq. 22). If assumptions hold, y^T S^-1 y is chi-square with
+as many degrees of freedom as rows, so a confidence level sets the part of good samples that is rejected: with 0.999,
+one in a thousand.
+
+Repeated rejections are due to a change, or to noise larger than assumed, not to impacts. A counter goes up by one at a
+rejection and down by one at an acceptance; above `patience` the covariance grows by a factor at each further rejection,
+until a sample passes. Its growth is bounded: residuals that no body explains are not due to a body.
+Counting consecutive rejections would not suffice: a wrong belief accepts the few samples that happen to agree with it,
+the counter restarts, and the belief stays wrong. For the same reason the first accepted sample is not enough, and the
+next `patience` samples pass with any innovation.
+
+**Two filters**: linear on the ten parameters, and extended on a chart of inertia (III-B and C). The linear one, without
+constraints, is the baseline of the paper: under weak excitation its estimates become physically impossible. Every
+belief of the extended one is a possible body: use it for controllers.
 """
 
 from __future__ import annotations
@@ -23,23 +38,61 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
-from annotated_types import Ge
+from annotated_types import Ge, Gt
+from scipy import special
 
-from ...arrays import Matrix, Vector
+from ...arrays import Brief, Matrix, Vector
 from ...estimate import Estimate, Status
 from ...exceptions import InvalidMethod, InvalidSignals
+from ...inertia.charts.log_cholesky import LogCholesky
 from ...inertia.divergence import metric
 from ...inertia.parameters import is_consistent, pseudo_inertia
-from ...inertia.parametrization import Kernels
+from ...inertia.parametrization import Kernels, Parametrization
+from ...kernels import njit
 from ...models.robot.link_torques import LinkTorques
-from ...ranges import NotNegative, Positive
+from ...ranges import Count, Fraction, NotNegative, Positive, check_ranges
 from ...solve import Method, ProgressCallback, Stop
 from .belief import Belief, InitialBelief, Innovation, Sample, SampleVerdict
-from .correction import ACCEPTED, GATED, UNUSABLE, plausible, predict, step_kernel
-from .gating import Gate
+from .correction import ACCEPTED, GATED, UNUSABLE, plausible, predict, step_kernel, update
 from .problem import TrackingProblem
-from .square_root import update
 from .tracking import Tracker
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Rejects samples whose innovation is improbable.
+
+    Args:
+        confidence: fraction of good samples that pass.
+        patience: rejections, less acceptances, above which the covariance grows; and samples that then pass unchecked.
+        growth: factor of the standard deviations at each further rejection.
+        largest_std: relative standard deviation of a body as a whole up to which they grow: no load is more than a
+            thousand times its link.
+    """
+
+    confidence: Fraction = 0.999
+    patience: Count = 100
+    growth: Annotated[float, Gt(1)] = 1.1
+    largest_std: float = 1000.0
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+
+    def threshold(self, rows: int) -> float:
+        """Largest accepted y^T S^-1 y of `rows` rows: the chi-square threshold."""
+        # chdtri is the inverse of the upper tail: scipy.stats takes half a second to import
+        return float(special.chdtri(rows, 1 - self.confidence))
+
+    def rejected(self, belief: Belief) -> tuple[Belief, SampleVerdict]:
+        """Count a rejection; enlarge the covariance where there are more than `patience`."""
+        belief = belief._replace(rejected=belief.rejected + 1)
+        if belief.rejected <= self.patience:
+            return belief, SampleVerdict.gated
+        # Frobenius norm over sqrt(d): 1 for the covariance of a body known to a factor of 1 +- 1
+        relative = np.linalg.norm(np.linalg.solve(belief.unit, belief.root)) / np.sqrt(len(belief.root))
+        growth = self.growth if relative < self.largest_std else 1.0
+        return belief.having(root=belief.root * growth), SampleVerdict.reopened
+
 
 _ACCEPTED = SampleVerdict.accepted
 """Taken from its enumeration once, not at every tick."""
@@ -236,7 +289,7 @@ class Filter(Method, ABC):
             belief, verdict = self._refused(belief, found)
             return belief, Innovation(verdict, *innovation)
         if rejected or unchecked:
-            # counts down by one and not to zero: see the top of `gating`
+            # counts down by one and not to zero: see the top of this file
             belief = belief._replace(rejected=max(rejected - 1, 0), unchecked=max(unchecked - 1, 0))
             if gate is not None and rejected > gate.patience:
                 bounded = belief.having(root=self._bounded(belief))
@@ -373,3 +426,56 @@ class Filter(Method, ABC):
     def physical(self, belief: Belief) -> bool:
         """Whether every open body is physically possible."""
         return bool(is_consistent(self.inertial(belief.x)).all())
+
+
+@njit(cache=True)
+def _copy(x, pi):
+    pi[:] = x
+
+
+@njit(cache=True)
+def _identity(x, D):
+    for b in range(len(x)):
+        for r in range(10):
+            for c in range(10):
+                D[b, r, c] = 1.0 if r == c else 0.0
+
+
+_TEN = Kernels(_copy, _identity)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KalmanFilter(Brief, Filter):
+    """x = pi (Foster et al. 2024, Eqs. 10 to 15)."""
+
+    name = "kalman-filter"
+    citations = ("kalman1960",)
+    curved = False
+
+    @property
+    def kernels(self) -> Kernels:
+        return _TEN
+
+    def coordinates(self, pi: np.ndarray) -> Vector:
+        return pi.ravel().copy()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExtendedKalmanFilter(Brief, Filter):
+    """x = theta of a chart, h(theta) = Y pi(theta) (Foster et al. 2024, Eqs. 16 to 21).
+
+    Args:
+        chart: `LogCholesky`, `TransposedLogCholesky` (the paper's Eq. 17) or `ExponentialEigenvalue`.
+    """
+
+    name = "extended-kalman-filter"
+    citations = ("kalman1960", "bell1993", "rucker2022", "foster2024")
+
+    chart: Parametrization = field(default_factory=LogCholesky)
+
+    def coordinates(self, pi: np.ndarray) -> Vector:
+        return self.chart.from_inertial(pi).ravel()
+
+    @property
+    def kernels(self) -> Kernels:
+        return self.chart.kernels

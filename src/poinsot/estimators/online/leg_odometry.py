@@ -39,7 +39,6 @@ from ...arrays import Brief, Matrix, Vector
 from ...diagnosis import diagnose_innovations
 from ...estimate import (
     NARROWED,
-    Certificate,
     Direction,
     Estimate,
     EstimatedParameters,
@@ -57,10 +56,9 @@ from ...models.rotations import from_quaternion, log, skew, to_quaternion, turni
 from ...quantities import XYZ
 from ...ranges import Positive
 from ...recording import Recording
-from ...solve import Method, ProgressCallback, Stop, report, stop_requested
+from ...solve import Method, ProgressCallback, Replay, Stop, report, stop_requested
 from .belief import Innovation, SampleVerdict
-from .gating import Gate
-from .problem import REPLAY_TOLERANCE
+from .filter import Gate
 
 STATE = ("position", "orientation", "velocity", "angular_velocity")
 """Of the base: place and quaternion in the world, velocities in the axes of the base."""
@@ -118,7 +116,6 @@ class LegOdometryProblem(Brief):
         recording: with gyro and accelerometer at one frame of the base, positions of all joints, and contacts.
         contacts: feet, and how the recording says when they touch the ground.
         name: of the recording.
-        filter: that ran over it, to be run again by `certify`; None: none has.
 
     Raises:
         InvalidMethod: if the robot has no floating base.
@@ -128,7 +125,6 @@ class LegOdometryProblem(Brief):
     recording: Recording
     contacts: ContactDetection
     name: str = ""
-    filter: LegOdometry | None = None
 
     def __post_init__(self) -> None:
         if not self.robot.floating_base:
@@ -171,13 +167,6 @@ class LegOdometryProblem(Brief):
         rolling = np.tile(radii, (len(recording), 1))
         rows = zip(recording.time.tolist(), inertial, *of_feet, rolling, strict=True)
         return [OdometrySample(*row) for row in rows][begun[0] :], T_bu
-
-    def certify(self, estimate: Estimate) -> Certificate:
-        """Run the filter again and compare with the estimate's values, in its standard deviations."""
-        assert self.filter is not None
-        replayed = self.filter.solve(self)
-        difference = np.abs(estimate.values - replayed.values) / replayed.std
-        return Certificate(float(difference.max()), True, REPLAY_TOLERANCE)
 
 
 @dataclass(frozen=True)
@@ -407,7 +396,7 @@ class LegOdometry(Method):
             Status.interrupted if stopped else Status.solved if known.all() else Status.partly,
             float(np.sqrt(np.linalg.cond(P / np.outer(std, std)))), int(rows.sum()), fit,
             undetermined=tuple(Direction(labels[k], "unexcited") for k in np.flatnonzero(~known)),
-            problem=replace(problem, filter=self),
+            problem=Replay(problem, self),
             described=problem.robot.described,
             examiner=partial(diagnose_innovations, squares=squares, rejected_part=float(gated), gate=chance),
             provenance=Provenance(citations=self.citations),

@@ -1,6 +1,18 @@
 """A filter's run over recordings as an estimate: last belief, one-step predictions, rejected samples.
 
 The memory of a run is bounded: every s-th sample is kept, and when these are too many every 2 s-th.
+
+**Publishing**, for a controller (Foster et al. 2024, Sect. IV-B). A published body moves towards the estimate by pi + s
+(pi_hat - pi), with the largest s <= 1 within all rate limits. Possible bodies are a convex set, so published bodies are
+always possible.
+
+**Excitation** over the last seconds: which mass properties the motion determines, such as only the mass. With A the
+information of the recent samples (exponentially forgotten) and U the root of the covariance of a body that is known to
+a factor of 1 +- 1 (`Belief.unit`), the posterior covariance of such a body from these samples alone is
+
+    cov = U (U^T A U + 1)^-1 U^T
+
+The ratio of its variances to those of U U^T is near 0 where the motion excites a quantity, near 1 where it does not.
 """
 
 from __future__ import annotations
@@ -14,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import linalg
 
-from ...arrays import Vector
+from ...arrays import Bool, Vector
 from ...diagnosis import diagnose_tracking
 from ...diagnosis.tracking import FilterRun, TrackedMotion
 from ...estimate import (
@@ -30,18 +42,111 @@ from ...estimate import (
     fit_of,
 )
 from ...estimate.extras import Extra, extras_of
-from ...exceptions import NotIdentifiable
+from ...exceptions import InvalidMethod, NotIdentifiable
 from ...models.robot.open_parameters import body_of
 from ...parameters import INERTIAL_UNITS, columns_of
 from ...solve import ProgressCallback, Stop, report, stop_requested
-from .belief import Belief, Innovation, RecordedSample, Sample, SampleVerdict
-from .calibration import NO_SAMPLES, Bias
-from .observability import LinkExcitation, excitation
-from .publishing import RateLimit
+from .belief import NO_SAMPLES, Belief, Bias, Innovation, RecordedSample, Sample, SampleVerdict
 
 if TYPE_CHECKING:
     from .filter import Filter
     from .problem import TrackingProblem
+
+
+@dataclass(frozen=True)
+class RateLimit:
+    """Largest rates of change of published bodies; None: no limit.
+
+    Args:
+        mass: [kg/s]. first_moment: of each component [kg m/s]. inertia: of each component [kg m^2/s].
+    """
+
+    mass: float | None = 3.0
+    first_moment: float | None = None
+    inertia: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, rate in vars(self).items():
+            if rate is not None and not rate > 0:
+                raise InvalidMethod(f"the rate of {name} must be above 0, or None for no limit, not {rate:g}")
+
+    def next(self, published: np.ndarray, estimate: np.ndarray, dt: float) -> np.ndarray:
+        """(k, 10) bodies to publish `dt` seconds after `published`, from those now estimated."""
+        rates = [np.inf if rate is None else rate for rate in (self.mass, self.first_moment, self.inertia)]
+        limits = dt * np.repeat(rates, [1, 3, 6])
+        change = estimate - published
+        # a controller must never receive NaN, even if the filter returns it
+        if not np.isfinite(change).all():
+            return published
+        # 0 / 0 where nothing changed
+        with np.errstate(divide="ignore", invalid="ignore"):
+            part = np.where(np.abs(change) > limits, limits / np.abs(change), 1.0)
+        # one factor for all ten: with several, bodies would leave the line between two possible ones
+        return published + part.min(axis=-1, keepdims=True) * change
+
+
+@dataclass(frozen=True, eq=False)
+class LinkExcitation:
+    """Which mass properties of one open body the last seconds determine.
+
+    Args:
+        link: name of the link.
+        mass_std: [kg]. center_of_mass_std: (3,) [m]. inertia_std: (3,) of Ixx, Iyy, Izz about the origin [kg m^2].
+        mass, center_of_mass, inertia: whether they are known; the last two are (3,) booleans.
+    """
+
+    link: str
+    mass_std: float
+    center_of_mass_std: Vector
+    inertia_std: Vector
+    mass: bool
+    center_of_mass: Bool[np.ndarray, "3"]
+    inertia: Bool[np.ndarray, "3"]
+
+    def __str__(self) -> str:
+        def which(names: str, known: np.ndarray) -> str:
+            return (
+                " ".join(name for name, yes in zip(names.split(), known, strict=True) if yes) or "not at all"
+            )
+
+        return (
+            f"{self.link}: mass {'known' if self.mass else 'not known'}, centre of mass "
+            f"{which('x y z', self.center_of_mass)}, inertia {which('xx yy zz', self.inertia)}"
+        )
+
+
+def excitation(filter_: Filter, belief: Belief, known: float = 0.1) -> tuple[LinkExcitation, ...]:
+    """Which mass properties of each open body the last `memory_s` seconds determine.
+
+    Args:
+        known: a quantity is known when its standard deviation is below this part of that for a body that is known to a
+            factor of 1 +- 1 [1].
+    """
+    U = belief.unit
+    # the 1 is the information of a body that is known to a factor of 1 +- 1: the inverse exists at rest too
+    after = U @ np.linalg.inv(U.T @ belief.information @ U + np.eye(len(U))) @ U.T
+    before = U @ U.T
+    links = []
+    for k, (link, pi, D) in enumerate(
+        zip(filter_.torques.links, filter_.inertial(belief.x), filter_.jacobian(belief.x), strict=True)
+    ):
+        ten = slice(10 * k, 10 * k + 10)
+        # rows: m, c = h / m, Ixx, Iyy, Izz
+        G = np.zeros((7, 10))
+        G[0, 0] = 1
+        G[1:4, 1:4], G[1:4, 0] = np.eye(3) / pi[0], -pi[1:4] / pi[0] ** 2
+        G[4, 4] = G[5, 6] = G[6, 9] = 1
+        G = G @ D
+        variance, before_variance = (np.einsum("ij,jk,ik->i", G, C[ten, ten], G) for C in (after, before))
+        # rounding may leave a variance of -1e-20
+        std, is_known = np.sqrt(np.maximum(variance, 0.0)), variance < known**2 * before_variance
+        links.append(
+            LinkExcitation(
+                link, float(std[0]), std[1:4], std[4:], bool(is_known[0]), is_known[1:4], is_known[4:]
+            )
+        )
+    return tuple(links)
+
 
 MAX_KEPT = 4096
 """Samples that a run keeps at most; at least half as many of a long one."""

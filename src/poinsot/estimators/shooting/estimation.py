@@ -28,15 +28,13 @@ from ...models.robot.open_parameters import OpenParameters
 from ...recording import Recording
 from ...solve import Method, ProgressCallback, Stop
 from ...stopwatch import Stopwatch
-from .ddp import DDP, STATIONARITY_TOLERANCE, certify
+from .ddp import DDP, STATIONARITY_TOLERANCE, certify, posterior
 from .known_parameters import KnownParameters
-from .motion_report import RobotMotionEstimate, estimated_motion, fit_of_motions
-from .posterior import posterior
 from .problem import ShootingProblem, Trajectories
 from .recordings import MotionNoise, trajectory_model
 from .refinements import Refinement
 from .robot import RobotTrajectoryModel
-from .summary import EstimateSummary
+from .summary import EstimateSummary, RobotMotionEstimate, estimated_motion, fit_of_motions
 
 Models = tuple[RobotTrajectoryModel, ...]
 

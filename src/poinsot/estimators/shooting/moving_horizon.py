@@ -28,18 +28,16 @@ from annotated_types import Ge
 from threadpoolctl import ThreadpoolController
 
 from ...arrays import Columns, States, Vector
-from ...estimate import Certificate, Estimate, Status
+from ...estimate import Estimate, Status
 from ...estimate.motions import ParameterHistory
 from ...exceptions import InvalidMethod, NotIdentifiable
 from ...models.contacts.contact_dynamics import Linearized
 from ...ranges import Count, Positive
-from ...solve import Method, ProgressCallback, Stop, report, stop_requested
+from ...solve import Method, ProgressCallback, Replay, Stop, report, stop_requested
 from .arrival import ArrivalSystem
-from .ddp import ShootingSolution
-from .direction import ShootingIterate, ShootingSearch
+from .ddp import ShootingSolution, posterior
+from .direction import ShootingIterate, ShootingSearch, linearized, linearized_arrival
 from .estimation import OptimalEstimationProblem
-from .local import Evaluation, linearized, linearized_arrival
-from .posterior import posterior
 from .problem import (
     GaussianPrior,
     ShootingProblem,
@@ -48,6 +46,7 @@ from .problem import (
     TrajectoryModel,
     scaled_inverse,
 )
+from .rollout import Evaluation
 from .summary import EstimateSummary
 
 DAMPINGS = 0.0, 1e-3, 1e-1
@@ -93,20 +92,6 @@ class Horizon:
     problem: ShootingProblem
     at: Trajectories
     system: ArrivalSystem
-
-
-@dataclass(frozen=True, eq=False)
-class Replay:
-    """A problem with the estimator that has gone through it, which goes again to certify an estimate."""
-
-    problem: OptimalEstimationProblem
-    estimator: MovingHorizon
-
-    def certify(self, estimate: Estimate) -> Certificate:
-        """Run again and compare with the estimate's values, in its standard deviations."""
-        again = self.estimator.solve(self.problem)
-        away = np.abs(estimate.values - again.values) / again.std
-        return Certificate(float(away.max(initial=0.0)), True)
 
 
 @dataclass(frozen=True, eq=False)

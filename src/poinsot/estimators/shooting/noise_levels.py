@@ -25,9 +25,9 @@ import numpy as np
 from ...arrays import Columns, States, Vector
 from ...models.contacts.contact_dynamics import Linearized
 from .direction import KEPT_STAGES, SearchDirection, ShootingIterate, ShootingSearch
-from .local import Evaluation
 from .problem import GaussianPrior, ShootingProblem, StageLinearization, Trajectories, TrajectoryModel
 from .robot import RobotTrajectoryModel
+from .rollout import Evaluation
 
 PROBES = 2
 """Random signs of several thousand components make tr(C) exact to a few percent."""

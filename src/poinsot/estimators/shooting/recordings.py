@@ -114,9 +114,31 @@ def trajectory_model(
     Raises:
         PoinsotError: if the recording lacks a channel or a standard deviation, or a name is unknown.
     """
-    return _Reader(parameters.robot, recording, noise, f"recording {name!r}").model(
-        parameters, name, contacts
+    reader = _Reader(parameters.robot, recording, noise, f"recording {name!r}")
+    robot, time, schedule = parameters.robot, recording.time, reader.schedule(contacts)
+    readings = (*reader.joint_readings(), *reader.frame_readings(), *reader.standing_feet(schedule))
+    # the first of them: a log may hold currents beside the torques computed from them
+    effort = next((quantity for quantity in EFFORTS if recording.joints(quantity)), EFFORTS[0])
+    inputs = {key: effort if key in robot.joints else THRUST for key in parameters.drive.inputs}
+    command_noise = noise.of_commands(
+        ["" if key in robot.drive.passive else quantity for key, quantity in inputs.items()]
     )
+    # the last node has no step, so no noise of commands that could explain its accelerations
+    if command_noise.any():
+        readings = tuple(some.without_last_effort() for some in readings)
+    knots = knots_of((*parameters.sensors, *parameters.nominal), name, time)
+    readings = tuple(replace(some, knots=knots) for some in readings)
+    commands = reader.commands(inputs)
+    speeds = np.concatenate([np.zeros(robot.model.nv), noise.of_speeds(robot)])
+    model = RobotTrajectoryModel(
+        parameters, schedule, time, commands, readings, speeds, command_noise, name, effort=effort
+    )
+    # about its own initial guess, which comes from the readings: a weak prior, not a second measurement
+    arrival, first = None, noise.first_state
+    if first is not None:
+        variances = np.repeat(np.square(first), robot.model.nv)
+        arrival = GaussianPrior.from_covariance(model.initial_states[0], variances)
+    return replace(model, arrival=arrival, guess=model.initial_states)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,34 +149,6 @@ class _Reader:
     recording: Recording
     noise: MotionNoise
     where: str
-
-    def model(
-        self, parameters: OpenParameters, name: str, contacts: ContactDetection | None
-    ) -> RobotTrajectoryModel:
-        robot, time, schedule = self.robot, self.recording.time, self._schedule(contacts)
-        readings = (*self._joint_readings(), *self._frame_readings(), *self._standing_feet(schedule))
-        # the first of them: a log may hold currents beside the torques computed from them
-        effort = next((quantity for quantity in EFFORTS if self.recording.joints(quantity)), EFFORTS[0])
-        inputs = {key: effort if key in robot.joints else THRUST for key in parameters.drive.inputs}
-        command_noise = self.noise.of_commands(
-            ["" if key in robot.drive.passive else quantity for key, quantity in inputs.items()]
-        )
-        # the last node has no step, so no noise of commands that could explain its accelerations
-        if command_noise.any():
-            readings = tuple(some.without_last_effort() for some in readings)
-        knots = knots_of((*parameters.sensors, *parameters.nominal), name, time)
-        readings = tuple(replace(some, knots=knots) for some in readings)
-        commands = self._commands(inputs)
-        speeds = np.concatenate([np.zeros(robot.model.nv), self.noise.of_speeds(robot)])
-        model = RobotTrajectoryModel(
-            parameters, schedule, time, commands, readings, speeds, command_noise, name, effort=effort
-        )
-        # about its own initial guess, which comes from the readings: a weak prior, not a second measurement
-        arrival, first = None, self.noise.first_state
-        if first is not None:
-            variances = np.repeat(np.square(first), robot.model.nv)
-            arrival = GaussianPrior.from_covariance(model.initial_states[0], variances)
-        return replace(model, arrival=arrival, guess=model.initial_states)
 
     def _values(self, channels: Sequence[str]) -> np.ndarray:
         """(S, width), NaN where there is none."""
@@ -170,7 +164,7 @@ class _Reader:
             )
         return level if isinstance(level, float | int) else np.array(level, dtype=float)
 
-    def _joint_readings(self) -> Iterator[Readings]:
+    def joint_readings(self) -> Iterator[Readings]:
         robot, train = self.robot, self.robot.train
         sides = (JointPosition, train.joint_positions), (JointVelocity, train.joint_velocities)
         for kind, joint_side in sides:
@@ -189,7 +183,7 @@ class _Reader:
                 values = joint_side(values)
             yield Readings(kind(robot, self._noise(kind.quantity), joints), values)
 
-    def _frame_readings(self) -> Iterator[Readings]:
+    def frame_readings(self) -> Iterator[Readings]:
         channels = self.recording.channels
         for quantity, listed in FRAME_QUANTITIES.items():
             for frame in self.recording.frames(quantity):
@@ -203,14 +197,14 @@ class _Reader:
                     )
                 yield Readings(sensor, self._values(sensor.channels))
 
-    def _standing_feet(self, schedule: ContactSchedule) -> Iterator[Readings]:
+    def standing_feet(self, schedule: ContactSchedule) -> Iterator[Readings]:
         """Closed contacts as readings of zero velocity, if noise says how much they slip."""
         for contact in schedule.contacts if FOOT_VELOCITY in self.noise.readings else ():
             noise = self._noise(FOOT_VELOCITY, contact.frame)
             sensor = ContactVelocity(self.robot, noise, contact.frame, isinstance(contact, SurfaceContact))
             yield standing(Readings(sensor, np.zeros((len(schedule), sensor.size))), schedule)
 
-    def _commands(self, inputs: Mapping[str, str]) -> np.ndarray:
+    def commands(self, inputs: Mapping[str, str]) -> np.ndarray:
         """(S, inputs)."""
         recording, passive = self.recording, self.robot.drive.passive
         rotors = [name for name, quantity in inputs.items() if quantity == THRUST]
@@ -233,7 +227,7 @@ class _Reader:
             )
         return np.concatenate(columns, axis=1)
 
-    def _schedule(self, contacts: ContactDetection | None) -> ContactSchedule:
+    def schedule(self, contacts: ContactDetection | None) -> ContactSchedule:
         if contacts is not None:
             return contacts.schedule(self.recording, self.where)
         frames = self.recording.joints(CONTACT)

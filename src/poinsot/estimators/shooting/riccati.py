@@ -275,20 +275,6 @@ def _solve(U, Y):
 
 
 @njit(**STEP)
-def _solve_from_the_right(B, U, S):
-    """S = B U^-1, row after row."""
-    n, m = B.shape
-    for i in range(n):
-        for c in range(m):
-            S[i, c] = B[i, c]
-        for c in range(m):
-            s = S[i, c] / U[c, c]
-            S[i, c] = s
-            for d in range(c + 1, m):
-                S[i, d] -= s * U[c, d]
-
-
-@njit(**STEP)
 def _symmetric(Q, V):
     """V = (Q + Q^T) / 2 of the leading columns of Q."""
     for i in range(len(V)):
@@ -413,7 +399,9 @@ def _backward(
                 np.dot(B[t], X, BX)
                 _subtract(Z, BX, 0, 0)
             if len(root):
-                _solve_from_the_right(B[t], Q_ww, root[t])
+                # (B U^-1)^T = U^-T B^T
+                _put(root[t], 0, B[t])
+                _solve_transposed(Q_ww, root[t].T)
         else:
             # a reset map has no noise: V_yy = Q_yy
             gains[t] = 0.0

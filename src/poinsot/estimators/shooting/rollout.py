@@ -15,15 +15,75 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from .local import Evaluation, evaluated, stage_cost, stretches
-from .problem import ShootingProblem, Trajectories
+from .problem import ShootingProblem, Trajectories, TrajectoryModel
 
 if TYPE_CHECKING:
     from .direction import SearchDirection
+
+
+STRETCH = 100
+"""Stages that are linearized in one call."""
+
+
+def stretches(motion: TrajectoryModel) -> list[tuple[int, int]]:
+    """First and last + 1 of each stretch of a recording, as equal as they come."""
+    # equal parts: a short last one would take a call of its own
+    count = -(-motion.stages // STRETCH)
+    ends = [round(i * motion.stages / count) for i in range(count + 1)]
+    return list(pairwise(ends))
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """A guess with its cost and gaps.
+
+    Args:
+        at: the guess.
+        gaps: (N, n) f(x_k, w_k; theta) [-] x_{k+1} of each recording.
+        cost: of Eq. 1; infinite where the model returns what is not a number.
+    """
+
+    at: Trajectories
+    gaps: tuple[np.ndarray, ...]
+    cost: float
+
+    @property
+    def infeasibility(self) -> float:
+        """Sum of |gap|_1 (Eq. 37)."""
+        return float(sum(np.abs(gap).sum() for gap in self.gaps))
+
+    @property
+    def largest_gap(self) -> float:
+        return float(max(np.abs(gap).max(initial=0.0) for gap in self.gaps))
+
+
+def evaluated(
+    problem: ShootingProblem, at: Trajectories, gaps: tuple[np.ndarray, ...], along: float
+) -> Evaluation:
+    """The evaluation of a guess whose stages cost `along`: last nodes and priors are added."""
+    d = at.theta - problem.prior.mean
+    cost = along + 0.5 * float(d @ problem.prior.information @ d)
+    for motion, arrival, x in zip(problem.models, problem.arrivals, at.x, strict=True):
+        d = motion.manifold.difference(arrival.mean[None], x[:1])[0]
+        cost += 0.5 * float(d @ arrival.information @ d)
+        if arrival.cross is not None:
+            cost += float(d @ arrival.cross @ (at.theta - problem.prior.mean))
+        cost += 0.5 * float(np.sum(motion.last(x[-1], at.theta).value ** 2))
+    # NaN compares as False: infinity is what the line search refuses
+    finite = np.isfinite(cost) and all(np.isfinite(gap).all() for gap in gaps)
+    return Evaluation(at, gaps, cost if finite else np.inf)
+
+
+def stage_cost(motion: TrajectoryModel, first: int, w: np.ndarray, r: np.ndarray) -> float:
+    """Cost of a stretch with noise w (T, m) and residuals r (T, rows)."""
+    stretch = slice(first, first + len(w))
+    noise = w[motion.noisy[stretch]] / motion.noise_std[stretch][motion.noisy[stretch]]
+    return 0.5 * float(np.sum(r**2) + np.sum(noise**2))
 
 
 class Rollout(ABC):

@@ -308,26 +308,37 @@ def schedule_from_channels(
         InvalidModel: if a channel names an unknown foot.
         InvalidSignals: if a channel holds something else, thresholds contradict each other, or lengths differ.
     """
+    touching = {name: np.asarray(channel, dtype=float) for name, channel in channels.items()}
     if closes_above is None:
-        for name, channel in channels.items():
-            values = np.asarray(channel, dtype=float)
+        for name, values in touching.items():
             if not np.isin(values[~np.isnan(values)], (0.0, 1.0)).all():
                 raise InvalidSignals(
                     f"the contact channel of {name!r} must be 0 or 1 at each sample; for forces, give thresholds"
                 )
-        return _make_schedule(contacts, channels)
-    opens_below = closes_above / 2 if opens_below is None else opens_below
-    if not 0 < opens_below <= closes_above < np.inf:
+    else:
+        opens_below = closes_above / 2 if opens_below is None else opens_below
+        if not 0 < opens_below <= closes_above < np.inf:
+            raise InvalidSignals(
+                f"contacts close above a force and open below a smaller one, both above 0 N: not {closes_above:g} and "
+                f"{opens_below:g}"
+            )
+        # between both thresholds the contact stays as it was
+        touching = {
+            name: np.where(force > closes_above, 1.0, np.where(force < opens_below, 0.0, np.nan))
+            for name, force in touching.items()
+        }
+    columns = {name: carried_on(values, 0.0) == 1 for name, values in touching.items()}
+    names, lengths = [contact.frame for contact in contacts], {name: len(x) for name, x in columns.items()}
+    for name in columns:
+        check_known(name, names, "no contact frame", "the contacts are")
+    if len(set(lengths.values())) != 1:
         raise InvalidSignals(
-            f"contacts close above a force and open below a smaller one, both above 0 N: not {closes_above:g} and "
-            f"{opens_below:g}"
+            "the channels of a contact sequence need the same number of samples"
+            + (f", not {', '.join(f'{name}: {count}' for name, count in lengths.items())}" if lengths else "")
         )
-    # between both thresholds the contact stays as it was
-    touching = {
-        name: np.where(force > closes_above, 1.0, np.where(force < opens_below, 0.0, np.nan))
-        for name, force in channels.items()
-    }
-    return _make_schedule(contacts, touching)
+    # a contact without a channel
+    never = np.zeros(next(iter(lengths.values())), dtype=bool)
+    return ContactSchedule(tuple(contacts), np.stack([columns.get(name, never) for name in names], axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -402,20 +413,4 @@ class Gait:
         # 1 ns for the rounding of times that were read as text
         row = np.searchsorted(self.times, np.asarray(times) + 1e-9, side="right") - 1
         closed = np.where(row[:, None] >= 0, self.closed[np.maximum(row, 0)], False)
-        return _make_schedule(contacts, {foot: closed[:, k] for k, foot in enumerate(self.feet)})
-
-
-def _make_schedule(contacts: Sequence[Contact], channels: Mapping[str, np.ndarray]) -> ContactSchedule:
-    """A schedule from channels: 1 where closed, 0 where open; NaN: as the sample before."""
-    columns = {name: carried_on(np.asarray(x, dtype=float), 0.0) == 1 for name, x in channels.items()}
-    names, lengths = [contact.frame for contact in contacts], {name: len(x) for name, x in columns.items()}
-    for name in columns:
-        check_known(name, names, "no contact frame", "the contacts are")
-    if len(set(lengths.values())) != 1:
-        raise InvalidSignals(
-            "the channels of a contact sequence need the same number of samples"
-            + (f", not {', '.join(f'{name}: {count}' for name, count in lengths.items())}" if lengths else "")
-        )
-    # a contact without a channel
-    never = np.zeros(next(iter(lengths.values())), dtype=bool)
-    return ContactSchedule(tuple(contacts), np.stack([columns.get(name, never) for name in names], axis=1))
+        return schedule_from_channels(contacts, {foot: closed[:, k] for k, foot in enumerate(self.feet)})

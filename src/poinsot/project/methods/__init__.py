@@ -55,7 +55,7 @@ METHODS = MappingProxyType(
         ),
         "filter": MethodRow(
             HERE + "filter:FilterMethod",
-            (".estimators.online.kalman:ExtendedKalmanFilter", ".estimators.online.gating:Gate"),
+            (".estimators.online.filter:ExtendedKalmanFilter", ".estimators.online.filter:Gate"),
             without=("torques", "bias", "safeguards", "confidence"),
             takes=AS_THEY_COME,
             floating_base=True,

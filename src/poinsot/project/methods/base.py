@@ -15,7 +15,7 @@ from ..settings.preprocessing import SMOOTHED, MethodInput
 
 if TYPE_CHECKING:
     from ...estimate import Estimate
-    from ...estimators.online.calibration import Bias
+    from ...estimators.online.belief import Bias
     from ...estimators.online.tracking import Tracker
     from ...models.robot.articulated import Articulated
     from ..job import Job

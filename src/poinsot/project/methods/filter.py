@@ -17,8 +17,7 @@ from ..settings.fields import ChartOrNone, PerJoint, Positive, by_joint, is_text
 from .base import OnlineMethod, OnSample, Tracking
 
 if TYPE_CHECKING:
-    from ...estimators.online.belief import RecordedSample
-    from ...estimators.online.calibration import Bias
+    from ...estimators.online.belief import Bias, RecordedSample
     from ...estimators.online.filter import Filter
     from ...estimators.online.moving_polynomial import MovingPolynomial
     from ...estimators.online.problem import TrackingProblem
@@ -94,10 +93,8 @@ class FilterMethod(OnlineMethod):
         self, job: Job, *, stream: str | None = None, follow: bool = False, on_sample: OnSample | None = None
     ) -> Tracking:
         from ...estimate import Status
-        from ...estimators.online.problem import calibrated_samples
-        from ...estimators.online.publishing import RateLimit
-        from ...estimators.online.ticks import line_layout, stream_ticks
-        from ...estimators.online.tracking import Tracker, published_line
+        from ...estimators.online.problem import calibrated_samples, line_layout, stream_ticks
+        from ...estimators.online.tracking import RateLimit, Tracker, published_line
         from ...io.json_lines import SampleStream
 
         watch = Stopwatch()
@@ -180,8 +177,7 @@ class FilterMethod(OnlineMethod):
         """[method] -> the filter. `calibration`: noise and bias of the first seconds; None: the settings contain the
         noise.
         """
-        from ...estimators.online.gating import Gate
-        from ...estimators.online.kalman import ExtendedKalmanFilter, KalmanFilter
+        from ...estimators.online.filter import ExtendedKalmanFilter, Gate, KalmanFilter
         from ...inertia import find_chart
 
         robot = torques.robot

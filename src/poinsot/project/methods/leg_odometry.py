@@ -52,7 +52,7 @@ class LegOdometryMethod(OnlineMethod):
     def track(
         self, job: Job, *, stream: str | None = None, follow: bool = False, on_sample: OnSample | None = None
     ) -> Tracking:
-        from ...estimators.online.gating import Gate
+        from ...estimators.online.filter import Gate
         from ...estimators.online.leg_odometry import LegOdometry
 
         if stream is not None:

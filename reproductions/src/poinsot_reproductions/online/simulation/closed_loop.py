@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from poinsot.arrays import Vector
 from poinsot.estimators.online.belief import Belief, Sample, SampleVerdict, Tick
 from poinsot.estimators.online.filter import Filter
-from poinsot.estimators.online.publishing import RateLimit
+from poinsot.estimators.online.tracking import RateLimit
 
 from .gait import Footing, Gait, Standing
 from .legged_robot import LeggedRobot
