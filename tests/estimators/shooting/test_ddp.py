@@ -197,7 +197,7 @@ def test_long_recordings_are_taken_in_stretches(rng, monkeypatch):
     problem, guess, _ = pendulum_problem(rng, N=40, resets=(17,))
     whole = DDP().solve(problem, guess)
     sure = posterior(problem, whole.at)
-    monkeypatch.setattr(local, "STRETCH", 7)
+    monkeypatch.setattr("poinsot.estimators.shooting.rollout.STRETCH", 7)
     for rollout in ROLLOUTS.values():
         parts = DDP(rollout=rollout).solve(problem, guess)
         np.testing.assert_allclose(parts.theta, whole.theta, rtol=1e-7)
