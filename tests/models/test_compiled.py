@@ -156,6 +156,9 @@ def test_a_joint_that_follows(arm, rng):
     """N^T M N and the bias of the coupled motion are those of MuJoCo's dynamics along it."""
     robot = arm(ARM.replace("</mujoco>", FOLLOWING))
     assert robot.dependent_joints == robot.followers == ("r",)
+    assert {"fv1", "fv2"} <= set(robot.parameters.names)  # the ratio is not fixed
+    belt = arm(ARM.replace("</mujoco>", FOLLOWING.replace("0.1 -0.5 0.2", "0.1 -0.5 0")))
+    assert "fv1" in belt.parameters.names and "fv2" not in belt.parameters.names
     q, v, a = robot.random_states(20, rng)
     x = q[:, 0]
     np.testing.assert_allclose(q[:, 1], 0.1 - 0.5 * x + 0.2 * x**2, atol=1e-12)

@@ -263,7 +263,7 @@ def finish(
         provenance=Provenance(
             settings=settings,
             steps=problem.steps,
-            notes=notes,
+            notes=(*notes, *problem.robot.notes),
             warnings=problem.warnings,
             seconds={"regressor": system.seconds, "solve": time.perf_counter() - started},
             citations=citations,

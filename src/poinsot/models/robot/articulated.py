@@ -240,6 +240,17 @@ class Articulated(Brief):
         return tuple(dict.fromkeys(joint for coupling in self.couplings for joint in coupling.follower))
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """A sentence about each coupling of the description, to be read beside a result."""
+        return tuple(
+            f"{listing(coupling.follower)} {'follows' if len(coupling.follower) == 1 else 'follow'} "
+            f"{listing(coupling.leader)} (<mimic> or <equality> of the description): one equation of motion has the masses "
+            "and the friction of all."
+            for coupling in self.couplings
+            if coupling.leader
+        )
+
+    @property
     def dependent_joints(self) -> tuple[str, ...]:
         """Joints whose positions follow from those of the others, by loops and couplings."""
         if self.closure is None:
@@ -299,7 +310,10 @@ class Articulated(Brief):
 
     @cached_property
     def parameters(self) -> Parameters:
-        """theta in the order of the regressor: bodies, rotors, couplings, friction."""
+        """theta in the order of the regressor: bodies, rotors, couplings, friction.
+
+        Friction and rotors of a joint in a fixed ratio to another are those of this other one.
+        """
         inertia = [
             Block("inertia", body, tuple(f"{symbol}{i}" for symbol in INERTIAL_SYMBOLS), INERTIAL_UNITS)
             for i, body in zip(self.body_joints, self.bodies, strict=True)
@@ -316,12 +330,13 @@ class Articulated(Brief):
             name = f"{row.symbol}{m}{numbers[k]}"
             return Block(row.kind + ending, self.joints[k], (name,), (row.unit_of(*units[k]),))
 
-        of_joints = [rotor("rotor_inertia", "ia", k) for k in train.rotor_inertia_maps()]
+        own = [k for k, joint in enumerate(self.joints) if joint not in self._tied]
+        of_joints = [rotor("rotor_inertia", "ia", k) for k in train.rotor_inertia_maps() if k in own]
         if train.drive.rotor_inertia and train.drive.coupled_rotor == "free":
             of_joints += [rotor("rotor_coupling", "iam", k) for k in train.coupled]
         coupled = self.friction.coupled_terms if train.drive.coupled_friction else ()
         of_joints += [friction(term, k, COUPLING, "m") for term in coupled for k in train.coupled]
-        of_joints += [friction(term, k) for k in range(len(self.joints)) for term in self.friction.terms]
+        of_joints += [friction(term, k) for k in own for term in self.friction.terms]
         held: dict[str, float] = {}
         for block, value in self._described_blocks(of_joints, rotor, friction):
             of_joints.append(block)
@@ -343,13 +358,19 @@ class Articulated(Brief):
         return Parameters((*inertia, *of_joints, *efforts), held)
 
     @cached_property
-    def described_friction(self) -> tuple[FrictionColumn, ...]:
-        """Terms of friction that a description has a place for, and the friction of `joints` does not estimate."""
-        estimated = {term.parameter.kind for term in self.friction.terms}
-        terms = ViscousCoulomb(offset=False).terms
+    def _tied(self) -> tuple[str, ...]:
+        """Joints in a fixed ratio to others, whose friction and rotors no motion distinguishes from those of these."""
         return tuple(
-            term for term in terms if term.parameter.described_as and term.parameter.kind not in estimated
+            joint
+            for coupling in self.couplings
+            if not any(coupling.polynomial[2:])
+            for joint in coupling.follower
         )
+
+    @cached_property
+    def described_friction(self) -> tuple[FrictionColumn, ...]:
+        """Terms of friction that a description has a place for."""
+        return tuple(term for term in ViscousCoulomb(offset=False).terms if term.parameter.described_as)
 
     def _described_blocks(
         self, estimated: Sequence[Block], rotor: Callable[..., Block], friction: Callable[..., Block]
@@ -360,7 +381,8 @@ class Articulated(Brief):
             if described["armature"][k] and ("rotor_inertia", joint) not in own:
                 yield rotor("rotor_inertia", "ia", k), float(described["armature"][k])
             for term in self.described_friction:
-                if value := float(described[str(term.parameter.described_as)][k]):
+                value = float(described[str(term.parameter.described_as)][k])
+                if value and (term.parameter.kind, joint) not in own:
                     yield friction(term, k), value
 
     @cached_property

@@ -58,7 +58,7 @@ class JointTerms:
     def _terms(self) -> tuple[FrictionColumn | None, ...]:
         """(K,) the friction term of each parameter, None for rotors and drag."""
         law = self.robot.friction
-        own = {term.parameter.kind: term for term in (*law.terms, *self.robot.described_friction)}
+        own = {term.parameter.kind: term for term in (*self.robot.described_friction, *law.terms)}
         known = own | {f"{term.parameter.kind}{COUPLING}": term for term in law.coupled_terms}
         return tuple(known.get(block.kind) for block in self.parameters)
 
