@@ -6,7 +6,8 @@ Without stated uncertainty, a description has masses to a factor of two, directi
 
 one s = ln 2 for all ten parameters of a body together (its density) and for each by itself; r: radius of gyration.
 A body without mass in the description, or with placeholders for numbers, may be anything up to the mean body. Rotor
-inertia, friction and offsets are not described: base parameters that contain a rotor's inertia are compared without it, from above only.
+inertia, friction and offsets are not described: base parameters that contain a rotor's inertia are compared without it,
+from above only.
 """
 
 from __future__ import annotations

@@ -244,8 +244,8 @@ class Articulated(Brief):
         """A sentence about each coupling of the description, to be read beside a result."""
         return tuple(
             f"{listing(coupling.follower)} {'follows' if len(coupling.follower) == 1 else 'follow'} "
-            f"{listing(coupling.leader)} (<mimic> or <equality> of the description): one equation of motion has the masses "
-            "and the friction of all."
+            f"{listing(coupling.leader)} (<mimic> or <equality> of the description): one equation of motion has the "
+            "masses and the friction of all."
             for coupling in self.couplings
             if coupling.leader
         )
@@ -652,6 +652,10 @@ def read_description(path: Path, roots: Sequence[str] = ("robot", "mujoco")) -> 
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise UnreadableFile(f"cannot read the robot description {path}: it is not a regular file")
+        if path.suffix.lower() in (".usd", ".usda", ".usdc", ".usdz"):
+            raise UnreadableFile(
+                f"{path} is USD; convert it to URDF first (in Isaac Sim: File, Export to URDF) or to MJCF"
+            )
         if path.stat().st_size > MAX_DESCRIPTION_BYTES:
             raise UnreadableFile(
                 f"{path} is larger than {MAX_DESCRIPTION_BYTES >> 20} MiB; that is no robot description"
@@ -680,6 +684,10 @@ def read_description(path: Path, roots: Sequence[str] = ("robot", "mujoco")) -> 
         raise UnreadableFile(f"{path} has more than {MAX_LINKS} links; that is no robot")
     if any("/xacro}" in element.tag for element in root.iter()):  # expanded files still declare the namespace
         raise UnreadableFile(f"{path} is a xacro file; expand it first (`xacro {path.name} > robot.urdf`)")
+    if root.tag == "sdf":
+        raise UnreadableFile(
+            f"{path} is SDF; convert it to MJCF first (`pip install sdformat-mjcf`, `sdf2mjcf {path.name} robot.xml`)"
+        )
     if root.tag not in roots:
         raise UnreadableFile(
             f"{path} is neither URDF (<robot>) nor MJCF (<mujoco>): its root element is <{root.tag}>"

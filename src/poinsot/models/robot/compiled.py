@@ -265,6 +265,12 @@ class _Tree:
             place = p.inverse()
         self.carrier.append((carrier, place))
         principal = _placement(m.body_ipos[b], m.body_iquat[b])
+        # MuJoCo takes frames for equal that differ by rounding
+        same = int(m.body_sameframe[b])
+        if same in (mujoco.mjtSameFrame.mjSAMEFRAME_BODY, mujoco.mjtSameFrame.mjSAMEFRAME_BODYROT):
+            principal.rotation = np.eye(3)
+        if same == mujoco.mjtSameFrame.mjSAMEFRAME_BODY:
+            principal.translation = np.zeros(3)
         R = principal.rotation
         inertia = pin.Inertia(
             float(m.body_mass[b]), principal.translation, R @ np.diag(m.body_inertia[b]) @ R.T
