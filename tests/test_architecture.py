@@ -36,7 +36,7 @@ WALKS = {
         "models.planar.drop:Drop",
         "estimators.impacts.problem:ImpactsProblem",
         "estimators.impacts.shooting:Shooting",
-        "estimators.impacts.drop_fit:DropFit",
+        "estimators.impacts.drop:DropFit",
         "estimate:Fit",
         "estimate:Estimate",
     ),

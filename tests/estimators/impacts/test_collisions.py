@@ -5,13 +5,16 @@ import pytest
 
 from poinsot.estimators.impacts.collisions import (
     OWN,
+    PARAMETERS,
+    SHARED,
     ContactGeometry,
     Encounters,
+    S,
     carried,
     lags,
     turning_share,
+    unevenness,
 )
-from poinsot.estimators.impacts.contact_parameters import PARAMETERS, SHARED, S, unevenness
 from poinsot.estimators.impacts.flights import glide
 from poinsot.models.planar import Ellipse, SmoothCurve, floor, rectangle
 from poinsot.models.planar.contact import contacts, wall_array

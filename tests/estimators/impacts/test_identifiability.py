@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from poinsot.estimators.impacts.drop_fit import consistency
+from poinsot.estimators.impacts.drop import consistency
 from poinsot.estimators.impacts.flights import integrals
 from poinsot.models.planar import Ellipse, PlanarBody, floor, rectangle
 from poinsot.models.planar.contact import contacts_at
