@@ -14,7 +14,6 @@ from poinsot.models.maximal import (
     constraints,
     impulses,
     lcp,
-    step,
 )
 from poinsot.models.maximal.bodies import State, minus, plus
 from poinsot_reproductions.discrete.rollout import simulate, state_of
@@ -36,9 +35,9 @@ def dense_step(model, x, u, h):
         values, joint = here.values, moving // 6
         p = impulses.inertia_times(here, x.velocity) + h * impulses.forces(here)
         F = constraints.picked(here.jacobians[1], moving)
-        A, B = step.bilateral_rows(here, h), step.unilateral_rows(here, h)
+        A, B = impulses.bilateral_rows(here, h), impulses.unilateral_rows(here, h)
         tau = impulses.drive(model.structure, values, u)[joint, 0]
-        return step.mass_matrix(here), jnp.ravel(p), F, values.drag[joint], values.shaft[joint], tau, A, B
+        return impulses.mass_matrix(here), jnp.ravel(p), F, values.drag[joint], values.shaft[joint], tau, A, B
 
     return evaluated(parts, x)
 

@@ -46,8 +46,9 @@ Derivatives are complex steps, exact to rounding: r(x + i h) = r(x) + i h r'(x) 
 support and the wall's unevenness, take complex arguments by their own derivatives. Columns are (before 6, tau, Delta,
 after 6, theta); theta has the declared parameters (`collisions.PARAMETERS`), then the modes of the wall's unevenness.
 
-**Parameters** are declared once, with unit, scale, prior and bounds. theta holds them in this order, and after them modes of the deviation of the wall from a straight line, a smooth curve
-along it, the same in all drops. At s from its point the wall is higher than the line by
+**Parameters** are declared once, with unit, scale, prior and bounds. theta holds them in this order, and after them
+modes of the deviation of the wall from a straight line, a smooth curve along it, the same in all drops. At s from its
+point the wall is higher than the line by
 
     f(s) = sum_j z_j phi_j(s),    phi = B(s) U Lambda^(-1/2)
 
@@ -71,7 +72,7 @@ from scipy.special import factorial
 
 from ...arrays import Bool, Float, Inexact, Int, Matrix, Vector
 from ...kernels import njit
-from ...models.planar.contact import Wall
+from ...models.planar.body import Wall
 from ...models.planar.shapes import Polygon, Shape, support_of
 
 MODE_SCALE = 1e-5

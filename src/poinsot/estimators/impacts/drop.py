@@ -54,8 +54,7 @@ from ...estimate.motions import (
     motions_of,
 )
 from ...exceptions import InvalidSignals, NotIdentifiable
-from ...models.planar.body import GRAVITY
-from ...models.planar.contact import Wall, contacts_at
+from ...models.planar.body import GRAVITY, Wall, contacts_at
 from ...models.planar.drop import Drop
 from ...models.planar.events import SLOW, ImpactEvents
 from ...models.planar.shapes import Shape

@@ -46,8 +46,7 @@ from ...estimate import (
 from ...estimate.fit import fit_of
 from ...estimate.motions import EstimatedMotion, EstimatedMotions, Impact, Impacts, SensorFit
 from ...exceptions import InvalidMethod, NotIdentifiable, check_known
-from ...models.planar.body import GRAVITY
-from ...models.planar.contact import Wall
+from ...models.planar.body import GRAVITY, Wall
 from ...models.planar.drop import Drop, of_center
 from ...models.planar.impulses import one_contact
 from ...models.planar.shapes import Shape

@@ -35,8 +35,7 @@ from ...estimate import (
 from ...estimate.extras import Extra
 from ...estimate.motions import POSE, EstimatedMotion, Scene, SensorFit
 from ...exceptions import InvalidMethod, InvalidModel, InvalidRecording, InvalidSignals, listing
-from ...models.planar.body import GRAVITY
-from ...models.planar.contact import Wall, contacts_at, floor, wall_array
+from ...models.planar.body import GRAVITY, Wall, contacts_at, floor, wall_array
 from ...models.planar.drop import Drop
 from ...models.planar.shapes import Shape
 from ...recording import IMPACT_VELOCITIES, Recording

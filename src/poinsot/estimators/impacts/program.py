@@ -27,8 +27,7 @@ import numpy as np
 
 from ...arrays import Float, Vector
 from ...exceptions import MissingExtra
-from ...models.planar.body import GRAVITY
-from ...models.planar.contact import Wall, wall_array
+from ...models.planar.body import GRAVITY, Wall, wall_array
 from ...models.planar.shapes import Shape
 from .shooting import MAX_MASS_RATIO, Shooting, lifted_mass
 

@@ -53,8 +53,7 @@ from scipy import optimize, special, stats
 from ...arrays import Float, Matrix, Vector
 from ...estimate import Status
 from ...kernels import njit
-from ...models.planar.body import GRAVITY, PlanarBody, World
-from ...models.planar.contact import Wall, contacts_at
+from ...models.planar.body import GRAVITY, PlanarBody, Wall, World, contacts_at
 from ...models.planar.events import ImpactEvents, follow, moved
 from ...models.planar.shapes import Shape
 from ...solve import GainRatio, GaussNewton, Stop, stop_requested

@@ -16,9 +16,8 @@ from ...exceptions import InvalidModel
 from ...inertia.parameters import center_of_mass, inertia_at_com
 from ..gravity import STANDARD_GRAVITY
 from .bodies import RigidBody
-from .joints import WORLD, AnyJoint, Ball, Coulomb, Hinge, Motor, Slider
+from .joints import WORLD, AnyJoint, Ball, Coulomb, Encoder, Hinge, Motor, Slider
 from .mechanism import Mechanism
-from .sensors import Encoder
 
 if TYPE_CHECKING:
     from ..robot.articulated import Articulated

@@ -72,7 +72,7 @@ class Structure:
         """(j,)."""
         return np.asarray(self.free[:, 3:].all(axis=1))
 
-    # rows 6 joint + direction of the constraints that are unknowns of a step, see `step`
+    # rows 6 joint + direction of the constraints that are unknowns of a step, see `impulses`
 
     @cached_property
     def bilateral(self) -> np.ndarray:
