@@ -51,10 +51,10 @@ WALKS = {
     ),
     "An angle of a mechanism": (
         "recording:Recording",
-        "estimators.joint.records:Record",
+        "estimators.joint.problem:Record",
         "estimators.joint.linearization:RecordLinearization",
-        "estimators.joint.bordered:NormalEquations",
-        "estimators.joint.results:RecordFit",
+        "estimators.joint.linearization:NormalEquations",
+        "estimators.joint.problem:RecordFit",
         "estimate:Fit",
         "estimate:Estimate",
     ),

@@ -25,7 +25,7 @@ import numpy as np
 from ..arrays import JointSamples, Matrix, Times, Vector
 from ..exceptions import InvalidModel, UnreadableFile, listing
 from ..kernels import njit
-from ..models.friction.compiled import DRY, EFFORT, FIRST, effort_at
+from ..models.friction.law import DRY, EFFORT, FIRST, effort_at
 from ..models.mujoco_library import mujoco
 from ..models.robot.articulated import Articulated
 from ..models.servo.actuator import Actuator

@@ -31,7 +31,7 @@ from ...estimate import (
 from ...estimate.motions import STD
 from ...inertia.parameters import body, from_physical, inertia_matrix
 from ...models.maximal import Model, State
-from ...models.maximal.joints import friction_effort
+from ...models.maximal.values import friction_effort
 from ...recording import Recording
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch

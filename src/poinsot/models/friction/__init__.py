@@ -1,6 +1,6 @@
 """Friction of joints: one catalogue of laws for robots, servos and mechanisms; a law is one file.
 
-law                 `FrictionLaw`: its effort, slopes and parameters, for NumPy, Numba and JAX
+law                 `FrictionLaw`: its effort, slopes and parameters, for NumPy, Numba and JAX; laws in compiled loops
 viscous, coulomb, offset, stribeck, gears, stiction     the laws
 listed              `CATALOGUE` of laws, and their sums by name, those of robots as columns of the regressor; adding a
                     law is its file and a line there

@@ -46,13 +46,10 @@ from jaxtyping import Array, Float
 from scipy.spatial.transform import Rotation
 
 from .bodies import State
-from .constraints import Instant, product
-from .impulses import drive, momentum, weights
-from .joints import friction_parts
+from .impulses import Instant, drive, momentum, product, weights
 from .precision import Controls, Coordinates, JointMotion, Numbers, Scalar
 from .quaternions import conjugate, cross, exp, log, matrix, multiply, turn
-from .structure import Structure
-from .values import Values
+from .values import Structure, Values, friction_parts
 
 
 def tree(structure: Structure) -> list[tuple[int, int, int, bool]]:
