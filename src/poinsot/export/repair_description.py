@@ -62,8 +62,8 @@ def repair(path: str | Path, *, length: float | None = None) -> Repair:
 
     Args:
         path: URDF or MJCF; meshes are not needed.
-        length: [m], to let mass and centre of mass change too, see `inertia.parameters`; None: both are kept where the mass
-            is positive.
+        length: [m], to let mass and centre of mass change too, see `inertia.parameters`; None: both are kept where the
+            mass is positive.
 
     Raises:
         UnreadableFile: if it is no robot description, or the inertia of a link is not numeric.

@@ -11,7 +11,6 @@ from poinsot.models.maximal import (
     Mechanism,
     Motor,
     RigidBody,
-    constraints,
     impulses,
     lcp,
 )
@@ -34,7 +33,7 @@ def dense_step(model, x, u, h):
         here = model.at(x, model.theta)
         values, joint = here.values, moving // 6
         p = impulses.inertia_times(here, x.velocity) + h * impulses.forces(here)
-        F = constraints.picked(here.jacobians[1], moving)
+        F = impulses.picked(here.jacobians[1], moving)
         A, B = impulses.bilateral_rows(here, h), impulses.unilateral_rows(here, h)
         tau = impulses.drive(model.structure, values, u)[joint, 0]
         return impulses.mass_matrix(here), jnp.ravel(p), F, values.drag[joint], values.shaft[joint], tau, A, B

@@ -229,7 +229,7 @@ class _Program:
 
 
 def contact_functions(shape: Shape, walls: Sequence[Wall]) -> Any:
-    """`planar.body.contacts` in symbols: a function q (3,) -> (g (C,), N (3, C), T (3, C)), contacts ordered as there."""
+    """`planar.body.contacts` in symbols: a function q (3,) -> (g (C,), N (3, C), T (3, C)), in the same order."""
     q = casadi.SX.sym("q", 3)
     gaps, normals, tangents = [], [], []
     for x, y, alpha in wall_array(walls):

@@ -1,7 +1,7 @@
-"""Friction of joints: one catalogue of laws for robots, servos and mechanisms; a law is one file.
+"""Friction of joints: one catalogue of laws for robots, servos and mechanisms; adding a law is one file.
 
 law                 `FrictionLaw`: its effort, slopes and parameters, for NumPy, Numba and JAX; laws in compiled loops
-viscous, coulomb, offset, stribeck, gears, stiction     the laws
+basic, stribeck, gears     the laws: viscous, Coulomb's and an offset; higher at rest; by the torques of gears
 listed              `CATALOGUE` of laws, and their sums by name, those of robots as columns of the regressor; adding a
                     law is its file and a line there
 """

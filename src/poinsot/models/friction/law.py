@@ -7,7 +7,7 @@ mechanism at the joint, its position q and the law's parameters p, a law is
     dry       sign(v) effort(v, m, l, q, p), and at rest anything up to it: `effort` is then its level, at least 0
 
 `effort` and `slopes` are plain functions of numbers that use `np` for all mathematics. NumPy evaluates them with
-arrays, Numba compiles them for one number (`compiled`), and `with_library` takes JAX's library for `np`. So they avoid
+arrays, Numba compiles them for one number (`law_table`), and `with_library` takes JAX's library for `np`. So they avoid
 `np.where`, which is slow for one number, and multiply with comparisons: `(m > l) * x`.
 
 A law is a frozen dataclass. Its fields, of the names of its parameters that are not linear, are their values where only

@@ -19,13 +19,10 @@ import numpy as np
 
 from ...arrays import JointSamples
 from ...exceptions import InvalidMethod
-from .coulomb import CoulombFriction
-from .gears import GearFriction
+from .basic import CoulombFriction, FrictionOffset, ViscousFriction
+from .gears import GearFriction, GearStiction
 from .law import FrictionLaw, FrictionParameter
-from .offset import FrictionOffset
-from .stiction import GearStiction
 from .stribeck import StribeckFriction
-from .viscous import ViscousFriction
 
 
 @dataclass(frozen=True)
