@@ -39,7 +39,7 @@ from .bodies import PlaneContact, RigidBody, State, mean_velocity
 from .impulses import Instant
 from .joints import WORLD, AnyJoint, Ball, Coulomb, Encoder, Hinge, Motor, RateSensor, Slider, law_places
 from .precision import Controls, Coordinates, JointMotion, Scalar, Theta, double_precision
-from .values import Entry, Structure, Values
+from .values import Entry, Structure, Values, law_places
 
 if TYPE_CHECKING:
     from ..robot.articulated import Articulated
