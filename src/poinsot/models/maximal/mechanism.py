@@ -37,7 +37,7 @@ from ..gravity import STANDARD_GRAVITY
 from . import impulses, lcp, reduced
 from .bodies import PlaneContact, RigidBody, State, mean_velocity
 from .impulses import Instant
-from .joints import WORLD, AnyJoint, Ball, Coulomb, Encoder, Hinge, Motor, RateSensor, Slider, law_places
+from .joints import WORLD, AnyJoint, Ball, Coulomb, Encoder, Hinge, Motor, RateSensor, Slider
 from .precision import Controls, Coordinates, JointMotion, Scalar, Theta, double_precision
 from .values import Entry, Structure, Values, law_places
 
