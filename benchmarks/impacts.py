@@ -16,8 +16,7 @@ import numpy as np
 from support.report import Agreement, Limit, Ratio, deliver, options
 from support.timing import Program, Seconds, side_by_side
 
-from poinsot.estimators.impacts.drop import fitted_drop
-from poinsot.estimators.impacts.drop_fit import DropFit
+from poinsot.estimators.impacts.drop import DropFit, fitted_drop
 from poinsot.models.planar import PlanarBody, floor
 from poinsot.models.planar.drop import Drop
 from poinsot.models.planar.events import moved

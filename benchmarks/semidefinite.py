@@ -105,7 +105,7 @@ def _columns(problem: InverseDynamics) -> list[tuple[str, str]]:
 
 
 def _prior(problem: InverseDynamics) -> np.ndarray:
-    from poinsot.inertia.repair import with_extent
+    from poinsot.inertia.parameters import with_extent
 
     return with_extent(problem.robot.inertials)[0]
 

@@ -30,7 +30,7 @@ import pytest
 import poinsot
 from poinsot import cli
 from poinsot.estimators.linear import constraints
-from poinsot.models.planar.contact import Wall
+from poinsot.models.planar.body import Wall
 from poinsot.models.robot.drive import Coupling
 from poinsot.models.robot.loops import Loop
 from poinsot.parameters import Normal

@@ -4,8 +4,13 @@ import numpy as np
 from drawing import BLUE, COLOURS, GREEN, GREY, ORANGE, RED, axes, picture, say
 
 import poinsot
-from poinsot.inertia.parameters import from_physical, inertia_at_com, is_consistent, pseudo_inertia
-from poinsot.inertia.repair import nearest_possible
+from poinsot.inertia.parameters import (
+    from_physical,
+    inertia_at_com,
+    is_consistent,
+    nearest_possible,
+    pseudo_inertia,
+)
 
 
 def _rod(mass, length, angle, thickness=0.05):

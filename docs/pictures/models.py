@@ -4,7 +4,7 @@ import numpy as np
 from drawing import BLUE, COLOURS, EXAMPLES, GREEN, GREY, ORANGE, axes, picture
 
 import poinsot
-from poinsot.models.maximal.joints import friction_effort
+from poinsot.models.maximal.values import friction_effort
 
 
 @picture

@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given, strategies as st
 
 from inertia.families import CHARTS, ellipsoids, numbers
-from poinsot.inertia.parameters import center_of_mass, from_physical, principal_moments
-from poinsot.inertia.repair import with_extent
+from poinsot.inertia.parameters import center_of_mass, from_physical, principal_moments, with_extent
 
 
 @given(mass=numbers(-6, 5).map(lambda e: 10**e), center=st.tuples(*3 * [numbers(-1, 1)]))

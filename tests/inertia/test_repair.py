@@ -7,15 +7,16 @@ from hypothesis import assume, given, strategies as st
 from inertia.families import CHARTS, EPS, ellipsoids, numbers, placements, rotations, scale, vectors
 from poinsot.exceptions import ImpossibleBody, InvalidMethod
 from poinsot.inertia.parameters import (
+    FLOOR,
     ROUNDING,
     change_frame,
     from_physical,
     inertia_at_com,
     is_consistent,
+    nearest_possible,
     pseudo_inertia,
     second_moments,
 )
-from poinsot.inertia.repair import FLOOR, nearest_possible
 
 lengths = st.one_of(st.none(), numbers(-2, 1).map(lambda power: 10**power))
 

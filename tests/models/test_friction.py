@@ -10,8 +10,7 @@ from hypothesis import given, strategies as st
 
 from poinsot.exceptions import InvalidMethod
 from poinsot.models.friction import CATALOGUE, FrictionColumn, NoFriction, ViscousCoulomb
-from poinsot.models.friction.compiled import EFFORT, SLOPES, effort_at, law_table, slopes_at
-from poinsot.models.friction.law import with_library
+from poinsot.models.friction.law import EFFORT, SLOPES, effort_at, law_table, slopes_at, with_library
 from poinsot.models.friction.listed import (
     COUPLING,
     build_robot_friction,

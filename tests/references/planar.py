@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from poinsot.models.planar.contact import contacts_at
+from poinsot.models.planar.body import contacts_at
 
 
 def ellipse_points(a: float, b: float, count: int) -> np.ndarray:

@@ -11,7 +11,7 @@ from poinsot.estimators.impacts.method import ImpactIdentification
 from poinsot.estimators.impacts.problem import ImpactsProblem
 from poinsot.exceptions import PoinsotError
 from poinsot.models.planar import Ellipse, PlanarBody, floor, rectangle
-from poinsot.models.planar.contact import Wall
+from poinsot.models.planar.body import Wall
 from poinsot.models.planar.drop import Drop
 from poinsot.models.planar.events import moved
 from poinsot.models.planar.shapes import Shape

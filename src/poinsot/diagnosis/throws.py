@@ -24,8 +24,7 @@ from ..estimate import Diagnosis, Estimate, Finding, Severity, Unchecked
 from ..estimate.estimate import unfinished
 from ..estimate.finding import ordered
 from ..exceptions import NotIdentifiable
-from ..models.planar.body import GRAVITY
-from ..models.planar.contact import Wall, contacts_at
+from ..models.planar.body import GRAVITY, Wall, contacts_at
 from ..models.planar.drop import Drop
 from ..models.planar.shapes import Shape
 from .check import Cause

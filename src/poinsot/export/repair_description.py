@@ -7,8 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from ..arrays import Brief, Vector
-from ..inertia.parameters import center_of_mass, inconsistencies, inertia_at_com, is_consistent
-from ..inertia.repair import nearest_possible
+from ..inertia.parameters import (
+    center_of_mass,
+    inconsistencies,
+    inertia_at_com,
+    is_consistent,
+    nearest_possible,
+)
 from .description import Description
 from .reading import open_description
 
@@ -57,8 +62,8 @@ def repair(path: str | Path, *, length: float | None = None) -> Repair:
 
     Args:
         path: URDF or MJCF; meshes are not needed.
-        length: [m], to let mass and centre of mass change too, see `inertia.repair`; None: both are kept where the mass
-            is positive.
+        length: [m], to let mass and centre of mass change too, see `inertia.parameters`; None: both are kept where the
+            mass is positive.
 
     Raises:
         UnreadableFile: if it is no robot description, or the inertia of a link is not numeric.

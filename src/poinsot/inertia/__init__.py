@@ -1,6 +1,7 @@
 """The physically possible rigid bodies.
 
-parameters                the ten inertial parameters: parts, frames, physical consistency, the equivalent ellipsoid
+parameters                the ten inertial parameters: parts, frames, physical consistency, the equivalent ellipsoid,
+                          the nearest possible body
 parametrization           coordinates without bounds for the possible bodies; `charts` has a file for each
 divergence                distances between bodies
 """

@@ -27,7 +27,7 @@ import numpy as np
 from ..arrays import JointSamples, Matrix, Times, Vector
 from ..exceptions import InvalidModel, UnreadableFile, listing
 from ..kernels import njit
-from ..models.friction.compiled import DRY, EFFORT, FIRST, effort_at
+from ..models.friction.law import DRY, EFFORT, FIRST, effort_at
 from ..models.robot.articulated import Articulated
 from ..models.servo.actuator import Actuator
 from ..models.servo.kernel import COMPILED, DEAD, FC, KD, KP, KV, LIMIT, NO_LOAD, ZERO, soft

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from poinsot.estimators.impacts.pooled import fitted_pool
-from poinsot.estimators.impacts.pooled_fit import PooledFit
-from poinsot.estimators.impacts.segmentation import segmented
+from poinsot.estimators.impacts.flights import segmented
+from poinsot.estimators.impacts.pooled import PooledFit, fitted_pool
 from poinsot.models.planar import floor, rectangle
 from poinsot.models.planar.drop import Drop
 from references.bouncing import SIDE, Throws

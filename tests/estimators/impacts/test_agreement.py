@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from poinsot.estimators.impacts import agreement as module
-from poinsot.estimators.impacts.agreement import (
+from poinsot.estimators.impacts import pooled as module
+from poinsot.estimators.impacts.pool import PooledProblem
+from poinsot.estimators.impacts.pooled import (
     WAVES,
     agreement,
     assumed,
     halves,
     held_out,
 )
-from poinsot.estimators.impacts.pool import PooledProblem
 from poinsot.exceptions import InvalidMethod
 
 

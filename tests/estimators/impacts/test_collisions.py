@@ -5,16 +5,19 @@ import pytest
 
 from poinsot.estimators.impacts.collisions import (
     OWN,
+    PARAMETERS,
+    SHARED,
     ContactGeometry,
     Encounters,
+    S,
     carried,
     lags,
     turning_share,
+    unevenness,
 )
-from poinsot.estimators.impacts.contact_parameters import PARAMETERS, SHARED, S, unevenness
 from poinsot.estimators.impacts.flights import glide
 from poinsot.models.planar import Ellipse, SmoothCurve, floor, rectangle
-from poinsot.models.planar.contact import contacts, wall_array
+from poinsot.models.planar.body import contacts, wall_array
 
 SHAPES = [rectangle(0.06, 0.05), Ellipse(0.05, 0.025), SmoothCurve(0.04, (2e-3,), (1e-3, 5e-4))]
 SHARED_AT = np.array([6e-4, 1e-3, 5e-4, -3e-4, 0.02, 1e-3, 0.01, 4e-4, 5e-3, 2e-3, 0, -0.4, 0, 0, 0.4, 0.3])

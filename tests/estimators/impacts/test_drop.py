@@ -3,9 +3,9 @@ import pytest
 
 from poinsot.estimate import Status
 from poinsot.estimators.impacts.drop import fitted_drop
+from poinsot.estimators.impacts.flights import moving
 from poinsot.estimators.impacts.method import ImpactIdentification
 from poinsot.estimators.impacts.problem import ImpactsProblem
-from poinsot.estimators.impacts.segmentation import moving
 from poinsot.estimators.impacts.shooting import FRICTION, INERTIA as INERTIA_AT, MASS, lifted_mass
 from poinsot.exceptions import InvalidMethod, InvalidRecording, InvalidSignals, NotIdentifiable
 from poinsot.models.planar import Ellipse, PlanarBody, Wall, floor, rectangle

@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from poinsot.estimators.impacts.drop_fit import consistency
+from poinsot.estimators.impacts.drop import consistency
 from poinsot.estimators.impacts.flights import integrals
 from poinsot.models.planar import Ellipse, PlanarBody, floor, rectangle
-from poinsot.models.planar.contact import contacts_at
+from poinsot.models.planar.body import contacts_at
 from poinsot.models.planar.events import moved
 
 SHAPE, MASS, INERTIA = Ellipse(0.05, 0.025), 0.064, 4.84e-5

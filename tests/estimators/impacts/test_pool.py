@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from poinsot.estimators.impacts.contact_parameters import HEIGHT
+from poinsot.estimators.impacts.collisions import HEIGHT
 from poinsot.estimators.impacts.pool import INSTANT_STD, B, collisions, student_t
 
 

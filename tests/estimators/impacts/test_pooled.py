@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from poinsot.estimate import Status
-from poinsot.estimators.impacts.contact_parameters import HEIGHT
+from poinsot.estimators.impacts.collisions import HEIGHT
+from poinsot.estimators.impacts.flights import divided, segmented
 from poinsot.estimators.impacts.method import ImpactIdentification
 from poinsot.estimators.impacts.pool import PooledProblem
-from poinsot.estimators.impacts.pooled import fitted_pool
-from poinsot.estimators.impacts.pooled_fit import FlightStates, PooledFit
+from poinsot.estimators.impacts.pooled import FlightStates, PooledFit, fitted_pool
 from poinsot.estimators.impacts.problem import ImpactsProblem
-from poinsot.estimators.impacts.segmentation import divided, segmented
 from poinsot.exceptions import InvalidMethod, NotIdentifiable
 from poinsot.models.planar import floor, rectangle
 from poinsot.models.planar.drop import Drop

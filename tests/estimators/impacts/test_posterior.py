@@ -5,8 +5,13 @@ import pytest
 from scipy import stats
 
 from poinsot.estimate import Status
-from poinsot.estimators.impacts.posterior import MixturePosterior, further_minima
-from poinsot.estimators.impacts.shooting import PRIOR_STD, Shooting, ShootingFit
+from poinsot.estimators.impacts.shooting import (
+    PRIOR_STD,
+    MixturePosterior,
+    Shooting,
+    ShootingFit,
+    further_minima,
+)
 from poinsot.models.planar import Ellipse, floor
 
 P = 9

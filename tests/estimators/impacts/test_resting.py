@@ -7,12 +7,18 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import chi2
 
-from poinsot.estimators.impacts.collisions import ContactGeometry, Resting
-from poinsot.estimators.impacts.contact_parameters import HEIGHT, LIFT, OF_FLIGHTS, SHARED, S, unevenness
-from poinsot.estimators.impacts.flights import FlightModel
+from poinsot.estimators.impacts.collisions import (
+    HEIGHT,
+    LIFT,
+    OF_FLIGHTS,
+    SHARED,
+    ContactGeometry,
+    Resting,
+    S,
+    unevenness,
+)
+from poinsot.estimators.impacts.flights import FlightModel, Segmented, resting
 from poinsot.estimators.impacts.pool import Chain, PooledProblem, Tolerances, Unknowns
-from poinsot.estimators.impacts.resting import resting
-from poinsot.estimators.impacts.segmentation import Segmented
 from poinsot.models.planar import Ellipse, floor, rectangle
 from poinsot.models.planar.drop import Drop
 from references.bouncing import SIDE

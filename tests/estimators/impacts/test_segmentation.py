@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from poinsot.estimators.impacts.flights import FlightModel
-from poinsot.estimators.impacts.segmentation import divided, segmented
+from poinsot.estimators.impacts.flights import FlightModel, divided, segmented
 from poinsot.models.planar.drop import Drop
 from references.bouncing import Throws
 

@@ -3,13 +3,13 @@ import pytest
 
 from poinsot.estimate import Status
 from poinsot.estimators.impacts import shooting as module
-from poinsot.estimators.impacts.posterior import MixturePosterior
 from poinsot.estimators.impacts.shooting import (
     FRICTION,
     INERTIA,
     PRIOR_STD,
     RESTITUTION,
     STATIONARY,
+    MixturePosterior,
     Shooting,
     covariance_root,
 )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import make_smoothing_spline
 
-from poinsot.estimators.impacts.contact_parameters import unevenness
+from poinsot.estimators.impacts.collisions import unevenness
 
 WALL = unevenness(-0.7, -0.1, 0.02)
 

@@ -3,8 +3,7 @@ import pytest
 from scipy import linalg
 from scipy.optimize import nnls
 
-from poinsot.estimators.joint.bordered import NormalEquations, factorize
-from poinsot.estimators.joint.linearization import RecordLinearization
+from poinsot.estimators.joint.linearization import NormalEquations, RecordLinearization, factorize
 from poinsot.solve.dense import step_in_box
 
 

@@ -3,7 +3,7 @@ import pytest
 
 from estimators.joint import swings
 from poinsot.estimators.joint import Record
-from poinsot.estimators.joint.records import first_guess, smoothed
+from poinsot.estimators.joint.problem import first_guess, smoothed
 from poinsot.exceptions import InvalidSignals
 
 TIMES = np.arange(300) * 0.01

@@ -7,10 +7,9 @@ import pytest
 
 from estimators.joint import swings
 from poinsot.estimators.joint import JointSmoothing, JointSmoothingProblem, WeightChoice
-from poinsot.estimators.joint.other_weights import DIFFUSE, other_weights
 from poinsot.estimators.joint.prediction import predicted, window_errors
 from poinsot.estimators.joint.smoothing import RecordEquations
-from poinsot.estimators.joint.weight import as_good
+from poinsot.estimators.joint.weight import DIFFUSE, as_good, other_weights
 
 TIMES = np.arange(250) * 0.02
 PIVOT = ("bob.Jxx", "pivot.drag")

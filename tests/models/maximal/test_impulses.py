@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from models.maximal import mechanisms
-from poinsot.models.maximal import constraints, double_precision, impulses, lcp, step
+from poinsot.models.maximal import double_precision, impulses, lcp
 from poinsot.models.maximal.bodies import State, plus
 from poinsot_reproductions.discrete.rollout import constraint_errors
 
@@ -74,7 +74,7 @@ def test_momenta_are_the_transpose_of_rates_and_jacobians_are_both(model, rng):
 
     def all_three(x, held, free, contact):
         here = model.at(x, model.theta)
-        return here.speeds, constraints.momenta(here, held, free, contact), here.jacobians
+        return here.speeds, impulses.momenta(here, held, free, contact), here.jacobians
 
     rates, momenta, matrices = evaluated(all_three, x, held, free, contact)
     v = x.velocity.ravel()
@@ -95,7 +95,7 @@ def test_dry_friction_is_the_complementarity_problem_of_each_joint(model, rng):
 
     def both(x, after):
         here = model.at(x, model.theta)
-        B, Sigma, b = step.unilateral_rows(here, H)
+        B, Sigma, b = impulses.unilateral_rows(here, H)
         solution = lcp.solve(Sigma, B @ jnp.ravel(after) - b)
         n, t = 2 * len(structure.load_rows) + 1, len(structure.dry_rows) + 2
         z = solution.z

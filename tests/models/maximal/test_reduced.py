@@ -39,12 +39,12 @@ def furuta(stiffness):
 def driven_pendulum():
     body = RigidBody("bob", 0.5, [[4e-3, 1e-4, 0], [1e-4, 4e-3, 2e-4], [0, 2e-4, 1e-3]], (0.02, 0.05, -0.3))
     hinge = Hinge("pivot", "world", "bob", point=(0, 0, 0.1), axis=(1, 0.2, 0), drag=0.05, offset=0.1,
-                  friction=Coulomb(0.05, 0.03, 0.2), motor=Motor(0.5, 2e-3))  # fmt: skip
+                  friction=Coulomb(0.05, excess=0.03, decay=0.2), motor=Motor(0.5, 2e-3))  # fmt: skip
     return Mechanism([body], [hinge])
 
 
 def carriage():
-    return mechanisms.carriage(Coulomb(0.5, 0.2, 0.3), Motor(2.0, 0.1), 0.8, 0.1)
+    return mechanisms.carriage(Coulomb(0.5, excess=0.2, decay=0.3), Motor(2.0, 0.1), 0.8, 0.1)
 
 
 MECHANISMS = {

@@ -11,10 +11,8 @@ from poinsot.models.maximal import (
     Mechanism,
     Motor,
     RigidBody,
-    constraints,
     impulses,
     lcp,
-    step,
 )
 from poinsot.models.maximal.bodies import State, minus, plus
 from poinsot_reproductions.discrete.rollout import simulate, state_of
@@ -35,10 +33,10 @@ def dense_step(model, x, u, h):
         here = model.at(x, model.theta)
         values, joint = here.values, moving // 6
         p = impulses.inertia_times(here, x.velocity) + h * impulses.forces(here)
-        F = constraints.picked(here.jacobians[1], moving)
-        A, B = step.bilateral_rows(here, h), step.unilateral_rows(here, h)
+        F = impulses.picked(here.jacobians[1], moving)
+        A, B = impulses.bilateral_rows(here, h), impulses.unilateral_rows(here, h)
         tau = impulses.drive(model.structure, values, u)[joint, 0]
-        return step.mass_matrix(here), jnp.ravel(p), F, values.drag[joint], values.shaft[joint], tau, A, B
+        return impulses.mass_matrix(here), jnp.ravel(p), F, values.drag[joint], values.shaft[joint], tau, A, B
 
     return evaluated(parts, x)
 

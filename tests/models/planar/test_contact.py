@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from poinsot.models.planar import Ellipse, Polygon, SmoothCurve, Wall, floor, rectangle
-from poinsot.models.planar.contact import contacts, wall_array
+from poinsot.models.planar.body import contacts, wall_array
 from references.planar import ellipse_points, heights, placed, round_polygon_points
 
 HEXAGON = np.array([[0.5, -0.3], [0.7, 0.1], [0.3, 0.6], [-0.2, 0.55], [-0.6, 0.1], [-0.3, -0.4]])

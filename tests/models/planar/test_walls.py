@@ -3,7 +3,7 @@ import pytest
 
 from poinsot.exceptions import InvalidModel
 from poinsot.models.planar import Wall, floor
-from poinsot.models.planar.contact import wall_array
+from poinsot.models.planar.body import wall_array
 
 
 def test_walls_are_told_in_their_order():

@@ -13,8 +13,8 @@ from estimators.joint import swings
 from estimators.joint.test_bordered import dense, random_linearization
 from poinsot.estimate import Status
 from poinsot.estimators.joint import FORMS, JointSmoothing, JointSmoothingProblem, Record
-from poinsot.estimators.joint.bordered import NormalEquations
 from poinsot.estimators.joint.forms import ReducedForm
+from poinsot.estimators.joint.linearization import NormalEquations
 from poinsot.estimators.joint.problem import BoundedParameters
 from poinsot.exceptions import InvalidMethod, InvalidSignals
 from poinsot.parameters import Normal

@@ -36,10 +36,14 @@ from jaxtyping import Array, Float, Int
 
 from poinsot.arrays import Vector
 from poinsot.estimate import Status
-from poinsot.estimators.joint.bordered import LEAST_DAMPING, NormalEquations
-from poinsot.estimators.joint.linearization import TOGETHER, Linearizer, RecordLinearization
-from poinsot.estimators.joint.problem import JointSmoothingProblem
-from poinsot.estimators.joint.records import first_guess
+from poinsot.estimators.joint.linearization import (
+    LEAST_DAMPING,
+    TOGETHER,
+    Linearizer,
+    NormalEquations,
+    RecordLinearization,
+)
+from poinsot.estimators.joint.problem import JointSmoothingProblem, first_guess
 from poinsot.estimators.joint.sensitivity import (
     RIDGE,
     Influence,

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from poinsot.estimators.impacts.agreement import Agreement, agreement
-from poinsot.estimators.impacts.contact_parameters import SHARED, UNITS
-from poinsot.estimators.impacts.pooled import fitted_pool
-from poinsot.estimators.impacts.pooled_fit import PooledFit
-from poinsot.estimators.impacts.segmentation import segmented
+from poinsot.estimators.impacts.collisions import SHARED, UNITS
+from poinsot.estimators.impacts.flights import segmented
+from poinsot.estimators.impacts.pooled import Agreement, PooledFit, agreement, fitted_pool
 from poinsot.models.planar import floor, rectangle
 from poinsot.models.planar.drop import Drop
 from poinsot.stopwatch import Stopwatch

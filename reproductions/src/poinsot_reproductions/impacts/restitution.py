@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from poinsot.models.planar.contact import contacts, wall_array
+from poinsot.models.planar.body import contacts, wall_array
 from poinsot.stopwatch import Stopwatch
 
 from ..case import Curves, Reproduction, Say

@@ -22,8 +22,7 @@ from typing import Any
 import numpy as np
 
 from poinsot import ImpactIdentification
-from poinsot.estimators.impacts.drop import fitted_drop
-from poinsot.estimators.impacts.drop_fit import DropFit
+from poinsot.estimators.impacts.drop import DropFit, fitted_drop
 from poinsot.estimators.impacts.shooting import FRICTION, INERTIA, MASS, RESTITUTION
 from poinsot.exceptions import PoinsotError
 from poinsot.models.planar import PlanarBody, floor

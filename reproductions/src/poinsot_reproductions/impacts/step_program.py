@@ -29,8 +29,7 @@ from jaxtyping import Bool, Float
 
 from poinsot.arrays import Vector
 from poinsot.exceptions import InvalidModel, MissingExtra
-from poinsot.models.planar.body import GRAVITY, PlanarBody
-from poinsot.models.planar.contact import Wall
+from poinsot.models.planar.body import GRAVITY, PlanarBody, Wall
 
 try:
     import casadi

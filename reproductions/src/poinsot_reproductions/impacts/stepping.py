@@ -24,8 +24,7 @@ from jaxtyping import Float
 from poinsot.arrays import Vector
 from poinsot.exceptions import InvalidModel
 from poinsot.kernels import njit
-from poinsot.models.planar.body import GRAVITY, PlanarBody, World
-from poinsot.models.planar.contact import Wall, contacts, contacts_at
+from poinsot.models.planar.body import GRAVITY, PlanarBody, Wall, World, contacts, contacts_at
 from poinsot.models.planar.impulses import apply_impulses
 
 INSIDE = 1e-6

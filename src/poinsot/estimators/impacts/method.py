@@ -18,14 +18,11 @@ from ...estimate import Estimate, Status
 from ...exceptions import InvalidMethod, NotIdentifiable, check_known, listing
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
-from .agreement import agreement
-from .contact_parameters import OF_FLIGHTS, SHARED
-from .drop import fitted_drop
-from .drop_fit import DropFit
-from .pooled import fitted_pool
-from .pooled_fit import PooledFit
+from .collisions import OF_FLIGHTS, SHARED
+from .drop import DropFit, fitted_drop
+from .flights import segmented
+from .pooled import PooledFit, agreement, fitted_pool
 from .problem import ImpactsProblem
-from .segmentation import segmented
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,7 @@ class ImpactIdentification(Method):
         drag: linear and angular, of a single drop [1/s]; that of several is estimated.
         steps: number of steps of the program between two frames of a single drop; None: for steps of about 5 ms.
         seed: seed of the starting points of a single drop, and of the random halves of several.
-        held: known parameters of several drops by name (`contact_parameters.SHARED`) [SI].
+        held: known parameters of several drops by name (`collisions.SHARED`) [SI].
         rounds: largest number of updates of the tolerances of several drops.
 
     Raises:

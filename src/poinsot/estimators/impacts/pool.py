@@ -2,7 +2,7 @@
 
 The unknowns of a drop are the states at both ends of each of its flights, the instant tau of each impact, the time
 Delta that the tracker lost in it, if any, and the height of the floor in it above that of all drops, since the floor
-drifts. All drops share theta (`contact_parameters`). A flight's states are normal given theta (`flights`), and so is
+drifts. All drops share theta (`collisions.PARAMETERS`). A flight's states are normal given theta (`flights`), and so is
 the height with the tolerance `floor`: with Q the root of their covariance and y of unit variance,
 
     states = mean + B (theta - reference) + Q y,        height = floor y_h
@@ -34,10 +34,21 @@ import numpy as np
 
 from ...arrays import Bool, Float, Int, Matrix, Vector
 from ...solve import Stop, stop_requested
-from .collisions import OWN, Collision, ContactGeometry, Encounters, Resting
-from .contact_parameters import HEIGHT, INERTIA, OF_FLIGHTS, S, bounds, prior_precisions, scales
-from .flights import flight
-from .segmentation import Segmented
+from .collisions import (
+    HEIGHT,
+    INERTIA,
+    OF_FLIGHTS,
+    OWN,
+    Collision,
+    ContactGeometry,
+    Encounters,
+    Resting,
+    S,
+    bounds,
+    prior_precisions,
+    scales,
+)
+from .flights import Segmented, flight
 
 B = 14
 """Unknowns of a flight and the impact after it: y of both ends, tau, Delta. An impact depends on the 26 from the first
@@ -491,7 +502,7 @@ class PooledProblem:
         shared = new.shared.copy()
         shared[:S] = np.clip(shared[:S], *bounds(chain.geometry.shape.size))
         shared[INERTIA] = np.clip(shared[INERTIA], 0.5 * old.shared[INERTIA], 1.5 * old.shared[INERTIA])
-        # at most three intervals may be lost, as in `admission.LOST_INTERVALS`
+        # at most three intervals may be lost, as in `pooled.LOST_INTERVALS`
         lost = np.where(old.lost > 0, np.clip(new.lost, 1e-9, 6 * slack), 0.0)
         tau = np.clip(new.tau, chain.last - slack, chain.first + lost + slack)
         return replace(new, tau=tau, lost=lost, shared=shared)

@@ -15,8 +15,7 @@ import numpy as np
 
 from ...arrays import Float, Matrix, Vector
 from ...models.planar import PlanarBody
-from ...models.planar.body import GRAVITY
-from ...models.planar.contact import Wall
+from ...models.planar.body import GRAVITY, Wall
 from ...models.planar.drop import Drop
 from ...models.planar.events import moved
 from ...models.planar.shapes import Shape

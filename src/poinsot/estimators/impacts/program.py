@@ -27,8 +27,7 @@ import numpy as np
 
 from ...arrays import Float, Vector
 from ...exceptions import MissingExtra
-from ...models.planar.body import GRAVITY
-from ...models.planar.contact import Wall, wall_array
+from ...models.planar.body import GRAVITY, Wall, wall_array
 from ...models.planar.shapes import Shape
 from .shooting import MAX_MASS_RATIO, Shooting, lifted_mass
 
@@ -230,7 +229,7 @@ class _Program:
 
 
 def contact_functions(shape: Shape, walls: Sequence[Wall]) -> Any:
-    """`planar.contact` in symbols: a function q (3,) -> (g (C,), N (3, C), T (3, C)), contacts ordered as there."""
+    """`planar.body.contacts` in symbols: a function q (3,) -> (g (C,), N (3, C), T (3, C)), in the same order."""
     q = casadi.SX.sym("q", 3)
     gaps, normals, tangents = [], [], []
     for x, y, alpha in wall_array(walls):

@@ -1,11 +1,4 @@
-"""Joint smoothing: recordings of a mechanism -> an estimate of its parameters and of its motion.
-
-    problem  = JointSmoothingProblem.from_recordings(mechanism, [recording], ("pendulum.Jxx", "elbow.drag"))
-    estimate = JointEstimation(JointSmoothing(noise=(1e-3, 1e-3))).solve(problem)
-
-Residuals of steps are weighted by the inertia at the estimated theta (`Form.by_inertia`). Fit and validation report
-predictions (`prediction`).
-"""
+"""A joint fit as an estimate: parameters, motions, bodies, friction curves, validation, and sentences about them."""
 
 from __future__ import annotations
 
@@ -14,17 +7,284 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...arrays import Brief
-from ...estimate import Certificate, Estimate, Status, motions_of
-from ...models.maximal import State
+from ...arrays import Brief, Vector
+from ...estimate import (
+    Body,
+    Certificate,
+    Convergence,
+    Estimate,
+    EstimatedMotion,
+    EstimatedMotions,
+    EstimatedParameters,
+    Fit,
+    FrictionCurve,
+    FrictionCurves,
+    Provenance,
+    SensorFit,
+    Status,
+    Uncertainty,
+    extras_of,
+    fit_of,
+    motions_of,
+    unobservable_directions,
+)
+from ...estimate.motions import STD
+from ...inertia.parameters import body, from_physical, inertia_matrix
+from ...models.maximal import Model, State
+from ...models.maximal.values import friction_effort
+from ...recording import Recording
 from ...solve import Method, ProgressCallback, Stop, report, stop_requested
 from ...stopwatch import Stopwatch
 from .examination import JointExamination
-from .problem import JointSmoothingProblem
-from .results import BodyMotions, RecordFit
-from .smoothing import JointSmoothing, RecordEquations
-from .summary import Summary
+from .prediction import efforts, predicted
+from .problem import BodyMotions, JointFit, JointSmoothingProblem, Record, RecordFit, full_turns_off
+from .smoothing import JointSmoothing, RecordEquations, at_held_out
 from .weight import ChosenWeight, WeightChoice
+
+SPEEDS = 81
+"""Points of a friction curve."""
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """The parts of an estimate; `chosen` is None where the weight was given."""
+
+    problem: JointSmoothingProblem
+    method: JointSmoothing
+    fit: JointFit
+    chosen: ChosenWeight | None
+
+    @property
+    def model(self) -> Model:
+        return self.problem.model
+
+    def estimate(self) -> Estimate:
+        """The estimate without validation."""
+        fit, model, names = self.fit, self.model, self.fit.names
+        entries = [model.mechanism.entries[name] for name in names]
+        identifiable = np.isfinite(fit.robust_std)
+        spread = fit.sensitivity
+        condition, scaled = spread.condition_numbers
+        null_space = (spread.unobservable * spread.scale).T
+        states = tuple(path.states for path in fit.paths if path.states is not None)
+        status = fit.status
+        if status is Status.solved and not identifiable.all():
+            status = Status.partly
+        samples = sum(len(path.times) for path in fit.paths)
+        return Estimate(
+            method="",
+            robot=model.mechanism.name,
+            described=model.mechanism.described,
+            parameters=EstimatedParameters(
+                names=names,
+                units=model.units,
+                owners=tuple(entry.owner for entry in entries),
+                kinds=tuple(entry.family for entry in entries),
+                groupings=names,
+                values=fit.theta,
+                identifiable=identifiable,
+                uncertainty=Uncertainty(fit.std, fit.robust_covariance),
+            ),
+            status=status,
+            condition_number=condition,
+            scaled_condition_number=scaled,
+            rows=sum(int(np.isfinite(path.observation_errors).sum()) for path in fit.paths),
+            fit=self.smoothed(fit.paths),
+            bodies=self.bodies(),
+            undetermined=unobservable_directions(names, fit.theta, null_space, []),
+            iterations=fit.iterations,
+            extras=extras_of(
+                FrictionCurves(tuple(self.friction_curves())),
+                EstimatedMotions(tuple(map(self.motion, fit.paths))),
+                BodyMotions(states),
+                Convergence(
+                    names,
+                    np.array([0.5 * step.cost * samples for step in fit.history]),
+                    np.zeros(len(fit.history)),
+                    np.array([step.theta for step in fit.history]),
+                ),
+            ),
+            provenance=Provenance(notes=tuple(self.notes())),
+        )
+
+    def motion(self, path: RecordFit) -> EstimatedMotion:
+        """Joint coordinates and rates with their standard deviations, and the residuals of each sensor."""
+        channels: dict[str, np.ndarray] = {}
+        units: dict[str, str] = {}
+        n = path.coordinates.shape[1]
+        for k, (name, unit) in enumerate(self.model.mechanism.coordinates):
+            for quantity, unit_of, values, column in (
+                ("position", unit, path.coordinates, k),
+                ("velocity", f"{unit}/s", path.rates, n + k),
+            ):
+                channel = f"{quantity}.{name}"
+                channels[channel], units[channel] = values[:, k], unit_of
+                if path.std is not None and path.std.shape[1] == 2 * n:
+                    channels[STD + channel], units[STD + channel] = path.std[:, column], unit_of
+        noise = self.method.noise_of(self.model)
+        fits = tuple(
+            SensorFit(
+                label,
+                (channel,),
+                (unit,),
+                path.measured[:, k : k + 1],
+                path.expected[:, k : k + 1],
+                (channel,),
+                -path.observation_errors[:, k : k + 1] / noise[k],
+            )
+            for k, (label, channel, unit) in enumerate(self.sensors())
+        )
+        return EstimatedMotion(
+            path.name,
+            Recording(path.times, channels, units, {}, {"estimated": path.name}),
+            fits,
+            disturbance=self.disturbance(path),
+        )
+
+    def sensors(self) -> list[tuple[str, str, str]]:
+        """(label, channel, unit) of each."""
+        mechanism = self.model.mechanism
+        units = dict(mechanism.coordinates)
+        return [
+            (sensor.label, sensor.channel, sensor.unit_of(units[sensor.joint]))
+            for sensor in mechanism.sensors
+        ]
+
+    def disturbance(self, path: RecordFit) -> dict[str, float]:
+        """Rms of the residuals of steps by coordinate, in standard deviations of the weight; of the reduced form."""
+        n = path.coordinates.shape[1]
+        if path.step_errors.shape[1] != 2 * n:
+            return {}
+        size = np.sqrt(self.method.weight * np.mean(path.step_errors.reshape(-1, 2, n) ** 2, axis=(0, 1)))
+        return {
+            f"impulse.{name}": float(rms)
+            for (name, _), rms in zip(self.model.mechanism.coordinates, size, strict=True)
+        }
+
+    def smoothed(self, paths: Sequence[RecordFit]) -> Fit:
+        """Measured readings, and those of the smoothed motion; one column per sensor."""
+        parts = [(path.times, path.measured, path.expected) for path in paths]
+        return self._fit(parts, paths[0].name if len(paths) == 1 else "")
+
+    def predictions(
+        self, records: Sequence[Record], paths: Sequence[RecordFit], held_out: bool = False
+    ) -> Fit:
+        """Measured readings, and those predicted over windows from states estimated without them."""
+        predictions = predicted(self.method, self.model, records, self.fit.theta, paths)
+        s = len(self.sensors())
+        parts = [
+            (
+                prediction.record.times[prediction.places.ravel()],
+                (prediction.expected - prediction.errors).reshape(-1, s),
+                prediction.expected.reshape(-1, s),
+            )
+            for prediction in predictions
+        ]
+        longest = max(one.places.shape[1] * float(np.median(one.record.steps)) for one in predictions)
+        name = records[0].name if len(records) == 1 else ""
+        return self._fit(parts, f"{name}, predicted over {longest:.2g} s" if held_out else name)
+
+    def _fit(self, parts: Sequence[tuple[Vector, np.ndarray, np.ndarray]], name: str) -> Fit:
+        """Fit from the times, measured readings and predicted readings (N, s) of each record."""
+        sensors = self.sensors()
+        times, z, read = (np.concatenate(part) for part in zip(*parts, strict=True))
+        # both without full turns of the readings: errors relative to hundreds of radians are meaningless
+        turns = z - full_turns_off(z, self.model.angular)
+        return fit_of(
+            times,
+            tuple(channel for _, channel, _ in sensors),
+            tuple(unit for _, _, unit in sensors),
+            z - turns,
+            read - np.nan_to_num(turns),
+            counts=[len(part[0]) for part in parts],
+            recording=name,
+            noise=self.method.noise_of(self.model),
+        )
+
+    def validated(self) -> list[Fit]:
+        """Each held-out record predicted over windows, and the efforts of its motors along its smoothed motion."""
+        records = self.problem.held_out
+        if not records:
+            return []
+        paths = at_held_out(self.method, self.model, records, self.fit.theta).paths
+        pairs = list(zip(records, paths, strict=True))
+        fits = [self.predictions([record], [path], True) for record, path in pairs]
+        return fits + [effort for pair in pairs if (effort := self.efforts(*pair)) is not None]
+
+    def efforts(self, record: Record, path: RecordFit) -> Fit | None:
+        """Efforts of motors: commanded, and by inverse dynamics; None without commands, or for other forms."""
+        compared = efforts(self.model, self.fit.theta, record, path)
+        if compared is None or not compared[1].any():
+            return None
+        units = {joint.name: joint.effort_unit for joint in self.model.mechanism.joints}
+        inputs = self.model.mechanism.inputs
+        return fit_of(
+            compared[0],
+            tuple(f"torque.{name}" for name in inputs),
+            tuple(units[name] for name in inputs),
+            *compared[1:],
+            recording=f"{record.name}, efforts",
+        )
+
+    def bodies(self) -> tuple[Body, ...]:
+        """Bodies with an estimated mass property."""
+        mechanism = self.model.mechanism
+        values, bodies = mechanism.starting(self.fit.values).values, []
+        estimated = {
+            entry.owner
+            for name in self.fit.names
+            if (entry := mechanism.entries[name]).kind in ("mass", "center", "inertia")
+        }
+        for i, described in enumerate(mechanism.bodies):
+            if described.name in estimated:
+                J = inertia_matrix(np.concatenate([np.zeros(4), np.asarray(values.inertia)[i]]))
+                pi = from_physical(float(values.mass[i]), np.asarray(values.center)[i], J)
+                bodies.append(body(described.name, pi))
+        return tuple(bodies)
+
+    def friction_curves(self) -> list[FrictionCurve]:
+        """Friction over speed of joints with an estimated friction parameter, where friction depends only on speed."""
+        curves, mechanism = [], self.model.mechanism
+        places = {name: k for k, (name, _) in enumerate(mechanism.coordinates)}
+        values = mechanism.starting(self.fit.values).values
+        for number, joint in enumerate(mechanism.joints):
+            entries = [mechanism.entries[name] for name in self.fit.names]
+            mine = [
+                k
+                for k, entry in enumerate(entries)
+                if entry.owner == joint.name and entry.kind in ("drag", "friction")
+            ]
+            if not (mine and joint.has_speed_friction):
+                continue
+            place = places[joint.name]
+            fastest = max(float(np.abs(path.rates[:, place]).max()) for path in self.fit.paths)
+            speed = np.linspace(-fastest, fastest, SPEEDS)
+            numbers = np.array([values.drag[number], *np.asarray(values.friction)[number]])
+            curve, slopes = friction_effort(speed, numbers), []
+            for k in mine:
+                column = 0 if entries[k].kind == "drag" else 1 + entries[k].index[1]
+                # forward differences: curves are linear in most numbers
+                step = np.zeros(len(numbers))
+                step[column] = max(1e-6 * abs(numbers[column]), 1e-12)
+                slopes.append((friction_effort(speed, numbers + step) - curve) / step[column])
+            P, slope = self.fit.robust_covariance[np.ix_(mine, mine)], np.column_stack(slopes)
+            std = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", slope, P, slope), 0.0))
+            curves.append(FrictionCurve(joint.name, joint.effort_unit, speed, curve, std))
+        return curves
+
+    def notes(self) -> list[str]:
+        """Meaning of the weight, and how it was chosen."""
+        chosen = (
+            []
+            if self.chosen is None
+            else [f"The weight was chosen from the recordings. {self.chosen.reason}"]
+        )
+        return [
+            f"Residuals of steps have the weight {self.method.weight:.3g}: impulses of "
+            f"{1 / np.sqrt(self.method.weight):.2g} [N s, N m s] that are not modelled are as likely as one standard "
+            "deviation of a sensor.",
+            *chosen,
+        ]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

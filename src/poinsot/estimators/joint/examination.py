@@ -25,9 +25,7 @@ from ...estimate.estimate import unfinished
 from ...exceptions import PoinsotError
 from ...recording import Recording
 from .prediction import efforts, predicted
-from .problem import JointSmoothingProblem
-from .records import Record, full_turns_off
-from .results import JointFit
+from .problem import JointFit, JointSmoothingProblem, Record, full_turns_off
 from .smoothing import JointSmoothing, RecordEquations, compiled_linearizer
 
 NOTE, WARNING, ERROR = Severity

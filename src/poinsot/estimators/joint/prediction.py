@@ -15,9 +15,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from ...arrays import Float, Int, Vector
 from ...models.maximal import Model
-from .problem import JointSmoothingProblem
-from .records import Record, first_guess, full_turns_off
-from .results import RecordFit
+from .problem import JointSmoothingProblem, Record, RecordFit, first_guess, full_turns_off
 from .smoothing import JointSmoothing, compiled_linearizer
 
 SHORTEST = 8

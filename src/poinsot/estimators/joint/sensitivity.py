@@ -46,8 +46,7 @@ import numpy as np
 from ...arrays import Float, Matrix, Vector
 from ...estimate import condition_numbers
 from ...statistics import andrews_lag, sum_covariance, taper_allowance
-from .bordered import Factorization, NormalEquations, factorize
-from .linearization import RecordLinearization
+from .linearization import Factorization, NormalEquations, RecordLinearization, factorize
 
 UNOBSERVABLE = 1e-10
 """Eigenvalue of S_bar, scaled so that its diagonal before the states moved is 1, below which a direction counts as

@@ -4,7 +4,7 @@
 
 by the damped Gauss-Newton iteration of `poinsot.solve`, whose gain-ratio rule is that of Lacoursiere's Algorithm 1. The
 damping is alpha D, with D the largest diagonal of J^T J so far in place of his identity, so that units and
-scales of parameters do not matter. Records share theta: each has a band of its own (`bordered`).
+scales of parameters do not matter. Records share theta: each has a band of its own (`linearization`).
 
 It has converged where a step with little damping is predicted to lower the cost by at most `tolerance` of it. That
 bounds the cosine of the angle between the residuals and each column of their Jacobian by sqrt(tolerance).
@@ -23,12 +23,17 @@ from ...estimate import Status
 from ...exceptions import InvalidMethod, check_known
 from ...models.maximal import Model
 from ...solve import DampedStep, GainRatio, GaussNewton, Method, Minimum, ProgressCallback, Stop
-from .bordered import NormalEquations, factorize
 from .forms import FORMS
-from .linearization import Linearizer, RecordLinearization
-from .problem import BoundedParameters, JointSmoothingProblem
-from .records import Record, first_guess
-from .results import AcceptedStep, JointFit, RecordFit
+from .linearization import Linearizer, NormalEquations, RecordLinearization, factorize
+from .problem import (
+    AcceptedStep,
+    BoundedParameters,
+    JointFit,
+    JointSmoothingProblem,
+    Record,
+    RecordFit,
+    first_guess,
+)
 from .sensitivity import sensitivity, state_variances
 
 JOINT_DAMPING = GainRatio(first=1e-6, most=2.0**32)

@@ -49,8 +49,7 @@ from ...arrays import Matrix, Vector
 from ...estimate import NORMAL_95, Certificate, Estimate, FullParameters, Status, Uncertainty
 from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, check_known, listing
 from ...inertia.divergence import AffineInvariant, Entropic, Euclidean
-from ...inertia.parameters import inconsistencies, is_consistent, pseudo_inertia
-from ...inertia.repair import with_extent
+from ...inertia.parameters import inconsistencies, is_consistent, pseudo_inertia, with_extent
 from ...models.efforts import nonnegative_kinds
 from ...models.friction.listed import dissipating_kinds, words_of
 from ...models.robot.open_parameters import body_of

@@ -1,14 +1,14 @@
-"""Friction of joints: one catalogue of laws for robots, servos and mechanisms; a law is one file.
+"""Friction of joints: one catalogue of laws for robots, servos and mechanisms; adding a law is one file.
 
-law                 `FrictionLaw`: its effort, slopes and parameters, for NumPy, Numba and JAX
-viscous, coulomb, offset, stribeck, gears, stiction     the laws
-robot               friction of a robot: columns of the regressor; `NoFriction`, `ViscousCoulomb`
-listed              `CATALOGUE` of laws, and their sums by name; adding a law is its file and a line there
+law                 `FrictionLaw`: its effort, slopes and parameters, for NumPy, Numba and JAX; laws in compiled loops
+basic, stribeck, gears     the laws: viscous, Coulomb's and an offset; higher at rest; by the torques of gears
+listed              `CATALOGUE` of laws, and their sums by name, those of robots as columns of the regressor; adding a
+                    law is its file and a line there
 """
 
 from .law import FrictionLaw as FrictionLaw, FrictionParameter as FrictionParameter
-from .listed import CATALOGUE as CATALOGUE
-from .robot import (
+from .listed import (
+    CATALOGUE as CATALOGUE,
     FrictionColumn as FrictionColumn,
     NoFriction as NoFriction,
     RobotFriction as RobotFriction,

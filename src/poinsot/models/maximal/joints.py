@@ -22,80 +22,59 @@ Dry friction has two laws. With a constant `Coulomb` level (an effort) the frict
 In both the level falls from its value at rest to that in motion (Stribeck effect, 4.1), and `models.friction` has
 further laws. Inside its bounds dry friction is not infinitely stiff: a joint that sticks creeps as with the viscous
 drag `stick_drag`, which makes the friction impulse unique (Delta of Eq. 2.24 is 1 / (h stick_drag)).
+
+**Sensors** give readings h(x; theta) (Lacoursiere 2007, Eqs. 3.2 and 3.6).
+An encoder on a hinge reads its angle y (on a slider: its displacement) with a zero offset, and on an eccentric disc,
+which adds the first harmonic of the angle:
+
+    z = y + zero + sine sin y + cosine cos y
+
+The angle is the twist about the hinge's axis of the relative rotation e = (x, y, z, w) between the joint's two frames,
+2 atan2(z, w), between -pi and pi, so an error h(x) - z of angles is the nearest of those that differ by full turns. A
+displacement has no harmonics. A rate sensor reads the speed in the free direction, plus a zero.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ...exceptions import InvalidModel, check_known
-from ..friction.law import FrictionLaw, with_library
 from ..friction.listed import mechanism_friction, mechanism_laws
 from .bodies import CREEP, require, require_direction, require_three
-from .values import Entry
+from .values import Entry, law_places
 
 WORLD = "world"
 HELD, FREE = True, False
 
 
-def friction_effort(speed: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Effort against the motion at these speeds, of friction that depends on speed only [N m] or [N].
-
-    Args:
-        numbers: (1 + P,) drag, and the parameters of `mechanism_laws`.
-    """
-    places = law_places(mechanism_laws())
-    level, smooth = friction_parts(places, numbers[1:], speed)
-    return np.asarray(numbers[0] * speed + smooth + np.sign(speed) * level)
-
-
-LawPlaces = tuple[tuple[FrictionLaw, int], ...]
-"""Laws, and the place of the first parameter of each among those of `mechanism_laws`."""
-
-
-def law_places(names: Collection[str]) -> LawPlaces:
-    """The laws of these names."""
-    found, place = [], 0
-    for name, law in mechanism_laws().items():
-        if name in names:
-            found.append((law, place))
-        place += len(law.parameters)
-    return tuple(found)
-
-
-def friction_parts(laws: LawPlaces, numbers: Any, speed: Any, library: Any = np) -> tuple[Any, Any]:
-    """(...) the sum of the levels of dry laws, and of the efforts of smooth ones, at speeds (...).
-
-    Args:
-        numbers: (..., P) parameters of `mechanism_laws`. library: of the arrays, NumPy or JAX's.
-    """
-    level = smooth = library.zeros_like(speed)
-    for law, place in laws:
-        p = [numbers[..., place + i] for i in range(len(law.parameters))]
-        effort = with_library(type(law).effort, library)(speed, 0.0, 0.0, 0.0, p)
-        level, smooth = (level + effort, smooth) if law.dry else (level, smooth + effort)
-    return level, smooth
-
-
+@dataclass(frozen=True, kw_only=True)
 class DryFriction(ABC):
-    """Dry friction of a joint of a mechanism: its size, whether that depends on the load, and further laws."""
+    """Dry friction of a joint of a mechanism: its size, whether that depends on the load, and further laws.
+
+    Args:
+        excess: how much higher its size is at rest (Stribeck) [N m] or [N]; of a coefficient [-].
+        decay: rate at which the excess is lost with the squared speed [s^2/rad^2] or [s^2/m^2].
+        stick_drag: viscous drag of a joint that sticks [N m s/rad] or [N s/m]; None: at its full size, that of a
+            coefficient under the weight of all bodies, it creeps at 1e-3 rad/s or m/s.
+        further: parameters of further laws of `models.friction`, by name.
+    """
 
     depends_on_load: ClassVar[bool]
     symbol: ClassVar[str]
     """Prefix of the names of its numbers."""
 
-    excess: float
-    decay: float
-    stick_drag: float | None
-    further: Mapping[str, float]
+    excess: float = 0.0
+    decay: float = 0.0
+    stick_drag: float | None = None
+    further: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for entry in fields(self):  # type: ignore[arg-type]
+        for entry in fields(self):
             value = getattr(self, entry.name)
             if entry.name != "further" and value is not None:
                 require(value, f"the {entry.name.replace('_', ' ')} of dry friction", "at least 0")
@@ -151,22 +130,9 @@ class DryFriction(ABC):
 
 @dataclass(frozen=True)
 class Coulomb(DryFriction):
-    """Dry friction of a constant level.
-
-    Args:
-        level: level in motion [N m] or [N].
-        excess: how much higher it is at rest (Stribeck) [N m] or [N].
-        decay: rate at which the excess is lost with the squared speed [s^2/rad^2] or [s^2/m^2].
-        stick_drag: viscous drag of a joint that sticks [N m s/rad] or [N s/m]; None: a full level makes it creep at
-            1e-3 rad/s or m/s.
-        further: parameters of further laws of `models.friction`, by name.
-    """
+    """Dry friction of a constant level in motion [N m] or [N]."""
 
     level: float = 0.0
-    excess: float = 0.0
-    decay: float = 0.0
-    stick_drag: float | None = None
-    further: Mapping[str, float] = field(default_factory=dict)
 
     depends_on_load: ClassVar[bool] = False
     symbol: ClassVar[str] = "coulomb"
@@ -187,16 +153,10 @@ class LoadDependent(DryFriction):
     Args:
         coefficient: coefficient in motion [-].
         radius: radius of the bearing [m], > 0; a hinge depends only on its product with the coefficient.
-        excess, decay, stick_drag, further: as in `Coulomb`; the excess is one of the coefficient. Without a stick drag,
-            friction under the weight of all bodies makes it creep at 1e-3 rad/s or m/s.
     """
 
     coefficient: float = 0.0
     radius: float = 1.0
-    excess: float = 0.0
-    decay: float = 0.0
-    stick_drag: float | None = None
-    further: Mapping[str, float] = field(default_factory=dict)
 
     depends_on_load: ClassVar[bool] = True
     symbol: ClassVar[str] = "friction"
@@ -426,3 +386,70 @@ class Ball(_Moving):
 AnyJoint = Fixed | Hinge | Slider | Ball
 JOINT_KINDS: Mapping[str, type[AnyJoint]] = {"fixed": Fixed, "hinge": Hinge, "slider": Slider, "ball": Ball}
 """Joints by their names in project files."""
+
+
+@dataclass(frozen=True)
+class AxisSensor:
+    """Sensor of the coordinate of a hinge or slider, given by its name, or of its rate.
+
+    Args:
+        zero: reading where the coordinate or rate is 0 [rad], [m], [rad/s] or [m/s].
+        name: None: that of the joint. recording: the only recording that has it; None: all.
+    """
+
+    joint: str
+    zero: float = 0.0
+    name: str | None = field(default=None, kw_only=True)
+    recording: str | None = field(default=None, kw_only=True)
+
+    is_rate: ClassVar[bool] = False
+    parts: ClassVar[tuple[str, ...]] = ("zero",)
+    """Names of its numbers."""
+
+    def __post_init__(self) -> None:
+        if not np.isfinite([getattr(self, part) for part in self.parts]).all():
+            raise InvalidModel(f"the sensor {self.label!r} of joint {self.joint!r} needs finite numbers")
+
+    def unit_of(self, position: str) -> str:
+        """Unit of its readings, of a joint whose coordinate has the unit `position`."""
+        return f"{position}/s" if self.is_rate else position
+
+    def entries(self, k: int, joint: Joint) -> list[Entry]:
+        """Its numbers, as sensor k of a mechanism."""
+        if joint.slides and any(getattr(self, part) for part in self.parts[1:]):
+            raise InvalidModel(
+                f"sensor {self.label!r} reads a slider, which has no eccentricity; leave out sine and cosine"
+            )
+        unit, parts = self.unit_of(joint.position_unit), self.parts[: 1 if joint.slides else None]
+        return [Entry(self.label, part, unit, part, (k,), getattr(self, part)) for part in parts]
+
+    @property
+    def label(self) -> str:
+        """Prefix of its parameters' names."""
+        return self.name or f"{self.joint} {'rate' if self.is_rate else 'encoder'}"
+
+    @property
+    def channel(self) -> str:
+        """The channel of recordings that holds its readings."""
+        return f"{'velocity' if self.is_rate else 'position'}.{self.joint}"
+
+
+@dataclass(frozen=True)
+class Encoder(AxisSensor):
+    """Sensor of the coordinate of a hinge [rad] or slider [m].
+
+    Args:
+        sine, cosine: eccentricity: amplitudes of the first harmonic, hinges only [rad].
+    """
+
+    sine: float = 0.0
+    cosine: float = 0.0
+
+    parts: ClassVar[tuple[str, ...]] = ("zero", "sine", "cosine")
+
+
+@dataclass(frozen=True)
+class RateSensor(AxisSensor):
+    """Sensor of the speed of a hinge [rad/s] or slider [m/s]."""
+
+    is_rate: ClassVar[bool] = True

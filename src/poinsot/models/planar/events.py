@@ -24,8 +24,7 @@ import numpy as np
 
 from ...arrays import Float, Int, Vector
 from ...kernels import njit
-from .body import GRAVITY, PlanarBody, World
-from .contact import Wall, contacts
+from .body import GRAVITY, PlanarBody, Wall, World, contacts
 from .impulses import apply_impulses
 
 SLOW = 0.02
@@ -44,7 +43,7 @@ class ImpactEvents:
     """The impacts of a motion in order of time; E of them, one for each contact that closes.
 
     Args:
-        times: (E,) [s]. contacts: (E,) index of the contact, wall by wall and part by part as in `contact`.
+        times: (E,) [s]. contacts: (E,) index of the contact, wall by wall and part by part as in `body`.
         poses, before, after: (E, 3) pose at the impact, and velocities before and after it.
         impulses: (E, 2) normal and tangential [N s].
     """

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...arrays import Matrix, Times, Vector
 from ...kernels import njit
-from ..friction.compiled import COUNT, DRY, EFFORT, FIRST, SLOPES, effort_at, slopes_at
+from ..friction.law import COUNT, DRY, EFFORT, FIRST, SLOPES, effort_at, slopes_at
 
 NAMES: tuple[str, ...] = (
     "stiffness", "derivative_gain", "velocity_gain", "damping", "coulomb", "armature", "torque_limit", "no_load_speed",
@@ -276,7 +276,7 @@ def roll(
 ) -> tuple[int, int]:  # fmt: skip
     """Fill the outputs of `rollout.roll_out`; the numbers of steps at a bound of the motor, and at rest.
 
-    `laws`: table of the further laws of friction (`friction.compiled`). `supply` and `rates`, (K + 1, a) sensitivities
+    `laws`: table of the further laws of friction (`friction.law`). `supply` and `rates`, (K + 1, a) sensitivities
     of velocities, may be empty.
     """
     lag, play, dead, u = theta[LAG], theta[PLAY], theta[DEAD], 1.0

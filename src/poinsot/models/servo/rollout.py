@@ -34,7 +34,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ...arrays import Matrix, Times, Vector
-from ..friction.compiled import law_table
+from ..friction.law import law_table
 from .actuator import LEVEL, Actuator, servo_laws
 from .kernel import FURTHER, NAMES, roll
 from .setpoint import Setpoint

@@ -42,8 +42,7 @@ class ImpactsMethod(MotionMethod):
     seed: int = Field(0, ge=0)
 
     def problem(self, job: Job, watch: Stopwatch) -> ImpactsProblem:
-        from ...estimators.impacts.problem import ImpactsProblem
-        from ...estimators.impacts.recordings import FORCES, pose_channels
+        from ...estimators.impacts.problem import FORCES, ImpactsProblem, pose_channels
 
         settings, body = job.settings, job.settings.body
         assert body is not None
@@ -70,7 +69,7 @@ class ImpactsMethod(MotionMethod):
 
         from ...estimate.motions import POSE
         from ...estimators.impacts.prediction import FLIGHT_FRAMES, predict_throw
-        from ...estimators.impacts.recordings import FORCES, drop_of, pose_channels
+        from ...estimators.impacts.problem import FORCES, drop_of, pose_channels
         from ...models.planar import floor
         from ..prediction import CLOCK, Prediction, read_motion
 

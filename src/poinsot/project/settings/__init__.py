@@ -70,7 +70,7 @@ class Settings(SettingsTable):
     robot: RobotSettings | None = None
     mechanism: MechanismSettings | None = None
     body: BodySettings | None = None
-    walls: list[lazy_table(".models.planar.contact:Wall")] = []  # type: ignore[valid-type]
+    walls: list[lazy_table(".models.planar.body:Wall")] = []  # type: ignore[valid-type]
     drive: DriveSettings | None = None
     friction: FrictionSettings = FrictionSettings()
     contacts: ContactsSettings | None = None

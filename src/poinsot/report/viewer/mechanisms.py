@@ -2,7 +2,7 @@
 
     T_wb = T_wa frame(a) motion(y) frame(b)^-1,    motion: a turn about z, a displacement along z, or Exp(y) of a ball
 
-(`poinsot.models.maximal.assembly` has the same in JAX, with rates.) Results have only coordinates of joints: bodies
+(`poinsot.models.maximal.reduced` has the same in JAX, with rates.) Results have only coordinates of joints: bodies
 that no joint connects to the world are not drawn.
 """
 
@@ -18,7 +18,7 @@ from scipy.spatial.transform import Rotation
 from ...arrays import JointSamples
 from ...exceptions import listing
 from ...models.maximal import Mechanism
-from ...models.maximal.assembly import coordinates, tree
+from ...models.maximal.reduced import coordinates, tree
 from ...project import Run
 from ...project.prediction import PredictionJob
 from ...recording import Recording

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from ...arrays import Matrix, Times
 from ...estimate.motions import POSE
-from ...estimators.impacts.recordings import FORCES, drop_of, pose_channels
+from ...estimators.impacts.problem import FORCES, drop_of, pose_channels
 from ...exceptions import InvalidRecording, UnreadableFile
 from ...project import Run
 from ...project.prediction import PredictionJob
