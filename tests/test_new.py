@@ -470,9 +470,9 @@ def test_a_log_without_rows(begin):
 
 
 @pytest.mark.parametrize("name", ["log.npz", "log.mat"])
-def test_a_format_whose_columns_nothing_lists(name, tmp_path):
+def test_a_damaged_file_of_arrays(name, tmp_path):
     (tmp_path / name).write_bytes(b"x")
-    with pytest.raises(PoinsotError, match=r"save it as \.csv or \.parquet"):
+    with pytest.raises(PoinsotError, match="cannot be read as .* it may be damaged"):
         start_project(ARM, tmp_path / name, tmp_path / "job.toml")
 
 

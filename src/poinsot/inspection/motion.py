@@ -127,6 +127,12 @@ RESTS, STEPS = 2.0, 3.0
 """A joint rests if the standard deviation of its positions is below RESTS times their noise, or their range is at most
 STEPS steps of the encoder."""
 
+SETTLES_S = 1.0
+"""Servos settle in less [s]."""
+
+FURTHER = 1.2
+"""Ratio of distances from a command, beyond noise."""
+
 MIN_SAMPLES = 16
 """Minimum number of samples to distinguish noise from motion."""
 
@@ -190,6 +196,31 @@ def resting_joints(recording: Recording, window_s: tuple[float, float] | None = 
         for joint in recording.joints("position")
         if _rests(recording[f"position.{joint}"][first:last], recording.mask(f"position.{joint}")[first:last])
     )
+
+
+def unfollowed_s(recording: Recording) -> list[tuple[float, float]]:
+    """Intervals in which joints do not follow their commands, as motors are off or somebody moves them [s].
+
+    All commands are constant for longer than `SETTLES_S`, and yet in the second half of this time a position is further
+    from its command than `FURTHER` times the largest distance while commands change, which is larger for a servo.
+    """
+    joints = [
+        joint for joint in recording.joints("position_command") if joint in recording.joints("position")
+    ]
+    if not joints:
+        return []
+    u, q = (recording.stack(quantity, tuple(joints)) for quantity in ("position_command", "position"))
+    time, error = recording.time, np.abs(q - u)
+    edges = [0, *(np.flatnonzero((np.diff(u, axis=0) != 0).any(axis=1)) + 1).tolist(), len(u)]
+    runs = [(a, b) for a, b in pairwise(edges) if time[b - 1] - time[a] > SETTLES_S]
+    moving = np.ones(len(u), dtype=bool)
+    for a, b in runs:
+        moving[a:b] = False
+    if not moving.any():
+        return []
+    largest = FURTHER * error[moving].max(axis=0)
+    off = [(a, b) for a, b in runs if (error[(a + b) // 2 : b] > largest).any()]
+    return [(float(time[a]), float(time[min(b, len(u) - 1)])) for a, b in off]
 
 
 def _rests(x: Samples, trusted: Mask) -> bool:

@@ -166,7 +166,9 @@ class ParquetLog(UniformLog):
         columns = [*source.columns.values(), *([source.clock] if source.clock else [])]
         if any(column.hold or column.nanoseconds is not None for column in columns):
             return "a column has hold or nanoseconds"
-        return "rows or required columns are given" if source.rows or source.require else ""
+        return (
+            "rows or required columns are given" if source.rows or source.require or source.every > 1 else ""
+        )
 
     @staticmethod
     def bytes_in_memory(source: Source) -> int:

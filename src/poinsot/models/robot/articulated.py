@@ -543,8 +543,11 @@ def _lock(model: pin.Model, locked: Mapping[str, float]) -> pin.Model:
         check_known(name, names, "cannot lock joint", "the robot has")
         joint = model.joints[model.getJointId(name)]
         if joint.nv != 1:
+            if position == 0:  # as described
+                continue
             raise InvalidModel(
-                f"cannot lock joint {name!r}: it has {joint.nv} degrees of freedom, and only joints with one can be"
+                f"cannot lock joint {name!r} at {position}: it has {joint.nv} degrees of freedom, so write 0, which "
+                "holds it as described"
             )
         if not np.isfinite(position):
             raise InvalidModel(
