@@ -130,6 +130,8 @@ STEPS steps of the encoder."""
 SETTLES_S = 1.0
 """Servos settle in less [s]."""
 
+RESTS_S = 0.5
+"""A rest while the command moves is longer than dead times [s]."""
 FURTHER = 1.2
 """Ratio of distances from a command, beyond noise."""
 
@@ -198,29 +200,48 @@ def resting_joints(recording: Recording, window_s: tuple[float, float] | None = 
     )
 
 
-def unfollowed_s(recording: Recording) -> list[tuple[float, float]]:
-    """Intervals in which joints do not follow their commands, as motors are off or somebody moves them [s].
+def find_unfollowed(recording: Recording) -> list[tuple[float, float, str]]:
+    """Intervals in which a joint does not follow its command [s], with the cause, in their order.
 
-    All commands are constant for longer than `SETTLES_S`, and yet in the second half of this time a position is further
-    from its command than `FURTHER` times the largest distance while commands change, which is larger for a servo.
+    A servo is nearer to a command that is constant than to one that moves. So its motor is off, or somebody moves the
+    joint, where all commands are constant for longer than `SETTLES_S` and the position is yet further from its command
+    than `FURTHER` times the largest distance while commands change. And it is stopped by something where it rests while
+    its command moves further away than that.
     """
     joints = [
         joint for joint in recording.joints("position_command") if joint in recording.joints("position")
     ]
-    if not joints:
-        return []
-    u, q = (recording.stack(quantity, tuple(joints)) for quantity in ("position_command", "position"))
-    time, error = recording.time, np.abs(q - u)
-    edges = [0, *(np.flatnonzero((np.diff(u, axis=0) != 0).any(axis=1)) + 1).tolist(), len(u)]
-    runs = [(a, b) for a, b in pairwise(edges) if time[b - 1] - time[a] > SETTLES_S]
-    moving = np.ones(len(u), dtype=bool)
-    for a, b in runs:
+    time, found = recording.time, []
+    u = recording.stack("position_command", tuple(joints)) if joints else np.zeros((len(time), 0))
+    constant = _runs(time, ~(np.diff(u, axis=0) != 0).any(axis=1), SETTLES_S)
+    moving = np.ones(len(time), dtype=bool)
+    for a, b in constant:
         moving[a:b] = False
-    if not moving.any():
-        return []
-    largest = FURTHER * error[moving].max(axis=0)
-    off = [(a, b) for a, b in runs if (error[(a + b) // 2 : b] > largest).any()]
-    return [(float(time[a]), float(time[min(b, len(u) - 1)])) for a, b in off]
+    for k, joint in enumerate(joints if moving.any() else ()):
+        q = recording[f"position.{joint}"]
+        error = np.abs(q - u[:, k])
+        steps = np.abs(np.diff(q))
+        rests = steps <= np.min(steps[steps > 0], initial=np.inf) if (steps > 0).any() else steps == 0
+        stopped = [run for run in _runs(time, rests, RESTS_S) if np.ptp(u[slice(*run), k]) > 0]
+        usual = [(run, error[moving].max()) for run in constant]
+        usual += [(run, np.quantile(error[moving], 0.98)) for run in stopped if run not in constant]
+        for (a, b), largest in usual:
+            if error[a:b].max() > FURTHER * largest:
+                at = f"{joint} is stopped at {np.median(q[a:b]):.4g} {recording.units[f'position.{joint}']}"
+                off = (
+                    f"{joint} does not follow its constant command: its motor is off, or it is moved by hand"
+                )
+                found.append(
+                    (float(time[a]), float(time[min(b, len(q) - 1)]), off if (a, b) in constant else at)
+                )
+    return sorted(found)
+
+
+def _runs(time: Times, holds: np.ndarray, longer_s: float) -> list[tuple[int, int]]:
+    """(first, one after the last) sample of each time longer than `longer_s` in which all steps (T - 1,) hold."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], holds, [False]]).astype(np.int8)))
+    ends = zip(edges[::2].tolist(), (edges[1::2] + 1).tolist(), strict=True)
+    return [(a, b) for a, b in ends if time[b - 1] - time[a] > longer_s]
 
 
 def _rests(x: Samples, trusted: Mask) -> bool:

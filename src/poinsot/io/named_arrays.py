@@ -43,7 +43,10 @@ if not zipfile.is_zipfile(sys.argv[1]):
     raise ValueError("it is no archive of arrays")
 with numpy.load(sys.argv[1], allow_pickle=False) as archive:
     names = sys.argv[2:] if set(sys.argv[2:]) <= set(archive.files) else ()
-    content = {name: archive[name] if name in names or len(sys.argv) == 2 else None for name in archive.files}
+    try:
+        content = {name: archive[name] if name in names or len(sys.argv) == 2 else None for name in archive.files}
+    except ValueError:
+        raise ValueError("an array holds Python objects, which are not read; save numbers") from None
 matrices = {name: x if x is None or x.ndim > 1 else x.reshape(-1, 1) for name, x in content.items()}
 pickle.dump(matrices, sys.stdout.buffer)
 """

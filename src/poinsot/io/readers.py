@@ -54,7 +54,9 @@ READERS: Mapping[str, str] = {
     **dict.fromkeys(("mat", "npz"), "poinsot.io.named_arrays:ARRAYS"),
     **dict.fromkeys(("bag", "db3"), "poinsot.io.message_columns:BAG"),
     **dict.fromkeys(("mcap", "yaml"), "poinsot.io.message_log:MCAP"),  # metadata.yaml of a ROS 2 bag
-    "json": "poinsot.io.lerobot:LEROBOT",  # meta/info.json of a LeRobot data set
+    **dict.fromkeys(
+        ("json", "jsonl", "ndjson"), "poinsot.io.records:JSON"
+    ),  # and a LeRobot data set's meta/info.json
 }
 """Ending, without its dot -> module and `Reader`."""
 

@@ -24,7 +24,7 @@ from jinja2 import Environment, FileSystemLoader
 from ..exceptions import InvalidProject, PoinsotError, listing
 from ..inspection.columns import BY_ORDER, match_columns
 from ..inspection.energy import gains_energy
-from ..inspection.motion import clock_facts, motion_facts, unfollowed_s
+from ..inspection.motion import clock_facts, find_unfollowed, motion_facts
 from ..io.readers import list_columns
 from ..models.robot.articulated import Articulated, load_robot
 from ..quantities import FRAME_QUANTITIES
@@ -272,16 +272,15 @@ class _Draft:
                     "between_reason": "the part with constant gains",
                 }
                 recording = recording.between(*own["between_s"])
-            clock, off = clock_facts(recording), unfollowed_s(recording)
+            clock, off = clock_facts(recording), find_unfollowed(recording)
             if clock.gaps_s or off:
                 first, last = clock.start_s, clock.start_s + clock.duration_s
-                ends = [first, *chain.from_iterable(sorted([*clock.gaps_s, *off])), last]
+                cuts = sorted([*((a, b) for a, b, _ in off), *clock.gaps_s])
+                ends = [first, *np.maximum.accumulate(list(chain.from_iterable(cuts))).tolist(), last]
                 start, stop = max(zip(ends[::2], ends[1::2], strict=True), key=lambda part: part[1] - part[0])
-                reason = "the longest part without a gap of the clock"
-                if off:
-                    times = listing(f"{a:.4g} s to {b:.4g} s" for a, b in off)
-                    reason = f"from {times} commands are constant and joints do not follow them: motors are off, or "
-                    reason += "joints are moved by hand"
+                causes = [f"from {a:.4g} s to {b:.4g} s {why}" for a, b, why in off]
+                causes += ["the longest part without a gap of the clock"] if clock.gaps_s else []
+                reason = "; ".join(causes)
                 own |= {"between_s": _between(recording, start, stop), "between_reason": reason}
                 recording = recording.between(start, stop)
                 clock = clock_facts(recording)
