@@ -472,7 +472,7 @@ def test_a_log_without_rows(begin):
 @pytest.mark.parametrize("name", ["log.npz", "log.mat"])
 def test_a_damaged_file_of_arrays(name, tmp_path):
     (tmp_path / name).write_bytes(b"x")
-    with pytest.raises(PoinsotError, match="cannot be read as .* it may be damaged"):
+    with pytest.raises(PoinsotError, match="it may be damaged"):
         start_project(ARM, tmp_path / name, tmp_path / "job.toml")
 
 
@@ -725,14 +725,15 @@ def test_a_line_of_units_and_lines_above_the_header(tmp_path, table):
 
 def test_several_logs_and_one_for_validation(poinsot, tmp_path, table):
     columns = pl.DataFrame(arm_columns(table))
-    for k in (1, 2, 3):
-        columns[600 * k : 600 * k + 600].write_csv(tmp_path / f"run_{k}.csv")
+    for k, name in enumerate(("run_1", "run_2", "other"), 1):
+        columns[600 * k : 600 * k + 600].write_csv(tmp_path / f"{name}.csv")
     job = tmp_path / "job.toml"
-    arguments = (ARM, tmp_path / "run_[12].csv", tmp_path / "run_?.csv")
-    code, _, err = poinsot("new", *arguments[:2], "--validation", tmp_path / "run_3.csv", "-o", job, "--yes")
+    code, _, err = poinsot(
+        "new", ARM, tmp_path / "run_?.csv", "--validation", tmp_path / "other.csv", "-o", job, "--yes"
+    )
     assert (code, err) == (0, "")
     recordings = tomllib.loads(job.read_text())["recordings"]
-    assert [each["path"] for each in recordings] == ["run_1.csv", "run_2.csv", "run_3.csv"]
+    assert [each["path"] for each in recordings] == ["run_1.csv", "run_2.csv", "other.csv"]
     assert [each.get("role") for each in recordings] == [None, None, "validation"]
     assert identify(Project.load(job)).validation is not None
 

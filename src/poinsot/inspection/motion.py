@@ -68,8 +68,17 @@ def clock_facts(recording: Recording) -> ClockFacts:
     )
 
 
-def clock_findings(clock: ClockFacts, even: bool = True) -> Iterator[Finding]:
-    """Findings of the clock. `even`: whether the method needs equal intervals."""
+def clock_findings(
+    clock: ClockFacts, even: bool = True, arrival_hz: float | None = None
+) -> Iterator[Finding]:
+    """Findings of the clock. `even`: whether the method needs equal intervals. `arrival_hz`: rate of samples that were
+    stamped when they arrived.
+    """
+    if arrival_hz is not None:
+        message = f"Samples are stamped when they arrive, in bursts: their rate is {arrival_hz:.5g} Hz."
+        remedy = f"Write rate_hz = {arrival_hz:.5g} in [[recordings]], in place of time = {{ ... }}."
+        yield Finding("uneven-clock", Severity.error, message, remedy)
+        return
     propose = Setting("[preprocessing]", "resample_hz", f"{clock.even_rate_hz:g}")
     if clock.gaps_s:
         yield _gap_finding(clock, propose)
@@ -224,7 +233,11 @@ def find_unfollowed(recording: Recording) -> list[tuple[float, float, str]]:
         rests = steps <= np.min(steps[steps > 0], initial=np.inf) if (steps > 0).any() else steps == 0
         stopped = [run for run in _runs(time, rests, RESTS_S) if np.ptp(u[slice(*run), k]) > 0]
         usual = [(run, error[moving].max()) for run in constant]
-        usual += [(run, np.quantile(error[moving], 0.98)) for run in stopped if run not in constant]
+        free = moving.copy()
+        for a, b in stopped:
+            free[a:b] = False
+        largest = np.quantile(error[free], 0.98) if free.any() else np.inf
+        usual += [(run, largest) for run in stopped if run not in constant]
         for (a, b), largest in usual:
             if error[a:b].max() > FURTHER * largest:
                 at = f"{joint} is stopped at {np.median(q[a:b]):.4g} {recording.units[f'position.{joint}']}"

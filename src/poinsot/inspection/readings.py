@@ -55,23 +55,24 @@ def is_register(x: Samples) -> bool:
     return bool(np.abs(np.diff(signed)).sum() < np.abs(np.diff(x)).sum())
 
 
-def error_codes(x: Samples, others: Sequence[Samples]) -> tuple[float, ...]:
-    """Values of single samples that are errors: far from both neighbours, which are near each other. They are no other
-    samples of this column, or of `others`.
+def error_codes(columns: Sequence[Samples]) -> tuple[float, ...]:
+    """Numbers that stand for errors in columns of one quantity: single samples that jump there from one reading and
+    back to the next have them more often than all others do.
     """
-    known = x[np.isfinite(x)]
-    if len(known) < 5:
-        return ()
-    before, after = np.diff(known)[:-1], np.diff(known)[1:]
-    limit = JUMP * np.quantile(np.abs(np.diff(known)), QUANTILE)
-    alone = (
-        (np.minimum(np.abs(before), np.abs(after)) > limit) & (np.abs(before + after) < limit) & (limit > 0)
-    )
-    codes = np.unique(known[1:-1][alone])
-    if not 0 < len(codes) <= MOST_CODES:
-        return ()
-    usual = [known[1:-1][~alone], *(other for other in others if other is not x)]
-    return tuple(code for code in codes.tolist() if not any(np.any(other == code) for other in usual))
+    counts: dict[float, int] = {}
+    for x in columns:
+        known = x[np.isfinite(x)]
+        steps = np.diff(known)
+        limit = JUMP * np.quantile(np.abs(steps), QUANTILE) if len(steps) > 1 else np.inf
+        alone = np.minimum(np.abs(steps[:-1]), np.abs(steps[1:])) > limit
+        alone &= (np.abs(steps[:-1] + steps[1:]) < limit) & (limit > 0)
+        codes, numbers = np.unique(known[1:-1][alone], return_counts=True)
+        for code, number in zip(codes.tolist(), numbers.tolist(), strict=True):
+            counts[code] = counts.get(code, 0) + number
+    counts = {
+        code: n for code, n in counts.items() if 2 * n > sum(np.count_nonzero(x == code) for x in columns)
+    }
+    return tuple(sorted(counts)) if len(counts) <= MOST_CODES else ()
 
 
 def first_reading(columns: np.ndarray) -> int:

@@ -93,11 +93,16 @@ def list_parquet(path: Path) -> tuple[dict[str, Any], str]:
         first = pl.scan_parquet(path, glob=False).head(1).collect()
     names = []
     for name, kind in schema.items():
-        if kind in (pl.List, pl.Array) and len(first) and first[name][0] is not None and _is_number(kind.inner):
+        if (
+            kind in (pl.List, pl.Array)
+            and len(first)
+            and first[name][0] is not None
+            and _is_number(kind.inner)
+        ):
             names += [f"{name}[{k}]" for k in range(len(first[name][0]))]
         names += [name] if _is_number(kind) or kind in DATED else []
     content = {"schema": "poinsot.columns/1", "log": path.name, "columns": names}
-    return content, "\n".join([path.name, *(f"{name}  {schema[name]}" for name in names)])
+    return content, "\n".join([path.name, *(f"{name}  {schema.get(name, pl.Float64)}" for name in names)])
 
 
 def read_parquet(source: Source) -> Columns:

@@ -297,22 +297,24 @@ def _repairs(
 ) -> dict[str, dict[str, tuple[Any, str]]]:
     """Keys of the tables of quantities whose numbers are not as they seem; `values` are corrected in place."""
     keys: dict[str, dict[str, tuple[Any, str]]] = {}
-    for quantity in dict.fromkeys(each.quantity for each in matched if each.quantity in QUANTITIES):
-        names = [each.column for each in matched if each.quantity == quantity]
-        if quantity != "position" and all(is_register(values[name]) for name in names):
-            keys[quantity] = {
-                "wraps": (REGISTER, "negative numbers of 16 bits are logged without their sign")
-            }
-            values |= {name: unwrapped(values[name], REGISTER, False) for name in names}
-        codes = {
-            code for name in names for code in error_codes(values[name], [values[other] for other in names])
-        }
-        if codes and quantity in ("position", *EFFORTS):
-            keys.setdefault(quantity, {})["missing"] = (
-                sorted(codes),
-                "single samples jump to it and back: errors of a bus",
-            )
-            values |= {
-                name: np.where(np.isin(values[name], [*codes]), np.nan, values[name]) for name in names
-            }
+    failed: dict[float, np.ndarray] = {}  # numbers that stand for errors of positions -> rows that have them
+    for quantity in sorted(
+        {each.quantity for each in matched} & {"position", *EFFORTS}, key="position".__ne__
+    ):
+        columns = {each.column: values[each.column] for each in matched if each.quantity == quantity}
+        codes = {*error_codes(list(columns.values()))}
+        for code, rows in failed.items():  # a message that failed as a whole
+            same = np.any([x == code for x in columns.values()], axis=0)
+            codes |= {code} if same.any() and not np.any(same & ~rows) else set()
+        if codes:
+            why = "single samples jump to it and back: errors of a bus"
+            keys[quantity] = {"missing": (sorted(codes), why)}
+            if quantity == "position":
+                failed = {code: np.any([x == code for x in columns.values()], axis=0) for code in codes}
+            columns = {name: np.where(np.isin(x, [*codes]), np.nan, x) for name, x in columns.items()}
+        if quantity != "position" and all(map(is_register, columns.values())):
+            why = "negative numbers of 16 bits are logged without their sign"
+            keys.setdefault(quantity, {})["wraps"] = REGISTER, why
+            columns = {name: unwrapped(x, REGISTER, False) for name, x in columns.items()}
+        values |= columns
     return keys
