@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..exceptions import UnreadableFile
 from ..lazy import load, plugins
@@ -104,17 +104,27 @@ def _others() -> dict[str, EntryPoint]:
     return {point.name: point for point in plugins(GROUP) if point.name not in READERS}
 
 
-def list_columns(path: Path) -> tuple[tuple[str, ...], Mapping[str, Any], Mapping[str, str]]:
-    """Names of a file's columns, the keys of `Source` that reading them needs, and column -> unit as a line of the file
-    names it.
+class ListedColumns(NamedTuple):
+    """`names` of a file's columns. `source`: keys of `Source` that reading them needs. `units`: column -> unit as a
+    line of the file names it. `episodes`: of a data set, whose columns begin with the number of one, as `/0/`.
+    """
+
+    names: tuple[str, ...]
+    source: Mapping[str, Any]
+    units: Mapping[str, str]
+    episodes: int
+
+
+def list_columns(path: Path) -> ListedColumns:
+    """The columns of a file, of a data set those of its first episode.
 
     Raises:
         UnreadableFile: if the file is no table, or its columns have no names.
     """
     if (contents := find_reader(existing_file(path)).list_contents) is not None:
         content, _ = contents(path)
-        units = content.get("units", {})
-        return tuple(content["columns"]), content.get("source", {}), units
+        facts = content.get("source", {}), content.get("units", {}), content.get("episodes", 1)
+        return ListedColumns(tuple(content["columns"]), *facts)
     raise UnreadableFile(f"{path}: nothing lists the columns of such a file; save it as .csv or .parquet")
 
 

@@ -37,6 +37,9 @@ from .settings import Settings
 from .settings.preprocessing import SMOOTHED
 from .starting_log import HELD, LogReading, index_of, read_log
 
+MOST_EPISODES = 50
+"""Maximum number of episodes of a data set that become recordings; the first ones are taken."""
+
 
 @dataclass(frozen=True)
 class Start:
@@ -64,12 +67,19 @@ def start_project(
     """
     fitted = [logs] if isinstance(logs, Path) else list(logs)
     paths = [index_of(path) for path in [*fitted, *validation]]
+    lists = [list_columns(path) for path in paths]
     described = load_robot(robot)
     links = [link for links in described.links.values() for link in links]
-    matched = match_columns(list_columns(paths[0])[0], described.joints, links)
+    matched = match_columns(lists[0].names, described.joints, links)
     if any(each.quantity in FRAME_QUANTITIES for each in matched):  # sensors of a moving base
         described = load_robot(robot, floating_base=True)
-    readings = [read_log(described, path, rate_hz) for path in paths]
+    episodes = [
+        (path, k, "" if path in paths[: len(fitted)] else "validation")
+        for path, columns in zip(paths, lists, strict=True)
+        for k in range(min(columns.episodes, MOST_EPISODES))
+    ]
+    several = {path: columns.episodes > 1 for path, columns in zip(paths, lists, strict=True)}
+    readings = [read_log(described, path, rate_hz, k) for path, k, _ in episodes]
     first = readings[0]
     locked = _locked(described, first.located)
     held = load_robot(robot, floating_base=described.floating_base, locked=locked)
@@ -106,20 +116,27 @@ def start_project(
     parts = [
         _Part(
             log,
-            {"path": os.path.relpath(log.path, job.parent), "role": "validation" if k >= len(fitted) else ""},
+            {
+                "path": os.path.relpath(log.path, job.parent),
+                "name": f"{log.path.parent.parent.name} {k}" if several[log.path] else "",
+                "role": role,
+            },
         )
-        for k, log in enumerate(readings)
+        for log, (_, k, role) in zip(readings, episodes, strict=True)
     ]
     draft = _Draft(job, tuple(parts), content, beginning.template)
     draft = draft.cut_to_motion().compared_with_robot()
     guesses = [("method", name, beginning.reason)]
     for part in draft.parts:
-        guesses += part.guesses
+        repeated = part.log.path == first.path and part is not draft.parts[0]  # a further episode
+        guesses += part.repairs if repeated else part.guesses
     guesses += [(joint, "locked", "no column has its position") for joint in locked]
     guesses += gains.said
     unread = {column: why for part in draft.parts for column, why in part.log.unread.items()}
     used = {each.column for part in draft.parts for each in part.log.used}
-    unused = tuple(column for column in unread if column not in used)
+    # of further episodes, the columns of the first
+    own = {*first.columns} | {column for log in readings if log.path != first.path for column in log.columns}
+    unused = tuple(column for column in unread if column not in used and column in own)
     guesses += [(column, "not used", unread[column] or f"{name} does not read it") for column in unused]
     said = tuple(dict(zip(("what", "value", "reason"), map(str, each), strict=True)) for each in guesses)
     return Start(draft.text(), name, said, unused)
@@ -174,19 +191,23 @@ class _Part:
     content: Mapping[str, Any]
 
     @property
-    def guesses(self) -> list[tuple[Any, ...]]:
-        """Subject, value and reason of each guess."""
+    def repairs(self) -> list[tuple[Any, ...]]:
+        """Subject, value and reason of each guess of rows and numbers."""
         log, between = self.log, self.content.get("between_s")
-        clock, _, reason = log.clock
-        guesses: list[tuple[Any, ...]] = [("clock", " and ".join(clock.columns), reason)] if clock else []
-        guesses += [(key, value, why) for key, (value, why) in log.keys.items()]
+        guesses: list[tuple[Any, ...]] = [(key, value, why) for key, (value, why) in log.keys.items()]
         guesses += [
             (f"{quantity}.{key}", value, why)
             for quantity, keys in log.quantities.items()
             for key, (value, why) in keys.items()
         ]
-        guesses += [("between_s", between, self.content["between_reason"])] if between else []
-        return guesses + [
+        return guesses + ([("between_s", between, self.content["between_reason"])] if between else [])
+
+    @property
+    def guesses(self) -> list[tuple[Any, ...]]:
+        """Subject, value and reason of each guess."""
+        log, (clock, _, reason) = self.log, self.log.clock
+        guesses: list[tuple[Any, ...]] = [("clock", " and ".join(clock.columns), reason)] if clock else []
+        return [*guesses, *self.repairs] + [
             (each.column, f"{each.channel} [{log.units[each.channel].text}]", each.reason)
             for each in log.used
         ]

@@ -147,9 +147,11 @@ def index_of(path: Path) -> Path:
     return next((path / index for index in INDEXES if (path / index).is_file()), path)
 
 
-def read_log(robot: Articulated, path: Path, rate_hz: float | None) -> LogReading:
-    """Match the columns of a log, and read them. Raises `PoinsotError`: what the log lacks."""
-    columns, reading, units = list_columns(path)
+def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int = 0) -> LogReading:
+    """Match the columns of a log, or of an episode of a data set, and read them. Raises `PoinsotError`: what it lacks."""
+    columns, reading, units, _ = list_columns(path)
+    if episode:
+        columns = tuple(f"/{episode}{column.removeprefix('/0')}" for column in columns)
     links = [link for links in robot.links.values() for link in links]
     unused: dict[str, str] = {}
     while True:  # without the columns whose numbers are no readings of their channel
