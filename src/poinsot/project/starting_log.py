@@ -148,7 +148,7 @@ def index_of(path: Path) -> Path:
 
 
 def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int = 0) -> LogReading:
-    """Match the columns of a log, or of an episode of a data set, and read them. Raises `PoinsotError`: what it lacks."""
+    """Match the columns of a log, or of an episode of a data set, and read them; `PoinsotError` if it lacks some."""
     columns, reading, units, _ = list_columns(path)
     if episode:
         columns = tuple(f"/{episode}{column.removeprefix('/0')}" for column in columns)
