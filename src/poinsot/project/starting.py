@@ -71,8 +71,8 @@ def start_project(
     described = load_robot(robot)
     links = [link for links in described.links.values() for link in links]
     matched = match_columns(lists[0].names, described.joints, links)
-    if any(each.quantity in FRAME_QUANTITIES for each in matched):  # sensors of a moving base
-        described = load_robot(robot, floating_base=True)
+    floating = any(each.quantity in FRAME_QUANTITIES for each in matched)  # sensors of a moving base
+    described = load_robot(robot, floating_base=floating)
     episodes = [
         (path, k, "" if path in paths[: len(fitted)] else "validation")
         for path, columns in zip(paths, lists, strict=True)
@@ -82,7 +82,9 @@ def start_project(
     readings = [read_log(described, path, rate_hz, k) for path, k, _ in episodes]
     first = readings[0]
     locked = _locked(described, first.located)
-    held = load_robot(robot, floating_base=described.floating_base, locked=locked)
+    if described.floating_base and not floating:
+        locked = {described.model.names[1]: 0.0} | locked  # nothing says how the base moves: it is held
+    held = load_robot(robot, floating_base=floating, locked=locked)
     first = first.with_units(held, {})
     readings = [first, *(log.with_units(held, first.units) for log in readings[1:])]
     name, row, beginning = find_beginning(_contents(held, first))
@@ -146,7 +148,7 @@ def _locked(robot: Articulated, located: Sequence[str]) -> dict[str, float]:
     """Joints without a position, and where they are held [rad], [m]: at 0, or in the middle of a range without 0."""
     (low, high), locked = robot.position_limits, {}
     for k, joint in enumerate(robot.joints):
-        if joint in located:
+        if joint in (*located, *robot.dependent_joints):
             continue
         if joint in robot.model.names:
             locked[joint] = 0.0 if low[k] <= 0 <= high[k] else float(f"{0.5 * (low[k] + high[k]):.3g}")
