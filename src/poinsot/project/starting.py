@@ -81,7 +81,7 @@ def start_project(
     several = {path: columns.episodes > 1 for path, columns in zip(paths, lists, strict=True)}
     readings = [read_log(described, path, rate_hz, k) for path, k, _ in episodes]
     first = readings[0]
-    locked = _locked(described, first.located)
+    locked = _locked(described, [each.owner for each in first.used if each.quantity == "position"])
     if described.floating_base and not floating:
         locked = {described.model.names[1]: 0.0} | locked  # nothing says how the base moves: it is held
     held = load_robot(robot, floating_base=floating, locked=locked)

@@ -67,22 +67,13 @@ class LogReading:
     fields: Mapping[str, Mapping[str, str]]
     units: Mapping[str, UnitGuess] = field(default_factory=dict)
 
-    @property
-    def located(self) -> list[str]:
-        """Joints with a position."""
-        return [each.owner for each in self.used if each.quantity == "position"]
-
-    @property
-    def factor(self) -> float:
-        return find_unit(self.clock[1]).factor
-
     @cached_property
     def times(self) -> np.ndarray:
         """(T,) Times of all rows of the table [s]."""
         clock = self.clock[0]
         if clock is None:
             return np.arange(len(next(iter(self.table.values())))) / (self.rate_hz or 1.0)
-        return self.factor * clock.ticks(self.table)
+        return find_unit(self.clock[1]).factor * clock.ticks(self.table)
 
     @property
     def step_s(self) -> float:
@@ -177,44 +168,34 @@ def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int
             break
         unused |= useless
     keys: dict[str, tuple[Any, str]] = {}
-    total = len(positions)
+    total, why, factor = len(positions), "", find_unit(unit).factor
     if len(rows) < total:
         keys["require"] = read[:1], "rows of other topics have no position"
     if clock is not None:
         part = longest_increase(clock.ticks(table)[rows])
-        rows, why = (
-            rows[part],
-            "" if part.stop - part.start == len(rows) else "the clock runs backwards elsewhere",
-        )
+        why = "the clock runs backwards elsewhere" if part.stop - part.start < len(rows) else ""
+        rows = rows[part]
     measured = [each.column for each in matched if each.quantity in ("position", *EFFORTS)]
     if before := first_reading(np.column_stack([carried_on(table[name], 0.0)[rows] for name in measured])):
-        rows, why = (
-            rows[before:],
-            f"{before} rows stand at {positions[rows[0], 0]:g} before the first reading",
-        )
+        why = f"{before} rows stand at {positions[rows[0], 0]:g} before the first reading"
+        rows = rows[before:]
     start, stop = int(rows[0]), int(rows[-1]) + 1
     if clock is not None and (rate := rate_of_arrival(clock.ticks(table)[rows], positions[rows])) is not None:
-        rate_hz = float(f"{rate / find_unit(unit).factor:.5g}")
-        several = f"stamps of {clock.column} are times of arrival, in bursts: at equal intervals the motion is smoother"
-        keys["rate_hz"] = rate_hz, several
+        reason = f"stamps of {clock.column} are times of arrival, in bursts: at equal intervals the motion is smoother"
+        keys["rate_hz"] = rate_hz, _ = float(f"{rate / factor:.5g}"), reason
         clock = None
     every, first = held_rows(positions[rows]) if len(rows) == total else (1, 0)
     if every > 1:
-        hz = rate_hz or 1.0
-        if clock is not None:
-            hz = 1 / (find_unit(unit).factor * float(np.median(np.diff(clock.ticks(table)[rows]))))
-        keys["every"] = (
-            every,
-            f"readings are held: they change at {hz / every:.4g} Hz in a log of {hz:.4g} Hz",
-        )
+        ticks = np.arange(total) / (rate_hz or 1.0) if clock is None else factor * clock.ticks(table)
+        hz = 1 / float(np.median(np.diff(ticks[rows])))
+        held = f"readings are held: they change at {hz / every:.4g} Hz in a log of {hz:.4g} Hz"
+        keys["every"] = every, held
         start, rows = start + first, rows[first::every]
         if clock is None:
             rate_hz = hz / every
             keys["rate_hz"] = rate_hz, keys.get("rate_hz", (0, "as given, of the rows that are kept"))[1]
-        why = why or "the first new reading"
-    if (start, stop) != (0, total) and (
-        "require" not in keys or len(rows) < np.isfinite(positions[:, 0]).sum()
-    ):
+        why = why or ("the first new reading" if first else "")
+    if why:
         keys["rows"] = [start, stop], why
     values = dict(table)
     quantities = _repairs(matched, values)
