@@ -104,23 +104,22 @@ def own_recording(path: Path) -> dict[str, np.ndarray] | None:
 def list_arrays(path: Path) -> tuple[dict[str, Any], str]:
     """Columns of the longest arrays, with a row for each sample, for scripts (`poinsot.columns/1`) and as text."""
     if (own := own_recording(path)) is not None:
-        found = dict.fromkeys(own, 1)
+        names = list(own)
     else:
-        found, arrays = {}, list(_load(path).items())
+        sizes: dict[str, tuple[int, int]] = {}
+        arrays = list(_load(path).items())
         while arrays:
             name, x = arrays.pop(0)
             x = np.asarray(x)
             if x.dtype.names and x.size == 1:  # a struct
                 arrays += [(f"{name}.{field}", x.reshape(-1)[0][field]) for field in x.dtype.names]
-            elif x.dtype.kind in "biuf" and x.ndim == 2 and x.size:
-                found[name] = max(x.shape), min(x.shape)
-        longest = max((length for length, _ in found.values()), default=0)
-        found = {name: width for name, (length, width) in found.items() if length == longest}
-    names = [
-        each
-        for name, n in found.items()
-        for each in ([name] if n == 1 else [f"{name}[{k}]" for k in range(n)])
-    ]
+            elif x.dtype.kind in "biuf" and x.ndim == 2 and x.size and COLUMN_NAME.fullmatch(name):
+                sizes[name] = max(x.shape), min(x.shape)
+        longest = max(sizes.values(), default=(0, 0))[0]
+        names = []
+        for name, (length, width) in sizes.items():
+            own_names = [name] if width == 1 else [f"{name}[{k}]" for k in range(width)]
+            names += own_names if length == longest else []
     return {"schema": "poinsot.columns/1", "log": path.name, "columns": names}, "\n".join([path.name, *names])
 
 

@@ -94,10 +94,9 @@ def list_parquet(path: Path) -> tuple[dict[str, Any], str]:
     names = []
     for name, kind in schema.items():
         if (
-            kind in (pl.List, pl.Array)
-            and len(first)
-            and first[name][0] is not None
-            and _is_number(kind.inner)
+            isinstance(kind, pl.List | pl.Array)
+            and first[name].is_not_null().any()
+            and kind.inner.is_numeric()
         ):
             names += [f"{name}[{k}]" for k in range(len(first[name][0]))]
         names += [name] if _is_number(kind) or kind in DATED else []

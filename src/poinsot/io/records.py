@@ -28,7 +28,8 @@ def read_records(source: Source) -> Columns:
     path = Path(source.path)
     if _is_lerobot(path):
         return LEROBOT.read_columns(source)
-    table, columns = _table(path), {}
+    table = _table(path)
+    columns: dict[str | int, np.ndarray] = {}
     for name in source.wanted:
         if name not in table.columns:
             raise column_not_found(path, name, _numeric(table))

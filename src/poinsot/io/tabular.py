@@ -98,7 +98,7 @@ def list_csv(path: Path) -> tuple[dict[str, Any], str]:
     _refuse_repeated(path, cells)
     keys: dict[str, Any] = {"delimiter": delimiter} if delimiter != usual else {}
     keys |= ({"skip_lines": header} if header else {}) | ({"decimal_comma": True} if comma else {})
-    content = {"schema": "poinsot.columns/1", "log": path.name, "columns": cells}
+    content: dict[str, Any] = {"schema": "poinsot.columns/1", "log": path.name, "columns": cells}
     if first > header + 1:  # a line of units below the names
         content["units"] = dict(zip(cells, _header(lines[header + 1], delimiter), strict=True))
     return content | ({"source": keys} if keys else {}), "\n".join([path.name, *cells])

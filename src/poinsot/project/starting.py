@@ -22,7 +22,7 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader
 
 from ..exceptions import InvalidProject, PoinsotError, listing
-from ..inspection.columns import BY_ORDER, match_columns
+from ..inspection.columns import BY_NUMBER, BY_ORDER, match_columns
 from ..inspection.energy import gains_energy
 from ..inspection.motion import clock_facts, find_unfollowed, motion_facts
 from ..io.readers import list_columns
@@ -245,9 +245,10 @@ class _Draft:
         return Project(self.job, Settings.model_validate(tomllib.loads(self.text())))
 
     def compared_with_robot(self) -> _Draft:
-        """Columns matched by order, exchanged in pairs as long as the robot then explains efforts better."""
+        """Columns matched by order or number, exchanged in pairs as long as the robot then explains efforts better."""
         used = self.parts[0].log.used
-        doubtful = {each.channel for each in used if each.reason.startswith(BY_ORDER)}
+        # numbers may count joints in the order of the alphabet
+        doubtful = {each.channel for each in used if each.reason.startswith((BY_ORDER, BY_NUMBER))}
         if len(doubtful) < 2:
             return self
         draft = self
