@@ -135,11 +135,9 @@ def _columns(
             for key, value, usual in (("scale", settings.scale, 1.0), ("zero", settings.zero, 0.0))
         )
         units = _each(f"{where}: {quantity}.unit", settings.unit, owners)
-        more = {"wraps": settings.wraps, "missing": tuple(settings.missing)}
         for name, joint, unit, scale, zero in zip(names, owners, units, scales, zeros, strict=True):
-            column = Column(
-                name, unit, float(scale), settings.hold, settings.initial, zero=float(zero), **more
-            )
+            own = float(zero), settings.wraps, tuple(settings.missing)
+            column = Column(name, unit, float(scale), settings.hold, settings.initial, None, *own)
             columns.append((f"{quantity}.{joint}", column))
     columns += _at_frames(file, where)
     given = file.channels.items()

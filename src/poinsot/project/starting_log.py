@@ -57,9 +57,9 @@ class LogReading:
     used: tuple[ColumnGuess, ...]
     unused: Mapping[str, str]
     table: Columns
-    values: dict[str, np.ndarray]
+    values: dict[str | int, np.ndarray]
     rows: np.ndarray
-    missing: frozenset[str]
+    missing: frozenset[str | int]
     clock: tuple[Clock | None, str, str]
     rate_hz: float | None
     keys: dict[str, tuple[Any, str]]
@@ -276,7 +276,7 @@ def _of_whole_frames(matched: Sequence[ColumnGuess]) -> tuple[ColumnGuess, ...]:
 
 
 def _repairs(
-    matched: Sequence[ColumnGuess], values: dict[str, np.ndarray]
+    matched: Sequence[ColumnGuess], values: dict[str | int, np.ndarray]
 ) -> dict[str, dict[str, tuple[Any, str]]]:
     """Keys of the tables of quantities whose numbers are not as they seem; `values` are corrected in place."""
     keys: dict[str, dict[str, tuple[Any, str]]] = {}
@@ -284,7 +284,9 @@ def _repairs(
     for quantity in sorted(
         {each.quantity for each in matched} & {"position", *EFFORTS}, key="position".__ne__
     ):
-        columns = {each.column: values[each.column] for each in matched if each.quantity == quantity}
+        columns: dict[str | int, np.ndarray] = {
+            each.column: values[each.column] for each in matched if each.quantity == quantity
+        }
         codes = {*error_codes(list(columns.values()))}
         for code, rows in failed.items():  # a message that failed as a whole
             same = np.any([x == code for x in columns.values()], axis=0)
