@@ -12,7 +12,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, takewhile
+from itertools import islice, product, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -69,17 +69,18 @@ def list_csv(path: Path) -> tuple[dict[str, Any], str]:
     `Source` that it needs, delimiter and decimal comma.
     """
     _first_line(path, 0)  # refuses what is no text
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        lines = [
-            line.rstrip("\r\n") for line in islice(iter(lambda: file.readline(LONGEST_LINE), ""), PREAMBLE)
-        ]
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        some = islice(iter(lambda: file.readline(LONGEST_LINE), ""), PREAMBLE)
+        lines = [line.rstrip("\r\n") for line in some]
     usual = "\t" if path.suffix.lower() == ".tsv" else ","
-    # the last whole line is of numbers, whatever stands above it: they tell the delimiter and the decimal sign
     sample = next((line for line in lines[::-1] if line.strip()), "")
-    signs = [
-        (delimiter, comma) for delimiter in dict.fromkeys([usual, *DELIMITERS]) for comma in (False, True)
-    ]
-    delimiter, comma = max(signs, key=lambda sign: sum(map(_is_number, _cells(sample, *sign))))
+
+    def score(sign: tuple[str, bool]) -> int:
+        """Number of cells with numbers less that of others: the lines below the header tell the signs."""
+        cells = [cell for line in lines for cell in _cells(line, *sign) if cell]
+        return sum(1 if _is_number(cell) else -1 for cell in cells)
+
+    delimiter, comma = max(product(dict.fromkeys([usual, *DELIMITERS]), (False, True)), key=score)
     width = len(_split(sample, delimiter))
     rows = [
         len(_split(line, delimiter)) == width and any(map(_is_number, _cells(line, delimiter, comma)))
