@@ -470,9 +470,9 @@ def test_a_log_without_rows(begin):
 
 
 @pytest.mark.parametrize("name", ["log.npz", "log.mat"])
-def test_a_format_whose_columns_nothing_lists(name, tmp_path):
+def test_a_damaged_file_of_arrays(name, tmp_path):
     (tmp_path / name).write_bytes(b"x")
-    with pytest.raises(PoinsotError, match=r"save it as \.csv or \.parquet"):
+    with pytest.raises(PoinsotError, match="it may be damaged"):
         start_project(ARM, tmp_path / name, tmp_path / "job.toml")
 
 
@@ -545,3 +545,216 @@ def test_currents_and_a_joint_without_a_motor(begin, table):
     content, start = begin(columns | {"i3": np.zeros(len(table))} | CLOCK)
     assert content["drive"]["passive"] == ["elbow"] and content["recordings"][0]["current"]["unit"] == "A"
     assert "i3" in start.unused and "gain" in start.text
+
+
+# ----------------------------------------------------------------------------------- what people really record
+
+
+def arm_columns(table):
+    """Columns of the example in rad, with a clock."""
+    angles = {f"q{k}": np.radians(table[f"q{k}"].to_numpy()) for k in (1, 2, 3)}
+    return CLOCK | angles | {f"tau{k}": table[f"tau{k}"].to_numpy() for k in (1, 2, 3)}
+
+
+def said(start, what):
+    """The reason of a guess."""
+    return next(guess["reason"] for guess in start.guesses if guess["what"] == what)
+
+
+def test_stamps_of_arrival(begin, table):
+    """Eight messages are stamped within a millisecond, every 32 ms."""
+    columns = arm_columns(table)
+    k = np.arange(len(table))
+    columns["time"] = 5 + 0.032 * (k // 8 + 1) + 1e-4 * (k % 8)
+    content, start = begin(columns)
+    (recording,) = content["recordings"]
+    assert recording["rate_hz"] == 250 and "time" not in recording and "bursts" in said(start, "rate_hz")
+    assert recording["position"]["unit"] == "rad" and "time" in start.unused
+
+
+def test_a_looped_log(begin, table):
+    columns = {name: np.concatenate([x[1800:], x[:1900]]) for name, x in arm_columns(table).items()}
+    content, start = begin(columns)
+    assert content["recordings"][0]["rows"] == [700, 2600] and "backwards" in said(start, "rows")
+
+
+def test_rows_before_the_first_reading(begin, table):
+    columns = {name: x.copy() for name, x in arm_columns(table).items()}
+    for name in columns.keys() - {"time"}:
+        columns[name][:41] = 0.0
+    content, start = begin(columns)
+    (recording,) = content["recordings"]
+    assert recording["rows"] == [41, 2500] and "before the first reading" in said(start, "rows")
+    assert recording["position"]["unit"] == "rad"
+
+
+def test_readings_that_are_logged_several_times(begin, table, tmp_path):
+    columns = {
+        name: x if name == "time" else x[5 * (np.arange(len(x)) // 5)]
+        for name, x in arm_columns(table).items()
+    }
+    content, start = begin({name: x[2:] for name, x in columns.items()}, name="log.parquet")
+    (recording,) = content["recordings"]
+    assert (
+        recording["every"] == 5
+        and recording["rows"][0] == 3
+        and "50 Hz in a log of 250 Hz" in said(start, "every")
+    )
+    estimate = identify(Project.load(tmp_path / "job.toml"))
+    assert estimate.fit.relative_error_percent < 10
+
+
+def test_angles_that_wrap_and_errors_of_a_bus(begin, table, tmp_path):
+    columns = {name: x.copy() for name, x in arm_columns(table).items()}
+    columns["q1"] = (columns["q1"] + 2.6 + np.pi) % (2 * np.pi) - np.pi
+    columns["tau2"][[300, 900, 1500]] = 65535.0
+    content, start = begin(columns)
+    (recording,) = content["recordings"]
+    assert recording["position"]["wraps"] == pytest.approx(2 * np.pi) and "unwrapped" in said(
+        start, "position.wraps"
+    )
+    assert recording["torque"]["missing"] == [65535.0] and recording["torque"]["unit"] == "N m"
+    assert identify(Project.load(tmp_path / "job.toml")).fit.relative_error_percent < 2
+
+
+def test_currents_without_their_sign(begin, table, tmp_path):
+    columns = arm_columns(table)
+    columns |= {f"i{k}": np.rint(10 * columns.pop(f"tau{k}")) % 65536 for k in (1, 2, 3)}
+    content, _ = begin(columns)
+    assert content["recordings"][0]["current"]["wraps"] == 65536
+    assert identify(Project.load(tmp_path / "job.toml")).fit.relative_error_percent < 2
+
+
+SERVO = 8 * np.arange(1500) / 400
+
+
+def servo_columns():
+    """Positions of the pivot that follow steps of a command."""
+    u = 0.6 * np.sign(np.sin(2 * np.pi * 0.4 * SERVO)) * np.ceil(SERVO % 3) / 3
+    q = np.zeros_like(u)
+    for k in range(1, len(u)):
+        q[k] = q[k - 1] + 0.15 * (u[k - 1] - q[k - 1])
+    return {"time": SERVO, "goal_position": u, "present_position": q}
+
+
+def test_ticks_of_an_encoder(begin, pendulum):
+    columns = servo_columns()
+    for name in ("goal_position", "present_position"):
+        columns[name] = np.rint(512 + 1024 / (2 * np.pi) * columns[name]).astype(int)
+    pendulum.write_text(pendulum.read_text().replace('type="hinge"', 'type="hinge" range="-1.6 1.6"'))
+    content, start = begin(columns, robot=pendulum)
+    for quantity in ("position", "position_command"):
+        table = content["recordings"][0][quantity]
+        assert (table["unit"], table["zero"]) == ("rad", 512) and table["scale"] == pytest.approx(
+            2 * np.pi / 1024
+        )
+    assert "ticks, 1024 a turn" in start.text
+
+
+def test_a_flag_a_supply_and_a_time_without_power(begin, pendulum):
+    """From 22 s on the motor is off, and the pendulum swings."""
+    columns = servo_columns()
+    off = SERVO > 22
+    columns["goal_position"][off] = 0.9
+    columns["present_position"][off] = np.sin(4 * SERVO[off]) * np.exp(-0.1 * (SERVO[off] - 22)) - 0.9
+    more = {"torque_enable": np.where(off, 0, 1), "input_volts": 7.4 + 0.1 * np.sin(40 * SERVO)}
+    content, start = begin(columns | more, robot=pendulum)
+    (recording,) = content["recordings"]
+    assert start.method == "actuators" and recording["between_s"][1] == pytest.approx(22, abs=0.05)
+    assert (
+        {*start.unused} == {*more}
+        and "flag" in said(start, "torque_enable")
+        and "supply" in said(start, "input_volts")
+    )
+
+
+def test_a_joint_that_is_stopped(begin, pendulum):
+    columns = {"time": SERVO, "cmd": np.sin(SERVO), "pos": np.maximum(0.99 * np.sin(SERVO - 0.08), -0.7)}
+    columns["pos"] = np.where(SERVO < 8, 0.99 * np.sin(SERVO - 0.08), columns["pos"]).round(3)
+    columns["pos"][SERVO > 13] = (0.99 * np.sin(SERVO - 0.08))[SERVO > 13]
+    content, _ = begin(columns, robot=pendulum)
+    (recording,) = content["recordings"]
+    assert recording["between_s"][0] == pytest.approx(12.2, abs=0.6)
+
+
+def test_a_free_joint_without_sensors_of_the_base_is_held(begin, tmp_path):
+    body = '<inertial pos="0 0 -0.1" mass="1" diaginertia="0.01 0.01 0.01"/>'
+    (tmp_path / "leg.xml").write_text(
+        f'<mujoco model="leg"><compiler angle="radian"/><worldbody><body name="trunk"><freejoint name="base"/>{body}'
+        f'<body name="thigh"><joint name="hip" axis="0 1 0"/>{body}</body></body></worldbody></mujoco>'
+    )
+    columns = servo_columns()
+    content, start = begin(
+        {"time": SERVO, "cmd_hip": columns["goal_position"], "pos_hip": columns["present_position"]},
+        robot=tmp_path / "leg.xml",
+    )
+    assert content["robot"]["locked"] == {"base": 0.0} and start.method == "actuators"
+
+
+def test_arrays_of_numpy(tmp_path, table):
+    columns = arm_columns(table)
+    q, tau = (np.column_stack([columns[f"{name}{k}"] for k in (1, 2, 3)]) for name in ("q", "tau"))
+    np.savez_compressed(
+        tmp_path / "log.npz", positions=q, torques=tau, times=columns["time"], note=np.zeros(3)
+    )
+    start = start_project(ARM, tmp_path / "log.npz", tmp_path / "job.toml")
+    (tmp_path / "job.toml").write_text(start.text)
+    (recording,) = tomllib.loads(start.text)["recordings"]
+    assert recording["torque"]["columns"] == ["torques[0]", "torques[1]", "torques[2]"]
+    assert (
+        len(Project.load(tmp_path / "job.toml").runs(load_robot(ARM)).__iter__().__next__().recording) == 2500
+    )
+    np.savez(tmp_path / "objects.npz", q=np.array([{}], dtype=object))
+    with pytest.raises(PoinsotError, match="objects"):
+        start_project(ARM, tmp_path / "objects.npz", tmp_path / "job.toml")
+
+
+def test_a_line_of_units_and_lines_above_the_header(tmp_path, table):
+    columns = pl.DataFrame(renamed(table, ["q1", "q2", "q3", "tau1", "tau2", "tau3"]) | CLOCK)
+    header, _, rows = columns.write_csv(separator=";").partition("\n")
+    units = ";".join(["°", "deg", "deg", "Nm", "Nm", "Nm", "s"])
+    (tmp_path / "log.csv").write_text(f"# an arm\n#\n# {header}\n{units}\n{rows}")
+    start = start_project(ARM, tmp_path / "log.csv", tmp_path / "job.toml")
+    (tmp_path / "job.toml").write_text(start.text)
+    (recording,) = tomllib.loads(start.text)["recordings"]
+    assert recording["skip_lines"] == 2 and recording["torque"]["unit"] == "Nm"
+    project = Project.load(tmp_path / "job.toml")
+    (run,) = project.runs(project.robot())
+    assert run.recording["position.waist"][0] == pytest.approx(np.radians(table["q1"][0]))
+
+
+def test_several_logs_and_one_for_validation(poinsot, tmp_path, table):
+    columns = pl.DataFrame(arm_columns(table))
+    for k, name in enumerate(("run_1", "run_2", "other"), 1):
+        columns[600 * k : 600 * k + 600].write_csv(tmp_path / f"{name}.csv")
+    job = tmp_path / "job.toml"
+    code, _, err = poinsot(
+        "new", ARM, tmp_path / "run_?.csv", "--validation", tmp_path / "other.csv", "-o", job, "--yes"
+    )
+    assert (code, err) == (0, "")
+    recordings = tomllib.loads(job.read_text())["recordings"]
+    assert [each["path"] for each in recordings] == ["run_1.csv", "run_2.csv", "other.csv"]
+    assert [each.get("role") for each in recordings] == [None, None, "validation"]
+    assert identify(Project.load(job)).validation is not None
+
+
+@pytest.mark.parametrize("name", ["log.jsonl", "log.json", "lists.json", "lists.parquet"])
+def test_records_and_lists(name, tmp_path, table):
+    columns = arm_columns(table)
+    q, tau = (np.column_stack([columns[f"{key}{k}"] for k in (1, 2, 3)]).tolist() for key in ("q", "tau"))
+    t = columns["time"].tolist()
+    records = [{"time": a, "joint": {"position": b, "torque": c}} for a, b, c in zip(t, q, tau, strict=True)]
+    lists = {"time": t, "position": q, "torque": tau}
+    if name == "log.jsonl":
+        (tmp_path / name).write_text("\n".join(map(json.dumps, records)))
+    elif name.endswith("json"):
+        (tmp_path / name).write_text(
+            json.dumps(lists if name == "lists.json" else {"robot": "arm", "log": records})
+        )
+    else:
+        pl.DataFrame(lists).write_parquet(tmp_path / name)
+    start = start_project(ARM, tmp_path / name, tmp_path / "job.toml")
+    (tmp_path / "job.toml").write_text(start.text)
+    project = Project.load(tmp_path / "job.toml")
+    (run,) = project.runs(project.robot())
+    np.testing.assert_allclose(run.recording["torque.elbow"], columns["tau3"])

@@ -166,7 +166,7 @@ def test_a_damaged_matlab_file_is_an_error_and_no_crash(tmp_path, monkeypatch):
         read_recording(path, {"q": ("q", "1")}, rate_hz=1)
     # a parser that dies of a signal takes its own process along, and no other
     path.write_bytes(good)
-    monkeypatch.setattr("poinsot.io.matlab.LOAD", "import os, signal; os.kill(os.getpid(), signal.SIGBUS)")
+    monkeypatch.setattr("poinsot.io.named_arrays.LOAD", "import os, signal; os.kill(os.getpid(), signal.SIGBUS)")
     with pytest.raises(UnreadableFile, match="its reader crashed"):
         read_recording(path, {"q": ("q", "1")}, rate_hz=1)
 
@@ -433,8 +433,8 @@ def test_bad_matlab(write, tmp_path):
     refused("qq", r"no column 'qq'; did you mean 'q'\?")
     refused("q", r"is a matrix of 5 x 3; name one of its columns, \"q\[0\]\" to \"q\[2\]\"")
     refused("q[3]", "has 3 columns")
-    refused("q[", "names no MATLAB variable")
-    refused(0, "names no MATLAB variable")
+    refused("q[", "names no array")
+    refused(0, "names no array")
     refused("s.y", "no single struct with a field 'y', but x")
     refused("text", "not a matrix of real numbers")
     refused("z", "not a matrix of real numbers")

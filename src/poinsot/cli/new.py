@@ -19,35 +19,43 @@ def new(
         Path,
         typer.Argument(help="The robot description (URDF, MJCF).", metavar="ROBOT.urdf", show_default=False),
     ],
-    log: Annotated[
-        Path,
+    logs: Annotated[
+        list[Path],
         typer.Argument(
-            help="A table with named columns: CSV, Parquet, MCAP, ...", metavar="LOG.csv", show_default=False
+            help="Tables with named columns: CSV, Parquet, MCAP, ...; a recording each, or a pattern of names.",
+            metavar="LOG.csv...",
+            show_default=False,
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The project file to write.")] = Path("job.toml"),
     rate_hz: Annotated[
         float | None, typer.Option(min=1e-3, max=1e9, help="Sampling rate [Hz] of a log without a clock.")
     ] = None,
+    validation: Annotated[
+        list[Path] | None, typer.Option(help="A log that is predicted, and not fitted.", show_default=False)
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a project file that exists.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")] = False,
     json: Json = None,
 ) -> None:
-    """Begin a project file from a robot and a log. Each guess has its reason beside it."""
+    """Begin a project file from a robot and its logs. Each guess has its reason beside it."""
     with shell.running(None, None, json) as say:
+        from ..io.sources import matching_files
         from ..io.writing import check_apart, write_text
 
         if out.exists() and not force:
             raise UnwritableOutput(f"{out} exists: name another file with -o, or overwrite it with --force")
         shell.check_output(out, None)
-        check_apart([out, json], [robot, log])
+        logs, held_out = matching_files(logs), matching_files(validation or [])
+        check_apart([out, json], [robot, *logs, *held_out])
         descriptions = (".urdf", ".xml", ".mjcf")
+        log = logs[0]
         if log.suffix.lower() in descriptions and robot.suffix.lower() not in descriptions:
             raise InvalidProject(f"the robot comes first: poinsot new {log} {robot}")
-        say("reading robot and log")
+        say("reading robot and logs")
         from ..project.starting import start_project
 
-        start = start_project(robot, log, out, rate_hz)
+        start = start_project(robot, logs, out, rate_hz, held_out)
     with shell.sentences():
         content: dict[str, Any] = {
             "schema": "poinsot.new/1",

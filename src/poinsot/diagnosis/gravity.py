@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Vector
-from ..estimate import Finding, Unchecked
+from ..estimate import Finding, Severity, Unchecked
 from ..regression.inverse_dynamics import InverseDynamics
 from .case import Examination, mapped, recordings_of
 from .check import Cause
@@ -85,11 +85,23 @@ class Gravity(Explanation):
             yield Candidate(
                 self.cause, (), lambda problem, *_: with_gravity(problem, -declared), self._finding
             )
+            # a driver that compensates gravity publishes the rest of the torque
+            yield Candidate(
+                self.cause, (), lambda problem, *_: with_gravity(problem, 0 * declared), self._compensated
+            )
 
         def change(problem: InverseDynamics, x: Vector, _: Vector) -> InverseDynamics:
             return with_gravity(problem, declared + x)
 
         yield Candidate(self.cause, (), change, self._finding, starts=starts, step=1e-2, largest_step=5.0)
+
+    def _compensated(self, case: Examination, explained: Explained) -> Finding:
+        return self.cause.finding(
+            Severity.error,
+            "The torque holds no gravity: at rest it does not depend on the posture, so a driver or a logger has "
+            "removed the weight of the links. With gravity = [0, 0, 0]",
+            "Log the raw torque, which masses need; or write gravity = [0, 0, 0] in [robot], for friction and inertia.",
+        )
 
     def _finding(self, case: Examination, explained: Explained) -> Finding | None:
         declared = np.array(case.thin.robot.model.gravity.linear)

@@ -108,6 +108,9 @@ def lost_at(recording: Recording, least: float) -> tuple[np.ndarray, int]:
     # where time stamps have the gap, speeds are right
     periods = np.diff(recording.time) / np.median(np.diff(recording.time))
     at = at[periods[at] < 0.75 * m[at]]
+    # a repeat beside a double step is one reading that came late, and no lost sample
+    repeats = np.pad((s == 0).all(axis=1), 1)
+    at = at[~(repeats[at] | repeats[at + 2])]
     # when a motion starts, steps on one side are as large: compare with the second largest of the neighbours
     beside = np.sort(np.abs(s[at[:, None] + [-2, -1, 1, 2]] / sigma), axis=1)[:, 2]
     at = at[np.sum((s[at] / sigma) ** 2, axis=1) > 1.5**2 * np.sum(beside**2, axis=1)]
@@ -129,12 +132,15 @@ class PositionJumps(RecordingCheck):
 
     causes = (
         Cause(
-            "wrapped-angles", "Angles jump by a turn.", "Unwrap them first, or record multi-turn positions."
+            "wrapped-angles",
+            "Angles jump by a turn.",
+            'Write wraps = 6.283185307179586 beside unit = "rad" of the positions, or 360 beside "deg".',
         ),
         Cause(
             "position-outliers",
             "Single positions are far from their neighbours.",
-            "Mark them invalid (invalid = ...), and interpolate them: resample_hz and bridge_intervals.",
+            'If one number stands for errors, write missing = [it] beside the columns, invalid = "mask" in '
+            "[[recordings]], and resample_hz in [preprocessing], which interpolates them.",
         ),
         Cause(
             "position-jump",

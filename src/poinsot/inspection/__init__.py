@@ -26,6 +26,7 @@ from ..io.results import plain
 from ..recording import EFFORTS, IMPACT_VELOCITIES, Recording
 from ..signals.bandwidth import FilterProposal
 from .channels import ChannelFacts, channel_facts, channel_findings, rounding_findings
+from .clocks import rate_of_arrival
 from .motion import ClockFacts, MotionFacts, clock_facts, clock_findings, motion_facts, motion_findings
 
 INSPECT_SCHEMA = "poinsot.inspect/1"
@@ -148,7 +149,11 @@ def inspect(
         # URDF has 0 where no limit is known.
         known = limit if np.isfinite(limit) and limit > 0 else None
         channels[position] = replace(channels[position], peak_speed=peak, speed_limit=known)
-    findings = [*clock_findings(clock, even=not any_turn), *motion_findings(motion, recording, standstills)]
+    rate_hz = rate_of_arrival(recording.time, recording.stack("position")) if joints else None
+    findings = [
+        *clock_findings(clock, not any_turn, rate_hz),
+        *motion_findings(motion, recording, standstills),
+    ]
     impacts = bool(recording.joints(IMPACT_VELOCITIES[0]))  # rows of impacts are not a motion
     findings = [] if impacts else findings
     efforts = {joint for quantity in (*EFFORTS, "position_command") for joint in recording.joints(quantity)}

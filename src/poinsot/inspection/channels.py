@@ -249,7 +249,8 @@ def channel_findings(
             "stale-samples",
             f"{name} repeats {channel.stale_percent:.0f} % of its samples while it should change: it is read at about "
             f"{read_hz:.4g} Hz and logged at {rate_hz:.4g} Hz.",
-            f"Keep cutoff_hz in [preprocessing] well below {read_hz / 2:.3g}.",
+            f"Keep cutoff_hz in [preprocessing] well below {read_hz / 2:.3g}, or write every = "
+            f"{max(2, round(rate_hz / max(read_hz, 1e-9)))} in [[recordings]] where all positions are held.",
             # a voltage is a command, which may be renewed at any rate
             Severity.note if quantity == "voltage" else Severity.warning,
         )

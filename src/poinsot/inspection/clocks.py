@@ -14,7 +14,7 @@ from .columns import unit_in_name, words_of
 
 WORDS = frozenset(
     words_of(
-        "time timestamp timestamps stamp t clock date datetime zeit uhrzeit zeitstempel temps tiempo tempo tijd"
+        "time times timestamp timestamps stamp t clock date datetime zeit uhrzeit zeitstempel temps tiempo tempo tijd"
     )
 )
 """Words of a clock's header, in a few languages of loggers."""
@@ -75,13 +75,41 @@ def find_clocks(columns: Sequence[str]) -> list[Clock]:
     return [*sorted(pairs, key=lambda pair: len(words[pair.column])), *map(Clock, [*fewest_first, *bare])]
 
 
+def longest_increase(ticks: np.ndarray) -> slice:
+    """The longest part in which a clock does not run backwards: a looped log has several."""
+    edges = [0, *(np.flatnonzero(~(np.diff(ticks) >= 0)) + 1).tolist(), len(ticks)]
+    return max(map(slice, edges[:-1], edges[1:]), key=lambda part: part.stop - part.start)
+
+
+def rate_of_arrival(ticks: np.ndarray, positions: np.ndarray) -> float | None:
+    """Samples per unit of a clock whose stamps are times of arrival, in bursts; None for times of measurement.
+
+    `ticks` (T,) do not decrease; `positions` (T, n). In bursts most intervals are shorter than half of their mean, and
+    equal intervals predict each position from its neighbours better than the stamps do, by the sum of squares.
+    """
+    steps = np.diff(ticks)
+    waits = np.flatnonzero(steps > 0.5 * steps.mean()) + 1
+    if 2 * len(waits) >= len(steps) or len(waits) < 3:
+        return None
+    scale = np.std(np.diff(positions, axis=0), axis=0)
+    x = positions[:, scale > 0] / scale[scale > 0]
+    before, after = steps[:-1, None], steps[1:, None]
+    share = before / np.maximum(before + after, np.finfo(float).tiny)
+    by_stamps, evenly = (
+        np.sum((x[1:-1] - (1 - w) * x[:-2] - w * x[2:]) ** 2) for w in (share, np.full_like(share, 0.5))
+    )
+    if not evenly < by_stamps:
+        return None
+    return float((waits[-1] - waits[0]) / (ticks[waits[-1]] - ticks[waits[0]]))
+
+
 def clock_unit(clock: Clock, ticks: np.ndarray, is_dated: bool = False) -> tuple[str, str]:
     """The unit of a clock and the reason: its header, the date that it would give, or its interval. `is_dated`: whether
     its cells are dates and times. Raises `InvalidRecording` if it does not increase from row to row.
     """
     column = clock.column
     steps = np.diff(ticks)
-    if not (len(steps) and np.isfinite(ticks).all() and (steps > 0).all()):
+    if not (len(steps) and np.isfinite(ticks).all() and (steps >= 0).all() and ticks[-1] > ticks[0]):
         raise InvalidRecording(f"the column {column!r} does not increase from row to row")
     if is_dated:
         return DATES, f"its cells are dates and times; a step is then {1e3 * np.median(steps):.4g} ms"
@@ -90,7 +118,8 @@ def clock_unit(clock: Clock, ticks: np.ndarray, is_dated: bool = False) -> tuple
     named = UNIT_WORDS.get(words_of(column)[-1]) or unit_in_name(column, "time")[0]
     if named not in (None, DATES) and find_unit(named).si == "s":
         return named, "its header names it"
-    interval, units = float(np.median(steps)), ("s", "ms", "us", "ns")
+    # the mean, since stamps of arrival come in bursts
+    interval, units = float((ticks[-1] - ticks[0]) / len(steps)), ("s", "ms", "us", "ns")
     if ticks[0] > EARLIEST_DATE_S:  # in ms, us and ns a date has 3, 6 and 9 more digits
         unit = units[min(int(np.log10(ticks[0] / EARLIEST_DATE_S) / 3), 3)]
     else:

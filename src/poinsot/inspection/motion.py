@@ -68,8 +68,17 @@ def clock_facts(recording: Recording) -> ClockFacts:
     )
 
 
-def clock_findings(clock: ClockFacts, even: bool = True) -> Iterator[Finding]:
-    """Findings of the clock. `even`: whether the method needs equal intervals."""
+def clock_findings(
+    clock: ClockFacts, even: bool = True, arrival_hz: float | None = None
+) -> Iterator[Finding]:
+    """Findings of the clock. `even`: whether the method needs equal intervals. `arrival_hz`: rate of samples that were
+    stamped when they arrived.
+    """
+    if arrival_hz is not None:
+        message = f"Samples are stamped when they arrive, in bursts: their rate is {arrival_hz:.5g} Hz."
+        remedy = f"Write rate_hz = {arrival_hz:.5g} in [[recordings]], in place of time = {{ ... }}."
+        yield Finding("uneven-clock", Severity.error, message, remedy)
+        return
     propose = Setting("[preprocessing]", "resample_hz", f"{clock.even_rate_hz:g}")
     if clock.gaps_s:
         yield _gap_finding(clock, propose)
@@ -126,6 +135,14 @@ STILL = 0.01
 RESTS, STEPS = 2.0, 3.0
 """A joint rests if the standard deviation of its positions is below RESTS times their noise, or their range is at most
 STEPS steps of the encoder."""
+
+SETTLES_S = 1.0
+"""Servos settle in less [s]."""
+
+RESTS_S = 0.5
+"""A rest while the command moves is longer than dead times [s]."""
+FURTHER = 1.2
+"""Ratio of distances from a command, beyond noise."""
 
 MIN_SAMPLES = 16
 """Minimum number of samples to distinguish noise from motion."""
@@ -190,6 +207,54 @@ def resting_joints(recording: Recording, window_s: tuple[float, float] | None = 
         for joint in recording.joints("position")
         if _rests(recording[f"position.{joint}"][first:last], recording.mask(f"position.{joint}")[first:last])
     )
+
+
+def find_unfollowed(recording: Recording) -> list[tuple[float, float, str]]:
+    """Intervals in which a joint does not follow its command [s], with the cause, in their order.
+
+    A servo is nearer to a command that is constant than to one that moves. So its motor is off, or somebody moves the
+    joint, where all commands are constant for longer than `SETTLES_S` and the position is yet further from its command
+    than `FURTHER` times the largest distance while commands change. And it is stopped by something where it rests while
+    its command moves further away than that.
+    """
+    joints = [
+        joint for joint in recording.joints("position_command") if joint in recording.joints("position")
+    ]
+    time, found = recording.time, []
+    u = recording.stack("position_command", tuple(joints)) if joints else np.zeros((len(time), 0))
+    constant = _runs(time, ~(np.diff(u, axis=0) != 0).any(axis=1), SETTLES_S)
+    moving = np.ones(len(time), dtype=bool)
+    for a, b in constant:
+        moving[a:b] = False
+    for k, joint in enumerate(joints if moving.any() else ()):
+        q = recording[f"position.{joint}"]
+        error = np.abs(q - u[:, k])
+        steps = np.abs(np.diff(q))
+        rests = steps <= np.min(steps[steps > 0], initial=np.inf) if (steps > 0).any() else steps == 0
+        stopped = [run for run in _runs(time, rests, RESTS_S) if np.ptp(u[slice(*run), k]) > 0]
+        usual = [(run, error[moving].max()) for run in constant]
+        free = moving.copy()
+        for a, b in stopped:
+            free[a:b] = False
+        largest = np.quantile(error[free], 0.98) if free.any() else np.inf
+        usual += [(run, largest) for run in stopped if run not in constant]
+        for (a, b), largest in usual:
+            if error[a:b].max() > FURTHER * largest:
+                at = f"{joint} is stopped at {np.median(q[a:b]):.4g} {recording.units[f'position.{joint}']}"
+                off = (
+                    f"{joint} does not follow its constant command: its motor is off, or it is moved by hand"
+                )
+                found.append(
+                    (float(time[a]), float(time[min(b, len(q) - 1)]), off if (a, b) in constant else at)
+                )
+    return sorted(found)
+
+
+def _runs(time: Times, holds: np.ndarray, longer_s: float) -> list[tuple[int, int]]:
+    """(first, one after the last) sample of each time longer than `longer_s` in which all steps (T - 1,) hold."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], holds, [False]]).astype(np.int8)))
+    ends = zip(edges[::2].tolist(), (edges[1::2] + 1).tolist(), strict=True)
+    return [(a, b) for a, b in ends if time[b - 1] - time[a] > longer_s]
 
 
 def _rests(x: Samples, trusted: Mask) -> bool:

@@ -1,18 +1,21 @@
 """Guess the units of a log: the first unit of a quantity in which its readings are plausible.
 
-Readings x have one implausibility, the largest of all channels; it is at most 1 where they are plausible:
+Readings x have one implausibility, the largest of all channels; it is at most 1 where they are plausible. Sizes are
+quantiles, since single samples may be errors of a bus:
 
     position        |x - middle| by half of the joint's range, and its speed by five times the speed limit
-    torque          its peak by twice the limit
+    torque          its size by twice the limit
     gyro            its norm by 35 rad/s, beyond most sensors' range
-    accelerometer   9.81 m/s^2 by three times its largest norm
-    contact         its peak by 1
+    accelerometer   the median of its norm, which is gravity at rest and near it on average, within a factor of 3
+    contact         its size by 1
+
+Integers may also be ticks of an encoder, 2^k a turn, where 2^k is above all readings: with zero in the middle or at 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,27 +25,58 @@ from ..quantities import FRAME_QUANTITIES
 from ..recording import CONTACT
 from .motion import SPEED_OVER_S
 
-CANDIDATES: Mapping[str, tuple[str, ...]] = {
-    "position rad": ("rad", "deg"),
-    "position m": ("m", "mm"),
-    "torque m": ("N",),
-    "torque rad": ("N m", "N cm", "N mm"),
-    "gyro": ("rad/s", "deg/s"),
-    "accelerometer": ("m/s^2", "g"),
-    CONTACT: ("1", "N"),
-    "current": ("A",),
-    "voltage": ("V",),
-    "orientation": ("1",),
+
+class UnitGuess(NamedTuple):
+    """The unit of a channel and the reason; the reading (x - zero) scale is in this unit."""
+
+    unit: str
+    reason: str = ""
+    scale: float = 1.0
+    zero: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """The unit, and what is done before it applies."""
+        return (
+            self.unit
+            if self.scale == 1
+            else f"ticks, {2 * np.pi / self.scale:.0f} a turn and {self.zero:g} at zero"
+        )
+
+    def converted(self, x: np.ndarray) -> np.ndarray:
+        """Readings (T,) in SI units."""
+        return convert((x - self.zero) * self.scale, self.unit)[0]
+
+
+def _listed(*units: str) -> tuple[UnitGuess, ...]:
+    return tuple(map(UnitGuess, units))
+
+
+CANDIDATES: Mapping[str, tuple[UnitGuess, ...]] = {
+    "position rad": _listed("rad", "deg"),
+    "position m": _listed("m", "mm"),
+    "torque m": _listed("N"),
+    "torque rad": _listed("N m", "N cm", "N mm"),
+    "gyro": _listed("rad/s", "deg/s"),
+    "accelerometer": _listed("m/s^2", "g"),
+    CONTACT: _listed("1", "N"),
+    "current": _listed("A"),
+    "voltage": _listed("V"),
+    "orientation": _listed("1"),
 }
 """Quantity (with the unit of the joint's position where it matters) -> units, the likeliest first."""
 
 PLAUSIBLE = 1.05
 """Largest implausibility of plausible readings: limits of descriptions are round numbers."""
+SIZE = 0.98
+"""Quantile of magnitudes that is their size."""
+FEWEST_TICKS, MOST_TICKS = 8, 24
+"""Powers of two of the ticks of an encoder in a turn."""
 
 
 def guess_units(
     robot: Articulated, channels: Mapping[str, np.ndarray], named: Mapping[str, str], interval_s: float
-) -> dict[str, tuple[str, str]]:
+) -> dict[str, UnitGuess]:
     """Map each channel to its unit and the reason; channels of a quantity share a unit, except prismatic joints.
     `channels`: name -> (T,) readings as logged, NaN where there is none, positions first. `named`: units that headers
     name. `interval_s`: time between two samples [s].
@@ -52,18 +86,27 @@ def guess_units(
     for channel, x in channels.items():
         quantity, _, owner = channel.partition(".")
         groups.setdefault((quantity, kinds.get(owner, "")), {})[owner] = x
-    guesses: dict[str, tuple[str, str]] = {}
-    positions: dict[str, str] = {}
+    guesses: dict[str, UnitGuess] = {}
+    positions: dict[str, UnitGuess] = {}
     for (quantity, kind), group in groups.items():
         sizes, of_group = group, [f"{quantity}.{owner}" for owner in group]
         if quantity in FRAME_QUANTITIES:  # norm of the vector, since one axis may read 0
             sizes = {next(iter(group)): np.sqrt(sum(x**2 for x in group.values()))}
         per_time = {"velocity": "/s", "acceleration": "/s^2"}.get(quantity, "")
-        as_positions = (positions.get(kind, "") + per_time,)
+        of_position = positions.get(kind, UnitGuess(""))
+        as_positions = (
+            of_position._replace(
+                unit=of_position.unit + per_time, zero=0.0 if per_time else of_position.zero
+            ),
+        )
         candidates = CANDIDATES.get(quantity, CANDIDATES.get(f"{quantity} {kind}", as_positions))
-        implausible = partial(_implausibility, robot, quantity, interval_s)
+        if (quantity, kind) == ("position", "rad"):
+            candidates += _ticks(group)
         worst = [
-            max((implausible(owner, convert(x, unit)[0]), owner) for owner, x in sizes.items())
+            max(
+                (_implausibility(robot, quantity, interval_s, owner, unit.converted(x)), owner)
+                for owner, x in sizes.items()
+            )
             for unit in candidates
         ]
         best = next((k for k, (size, _) in enumerate(worst) if size <= PLAUSIBLE), worst.index(min(worst)))
@@ -72,29 +115,56 @@ def guess_units(
         if size > PLAUSIBLE:
             reason = f"but {owner} reaches {size:.3g} times the plausible limit: check it"
         elif best:
-            reason = f"in {candidates[0]} {worst[0][1]} would be {worst[0][0]:.3g} times the plausible limit"
+            reason = (
+                f"in {candidates[0].unit} {worst[0][1]} would be {worst[0][0]:.3g} times the plausible limit"
+            )
+            reason = f"integers, and {reason}" if unit.scale != 1 else reason
         elif len(candidates) > 1:
-            reason += f"; it may be {' or '.join(candidates[1:])}"
+            reason += f"; it may be {' or '.join(each.text for each in candidates[1:])}"
         if quantity == "position":
-            positions[kind] = next((named[channel] for channel in of_group if channel in named), unit)
+            positions[kind] = next(
+                (UnitGuess(named[channel]) for channel in of_group if channel in named), unit
+            )
         for channel in of_group:
-            guesses[channel] = (named[channel], "its header names it") if channel in named else (unit, reason)
+            guesses[channel] = (
+                UnitGuess(named[channel], "its header names it")
+                if channel in named
+                else unit._replace(reason=reason)
+            )
     return guesses
+
+
+def _ticks(group: Mapping[str, np.ndarray]) -> tuple[UnitGuess, ...]:
+    """Ticks of an encoder, if all readings are integers that could be."""
+    x = np.concatenate([each[np.isfinite(each)] for each in group.values()])
+    if not len(x) or np.any(x != np.rint(x)):
+        return ()
+    k = max(FEWEST_TICKS, int(np.ceil(np.log2(np.quantile(np.abs(x), SIZE) + 1))))
+    zeros = (2.0 ** (k - 1), 0.0) if np.quantile(x, 1 - SIZE) >= 0 else (0.0,)
+    return tuple(UnitGuess("rad", "", 2 * np.pi / 2**k, zero) for zero in zeros) if k <= MOST_TICKS else ()
 
 
 def _implausibility(robot: Articulated, quantity: str, interval_s: float, owner: str, x: np.ndarray) -> float:
     """Implausibility of a channel in SI units, as defined at the top of this file."""
-    peak = float(np.nanmax(np.abs(x), initial=0.0))
+    known = np.abs(x[np.isfinite(x)])
+    peak = float(np.quantile(known, SIZE)) if len(known) else 0.0
     k = robot.joints.index(owner) if owner in robot.joints else 0
     if quantity == "position":
         low, high = (float(limit[k]) for limit in robot.position_limits)
         half, bounded = 0.5 * (high - low), np.isfinite(high - low)
-        reach = float(np.nanmax(np.abs(x - 0.5 * (low + high)))) / half if bounded else 0.0
+        reach = (
+            float(np.nanquantile(np.abs(x - 0.5 * (low + high)), SIZE)) / half
+            if bounded and len(known)
+            else 0.0
+        )
         h = max(1, round(SPEED_OVER_S / interval_s))
-        speed = float(np.nanmax(np.abs(x[h:] - x[:-h]), initial=0.0)) / (h * interval_s)
+        steps = np.abs(x[h:] - x[:-h])
+        speed = float(np.nanquantile(steps, SIZE)) / (h * interval_s) if np.isfinite(steps).any() else 0.0
         return max(reach, speed / (5 * robot.velocity_limits.get(owner, np.inf)))
     if quantity == "torque":
         limit = float(robot.model.upperEffortLimit[robot.actuated[k]])
         return peak / (2 * limit) if 0 < limit < UNLIMITED else 0.0
-    bounds = {"gyro": peak / 35.0, "accelerometer": STANDARD_GRAVITY / max(3 * peak, 1e-9), CONTACT: peak}
-    return bounds.get(quantity, 0.0)
+    if quantity == "accelerometer":
+        ratio = max(float(np.median(known)) / STANDARD_GRAVITY, 1e-9) if len(known) else 1.0
+        return max(ratio, 1 / ratio) / 3
+    return {"gyro": peak / 35.0, CONTACT: peak}.get(quantity, 0.0)

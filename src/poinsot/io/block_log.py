@@ -65,7 +65,8 @@ class UniformLog(ABC):
     def __post_init__(self) -> None:
         if not self.paths:
             raise InvalidRecording("a log needs at least one file")
-        if why := self.obstacle(self.source):
+        altered = any(column.wraps or column.missing for column in self.source.columns.values())
+        if why := "a column has wraps or missing" if altered else self.obstacle(self.source):
             raise InvalidRecording(f"{self.paths[0]} cannot be read in blocks: {why}")
 
     @staticmethod
@@ -129,7 +130,7 @@ class UniformLog(ABC):
             )
         values, units = {}, {}
         for name, column in self.source.columns.items():
-            values[name], units[name] = convert(cells[name] * column.scale, column.unit)
+            values[name], units[name] = convert((cells[name] - column.zero) * column.scale, column.unit)
             if not np.isfinite(values[name]).all():
                 k = int(np.argmin(np.isfinite(values[name])))
                 raise InvalidRecording(f"row {first + k} of the log has no number in column {column.name!r}")

@@ -82,7 +82,7 @@ class MessageLog(UniformLog):
 
     @staticmethod
     def obstacle(source: Source) -> str:
-        if source.rows:
+        if source.rows or source.every > 1:
             return "rows are given"
         if source.clock is not None and source.clock.nanoseconds is not None:
             return "its clock has nanoseconds"
@@ -182,7 +182,10 @@ def find_segments(log: MessageLog) -> _Segments:
     zero = zero_ns(int(edges[0]), reader.first_ns or 0)
     holding = [column for column in log.source.columns.values() if column.hold]
     count, held = len(edges), np.full((len(edges), len(holding)), np.nan)
-    held[0] = [np.nan if column.initial is None else column.initial / column.scale for column in holding]
+    held[0] = [
+        np.nan if column.initial is None else column.initial / column.scale + column.zero
+        for column in holding
+    ]
     index = _Segments(columns, zero, tuple(parts), ends, edges, np.zeros(count, dtype=np.int64), held)
     for s in range(count - 1):
         segment = log.segment_rows(index, s, s + 1)

@@ -61,6 +61,15 @@ def write_recording(recording: Recording, path: str | Path) -> None:
                 _write_array(archive, f"valid_{k}", recording.valid[name])
 
 
+def is_recording(path: Path) -> bool:
+    """Whether a file is an archive with the header of a recording; other archives hold arrays of somebody else."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _HEADER in archive.namelist()
+    except DAMAGED:
+        return False
+
+
 def read_npz(path: Path) -> Recording:
     """Read what `write_recording` wrote; `UnreadableFile` if it did not, or the file is damaged."""
     try:

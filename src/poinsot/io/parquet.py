@@ -7,6 +7,7 @@ check costs the start of a process and the decoding of the columns, once for eac
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -44,6 +45,9 @@ MAX_BYTES = 2**43
 
 SMALL = 1 << 20
 """Size of a file whose rows are not counted, which takes a process: it is short, however it is compressed [B]."""
+
+ELEMENT = re.compile(r"(.+)\[(\d+)\]")
+"""Name of an element of a column of lists."""
 
 DATED = (pl.Datetime, pl.Duration, pl.Time)
 """Types of columns with times."""
@@ -86,15 +90,25 @@ def list_parquet(path: Path) -> tuple[dict[str, Any], str]:
     """The columns of numbers and of times of a file, for scripts (schema `poinsot.columns/1`) and as text."""
     with checked(path, ()):
         schema = pl.scan_parquet(path, glob=False).collect_schema()
-    names = [name for name, kind in schema.items() if _is_number(kind) or kind in DATED]
+        first = pl.scan_parquet(path, glob=False).head(1).collect()
+    names = []
+    for name, kind in schema.items():
+        if (
+            isinstance(kind, pl.List | pl.Array)
+            and first[name].is_not_null().any()
+            and kind.inner.is_numeric()
+        ):
+            names += [f"{name}[{k}]" for k in range(len(first[name][0]))]
+        names += [name] if _is_number(kind) or kind in DATED else []
     content = {"schema": "poinsot.columns/1", "log": path.name, "columns": names}
-    return content, "\n".join([path.name, *(f"{name}  {schema[name]}" for name in names)])
+    return content, "\n".join([path.name, *(f"{name}  {schema.get(name, pl.Float64)}" for name in names)])
 
 
 def read_parquet(source: Source) -> Columns:
     """The wanted columns of a Parquet file."""
     path = Path(source.path)
-    with checked(path, source.wanted):
+    bases = {name: match for name in source.wanted if (match := ELEMENT.fullmatch(str(name)))}
+    with checked(path, [*source.wanted, *(match[1] for match in bases.values())]):
         schema = pl.scan_parquet(path, glob=False).collect_schema()
         available = list(schema)
         names: dict[str | int, str] = {}
@@ -103,10 +117,15 @@ def read_parquet(source: Source) -> Columns:
                 names[name] = available[name]
             elif name in schema:
                 names[name] = str(name)
+            elif name in bases and schema.get(bases[name][1], pl.Float64) in (pl.List, pl.Array):
+                names[name] = bases[name][1]
             else:
                 raise column_not_found(path, name, available)
         table = pl.read_parquet(path, columns=list(dict.fromkeys(names.values())), glob=False)
-    return {name: numbers(path, table[header], name in source.dated) for name, header in names.items()}
+    cells = {name: table[header] for name, header in names.items()}
+    for name in bases.keys() & {name for name, header in names.items() if header != name}:
+        cells[name] = cells[name].cast(pl.List(pl.Float64)).list.get(int(bases[name][2]), null_on_oob=True)
+    return {name: numbers(path, series, name in source.dated) for name, series in cells.items()}
 
 
 def numbers(path: Path, cells: pl.Series, dated: bool) -> np.ndarray:
@@ -166,7 +185,9 @@ class ParquetLog(UniformLog):
         columns = [*source.columns.values(), *([source.clock] if source.clock else [])]
         if any(column.hold or column.nanoseconds is not None for column in columns):
             return "a column has hold or nanoseconds"
-        return "rows or required columns are given" if source.rows or source.require else ""
+        return (
+            "rows or required columns are given" if source.rows or source.require or source.every > 1 else ""
+        )
 
     @staticmethod
     def bytes_in_memory(source: Source) -> int:

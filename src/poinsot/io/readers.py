@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..exceptions import UnreadableFile
 from ..lazy import load, plugins
@@ -51,10 +51,12 @@ class Reader:
 READERS: Mapping[str, str] = {
     **dict.fromkeys(("csv", "tsv", "txt", "dat"), "poinsot.io.tabular:TEXT"),
     **dict.fromkeys(("parquet", "pq"), "poinsot.io.parquet:PARQUET"),
-    "mat": "poinsot.io.matlab:MATLAB",
+    **dict.fromkeys(("mat", "npz"), "poinsot.io.named_arrays:ARRAYS"),
     **dict.fromkeys(("bag", "db3"), "poinsot.io.message_columns:BAG"),
     **dict.fromkeys(("mcap", "yaml"), "poinsot.io.message_log:MCAP"),  # metadata.yaml of a ROS 2 bag
-    "json": "poinsot.io.lerobot:LEROBOT",  # meta/info.json of a LeRobot data set
+    **dict.fromkeys(
+        ("json", "jsonl", "ndjson"), "poinsot.io.records:JSON"
+    ),  # and a LeRobot data set's meta/info.json
 }
 """Ending, without its dot -> module and `Reader`."""
 
@@ -76,7 +78,7 @@ def find_reader(path: Path) -> Reader:
     if ending not in others:
         raise UnreadableFile(
             f"{path}: files ending in {path.suffix.lower() or 'nothing'!r} are unknown; "
-            f"known are {', '.join(f'.{name}' for name in (*READERS, *sorted(others)))}, {RECORDING_ENDING}"
+            f"known are {', '.join(f'.{name}' for name in (*READERS, *sorted(others)))}"
         )
     name = others[ending].value
     try:
@@ -102,16 +104,27 @@ def _others() -> dict[str, EntryPoint]:
     return {point.name: point for point in plugins(GROUP) if point.name not in READERS}
 
 
-def list_columns(path: Path) -> tuple[tuple[str, ...], Mapping[str, Any]]:
-    """Names of a file's columns, and the keys of `Source` that reading them needs.
+class ListedColumns(NamedTuple):
+    """`names` of a file's columns. `source`: keys of `Source` that reading them needs. `units`: column -> unit as a
+    line of the file names it. `episodes`: of a data set, whose columns begin with the number of one, as `/0/`.
+    """
+
+    names: tuple[str, ...]
+    source: Mapping[str, Any]
+    units: Mapping[str, str]
+    episodes: int
+
+
+def list_columns(path: Path) -> ListedColumns:
+    """The columns of a file, of a data set those of its first episode.
 
     Raises:
         UnreadableFile: if the file is no table, or its columns have no names.
     """
-    path = existing_file(path)
-    if path.suffix.lower() != RECORDING_ENDING and (contents := find_reader(path).list_contents) is not None:
+    if (contents := find_reader(existing_file(path)).list_contents) is not None:
         content, _ = contents(path)
-        return tuple(content["columns"]), content.get("source", {})
+        facts = content.get("source", {}), content.get("units", {}), content.get("episodes", 1)
+        return ListedColumns(tuple(content["columns"]), *facts)
     raise UnreadableFile(f"{path}: nothing lists the columns of such a file; save it as .csv or .parquet")
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays import LARGEST, carried_on
 from ..exceptions import InvalidRecording
 from ..recording import Recording
-from .npz import read_npz
+from .npz import is_recording, read_npz
 from .readers import RECORDING_ENDING, find_reader, is_read_as_text
 from .sources import Column, Columns, Source, existing_file
 from .units import DATES, check_quantity, convert, find_unit
@@ -59,14 +59,25 @@ def read_recording(
     """
     if isinstance(source, (str, Path)):
         path = Path(source)
-        if path.suffix.lower() == RECORDING_ENDING:
+        if path.suffix.lower() == RECORDING_ENDING and (channels is None or is_recording(path)):
             if channels is not None or time is not None or rate_hz is not None:
                 raise InvalidRecording(
                     f"{path} brings its own channels and clock; leave channels, time and rate_hz out"
                 )
             return read_npz(existing_file(path))
         source = Source(
-            path, channels or {}, time, rows, tuple(require), delimiter, header, skip_lines, decimal_comma
+            *(
+                path,
+                channels or {},
+                time,
+                rows,
+                1,
+                tuple(require),
+                delimiter,
+                header,
+                skip_lines,
+                decimal_comma,
+            )
         )
     elif channels is not None or time is not None or rows is not None or require or delimiter or not header:
         raise InvalidRecording("channels, time, rows and the like belong into each Source")
@@ -160,10 +171,13 @@ def _read_part(source: Source, invalid: str) -> _Part:
     channels, units, valid = {}, {}, {}
     for name, column in source.columns.items():
         cells = table[column.name]
+        if column.missing:
+            cells = np.where(np.isin(cells, column.missing), np.nan, cells)
         if column.hold:
             # Before rows are cut: the last value above the first row holds on into it. Cells are held as the
             # file has them; the initial value is given after scaling.
-            cells = carried_on(cells, np.nan if column.initial is None else column.initial / column.scale)
+            initial = np.nan if column.initial is None else column.initial / column.scale + column.zero
+            cells = carried_on(cells, initial)
         values = rows.of(cells)
         good = np.abs(values) <= LARGEST
         if not good.all():
@@ -178,6 +192,8 @@ def _read_part(source: Source, invalid: str) -> _Part:
                 )
             valid[name] = good
             steps.append(f"channel {name!r}: {int((~good).sum())} samples are no numbers and were masked")
+        if column.wraps is not None:
+            values = unwrapped(values, column.wraps, name.startswith("position"))
         channels[name], units[name] = convert(_scaled(values, column), column.unit)
     return _Part(str(path), _read_clock(rows, table), channels, units, valid, tuple(steps))
 
@@ -210,7 +226,19 @@ def _read_clock(rows: _Rows, table: Columns) -> np.ndarray | None:
 
 
 def _scaled(values: np.ndarray, column: Column) -> np.ndarray:
-    return values if column.scale == 1.0 else values * column.scale
+    return values if (column.zero, column.scale) == (0.0, 1.0) else (values - column.zero) * column.scale
+
+
+def unwrapped(values: np.ndarray, period: float, continuously: bool) -> np.ndarray:
+    """(T,) numbers that count modulo `period`, with steps below half of it; or else signed, -period / 2 to period / 2.
+    Samples without a number are passed over.
+    """
+    if not continuously:
+        return (values + period / 2) % period - period / 2
+    known = np.isfinite(values)
+    result = values.copy()
+    result[known] = np.unwrap(values[known], period=period)
+    return result
 
 
 def _kept_rows(source: Source, table: Columns) -> tuple[_Rows, list[str]]:
@@ -219,8 +247,10 @@ def _kept_rows(source: Source, table: Columns) -> tuple[_Rows, list[str]]:
     stop = total if last is None else last
     if stop > total:
         raise InvalidRecording(f"{source.path} has {total} rows; rows = [{first}, {stop}] ask for more")
-    kept, steps = np.arange(first, stop), []
-    if len(kept) < total:
+    kept, steps = np.arange(first, stop, source.every), []
+    if source.every > 1:
+        steps.append(f"{Path(source.path).name}: every {source.every}th row")
+    if stop - first < total:
         steps.append(f"{Path(source.path).name}: rows {first} to {stop - 1} of {total}")
     for name in source.require:
         present = ~np.isnan(table[name][kept])

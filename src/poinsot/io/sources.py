@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -33,6 +34,10 @@ class Column:
         hold: whether an empty cell repeats the previous value, as in logs that write changes only.
         initial: the value before the first cell with one, if `hold`. [unit]
         nanoseconds: of a clock in two columns, as stamps of ROS: the one to add, in nanoseconds.
+        zero: the file's number at 0, e.g. 2048 of an encoder's counts.
+        wraps: the file's numbers count modulo this: positions are unwrapped, other readings are signed, -wraps / 2 to
+            wraps / 2.
+        missing: numbers in the file that stand for no reading.
     """
 
     name: str | int
@@ -41,8 +46,14 @@ class Column:
     hold: bool = False
     initial: float | None = None
     nanoseconds: str | int | None = None
+    zero: float = 0.0
+    wraps: float | None = None
+    missing: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "missing", tuple(self.missing))
+        if self.wraps is not None and not self.wraps > 0:
+            raise InvalidRecording(f"wraps of column {self.name!r} must be positive, not {self.wraps}")
         if not (np.isfinite(self.scale) and self.scale != 0):
             raise InvalidRecording(f"the scale of column {self.name!r} must be a finite number other than 0")
         if self.initial is not None and not self.hold:
@@ -61,6 +72,7 @@ class Source:
         channels: channel name -> `Column`, or `(name, unit)` for short.
         time: the clock's column, if the file has one.
         rows: the first row to read and the one after the last, counted from 0 below the header; None: to the end.
+        every: of these rows every n-th is kept, beginning with the first: for readings that are logged several times.
         require: columns that must have a value: rows where one is empty are dropped, as in logs that join topics.
         delimiter: of a CSV file; None: a tab for `.tsv`, else a comma.
         header: whether a CSV file's first line names the columns.
@@ -72,6 +84,7 @@ class Source:
     channels: Mapping[str, Column | tuple[str | int, str]] = field(default_factory=dict)
     time: Column | tuple[str | int, str] | None = None
     rows: tuple[int, int | None] | None = None
+    every: int = 1
     require: tuple[str | int, ...] = ()
     delimiter: str | None = None
     header: bool = True
@@ -85,6 +98,8 @@ class Source:
             raise InvalidRecording(
                 f"a delimiter is one character of ASCII, no quote, letter or digit, not {self.delimiter!r}"
             )
+        if self.every < 1:
+            raise InvalidRecording(f"every must be at least 1, not {self.every}")
         if self.skip_lines < 0:
             raise InvalidRecording(f"skip_lines must be at least 0, not {self.skip_lines}")
         if self.rows is not None:
@@ -133,6 +148,19 @@ class NotedColumns(dict[str | int, np.ndarray]):
 def is_pattern(folder: Path, name: str) -> bool:
     """Whether a name stands for many files: it has *, ? or {, and there is no file that is called so."""
     return any(each in name for each in "*?{") and not os.path.exists(folder / name)
+
+
+def matching_files(paths: Sequence[Path]) -> list[Path]:
+    """The paths, with the files that fit in place of each pattern, in the order of their names."""
+    files: list[Path] = []
+    for path in paths:
+        fitting = (
+            sorted(glob.glob(str(path), recursive=True)) if is_pattern(Path(), str(path)) else [str(path)]
+        )
+        if not fitting:
+            raise UnreadableFile(f"no file fits {str(path)!r}")
+        files += map(Path, fitting)
+    return files
 
 
 def existing_file(path: Path) -> Path:

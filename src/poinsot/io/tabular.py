@@ -11,7 +11,8 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from dataclasses import replace
+from itertools import islice, product, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,10 @@ DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar", "
 EMPTY = ["", "NULL", "null", "NA", "N/A", "None"]
 """Texts that mark a cell without a value."""
 
+PREAMBLE = 64
+"""Maximum number of lines above the first row of numbers."""
+MOST_UNIT_LINES = 2
+"""Maximum number of lines between the header and the first row."""
 LONGEST_LINE = 1 << 20
 """Maximum length of the first line. [characters]"""
 
@@ -37,9 +42,10 @@ def read_csv(source: Source) -> Columns:
     path = Path(source.path)
     delimiter = source.delimiter or ("\t" if path.suffix.lower() == ".tsv" else ",")
     first_line = _first_line(path, source.skip_lines)
-    cells = _split(first_line, delimiter)
+    cells = _header(first_line, delimiter)
     if source.header:
         _refuse_repeated(path, cells)
+        source = replace(source, skip_lines=source.skip_lines + _below_header(source, delimiter))
     indices = {name: _column_index(source, name, cells, first_line, delimiter) for name in source.wanted}
     wanted = {str(index): name for name, index in indices.items()}
     numbers = {k: pl.String if name in source.dated else pl.Float64 for k, name in wanted.items()}
@@ -62,25 +68,61 @@ def list_csv(path: Path) -> tuple[dict[str, Any], str]:
     """The header of a CSV file, for scripts (schema `poinsot.columns/1`) and as text; among the content the keys of
     `Source` that it needs, delimiter and decimal comma.
     """
-    first, second = (_first_line(path, k) for k in range(2))
-    keys: dict[str, Any] = {}
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-    if len(_split(first, delimiter)) == 1:
-        best = max(DELIMITERS, key=lambda each: len(_split(first, each)))
-        delimiter = keys["delimiter"] = best if len(_split(first, best)) > 1 else delimiter
-    cells = _split(first, delimiter)
-    if all(_is_number(cell) for cell in cells):
+    _first_line(path, 0)  # refuses what is no text
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        some = islice(iter(lambda: file.readline(LONGEST_LINE), ""), PREAMBLE)
+        lines = [line.rstrip("\r\n") for line in some]
+    usual = "\t" if path.suffix.lower() == ".tsv" else ","
+    sample = next((line for line in lines[::-1] if line.strip()), "")
+
+    def score(sign: tuple[str, bool]) -> int:
+        """Number of cells with numbers less that of others: the lines below the header tell the signs."""
+        cells = [cell for line in lines for cell in _cells(line, *sign) if cell]
+        return sum(1 if _is_number(cell) else -1 for cell in cells)
+
+    delimiter, comma = max(product(dict.fromkeys([usual, *DELIMITERS]), (False, True)), key=score)
+    width = len(_split(sample, delimiter))
+    rows = [
+        len(_split(line, delimiter)) == width and any(map(_is_number, _cells(line, delimiter, comma)))
+        for line in lines
+    ]
+    first = rows.index(True) if True in rows else 0
+    named = [k for k in range(first) if len(_header(lines[k], delimiter)) == width]
+    if first == 0 and rows[:1] == [True] and all(map(_is_number, _cells(lines[0], delimiter, comma))):
         raise UnreadableFile(
             f"{path} has no header, its first line is all numbers: name its columns in a first line"
         )
+    if True not in rows or not named:
+        raise UnreadableFile(f"{path} is no table of numbers below a line with the names of their columns")
+    header = next(k for k in named if named[-1] - k == len(named) - 1 - named.index(k))
+    cells = _header(lines[header], delimiter)
     _refuse_repeated(path, cells)
-    values = _split(second, delimiter)
-    if delimiter != "," and any("," in cell for cell in values):
-        keys["decimal_comma"] = True
-        values = [cell.replace(",", ".") for cell in values]
-    _refuse_other_files(path, cells, values)
-    content = {"schema": "poinsot.columns/1", "log": path.name, "columns": cells}
+    keys: dict[str, Any] = {"delimiter": delimiter} if delimiter != usual else {}
+    keys |= ({"skip_lines": header} if header else {}) | ({"decimal_comma": True} if comma else {})
+    content: dict[str, Any] = {"schema": "poinsot.columns/1", "log": path.name, "columns": cells}
+    if first > header + 1:  # a line of units below the names
+        content["units"] = dict(zip(cells, _header(lines[header + 1], delimiter), strict=True))
     return content | ({"source": keys} if keys else {}), "\n".join([path.name, *cells])
+
+
+def _header(line: str, delimiter: str) -> list[str]:
+    """The cells of a line without the mark of a comment before the first."""
+    return _split(line.lstrip("#% ") if line.startswith(("#", "%")) else line, delimiter)
+
+
+def _cells(line: str, delimiter: str, decimal_comma: bool) -> list[str]:
+    cells = _split(line, delimiter)
+    return [cell.replace(",", ".") for cell in cells] if decimal_comma and delimiter != "," else cells
+
+
+def _below_header(source: Source, delimiter: str) -> int:
+    """Number of lines without any number between the header and the first row, such as a line of units."""
+    with Path(source.path).open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        lines = islice(iter(lambda: file.readline(LONGEST_LINE), ""), source.skip_lines + 1, PREAMBLE)
+        cells = (_cells(line.strip(), delimiter, source.decimal_comma) for line in lines)
+        without = list(takewhile(lambda row: any(row) and not any(map(_is_number, row)), cells))
+    # rows of text are no units: the reader names their first cell
+    return len(without) if len(without) <= MOST_UNIT_LINES else 0
 
 
 def _refuse_other_files(path: str | Path, names: Sequence[str], cells: Sequence[str]) -> None:

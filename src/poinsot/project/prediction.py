@@ -193,7 +193,7 @@ def read_motion(
     if path.suffix.lower() == RECORDING_ENDING:
         return read_recording(path)
     try:
-        header, _ = list_columns(path)
+        header = list_columns(path).names
     except UnreadableFile:
         header = ()  # its reader reports the error
     settings = next(iter(job.project.settings.recordings), None)

@@ -14,10 +14,20 @@ from ..io.sources import Column, Source
 from ..quantities import FRAME_QUANTITIES
 from ..recording import CONTACT, EFFORTS, IMPACT_VELOCITIES, QUANTITIES, THRUST, Recording
 from .settings.fields import by_joint
-from .settings.recordings import FileSettings, OrientationSettings, QuantitySettings, RecordingSettings
+from .settings.recordings import (
+    FileSettings,
+    ListedQuantities,
+    OrientationSettings,
+    QuantitySettings,
+    RecordingSettings,
+)
 
 if TYPE_CHECKING:
     from ..models.robot.articulated import Articulated
+
+
+LISTED_KEYS = {*ListedQuantities.model_fields, "files", "channels", "time", "rate_hz"}
+"""Keys by which a recording says what is in its file, which a file of poinsot says itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +51,7 @@ def build_run(
 ) -> Run:
     """One of [[recordings]], read."""
     sources: list[Source] = []
-    path = settings.path if not settings.files and not settings.channels else None
+    path = settings.path if not settings.model_fields_set & LISTED_KEYS else None
     if path is not None and path.endswith(RECORDING_ENDING):
         # Files of poinsot contain channels, units and clock.
         recording = read_recording(folder / path)
@@ -120,14 +130,15 @@ def _columns(
         if settings is None:
             continue
         names, owners = _match(quantity, settings, where, joints, driven)
-        scales = _each(
-            f"{where}: {quantity}.scale", by_joint(f"{quantity}.scale", settings.scale, owners, 1.0), owners
+        scales, zeros = (
+            _each(f"{where}: {quantity}.{key}", by_joint(f"{quantity}.{key}", value, owners, usual), owners)
+            for key, value, usual in (("scale", settings.scale, 1.0), ("zero", settings.zero, 0.0))
         )
         units = _each(f"{where}: {quantity}.unit", settings.unit, owners)
-        for name, joint, unit, scale in zip(names, owners, units, scales, strict=True):
-            columns.append(
-                (f"{quantity}.{joint}", Column(name, unit, float(scale), settings.hold, settings.initial))
-            )
+        for name, joint, unit, scale, zero in zip(names, owners, units, scales, zeros, strict=True):
+            own = float(zero), settings.wraps, tuple(settings.missing)
+            column = Column(name, unit, float(scale), settings.hold, settings.initial, None, *own)
+            columns.append((f"{quantity}.{joint}", column))
     columns += _at_frames(file, where)
     given = file.channels.items()
     return columns + [(name, column.build_as(Column, name=column.column)) for name, column in given]

@@ -544,6 +544,7 @@ def load_robot(
     add_frames(model, loops)
     if locked:
         model = _lock(model, locked)
+        floating_base = floating_base and model.njoints > 1 and model.joints[1].nv == 6
         left = (coupling.locked(locked) for coupling in couplings)
         couplings = tuple(coupling for coupling in left if coupling is not None)
     if model.nv - (6 if floating_base else 0) < 1 and not floating_base:
@@ -702,8 +703,11 @@ def _lock(model: pin.Model, locked: Mapping[str, float]) -> pin.Model:
         check_known(name, names, "cannot lock joint", "the robot has")
         joint = model.joints[model.getJointId(name)]
         if joint.nv != 1:
+            if position == 0:  # as described
+                continue
             raise InvalidModel(
-                f"cannot lock joint {name!r}: it has {joint.nv} degrees of freedom, and only joints with one can be"
+                f"cannot lock joint {name!r} at {position}: it has {joint.nv} degrees of freedom, so write 0, which "
+                "holds it as described"
             )
         if not np.isfinite(position):
             raise InvalidModel(

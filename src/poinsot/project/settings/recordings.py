@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BeforeValidator, create_model, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, create_model, field_validator, model_validator
 
 from ...io.units import find_unit
 from ...quantities import FRAME_QUANTITIES
@@ -31,6 +31,9 @@ class ColumnSettings(SettingsTable):
     scale: float = 1.0
     hold: bool = False
     initial: float | None = None
+    zero: float = 0.0
+    wraps: Positive | None = None
+    missing: list[float] = []
 
 
 class ClockSettings(SettingsTable):
@@ -62,8 +65,11 @@ class QuantitySettings(SettingsTable):
     unit: Annotated[Any, AfterValidator(check_units)]
     joints: list[str] | None = None
     scale: PerJoint = 1.0
+    zero: PerJoint = 0.0
     hold: bool = False
     initial: float | None = None
+    wraps: Positive | None = None
+    missing: list[float] = []
 
 
 class FrameSettings(SettingsTable):
@@ -127,6 +133,7 @@ class FileSettings(ListedQuantities):
     thrust: ThrustSettings | None = None
     channels: dict[str, ColumnSettings] = {}
     rows: Rows | None = None
+    every: Annotated[int, Field(ge=1)] = 1
     require: list[str | int] = []
     delimiter: str | None = None
     header: bool = True

@@ -1,0 +1,305 @@
+"""What one log has for a new project: its clock, its rows, and for each column its channel, or why it is not used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..arrays import carried_on
+from ..exceptions import InvalidProject, PoinsotError, UnknownUnit, listing
+from ..inspection.clocks import Clock, clock_unit, find_clocks, longest_increase, rate_of_arrival
+from ..inspection.columns import ColumnGuess, match_columns
+from ..inspection.motion import LATE_START_S
+from ..inspection.readings import (
+    REGISTER,
+    error_codes,
+    first_reading,
+    held_rows,
+    is_flag,
+    is_register,
+    is_supply,
+    period_of,
+)
+from ..inspection.unit_guesses import UnitGuess, guess_units
+from ..io.readers import find_reader, list_columns
+from ..io.reading import unwrapped
+from ..io.sources import Column, Columns, Source
+from ..io.units import DATES, check_quantity, find_unit
+from ..models.robot.articulated import Articulated
+from ..quantities import FRAME_QUANTITIES
+from ..recording import CONTACT, EFFORTS, QUANTITIES
+from .controller_gains import first_number, gain_fields
+
+INDEXES = ("meta/info.json", "metadata.yaml")
+"""Files that describe a folder: of a LeRobot data set, and of a ROS 2 bag."""
+HELD = (*EFFORTS, "position_command")
+"""Quantities whose missing values are those of the row before."""
+
+
+@dataclass(frozen=True, eq=False)
+class LogReading:
+    """One log, read. `path`: its file. `columns`: all of them. `reading`: keys of the file's format. `used`: columns
+    with a channel. `unused`: reasons why others are not. `table`: columns as read. `values`: the same in the rows that
+    are used, errors replaced by NaN. `rows`: (r,) indices of these. `clock`: and its unit and reason; None: `rate_hz`.
+    `keys`: further keys of the recording, with reasons. `quantities`: quantity -> keys of its table, with reasons.
+    `fields`: joint -> columns of gains beside its command. `units`: of channels.
+    """
+
+    path: Path
+    columns: tuple[str, ...]
+    reading: Mapping[str, Any]
+    used: tuple[ColumnGuess, ...]
+    unused: Mapping[str, str]
+    table: Columns
+    values: dict[str | int, np.ndarray]
+    rows: np.ndarray
+    missing: frozenset[str | int]
+    clock: tuple[Clock | None, str, str]
+    rate_hz: float | None
+    keys: dict[str, tuple[Any, str]]
+    quantities: dict[str, dict[str, tuple[Any, str]]]
+    fields: Mapping[str, Mapping[str, str]]
+    units: Mapping[str, UnitGuess] = field(default_factory=dict)
+
+    @cached_property
+    def times(self) -> np.ndarray:
+        """(T,) Times of all rows of the table [s]."""
+        clock = self.clock[0]
+        if clock is None:
+            return np.arange(len(next(iter(self.table.values())))) / (self.rate_hz or 1.0)
+        return find_unit(self.clock[1]).factor * clock.ticks(self.table)
+
+    @property
+    def step_s(self) -> float:
+        return float(np.median(np.diff(self.times[self.rows])))
+
+    @property
+    def from_1970(self) -> bool:
+        """Whether the clock counts from 1970."""
+        return self.clock[0] is not None and bool(self.times[self.rows[0]] > LATE_START_S)
+
+    @property
+    def readings(self) -> dict[str, np.ndarray]:
+        """Channel -> (r,) readings, positions first."""
+        positions_first = sorted(self.used, key=lambda each: each.quantity != "position")
+        return {each.channel: self.values[each.column] for each in positions_first}
+
+    @property
+    def unread(self) -> dict[str, str]:
+        """Column -> why it is not read, of all columns that are not."""
+        clock = () if self.clock[0] is None else self.clock[0].columns
+        read = {*clock, *(each.column for each in self.used)}
+        return {column: self.unused.get(column, "") for column in self.columns if column not in read}
+
+    @property
+    def initial(self) -> dict[str, float]:
+        """Column -> value before its first reading, of columns without a number in some rows: no effort, or the first
+        command.
+        """
+        columns = {each.column: each for each in self.used if each.column in self.missing}
+        return {
+            name: 0.0 if each.quantity in EFFORTS else first_number(self.values[name]) + 0.0  # no -0.0
+            for name, each in columns.items()
+        }
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether samples without a number become gaps."""
+        return any(each.column in self.missing for each in self.used if each.quantity not in HELD)
+
+    def with_units(self, robot: Articulated, known: Mapping[str, UnitGuess]) -> LogReading:
+        """With units, and with angles that are unwrapped. `known`: units of another log of the same columns."""
+        named = {each.channel: each.unit for each in self.used if each.unit is not None}
+        units = guess_units(robot, self.readings, named, self.step_s)
+        units |= {name: unit for name, unit in known.items() if name in units}
+        wraps: dict[str, dict[str, tuple[Any, str]]] = {
+            key: dict(own) for key, own in self.quantities.items()
+        }
+        for each in self.used:
+            unit = units[each.channel]
+            if each.quantity not in ("position", "position_command") or find_unit(unit.unit).si != "rad":
+                continue
+            turn = 2 * np.pi / find_unit(unit.unit).factor / unit.scale
+            if (period := period_of(self.values[each.column], (turn, turn / 2))) is not None:
+                reason = f"{each.column} jumps by a turn where it wraps: it is unwrapped"
+                wraps.setdefault(each.quantity, {})["wraps"] = float(f"{period:.15g}"), reason
+                self.values[each.column] = unwrapped(self.values[each.column], period, True)
+        return replace(self, units=units, quantities=wraps)
+
+
+def index_of(path: Path) -> Path:
+    """The file that describes a folder; the path itself of a file."""
+    return next((path / index for index in INDEXES if (path / index).is_file()), path)
+
+
+def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int = 0) -> LogReading:
+    """Match the columns of a log, or of an episode of a data set, and read them; `PoinsotError` if it lacks some."""
+    columns, reading, units, _ = list_columns(path)
+    if episode:
+        columns = tuple(f"/{episode}{column.removeprefix('/0')}" for column in columns)
+    links = [link for links in robot.links.values() for link in links]
+    unused: dict[str, str] = {}
+    while True:  # without the columns whose numbers are no readings of their channel
+        known = [column for column in columns if column not in unused]
+        matched = [_with_unit(each, units) for each in match_columns(known, robot.joints, links)]
+        read = [each.column for each in matched if each.quantity == "position"]
+        if not read:
+            raise InvalidProject(
+                f"{path}: no column is named like the position of a joint of {robot.name}; it has "
+                f'{listing(columns)}: name them "position.{robot.joints[0]}", or "q1" and so on'
+            )
+        fields = gain_fields(matched, columns)
+        (clock, unit, reason), table = _read(path, matched, columns, reading, rate_hz, fields)
+        positions = np.column_stack([table[name] for name in read])
+        rows = np.flatnonzero(np.isfinite(positions[:, 0]))
+        if len(rows) < 2:
+            raise InvalidProject(f"{path}: fewer than two rows have a number in the column {read[0]!r}")
+        located = [each.owner for each in matched if each.quantity == "position"]
+        useless = {
+            each.column: why for each in matched if (why := _uselessness(each, table[each.column], located))
+        }
+        if not useless:
+            break
+        unused |= useless
+    keys: dict[str, tuple[Any, str]] = {}
+    total, why, factor = len(positions), "", find_unit(unit).factor
+    if len(rows) < total:
+        keys["require"] = read[:1], "rows of other topics have no position"
+    if clock is not None:
+        part = longest_increase(clock.ticks(table)[rows])
+        why = "the clock runs backwards elsewhere" if part.stop - part.start < len(rows) else ""
+        rows = rows[part]
+    measured = [each.column for each in matched if each.quantity in ("position", *EFFORTS)]
+    if before := first_reading(np.column_stack([carried_on(table[name], 0.0)[rows] for name in measured])):
+        why = f"{before} rows stand at {positions[rows[0], 0]:g} before the first reading"
+        rows = rows[before:]
+    start, stop = int(rows[0]), int(rows[-1]) + 1
+    if clock is not None and (rate := rate_of_arrival(clock.ticks(table)[rows], positions[rows])) is not None:
+        reason = f"stamps of {clock.column} are times of arrival, in bursts: at equal intervals the motion is smoother"
+        keys["rate_hz"] = rate_hz, _ = float(f"{rate / factor:.5g}"), reason
+        clock = None
+    every, first = held_rows(positions[rows]) if len(rows) == total else (1, 0)
+    if every > 1:
+        ticks = np.arange(total) / (rate_hz or 1.0) if clock is None else factor * clock.ticks(table)
+        hz = 1 / float(np.median(np.diff(ticks[rows])))
+        held = f"readings are held: they change at {hz / every:.4g} Hz in a log of {hz:.4g} Hz"
+        keys["every"] = every, held
+        start, rows = start + first, rows[first::every]
+        if clock is None:
+            rate_hz = hz / every
+            keys["rate_hz"] = rate_hz, keys.get("rate_hz", (0, "as given, of the rows that are kept"))[1]
+        why = why or ("the first new reading" if first else "")
+    if why:
+        keys["rows"] = [start, stop], why
+    values = dict(table)
+    quantities = _repairs(matched, values)
+    missing = frozenset(name for name, x in values.items() if not np.isfinite(x[rows]).all())
+    values = {name: (carried_on(x, np.nan) if name in missing else x)[rows] for name, x in values.items()}
+    if "rate_hz" not in keys and clock is None:
+        keys["rate_hz"] = rate_hz, "as given"
+    return LogReading(
+        *(path, columns, reading, _of_whole_frames(matched), unused, table, values, rows, missing),
+        *((clock, unit, reason), keys["rate_hz"][0] if clock is None else None, keys, quantities, fields),
+    )
+
+
+def _with_unit(guess: ColumnGuess, units: Mapping[str, str]) -> ColumnGuess:
+    """With the unit that a line of the file names, if it is one of the quantity."""
+    try:
+        check_quantity(guess.channel, units.get(guess.column, ""))
+    except UnknownUnit:
+        return guess
+    return guess if guess.unit else replace(guess, unit=units[guess.column])
+
+
+def _read(
+    log: Path,
+    matched: Sequence[ColumnGuess],
+    columns: Sequence[str],
+    reading: Mapping[str, Any],
+    rate_hz: float | None,
+    fields: Mapping[str, Mapping[str, str]],
+) -> tuple[tuple[Clock | None, str, str], Columns]:
+    """The clock (None with a rate), its unit and the reason; and the columns, those of `gain_fields` too."""
+    read, why = find_reader(log).read_columns, ""
+    channels = {each.channel: (each.column, "1") for each in matched}
+    channels |= {
+        f"{key}.{joint}": (column, "1") for joint, own in fields.items() for key, column in own.items()
+    }
+    if rate_hz is not None:
+        return (None, "s", ""), read(Source(log, channels, **reading))
+    clocks = find_clocks([each for each in columns if each not in {guess.column for guess in matched}])
+    for clock, unit in product(clocks, ("s", DATES)):
+        try:
+            column = Column(clock.column, unit, nanoseconds=clock.nanoseconds)
+            table = read(Source(log, channels, column, **reading))
+            ticks = clock.ticks(table)[np.isfinite(table[matched[0].column])]
+            part = longest_increase(ticks)
+            # a column that is no clock increases for a few rows only
+            ticks = ticks[part] if 10 * (part.stop - part.start) > len(ticks) else ticks
+            return (clock, *clock_unit(clock, ticks, unit == DATES)), table
+        except PoinsotError as error:
+            why = why or f" ({error})"
+    raise InvalidProject(f"{log} has no clock{why}: give its sampling rate, as in --rate-hz 250")
+
+
+def _uselessness(guess: ColumnGuess, x: np.ndarray, located: Sequence[str]) -> str:
+    """Why the numbers of a column are not of its channel; "": they can be."""
+    known = x[np.isfinite(x)]
+    if not len(known):
+        return "it has no number"
+    if guess.quantity in QUANTITIES and guess.owner not in located:
+        return f"{guess.owner} has no position"
+    if guess.quantity in EFFORTS and np.ptp(known) == 0:
+        return f"it is {known[0]:g} throughout"
+    if guess.quantity not in ("position", "position_command", CONTACT, *FRAME_QUANTITIES) and is_flag(known):
+        return f"a flag, {np.min(known):g} or {np.max(known):g}"
+    supply = guess.quantity == "voltage" and is_supply(known)
+    return "a supply voltage, which keeps its sign and size" if supply else ""
+
+
+def _of_whole_frames(matched: Sequence[ColumnGuess]) -> tuple[ColumnGuess, ...]:
+    """All axes of one frame, or none."""
+    used = list(matched)
+    for quantity, listed in FRAME_QUANTITIES.items():
+        sensed = [each for each in used if each.quantity == quantity]
+        axes = [each for each in sensed if each.owner[:-1] == sensed[0].owner[:-1]]
+        kept = axes if len(axes) in listed.counts else []
+        used = [each for each in used if each not in sensed or each in kept]
+    return tuple(used)
+
+
+def _repairs(
+    matched: Sequence[ColumnGuess], values: dict[str | int, np.ndarray]
+) -> dict[str, dict[str, tuple[Any, str]]]:
+    """Keys of the tables of quantities whose numbers are not as they seem; `values` are corrected in place."""
+    keys: dict[str, dict[str, tuple[Any, str]]] = {}
+    failed: dict[float, np.ndarray] = {}  # numbers that stand for errors of positions -> rows that have them
+    for quantity in sorted(
+        {each.quantity for each in matched} & {"position", *EFFORTS}, key="position".__ne__
+    ):
+        columns: dict[str | int, np.ndarray] = {
+            each.column: values[each.column] for each in matched if each.quantity == quantity
+        }
+        codes = {*error_codes(list(columns.values()))}
+        for code, rows in failed.items():  # a message that failed as a whole
+            same = np.any([x == code for x in columns.values()], axis=0)
+            codes |= {code} if same.any() and not np.any(same & ~rows) else set()
+        if codes:
+            why = "single samples jump to it and back: errors of a bus"
+            keys[quantity] = {"missing": (sorted(codes), why)}
+            if quantity == "position":
+                failed = {code: np.any([x == code for x in columns.values()], axis=0) for code in codes}
+            columns = {name: np.where(np.isin(x, [*codes]), np.nan, x) for name, x in columns.items()}
+        if quantity != "position" and all(map(is_register, columns.values())):
+            why = "negative numbers of 16 bits are logged without their sign"
+            keys.setdefault(quantity, {})["wraps"] = REGISTER, why
+            columns = {name: unwrapped(x, REGISTER, False) for name, x in columns.items()}
+        values |= columns
+    return keys
