@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 from poinsot import Actuator, ActuatorProblem, OutputError, Recording, Search, load_robot
-from poinsot.estimators.servo.command_design import CommandDesign
-from poinsot.estimators.servo.command_shapes import SHAPES
+from poinsot.estimators.servo.command_design import SHAPES, CommandDesign
 from poinsot.exceptions import PoinsotError
 from poinsot.excitation.limits import limits_of
 from poinsot.export.command_files import lerobot_actions, write_joint_trajectory, write_lerobot
