@@ -28,6 +28,7 @@ import numpy as np
 
 from .. import Estimate
 from ..arrays import Brief, Matrix, Vector
+from ..diagnosis.parameters import FEWEST_RECORDINGS
 from ..estimate import Trust
 from ..estimators.servo.problem import ActuatorProblem
 from ..estimators.servo.result import Actuators
@@ -35,13 +36,11 @@ from ..estimators.servo.search import is_scaled
 from ..exceptions import InvalidMethod, UnreadableFile, UntrustedResult
 from ..io.results import write_json
 from ..models.servo.actuator import LEVEL, Actuator, actuator_parameters, parameter
+from ..statistics import NORMAL_95
 from .json_files import content_of
 
 SCHEMA = "poinsot.randomization/1"
 LEVEL_PERCENT = 95.0
-NORMAL_QUANTILE = 1.959963984540054
-FEWEST_ESTIMATES = 4
-"""With fewer recordings the spread between them is not known: Student's quantile is beyond 4."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ class Randomization(Brief):
     @property
     def ranges(self) -> Matrix:
         """(n, 2) lower and upper end of the 95 % range; no parameter is below its least value."""
-        half = NORMAL_QUANTILE * self.std
+        half = NORMAL_95 * self.std
         least = np.array([variable.least for variable in self.variables])
         return np.maximum(np.stack([self.values - half, self.values + half], axis=1), least[:, None])
 
@@ -217,10 +216,10 @@ def randomization_of(estimates: Estimate | Sequence[Estimate], *, force: bool = 
         UntrustedResult: if one is not to be used.
     """
     given = [estimates] if isinstance(estimates, Estimate) else list(estimates)
-    if not given or 1 < len(given) < FEWEST_ESTIMATES:
+    if not given or 1 < len(given) < FEWEST_RECORDINGS:
         raise InvalidMethod(
             f"{len(given)} estimates do not show the spread between recordings; give one estimate of all recordings, "
-            f"or at least {FEWEST_ESTIMATES}, one of each"
+            f"or at least {FEWEST_RECORDINGS}, one of each"
         )
     for estimate in given:
         if not force and estimate.trust is Trust.not_to_be_used:
@@ -238,7 +237,7 @@ def randomization_of(estimates: Estimate | Sequence[Estimate], *, force: bool = 
         raise InvalidMethod("the estimates are of different joints; give those of one robot")
     places = [{variable.name: k for k, variable in enumerate(one.variables)} for one in each]
     found = {variable.name: variable for one in each for variable in one.variables}
-    names = [name for name in found if sum(name in place for place in places) >= FEWEST_ESTIMATES]
+    names = [name for name in found if sum(name in place for place in places) >= FEWEST_RECORDINGS]
     y = np.full((len(each), len(names)), np.nan)
     C = np.full((len(each), len(names), len(names)), np.nan)
     for row, spread, one, named in zip(y, C, each, places, strict=True):
@@ -277,7 +276,7 @@ def next_recording_covariance(y: Matrix, C: np.ndarray) -> Matrix:
     S, chance = S / np.outer(scale, scale), chance / np.outer(scale, scale)
     values, vectors = np.linalg.eigh(S - chance)
     B = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    student = stdtrit(counts - 1, 0.5 + LEVEL_PERCENT / 200) / NORMAL_QUANTILE
+    student = stdtrit(counts - 1, 0.5 + LEVEL_PERCENT / 200) / NORMAL_95
     # Chance is known by itself; only the spread between recordings is estimated from few numbers.
     share = 1 / np.sqrt(np.outer(counts, counts))
     covariance = np.outer(student, student) * B * (1 + share) + chance * share
@@ -329,7 +328,7 @@ def _determined(estimate: Estimate, scales: Mapping[str, float]) -> Randomizatio
         factor[[scale, *torques]] = stiffness / values[scale]
         values, C = values * factor, C * np.outer(factor, factor)
         for k in torques:
-            keep[k] = NORMAL_QUANTILE * np.sqrt(max(C[k, k], 0.0)) < abs(values[k])
+            keep[k] = NORMAL_95 * np.sqrt(max(C[k, k], 0.0)) < abs(values[k])
         keep[scale] = False
         following *= factor
     std = np.sqrt(np.maximum(np.diag(C), 0.0))

@@ -28,7 +28,8 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 import pinocchio as pin
 
-from ...exceptions import InvalidModel, UnwritableOutput, listing
+from ...exceptions import InvalidModel, listing
+from ...io.writing import write_text
 from ..robot import tree as kinds
 from ..robot.articulated import Articulated
 from .actuator import LEVELS, Actuator, actuator_parameters
@@ -118,10 +119,7 @@ def write_mjcf(
         UnwritableOutput: if the file cannot be written.
     """
     text = mjcf_text(robot, actuators, timestep=timestep, dcmotor=dcmotor)
-    try:
-        Path(path).write_text(text)
-    except OSError as error:
-        raise UnwritableOutput(f"cannot write {path}: {error.strerror}") from error
+    write_text(path, text)
     return parameters_beyond_mjcf(actuators, dcmotor)
 
 
