@@ -10,7 +10,6 @@ import pytest
 import poinsot
 from poinsot.exceptions import InvalidProject
 
-pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')")
 EXAMPLE = Path(__file__).parents[1] / "examples/counterbalance"
 EFFORT = '[[robot.efforts]]\nlaw = "counterbalance"\njoint = "joint_2"\n'
 

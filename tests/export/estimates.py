@@ -18,9 +18,12 @@ NOTHING = Fit(np.zeros(0), (), (), np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(
 
 
 def estimate_of(robot, inertials, values=None):
-    """An estimate whose bodies are inertials (l, 10), in the robot's order; `values`: parameter -> value, else 0.1."""
+    """An estimate whose bodies are inertials (l, 10), in the robot's order.
+
+    `values`: parameter -> value; others are held, or 0.1.
+    """
     parameters = robot.parameters
-    given = dict(zip(parameters.names, inertials.ravel(), strict=False)) | (values or {})
+    given = dict(zip(parameters.names, inertials.ravel(), strict=False)) | parameters.held | (values or {})
     theta = np.array([given.get(name, 0.1) for name in parameters.names])
     p, none = len(theta), np.zeros(0)
     full = FullParameters(

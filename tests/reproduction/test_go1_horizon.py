@@ -2,8 +2,6 @@
 
 import pytest
 
-pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')")
-
 from poinsot_reproductions.optimal_estimation import moving_horizon
 from references.robots import described
 

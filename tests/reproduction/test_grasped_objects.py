@@ -7,8 +7,6 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')")
-
 from poinsot.estimators.shooting.posterior import TrajectoryPosterior
 from poinsot.inertia.charts.exponential_eigenvalue import ExponentialEigenvalue
 from poinsot.inertia.charts.log_cholesky import LogCholesky

@@ -5,8 +5,9 @@ Without stated uncertainty, a description has masses to a factor of two, directi
     pi ~ N(pi0, S),   S = s^2 pi0 pi0^T + blockdiag(s^2 m^2, m^2 (tan 30 deg |c| + r/2)^2 1, s^2 m^2 (r^2 + |c|^2)^2 1)
 
 one s = ln 2 for all ten parameters of a body together (its density) and for each by itself; r: radius of gyration.
-A body without mass in the description may be anything up to the mean body. Rotor inertia, friction and offsets are not
-described: base parameters that contain a rotor's inertia are compared without it, from above only.
+A body without mass in the description, or with placeholders for numbers, may be anything up to the mean body. Rotor
+inertia, friction and offsets are not described: base parameters that contain a rotor's inertia are compared without it,
+from above only.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..arrays import Matrix, Vector
+from ..inertia.parameters import equivalent_ellipsoid, is_consistent
 from ..parameters import INERTIAL_SYMBOLS
 from ..regression.inverse_dynamics import InverseDynamics
 
@@ -25,12 +27,26 @@ FACTOR, DIRECTION_DEG, RADIUS = 2.0, 30.0, 0.5
 centre of mass as part of the radius of gyration."""
 
 
+LIGHTEST = 10.0
+"""Least density of a link's equivalent ellipsoid [kg/m^3], that of the lightest foams: no robot is made of less."""
+
+
+def placeholders(bodies: np.ndarray) -> np.ndarray:
+    """(l,) whether the numbers of a body (l, 10) are placeholders: a mass spread so thinly is no matter."""
+    with_mass = (bodies[:, 0] > 0) & is_consistent(bodies)
+    thin = np.zeros(len(bodies), dtype=bool)
+    shape = equivalent_ellipsoid(bodies[with_mass])
+    thin[with_mass] = shape.mass < LIGHTEST * 4 / 3 * np.pi * shape.semi_axes.prod(axis=-1)
+    return thin
+
+
 def described_base(problem: InverseDynamics, radius: float = RADIUS) -> tuple[np.ndarray, Vector, Matrix]:
     """(b,) mask of base parameters that contain only bodies, their described values and covariance.
 
     The mask is empty if the description gives no link a mass. `radius`: in place of `RADIUS`.
     """
     bodies, K = problem.robot.inertials, problem.base.map
+    bodies = np.where(placeholders(bodies)[:, None], 0.0, bodies)
     alone = (np.abs(K[:, bodies.size :]) == 0).all(axis=1) & (np.abs(K[:, : bodies.size]) > 0).any(axis=1)
     alone &= bool(np.any(bodies[:, 0] > 0))
     A = K[alone, : bodies.size]

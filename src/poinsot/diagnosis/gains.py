@@ -21,10 +21,11 @@ import numpy as np
 
 from ..arrays import JointSamples, Vector
 from ..estimate import DriveGains, Finding, Payload, Severity, Unchecked
+from ..exceptions import listing
 from ..regression.inverse_dynamics import InverseDynamics
 from .case import Examination, Solved, joints_of, mapped, recordings_of, within
 from .check import Cause, Check
-from .description import described_base
+from .description import described_base, placeholders
 from .explanations import SMALLER, UNMOVED, Candidate, Explained, Explanation, local, misfit, severity_of
 
 EXACT = Cause(
@@ -258,6 +259,13 @@ class TorqueScale(Check):
         # the scale of the best explanation is free of the defect that was found
         solved = case.best
         alone, beta0, _ = described_base(solved.problem)
+        robot = solved.problem.robot
+        if (thin := placeholders(robot.inertials)).any():
+            names = listing(name for name, is_thin in zip(robot.bodies, thin, strict=True) if is_thin)
+            yield Unchecked(
+                f"the described masses of {names}",
+                "they are placeholders, spread more thinly than any solid; nothing is compared with them",
+            )
         if solved.relative_error > self.left:
             yield Unchecked("the unit of the torque", "the motion does not explain the torque")
             return

@@ -173,7 +173,7 @@ class BodyDirections(Check):
         names = np.array([problem.parameters.names[c] for c in problem.base.chosen])[alone].tolist()
         theta, std = solved.theta[alone], np.sqrt(np.diag(solved.covariance) * solved.inflation)[alone]
         links = []
-        for number, body in enumerate(problem.robot.bodies, start=1):
+        for number, body in zip(problem.robot.body_joints, problem.robot.bodies, strict=True):
             rows = [names.index(f"{m}{number}") for m in MOMENTS if f"{m}{number}" in names]
             if len(rows) == 2:
                 links.append((number, body, rows, float(np.linalg.norm(beta0[rows]))))

@@ -21,7 +21,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,8 +74,7 @@ def place(
 ) -> tuple[dict[Freedom, JointDynamics], list[TorqueParameter], list[str]]:
     """New terms by degree of freedom (None keeps it), parameters that the format cannot hold, and sentences about both.
 
-    Where the description gives a joint's rotor inertia and the estimate has none, the estimate's bodies include it, so
-    the armature is set to zero. `negative`: whether values below zero are written.
+    `negative`: whether values below zero are written.
     """
     freedom_of = dict(zip(robot.joints, robot.freedoms, strict=True))
     terms: dict[Freedom, JointDynamics] = defaultdict(JointDynamics)
@@ -95,21 +93,10 @@ def place(
                 f"joint has a {term} below 0; force=True writes it nevertheless"
             )
         terms[freedom] = terms[freedom]._replace(**{term: parameter.value})
-    zeroed = []
-    for joint, freedom in freedom_of.items():
-        described = freedom in source.freedoms and source.terms(freedom).armature
-        if described and terms[freedom].armature is None:
-            zeroed.append(joint)
-            terms[freedom] = terms[freedom]._replace(armature=0.0)
     notes = []
     if unsupported:
         names = listing(parameter.name for parameter in unsupported)
         notes.append(f"{source.format} cannot hold {names}: see the JSON file beside it.")
-    if zeroed:
-        notes.append(
-            f"The armature of {listing(zeroed)} is set to 0: the estimate has no rotor inertia, so that of its bodies "
-            "includes the rotors."
-        )
     return dict(terms), unsupported, notes
 
 
@@ -178,10 +165,7 @@ def check_reloaded(
 
     Expected are inertials (l, 10), in the order of `robot.bodies`, and these joint terms.
     """
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / description.path.name
-        path.write_bytes(description.text.data)
-        again = robot.read_again(path)
+    again = robot.read_again(description.path, description.text.data.decode())
     if (again.joints, again.bodies) != (robot.joints, robot.bodies):
         raise _changed(description, "it has other joints or bodies")
     states = robot.random_states(STATES, np.random.default_rng(0))

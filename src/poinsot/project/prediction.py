@@ -23,7 +23,7 @@ from ..io.sources import Column, existing_file
 from ..parameters import rescaled
 from ..recording import EFFORTS, QUANTITIES, Recording
 from ..regression.dynamics import IdentifiedDynamics
-from ..regression.inverse_dynamics import InverseDynamics, Part
+from ..regression.inverse_dynamics import InverseDynamics, Part, columns_of
 from ..signals.signals import Signals
 from .job import Project
 from .other_jobs import identified, of_result, read_result
@@ -137,7 +137,7 @@ def predict_dynamics(job: PredictionJob) -> Prediction:
         # torque is predicted at every sample: decimation is for comparison alone
         notes = (*signals.warnings, *(signals.steps[:-1] if signals.decimation else signals.steps))
         _, v, a, _ = part.joint_side(0, len(part))
-        time, q = signals.time, robot.train.joint_positions(signals.q[:, part.order])
+        time, q = signals.time, part.positions
         motion = q, v, a, part.channels
         tau = dynamics.torque(*motion)
         half = NORMAL_95 * np.hypot(dynamics.torque_std(*motion), dynamics.residual_std)
@@ -157,7 +157,9 @@ def predict_dynamics(job: PredictionJob) -> Prediction:
 
 def _joint_side(job: PredictionJob, robot: Articulated, run: Run) -> tuple[Part, bool]:
     """The motion with speeds and accelerations, as given or by the project's filter; whether efforts were read."""
-    recording, joints = run.recording, robot.joints
+    recording = run.recording
+    given = recording.joints("position")
+    joints = tuple(joint for joint in robot.joints if joint in given or joint not in robot.followers)
     preprocessing: Any = job.project.settings.preprocessing
     effort = next((quantity for quantity in EFFORTS if recording.joints(quantity)), "")
     if not effort:  # zeros, as a smoother requires an effort
@@ -174,7 +176,7 @@ def _joint_side(job: PredictionJob, robot: Articulated, run: Run) -> tuple[Part,
         run = condition(preprocessing, replace(run, recording=recording))
         preprocessing, (run,) = with_filters(preprocessing, [run])
         signals = smooth(preprocessing, run)
-    return Part(signals, robot, np.array([signals.joints.index(joint) for joint in joints])), bool(effort)
+    return Part(signals, robot, columns_of(robot, signals)), bool(effort)
 
 
 def read_motion(

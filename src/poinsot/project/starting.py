@@ -88,7 +88,7 @@ def start_project(robot: Path, log: Path, job: Path, rate_hz: float | None = Non
         used = [each for each in used if each not in sensed or each in kept]
     (low, high), locked = described.position_limits, {}
     for k, joint in enumerate(described.joints):
-        if joint not in located:
+        if joint not in (*located, *described.dependent_joints):
             locked[joint] = 0.0 if low[k] <= 0 <= high[k] else float(f"{0.5 * (low[k] + high[k]):.3g}")
     held = load_robot(robot, floating_base=described.floating_base, locked=locked)
     factor = find_unit(unit).factor

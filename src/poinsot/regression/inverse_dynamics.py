@@ -82,6 +82,7 @@ class Part:
             # efforts of the base are not those of motors, and pass no gears
             return q, v, a, np.concatenate([tau[:, :6], train.joint_torques(tau[:, 6:])], axis=1)
         q, v, a, tau = (array[:, self.order] for array in (q, v, a, tau))
+        tau = np.where(self.order >= 0, tau, 0.0)  # no motor drives a joint that only follows
         v, a, tau = train.joint_velocities(v), train.joint_velocities(a), train.joint_torques(tau)
         closure = self.robot.closure
         if closure is None:
@@ -90,13 +91,18 @@ class Part:
         return q, *closure.motion(q, v, a), np.einsum("tni, tn -> ti", closure.projection(q), tau)
 
     @cached_property
+    def positions(self) -> JointSamples:
+        """(T, n) measured positions of the joints; NaN for joints that follow others and were not measured."""
+        positions = self.robot.train.joint_positions(self.signals.q[:, self.order])
+        positions[:, self.order < 0] = np.nan
+        return positions
+
+    @cached_property
     def _closed(self) -> JointSamples:
         """(T, n) positions of the joints, loops closed; `InvalidSignals` if they cannot be."""
         closure = self.robot.closure
         assert closure is not None, "the robot has no loops"
-        positions = self.robot.train.joint_positions(self.signals.q[:, self.order])
-        positions[:, self.order < 0] = np.nan
-        closed, gap = closure.positions(positions)
+        closed, gap = closure.positions(self.positions)
         worst = int(gap.argmax())
         if not gap[worst] <= closure.tolerance:
             raise InvalidSignals(
@@ -514,6 +520,13 @@ def _check_prior(name: str, base: BaseParameters, parameters: Parameters) -> Non
     check_known(name, base.names, "no base parameter", "there are", InvalidMethod, 30)
 
 
+def columns_of(robot: Articulated, signals: Signals) -> np.ndarray:
+    """(n,) column in the signals of each joint of the robot; -1 where it was not measured."""
+    return np.array(
+        [signals.joints.index(joint) if joint in signals.joints else -1 for joint in robot.joints]
+    )
+
+
 def _joint_side(robot: Articulated, signals: Signals) -> Part:
     """Signals of one recording in the robot's own coordinates, columns in its order."""
     if robot.floating_base:
@@ -529,7 +542,7 @@ def _joint_side(robot: Articulated, signals: Signals) -> Part:
                 )
         return Part(signals, robot, np.arange(n))
     dependent = [] if robot.closure is None else [robot.joints[k] for k in robot.closure.dependent]
-    follows = [joint for joint in dependent if joint in robot.drive.passive]
+    follows = [joint for joint in dependent if joint in (*robot.drive.passive, *robot.followers)]
     for joint in robot.joints:
         if joint not in signals.joints and joint not in follows:
             raise InvalidSignals(
@@ -542,15 +555,15 @@ def _joint_side(robot: Articulated, signals: Signals) -> Part:
                 f"channel position.{joint} belongs to no joint of the robot{nearest(joint, robot.joints)}; "
                 f"the robot has {listing(robot.joints)}"
             )
-    order = [signals.joints.index(joint) if joint in signals.joints else -1 for joint in robot.joints]
+    order = columns_of(robot, signals)
     for k, joint in zip(order, robot.joints, strict=True):
         tau = signals.tau[:, k]
-        if joint not in robot.drive.passive and np.ptp(tau) == 0:
+        if joint not in (*robot.drive.passive, *follows) and np.ptp(tau) == 0:
             what = "all zero" if tau[0] == 0 else "constant"
             raise InvalidSignals(
                 f"[dropped-torque] the {signals.effort} of joint {joint!r} is {what}: it carries no information; "
                 "give its channel, or list the joint under drive.passive if nothing drives it"
             )
-    part = Part(signals, robot, np.array(order))
+    part = Part(signals, robot, order)
     _ = part.joint_side(0, 1), part.channels  # invalid input is refused here, not at the first use
     return part

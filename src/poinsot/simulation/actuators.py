@@ -20,13 +20,14 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import mujoco
+import mujoco.rollout
 import numpy as np
 
 from ..arrays import JointSamples, Matrix, Times, Vector
 from ..exceptions import InvalidModel, UnreadableFile, listing
 from ..kernels import njit
 from ..models.friction.compiled import DRY, EFFORT, FIRST, effort_at
-from ..models.mujoco_library import mujoco
 from ..models.robot.articulated import Articulated
 from ..models.servo.actuator import Actuator
 from ..models.servo.kernel import COMPILED, DEAD, FC, KD, KP, KV, LIMIT, NO_LOAD, ZERO, soft

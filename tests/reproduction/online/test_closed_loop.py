@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')")
 pytest.importorskip("proxsuite", reason="needs ProxSuite (pip install proxsuite)")
 
 from poinsot.estimators.online.belief import SampleVerdict

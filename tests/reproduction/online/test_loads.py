@@ -4,9 +4,6 @@ import numpy as np
 import pytest
 
 from poinsot.inertia.parameters import is_consistent, pseudo_inertia
-
-pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')")
-
 from poinsot_reproductions.online.simulation.loads import Attached, ScaledBody, Sine, Square, Then, point_mass
 
 

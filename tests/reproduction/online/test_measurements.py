@@ -5,8 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')")
-
 from poinsot.estimators.online.belief import Tick
 from poinsot.exceptions import InvalidMethod
 from poinsot.models.robot.articulated import load_robot

@@ -6,8 +6,6 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')")
-
 from poinsot.exceptions import InvalidModel
 from poinsot.models.robot.articulated import load_robot
 from poinsot_reproductions.online.simulation.legged_robot import talos

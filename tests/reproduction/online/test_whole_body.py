@@ -6,7 +6,6 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-pytest.importorskip("mujoco", reason="needs MuJoCo (pip install 'poinsot[sim]')")
 pytest.importorskip("proxsuite", reason="needs ProxSuite (pip install proxsuite)")
 
 from poinsot.models.robot.articulated import load_robot

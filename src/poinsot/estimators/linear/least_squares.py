@@ -263,7 +263,7 @@ def finish(
         provenance=Provenance(
             settings=settings,
             steps=problem.steps,
-            notes=notes,
+            notes=(*notes, *problem.robot.notes),
             warnings=problem.warnings,
             seconds={"regressor": system.seconds, "solve": time.perf_counter() - started},
             citations=citations,
@@ -278,7 +278,7 @@ def _bodies(problem: InverseDynamics, named: BaseParameters, theta: Vector) -> t
     known |= {
         name: float(value) for name, value, only in zip(named.names, theta, named.alone, strict=True) if only
     }
-    numbered = enumerate(problem.robot.bodies, start=1)
+    numbered = zip(problem.robot.body_joints, problem.robot.bodies, strict=True)
     tens = ((name, [known.get(f"{symbol}{k}") for symbol in INERTIAL_SYMBOLS]) for k, name in numbered)
     # nine parameters and a regrouped one do not define a body
     return tuple(body(name, None if None in ten else np.array(ten)) for name, ten in tens)

@@ -32,15 +32,17 @@ class Spring(JointEffort):
 
     Args:
         zero: relaxed position [rad] or [m]; None: unknown, then `ts` is its effort at 0.
+        stiffness: ks, if it is known [N m/rad] or [N/m]; None: it is estimated.
     """
 
     zero: float | None = None
+    stiffness: float | None = None
 
     nonnegative = ("spring_stiffness",)
 
     @property
     def parameters(self) -> tuple[EffortParameter, ...]:
-        stiffness = EffortParameter("ks", "spring_stiffness", "{effort}/{position}")
+        stiffness = EffortParameter("ks", "spring_stiffness", "{effort}/{position}", self.stiffness)
         preload = EffortParameter("ts", "spring_preload", "{effort}")
         return (stiffness,) if self.zero is not None else (stiffness, preload)
 

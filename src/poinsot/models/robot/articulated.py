@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,13 +25,13 @@ from ...arrays import LARGEST, SMALLEST, Brief, Configurations, JointSamples, Ve
 from ...estimate import Body
 from ...exceptions import InvalidModel, InvalidSignals, UnreadableFile, check_known, listing
 from ...parameters import INERTIAL_SYMBOLS, INERTIAL_UNITS, Block, Parameters
-from ..efforts import JointEffort
+from ..efforts import JointEffort, Spring
 from ..friction import FrictionColumn, RobotFriction, ViscousCoulomb
 from ..friction.listed import COUPLING
 from ..gravity import STANDARD_GRAVITY
 from . import tree as kinds
 from .drive import Drive, DriveTrain
-from .loops import Loop, add_frames, loops_of
+from .loops import JointCoupling, Loop, add_frames
 from .torque_regressor import dense_regressor
 from .tree import Tree, tree_of
 
@@ -60,6 +60,7 @@ class Articulated(Brief):
         source: the file that it was read from.
         locked: joint -> position [rad] or [m] of joints of the file that are held still.
         loops: closed loops, where links of different branches are joined.
+        couplings: joints that follow others.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Articulated(Brief):
     locked: Mapping[str, float] = field(default_factory=dict)
     efforts: tuple[JointEffort, ...] = ()
     loops: tuple[Loop, ...] = ()
+    couplings: tuple[JointCoupling, ...] = ()
 
     @cached_property
     def tree(self) -> Tree:
@@ -108,7 +110,21 @@ class Articulated(Brief):
         for frame in self.model.frames:
             if frame.type == pin.FrameType.BODY:
                 first.setdefault(frame.parentJoint, frame.name)
-        return tuple(first.get(i, self.model.names[i]) for i in range(1, self.model.njoints))
+        return tuple(first.get(i, self.model.names[i]) for i in self.body_joints)
+
+    @cached_property
+    def body_joints(self) -> list[int]:
+        """Pinocchio's joint that carries each of `bodies`; of several joints in one body, the last."""
+        return kinds.body_joints(self.model)
+
+    @cached_property
+    def moved_bodies(self) -> tuple[int, ...]:
+        """Index in `bodies` of the first body that each of Pinocchio's joints moves; -1 for the world."""
+        moved = {joint: body for body, joint in enumerate(self.body_joints)}
+        for i in range(self.model.njoints - 1, 0, -1):
+            if i not in moved:  # one of several joints in one body
+                moved[i] = moved[list(self.model.parents).index(i)]
+        return (-1, *(moved[i] for i in range(1, self.model.njoints)))
 
     @cached_property
     def links(self) -> dict[str, dict[str, np.ndarray]]:
@@ -116,13 +132,21 @@ class Articulated(Brief):
         links: dict[str, dict[str, np.ndarray]] = {body: {} for body in self.bodies}
         for frame in self.model.frames:
             if frame.type == pin.FrameType.BODY and frame.parentJoint > 0:
-                links[self.bodies[frame.parentJoint - 1]][frame.name] = frame.placement.homogeneous
+                links[self.bodies[self.moved_bodies[frame.parentJoint]]][frame.name] = (
+                    frame.placement.homogeneous
+                )
         return links
 
     @cached_property
     def freedoms(self) -> tuple[tuple[str, int], ...]:
-        """(body that it moves, index of the freedom in its joint) of each of `joints`."""
-        return tuple((self.bodies[joint - 1], k) for joint, _, k in self._freedoms)
+        """(body that it moves, index of the freedom among those of the body) of each of `joints`."""
+        counts: dict[str, int] = {}
+        freedoms = []
+        for joint, _, _ in self._freedoms:
+            body = self.bodies[self.moved_bodies[joint]]
+            freedoms.append((body, counts.get(body, 0)))
+            counts[body] = counts.get(body, 0) + 1
+        return tuple(freedoms)
 
     @cached_property
     def described_terms(self) -> dict[str, np.ndarray]:
@@ -131,10 +155,14 @@ class Articulated(Brief):
         terms = {"damping": model.damping, "friction": model.friction, "armature": model.armature}
         return {name: np.array(values)[self.actuated] for name, values in terms.items()}
 
-    def read_again(self, path: str | Path) -> Articulated:
-        """The robot of another description, with this one's drive, friction, base, locked joints and gravity."""
+    def read_again(self, path: str | Path, content: str | None = None) -> Articulated:
+        """The robot of another description, with this one's drive, friction, base, locked joints and gravity.
+
+        `content`: a text to read in place of the file's.
+        """
         return load_robot(
             path,
+            content=content,
             drive=self.drive,
             friction=self.friction,
             floating_base=self.floating_base,
@@ -147,7 +175,7 @@ class Articulated(Brief):
     @cached_property
     def inertials(self) -> np.ndarray:
         """(l, 10) pi of the moving bodies, as the description gives them, in the order of `bodies`."""
-        return np.array([inertia.toDynamicParameters() for inertia in list(self.model.inertias)[1:]])
+        return np.array([self.model.inertias[i].toDynamicParameters() for i in self.body_joints])
 
     @cached_property
     def neutral(self) -> Vector:
@@ -159,7 +187,7 @@ class Articulated(Brief):
         """(l, 4, 4) T_wb of the moving bodies' frames at the neutral configuration."""
         data = self.model.createData()
         pin.forwardKinematics(self.model, data, self.neutral)
-        return np.array([placement.homogeneous for placement in list(data.oMi)[1:]])
+        return np.array([data.oMi[i].homogeneous for i in self.body_joints])
 
     @cached_property
     def described(self) -> tuple[Body, ...]:
@@ -170,7 +198,13 @@ class Articulated(Brief):
     @cached_property
     def parents(self) -> tuple[str, ...]:
         """Name of the body that carries each of `bodies`; "" for the world."""
-        return tuple("" if i == 0 else self.bodies[i - 1] for i in list(self.model.parents)[1:])
+        parents, carrying = [], set(self.body_joints)
+        for i in self.body_joints:
+            above = self.model.parents[i]
+            while above and above not in carrying:
+                above = self.model.parents[above]
+            parents.append(self.bodies[self.moved_bodies[above]] if above else "")
+        return tuple(parents)
 
     def link(self, name: str) -> tuple[int, np.ndarray]:
         """Index in `bodies` of the body that a link is part of, and (4, 4) T_bl, its frame in the body's.
@@ -188,17 +222,42 @@ class Articulated(Brief):
                 f"link {name!r} does not move, so no load on it can be identified; links that move are on "
                 f"{listing(self.bodies, 20)}"
             )
-        return frame.parentJoint - 1, frame.placement.homogeneous
+        return self.moved_bodies[frame.parentJoint], frame.placement.homogeneous
 
     @cached_property
     def closure(self) -> Closure | None:
-        """The loop closure of a robot without a floating base; None: there are no loops."""
-        if not self.loops or self.floating_base:
+        """The constraints of the joints' motion; None: there are none, or only loops of a floating base."""
+        if not self.couplings and (not self.loops or self.floating_base):
             return None
-        # few robots have loops, and its kernels need SciPy's rotations
+        # few robots have constraints, and its kernels need SciPy's rotations
         from .closure import Closure
 
         return Closure(self)
+
+    @property
+    def followers(self) -> tuple[str, ...]:
+        """Joints that couplings make follow others."""
+        return tuple(dict.fromkeys(joint for coupling in self.couplings for joint in coupling.follower))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A sentence about each coupling of the description, to be read beside a result."""
+        return tuple(
+            f"{listing(coupling.follower)} {'follows' if len(coupling.follower) == 1 else 'follow'} "
+            f"{listing(coupling.leader)} (<mimic> or <equality> of the description): one equation of motion has the "
+            "masses and the friction of all."
+            for coupling in self.couplings
+            if coupling.leader
+        )
+
+    @property
+    def dependent_joints(self) -> tuple[str, ...]:
+        """Joints whose positions follow from those of the others, by loops and couplings."""
+        if self.closure is None:
+            return ()
+        return tuple(
+            joint for joint, k in zip(self.joints, self.actuated, strict=True) if k in self.closure.dependent
+        )
 
     @cached_property
     def equations(self) -> np.ndarray:
@@ -251,10 +310,13 @@ class Articulated(Brief):
 
     @cached_property
     def parameters(self) -> Parameters:
-        """theta in the order of the regressor: bodies, rotors, couplings, friction."""
+        """theta in the order of the regressor: bodies, rotors, couplings, friction.
+
+        Friction and rotors of a joint in a fixed ratio to another are those of this other one.
+        """
         inertia = [
             Block("inertia", body, tuple(f"{symbol}{i}" for symbol in INERTIAL_SYMBOLS), INERTIAL_UNITS)
-            for i, body in enumerate(self.bodies, start=1)
+            for i, body in zip(self.body_joints, self.bodies, strict=True)
         ]
         units = [(self.effort_units[k], self.position_units[k]) for k in self.actuated]
         numbers, train = self.joint_numbers, self.train
@@ -268,14 +330,18 @@ class Articulated(Brief):
             name = f"{row.symbol}{m}{numbers[k]}"
             return Block(row.kind + ending, self.joints[k], (name,), (row.unit_of(*units[k]),))
 
-        of_joints = [rotor("rotor_inertia", "ia", k) for k in train.rotor_inertia_maps()]
+        own = [k for k, joint in enumerate(self.joints) if joint not in self._tied]
+        of_joints = [rotor("rotor_inertia", "ia", k) for k in train.rotor_inertia_maps() if k in own]
         if train.drive.rotor_inertia and train.drive.coupled_rotor == "free":
             of_joints += [rotor("rotor_coupling", "iam", k) for k in train.coupled]
         coupled = self.friction.coupled_terms if train.drive.coupled_friction else ()
         of_joints += [friction(term, k, COUPLING, "m") for term in coupled for k in train.coupled]
-        of_joints += [friction(term, k) for k in range(len(self.joints)) for term in self.friction.terms]
-        efforts: list[Block] = []
+        of_joints += [friction(term, k) for k in own for term in self.friction.terms]
         held: dict[str, float] = {}
+        for block, value in self._described_blocks(of_joints, rotor, friction):
+            of_joints.append(block)
+            held[block.names[0]] = value
+        efforts: list[Block] = []
         for effort in self.placed_efforts:
             k = self.joints.index(effort.joint)
             of_joint = {"effort": units[k][0], "position": units[k][1]}
@@ -290,6 +356,34 @@ class Articulated(Brief):
                 f"each joint has one effort of a kind; there are the parameters {listing(names)}"
             )
         return Parameters((*inertia, *of_joints, *efforts), held)
+
+    @cached_property
+    def _tied(self) -> tuple[str, ...]:
+        """Joints in a fixed ratio to others, whose friction and rotors no motion distinguishes from those of these."""
+        return tuple(
+            joint
+            for coupling in self.couplings
+            if not any(coupling.polynomial[2:])
+            for joint in coupling.follower
+        )
+
+    @cached_property
+    def described_friction(self) -> tuple[FrictionColumn, ...]:
+        """Terms of friction that a description has a place for."""
+        return tuple(term for term in ViscousCoulomb(offset=False).terms if term.parameter.described_as)
+
+    def _described_blocks(
+        self, estimated: Sequence[Block], rotor: Callable[..., Block], friction: Callable[..., Block]
+    ) -> Iterator[tuple[Block, float]]:
+        """Rotor inertia, damping and dry friction of the description that are not `estimated`, with their values."""
+        described, own = self.described_terms, {(block.kind, block.owner) for block in estimated}
+        for k, joint in enumerate(self.joints):
+            if described["armature"][k] and ("rotor_inertia", joint) not in own:
+                yield rotor("rotor_inertia", "ia", k), float(described["armature"][k])
+            for term in self.described_friction:
+                value = float(described[str(term.parameter.described_as)][k])
+                if value and (term.parameter.kind, joint) not in own:
+                    yield friction(term, k), value
 
     @cached_property
     def placed_efforts(self) -> tuple[JointEffort, ...]:
@@ -374,6 +468,11 @@ class Articulated(Brief):
                 f"{method} supports no closed loops, and robot {self.name!r} has {len(self.loops)}: least-squares, "
                 "essential-parameters, semidefinite and optimal-estimation do"
             )
+        if self.couplings:
+            raise InvalidModel(
+                f"{method} supports no joints that follow others, and {listing(self.followers)} of robot {self.name!r} "
+                "do: least-squares, essential-parameters and semidefinite support them; or lock these joints"
+            )
 
     def random_states(
         self, count: int, rng: np.random.Generator
@@ -397,19 +496,24 @@ def load_robot(
     locked: Mapping[str, float] | None = None,
     efforts: Sequence[JointEffort] = (),
     loops: Sequence[Loop] = (),
-    gravity: Sequence[float] = STANDARD_GRAVITY,
+    gravity: Sequence[float] | None = None,
+    content: str | None = None,
 ) -> Articulated:
     """Read a robot description, URDF or MJCF.
 
     Args:
-        path: the file; meshes are not needed.
+        path: the file; meshes are only needed where MJCF takes inertia from them.
         drive: motors and gears; None: one motor a joint, measured at the joint, no rotor inertia.
         friction: the law of every joint; None: viscous, Coulomb and offset.
         floating_base: add a free-flyer between the world and the root link.
         locked: joint -> position [rad] or [m] of joints that are held still and become part of their parent.
         efforts: springs, counterbalances and others of single joints.
         loops: loops in addition to the `connect` equalities of an MJCF file.
-        gravity: [m/s^2] in the world frame.
+        gravity: [m/s^2] in the world frame; None: the description's, 9.81 downwards where it gives none.
+        content: a text to read in place of the file's, as if it stood there.
+
+    MJCF is compiled by MuJoCo: inertias of shapes, defaults, includes, several joints in a body, reference positions,
+    equalities and `<option gravity>` are the simulator's. A free joint at its first root is a floating base.
 
     Raises:
         UnreadableFile: if there is no such file or it is not a robot description.
@@ -418,28 +522,33 @@ def load_robot(
     path = Path(path)
     # Pinocchio would expand entities and open files that they name
     text, root = read_description(path)
-    messages: list[str] = []
-    base = (pin.JointModelFreeFlyer(),) if floating_base else ()
-    try:
-        with _parser_errors(messages):
-            if root == "mujoco":
-                read = pin.buildModelFromMJCFAndRootJoint if base else pin.buildModelFromMJCF
-                model = read(str(path), *base)
-            else:
-                model = pin.buildModelFromXML(text, *base)
-    except Exception as error:
-        why = messages or str(error).strip().splitlines()[-1:]
-        raise UnreadableFile(f"{path} is not a valid robot description: {'; '.join(why)}") from None
-    if zeros := [message for message in messages if "inertial" in message]:  # the parser only warns of these
-        raise UnreadableFile(f"{path} is not a valid robot description: {'; '.join(zeros)}")
+    text = text if content is None else content
+    couplings: tuple[JointCoupling, ...]
     if root == "mujoco":
-        loops = (*(loop for loop in loops_of(model, text) if loop not in loops), *loops)
+        from .compiled import compiled_description
+
+        compiled = compiled_description(path, content, floating_base)
+        model, floating_base, couplings = compiled.model, compiled.floating, compiled.couplings
+        loops = (*(loop for loop in compiled.loops if loop not in loops), *loops)
+        described_gravity: Sequence[float] = compiled.gravity.tolist()
+        sprung = {effort.joint for effort in efforts if isinstance(effort, Spring)} | set(locked or {})
+        described_springs = (
+            Spring(joint, zero=relaxed, stiffness=stiffness)
+            for joint, (stiffness, relaxed) in compiled.springs.items()
+            if joint not in sprung
+        )
+        efforts = (*efforts, *described_springs)
+    else:
+        model = _urdf_model(path, text, floating_base)
+        couplings, described_gravity = mimics_of(text), STANDARD_GRAVITY
     add_frames(model, loops)
     if locked:
         model = _lock(model, locked)
+        left = (coupling.locked(locked) for coupling in couplings)
+        couplings = tuple(coupling for coupling in left if coupling is not None)
     if model.nv - (6 if floating_base else 0) < 1 and not floating_base:
         raise InvalidModel(f"the robot in {path} has no moving joint; nothing can be identified")
-    g = np.asarray(gravity, dtype=float)
+    g = np.asarray(described_gravity if gravity is None else gravity, dtype=float)
     if g.shape != (3,) or not np.isfinite(g).all():
         raise InvalidModel("gravity needs three finite numbers [m/s^2], e.g. [0, 0, -9.81]")
     # set in the model itself, so that Pinocchio's own functions agree with our kernels
@@ -455,6 +564,7 @@ def load_robot(
         dict(locked or {}),
         tuple(efforts),
         tuple(loops),
+        couplings,
     )
     sizes = np.concatenate([robot.inertials.ravel(), *(M.translation for M in model.jointPlacements)])
     masses = np.abs(robot.inertials[:, 0])
@@ -463,6 +573,47 @@ def load_robot(
     # invalid joints and drives are refused here, not at the first use
     _ = robot.tree, robot.train, robot.placed_efforts, robot.equations
     return robot
+
+
+def _urdf_model(path: Path, text: str, floating_base: bool) -> pin.Model:
+    """Pinocchio's model of a URDF."""
+    messages: list[str] = []
+    base = (pin.JointModelFreeFlyer(),) if floating_base else ()
+    try:
+        with _parser_errors(messages):
+            model = pin.buildModelFromXML(text, *base)
+    except Exception as error:
+        why = messages or str(error).strip().splitlines()[-1:]
+        raise UnreadableFile(f"{path} is not a valid robot description: {'; '.join(why)}") from None
+    if zeros := [message for message in messages if "inertial" in message]:  # the parser only warns of these
+        raise UnreadableFile(f"{path} is not a valid robot description: {'; '.join(zeros)}")
+    return model
+
+
+def mimics_of(description: str) -> tuple[JointCoupling, ...]:
+    """The `<mimic>` of a URDF's joints. Raises InvalidModel if one names no moving joint, or has no number."""
+    moving = {
+        joint.get("name", ""): joint.find("mimic")
+        for joint in ElementTree.fromstring(description).iterfind("joint")
+        if joint.get("type") != "fixed"
+    }
+    couplings = []
+    for joint, mimic in moving.items():
+        if mimic is None:
+            continue
+        check_known(
+            mimic.get("joint", ""), moving, f"joint {joint!r} mimics joint", "the robot has", limit=20
+        )
+        try:
+            ratio, offset = (
+                float(mimic.get(key, default)) for key, default in (("multiplier", "1"), ("offset", "0"))
+            )
+        except ValueError:
+            raise InvalidModel(
+                f"the <mimic> of joint {joint!r} needs numbers as multiplier and offset"
+            ) from None
+        couplings.append(JointCoupling({joint: 1.0}, {mimic.get("joint", ""): 1.0}, (offset, ratio)))
+    return tuple(couplings)
 
 
 @contextmanager
@@ -492,8 +643,8 @@ class _Elements(ElementTree.TreeBuilder):
         raise UnreadableFile("it declares a document type or entities, which no robot needs; remove them")
 
 
-def read_description(path: Path) -> tuple[str, str]:
-    """The text of a description and its root element, `robot` or `mujoco`; data only, nothing is expanded.
+def read_description(path: Path, roots: Sequence[str] = ("robot", "mujoco")) -> tuple[str, str]:
+    """The text of a description and its root element, one of `roots`; data only, nothing is expanded.
 
     Raises:
         UnreadableFile: if there is no such file, or it is not a robot description.
@@ -501,6 +652,10 @@ def read_description(path: Path) -> tuple[str, str]:
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise UnreadableFile(f"cannot read the robot description {path}: it is not a regular file")
+        if path.suffix.lower() in (".usd", ".usda", ".usdc", ".usdz"):
+            raise UnreadableFile(
+                f"{path} is USD; convert it to URDF first (in Isaac Sim: File, Export to URDF) or to MJCF"
+            )
         if path.stat().st_size > MAX_DESCRIPTION_BYTES:
             raise UnreadableFile(
                 f"{path} is larger than {MAX_DESCRIPTION_BYTES >> 20} MiB; that is no robot description"
@@ -529,7 +684,11 @@ def read_description(path: Path) -> tuple[str, str]:
         raise UnreadableFile(f"{path} has more than {MAX_LINKS} links; that is no robot")
     if any("/xacro}" in element.tag for element in root.iter()):  # expanded files still declare the namespace
         raise UnreadableFile(f"{path} is a xacro file; expand it first (`xacro {path.name} > robot.urdf`)")
-    if root.tag not in ("robot", "mujoco"):
+    if root.tag == "sdf":
+        raise UnreadableFile(
+            f"{path} is SDF; convert it to MJCF first (`pip install sdformat-mjcf`, `sdf2mjcf {path.name} robot.xml`)"
+        )
+    if root.tag not in roots:
         raise UnreadableFile(
             f"{path} is neither URDF (<robot>) nor MJCF (<mujoco>): its root element is <{root.tag}>"
         )

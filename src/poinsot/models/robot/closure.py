@@ -1,9 +1,13 @@
-"""The motion of closed kinematic chains (Featherstone 2008, ch. 8).
+"""The motion of joints that constraints join: closed kinematic chains and couplings (Featherstone 2008, ch. 8).
 
 Where a loop closes, a point of link a and one of link b coincide, as in a ball joint; a hinge is two loops, with points
 on its axis. In the axes of the world
 
     r(q) = p_a - p_b = 0,     J v = 0,  J = R_a J_a - R_b J_b,     J a + gamma = 0
+
+Where joints follow others, with x = l . (q - ref),
+
+    r(q) = f . (q - ref) - p(x) = 0,     J = f - p'(x) l,     gamma = -p''(x) (l . v)^2
 
 Rows can be redundant (a planar loop has two of three). With the dependent freedoms d and the independent ones i,
 
@@ -19,10 +23,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pinocchio as pin
+from numpy.polynomial import Polynomial
 from scipy import linalg
 
 from ...arrays import Configurations, Float, JointSamples, Vector
-from ...exceptions import InvalidModel
+from ...exceptions import InvalidModel, check_known
 from .frame_motion import frame_motions
 from .loop_constraint import RelativeMotion
 from .loops import frames_of
@@ -49,7 +55,7 @@ MIN_SINGULAR_RATIO = 1e-2
 
 @dataclass(frozen=True, eq=False)
 class Closure:
-    """The loops of a robot with n joints of one freedom each.
+    """The loops and couplings of a robot; with loops, each of its n joints has one freedom.
 
     Args:
         robot: robot with a frame at each end of each loop.
@@ -71,22 +77,30 @@ class Closure:
 
     @cached_property
     def tolerance(self) -> float:
-        """Largest gap of a closed loop [m]."""
+        """Largest gap of a closed loop [m], and of a coupling [rad] or [m]."""
+        arms = np.abs(self._ends[1][:, :3, 3]).max() if self.robot.loops else 0.0
         return float(
-            MAX_GAP * (np.abs(self._ends[1][:, :3, 3]).max() + np.abs(self.robot.tree.translation).max())
+            MAX_GAP * (arms + np.abs(self.robot.tree.translation).max() + bool(self.robot.couplings))
         )
 
     @cached_property
     def dependent(self) -> np.ndarray:
         """Freedoms that follow from the others, in rising order; passive ones first."""
         # slightly off, since a mechanism can be singular in its neutral configuration
-        away = self.closed + np.random.default_rng(0).uniform(-0.1, 0.1, len(self.closed))
-        near, _ = self._close_loops(away[None])
+        rng = np.random.default_rng(0)
+        if self.robot.loops:
+            away = self.closed + rng.uniform(-0.1, 0.1, len(self.closed))
+            near = self.robot.configurations(self._close_loops(away[None])[0])
+        else:
+            step = rng.uniform(-0.1, 0.1, self.robot.model.nv)
+            near = pin.integrate(self.robot.model, self.robot.neutral, step)[None]
         # pivoting chooses the largest column first
-        weights = np.where(self.robot.train.driven, 1.0, 1e6)
-        R, order = linalg.qr(
-            self.jacobian(self.robot.configurations(near))[0] * weights, mode="r", pivoting=True
-        )
+        weights = np.ones(self.robot.model.nv)
+        weights[self.robot.actuated] = np.where(self.robot.train.driven, 1.0, 1e6)
+        following = [self.robot.joints.index(joint) for joint in self.robot.followers]
+        weights[self.robot.actuated[following]] *= 1e3
+        J = self._constraints(near)[1][0]
+        R, order = linalg.qr(J * weights, mode="r", pivoting=True)
         pivots = np.abs(np.diag(R))
         sizes = pivots / weights[order[: len(pivots)]]
         return np.sort(order[: np.count_nonzero(sizes > 1e-8 * sizes.max())])
@@ -98,7 +112,7 @@ class Closure:
 
     def jacobian(self, q: Configurations) -> Float[np.ndarray, "T r n"]:
         """J."""
-        return _jacobian(self._gaps(q))
+        return self._constraints(q)[1]
 
     def projection(self, q: Configurations) -> Float[np.ndarray, "T n i"]:
         """N, whose columns are the motions that the loops allow."""
@@ -131,9 +145,8 @@ class Closure:
         N = self.projection(q)
         v = np.einsum("tni, ti -> tn", N, v[:, i])
         a = np.einsum("tni, ti -> tn", N, a[:, i])
-        gaps = self._gaps(q, v)
-        gamma = np.concatenate([gap.point_acceleration for gap in gaps], axis=1)
-        a[:, d] -= _least_squares(_jacobian(gaps)[:, :, d], gamma[:, :, None])[:, :, 0]
+        _, J, gamma = self._constraints(q, v)
+        a[:, d] -= _least_squares(J[:, :, d], gamma[:, :, None])[:, :, 0]
         return v, a
 
     def random_states(
@@ -161,11 +174,10 @@ class Closure:
         """Newton's method over these freedoms, or all: positions and the gap that stays [m]."""
         positions = positions.copy()
         for _ in range(MAX_ITERATIONS):
-            gaps = self._gaps(self.robot.configurations(positions))
-            r = np.concatenate([gap.position for gap in gaps], axis=1)
+            r, J, _ = self._constraints(self.robot.configurations(positions), positions=positions)
             if np.all(np.abs(r) <= self.tolerance):
                 break
-            step = _least_squares(_jacobian(gaps)[:, :, moved], r[:, :, None])[:, :, 0]
+            step = _least_squares(J[:, :, moved], r[:, :, None])[:, :, 0]
             # a joint turns by half a radian at most: farther, the linearization does not hold
             positions[:, moved] -= step / np.maximum(1, 2 * np.abs(step).max(axis=1, keepdims=True))
         return positions, np.abs(r).max(axis=1)
@@ -175,17 +187,56 @@ class Closure:
         """(2 L,) joint of the tree and (2 L, 4, 4) T_jf of the frames a and b of each loop."""
         return carriers(self.robot, [name for ends in frames_of(self.robot.loops) for name in ends])
 
-    def _gaps(self, q: Configurations, v: JointSamples | None = None) -> list[RelativeMotion]:
-        """How the ends of each loop move relative to each other."""
-        still = np.zeros((len(q), self.robot.model.nv))
+    def _constraints(
+        self, q: Configurations, v: JointSamples | None = None, positions: JointSamples | None = None
+    ) -> tuple[Float[np.ndarray, "T r"], Float[np.ndarray, "T r n"], Float[np.ndarray, "T r"]]:
+        """r, J and gamma. `positions` (T, n) of joints: those of q, not wrapped to a turn."""
+        robot = self.robot
+        still = np.zeros((len(q), robot.model.nv))
         v = still if v is None else v
-        frames = frame_motions(self.robot.tree, *self._ends, q, v, still, False, True)
-        return [RelativeMotion.of(ends) for ends in zip(frames[::2], frames[1::2], strict=True)]
+        r, J, gamma = (
+            [np.zeros((len(q), 0))],
+            [np.zeros((len(q), 0, robot.model.nv))],
+            [np.zeros((len(q), 0))],
+        )
+        if robot.loops:
+            frames = frame_motions(robot.tree, *self._ends, q, v, still, False, True)
+            for ends in zip(frames[::2], frames[1::2], strict=True):
+                gap = RelativeMotion.of(ends)
+                r.append(gap.position)
+                J.append(gap.by.jacobian[:, :3])
+                gamma.append(gap.point_acceleration)
+        if robot.couplings:
+            at = robot.joint_positions(q) if positions is None else positions[:, robot.actuated]
+            speeds = v[:, robot.actuated]
+        for coupling, (f, l, reference) in zip(robot.couplings, self._coefficients, strict=True):
+            p, x = Polynomial(coupling.polynomial), _times(at - reference, l)
+            slopes = np.zeros((len(q), 1, robot.model.nv))
+            slopes[:, 0, robot.actuated] = f - p.deriv()(x)[:, None] * l
+            r.append((_times(at - reference, f) - p(x))[:, None])
+            J.append(slopes)
+            gamma.append((-p.deriv(2)(x) * (speeds @ l) ** 2)[:, None])
+        return np.concatenate(r, axis=1), np.concatenate(J, axis=1), np.concatenate(gamma, axis=1)
+
+    @cached_property
+    def _coefficients(self) -> list[tuple[Vector, Vector, Vector]]:
+        """f, l and ref, each (n,) over `joints`, of each coupling."""
+        found = []
+        for coupling in self.robot.couplings:
+            for joint in coupling.joints:
+                check_known(joint, self.robot.joints, "a coupling names joint", "the robot has", limit=20)
+            sides = coupling.follower, coupling.leader, coupling.references
+            f, l, reference = (
+                np.array([side.get(joint, 0.0) for joint in self.robot.joints]) for side in sides
+            )
+            found.append((f, l, reference))
+        return found
 
 
-def _jacobian(gaps: list[RelativeMotion]) -> Float[np.ndarray, "T r n"]:
-    """J."""
-    return np.concatenate([gap.by.jacobian[:, :3] for gap in gaps], axis=1)
+def _times(positions: JointSamples, weights: Vector) -> Vector:
+    """(T,) weighted sums over the joints that have a weight: the positions of others may be no numbers."""
+    used = np.flatnonzero(weights)
+    return np.asarray(positions[:, used] @ weights[used])
 
 
 def _least_squares(

@@ -26,7 +26,7 @@ import numpy as np
 import pinocchio as pin
 
 from ...arrays import Configurations, Float, JointSamples, Vector
-from ...exceptions import InvalidModel, check_known, listing
+from ...exceptions import InvalidModel, UnreadableFile, check_known, listing
 from .articulated import Articulated, read_description
 
 ENVIRONMENT = "the floor", "the lower wall", "the upper wall"
@@ -226,8 +226,10 @@ class _Scene:
                 described = ElementTree.tostring(root, encoding="unicode")
                 scene = cls(robot, pin.buildGeomFromUrdfString(robot.model, described, kind))
             else:
-                scene = cls(robot, pin.buildGeomFromMJCF(robot.model, str(robot.source), kind))
-        except (ValueError, RuntimeError) as error:
+                from .compiled import compiled_shapes
+
+                scene = cls(robot, compiled_shapes(robot.source, robot.model))
+        except (ValueError, RuntimeError, UnreadableFile) as error:
             why = (str(error).strip().splitlines() or ["no reason given"])[-1]
             return cls(robot, pin.GeometryModel(), f"{unchecked}the shapes cannot be read: {why}")
         if missing:

@@ -58,7 +58,7 @@ class JointTerms:
     def _terms(self) -> tuple[FrictionColumn | None, ...]:
         """(K,) the friction term of each parameter, None for rotors and drag."""
         law = self.robot.friction
-        own = {term.parameter.kind: term for term in law.terms}
+        own = {term.parameter.kind: term for term in (*self.robot.described_friction, *law.terms)}
         known = own | {f"{term.parameter.kind}{COUPLING}": term for term in law.coupled_terms}
         return tuple(known.get(block.kind) for block in self.parameters)
 
@@ -150,7 +150,9 @@ class JointTerms:
             own = np.eye(len(joints))[joint]
             of_coupling = block.kind.endswith(COUPLING)
             if term is None:
-                L[k][inside] = train.cross[joint] if of_coupling else train.rotor_inertia_maps()[joint]
+                # a rotor that the description gives turns with its joint
+                maps = train.rotor_inertia_maps()
+                L[k][inside] = train.cross[joint] if of_coupling else maps.get(joint, np.diag(own))
             elif term.is_viscous:
                 V[k][inside] = train.cross[joint] if of_coupling else np.diag(own)
             else:
@@ -176,20 +178,10 @@ class JointTerms:
             terms.append((term, own_entries, C, C[np.arange(len(own_entries)), rows[own_entries]]))
         return tuple(terms)
 
-    @cached_property
-    def described_rotors(self) -> Matrix:
-        """(n, n) the rotor inertia that the description gives, of joints where it is not a parameter."""
-        open_to_theta = {block.owner for block in self.parameters if block.kind == "rotor_inertia"}
-        own = np.array([joint not in open_to_theta for joint in self.robot.joints], dtype=bool)
-        # Pinocchio adds the armature in `crba`; our kernels know bodies only
-        armature = np.zeros(self.robot.model.nv)
-        armature[self.robot.actuated] = self.robot.described_terms["armature"] * own
-        return np.diag(armature)
-
     def rotors(self, phi: Vector) -> Matrix:
         """(n, n) part of the rotors in the mass matrix."""
         used = np.flatnonzero(phi)
-        return self.described_rotors + np.tensordot(phi[used], self._maps[0][used], 1)
+        return np.asarray(np.tensordot(phi[used], self._maps[0][used], 1))
 
     def friction(
         self, phi: Vector, v: JointSamples, slopes: bool = True

@@ -1,18 +1,18 @@
-"""Loops of a robot: points of two links that stay together, where the tree of joints is cut open.
+"""Constraints between the joints of a robot: loops, where points of two links stay together, and joints that follow.
 
 `closure` has the consequences for the motion, `loop_constraint` the force that closes a loop.
 """
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
 import pinocchio as pin
 from annotated_types import Len
+from numpy.polynomial import Polynomial
 
 from ...exceptions import InvalidModel, check_known
 from ...ranges import Point
@@ -41,6 +41,48 @@ class Loop:
             )
 
 
+@dataclass(frozen=True)
+class JointCoupling:
+    """Joints that follow others: sum_j f_j (q_j - ref_j) = p(sum_k l_k (q_k - ref_k)), p(x) = c_0 + c_1 x + ...
+
+    URDF's `<mimic>` and MJCF's equalities of joints and of fixed tendons.
+
+    Args:
+        follower: f, joint -> coefficient. leader: l, joint -> coefficient; empty: the followers are held.
+        polynomial: c [rad] or [m], in powers of the leaders' [rad] or [m].
+        references: ref, joint -> position [rad] or [m]; 0 where there is none.
+    """
+
+    follower: Mapping[str, float]
+    leader: Mapping[str, float]
+    polynomial: Sequence[float]
+    references: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """All joints that it couples."""
+        return (*self.follower, *self.leader)
+
+    def locked(self, positions: Mapping[str, float]) -> JointCoupling | None:
+        """The coupling that is left when some joints are held at positions [rad] or [m]; None: nothing follows."""
+        if all(joint in positions for joint in self.follower):
+            return None
+        held = {joint: at - self.references.get(joint, 0.0) for joint, at in positions.items()}
+        of_leader, of_follower = (
+            sum(weight * held[joint] for joint, weight in side.items() if joint in held)
+            for side in (self.leader, self.follower)
+        )
+        polynomial = Polynomial(self.polynomial)(Polynomial([of_leader, 1.0])).coef
+        follower, leader = (
+            {joint: weight for joint, weight in side.items() if joint not in held}
+            for side in (self.follower, self.leader)
+        )
+        polynomial[0] -= of_follower
+        return JointCoupling(
+            follower, leader, tuple(polynomial if leader else polynomial[:1]), self.references
+        )
+
+
 def frames_of(loops: Sequence[Loop]) -> list[tuple[str, ...]]:
     """Names of the frames at both points of each loop, which `load_robot` adds to the robot."""
     return [tuple(f"loop{k}.{side}.{loop.links[side]}" for side in range(2)) for k, loop in enumerate(loops)]
@@ -57,51 +99,6 @@ def add_frames(model: pin.Model, loops: Sequence[Loop]) -> None:
             model.addFrame(
                 pin.Frame(name, at.parentJoint, model.getFrameId(at.name, at.type), placement, pin.OP_FRAME)
             )
-
-
-def loops_of(model: pin.Model, description: str) -> Iterator[Loop]:
-    """The active `connect` equalities of an MJCF description, between bodies or sites.
-
-    MJCF gives the point in the frame of the first body; the second body's point follows from the neutral configuration.
-
-    Raises InvalidModel if bodies are welded together.
-    """
-    root, data = ElementTree.fromstring(description), model.createData()
-    pin.framesForwardKinematics(model, data, pin.neutral(model))
-    placements = {
-        name: data.oMf[model.getFrameId(frame.name, frame.type)] for name, frame in _links(model).items()
-    }
-    sites = {
-        site.get("name"): (body.get("name", ""), _numbers(site.get("pos", "0 0 0")))
-        for body in root.iter("body")
-        for site in body.findall("site")
-    }
-    for equality in root.iterfind("equality/*"):
-        if equality.get("active", "true") != "true" or equality.tag not in ("connect", "weld"):
-            continue
-        if equality.tag == "weld":
-            raise InvalidModel(
-                "the description welds bodies together, which would be lost: make them one body, or give two or three "
-                "`connect` on the same bodies"
-            )
-        if all(ends := (equality.get("site1", ""), equality.get("site2", ""))):
-            links, points = zip(*(sites.get(name, (name, (0.0,) * 3)) for name in ends), strict=True)
-        else:
-            links = equality.get("body1", ""), equality.get("body2", WORLD)
-            anchor = _numbers(equality.get("anchor", ""))
-            first, second = (placements.get(link, pin.SE3.Identity()) for link in links)
-            relative = second.inverse() * first
-            other = relative.rotation @ anchor + relative.translation if len(anchor) == 3 else np.zeros(0)
-            points = anchor, tuple(other.tolist())
-        yield Loop(links, points)
-
-
-def _numbers(text: str) -> tuple[float, ...]:
-    """Numbers of a text; empty where one is not a number."""
-    try:
-        return tuple(map(float, text.split()))
-    except ValueError:
-        return ()
 
 
 def _links(model: pin.Model) -> dict[str, pin.Frame]:

@@ -115,7 +115,8 @@ def carriers(robot: Articulated, names: Sequence[str]) -> tuple[np.ndarray, np.n
     frames = [robot.model.frames[frame_index(robot, name)] for name in names]
     bodies = robot.tree.body.tolist()
     # Pinocchio's joint 0 is the world
-    joints = [bodies.index(frame.parentJoint - 1) if frame.parentJoint > 0 else -1 for frame in frames]
+    moved = [robot.moved_bodies[frame.parentJoint] for frame in frames]
+    joints = [bodies.index(body) if body >= 0 else -1 for body in moved]
     return np.array(joints, dtype=np.int64), np.array([frame.placement.homogeneous for frame in frames])
 
 

@@ -15,6 +15,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 
 from ...arrays import Brief
 from ...exceptions import InvalidModel
@@ -168,12 +169,19 @@ def _primitives(joint: Any, placement: Any) -> Iterator[tuple[int, np.ndarray, f
         )
 
 
+def body_joints(model: Any) -> list[int]:
+    """Pinocchio's joints that carry a body: of several joints in one body, the last one."""
+    with_link = {frame.parentJoint for frame in model.frames if frame.type == pin.FrameType.BODY}
+    return [i for i in range(1, model.njoints) if i in with_link or model.inertias[i].mass != 0]
+
+
 def tree_of(model: Any) -> Tree:
     """The tree of a Pinocchio model.
 
     Raises InvalidModel if a joint is of a type that is not a chain of primitive joints, or has no axis.
     """
     joints: list[tuple[Any, ...]] = []  # the tree's arrays as rows
+    number = {joint: body for body, joint in enumerate(body_joints(model))}
     last = {0: -1}  # Pinocchio's joint -> its last primitive joint
     for i in range(1, model.njoints):
         up = last[model.parents[i]]
@@ -182,7 +190,7 @@ def tree_of(model: Any) -> Tree:
             if DEGREES[kind] == 1 and not np.any(axis):
                 raise InvalidModel(f"the axis of joint {model.names[i]!r} is 0 0 0; give it a direction")
             # the last primitive joint carries the body, the others massless ones
-            body = i - 1 if k == len(parts) else -1
+            body = number.get(i, -1) if k == len(parts) else -1
             joints.append((up, kind, T.rotation, T.translation, axis, float(pitch), q_index, v_index, body))
             up = len(joints) - 1
         last[i] = up

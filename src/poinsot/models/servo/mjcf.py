@@ -147,7 +147,7 @@ def actuators_of(model: mujoco.MjModel) -> tuple[Actuator, ...]:
 
 
 def _actuator(model: mujoco.MjModel, number: int) -> Actuator:
-    from ..mujoco_library import mujoco
+    import mujoco
 
     kind, joint = model.actuator_trntype[number], int(model.actuator_trnid[number, 0])
     stiffness, bias = float(model.actuator_gainprm[number, 0]), model.actuator_biasprm[number]
@@ -207,7 +207,7 @@ def _bodies(robot: Articulated, actuators: Mapping[str, Actuator], parent: int, 
                 f"robot {robot.name!r} has a floating base, or a joint of more than one degree of freedom; actuators "
                 "are simulated in robots with a fixed base and joints that turn about or slide along one axis"
             )
-        inertia = robot.model.inertias[int(tree.body[i]) + 1]
+        inertia = robot.model.inertias[robot.body_joints[tree.body[i]]]
         if inertia.mass <= 0:
             raise InvalidModel(
                 f"link {robot.bodies[tree.body[i]]!r} moves and has no mass; MuJoCo cannot simulate it"

@@ -72,14 +72,14 @@ class RobotSettings(SettingsTable):
     """The robot description.
 
     `path` is searched beside the project file, then in the folder of the recordings. `locked`: joint that is fixed ->
-    its position [rad] or [m]. `gravity`: in the world frame [m/s^2]. `efforts`: efforts of joints in addition to drive
-    and friction. `loops`: closed loops in addition to those of an MJCF description.
+    its position [rad] or [m]. `gravity`: in the world frame [m/s^2]; by default the description's. `efforts`: efforts
+    of joints in addition to drive and friction. `loops`: closed loops in addition to those of an MJCF description.
     """
 
     path: str
     floating_base: bool = False
     locked: dict[str, float] = {}
-    gravity: list[float] = Field([0.0, 0.0, -9.81], min_length=3, max_length=3)
+    gravity: list[float] | None = Field(None, min_length=3, max_length=3)
     efforts: list[EffortSettings] = []
     loops: list[lazy_table(".models.robot.loops:Loop")] = []  # type: ignore[valid-type]
 

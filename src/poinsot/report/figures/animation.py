@@ -126,7 +126,7 @@ def _placements(robot: Articulated, q: Configurations) -> Float[np.ndarray, "T l
     placements = np.empty((len(q), len(robot.bodies), 4, 4))
     for row, configuration in zip(placements, q, strict=True):
         pin.forwardKinematics(robot.model, data, configuration)
-        row[:] = [placement.homogeneous for placement in list(data.oMi)[1:]]
+        row[:] = [data.oMi[i].homogeneous for i in robot.body_joints]
     return placements
 
 

@@ -23,9 +23,12 @@ class ViewedRobot(Subject):
         self.robot, self.bodies = robot, robot.bodies
         self.described = dict(zip(robot.bodies, robot.inertials, strict=True))
         ends: dict[str, list[np.ndarray]] = {}
-        for parent, placement in zip(robot.parents, robot.model.jointPlacements[1:], strict=True):
+        for parent, T_wb in zip(robot.parents, robot.placements, strict=True):
             if parent:
-                ends.setdefault(parent, []).append(np.stack([np.zeros(3), placement.translation]))
+                T_wp = robot.placements[robot.bodies.index(parent)]
+                ends.setdefault(parent, []).append(
+                    np.stack([np.zeros(3), (np.linalg.inv(T_wp) @ T_wb)[:3, 3]])
+                )
         self.lines = {body: np.stack(points) for body, points in ends.items()}
 
     def runs(self, job: PredictionJob, data_dir: Path | None) -> Sequence[Run]:
@@ -72,7 +75,7 @@ class ViewedRobot(Subject):
                 values[:, 1, k] = np.where(recording.mask(channel), recording[channel], np.nan)
         for t, configuration in enumerate(q):
             pin.framesForwardKinematics(robot.model, data, configuration)
-            placements[t] = [placement.homogeneous for placement in list(data.oMi)[1:]]
+            placements[t] = [data.oMi[i].homogeneous for i in robot.body_joints]
             for frame, number in frames.items():
                 place = data.oMf[number]
                 # from axes of the frame
