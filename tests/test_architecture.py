@@ -45,7 +45,7 @@ WALKS = {
         "estimators.servo.problem:CommandedMotion",
         "estimators.servo.search:JointRecording",
         "models.servo.rollout:ActuatorRollout",
-        "estimators.servo.output_error:GroupResult",
+        "estimators.servo.intervals:GroupResult",
         "estimators.servo.result:Actuators",
         "estimate:Estimate",
     ),

@@ -230,7 +230,7 @@ BAD = {
     "report nowhere": (["--report", "nowhere/page.html"], "there is no folder nowhere"),
     "no checkpoint": (["--resume", "nowhere"], "there is no checkpoint nowhere"),
     "no time": (["--duration", "-1"], "a duration and a rate above 0"),
-    "one harmonic": (["--harmonics", "1"], "at least 2 harmonics"),
+    "one harmonic": (["--harmonics", "1"], "harmonics must be at least 2, not 1"),
 }  # fmt: skip
 
 

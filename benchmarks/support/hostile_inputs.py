@@ -343,7 +343,7 @@ def read_own(path: Path) -> None:
 
 def read_search(path: Path) -> None:
     from poinsot import OptimalExcitation
-    from poinsot.excitation.checkpoint import read_checkpoint
+    from poinsot.excitation.design import read_checkpoint
 
     read_checkpoint(path, problem(), OptimalExcitation())
 
@@ -375,7 +375,7 @@ def read_project(path: Path) -> None:
 
 
 def read_robot(path: Path) -> None:
-    from poinsot.export.reading import open_description
+    from poinsot.export.description import open_description
     from poinsot.models.robot.articulated import load_robot
 
     description = open_description(path)

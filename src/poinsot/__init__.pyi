@@ -130,8 +130,8 @@ from .estimators.servo.problem import OPEN as OPEN
 from .estimators.servo.search import Search as Search
 from .estimators.servo.output_error import OutputError as OutputError
 from .estimators.servo.result import Actuators as Actuators
-from .estimators.servo.equality import Equality as Equality
-from .estimators.servo.equality import equality_of_joints as equality_of_joints
+from .estimators.servo.between_joints import Equality as Equality
+from .estimators.servo.between_joints import equality_of_joints as equality_of_joints
 from .export.randomization import Randomization as Randomization
 from .export.randomization import randomization_of as randomization_of
 from .export.randomization import read_randomization as read_randomization

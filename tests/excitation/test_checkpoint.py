@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from poinsot.exceptions import InvalidMethod, UnreadableFile, UnwritableOutput
-from poinsot.excitation.checkpoint import read_checkpoint, write_checkpoint
+from poinsot.excitation.design import read_checkpoint, write_checkpoint
 
 
 def test_a_state_survives_the_file_to_the_last_digit(problem, method, states, tmp_path):

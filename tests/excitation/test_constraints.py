@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from poinsot.excitation.constraints import MotionConstraints
+from poinsot.excitation.search import MotionConstraints
 
 
 def motion(problem, rng, T=6):

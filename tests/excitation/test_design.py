@@ -8,11 +8,10 @@ import pinocchio as pin
 import pytest
 
 from poinsot.exceptions import InvalidMethod
-from poinsot.excitation.constraints import MotionConstraints
 from poinsot.excitation.design import OptimalExcitation
 from poinsot.excitation.limits import limits_of
 from poinsot.excitation.problem import excitation_problem
-from poinsot.excitation.search import MotionSearch
+from poinsot.excitation.search import MotionConstraints, MotionSearch
 from poinsot.excitation.trajectory import FourierSeries, QuinticSplines
 
 
@@ -152,12 +151,12 @@ def test_nothing_within_all_limits_is_said_with_what_stood_in_the_way(problem, m
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"criterion": "a-optimal"}, "'condition' or 'd-optimal', not 'a-optimal'"),
-        ({"starts": 0}, "at least one start"),
-        ({"legs": 0}, "at least one start and one leg"),
-        ({"seed": -1}, "a seed"),
+        ({"criterion": "a-optimal"}, "criterion must be 'condition' or 'd-optimal', not 'a-optimal'"),
+        ({"starts": 0}, "starts must be at least 1, not 0"),
+        ({"legs": 0}, "legs must be at least 1, not 0"),
+        ({"seed": -1}, "seed must be at least 0, not -1"),
         ({"max_seconds": 0.0}, "max_seconds must be above 0"),
-        ({"information_weight": -1.0}, "information_weight of at least 0"),
+        ({"information_weight": -1.0}, "information_weight must be at least 0 and below"),
     ],
 )
 @pytest.mark.usefixtures("unchecked")

@@ -71,7 +71,7 @@ def test_samples_reach_the_end():
 
 
 def test_too_little_to_move_with_is_refused():
-    with pytest.raises(InvalidMethod, match="at least 2 harmonics"):
+    with pytest.raises(InvalidMethod, match="harmonics must be at least 2, not 1"):
         FourierSeries(1)
-    with pytest.raises(InvalidMethod, match="at least 2 intervals"):
+    with pytest.raises(InvalidMethod, match="intervals must be at least 2, not 1"):
         QuinticSplines(1)

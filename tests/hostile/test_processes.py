@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from poinsot.io.writing import atomic_path, write_text
-from poinsot.studies.processes import end_with_parent
+from poinsot.studies.study import end_with_parent
 from synthetic_job import write_job
 
 ROOT = Path(__file__).parents[2]
@@ -73,7 +73,7 @@ def test_workers_end_when_their_parent_is_killed(tmp_path):
     script = tmp_path / "parent.py"
     script.write_text(
         "import os, time\nfrom concurrent.futures import ProcessPoolExecutor\n"
-        "from multiprocessing import get_context\nfrom poinsot.studies.processes import end_with_parent\n"
+        "from multiprocessing import get_context\nfrom poinsot.studies.study import end_with_parent\n"
         "def work(_):\n    print(os.getpid(), flush=True)\n    time.sleep(60)\n"
         "if __name__ == '__main__':\n"
         "    with ProcessPoolExecutor(2, get_context('spawn'), end_with_parent) as pool:\n"

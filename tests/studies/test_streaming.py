@@ -16,8 +16,7 @@ from poinsot.estimate import Trust
 from poinsot.exceptions import InvalidMethod, InvalidRecording, UnreadableFile
 from poinsot.io.parquet import ParquetLog
 from poinsot.statistics import autocorrelation, autocovariance
-from poinsot.studies.residual_sums import ResidualSums
-from poinsot.studies.streaming import Blocks, stream_least_squares
+from poinsot.studies.streaming import Blocks, ResidualSums, stream_least_squares
 from poinsot.studies.study import Serial
 from simulated_fleet import ARM, JOINTS
 

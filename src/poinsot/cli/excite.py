@@ -252,8 +252,7 @@ def excite(
             )
             return
 
-        from ..excitation.checkpoint import read_checkpoint
-        from ..excitation.design import OptimalExcitation
+        from ..excitation.design import OptimalExcitation, read_checkpoint
         from ..excitation.problem import excitation_problem
         from ..excitation.trajectory import FourierSeries, QuinticSplines
 
@@ -292,13 +291,15 @@ def excite(
 
             write_excitation_page(motion, path)
 
-        from ..export.command_files import write_excitation_actions, write_excitation_trajectory
+        from ..export.command_files import write_joint_trajectory, write_lerobot
 
         files = {path: write for path, write in ((file, motion.write), (report, page)) if path is not None}
         contents = {TRAJECTORY: motion.write, PAGE: page}
         contents |= {
-            ROS_TRAJECTORY: partial(write_excitation_trajectory, motion),
-            LEROBOT: partial(write_excitation_actions, motion),
+            ROS_TRAJECTORY: partial(
+                write_joint_trajectory, motion, velocities=motion.v, accelerations=motion.a
+            ),
+            LEROBOT: partial(write_lerobot, motion),
         }
         deliver(motion.as_json(), RESULT, contents, folder, json, lambda: _print(motion), files)
 
@@ -381,7 +382,7 @@ def _search(
     say: Callable[[object], None],
 ) -> Excitation:
     """Run the search; write a checkpoint every ten seconds and on interruption."""
-    from ..excitation.checkpoint import write_checkpoint
+    from ..excitation.design import write_checkpoint
     from ..solve import Progress
 
     state, written, saved = resume, False, time.monotonic()
@@ -423,7 +424,7 @@ def _search(
 
 def _is_of(checkpoint: Path, problem: ExcitationProblem, method: OptimalExcitation) -> bool:
     """Whether a killed run of the same search left this checkpoint."""
-    from ..excitation.checkpoint import read_checkpoint
+    from ..excitation.design import read_checkpoint
 
     with suppress(PoinsotError):
         return bool(read_checkpoint(checkpoint, problem, method))

@@ -1,5 +1,5 @@
 """Optimal excitation: informative motions, designed before the robot moves.
 
 `problem` has the parameters to excite and the `limits`, `design` is the method: a `search` over a `trajectory` for the
-best `criterion` under `constraints`, whose state a `checkpoint` keeps; `excitation` is the result.
+best `criterion` within these limits, whose state a checkpoint keeps; `excitation` is the result.
 """

@@ -82,6 +82,16 @@ class Excitation(Brief):
         return self.problem.robot.joints
 
     @property
+    def units(self) -> tuple[str, ...]:
+        """(n,) of positions, `"rad"` or `"m"`."""
+        return self.problem.robot.position_units
+
+    @property
+    def commands(self) -> JointSamples:
+        """(T, n) positions that joints are sent to [rad] or [m]."""
+        return self.q
+
+    @property
     def std(self) -> Vector:
         """(b,) predicted standard deviations, in the units of `problem.base`."""
         return np.sqrt(np.diag(self.covariance))

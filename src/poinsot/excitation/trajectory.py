@@ -17,13 +17,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Ge
 from scipy import linalg
 from scipy.interpolate import BSpline
 
 from ..arrays import Float, Times
-from ..exceptions import InvalidMethod
+from ..ranges import check_ranges
 
 DEGREE = 5
 
@@ -50,13 +52,10 @@ class Basis(ABC):
 class FourierSeries(Basis):
     """Sines and cosines of the motion's own frequency and its multiples (`harmonics`, at least 2)."""
 
-    harmonics: int = 5
+    harmonics: Annotated[int, Ge(2)] = 5
 
     def __post_init__(self) -> None:
-        if self.harmonics < 2:
-            raise InvalidMethod(
-                f"a Fourier series from rest to rest needs at least 2 harmonics, not {self.harmonics}"
-            )
+        check_ranges(self)
 
     @property
     def size(self) -> int:
@@ -88,13 +87,10 @@ class FourierSeries(Basis):
 class QuinticSplines(Basis):
     """Piecewise polynomials of degree five, four times continuously differentiable, on at least 2 equal intervals."""
 
-    intervals: int = 12
+    intervals: Annotated[int, Ge(2)] = 12
 
     def __post_init__(self) -> None:
-        if self.intervals < 2:
-            raise InvalidMethod(
-                f"splines from rest to rest need at least 2 intervals to move in, not {self.intervals}"
-            )
+        check_ranges(self)
 
     @property
     def size(self) -> int:

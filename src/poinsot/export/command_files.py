@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from ..exceptions import InvalidMethod
-from ..excitation.excitation import Excitation
 from ..io.writing import atomic_path, write_columns, write_text
 
 LEROBOT_UNITS = ("deg", "rad")
@@ -95,27 +94,3 @@ def write_joint_trajectory(
     ]
     content = {"joint_names": list(designed.joints), "points": points}
     write_text(path, json.dumps(content, allow_nan=False) + "\n")
-
-
-class Positions(NamedTuple):
-    """Commands that follow a motion."""
-
-    time: np.ndarray
-    commands: np.ndarray
-    joints: tuple[str, ...]
-    units: tuple[str, ...]
-
-    @classmethod
-    def of(cls, excitation: Excitation) -> Positions:
-        units = excitation.problem.robot.position_units
-        return cls(excitation.time, excitation.q, excitation.joints, units)
-
-
-def write_excitation_trajectory(excitation: Excitation, path: Path) -> None:
-    """A designed motion as a JointTrajectory, with speeds and accelerations."""
-    write_joint_trajectory(Positions.of(excitation), path, excitation.v, excitation.a)
-
-
-def write_excitation_actions(excitation: Excitation, path: Path) -> None:
-    """A designed motion as LeRobot's actions [deg], [m]."""
-    write_lerobot(Positions.of(excitation), path)

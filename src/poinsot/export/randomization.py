@@ -18,9 +18,8 @@ torques are determined, the common scale is held: along it the simulated motion 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,20 +28,19 @@ import numpy as np
 
 from .. import Estimate
 from ..arrays import Brief, Matrix, Vector
+from ..diagnosis.parameters import FEWEST_RECORDINGS
 from ..estimate import Trust
-from ..estimators.servo.coordinates import is_scaled
 from ..estimators.servo.problem import ActuatorProblem
 from ..estimators.servo.result import Actuators
+from ..estimators.servo.search import is_scaled
 from ..exceptions import InvalidMethod, UnreadableFile, UntrustedResult
-from ..io.writing import write_text
+from ..io.results import write_json
 from ..models.servo.actuator import LEVEL, Actuator, actuator_parameters, parameter
+from ..statistics import NORMAL_95
 from .json_files import content_of
 
 SCHEMA = "poinsot.randomization/1"
 LEVEL_PERCENT = 95.0
-NORMAL_QUANTILE = 1.959963984540054
-FEWEST_ESTIMATES = 4
-"""With fewer recordings the spread between them is not known: Student's quantile is beyond 4."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +94,7 @@ class Randomization(Brief):
     @property
     def ranges(self) -> Matrix:
         """(n, 2) lower and upper end of the 95 % range; no parameter is below its least value."""
-        half = NORMAL_QUANTILE * self.std
+        half = NORMAL_95 * self.std
         least = np.array([variable.least for variable in self.variables])
         return np.maximum(np.stack([self.values - half, self.values + half], axis=1), least[:, None])
 
@@ -143,15 +141,7 @@ class Randomization(Brief):
             "contains_spread_between_recordings": self.contains_spread,
             "joints": joints,
             "undetermined": list(self.undetermined),
-            "order": [
-                {
-                    "owner": each.owner,
-                    "joints": list(each.joints),
-                    "parameter": each.parameter,
-                    "unit": each.unit,
-                }
-                for each in self.variables
-            ],
+            "order": [vars(variable) | {"joints": list(variable.joints)} for variable in self.variables],
             "values": self.values.tolist(),
             "std": self.std.tolist(),
             "correlation": self.correlation.tolist(),
@@ -161,7 +151,7 @@ class Randomization(Brief):
 
 def write_randomization(randomization: Randomization, path: str | Path) -> None:
     """Write `randomization.json`, complete or not at all."""
-    write_text(path, json.dumps(randomization.as_json(), indent=1, allow_nan=False) + "\n")
+    write_json(randomization.as_json(), path)
 
 
 def read_randomization(path: str | Path) -> Randomization:
@@ -226,10 +216,10 @@ def randomization_of(estimates: Estimate | Sequence[Estimate], *, force: bool = 
         UntrustedResult: if one is not to be used.
     """
     given = [estimates] if isinstance(estimates, Estimate) else list(estimates)
-    if not given or 1 < len(given) < FEWEST_ESTIMATES:
+    if not given or 1 < len(given) < FEWEST_RECORDINGS:
         raise InvalidMethod(
             f"{len(given)} estimates do not show the spread between recordings; give one estimate of all recordings, "
-            f"or at least {FEWEST_ESTIMATES}, one of each"
+            f"or at least {FEWEST_RECORDINGS}, one of each"
         )
     for estimate in given:
         if not force and estimate.trust is Trust.not_to_be_used:
@@ -241,21 +231,18 @@ def randomization_of(estimates: Estimate | Sequence[Estimate], *, force: bool = 
     each = [_determined(one, scales) for one in given]
     first = each[0]
     if len(each) == 1:
-        return Randomization(
-            first.actuators, first.variables, first.values, first.covariance, first.undetermined,
-            first.recordings, first.contains_spread,
-        )  # fmt: skip
+        return first
     joints = [actuator.name for actuator in first.actuators]
     if any([actuator.name for actuator in one.actuators] != joints for one in each):
         raise InvalidMethod("the estimates are of different joints; give those of one robot")
+    places = [{variable.name: k for k, variable in enumerate(one.variables)} for one in each]
     found = {variable.name: variable for one in each for variable in one.variables}
-    counts = {name: sum(name in map(_name, one.variables) for one in each) for name in found}
-    names = [name for name, count in counts.items() if count >= FEWEST_ESTIMATES]
+    names = [name for name in found if sum(name in place for place in places) >= FEWEST_RECORDINGS]
     y = np.full((len(each), len(names)), np.nan)
     C = np.full((len(each), len(names), len(names)), np.nan)
-    for row, spread, one in zip(y, C, each, strict=True):
-        there = [k for k, name in enumerate(names) if name in map(_name, one.variables)]
-        place = [[*map(_name, one.variables)].index(names[k]) for k in there]
+    for row, spread, one, named in zip(y, C, each, places, strict=True):
+        there = [k for k, name in enumerate(names) if name in named]
+        place = [named[names[k]] for k in there]
         row[there] = one.values[place]
         spread[np.ix_(there, there)] = one.covariance[np.ix_(place, place)]
     covariance, middle = next_recording_covariance(y, C), np.nanmean(y, axis=0)
@@ -265,10 +252,6 @@ def randomization_of(estimates: Estimate | Sequence[Estimate], *, force: bool = 
     without_chance = Randomization(first.actuators, variables, middle, np.zeros_like(covariance))
     actuators = without_chance.sample(np.random.default_rng(0))
     return Randomization(actuators, variables, middle, covariance, tuple(undetermined), len(each), True)
-
-
-def _name(variable: Variable) -> str:
-    return variable.name
 
 
 def next_recording_covariance(y: Matrix, C: np.ndarray) -> Matrix:
@@ -293,26 +276,13 @@ def next_recording_covariance(y: Matrix, C: np.ndarray) -> Matrix:
     S, chance = S / np.outer(scale, scale), chance / np.outer(scale, scale)
     values, vectors = np.linalg.eigh(S - chance)
     B = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    student = stdtrit(counts - 1, 0.5 + LEVEL_PERCENT / 200) / NORMAL_QUANTILE
+    student = stdtrit(counts - 1, 0.5 + LEVEL_PERCENT / 200) / NORMAL_95
     # Chance is known by itself; only the spread between recordings is estimated from few numbers.
     share = 1 / np.sqrt(np.outer(counts, counts))
     covariance = np.outer(student, student) * B * (1 + share) + chance * share
     # Each parameter at least as uncertain as one recording leaves it: a small sample may show no spread by chance.
     lift = np.sqrt(np.maximum(np.diag(chance) / np.diag(covariance), 1.0))
     return covariance * np.outer(lift, lift) * np.outer(scale, scale)
-
-
-@dataclass(frozen=True, eq=False)
-class _Determined:
-    """What one estimate determines, with the scale of torques held where it does not."""
-
-    actuators: tuple[Actuator, ...]
-    variables: tuple[Variable, ...]
-    values: Vector
-    covariance: Matrix
-    undetermined: tuple[str, ...]
-    recordings: int
-    contains_spread: bool = field(default=False)
 
 
 def _held_scales(estimates: Sequence[Estimate]) -> dict[str, float]:
@@ -337,8 +307,8 @@ def _parts(estimate: Estimate) -> tuple[Actuators, dict[str, tuple[str, ...]]]:
     return extra, dict(problem.groups) if isinstance(problem, ActuatorProblem) else {}
 
 
-def _determined(estimate: Estimate, scales: Mapping[str, float]) -> _Determined:
-    """`scales`: owner -> stiffness at which ratios are reported."""
+def _determined(estimate: Estimate, scales: Mapping[str, float]) -> Randomization:
+    """What one estimate determines, at the stiffness of `scales` for owners whose scale of torques is held."""
     extra, groups = _parts(estimate)
     rows = list(zip(estimate.owners, estimate.kinds, estimate.units, strict=True))
     # with its own description a simulator moves like the robot, right or wrong
@@ -358,7 +328,7 @@ def _determined(estimate: Estimate, scales: Mapping[str, float]) -> _Determined:
         factor[[scale, *torques]] = stiffness / values[scale]
         values, C = values * factor, C * np.outer(factor, factor)
         for k in torques:
-            keep[k] = NORMAL_QUANTILE * np.sqrt(max(C[k, k], 0.0)) < abs(values[k])
+            keep[k] = NORMAL_95 * np.sqrt(max(C[k, k], 0.0)) < abs(values[k])
         keep[scale] = False
         following *= factor
     std = np.sqrt(np.maximum(np.diag(C), 0.0))
@@ -371,7 +341,7 @@ def _determined(estimate: Estimate, scales: Mapping[str, float]) -> _Determined:
         Variable(owner, tuple(groups.get(owner, (owner,))), kind, unit)
         for owner, kind, unit in (rows[k] for k in kept)
     )
-    return _Determined(
+    return Randomization(
         extra.actuators,
         variables,
         values[kept],

@@ -16,14 +16,13 @@ An `ImplicitActuatorCfg` has no delay. `parameters_beyond_drives` names everythi
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..exceptions import InvalidMethod
-from ..io.writing import write_text
+from ..io.results import write_json
 from ..models.servo.actuator import LEVELS, Actuator, actuator_parameters
 from .json_files import content_of
 
@@ -121,7 +120,7 @@ def write_usd_drives(
         UnwritableOutput: if the file cannot be written.
     """
     content = usd_drives(actuators, physics_step_s, delays)
-    write_text(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
+    write_json(content, path)
     return tuple(content["not_held"])
 
 

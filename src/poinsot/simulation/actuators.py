@@ -31,7 +31,7 @@ from ..models.friction.law import DRY, EFFORT, FIRST, effort_at
 from ..models.robot.articulated import Articulated
 from ..models.servo.actuator import Actuator
 from ..models.servo.kernel import COMPILED, DEAD, FC, KD, KP, KV, LIMIT, NO_LOAD, ZERO, soft
-from ..models.servo.mjcf import actuators_of, mjcf_text
+from ..models.servo.mjcf import TIMESTEP_S, actuators_of, mjcf_text
 from ..models.servo.rollout import active_laws, parameter_vector, rollout_parameters
 from ..models.servo.setpoint import Commands
 
@@ -126,7 +126,7 @@ class Simulator:
 
     @staticmethod
     def of(
-        robot: Articulated, actuators: Sequence[Actuator], *, timestep: float = 0.002, hold: bool = True
+        robot: Articulated, actuators: Sequence[Actuator], *, timestep: float = TIMESTEP_S, hold: bool = True
     ) -> Simulator:
         """The simulator of the file that `write_mjcf` would write.
 
@@ -252,19 +252,8 @@ def shaped_command(
     """
     late = start + timestep * np.arange(steps + 1) - actuator.delay
     setpoint = commands.setpoint(actuator.ramp)
-    time, command = setpoint.time, setpoint.position
-    first = float(Commands(time, command, setpoint.hold).at(late[:1])[0])
-    if setpoint.hold:
-        integral = np.concatenate([[0.0], np.cumsum(np.diff(time) * command[:-1])])
-        at = np.clip(np.searchsorted(time, late, side="right") - 1, 0, len(time) - 1)
-        S = integral[at] + (late - time[at]) * command[at]
-    else:
-        interval = np.diff(time)
-        slope = np.append(np.diff(command) / interval, 0.0)
-        integral = np.concatenate([[0.0], np.cumsum(0.5 * interval * (command[:-1] + command[1:]))])
-        at = np.clip(np.searchsorted(time, late, side="right") - 1, 0, len(time) - 1)
-        ds = late - time[at]
-        S = integral[at] + ds * command[at] + 0.5 * slope[at] * ds * np.maximum(ds, 0.0)
+    first = float(Commands(setpoint.time, setpoint.position, setpoint.hold).at(late[:1])[0])
+    S = setpoint.integral(late)
     w = np.diff(S) / timestep
     if actuator.lag > 0:
         from scipy.signal import lfilter  # slow to import
@@ -374,14 +363,8 @@ def _advance(
             break
 
 
-def roll_out_all(
-    jobs: Iterable[tuple[Simulator, Motion]], *, threads: int | None = None
-) -> list[JointSamples]:
-    """`simulator.roll_out(motion)` of every job, in threads, in the order of the jobs.
-
-    Args:
-        threads: None: as many as there are processors.
-    """
+def roll_out_all(jobs: Iterable[tuple[Simulator, Motion]]) -> list[JointSamples]:
+    """`simulator.roll_out(motion)` of every job, in as many threads as there are processors, in their order."""
     listed = list(jobs)
-    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         return list(pool.map(lambda job: job[0].roll_out(job[1]), listed))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, partial
 from hashlib import file_digest
 from pathlib import Path
@@ -48,6 +48,10 @@ OF_LOG = (
     "seconds",
 )
 """Parts of a log's estimate that are kept, by their names in `poinsot.identify/1`."""
+
+
+OF_PARAMETER = ("name", "unit", "kind", "owner", "grouping", "logs")
+"""Fields of a pooled parameter that its JSON has under the same names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,20 +304,12 @@ class FleetEstimate:
         ]
         pooled = [
             {
-                "name": parameter.name,
-                "unit": parameter.unit,
-                "kind": parameter.kind,
-                "owner": parameter.owner,
-                "grouping": parameter.grouping,
-                "logs": parameter.logs,
+                **{key: getattr(parameter, key) for key in OF_PARAMETER},
                 "value": parameter.effects.mean,
                 "std": parameter.effects.std,
                 "interval_95": parameter.effects.interval_95,
                 "next_interval_95": parameter.effects.next_interval_95,
-                "between": {
-                    level: asdict(spread) | {"differs": spread.differs}
-                    for level, spread in parameter.effects.spreads.items()
-                },
+                "between": parameter.effects.spreads,
                 "robots": [
                     {"robot": robot, "value": value, "std": std}
                     for robot, (value, std) in parameter.effects.robots.items()
@@ -330,7 +326,7 @@ class FleetEstimate:
             "seconds": self.seconds,
             "text": self.text,
         }
-        return dict(plain(content | {"logs": self.counts["logs"]}))
+        return dict(plain(content))
 
     @property
     def text(self) -> str:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.stats import chi2
@@ -46,6 +46,8 @@ class Spread:
         std, interval_95: tau and its interval. p_value: probability of such data if tau is 0.
         members, groups: how many effects, in how many groups of the next level.
     """
+
+    json_keys: ClassVar = {"differs": "differs"}
 
     std: float
     interval_95: tuple[float, float]
@@ -93,7 +95,6 @@ def random_effects(
     scale = float(np.median(v))  # of order one, whatever the unit
     first = float(y[0])
     m, v = (y - first)[None] / scale, (v / scale)[None] ** 2
-    point_m, point_v = m, v
     day_of, robot_of = _parents(list(zip(robots, days, strict=True)))
     spreads: dict[str, Spread] = {}
     between: np.ndarray = np.zeros(DRAWS)
@@ -101,29 +102,28 @@ def random_effects(
     parents = (day_of, robot_of, np.zeros(len(names), dtype=int))
     for level, parent in zip(LEVELS, parents, strict=True):
         freedom = len(parent) - (parent.max() + 1)
-        t, point_t = np.zeros((1, 1)), np.zeros((1, 1))
+        t = np.zeros((1, 1))
         if freedom:
-            t = solve_spread(m, v, parent, rng.chisquare(freedom, DRAWS))
-            point_t = solve_spread(point_m, point_v, parent, np.array([float(freedom)]))
-            low, high = np.percentile(t, [2.5, 97.5])
-            q = generalized_q(point_m, point_v, parent, np.zeros((1, 1)))[0].item()
+            # the last row is the value, after the draws
+            t = solve_spread(m, v, parent, np.append(rng.chisquare(freedom, DRAWS), freedom))
+            low, high = np.percentile(t[:DRAWS], [2.5, 97.5])
+            q = generalized_q(m[-1:], v[-1:], parent, np.zeros((1, 1)))[0].item()
             spreads[level] = Spread(
-                scale * float(np.sqrt(point_t.item())),
+                scale * float(np.sqrt(t[-1, 0])),
                 (scale * float(np.sqrt(low)), scale * float(np.sqrt(high))),
                 float(chi2.sf(q, freedom)),
                 len(parent),
                 int(parent.max() + 1),
             )
-            between = between + t[:, 0]
+            between = between + t[:DRAWS, 0]
         if level == "robot":
             per_robot = {
-                name: (first + scale * point_m[0, k], scale * np.sqrt(point_v[0, k]))
+                name: (float(first + scale * m[-1, k]), float(scale * np.sqrt(v[-1, k])))
                 for k, name in enumerate(names)
             }
         m, v = _group_means(m, v, parent, t)
-        point_m, point_v = _group_means(point_m, point_v, parent, point_t)
     shared = common_std / scale
-    drawn = m[:, 0] + np.sqrt(v[:, 0] + shared**2) * rng.standard_normal(DRAWS)
+    drawn = m[:DRAWS, 0] + np.sqrt(v[:DRAWS, 0] + shared**2) * rng.standard_normal(DRAWS)
     following = drawn + np.sqrt(between) * rng.standard_normal(DRAWS)
 
     def interval(draws: np.ndarray) -> tuple[float, float]:
@@ -131,12 +131,12 @@ def random_effects(
         return first + scale * float(low), first + scale * float(high)
 
     return RandomEffects(
-        float(first + scale * point_m.item()),
-        float(scale * np.sqrt(point_v.item() + shared**2)),
+        float(first + scale * m[-1, 0]),
+        float(scale * np.sqrt(v[-1, 0] + shared**2)),
         interval(drawn),
         spreads,
         interval(following),
-        {name: (float(mean), float(error)) for name, (mean, error) in per_robot.items()},
+        per_robot,
     )
 
 

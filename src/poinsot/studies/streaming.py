@@ -8,26 +8,42 @@ that its rows are those of the whole log to rounding, and folded into a triangul
 
 by tasks of a study (`study`), each for some blocks that follow each other. Factors are merged in the order of the log,
 so that the estimate does not depend on files, nor on how many workers there are. A second pass sums residuals and their
-products at all lags up to `lags` (`residual_sums`), a third one the products of rows that coloured residuals make
+products at all lags up to `lags` (`ResidualSums`), a third one the products of rows that coloured residuals make
 correlated. Nothing is kept of single rows but those of the figures.
+
+Sums of residuals of consecutive rows can be joined: two stretches give the sums of both together.
+
+    S(l) = sum over t of e_t e_{t+l}^T,   l = 0 ... lags
+
+For two consecutive stretches, S(l) adds those of both and the pairs across the seam, which are in the last rows of the
+first and the first rows of the second. The mean is removed afterwards,
+
+    sum (e_t - m)(e_{t+l} - m)  =  S(l) - m (sum of the first N - l rows + sum of the last N - l) + (N - l) m^2
+
+Samples are examined block by block on the way (`examine_block`): jumps, lost samples, outliers, efforts that drop out
+or saturate, by the checks that `poinsot inspect` runs too. What needs a whole recording (delays, zeros, signs, gravity,
+friction, a load that was picked up) is examined on some stretches, as if each were a recording: half of them evenly
+over the log, and half where the estimate fits worst, so that what changes for some minutes is not missed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays import Matrix, Times, Vector
-from ..estimate import Estimate, Fit
+from ..arrays import JointSamples, Matrix, Times, Vector
+from ..diagnosis import SAMPLE_CHECKS, Examination, diagnose, examined
+from ..diagnosis.case import recorded
+from ..estimate import Diagnosis, Estimate, Finding, Fit, Unchecked
 from ..estimate.fit import MOVING, SHOWN_LAGS, whiteness
 from ..estimators.linear.least_squares import LeastSquares, finish
-from ..exceptions import InvalidMethod
+from ..exceptions import InvalidMethod, PoinsotError
 from ..io.block_log import BlockLog
 from ..models.robot.articulated import Articulated
 from ..parameters import rescaled
@@ -38,10 +54,193 @@ from ..signals.butterworth import ButterworthDecimation
 from ..signals.decimation import Decimation
 from ..signals.low_pass import LowPass
 from ..solve import ProgressCallback, report
-from ..statistics import earlier_pairs, is_spherical, taper_allowance, taper_lags, tapered
-from .residual_sums import ResidualSums
-from .stretches import ExaminedBlock, LogExaminer, examine_block
+from ..statistics import (
+    autocovariance,
+    earlier_pairs,
+    is_spherical,
+    longest_lag,
+    taper_allowance,
+    taper_lags,
+    tapered,
+)
 from .study import Say, Study
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualSums:
+    """Sums over some rows.
+
+    Args:
+        count: number of rows. total: (n,) sum of residuals. products: (n, n, lags + 1) S(l).
+        head, tail: (lags, n) first and last rows; all rows of a shorter stretch.
+    """
+
+    count: int = 0
+    total: Vector = field(default_factory=lambda: np.zeros(0))
+    products: np.ndarray = field(default_factory=lambda: np.zeros((0, 0, 1)))
+    head: JointSamples = field(default_factory=lambda: np.zeros((0, 0)))
+    tail: JointSamples = field(default_factory=lambda: np.zeros((0, 0)))
+
+    @classmethod
+    def of(cls, e: JointSamples, lags: int) -> ResidualSums:
+        """The sums of residuals (N, n), at lags of up to so many rows."""
+        return cls(len(e), e.sum(axis=0), _products(e, lags), e[:lags], e[max(len(e) - lags, 0) :])
+
+    def joined(self, later: ResidualSums) -> ResidualSums:
+        """The sums of these rows and of the rows after them."""
+        lags = self.lags
+        seam = np.concatenate([self.tail, later.head])
+        across = _products(seam, lags) - _products(self.tail, lags) - _products(later.head, lags)
+        head = np.concatenate([self.head, later.head])[:lags] if self.count < lags else self.head
+        tail = np.concatenate([self.tail, later.tail])[-lags:] if later.count < lags else later.tail
+        products = self.products + later.products + across
+        return ResidualSums(self.count + later.count, self.total + later.total, products, head, tail)
+
+    @property
+    def lags(self) -> int:
+        return self.products.shape[2] - 1
+
+    @cached_property
+    def autocorrelation(self) -> np.ndarray:
+        """(n, min(lags, N / 4) + 1) autocorrelation of each column, its mean removed; a constant column gives zeros."""
+        N, lags = self.count, min(self.lags, longest_lag(self.count))
+        mean = (self.total / N)[:, None]
+        first, last = (
+            np.concatenate([np.zeros((1, len(self.total))), np.cumsum(rows, axis=0)])[: lags + 1].T
+            for rows in (self.head[:lags], self.tail[::-1][:lags])
+        )
+        both = 2 * self.total[:, None] - first - last
+        S = np.einsum("iil -> il", self.products)[:, : lags + 1]
+        S = S - mean * both + (N - np.arange(lags + 1)) * mean**2
+        return np.divide(S, S[:, :1], np.zeros_like(S), where=S[:, :1] > 0)
+
+    @property
+    def autocovariance(self) -> np.ndarray:
+        """(n, n, lags + 1) Gamma(l), mean not removed."""
+        return self.products / self.count
+
+    @property
+    def lags_needed(self) -> int:
+        """Lags that the taper of the covariance needs; more than `lags` if these are too few."""
+        if not self.count:
+            return 0
+        # where no lag is quiet, the last one stands for it, four times of which are beyond all lags
+        return taper_lags(self.autocorrelation, self.count)
+
+
+def _products(e: JointSamples, lags: int) -> np.ndarray:
+    if not len(e):
+        return np.zeros((e.shape[1], e.shape[1], lags + 1))
+    return autocovariance(e, lags) * len(e)
+
+
+class ExaminedBlock(NamedTuple):
+    """A block: first and last sample, findings about its samples, and (n,) mean squares of its residuals."""
+
+    span: tuple[int, int]
+    findings: tuple[Finding, ...]
+    squares: np.ndarray
+
+
+def examine_block(problem: InverseDynamics, span: tuple[int, int], sums: ResidualSums) -> ExaminedBlock:
+    """Examine single samples of a block; `problem` is that of the block with its halo."""
+    samples = recorded(problem.parts[0])
+    highest = Examination(None, problem).highest_hz
+    name = f"the stretch from {samples.time[0]:.6g} to {samples.time[-1]:.6g} s"
+    with np.errstate(all="ignore"):  # wrong data overflow
+        of_checks = (check.look_at(samples, name, highest) for check in SAMPLE_CHECKS)
+        findings = tuple(finding for listed in of_checks for finding in listed)
+    return ExaminedBlock(span, findings, np.diagonal(sums.products[:, :, 0]) / max(sums.count, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class LogExaminer:
+    """Examines an estimate of a log.
+
+    Args:
+        robot, log, method, estimator: as for the estimate. seen: its blocks.
+        stretches: number of stretches that are examined as recordings.
+        rows: rows of each.
+    """
+
+    robot: Articulated
+    log: BlockLog
+    method: ButterworthDecimation
+    estimator: LeastSquares
+    seen: tuple[ExaminedBlock, ...]
+    stretches: int = 8
+    rows: int = 500
+
+    def __call__(self, estimate: Estimate) -> Diagnosis:
+        findings: list[Finding | Unchecked] = [*merge_findings(self.seen)]
+        known = {(finding.cause, finding.where) for finding in findings if isinstance(finding, Finding)}
+        try:
+            of_stretches = self._of_stretches()
+        except (PoinsotError, np.linalg.LinAlgError) as error:
+            return examined(estimate, [*findings, Unchecked("stretches of the log", str(error), failed=True)])
+        findings += [new for new in of_stretches.findings if (new.cause, new.where) not in known]
+        return examined(estimate, [*findings, *of_stretches.unchecked])
+
+    def _of_stretches(self) -> Diagnosis:
+        spans = self.spans
+        recordings = [self.log.read(*span) for span in spans]
+        estimate = self.estimator.solve(InverseDynamics(self.robot, recordings, self.method))
+        diagnosis = diagnose(estimate)
+        if len(spans) == 1 and spans[0] == (0, len(self.log)):
+            return diagnosis
+        # a user with one recording does not know the numbers of stretches
+        times = {
+            f"recording {k}": f"the stretch at {recording.time[0]:.6g} s"
+            for k, recording in enumerate(recordings, start=1)
+        }
+        return replace(diagnosis, findings=tuple(_named(finding, times) for finding in diagnosis.findings))
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """(first, last) sample of the stretches, in the order of time."""
+        N, (_, rate) = len(self.log), self.log.clock
+        length = ceil(self.rows * max(rate / _row_rate(self.method, rate), 1.0))
+        if N <= self.stretches * length:
+            return [(0, N)]
+        squares = np.array([block.squares for block in self.seen])
+        usual = np.maximum(np.median(squares, axis=0), 1e-300)
+        worst = np.argsort(-(squares / usual).max(axis=1), kind="stable")[: self.stretches // 2]
+        even = np.linspace(0, N - length, self.stretches - len(worst)).astype(int).tolist()
+        taken = [(first, first + length) for first in even]
+        for k in worst.tolist():
+            first = min(self.seen[k].span[0], N - length)
+            if all(abs(first - other) >= length for other, _ in taken):
+                taken.append((first, first + length))
+        return sorted(taken)
+
+
+def merge_findings(seen: Sequence[ExaminedBlock]) -> list[Finding]:
+    """One finding for each cause and place, the gravest, and in how many blocks it is."""
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for block in seen:
+        for finding in block.findings:
+            groups.setdefault((finding.cause, finding.where), []).append(finding)
+    merged = []
+    for group in groups.values():
+        gravest = max(group, key=lambda finding: (finding.severity, finding.evidence))
+        more = f" So it is in {len(group)} of {len(seen)} blocks of the log." if len(group) > 1 else ""
+        merged.append(replace(gravest, message=gravest.message + more))
+    return merged
+
+
+def _named(finding: Finding, times: dict[str, str]) -> Finding:
+    """Name the recordings in a finding by their time."""
+    message, where = finding.message, finding.where
+    for number, name in reversed(times.items()):  # 10 before 1
+        message, where = message.replace(number, name), where.replace(number, name)
+        message = message.replace(number.capitalize(), name.capitalize())
+    return replace(finding, message=message, where=where)
+
+
+def _row_rate(method: ButterworthDecimation, rate: float) -> float:
+    """Rows a second, about."""
+    return rate if method.decimate_hz is None else min(2.5 * method.decimate_hz, rate)
+
 
 FORGOTTEN = 1e-24
 """Size of the Butterworth filter's transient at the end of a halo: differences amplify it by the rate squared."""

@@ -10,8 +10,10 @@ order of the tasks, whatever the order in which they come: the answer is the sam
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -25,7 +27,6 @@ from typing import Any, Generic, TypeVar
 
 from .. import PoinsotError
 from ..solve import Stop, stop_requested
-from .processes import end_with_parent
 from .store import Store
 
 Task = TypeVar("Task")
@@ -221,3 +222,9 @@ def _lost(error: BaseException) -> bool:
     return isinstance(error, BrokenProcessPool | CancelledError | OSError) or type(
         error
     ).__module__.startswith("distributed.")
+
+
+def end_with_parent() -> None:
+    """End this process when the one that started it by `multiprocessing` does, however that ends."""
+    if (parent := multiprocessing.parent_process()) is not None:
+        threading.Thread(target=lambda: [parent.join(), os._exit(1)], daemon=True).start()  # type: ignore[func-returns-value]

@@ -7,8 +7,8 @@ import pytest
 
 from poinsot import Actuator, ActuatorProblem, Actuators, OutputError, Search, randomization_of
 from poinsot.diagnosis.parameters import SPREAD_NOT_KNOWN
-from poinsot.estimators.servo.coordinates import Coordinates
-from poinsot.estimators.servo.ratios import lateness
+from poinsot.estimators.servo.intervals import lateness
+from poinsot.estimators.servo.search import Coordinates
 from poinsot.models.servo.rollout import rollout_parameters
 from poinsot_reproductions.actuators.known_truth import ROBOTS, draw_actuator, robot_of, simulate
 

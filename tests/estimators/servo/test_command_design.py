@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 from poinsot import Actuator, ActuatorProblem, OutputError, Recording, Search, load_robot
-from poinsot.estimators.servo.command_design import CommandDesign
-from poinsot.estimators.servo.command_shapes import SHAPES
+from poinsot.estimators.servo.command_design import SHAPES, CommandDesign
 from poinsot.exceptions import PoinsotError
 from poinsot.excitation.limits import limits_of
 from poinsot.export.command_files import lerobot_actions, write_joint_trajectory, write_lerobot
@@ -126,7 +125,7 @@ def test_joints_move_less_where_the_motion_would_leave_the_workspace(robot, desi
 
 def test_requests_that_cannot_be_are_refused(designed):
     for change, message in (
-        ({"noise": 0.0}, "noise is 0"),
+        ({"noise": 0.0}, "noise must be above 0 and below"),
         ({"duration_s": 1.0}, "write a duration of 6 s or more"),
         ({"posture": np.array([3.0, 0.0])}, "not within the position limits of shoulder"),
     ):

@@ -5,7 +5,7 @@ import pytest
 
 import poinsot
 from poinsot import ActuatorProblem, Recording
-from poinsot.estimators.servo.efforts import explained_share, unused_efforts
+from poinsot.estimators.servo.examination import explained_share, unused_efforts
 
 URDF = """<robot name="swing"><link name="base"/><link name="rod"><inertial><origin xyz="0 0 -0.15"/><mass value="0.3"/>
 <inertia ixx="1e-4" ixy="0" ixz="0" iyy="1e-4" iyz="0" izz="1e-4"/></inertial></link>

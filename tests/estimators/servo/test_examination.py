@@ -11,18 +11,18 @@ import poinsot
 from poinsot import ActuatorProblem, Actuators, OutputError, PoinsotError, Recording, Search, randomization_of
 from poinsot.diagnosis.check import look_at
 from poinsot.estimate import Severity, Trust
-from poinsot.estimators.servo.channels import (
+from poinsot.estimators.servo.examination import (
+    CHECKS,
     Assignment,
     Case,
     CopiedCommand,
+    Following,
     JointExcitation,
     Jumps,
     LostRows,
     PositionLimits,
     Stops,
 )
-from poinsot.estimators.servo.examination import CHECKS
-from poinsot.estimators.servo.following import Following
 from poinsot.estimators.servo.problem import InvalidActuatorProblem
 from poinsot.exceptions import UntrustedResult
 from poinsot.project.methods import find_method

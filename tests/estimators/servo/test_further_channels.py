@@ -8,8 +8,8 @@ import pytest
 
 import poinsot
 from poinsot import ActuatorProblem, OutputError, Recording, Search
+from poinsot.estimators.servo.intervals import coloured_covariance
 from poinsot.estimators.servo.problem import InvalidActuatorProblem
-from poinsot.estimators.servo.uncertainty import coloured_covariance
 from poinsot.estimators.servo.velocities import measured_velocity
 from poinsot.models.servo.setpoint import Commands, regular_changes
 from poinsot_reproductions.actuators.predictions import AS_DESCRIBED

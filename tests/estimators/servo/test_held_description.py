@@ -10,7 +10,7 @@ import pytest
 import poinsot
 from poinsot import ActuatorProblem, Actuators, OutputError, Recording, Search, randomization_of
 from poinsot.estimate import Trust
-from poinsot.estimators.servo.held_description import DescriptionErrors
+from poinsot.estimators.servo.intervals import DescriptionErrors
 from poinsot.estimators.servo.problem import InvalidActuatorProblem
 from poinsot.estimators.servo.search import group_problem
 from poinsot.models.servo.actuator import Actuator
@@ -97,7 +97,9 @@ def test_a_scale_from_masses_is_not_taken_for_known(robot, recording):
 
 
 def test_errors_of_a_description_are_parts(robot, recording):
-    with pytest.raises(InvalidActuatorProblem, match="link_inertia_std is -1; write a number from 0"):
+    with pytest.raises(
+        InvalidActuatorProblem, match="link_inertia_std must be at least 0 and below 1, not -1"
+    ):
         ActuatorProblem(robot, {"swing": recording}, link_inertia_std=-1.0)
 
 

@@ -8,9 +8,8 @@ import pytest
 
 from poinsot import ActuatorProblem, Actuators, OutputError, Recording, Search
 from poinsot.estimate import Status
-from poinsot.estimators.servo.coordinates import Coordinates
 from poinsot.estimators.servo.problem import InvalidActuatorProblem
-from poinsot.estimators.servo.search import group_problem
+from poinsot.estimators.servo.search import Coordinates, group_problem
 from poinsot.models.servo.mechanics import Mechanics
 from poinsot.models.servo.rollout import rollout_parameters
 from poinsot.parameters import Normal

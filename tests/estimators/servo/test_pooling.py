@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from poinsot.estimators.servo.pooling import random_effects
+from poinsot.estimators.servo.between_joints import random_effects
 
 
 def test_a_further_value_is_as_far_from_the_mean_as_it_says():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from poinsot.estimators.servo.uncertainty import (
+from poinsot.estimators.servo.intervals import (
     coloured_covariance,
     rounding_products,
     rounding_step,

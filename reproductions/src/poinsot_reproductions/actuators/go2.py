@@ -23,9 +23,8 @@ import polars as pl
 from poinsot import Recording
 from poinsot.arrays import Vector
 from poinsot.estimate import Estimate
-from poinsot.estimators.servo.equality import Equality, equality_of_joints
+from poinsot.estimators.servo.between_joints import Equality, equality_of_joints, pooled_priors
 from poinsot.estimators.servo.output_error import OutputError
-from poinsot.estimators.servo.pooling import pooled_priors
 from poinsot.estimators.servo.problem import ActuatorProblem
 from poinsot.estimators.servo.result import Actuators
 from poinsot.models.robot.articulated import Articulated

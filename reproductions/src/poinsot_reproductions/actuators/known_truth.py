@@ -29,7 +29,7 @@ import numpy as np
 
 from poinsot import OPEN, Actuator, ActuatorProblem, Actuators, OutputError, Recording, Search, load_robot
 from poinsot.cli.excite import MAX_COMMAND_VELOCITY
-from poinsot.estimators.servo.command_shapes import SHAPES
+from poinsot.estimators.servo.command_design import SHAPES
 from poinsot.models.robot.articulated import Articulated
 from poinsot.stopwatch import Stopwatch
 from poinsot.studies.store import Store

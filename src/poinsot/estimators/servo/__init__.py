@@ -5,8 +5,10 @@
     print(estimate.actuators)
 
 problem, output_error   the problem, the method
-search, coordinates     the search for the actuator of one group of joints
+search, friction_choice the search for the actuator of one group of joints
+intervals               covariances, the next recording, and what is not determined
 result                  a table of actuators, ratios, and simulated motions
-examination, channels   findings
+examination             findings
+between_joints          whether joints are alike, and what they show together
 command_design          commands that excite the actuators of a robot
 """

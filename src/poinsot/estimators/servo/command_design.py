@@ -1,8 +1,14 @@
 """Design commands that show the actuators of a robot, and predict the intervals that estimation will give.
 
-The motion is a sequence of blocks; in each, every joint moves in one of some shapes (`command_shapes`), wide or narrow.
-All shapes are simulated with the actuators that are taken for true. Block by block, each joint gets the shape that
-raises most
+The motion is a sequence of blocks; in each, every joint moves in one of some shapes, wide or narrow:
+
+chirp      a sine that becomes faster: inertia, damping, delay, and the torque limit at its fast end
+steps      sudden changes: delay, gains, the torque limit
+sweep      constant slow speed there and back: dry friction in every posture
+holds      standing still far from the middle: gravity, and with it the scale of torques
+
+Every shape begins and ends at rest in the middle of its range, and is never faster than it may be. All are simulated
+with the actuators that are taken for true. Block by block, each joint gets the shape that raises most
 
     log det (sum over blocks of J^T J / sigma^2 + priors),       J = d positions / d coordinates
 
@@ -15,15 +21,16 @@ robot makes them wider.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
+from annotated_types import Gt, Lt
 
 from ... import Recording
-from ...arrays import Brief, JointSamples, Matrix, Times, Vector
+from ...arrays import LARGEST, Brief, JointSamples, Matrix, Times, Vector
 from ...exceptions import InvalidMethod, listing
 from ...excitation.limits import Limits
 from ...models.friction.listed import servo_friction
@@ -31,12 +38,14 @@ from ...models.robot.articulated import Articulated
 from ...models.robot.collisions import Collisions
 from ...models.servo.actuator import LEVEL, Actuator, estimated_parameters, parameter as row_of
 from ...models.servo.rollout import JointLoad
+from ...ranges import check_ranges
 from ...solve import ProgressCallback, report
-from .command_shapes import SHAPES
-from .coordinates import is_torque
-from .output_error import DETERMINED
-from .problem import OPEN, SCALE_KNOWN, ActuatorProblem
-from .search import GroupProblem, group_problem
+from .intervals import DETERMINED
+from .problem import OPEN, ActuatorProblem
+from .search import GroupProblem, group_problem, is_torque
+
+Finite: TypeAlias = Annotated[float, Gt(0), Lt(LARGEST)]
+"""A number above 0 that is not infinite."""
 
 WIDTHS = {"wide": 1.0, "narrow": 0.3}
 """Parts of the range that shapes use."""
@@ -69,10 +78,10 @@ class CommandDesign(Brief):
     robot: Articulated
     actuators: tuple[Actuator, ...]
     limits: Limits
-    duration_s: float = 60.0
-    rate_hz: float = 50.0
-    block_s: float = 6.0
-    noise: float = 1e-3
+    duration_s: Finite = 60.0
+    rate_hz: Finite = 50.0
+    block_s: Finite = 6.0
+    noise: Finite = 1e-3
     posture: Vector | None = None
     hold: bool = True
     open: tuple[str, ...] = OPEN
@@ -82,10 +91,7 @@ class CommandDesign(Brief):
     clearance_m: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("duration_s", "rate_hz", "block_s", "noise"):
-            value = getattr(self, name)
-            if not 0 < value < np.inf:
-                raise InvalidMethod(f"{name} is {value:g}; write a number above 0")
+        check_ranges(self)
         if self.duration_s < self.block_s or self.block_s * self.rate_hz < 50:
             raise InvalidMethod(
                 f"a motion of {self.duration_s:g} s at {self.rate_hz:g} Hz is too short; write a duration of "
@@ -277,10 +283,7 @@ class CommandDesign(Brief):
         of_ratios = (inverse / np.outer(scale, scale))[:p, :p]
         slope, theta = coordinates.slope(x), coordinates.natural(x)
         std = np.sqrt(np.maximum(np.diag(slope @ of_ratios @ slope.T), 0.0))
-        scale_known = True
-        if coordinates.has_scale:
-            k = coordinates.columns.index(("stiffness", ""))
-            scale_known = bool(np.sqrt(of_ratios[k, k]) < SCALE_KNOWN)
+        scale_known = coordinates.shows_scale(of_ratios)
         joint, found = coordinates.joints[0], []
         unit = problem.units[problem.joints.index(joint)]
         for i, (name, _) in enumerate(coordinates.columns):
@@ -390,3 +393,65 @@ def _greedy(infos: Sequence[Matrix], prior: Matrix, shapes: Sequence[str], count
         chosen.append(int(np.argmax(gains)))
         total = total + infos[chosen[-1]] / unit
     return chosen
+
+
+TAPER_S = 0.5
+LEVELS = (0.4, -0.5, 1.0, -0.2, -1.0, 0.7, 0.0)
+"""Of steps, as parts of their amplitude."""
+
+Shape = Callable[[Times, float, float], Vector]
+"""(T,) times from 0 [s], amplitude [rad], largest speed [rad/s] -> (T,) distances from the middle [rad]."""
+
+
+def chirp(time: Times, amplitude: float, speed: float, *, from_hz: float, to_hz: float) -> Vector:
+    """A sine whose frequency grows exponentially, smaller where its speed is at the limit."""
+    growth = np.log(to_hz / from_hz) / time[-1]
+    frequency = from_hz * np.exp(growth * time)
+    ends = np.clip(np.minimum(time, time[-1] - time) / TAPER_S, 0.0, 1.0)
+    wave = np.minimum(amplitude, 0.8 * speed / (2 * np.pi * frequency)) * ends * ends * (3 - 2 * ends)
+    return limited(wave * np.sin(2 * np.pi * (frequency - from_hz) / growth), time, speed)
+
+
+def steps(time: Times, amplitude: float, speed: float) -> Vector:
+    """Sudden changes, each held for a part of the time."""
+    seconds = time[-1] / len(LEVELS)
+    widest = max(abs(b - a) for a, b in zip((0.0, *LEVELS), LEVELS, strict=False))
+    part = np.minimum((time / seconds).astype(int), len(LEVELS) - 1)
+    # each level is reached within half of its time
+    wave = min(amplitude, 0.5 * speed * seconds / widest) * np.array(LEVELS)[part]
+    return limited(wave, time, speed)
+
+
+def sweep(time: Times, amplitude: float, speed: float, *, part: float) -> Vector:
+    """There and back at this part of the largest speed, or as fast as one period needs."""
+    periods = max(1, round(time[-1] * part * speed / (4 * amplitude)))
+    amplitude = min(amplitude, 0.9 * speed * time[-1] / (4 * periods))
+    wave = 2 / np.pi * np.arcsin(np.sin(2 * np.pi * periods * time / time[-1]))
+    return limited(amplitude * wave, time, speed)
+
+
+def holds(time: Times, amplitude: float, speed: float) -> Vector:
+    """To one side and to the other at half of the largest speed, and held there."""
+    amplitude = min(amplitude, 0.05 * speed * time[-1])
+    goal = amplitude * np.where(time < 0.4 * time[-1], 1.0, np.where(time < 0.8 * time[-1], -1.0, 0.0))
+    return limited(goal, time, 0.5 * speed)
+
+
+SHAPES: Mapping[str, Shape] = {
+    "slow chirp": partial(chirp, from_hz=0.1, to_hz=1.0),
+    "fast chirp": partial(chirp, from_hz=0.5, to_hz=4.0),
+    "steps": steps,
+    "slow sweep": partial(sweep, part=0.1),
+    "sweep": partial(sweep, part=0.4),
+    "holds": holds,
+}
+
+
+def limited(wave: Vector, time: Times, speed: float) -> Vector:
+    """(T,) that follows a wave from 0 with at most this speed."""
+    found, at = np.empty_like(wave), 0.0
+    largest = speed * np.diff(time, prepend=time[0])
+    for k, goal in enumerate(wave):
+        at += min(max(goal - at, -largest[k]), largest[k])
+        found[k] = at
+    return found

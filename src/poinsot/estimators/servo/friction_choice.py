@@ -21,10 +21,9 @@ import numpy as np
 from ...arrays import Vector
 from ...models.servo.actuator import parameter as row_of
 from ...models.servo.rollout import JointLoad
-from ...solve import Minimum, ProgressCallback, Stop, stop_requested
-from ...solve.dense import DenseIterate
+from ...solve import ProgressCallback, Stop, stop_requested
 from .problem import ActuatorProblem, CommandedMotion
-from .search import GroupProblem, Search, group_problem
+from .search import Fitted, GroupProblem, Search, group_problem
 
 PART = 0.2
 """Part of dry friction that a further parameter has where its search begins, and dry friction per torque there."""
@@ -34,14 +33,14 @@ def choose_friction_law(
     problem: ActuatorProblem,
     motions: Sequence[CommandedMotion],
     loads: Sequence[Sequence[JointLoad]],
-    found: tuple[GroupProblem, Minimum[DenseIterate]],
+    found: Fitted,
     laws: Sequence[str],
     search: Search,
     *,
     label: str = "",
     progress: ProgressCallback | None = None,
     stop: Stop | None = None,
-) -> tuple[str, tuple[GroupProblem, Minimum[DenseIterate]]]:
+) -> tuple[str, Fitted]:
     """The law of one group of joints, and the group with it at its minimum.
 
     Every law contains the first one, whose minimum was searched from several starts: one that explains more near there

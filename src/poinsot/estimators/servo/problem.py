@@ -38,7 +38,7 @@ from ...models.servo.rollout import (
 )
 from ...models.servo.setpoint import Commands
 from ...parameters import Normal
-from ...ranges import Positive
+from ...ranges import Positive, check_ranges
 from .velocities import VELOCITY, MeasuredVelocity, measured_velocity
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class ActuatorProblem:
         torque_scales: what measured torques said of the groups' stiffnesses; the method writes it here.
         link_inertia_std: relative standard deviation of the mass and inertia of each link of the description.
         gravity_tilt_std: standard deviation of the direction of gravity about either horizontal axis [rad]. Intervals
-            contain both (`held_description`); 0: exactly as described.
+            contain both (`intervals`); 0: exactly as described.
 
     Raises:
         InvalidActuatorProblem: if a name is unknown, or a recording lacks a channel.
@@ -169,7 +169,7 @@ class ActuatorProblem:
     cutoff_hz: Positive | None = None
     held_out: Mapping[str, Recording] = field(default_factory=dict)
     commands: Mapping[str, Recording] = field(default_factory=dict)
-    huber: float = math.inf
+    huber: Positive = math.inf
     torque_scales: Mapping[str, MeasuredScale] = field(default_factory=dict)
     link_inertia_std: Annotated[float, Ge(0), Lt(1)] = LINK_INERTIA_STD
     gravity_tilt_std: Annotated[float, Ge(0), Lt(1)] = GRAVITY_TILT_STD
@@ -179,9 +179,7 @@ class ActuatorProblem:
             raise InvalidActuatorProblem(
                 "actuators need a robot whose base is fixed; write floating_base = false"
             )
-        self._check_description_errors()
-        if not self.huber > 0:
-            raise InvalidActuatorProblem(f"huber is {self.huber:g}; write a number above 0, such as 1.345")
+        check_ranges(self, InvalidActuatorProblem)
         if not self.recordings:
             raise InvalidActuatorProblem("there is no recording to fit; give at least one")
         for name in self.open:
@@ -230,13 +228,6 @@ class ActuatorProblem:
                     )
                 seen[joint] = group
 
-    def _check_description_errors(self) -> None:
-        for key in ("link_inertia_std", "gravity_tilt_std"):
-            if not 0 <= getattr(self, key) < 1:
-                raise InvalidActuatorProblem(
-                    f"{key} is {getattr(self, key):g}; write a number from 0 to below 1, such as {key} = 0.1"
-                )
-
     def _check_parameter(self, name: str, where: str) -> None:
         rows, estimated = actuator_parameters(), estimated_parameters()
         if name in rows and name not in estimated and where != "held":
@@ -256,14 +247,18 @@ class ActuatorProblem:
                 f"{nearest(joint, self.joints)}; there are {listing(self.joints, 20)}"
             )
 
+    @property
+    def all_recordings(self) -> dict[str, Recording]:
+        """Those that are fitted and those that are predicted."""
+        return {**self.recordings, **self.held_out}
+
     @cached_property
     def joints(self) -> tuple[str, ...]:
         """Joints with an actuator: those whose command and position every recording has."""
-        all_recordings = {**self.recordings, **self.held_out}
         found = [
             joint
             for joint in self.robot.joints
-            if all(f"{COMMAND}.{joint}" in each.channels for each in all_recordings.values())
+            if all(f"{COMMAND}.{joint}" in each.channels for each in self.all_recordings.values())
         ]
         if not found:
             joint = self.robot.joints[0]
@@ -272,7 +267,7 @@ class ActuatorProblem:
                 f'measured positions; write {COMMAND} = {{ joints = ["{joint}"], columns = ["..."], unit = "rad" }} in '
                 f"every [[recordings]], for the joints {listing(self.robot.joints)}"
             )
-        for name, recording in all_recordings.items():
+        for name, recording in self.all_recordings.items():
             for joint in self.robot.joints:
                 if f"{POSITION}.{joint}" not in recording.channels:
                     raise InvalidActuatorProblem(
@@ -286,8 +281,9 @@ class ActuatorProblem:
         """Joint without an actuator -> recordings that have a command of it."""
         found = {}
         for joint in self.robot.joints:
-            recordings = {**self.recordings, **self.held_out}
-            names = tuple(name for name, each in recordings.items() if f"{COMMAND}.{joint}" in each.channels)
+            names = tuple(
+                name for name, each in self.all_recordings.items() if f"{COMMAND}.{joint}" in each.channels
+            )
             if names and joint not in self.joints:
                 found[joint] = names
         return found
@@ -385,9 +381,7 @@ class ActuatorProblem:
     @cached_property
     def _commands(self) -> dict[str, tuple[Commands, ...]]:
         """Recording -> commands of each joint."""
-        return {
-            name: self._commands_of(name, each) for name, each in {**self.recordings, **self.held_out}.items()
-        }
+        return {name: self._commands_of(name, each) for name, each in self.all_recordings.items()}
 
     def _commands_of(self, name: str, recording: Recording) -> tuple[Commands, ...]:
         own = self.commands.get(name)
@@ -448,12 +442,17 @@ class ActuatorProblem:
         """Those that are predicted."""
         return tuple(self.motion(name, each) for name, each in self.held_out.items())
 
+    @property
+    def all_motions(self) -> tuple[CommandedMotion, ...]:
+        """Those that are fitted, then those that are predicted."""
+        return (*self.motions, *self.held_out_motions)
+
     def motion(self, name: str, recording: Recording) -> CommandedMotion:
         """A recording of this robot, ready for simulation."""
         steps = Steps.of(recording.time, self.step_s)
         positions = np.stack([recording.filled(f"{POSITION}.{joint}") for joint in self.robot.joints], axis=1)
         measured = np.stack([recording.readings(f"{POSITION}.{joint}") for joint in self.joints], axis=1)
-        known = {**self.recordings, **self.held_out}.get(name) is recording
+        known = self.all_recordings.get(name) is recording
         commands = self._commands[name] if known else self._commands_of(name, recording)
         command = np.stack(
             [
@@ -509,10 +508,8 @@ class ActuatorProblem:
         self, motion: CommandedMotion, mechanics: Mechanics | None = None
     ) -> tuple[JointLoad, ...]:
         """(n,) loads of `joints` along the smoothed measured motion; `mechanics`: of another description."""
-        if mechanics is None:
-            return self._loads(motion, motion.q, motion.v, motion.a)
-        slopes = mechanics.gravity_slopes(motion.q)
-        return self._at_steps(motion, mechanics.loads(motion.q, motion.v, motion.a, slopes))
+        slopes = motion.slopes if mechanics is None else mechanics.gravity_slopes(motion.q)
+        return self._loads(motion, (mechanics or self.mechanics).loads(motion.q, motion.v, motion.a, slopes))
 
     def simulated_loads(
         self, motion: CommandedMotion, rollouts: Sequence[ActuatorRollout]
@@ -526,14 +523,9 @@ class ActuatorProblem:
             q[:, k] = 0.5 * (position[1:] + position[:-1])
             v[:, k] = np.diff(position) / lengths
             a[:, k] = np.diff(np.interp(edges, times, rollout.fine_velocity)) / lengths
-        return self._loads(motion, q, v, a)
+        return self._loads(motion, self.mechanics.loads(q, v, a, motion.slopes))
 
-    def _loads(
-        self, motion: CommandedMotion, q: JointSamples, v: JointSamples, a: JointSamples
-    ) -> tuple[JointLoad, ...]:
-        return self._at_steps(motion, self.mechanics.loads(q, v, a, motion.slopes))
-
-    def _at_steps(self, motion: CommandedMotion, loads: Sequence[JointLoad]) -> tuple[JointLoad, ...]:
+    def _loads(self, motion: CommandedMotion, loads: Sequence[JointLoad]) -> tuple[JointLoad, ...]:
         """(n,) loads of `joints` in the steps of the simulation, of those (m,) of all joints in the blocks."""
         return tuple(loads[k].resampled(motion.middles, motion.steps.middles) for k in self.places)
 

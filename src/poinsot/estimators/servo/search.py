@@ -12,6 +12,18 @@ mechanism takes, and ratios to the stiffness k:
     torque limit / k  0.3 to 3 largest e   delay, lag  0 to 80 ms
 
 They only say where to look first: parameters are bounded by what is possible, and nothing else.
+
+Coordinates of the search are torques as ratios to the stiffness. From positions under position commands, everything
+that a joint does with its own torques is invariant to their common scale: only gravity, known inertia and coupling have
+a scale of their own. So with an open stiffness
+
+    x = (log stiffness, torque parameters / stiffness, delay, lag, zero, ...)
+
+the ratios are what the data determine well, and log stiffness is the one direction that they may not. Without an open
+stiffness all parameters are their own coordinates.
+
+Joints of a group have all of these in common but `zero`; each joint and recording has a start (position and velocity),
+known to within a prior.
 """
 
 from __future__ import annotations
@@ -19,7 +31,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import numpy as np
 from annotated_types import Ge
@@ -27,14 +39,123 @@ from annotated_types import Ge
 from ...arrays import Matrix, Vector
 from ...models.servo.actuator import parameter as row_of
 from ...models.servo.kernel import START_Q, START_V
-from ...models.servo.rollout import ActuatorRollout, JointLoad, Steps, parameter_vector, roll_out
+from ...models.servo.rollout import ActuatorRollout, JointLoad, Steps, parameter_vector, place_of, roll_out
 from ...models.servo.setpoint import Setpoint
 from ...ranges import Count, Seed
 from ...solve import GaussNewton, Minimum, ProgressCallback, Stop, report, stop_requested
 from ...solve.dense import DenseIterate, DenseProblem
 from ...statistics import correlation_time
-from .coordinates import Coordinates, bounds, is_scaled
-from .problem import ActuatorProblem, CommandedMotion
+from .problem import SCALE_KNOWN, ActuatorProblem, CommandedMotion
+
+OWN = frozenset(("zero",))
+"""Parameters that joints of a group do not share."""
+
+
+def is_torque(parameter: str) -> bool:
+    """Whether a parameter grows with the scale of torques: it is a torque, per something."""
+    return row_of(parameter).is_torque
+
+
+def is_scaled(parameter: str) -> bool:
+    """Whether the coordinate of a parameter is its ratio to the stiffness."""
+    return parameter != "stiffness" and is_torque(parameter)
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """Of one group of joints.
+
+    Args:
+        joints: of the group. open: parameters that are estimated, the same for all.
+        held: (n, p) numbers of each joint's rollout, of what is not open.
+    """
+
+    joints: tuple[str, ...]
+    open: tuple[str, ...]
+    held: Matrix
+
+    @cached_property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """(parameter, joint) of each coordinate; joint "" for one that the group shares."""
+        shared = [(name, "") for name in self.open if name not in OWN]
+        return (*shared, *((name, joint) for name in self.open if name in OWN for joint in self.joints))
+
+    @property
+    def size(self) -> int:
+        return len(self.columns)
+
+    @cached_property
+    def scale(self) -> int | None:
+        """Place of log stiffness; None where the stiffness is not open."""
+        return self.columns.index(("stiffness", "")) if "stiffness" in self.open else None
+
+    @cached_property
+    def ratios(self) -> np.ndarray:
+        """(p,) whether a coordinate is a ratio to the stiffness."""
+        return np.array([self.scale is not None and is_scaled(name) for name, _ in self.columns], dtype=bool)
+
+    def shows_scale(self, covariance: Matrix) -> bool:
+        """Whether the scale of torques is known, by the (p, p) covariance of coordinates: see `SCALE_KNOWN`."""
+        k = self.scale
+        return k is None or bool(np.sqrt(covariance[k, k]) < SCALE_KNOWN)
+
+    @cached_property
+    def wanted(self) -> tuple[int, ...]:
+        """Places in theta of `open`, in its order."""
+        return tuple(place_of(name) for name in self.open)
+
+    def natural(self, x: Vector) -> Vector:
+        """(p,) parameters in their units, of coordinates x (p,)."""
+        theta = np.array(x, dtype=float)
+        if self.scale is not None:
+            theta[self.scale] = np.exp(x[self.scale])
+            theta[self.ratios] *= theta[self.scale]
+        return theta
+
+    def slope(self, x: Vector) -> Matrix:
+        """(p, p) of `natural` by x."""
+        slope = np.eye(len(x))
+        if (k := self.scale) is not None:
+            slope[self.ratios, self.ratios] = slope[k, k] = np.exp(x[k])
+            slope[self.ratios, k] = x[self.ratios] * slope[k, k]
+        return slope
+
+    def from_natural(self, theta: Vector) -> Vector:
+        """(p,) coordinates of parameters in their units."""
+        x = np.array(theta, dtype=float)
+        if self.scale is not None:
+            x[self.ratios] /= theta[self.scale]
+            x[self.scale] = np.log(theta[self.scale])
+        return x
+
+    def of_joint(self, theta: Vector, joint: int) -> Vector:
+        """(p,) numbers of the rollout of a joint of the group, without its start."""
+        numbers = self.held[joint].copy()
+        for place, (_, owner), value in zip(self._places, self.columns, theta, strict=True):
+            if owner in ("", self.joints[joint]):
+                numbers[place] = value
+        return numbers
+
+    @cached_property
+    def _places(self) -> tuple[int, ...]:
+        """Place in theta of each column."""
+        return tuple(place_of(name) for name, _ in self.columns)
+
+    def spread(self, sensitivities: Matrix, joint: int) -> Matrix:
+        """(T, p) of a joint's positions by the group's parameters, from those by its own `open`, (T, len(open))."""
+        out = np.zeros((len(sensitivities), self.size))
+        for column, (name, owner) in enumerate(self.columns):
+            if owner in ("", self.joints[joint]):
+                out[:, column] = sensitivities[:, self.open.index(name)]
+        return out
+
+
+def bounds(columns: Sequence[tuple[str, str]], longest_delay: float) -> tuple[Vector, Vector]:
+    """(p,) least and largest coordinates: ratios of nothing below 0, delays up to the longest [s]."""
+    lower = np.array([row_of(name).smallest for name, _ in columns])
+    upper = np.array([longest_delay if name in ("delay", "lag") else np.inf for name, _ in columns])
+    return lower, upper
+
 
 SCALE_PRIOR = np.log(10.0)
 """Standard deviation of log stiffness about the middle of its range before the data: a factor of ten."""
@@ -232,8 +353,7 @@ class GroupProblem:
 
     def dense(self) -> DenseProblem:
         lower, upper = bounds(self.coordinates.columns, self.longest_delay)
-        if self.coordinates.has_scale:
-            k = self.coordinates.columns.index(("stiffness", ""))
+        if (k := self.coordinates.scale) is not None:
             lower[k], upper[k] = self.mean[k] - WIDEST_SCALE, self.mean[k] + WIDEST_SCALE
         free = np.full(2 * len(self.strands), np.inf)
         return DenseProblem(
@@ -244,16 +364,14 @@ class GroupProblem:
             curvature_floor=lambda _, cost: 1e-9 * cost,
         )
 
-    def largest_decrease(self, z: Vector, length: float = 0.5) -> float:
-        """Largest part of the cost that a change of one coordinate to either side takes away.
-
-        Args:
-            length: of the changes, in standard deviations for white residuals.
+    def largest_decrease(self, z: Vector) -> float:
+        """Largest part of the cost that a change of one coordinate to either side takes away, by half a standard
+        deviation for white residuals.
         """
         dense = self.dense()
         at = dense.at(z)
         H, p = at.normal[0], self.coordinates.size
-        steps = length / np.sqrt(np.maximum(np.diag(H)[:p], 1e-12)) * np.sqrt(2 * at.cost / len(at.r))
+        steps = 0.5 / np.sqrt(np.maximum(np.diag(H)[:p], 1e-12)) * np.sqrt(2 * at.cost / len(at.r))
         largest = 0.0
         for k in range(p):
             for side in (-1.0, 1.0):
@@ -301,6 +419,10 @@ class GroupProblem:
         # the median of |e| of normal residuals is 0.6745 standard deviations
         robust = np.isfinite(self.huber)
         return float(np.median(np.abs(errors)) / 0.6745 if robust else np.sqrt(np.mean(errors**2)))
+
+
+Fitted: TypeAlias = tuple[GroupProblem, Minimum[DenseIterate]]
+"""The problem of a group, with the level of its residuals, and its minimum."""
 
 
 def without_lateness(rows: np.ndarray, found: ActuatorRollout) -> np.ndarray:
@@ -378,17 +500,9 @@ def _priors(problem: ActuatorProblem, group: GroupProblem) -> tuple[Vector, Vect
                 mean[i], std[i] = np.log(prior.mean), prior.std / prior.mean
         elif prior is not None:
             # a ratio's prior is at the middle of the stiffness; it moves little where the scale is known
-            scale = (
-                np.exp(mean[coordinates.columns.index(("stiffness", ""))])
-                if _ratio(coordinates, name)
-                else 1.0
-            )
+            scale = np.exp(mean[coordinates.scale]) if coordinates.ratios[i] else 1.0
             mean[i], std[i] = prior.mean / scale, prior.std / scale
     return mean, std
-
-
-def _ratio(coordinates: Coordinates, name: str) -> bool:
-    return coordinates.has_scale and is_scaled(name)
 
 
 @dataclass(frozen=True)
@@ -420,18 +534,16 @@ class Ranges:
         p = coordinates.size
         strata = np.stack([rng.permutation(count) for _ in range(p)], axis=1)
         u = (strata + rng.random((count, p))) / count
-        if coordinates.has_scale:
-            k = coordinates.columns.index(("stiffness", ""))
+        stiffness = np.full(count, coordinates.held[0, 0])
+        if (k := coordinates.scale) is not None:
             stiffness = self.stiffness * np.exp((u[:, k] - 0.5) * np.log(100.0 / 0.3))
-        else:
-            stiffness = np.full(count, coordinates.held[0, 0])
         found = np.zeros((count, p))
         for i, (name, _) in enumerate(coordinates.columns):
             low, high = self.range(name)
             value = low * (high / low) ** u[:, i] if low > 0 else low + (high - low) * u[:, i]
             if name == "stiffness":
                 value = np.log(stiffness)
-            elif is_scaled(name) and not coordinates.has_scale:
+            elif is_scaled(name) and coordinates.scale is None:
                 value = value * stiffness
             found[:, i] = value
         return found
@@ -483,7 +595,7 @@ class Search:
         label: str = "",
         progress: ProgressCallback | None = None,
         stop: Stop | None = None,
-    ) -> tuple[GroupProblem, Minimum[DenseIterate]]:
+    ) -> Fitted:
         """The best minimum, and the problem with the level of residuals there.
 
         Args:
@@ -562,7 +674,7 @@ class Search:
         label: str = "",
         progress: ProgressCallback | None = None,
         stop: Stop | None = None,
-    ) -> tuple[GroupProblem, Minimum[DenseIterate]]:
+    ) -> Fitted:
         """From one start, with the steps asked for."""
         report(progress, f"{label}: refining")
         # by the standard deviations that the parameters will have

@@ -21,10 +21,10 @@ import numpy as np
 
 from ...arrays import Matrix, Times, Vector
 from ...parameters import Normal
-from .coordinates import is_torque
+from .intervals import coloured_covariance
 from .problem import ActuatorProblem
 from .result import Actuators
-from .uncertainty import coloured_covariance
+from .search import is_torque
 
 CHANNEL = "torque"
 

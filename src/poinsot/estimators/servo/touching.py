@@ -8,7 +8,7 @@ simulated free motion,
 is large and positive as long as the robot touches. Errors of the model move d too. How far they do is seen in the half
 of the recordings whose lowest points stay highest: these are taken for free. With e the 99th percentile of |d| in each
 of them, a recording of the other half touches where d is above twice the 90th percentile of e, for longer than
-`least_s` in total. So recordings of which more than half touch are not told apart.
+`LEAST_S` in total. So recordings of which more than half touch are not told apart.
 
 Heights need the shapes of the links. Where the description names meshes that cannot be found, the origins of the links'
 frames stand for them.
@@ -16,9 +16,8 @@ frames stand for them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
@@ -26,6 +25,9 @@ import pinocchio as pin
 from ...arrays import JointSamples, Matrix, Times, Vector
 from ...exceptions import InvalidRecording
 from ...models.robot.articulated import Articulated
+
+LEAST_S, INTERVAL_S = 0.5, 0.2
+"""Shortest contact, in total, and the time between the postures that are looked at [s]."""
 
 DIRECTIONS = 200
 """Directions in which the outermost point of each link's shapes is kept."""
@@ -52,28 +54,22 @@ class Touch:
 def find_touching(
     robot: Articulated,
     motions: Mapping[str, tuple[Times, JointSamples, JointSamples]],
-    *,
-    packages: Sequence[str | Path] = (),
-    least_s: float = 0.5,
-    interval_s: float = 0.2,
 ) -> dict[str, Touch]:
     """The recordings in which the robot touches something below it, by name.
 
     Args:
         robot: with a fixed base.
         motions: name -> times (T,) [s], measured (T, n) and simulated (T, n) positions of the robot's joints [rad].
-        packages: folders in which `package://` names of its description are looked for.
-        least_s: shortest contact, in total [s]. interval_s: between the postures that are looked at [s].
 
     Raises:
         InvalidRecording: if there is no motion.
     """
     if not motions:
         raise InvalidRecording("there is no motion in which contact could be found")
-    points = outermost_points(robot, packages)
+    points = outermost_points(robot)
     heights: dict[str, tuple[Vector, Vector, float]] = {}
     for name, (time, measured, simulated) in motions.items():
-        step = _stride(time, interval_s)
+        step = _stride(time)
         usable = np.isfinite(measured).all(axis=1) & np.isfinite(simulated).all(axis=1)
         at = np.flatnonzero(usable)[::step]
         z, free = lowest_heights(robot, points, measured[at]), lowest_heights(robot, points, simulated[at])
@@ -86,7 +82,7 @@ def find_touching(
     found = {}
     for name, (z, d, interval) in heights.items():
         held = d > threshold
-        if lowest[name] < middle and interval * held.sum() > least_s:
+        if lowest[name] < middle and interval * held.sum() > LEAST_S:
             found[name] = Touch(
                 float(interval * held.sum()), float(np.median(z[held])), float(np.quantile(d[held], 0.95))
             )
@@ -96,35 +92,31 @@ def find_touching(
 def lowest_of_recordings(
     robot: Articulated,
     motions: Mapping[str, tuple[Times, JointSamples]],
-    *,
-    packages: Sequence[str | Path] = (),
-    interval_s: float = 0.2,
 ) -> dict[str, float]:
     """Height of the robot's lowest point in each recording [m]: those that stay high touch nothing below.
 
     Args:
-        motions: name -> times (T,) [s] and measured (T, n) positions of the robot's joints [rad]. packages, interval_s:
-            see `find_touching`.
+        motions: name -> times (T,) [s] and measured (T, n) positions of the robot's joints [rad].
     """
-    points = outermost_points(robot, packages)
+    points = outermost_points(robot)
     return {
-        name: float(lowest_heights(robot, points, measured[:: _stride(time, interval_s)]).min())
+        name: float(lowest_heights(robot, points, measured[:: _stride(time)]).min())
         for name, (time, measured) in motions.items()
     }
 
 
-def _stride(time: Times, interval_s: float) -> int:
+def _stride(time: Times) -> int:
     """Samples from one posture that is looked at to the next."""
-    return max(1, round(interval_s / float(np.median(np.diff(time)))))
+    return max(1, round(INTERVAL_S / float(np.median(np.diff(time)))))
 
 
-def outermost_points(robot: Articulated, packages: Sequence[str | Path] = ()) -> dict[int, Matrix]:
+def outermost_points(robot: Articulated) -> dict[int, Matrix]:
     """Number of a joint -> (P, 3) outermost points of the shapes that it carries, in its frame [m].
 
     Without shapes, the origins of the frames there.
     """
     points: dict[int, list[Matrix]] = {}
-    for joint, vertices in _shape_points(robot, packages):
+    for joint, vertices in _shape_points(robot):
         points.setdefault(joint, []).append(vertices)
     rng = np.random.default_rng(0)
     directions = rng.normal(size=(DIRECTIONS, 3))
@@ -162,11 +154,11 @@ def lowest_heights(robot: Articulated, points: Mapping[int, Matrix], positions: 
     return lowest
 
 
-def _shape_points(robot: Articulated, packages: Sequence[str | Path]) -> list[tuple[int, Matrix]]:
+def _shape_points(robot: Articulated) -> list[tuple[int, Matrix]]:
     """(joint, (P, 3) vertices in its frame) of every mesh of moving links; none where meshes cannot be found."""
     if robot.source is None or robot.source.suffix.lower() != ".urdf":
         return []
-    folders = [str(each) for each in (*packages, *robot.source.resolve().parents)]
+    folders = [str(each) for each in robot.source.resolve().parents]
     try:
         geometry = pin.buildGeomFromUrdf(
             robot.model, str(robot.source), pin.GeometryType.COLLISION, package_dirs=folders

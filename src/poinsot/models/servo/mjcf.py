@@ -28,7 +28,8 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 import pinocchio as pin
 
-from ...exceptions import InvalidModel, UnwritableOutput, listing
+from ...exceptions import InvalidModel, listing
+from ...io.writing import write_text
 from ..robot import tree as kinds
 from ..robot.articulated import Articulated
 from .actuator import LEVELS, Actuator, actuator_parameters
@@ -39,11 +40,14 @@ if TYPE_CHECKING:
 IMPEDANCE = 0.9999
 """Impedance of dry friction: a joint that it holds creeps at 1e-4 of the speed without friction."""
 
+TIMESTEP_S = 0.002
+"""Of simulations, unless the caller says otherwise."""
+
 BY_POSITION = ("friction_positions", "friction_levels")
 
 
 def mjcf_text(
-    robot: Articulated, actuators: Sequence[Actuator], *, timestep: float = 0.002, dcmotor: bool = False
+    robot: Articulated, actuators: Sequence[Actuator], *, timestep: float = TIMESTEP_S, dcmotor: bool = False
 ) -> str:
     """A robot and its actuators as MJCF.
 
@@ -86,11 +90,11 @@ def mjcf_text(
     return "\n".join([*lines, "</mujoco>", ""])
 
 
-def mjcf_elements(actuators: Sequence[Actuator], *, timestep: float = 0.002) -> str:
+def mjcf_elements(actuators: Sequence[Actuator]) -> str:
     """Attributes of joints and elements of `<actuator>`, to be copied into a MuJoCo file of the robot."""
     joints = (f"<joint name={quoteattr(each.name)} {_attributes(_passive(each))}/>" for each in actuators)
     return "\n".join(
-        [*joints, "", "<actuator>", *(f"  {_general(a, timestep)}" for a in actuators), "</actuator>"]
+        [*joints, "", "<actuator>", *(f"  {_general(a, TIMESTEP_S)}" for a in actuators), "</actuator>"]
     )
 
 
@@ -99,7 +103,7 @@ def write_mjcf(
     actuators: Sequence[Actuator],
     path: str | Path,
     *,
-    timestep: float = 0.002,
+    timestep: float = TIMESTEP_S,
     dcmotor: bool = False,
 ) -> tuple[str, ...]:
     """Write a robot and its actuators as a MuJoCo file.
@@ -115,10 +119,7 @@ def write_mjcf(
         UnwritableOutput: if the file cannot be written.
     """
     text = mjcf_text(robot, actuators, timestep=timestep, dcmotor=dcmotor)
-    try:
-        Path(path).write_text(text)
-    except OSError as error:
-        raise UnwritableOutput(f"cannot write {path}: {error.strerror}") from error
+    write_text(path, text)
     return parameters_beyond_mjcf(actuators, dcmotor)
 
 

@@ -137,10 +137,15 @@ class Setpoint:
             return Setpoint(time, command, hold)
         ends = np.sort(np.concatenate([time, time + ramp]))
         ends = ends[np.diff(ends, prepend=-np.inf) > SAME_TIME_S]
-        integral = np.concatenate([[0.0], np.cumsum(np.diff(time) * command[:-1])])
+        held = Setpoint(time, command, hold)
+        return Setpoint(ends, (held.integral(ends) - held.integral(ends - ramp)) / ramp, False)
 
-        def integrated(at: Times) -> Vector:
-            k = np.clip(np.searchsorted(time, at, side="right") - 1, 0, len(time) - 1)
-            return integral[k] + (at - time[k]) * command[k]
-
-        return Setpoint(ends, (integrated(ends) - integrated(ends - ramp)) / ramp, False)
+    def integral(self, at: Times) -> Vector:
+        """(K,) of the position from the first time to times (K,) [rad s]."""
+        interval, position = np.diff(self.time), self.position
+        rate = np.zeros(len(position)) if self.hold else np.append(np.diff(position) / interval, 0.0)
+        until = np.concatenate([[0.0], np.cumsum(interval * (position[:-1] + 0.5 * interval * rate[:-1]))])
+        k = np.clip(np.searchsorted(self.time, at, side="right") - 1, 0, len(position) - 1)
+        ds = at - self.time[k]
+        # before the first time the position is constant
+        return until[k] + ds * (position[k] + 0.5 * rate[k] * np.maximum(ds, 0.0))

@@ -18,10 +18,9 @@ from ...stopwatch import Stopwatch
 from ..command_clock import own_commands
 from ..settings.robot import check_listed
 from .base import TEMPLATES, Beginning, LogContents
-from .motion import MotionMethod, prepared
+from .motion import MotionMethod, by_role, read_robot
 
 if TYPE_CHECKING:
-    from ...recording import Recording
     from ..job import Job
     from ..settings import Settings
 
@@ -54,23 +53,17 @@ class ActuatorsMethod(MotionMethod):
 
     def problem(self, job: Job, watch: Stopwatch) -> ActuatorProblem:
         settings = job.settings
-        job.say("reading the robot")
-        robot = job.project.robot(job.data_dir)
-        watch.lap("robot")
-        job.say("reading the recordings")
-        used: dict[str, dict[str, Recording]] = {"identification": {}, "validation": {}}
-        for run in job.project.runs(robot, job.data_dir):
-            used[run.role][run.name] = prepared(settings, run)
-        watch.lap("read")
+        robot, runs = read_robot(job, watch)
+        fitted, held_out = by_role(settings, runs)
         return self.build_as(
             ActuatorProblem,
             robot=robot,
-            recordings=used["identification"],
+            recordings=fitted,
             open=tuple(self.estimate),
             held=settings.held,
             priors={name: prior.value() for name, prior in settings.priors.items()},
             hold=self.command == "held",
-            held_out=used["validation"],
+            held_out=held_out,
             commands=own_commands(job, robot),
         )
 

@@ -13,6 +13,7 @@ from ...stopwatch import Stopwatch
 from ..preparation import condition, motion_warnings, smooth, with_filters
 from ..settings.fields import AUTO
 from .base import TEMPLATES, Beginning, LogContents, ProjectMethod
+from .motion import read_robot
 
 if TYPE_CHECKING:
     from ...estimate import Estimate
@@ -71,11 +72,7 @@ class LinearMethod(ProjectMethod):
 
         settings = job.settings
         preprocessing: Any = settings.preprocessing
-        robot = job.project.robot(job.data_dir)
-        watch.lap("robot")
-        job.say("reading the recordings")
-        runs = list(job.project.runs(robot, job.data_dir))
-        watch.lap("read")
+        robot, runs = read_robot(job, watch)
         job.say("smoothing")
         # All recordings, including those for validation, which are smoothed alike.
         runs = [condition(preprocessing, run) for run in runs]

@@ -16,12 +16,11 @@ from ...exceptions import InvalidProject, check_known
 from ...stopwatch import Stopwatch
 from ..settings.fields import Positive, PositiveOrAuto
 from .base import TEMPLATES, Beginning, LogContents
-from .motion import MotionMethod, prepared
+from .motion import MotionMethod, by_role
 
 if TYPE_CHECKING:
     from ...estimators.joint import JointEstimation, JointSmoothingProblem
     from ...models.maximal import Mechanism
-    from ...recording import Recording
     from ..job import Job
     from ..settings import Settings
 
@@ -86,15 +85,13 @@ class JointSmoothingMethod(MotionMethod):
                 raise InvalidProject(
                     f"{name!r} is in both [held] and method.parameters; delete it from one of them"
                 )
-        used: dict[str, dict[str, Recording]] = {"identification": {}, "validation": {}}
-        for run in runs:
-            used[run.role][run.name] = prepared(settings, run)
+        fitted, held_out = by_role(settings, runs)
         return JointSmoothingProblem.from_recordings(
             # held parameters are values of the mechanism like any other, but not open
             mechanism.starting({**settings.held, **self.start}),
-            used["identification"],
+            fitted,
             self.parameters,
-            held_out=used["validation"],
+            held_out=held_out,
             step_s=self.step_s,
             per_recording=self.per_recording,
             priors={name: prior.value() for name, prior in settings.priors.items()},

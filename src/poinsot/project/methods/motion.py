@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...stopwatch import Stopwatch
@@ -11,6 +12,7 @@ from .base import ProjectMethod
 
 if TYPE_CHECKING:
     from ...estimate import Estimate
+    from ...models.robot.articulated import Articulated
     from ...recording import Recording
     from ..job import Job
     from ..recordings import Run
@@ -59,3 +61,22 @@ def prepared(settings: Settings, run: Run) -> Recording:
     preprocessing: Any = settings.preprocessing
     recording = condition(preprocessing, run).recording
     return recording if run.window_s is None else recording.between(*run.window_s)
+
+
+def by_role(settings: Settings, runs: Iterable[Run]) -> tuple[dict[str, Recording], dict[str, Recording]]:
+    """Recordings for identification, and those for validation, by name, as `prepared`."""
+    used: dict[str, dict[str, Recording]] = {"identification": {}, "validation": {}}
+    for run in runs:
+        used[run.role][run.name] = prepared(settings, run)
+    return used["identification"], used["validation"]
+
+
+def read_robot(job: Job, watch: Stopwatch) -> tuple[Articulated, list[Run]]:
+    """The robot and its recordings; each is a lap of the watch."""
+    job.say("reading the robot")
+    robot = job.project.robot(job.data_dir)
+    watch.lap("robot")
+    job.say("reading the recordings")
+    runs = list(job.project.runs(robot, job.data_dir))
+    watch.lap("read")
+    return robot, runs

@@ -19,7 +19,7 @@ from ..recordings import Run
 from ..settings.fields import ChartName, PerJoint, Positive, Window, refuse
 from ..settings.robot import ContactsSettings, RotorSettings
 from .base import TEMPLATES, Beginning, LogContents
-from .motion import MotionMethod, prepared
+from .motion import MotionMethod, prepared, read_robot
 
 if TYPE_CHECKING:
     from ...estimators.shooting.estimation import OptimalEstimation, OptimalEstimationProblem
@@ -102,12 +102,7 @@ class SensedMotionMethod(MotionMethod):
         from ...estimators.shooting.recordings import MotionNoise
 
         settings = job.settings
-        job.say("reading the robot")
-        robot = job.project.robot(job.data_dir)
-        watch.lap("robot")
-        job.say("reading the recordings")
-        runs = job.project.runs(robot, job.data_dir)
-        watch.lap("read")
+        robot, runs = read_robot(job, watch)
         recordings = {run.name: prepared(settings, run) for run in runs}
         used = [run.name for run in runs if run.role == "identification"]
         errors = self.sensor_errors(recordings, used)
