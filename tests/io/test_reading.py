@@ -166,7 +166,9 @@ def test_a_damaged_matlab_file_is_an_error_and_no_crash(tmp_path, monkeypatch):
         read_recording(path, {"q": ("q", "1")}, rate_hz=1)
     # a parser that dies of a signal takes its own process along, and no other
     path.write_bytes(good)
-    monkeypatch.setattr("poinsot.io.named_arrays.LOAD", "import os, signal; os.kill(os.getpid(), signal.SIGBUS)")
+    monkeypatch.setattr(
+        "poinsot.io.named_arrays.LOAD", "import os, signal; os.kill(os.getpid(), signal.SIGBUS)"
+    )
     with pytest.raises(UnreadableFile, match="its reader crashed"):
         read_recording(path, {"q": ("q", "1")}, rate_hz=1)
 
