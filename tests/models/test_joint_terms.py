@@ -55,12 +55,13 @@ def test_dry_friction_is_soft_at_the_dry_speed():
     np.testing.assert_array_equal(hard[:, 0], [-2, -2, 0, 2, 2])
 
 
-def test_rotors_of_the_description_count_where_they_are_no_parameter(rng):
+def test_rotors_of_the_description_count_where_they_are_not_estimated():
     for drive, expected in ((Drive(), 0.25), (Drive(rotor_inertia=True), 0.0)):
         robot = chain("yz", [0.0, 0.2], drive=drive)
         robot.model.armature = np.array([0.25, 0.0])
         terms = JointTerms(robot)
-        np.testing.assert_allclose(terms.rotors(np.zeros(len(terms.parameters.names)))[0, 0], expected)
+        phi = np.array([robot.parameters.held.get(name, 0.0) for name in terms.parameters.names])
+        np.testing.assert_allclose(terms.rotors(phi)[0, 0], expected)
 
 
 @pytest.mark.parametrize("speed", [-0.1, np.inf])

@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 
 from poinsot import ButterworthDecimation, LeastSquares, Recording
-from poinsot.exceptions import InvalidModel, InvalidSignals
+from poinsot.exceptions import InvalidModel, InvalidSignals, UnreadableFile
 from poinsot.models.contacts.contact_dynamics import ContactDynamics
 from poinsot.models.friction import ViscousCoulomb
 from poinsot.models.robot.articulated import load_robot

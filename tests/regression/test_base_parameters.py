@@ -81,7 +81,7 @@ def ranks(robot, rng):
         Regressor(robot, robot.parameters)
         .dense(*robot.random_states(8 + 3 * p // robot.model.nv, rng))
         .reshape(-1, p)
-    )
+    )[:, robot.parameters.free]
     norms = np.linalg.norm(W, axis=0)
     seen = norms > STRUCTURAL_TOLERANCE * norms.max()
     values = linalg.svdvals(W[:, seen] / norms[seen])

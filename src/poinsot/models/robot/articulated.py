@@ -477,8 +477,11 @@ class Articulated(Brief):
     def random_states(
         self, count: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(count, nq), (count, n), (count, n): configurations anywhere, speeds and accelerations of order 1."""
-        if self.closure is not None:
+        """(count, nq), (count, n), (count, n): configurations anywhere, speeds and accelerations of order 1.
+
+        Constraints hold in them, but for robots with a floating base or balls, whose configurations are no angles.
+        """
+        if self.closure is not None and (self.coordinates[0] >= 0).all():
             return self.closure.random_states(count, rng)
         v, a = rng.standard_normal((2, count, self.model.nv))
         # uniform configurations would be unbounded for joints without limits
