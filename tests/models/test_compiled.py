@@ -167,8 +167,26 @@ def test_a_joint_that_follows(arm, rng):
     np.testing.assert_allclose(a[:, 1], slope * a[:, 0] + 0.4 * v[:, 0] ** 2, atol=1e-12)
     locked = arm(ARM.replace("</mujoco>", FOLLOWING), locked={"r": 0.2})
     assert locked.couplings == () and locked.joints == ("p",)
-    (left,) = arm(ARM.replace("</mujoco>", FOLLOWING), locked={"p": 0.3}).couplings
-    assert left.leader == {} and left.polynomial == pytest.approx([0.1 - 0.15 + 0.018])
+    held = ARM.replace(
+        "</mujoco>", '<equality><joint joint1="r" polycoef="0.4 0 0 0 0"/></equality></mujoco>'
+    )
+    assert arm(held).locked == {"r": 0.4}
+
+
+def test_a_joint_that_follows_a_locked_one_is_locked(tmp_path):
+    """Of a chain of couplings, too."""
+    bodies = "".join(
+        f'<body name="{name}" pos="0 0 1"><joint name="{name}" ref="0.2"/><geom size="0.1"/></body>'
+        for name in "abcd"
+    )
+    text = f"""<mujoco><compiler angle="radian"/><worldbody>{bodies}</worldbody><equality>
+        <joint joint1="c" joint2="b" polycoef="0 3 0 0 0"/><joint joint1="b" joint2="a" polycoef="0.1 -0.5 0.2 0 0"/>
+        </equality></mujoco>"""
+    (tmp_path / "robot.xml").write_text(text)
+    robot = load_robot(tmp_path / "robot.xml", locked={"a": 0.5})
+    b = 0.1 - 0.5 * 0.3 + 0.2 * 0.3**2
+    assert robot.locked == pytest.approx({"a": 0.5, "b": 0.2 + b, "c": 0.2 + 3 * b})
+    assert robot.joints == ("d",) and robot.couplings == ()
 
 
 def test_who_supports_no_followers_says_so(arm):

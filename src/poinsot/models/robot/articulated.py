@@ -31,7 +31,7 @@ from ..friction.listed import COUPLING
 from ..gravity import STANDARD_GRAVITY
 from . import tree as kinds
 from .drive import Drive, DriveTrain
-from .loops import JointCoupling, Loop, add_frames
+from .loops import JointCoupling, Loop, add_frames, with_followers
 from .torque_regressor import dense_regressor
 from .tree import Tree, tree_of
 
@@ -545,6 +545,7 @@ def load_robot(
         model = _urdf_model(path, text, floating_base)
         couplings, described_gravity = mimics_of(text), STANDARD_GRAVITY
     add_frames(model, loops)
+    locked = with_followers(locked or {}, couplings)
     if locked:
         model = _lock(model, locked)
         floating_base = floating_base and model.njoints > 1 and model.joints[1].nv == 6

@@ -83,6 +83,19 @@ class JointCoupling:
         )
 
 
+def with_followers(locked: Mapping[str, float], couplings: Sequence[JointCoupling]) -> dict[str, float]:
+    """Joint -> position of locked joints, and of joints that follow only these [rad] or [m]."""
+    positions = dict(locked)
+    for _ in couplings:  # a joint may follow one that follows
+        for coupling in couplings:
+            left = coupling.locked(positions)
+            if left is None or left.leader or len(left.follower) > 1:
+                continue
+            ((joint, weight),) = left.follower.items()
+            positions[joint] = left.references.get(joint, 0.0) + left.polynomial[0] / weight
+    return positions
+
+
 def frames_of(loops: Sequence[Loop]) -> list[tuple[str, ...]]:
     """Names of the frames at both points of each loop, which `load_robot` adds to the robot."""
     return [tuple(f"loop{k}.{side}.{loop.links[side]}" for side in range(2)) for k, loop in enumerate(loops)]
