@@ -27,16 +27,16 @@ FACTOR, DIRECTION_DEG, RADIUS = 2.0, 30.0, 0.5
 centre of mass as part of the radius of gyration."""
 
 
-LIGHTEST = 10.0
-"""Least density of a link's equivalent ellipsoid [kg/m^3], that of the lightest foams: no robot is made of less."""
+AIR = 1.2
+"""Density of air [kg/m^3]: a link whose equivalent ellipsoid has less would rise."""
 
 
 def placeholders(bodies: np.ndarray) -> np.ndarray:
-    """(l,) whether the numbers of a body (l, 10) are placeholders: a mass spread so thinly is no matter."""
+    """(l,) whether the numbers of a body (l, 10) are placeholders: its mass is spread more thinly than air."""
     with_mass = (bodies[:, 0] > 0) & is_consistent(bodies)
     thin = np.zeros(len(bodies), dtype=bool)
     shape = equivalent_ellipsoid(bodies[with_mass])
-    thin[with_mass] = shape.mass < LIGHTEST * 4 / 3 * np.pi * shape.semi_axes.prod(axis=-1)
+    thin[with_mass] = shape.mass < AIR * 4 / 3 * np.pi * shape.semi_axes.prod(axis=-1)
     return thin
 
 

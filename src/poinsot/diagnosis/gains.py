@@ -264,7 +264,7 @@ class TorqueScale(Check):
             names = listing(name for name, is_thin in zip(robot.bodies, thin, strict=True) if is_thin)
             yield Unchecked(
                 f"the described masses of {names}",
-                "they are placeholders, spread more thinly than any solid; nothing is compared with them",
+                "they are placeholders, spread more thinly than air; nothing is compared with them",
             )
         if solved.relative_error > self.left:
             yield Unchecked("the unit of the torque", "the motion does not explain the torque")
