@@ -9,7 +9,8 @@ from typing import Any
 from ..arrays import Brief, Vector
 from ..inertia.parameters import center_of_mass, inconsistencies, inertia_at_com, is_consistent
 from ..inertia.repair import nearest_possible
-from .description import Description, open_description
+from .description import Description
+from .reading import open_description
 
 REPAIR_SCHEMA = "poinsot.repair/1"
 
