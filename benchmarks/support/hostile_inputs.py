@@ -375,7 +375,7 @@ def read_project(path: Path) -> None:
 
 
 def read_robot(path: Path) -> None:
-    from poinsot.export.description import open_description
+    from poinsot.export.reading import open_description
     from poinsot.models.robot.articulated import load_robot
 
     description = open_description(path)

@@ -18,8 +18,8 @@ from flat_estimate import without
 from poinsot.estimate import Uncertainty
 from poinsot.exceptions import ImpossibleBody, InvalidMethod, InvalidModel, NotIdentifiable, UnwritableOutput
 from poinsot.export import description as description_module, urdf as urdf_module
-from poinsot.export.description import open_description
 from poinsot.export.export_robot import export_robot, prepare_export
+from poinsot.export.reading import open_description
 from poinsot.inertia.parameters import change_frame, from_physical
 from poinsot.models.friction import NoFriction, ViscousCoulomb
 from poinsot.models.robot.articulated import load_robot

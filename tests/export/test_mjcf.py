@@ -7,8 +7,9 @@ from scipy.spatial.transform import Rotation
 from export.estimates import random_bodies
 from export.test_urdf import changed_lines, same_body
 from poinsot.exceptions import InvalidModel, UnreadableFile
-from poinsot.export.description import JointDynamics, open_description
+from poinsot.export.description import JointDynamics
 from poinsot.export.mjcf import Mjcf
+from poinsot.export.reading import open_description
 from poinsot.inertia.parameters import from_physical
 
 ARM = """<mujoco model="arm">

@@ -7,7 +7,7 @@ import pytest
 from export.test_mjcf import ARM as MJCF_ARM, body_of, compiled
 from export.test_urdf import ARM, changed_lines
 from poinsot.exceptions import InvalidModel, UnreadableFile, UnwritableOutput
-from poinsot.export.description import open_description
+from poinsot.export.reading import open_description
 from poinsot.export.repair_description import repair, repair_json
 from poinsot.inertia.charts.log_cholesky import LogCholesky
 from poinsot.inertia.parameters import is_consistent

@@ -8,7 +8,8 @@ import pytest
 from export.estimates import random_bodies
 from inertia.families import EPS, scale
 from poinsot.exceptions import InvalidModel, UnreadableFile, UnwritableOutput
-from poinsot.export.description import JointDynamics, open_description
+from poinsot.export.description import JointDynamics
+from poinsot.export.reading import open_description
 from poinsot.export.urdf import Urdf
 from poinsot.inertia.parameters import change_frame, from_physical, inconsistencies, inertia_at_com
 from references.robots import described

@@ -20,8 +20,9 @@ from ..exceptions import listing
 from ..models.robot.articulated import Articulated
 from ..models.servo.actuator import Actuator
 from ..models.servo.mjcf import beyond_mjcf, write_mjcf
-from .description import Description, JointDynamics, number_text, open_description
+from .description import Description, JointDynamics, number_text
 from .randomization import randomization_of, write_randomization
+from .reading import open_description
 
 Files = Mapping[str, Callable[[Path], Any]]
 

@@ -24,8 +24,6 @@ from ..arrays import LARGEST, SMALLEST, Matrix, Vector
 from ..exceptions import InvalidModel, UnreadableFile, UnwritableOutput
 from ..inertia.parameters import center_of_mass, inertia_at_com, is_consistent
 from ..io.writing import write_text
-from ..lazy import load
-from ..models.robot.articulated import read_description
 from .xml_text import Edit, Element, XmlText
 
 Freedom = tuple[str, int]
@@ -190,15 +188,3 @@ def updated(text: str, values: Vector | float, size: float) -> str:
 def number_text(values: Vector | float) -> str:
     """Text with enough digits to read the same numbers again."""
     return " ".join(repr(float(value)) for value in np.ravel(values))
-
-
-FORMATS = {"robot": ".export.urdf:Urdf", "mujoco": ".export.mjcf:Mjcf"}
-"""Root element -> the class of its format."""
-
-
-def open_description(path: str | Path) -> Description:
-    """Read a description, without its meshes, to inspect or edit its links; `UnreadableFile` if it is not one."""
-    path = Path(path)
-    text, root = read_description(path)
-    description: type[Description] = load(FORMATS[root])
-    return description(path, XmlText(text.encode()))

@@ -10,7 +10,8 @@ import numpy as np
 from ..arrays import Vector
 from ..inertia.parameters import ROUNDING, center_of_mass, inertia_at_com
 from ..parameters import INERTIAL_SYMBOLS
-from .description import Description, JointDynamics, open_description
+from .description import Description, JointDynamics
+from .reading import open_description
 
 LOWER = np.tril_indices(3)
 """The entries of an inertia in the order of its parameters: xx, xy, yy, xz, yz, zz."""

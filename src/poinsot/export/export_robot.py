@@ -41,8 +41,9 @@ from ..io.results import plain, write_json
 from ..io.writing import check_writable
 from ..models.friction.listed import COUPLING, parameter_of
 from ..models.robot.articulated import Articulated
-from .description import Description, Freedom, JointDynamics, open_description
+from .description import Description, Freedom, JointDynamics
 from .differences import Change, differences
+from .reading import open_description
 
 
 class TorqueParameter(NamedTuple):

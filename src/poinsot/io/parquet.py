@@ -90,14 +90,16 @@ def list_parquet(path: Path) -> tuple[dict[str, Any], str]:
     """The columns of numbers and of times of a file, for scripts (schema `poinsot.columns/1`) and as text."""
     with checked(path, ()):
         schema = pl.scan_parquet(path, glob=False).collect_schema()
-        first = pl.scan_parquet(path, glob=False).head(1).collect()
+    of_lists = [
+        name
+        for name, kind in schema.items()
+        if isinstance(kind, pl.List | pl.Array) and kind.inner is not None and kind.inner.is_numeric()
+    ]
+    with checked(path, of_lists):
+        first = pl.scan_parquet(path, glob=False).select(of_lists).head(1).collect()
     names = []
     for name, kind in schema.items():
-        if (
-            isinstance(kind, pl.List | pl.Array)
-            and first[name].is_not_null().any()
-            and kind.inner.is_numeric()
-        ):
+        if name in of_lists and first[name].is_not_null().any():
             names += [f"{name}[{k}]" for k in range(len(first[name][0]))]
         names += [name] if _is_number(kind) or kind in DATED else []
     content = {"schema": "poinsot.columns/1", "log": path.name, "columns": names}
