@@ -14,7 +14,8 @@ from ..inertia.parameters import (
     is_consistent,
     nearest_possible,
 )
-from .description import Description, open_description
+from .description import Description
+from .reading import open_description
 
 REPAIR_SCHEMA = "poinsot.repair/1"
 
