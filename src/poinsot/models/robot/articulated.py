@@ -72,7 +72,7 @@ class Articulated(Brief):
     locked: Mapping[str, float] = field(default_factory=dict)
     efforts: tuple[JointEffort, ...] = ()
     loops: tuple[Loop, ...] = ()
-    couplings: tuple[JointCoupling, ...] = ()
+    couplings: tuple[JointCoupling, ...] = field(default=(), repr=False)
 
     @cached_property
     def tree(self) -> Tree:
