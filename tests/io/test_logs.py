@@ -754,7 +754,7 @@ def test_gains_beside_commands_are_held(tmp_path, gains, held):
     log = write_mcap(tmp_path / "log.mcap", content)
     start = start_project(tmp_path / "arm.xml", log, tmp_path / "job.toml")
     assert tomllib.loads(start.text).get("held") == held
-    said = [each for each in start.guesses if each["what"].endswith("/kp")]
+    said = [each for each in start.guesses if each["value"].startswith("stiffness")]
     assert len(said) == 2 and all(("not held" in each["reason"]) == (held is None) for each in said)
     (recording,) = tomllib.loads(start.text)["recordings"]
     rising = [k for k in range(199) if held and stiffness(k, 0) != stiffness(k + 1, 0)]

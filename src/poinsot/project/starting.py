@@ -135,7 +135,7 @@ def start_project(
     guesses += [(joint, "locked", "no column has its position") for joint in locked]
     guesses += gains.said
     unread = {column: why for part in draft.parts for column, why in part.log.unread.items()}
-    used = {each.column for part in draft.parts for each in part.log.used}
+    used = {each.column for part in draft.parts for each in part.log.used} | {said[0] for said in gains.said}
     # of further episodes, the columns of the first
     own = {*first.columns} | {column for log in readings if log.path != first.path for column in log.columns}
     unused = tuple(column for column in unread if column not in used and column in own)
