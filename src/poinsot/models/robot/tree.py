@@ -15,7 +15,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from ...arrays import Brief
 from ...exceptions import InvalidModel
@@ -171,7 +170,7 @@ def _primitives(joint: Any, placement: Any) -> Iterator[tuple[int, np.ndarray, f
 
 def body_joints(model: Any) -> list[int]:
     """Pinocchio's joints that carry a body: of several joints in one body, the last one."""
-    with_link = {frame.parentJoint for frame in model.frames if frame.type == pin.FrameType.BODY}
+    with_link = {frame.parentJoint for frame in model.frames if frame.type.name == "BODY"}
     return [i for i in range(1, model.njoints) if i in with_link or model.inertias[i].mass != 0]
 
 
