@@ -57,7 +57,7 @@ def test_the_reader_of_the_guide_works_once_it_is_installed(install, tmp_path, c
         read_ticks(path, "speed")
     with pytest.raises(UnreadableFile, match=r"known are .*\.csv.*\.npz.*\.ticks"):
         read_ticks(write_ticks(tmp_path / "log.tocks"))
-    assert list_columns(path) == (("ticks", "angle", "torque"), {})
+    assert list_columns(path).names == ("ticks", "angle", "torque")
     assert cli.main(["inspect", str(path)]) == 0
     assert "angle" in capsys.readouterr().out
     log = poinsot.open_log([path, path_after(path)], {"position.elbow": ("angle", "deg")}, ("ticks", "ms"))
