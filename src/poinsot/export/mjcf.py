@@ -50,15 +50,9 @@ class Mjcf(Description):
     @cached_property
     def _specification(self) -> Any:
         """MuJoCo's reading of the text, defaults resolved, before anything is computed from shapes."""
-        import mujoco
+        from ..models.robot.compiled import specification
 
-        try:
-            return mujoco.MjSpec.from_string(self.text.data.decode())
-        except ValueError as error:
-            why = ", ".join(str(error).split("\n"))
-            raise UnreadableFile(
-                f"{self.path} is not a valid robot description: MuJoCo says: {why}"
-            ) from None
+        return specification(self.text.data.decode(), self.path)
 
     @cached_property
     def links(self) -> Mapping[str, Element]:

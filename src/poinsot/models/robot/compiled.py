@@ -12,6 +12,7 @@ p_k and the axis a_k in the frame of the body and the position q_k of which ref_
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,9 +79,7 @@ def compiled_description(path: Path, text: str | None, floating_base: bool) -> C
     model.name = (
         path.stem if compiled.names.startswith(b"MuJoCo Model\0") else compiled.names.split(b"\0")[0].decode()
     )
-    kinematics = mujoco.MjData(compiled)
-    mujoco.mj_kinematics(compiled, kinematics)
-    equalities = _Equalities(compiled, names, kinematics)
+    equalities = _Equalities(compiled, names)
     joints = names[mujoco.mjtObj.mjOBJ_JOINT]
     springs = {
         joints[j]: (float(compiled.jnt_stiffness[j]), float(compiled.qpos_spring[compiled.jnt_qposadr[j]]))
@@ -100,24 +99,37 @@ def compile_text(text: str | None, path: Path) -> mujoco.MjModel:
     Raises:
         UnreadableFile: if MuJoCo does not compile it, with its reason, or an inertia depends on a file that is missing.
     """
+    spec = specification(text, path)
+    with _mujoco_errors(path):
+        _drop_missing(spec, path.absolute().parent)
+        try:
+            return spec.compile()
+        except ValueError as error:  # another element may refer to a removed one: try the whole file
+            try:
+                return specification(text, path).compile()
+            except ValueError:
+                raise error from None
 
-    def specification() -> Any:
+
+def specification(text: str | None, path: Path) -> Any:
+    """MuJoCo's reading of a file, or of a text that stands for it, defaults resolved, before it is compiled.
+
+    Raises:
+        UnreadableFile: if MuJoCo cannot read it, with its reason.
+    """
+    with _mujoco_errors(path):
         if text is None:
             return mujoco.MjSpec.from_file(str(path))
         spec = mujoco.MjSpec.from_string(text)
         spec.modelfiledir = str(path.absolute().parent)
         return spec
 
+
+@contextmanager
+def _mujoco_errors(path: Path) -> Iterator[None]:
+    """MuJoCo's reason in one sentence."""
     try:
-        spec = specification()
-        _drop_missing(spec, path.absolute().parent)
-        try:
-            return spec.compile()
-        except ValueError as error:  # what is left may refer to what was removed
-            try:
-                return specification().compile()
-            except ValueError:
-                raise error from None
+        yield
     except (ValueError, mujoco.FatalError) as error:
         why = ", ".join(line.strip() for line in str(error).splitlines() if line.strip())
         raise UnreadableFile(f"{path} is not a valid robot description: MuJoCo says: {why}") from None
@@ -129,11 +141,8 @@ def _drop_missing(spec: Any, folder: Path) -> None:
         drawn.material = ""
     for drawn in (*spec.skins, *spec.materials, *spec.textures):
         spec.delete(drawn)
-    missing = {
-        mesh.name or Path(mesh.file).stem: mesh.file
-        for mesh in spec.meshes
-        if mesh.file and not (folder / spec.meshdir / mesh.file).is_file()
-    }
+    lost = [mesh for mesh in spec.meshes if mesh.file and not (folder / spec.meshdir / mesh.file).is_file()]
+    missing = {mesh.name or Path(mesh.file).stem: mesh.file for mesh in lost}
     for geom in list(spec.geoms):
         if geom.meshname not in missing:
             continue
@@ -142,9 +151,8 @@ def _drop_missing(spec: Any, folder: Path) -> None:
         else:
             body, mesh = geom.parent.name, missing[geom.meshname]
             raise ValueError(f"the inertia of body {body!r} needs the mesh {mesh}, which does not exist")
-    for mesh in list(spec.meshes):
-        if mesh.name in missing or Path(mesh.file).stem in missing:
-            spec.delete(mesh)
+    for mesh in lost:
+        spec.delete(mesh)
 
 
 def _moves(body: Any) -> bool:
@@ -282,8 +290,8 @@ class _Tree:
 class _Equalities:
     """The active equalities of a compiled model."""
 
-    def __init__(self, compiled: mujoco.MjModel, names: dict[mujoco.mjtObj, list[str]], data: mujoco.MjData):
-        self.compiled, self.names, self.data = compiled, names, data
+    def __init__(self, compiled: mujoco.MjModel, names: dict[mujoco.mjtObj, list[str]]):
+        self.compiled, self.names = compiled, names
 
     def _active(self, *kinds: int) -> Iterator[int]:
         m = self.compiled
@@ -352,7 +360,7 @@ class _Equalities:
         # anchor in the second body, pose of the second body's frame in the first
         anchor = pin.SE3(np.eye(3), np.array(numbers[:3]))
         relative = _placement(numbers[3:6], numbers[6:10])
-        return [relative * pin.SE3(np.eye(3), np.array(numbers[:3])), anchor]
+        return [relative * anchor, anchor]
 
 
 def compiled_shapes(path: Path, model: pin.Model) -> pin.GeometryModel:
