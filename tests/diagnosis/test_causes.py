@@ -11,7 +11,7 @@ from scipy.interpolate import CubicSpline
 
 import poinsot
 from poinsot.diagnosis import diagnose
-from poinsot.diagnosis.case import Examination
+from poinsot.diagnosis.examination import Examination
 from poinsot.diagnosis.explanations import Alignment, Explained
 from poinsot.estimate import FullParameters, Severity, Trust
 from poinsot_reproductions.simulated_recordings import (

@@ -24,21 +24,24 @@ from ..exceptions import PoinsotError
 from ..lazy import plugins
 from ..regression.inverse_dynamics import InverseDynamics
 from . import corrections
-from .case import Examination
+from .cause import Cause
 from .channels import AngleUnit, Reduction, Sign, SwappedChannels
-from .check import Cause, Check, RecordingCheck, look_at
+from .check import Check, RecordingCheck, look_at
 from .delay import TorqueDelay
 from .disturbance import Disturbance
 from .effort_samples import DroppedTorque, Outliers
 from .estimated_motion import ASSUMPTION_CHECKS
+from .examination import Examination
 from .explanations import Alignment, Explanation
-from .fit import HeldOutError, PoorFit, TorqueNoise
+from .fit import HeldAway, HeldOutError, TorqueNoise
 from .gains import GainChange, LoadGains, TorqueGain, TorqueScale
 from .geometry import BodyDirections, JointPlacements, JointZero
 from .gravity import ClockScale, Gravity, LengthUnit
 from .parameters import Filters, Physics
 from .position_samples import LostSamples, PositionJumps
+from .prediction import Blocks, SystematicEffects
 from .recordings import Recordings
+from .systematic import SystematicFit
 from .tracking import FilterRun
 from .tracking_checks import RUN_CHECKS, Innovations
 
@@ -64,7 +67,9 @@ SAMPLE_CHECKS: tuple[RecordingCheck, ...] = (LostSamples(), PositionJumps(), Out
 CHECKS: tuple[Check, ...] = (
     *SAMPLE_CHECKS,
     Recordings((Disturbance(), Alignment(EXPLANATIONS), TorqueScale(), BodyDirections(), TorqueNoise())),
-    PoorFit(),
+    SystematicEffects(),
+    Blocks(),
+    HeldAway(),
     HeldOutError(),
     Physics(),
     Filters(),
@@ -95,12 +100,12 @@ def _causes_of_checks() -> list[Cause]:
     return [cause for check in every for cause in check.causes]
 
 
-def diagnose(estimate: Estimate) -> Diagnosis:
-    """Findings about an estimate of the linear family."""
+def diagnose(estimate: Estimate, systematic: SystematicFit | None = None) -> Diagnosis:
+    """Findings about an estimate of the linear family; `systematic`: its fit with systematic effects, if it exists."""
     problem = estimate.problem
     assert isinstance(problem, InverseDynamics)
     loads = () if problem.attachment is None else (LoadGains(),)
-    return examined(estimate, look_at(Examination(estimate, problem), (*checks(), *loads)))
+    return examined(estimate, look_at(Examination(estimate, problem, fitted=systematic), (*checks(), *loads)))
 
 
 def diagnose_tracking(

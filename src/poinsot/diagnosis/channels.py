@@ -9,8 +9,9 @@ from itertools import combinations
 import numpy as np
 
 from ..estimate import Finding
-from .case import Examination, joints_of, mapped
-from .check import Cause
+from .case import joints_of, mapped
+from .cause import Cause
+from .examination import Examination
 from .explanations import UNMOVED, Candidate, Explanation
 
 ALL = "all joints"

@@ -1,39 +1,20 @@
-"""Interface of a check, and the causes that its findings name."""
+"""Interface of a check."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..estimate import Finding, Severity, Unchecked
+from ..estimate import Finding, Unchecked
 from ..exceptions import PoinsotError, listing
 from ..recording import Recording
-from .case import Examination, within
-
-
-@dataclass(frozen=True)
-class Cause:
-    """A cause of findings: an entry of the page on trust.
-
-    Args:
-        name: name in findings. means: what is wrong. advice: what to do.
-        symptom: whether other causes produce it: it is listed after other findings of the same severity.
-    """
-
-    name: str
-    means: str
-    advice: str
-    symptom: bool = False
-
-    def finding(
-        self, severity: Severity, message: str, remedy: str = "", where: str = "", evidence: float = 0.0
-    ) -> Finding:
-        """A finding of this cause; its remedy is the advice unless another is given."""
-        return Finding(self.name, severity, message, remedy or self.advice, where, evidence)
+from .case import within
+from .cause import Cause
+from .examination import Examination
 
 
 class Check(ABC):
@@ -41,8 +22,7 @@ class Check(ABC):
 
     Class variables:
         causes: causes that its findings may name.
-        of_samples: whether it finds single wrong samples or stretches. While these are in the data, alignment, scale
-            and fit cannot be judged.
+        of_samples: whether it finds single wrong samples or stretches.
     """
 
     causes: ClassVar[tuple[Cause, ...]]
@@ -56,22 +36,14 @@ class Check(ABC):
 def look_at(case: Any, checks: Iterable[Check]) -> list[Finding | Unchecked]:
     """Findings of these checks, and what they could not check."""
     found: list[Finding | Unchecked] = []
-    bad_samples = False
     for check in checks:
         names = f"the check for {listing([cause.name for cause in check.causes], 20)}"
-        if bad_samples and not check.of_samples:
-            found.append(Unchecked(names, "single samples are wrong; correct them first"))
-            continue
         try:
             with np.errstate(all="ignore"):  # wrong data overflow; values that are not finite are rejected
                 new = list(check.look(case))
         except (PoinsotError, np.linalg.LinAlgError) as error:
             new = [Unchecked(names, str(error), failed=True)]
         found += new
-        errors = [
-            finding for finding in new if isinstance(finding, Finding) and finding.severity is Severity.error
-        ]
-        bad_samples |= check.of_samples and bool(errors)
     return found
 
 

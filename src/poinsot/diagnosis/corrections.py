@@ -27,8 +27,9 @@ from ..models.robot.drive import DriveTrain
 from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.alignment import align
 from ..signals.signals import Signals
-from .case import Examination, Solved, mapped, recordings_of, thinned
-from .check import Cause
+from .case import Solved, mapped, recordings_of, thinned
+from .cause import Cause
+from .examination import Examination
 from .explanations import STEPS, Candidate, Explained, explain, improvement
 
 LARGEST_S = 0.25

@@ -13,9 +13,10 @@ from ..exceptions import InvalidSignals
 from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.alignment import Delay
 from ..signals.signals import Signals
-from .case import Examination, joints_of, mapped, recordings_of
-from .check import Cause
+from .case import joints_of, mapped, recordings_of
+from .cause import Cause
 from .corrections import LARGEST_S, Nuisance, best_differences, differences, longest_delay
+from .examination import Examination
 from .explanations import UNMOVED, Candidate, Explained, Explanation, severity_of
 
 

@@ -17,8 +17,10 @@ from ..arrays import Vector
 from ..estimate import Finding, Severity, Unchecked
 from ..estimate.fit import MOVING
 from ..statistics import independent_squares
-from .case import Examination, Solved
-from .check import Cause, Check
+from .case import Solved
+from .cause import Cause
+from .check import Check
+from .examination import Examination
 
 
 class Disturbance(Check):

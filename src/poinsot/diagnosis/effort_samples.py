@@ -17,8 +17,10 @@ import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
 from ..recording import EFFORTS, Recording
-from .case import Examination, within
-from .check import Cause, RecordingCheck
+from .case import within
+from .cause import Cause
+from .check import RecordingCheck
+from .examination import Examination
 
 Masks = dict[str, np.ndarray]
 """Channel -> (T,) True where a sample is wrong."""

@@ -11,7 +11,8 @@ from ..arrays import Vector
 from ..estimate import Estimate, Finding, Severity, Unchecked, motions_of
 from ..estimate.motions import ContactChange
 from ..statistics import sum_variance
-from .check import Cause, Check
+from .cause import Cause
+from .check import Check
 from .explanations import severity_of
 
 STATED = Cause(

@@ -8,9 +8,10 @@ P   disagreement with the description, (nu + b)/2 log(1 + Q/nu) with Q = (beta -
 V   impossible signs of friction and rotor inertia, likewise: (nu + 1)/2 log(1 + z^2/nu) of each
 k   nuisances that h estimates; N effective rows
 
-h is named if T(h) - T(as declared) exceeds `margin`. A nuisance must also have a size that matters in practice, which
-each explanation states. Explanations that are almost as good are named too: the data cannot distinguish them. So are
-those that explain as much of the residuals of the best: a current that lags must not hide a joint's zero.
+h is named if T(h) - T(as declared) exceeds `margin`, and if it removes most of the squared error, above the noise, of
+blocks of the data that were not fitted (`systematic`). The search starts only where residuals stand above the noise.
+Explanations that are almost as good are named too: the data cannot distinguish them. So are those that explain as much
+of the residuals of the best: a current that lags must not hide a joint's zero.
 """
 
 from __future__ import annotations
@@ -26,8 +27,11 @@ from ..arrays import Vector
 from ..estimate import Finding, Severity, Unchecked
 from ..exceptions import InvalidMethod, PoinsotError
 from ..regression.inverse_dynamics import InverseDynamics
-from .case import Examination, Score, Solved
-from .check import Cause, Check
+from .case import Score, Solved
+from .cause import Cause
+from .check import Check
+from .examination import Examination
+from .systematic import CERTAIN, certain
 
 UNMOVED = ("motion", "as recorded")
 """`Candidate.motion` of changes that leave the motion as recorded."""
@@ -147,6 +151,8 @@ class Alignment(Check):
         of_one: unless it has a size of its own, and explains this part of the squared residuals of a joint.
         left: largest relative error that an explanation may leave.
         bad_fit: relative error of a joint beyond which something is likely to be wrong.
+        above_noise: times the noise of its torque that a joint's residuals must have to start the search.
+        most: part of the held-out squared error above the noise that a defect must remove.
     """
 
     explanations: tuple[Explanation, ...]
@@ -158,6 +164,8 @@ class Alignment(Check):
     of_one = 0.3
     left = 0.5
     bad_fit = 0.15
+    above_noise = 3.0
+    most = 0.5
 
     @property
     def causes(self) -> tuple[Cause, ...]:  # type: ignore[override]
@@ -165,6 +173,10 @@ class Alignment(Check):
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         bad = bool(np.any(case.declared.ratio > self.bad_fit) or case.declared.impossible > self.margin)
+        fit = case.systematic
+        rms = np.sqrt(np.mean(fit.residuals(fit.own, fit.plain[0]) ** 2, axis=0))
+        if not bad and np.all(rms <= self.above_noise * fit.noise):
+            return
         suspicious = bad
         tried: list[Explained] = []
         later: list[tuple[Candidate, Score | None]] = []
@@ -184,8 +196,6 @@ class Alignment(Check):
                         if np.isfinite(score.std)
                         else np.inf
                     )
-                    if (unchecked := candidate.unobservable(seen)) is not None:
-                        yield unchecked
                     if not np.isfinite(seen):
                         continue
                     if not bad and abs(score.z) < self.significant and score.explained < self.effect:
@@ -219,6 +229,15 @@ class Alignment(Check):
         of_one = sized and own < 1 - self.of_one
         return own < 1 - self.explains and (of_one or left < 1 - self.effect)
 
+    def _predicts(self, case: Examination, explained: Explained) -> bool:
+        """Whether it removes most of what can be removed of the error of data that were not fitted."""
+        fit = case.systematic
+        before, after = fit.error / fit.rows_in, fit.held_out_of(explained.solved)
+        above = float(np.mean(before)) - float(np.mean((fit.noise / fit.sigma) ** 2))
+        count = min(len(before), len(after))
+        removed = before[:count] - after[:count]
+        return float(np.mean(removed)) > self.most * above and certain(removed) > CERTAIN
+
     def _finding(self, case: Examination, explained: Explained) -> Finding | None:
         """Finding of an explanation, if it explains enough and is significant."""
         if not (explained.gain > self.margin and explained.shown > self.margin):
@@ -227,6 +246,8 @@ class Alignment(Check):
         # a single nuisance must differ from zero by more than its uncertainty
         certain = len(x) != 1 or abs(x[0]) >= self.significant * std[0]
         if not (certain and self._explains(case, explained)):
+            return None
+        if not self._predicts(case, explained):
             return None
         if (finding := explained.candidate.finding(case, explained)) is None:
             return None

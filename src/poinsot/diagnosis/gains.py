@@ -23,9 +23,11 @@ from ..arrays import JointSamples, Vector
 from ..estimate import DriveGains, Finding, Payload, Severity, Unchecked
 from ..exceptions import listing
 from ..regression.inverse_dynamics import InverseDynamics
-from .case import Examination, Solved, joints_of, mapped, recordings_of, within
-from .check import Cause, Check
+from .case import Solved, joints_of, mapped, recordings_of, within
+from .cause import Cause
+from .check import Check
 from .description import described_base, placeholders
+from .examination import Examination
 from .explanations import SMALLER, UNMOVED, Candidate, Explained, Explanation, local, misfit, severity_of
 
 EXACT = Cause(
@@ -287,6 +289,12 @@ class TorqueScale(Check):
         s = float(np.exp(np.mean(np.log(found[used] / expected[used]))))
         size = abs(np.log(s))
         if size < np.log(self.warning):
+            common = 1.96 * case.problem.accuracy.of("common_gain_percent")
+            yield Unchecked(
+                "the gain common to all torques",
+                f"it may be off by {max(100 * abs(s - 1), common):.2g} %, and with it every value by as much: no "
+                f"recording shows it, and by the description the bodies weigh {s:.3g} times as much as described",
+            )
             return
         yield self.causes[0].finding(
             Severity.error if size >= np.log(self.error) else Severity.warning,

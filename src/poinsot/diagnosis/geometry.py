@@ -18,10 +18,11 @@ import numpy as np
 from ..arrays import Vector
 from ..estimate import Finding, Severity, Unchecked
 from ..regression.inverse_dynamics import InverseDynamics
-from .case import Examination
-from .check import Cause, Check
+from .cause import Cause
+from .check import Check
 from .corrections import Nuisance, differences
 from .description import described_base
+from .examination import Examination
 from .explanations import SMALLER, Candidate, Explained, Explanation, severity_of
 
 MOMENTS = ("mx", "my", "mz")

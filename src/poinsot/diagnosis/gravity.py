@@ -16,8 +16,9 @@ import numpy as np
 from ..arrays import Vector
 from ..estimate import Finding, Severity, Unchecked
 from ..regression.inverse_dynamics import InverseDynamics
-from .case import Examination, mapped, recordings_of
-from .check import Cause
+from .case import mapped, recordings_of
+from .cause import Cause
+from .examination import Examination
 from .explanations import SMALLER, Candidate, Explained, Explanation, severity_of
 
 STANDARD = 9.81

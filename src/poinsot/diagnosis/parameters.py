@@ -11,13 +11,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..estimate import Finding, FullParameters, Severity, Unchecked
+from ..estimate.uncertainty import std_of
 from ..exceptions import listing
 from ..models.robot.joint_terms import is_nonnegative
-from .case import Examination
-from .check import Cause, Check
+from .cause import Cause
+from .check import Check
 from .description import FACTOR
+from .examination import Examination
 from .explanations import severity_of
-from .fit import POSSIBLE_BODIES, PoorFit
+from .fit import POSSIBLE_BODIES
 
 FEWEST_RECORDINGS = 4
 """With fewer, Student's t has less than three degrees of freedom, and its intervals are useless."""
@@ -159,13 +161,12 @@ class Filters(Check):
     dominant = 1.0
     grave = 4.0
     matters = 0.2
-    shown = PoorFit.smallest
+    shown = 0.02
 
     causes = (
         Cause(
             "filter-choice",
-            "Parameters depend on the filter, or differ between halves of the recording, by more than chance; their "
-            "intervals include it.",
+            "Parameters depend on the filter by more than chance; their intervals include it.",
             "Use the filters that `poinsot inspect` proposes; record a more exciting motion, or finer positions.",
             symptom=True,
         ),
@@ -175,7 +176,7 @@ class Filters(Check):
         estimate = case.estimate
         if estimate.next_recording_std is None:
             yield SPREAD_NOT_KNOWN
-        b = estimate.systematic_std
+        b = std_of(estimate.parameters.uncertainty.model)
         if b is None:
             yield Unchecked(
                 "how parameters depend on the filter", "signals of this problem cannot be filtered again"
@@ -194,8 +195,8 @@ class Filters(Check):
         name = estimate.names[worst]
         yield self.causes[0].finding(
             Severity.warning if grave[worst] else Severity.note,
-            f"{listing([estimate.names[k] for k in named], 6)} change by more than chance with half the band, with "
-            "twice the cutoff or between halves of the recording. Intervals include it: the standard deviation of "
+            f"{listing([estimate.names[k] for k in named], 6)} change by more than chance with half the band or "
+            "with twice the cutoff. Intervals include it: the standard deviation of "
             f"{name} is {estimate.std[worst]:.2g} {estimate.units[worst]}, of which noise makes {chance[worst]:.2g}.",
             'Keep to cutoff_hz = "auto" and decimate_hz = "auto", and record a more exciting motion.',
             name,

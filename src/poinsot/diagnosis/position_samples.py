@@ -21,8 +21,9 @@ import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
 from ..recording import Recording, clock_text
-from .case import Examination
-from .check import Cause, RecordingCheck
+from .cause import Cause
+from .check import RecordingCheck
+from .examination import Examination
 
 TURNS = (2 * np.pi, np.pi)
 """Angles at which encoders wrap [rad]; degrees are already converted."""

@@ -17,8 +17,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
-from .case import Examination, Solved, within
-from .check import Cause, Check, look_at
+from .case import Solved, within
+from .cause import Cause
+from .check import Check, look_at
+from .examination import Examination
 from .explanations import severity_of
 
 DISAGREE = Cause(

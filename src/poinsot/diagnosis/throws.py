@@ -27,7 +27,7 @@ from ..exceptions import NotIdentifiable
 from ..models.planar.body import GRAVITY, Wall, contacts_at
 from ..models.planar.drop import Drop
 from ..models.planar.shapes import Shape
-from .check import Cause
+from .cause import Cause
 
 LARGEST_THROWS = 30
 """Largest number of throws that are examined; more add little."""

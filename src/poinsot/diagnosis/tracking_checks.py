@@ -13,11 +13,12 @@ from ..arrays import JointSamples, Vector
 from ..estimate import Finding, Severity, Unchecked
 from ..statistics import correlation_time
 from .case import Regression
+from .cause import Cause
 from .channels import AngleUnit, Sign, SwappedChannels
-from .check import Cause, Check
+from .check import Check
 from .delay import TorqueDelay
 from .explanations import severity_of
-from .fit import PoorFit, TorqueNoise
+from .fit import POOR_FIT, TorqueNoise
 from .gains import GainChange, TorqueGain
 from .geometry import JointZero
 from .gravity import ClockScale
@@ -147,7 +148,7 @@ class RobotAsKnown(Check):
             severity = severity_of(error, self.fit_warning, self.fit_error)
             text = f"The known robot with the best-fitting load leaves {100 * error:.3g} % of the torque unexplained."
             remedy = "Check robot_from, signs and units, or identify the robot again."
-            yield PoorFit.causes[0].finding(severity, text, remedy, evidence=100 * error)
+            yield POOR_FIT.finding(severity, text, remedy, evidence=100 * error)
 
     def _gains(self, run: FilterRun) -> Iterator[RunNuisance]:
         """Gains of all torques and of one joint's, from the beginning or from some time on."""

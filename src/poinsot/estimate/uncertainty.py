@@ -95,19 +95,24 @@ class Uncertainty(Brief):
     Args:
         readings: noise of the readings, as if residuals were white.
         correlation: noise of the readings with their correlation in time, in place of `readings` unless `is_white`.
-        model: change of the values beyond chance with the choice of the filter, or between halves of the recording.
+        systematic: with systematic errors of laboratory and model, and differences between blocks of the recordings; it
+            contains what is by chance.
+        model: change of the values beyond chance with the choice of the filter.
         description: errors of the robot's description.
         recordings: (b,) half width of the 95 % interval for the next recording's own parameter, over 1.96; parameters
             differ between recordings (friction from day to day), which `std` does not contain. Not known with fewer
             than four recordings.
+        scale: relative standard deviation of a scale that all values share, which `std` does not contain.
         is_white: whether the residuals look white, so that `readings` holds although `correlation` is known.
     """
 
     readings: Matrix | Vector | None = None
     correlation: Matrix | Vector | None = None
+    systematic: Matrix | None = None
     model: Matrix | Vector | None = None
     description: Matrix | Vector | None = None
     recordings: Vector | None = None
+    scale: float = 0.0
     is_white: bool = False
 
     @property
@@ -117,10 +122,24 @@ class Uncertainty(Brief):
 
 
 def combined(table: Uncertainty) -> Matrix:
-    """(b, b) covariance of the parameters from all sources that these recordings share."""
-    chance = table.readings if table.std_kind == "white" else table.correlation
-    rows = (chance, table.model, table.description)
+    """(b, b) covariance of the parameters from all sources that these recordings share.
+
+    Of what is by chance and of `systematic`, which contains it, each parameter has the larger variance.
+    """
+    C = by_chance(table)
+    if table.systematic is not None:
+        spread = np.diag(table.systematic)
+        larger = spread if C is None else np.maximum(np.diag(C), spread)
+        scale = np.sqrt(larger / np.maximum(spread, 1e-300))
+        C = table.systematic * np.outer(scale, scale)
+    rows = (C, table.model, table.description)
     return np.sum([row if row.ndim == 2 else np.diag(row**2) for row in rows if row is not None], axis=0)
+
+
+def by_chance(table: Uncertainty) -> Matrix | None:
+    """(b, b) covariance from the noise of the readings; None: not computed."""
+    row = table.readings if table.std_kind == "white" else table.correlation
+    return row if row is None or row.ndim == 2 else np.diag(row**2)
 
 
 def std_of(*rows: Matrix | Vector | None) -> Vector | None:
@@ -144,7 +163,8 @@ class EstimatedParameters(ParameterColumns):
     json_columns = ParameterColumns.json_columns | {
         "relative_std_percent": "relative_std_percent", "identifiable": "identifiable",
         "grouping": "groupings", "std_white": "white_std", "std_coloured": "coloured_std",
-        "std_systematic": "systematic_std", "std_next_recording": "next_recording_std",
+        "std_systematic": "systematic_std", "std_absolute": "absolute_std",
+        "std_next_recording": "next_recording_std",
     }  # fmt: skip
 
     names: tuple[str, ...]
@@ -177,8 +197,16 @@ class EstimatedParameters(ParameterColumns):
 
     @property
     def systematic_std(self) -> Vector | None:
-        """(b,) part of `std` that is not by chance: of the model and of the description."""
-        return std_of(self.uncertainty.model, self.uncertainty.description)
+        """(b,) part of `std` that is not by chance: of the laboratory, the model and the description."""
+        chance = by_chance(self.uncertainty)
+        if self.uncertainty.systematic is None or chance is None:
+            return std_of(self.uncertainty.model, self.uncertainty.description)
+        return np.sqrt(np.maximum(self.std**2 - np.diag(chance), 0.0))
+
+    @property
+    def absolute_std(self) -> Vector:
+        """(b,) standard deviation with that of a scale that all values share."""
+        return np.hypot(self.std, self.uncertainty.scale * self.values)
 
     @property
     def next_recording_std(self) -> Vector | None:

@@ -13,6 +13,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from ..accuracy import Accuracy
 from ..arrays import Brief, Columns, Configurations, JointSamples, Times, Vector
 from ..estimate import Certificate, Estimate, Fit, FullParameters, fit_of
 from ..exceptions import InvalidMethod, InvalidSignals, check_known, listing, nearest
@@ -153,6 +154,7 @@ class InverseDynamics(Brief):
         loaded: for each recording, whether the robot carries a load, whose parameters `mL`, `mxL`, ... are estimated
             too; empty: there is no load.
         link: link that carries the load, in whose frame it is expressed; None: the last body.
+        accuracy: systematic errors of the laboratory, of which intervals allow.
 
     Raises:
         InvalidSignals: if joints and channels do not match, or an effort carries no information.
@@ -167,6 +169,7 @@ class InverseDynamics(Brief):
     priors: Mapping[str, Normal] = field(default_factory=dict)
     loaded: Sequence[bool] = ()
     link: str | None = None
+    accuracy: Accuracy = Accuracy()
 
     def __post_init__(self, signals: SignalsMethod | None) -> None:
         given = [self.recordings] if isinstance(self.recordings, Signals | Recording) else self.recordings
@@ -268,7 +271,7 @@ class InverseDynamics(Brief):
         """A copy with changes on which the parameters and their base do not depend: these are not computed again."""
         other = object.__new__(InverseDynamics)
         # `replace` would run __post_init__ and compute the base again, which costs more than a factorization
-        names = ("robot", "recordings", "held", "priors", "loaded", "link")
+        names = ("robot", "recordings", "held", "priors", "loaded", "link", "accuracy")
         fields = {name: getattr(self, name) for name in names}
         derived = {name: getattr(self, name) for name in ("parameters", "attachment", "base")}
         other.__dict__.update({**fields, **derived, **changes})
@@ -331,6 +334,23 @@ class InverseDynamics(Brief):
 
             found += [rows for _, rows in self._decimated(part, efforts)]
         return np.concatenate(found)
+
+    def sampled(self, full: Vector) -> list[JointSamples]:
+        """(T, n) torque of all parameters (p,) at the samples of each recording, not decimated."""
+        rows, columns = self.regressor.structure
+        found = []
+        for index, part in enumerate(self.parts):
+            own = full if self.attachment is None else full[: self.attachment.first].copy()
+            if self.attachment is not None and self.loaded[index]:
+                own[self.attachment.carrier] += self.attachment.to_body @ full[self.attachment.first :]
+            by_entry = np.zeros((len(rows), len(self.robot.equations)))
+            by_entry[np.arange(len(rows)), rows] = own[columns]
+            spans = [
+                (k, min(k + SAMPLES_PER_STRETCH, len(part))) for k in range(0, len(part), SAMPLES_PER_STRETCH)
+            ]
+            n = len(self.robot.equations)
+            found.append(np.concatenate([raw[:, :-n] @ by_entry for raw in self._raw(part, spans)]))
+        return found
 
     def fit(self, theta: Vector, recording: str = "") -> Fit:
         """Measured against predicted effort of base values theta (b,), of recordings called `recording`."""

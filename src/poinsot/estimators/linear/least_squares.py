@@ -29,6 +29,7 @@ import numpy as np
 
 from ...arrays import JointSamples, Matrix, Vector
 from ...diagnosis import diagnose
+from ...diagnosis.systematic import SystematicFit
 from ...estimate import Body, Estimate, EstimatedParameters, Fit, Provenance, Status, Uncertainty
 from ...estimate.uncertainty import combined
 from ...exceptions import NotIdentifiable, listing
@@ -209,7 +210,7 @@ def finish(
     systematic: bool = True,
     coloured: Callable[..., tuple[Matrix, bool]] = coloured,
 ) -> Estimate:
-    """Build the estimate; `systematic`: whether the covariance includes the dependence of parameters on the filter.
+    """Build the estimate; `systematic`: whether the covariance includes systematic errors.
 
     `coloured`: function that computes M of a fit, as the one here.
     """
@@ -226,6 +227,15 @@ def finish(
     white = fitted.white and spherical
     bias, between = beyond_chance(problem, system, solution) if systematic else (None, None)
     uncertainty = Uncertainty(solution.covariance, robust, model=bias, is_white=white)
+    errors = None
+    if systematic:
+        errors = SystematicFit.of(problem, solution.on_base(system), system.columns, solution.clip)
+        accuracy = problem.accuracy
+        uncertainty = replace(
+            uncertainty, systematic=errors.covariance, scale=accuracy.of("common_gain_percent") / 100
+        )
+    if errors is not None and between is None:
+        between = np.sqrt(np.diag(combined(uncertainty)) + errors.between_blocks)
     if between is not None:
         # recordings that differ have large residuals, and so perhaps large standard deviations
         std = np.sqrt(np.diag(combined(uncertainty)))
@@ -258,7 +268,7 @@ def finish(
         bodies=_bodies(problem, named, solution.theta),
         undetermined=system.undetermined,
         problem=problem,
-        examiner=diagnose,
+        examiner=diagnose if errors is None else partial(diagnose, systematic=errors),
         iterations=solution.steps,
         provenance=Provenance(
             settings=settings,

@@ -89,6 +89,7 @@ class LinearMethod(ProjectMethod):
             [signals for _, signals in used],
             held=held,
             priors=priors,
+            accuracy=settings.accuracy.value(),
             **self.attached([run for run, _ in used]),
         )
         watch.lap("regressor")

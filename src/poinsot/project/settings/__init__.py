@@ -18,6 +18,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, field_validator, model_validator
 
+from ...accuracy import Accuracy
 from ...io.writing import MAX_NAME
 from ...parameters import Normal
 from ..methods import ProjectMethod, names_where, read_method, row_named
@@ -82,6 +83,7 @@ class Settings(SettingsTable):
     )
     priors: dict[str, table_of(Normal)] = {}  # type: ignore[valid-type]
     held: dict[str, float] = {}
+    accuracy: table_of(Accuracy) = Field(default_factory=table_of(Accuracy))  # type: ignore[valid-type]
     output: OutputSettings = OutputSettings()
 
     @property

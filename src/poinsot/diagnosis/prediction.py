@@ -1,0 +1,165 @@
+"""Effects that the data show, and how well parts of the data predict others.
+
+
+Levels at which a verdict changes are fields of the checks, each with its reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..estimate import Finding, Severity, Unchecked
+from ..exceptions import listing
+from .case import within
+from .cause import Cause
+from .check import Check
+from .effects import EFFECTS, RECORDING_EFFECTS
+from .effects.friction import LateReversal
+from .examination import Examination
+from .fit import HELD_OUT, POOR_FIT
+from .systematic import Named, SystematicFit
+
+
+class SystematicEffects(Check):
+    """Effects that the data show, and the size that others may have.
+
+    Class variables:
+        grave, explains: standard deviations of the prior, and the part of what all effects remove, from which an effect
+            is an error: no laboratory errs by four times what a careful one does.
+        matters: part of the held-out squared error from which an effect smaller than the prior is a warning.
+    """
+
+    grave, explains = 4.0, 0.5
+    matters = 0.5
+
+    causes = tuple({effect.cause.name: effect.cause for effect in (*EFFECTS, *RECORDING_EFFECTS)}.values())
+
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
+        fit, known = case.systematic, ""
+        if case.explained:
+            # what was found distorts everything else: without it, or not at all
+            best = case.explained[-1]
+            known = best.candidate.cause.name
+            fit = SystematicFit.of(best.solved.problem, best.solved.theta)
+        for named in fit.named:
+            if named.columns[0].effect.cause.name != known:
+                yield self._finding(case, named)
+        shown = {(column.effect.name, column.joint) for named in fit.named for column in named.columns}
+        yield from self._unchecked(fit, shown)
+
+    def _finding(self, case: Examination, named: Named) -> Finding:
+        column = named.columns[0]
+        effect, unit = column.effect, column.effect.unit
+        joints = listing([column.joint for column in named.columns], 8)
+        size = f"{abs(named.value):.3g} +- {1.96 * named.std:.2g} {unit}"
+        place = joints if "of joint" in effect.sentence else f"joint {joints}"
+        where = "" if column.recording is None else f" in recording {column.recording + 1}"
+        said = effect.sentence.format(joint=place, size=size)
+        small = named.sizes < 1 and named.gain < self.matters
+        if small or isinstance(effect, LateReversal):
+            severity = Severity.note
+        elif named.sizes > self.grave and named.share >= self.explains:
+            severity = Severity.error
+        else:
+            severity = Severity.warning
+        place = ", ".join(dict.fromkeys(column.joint for column in named.columns if column.joint))
+        return effect.cause.finding(
+            severity,
+            f"{said}{where}: with it the squared error of parts that were not fitted falls by "
+            f"{100 * named.gain:.2g} %.",
+            where=place if column.recording is None else within(case.problem, column.recording + 1, place),
+            evidence=named.z,
+        )
+
+    def _unchecked(self, fit: SystematicFit, shown: set[tuple[str, str]]) -> Iterator[Unchecked]:
+        """Effects of the laboratory that the data hardly determine: how large they may be, and what that does."""
+        x, variance = fit.joint[0], fit.posterior[0]
+        for column, place in zip(fit.columns, fit.slices, strict=True):
+            effect = column.effect
+            if not effect.unchecked or (effect.name, column.joint) in shown:
+                continue
+            size = column.size * float(np.sqrt(np.max(x[place] ** 2 + variance[place])))
+            moved = fit.moved(place)
+            yield Unchecked(
+                effect.unchecked.format(joint=column.joint),
+                f"it may be off by {1.96 * size:.2g} {effect.unit}, which moves parameters by up to "
+                f"{moved:.2g} of their standard deviations; intervals include it",
+            )
+
+
+class Blocks(Check):
+    """Prediction of parts of the recordings that were not fitted.
+
+    Class variables:
+        error: relative held-out error beyond which the model predicts nothing.
+        warning: held-out error over what is expected of the noise and the number of parameters.
+        floor: relative error at which the difference matters to nobody, or the reading's own noise if that is larger.
+        few, too_few: equations a parameter. least: parameters need as many equations as an interval needs samples.
+        unexplained, of_noise: relative residual, and times the noise, from which the model lacks something.
+        computed, frictionless: relative residual, and part of friction, below which a torque was computed.
+    """
+
+    error, warning, floor = 0.3, 2.0, 0.02
+    few, too_few = 5.0, 2.0
+    unexplained, of_noise = 0.1, 5.0
+    computed, frictionless = 0.003, 0.02
+
+    causes = (
+        HELD_OUT,
+        Cause(
+            "few-data",
+            "There are hardly more equations than parameters: residuals say little about errors.",
+            "Record longer, or raise decimate_hz.",
+        ),
+        POOR_FIT,
+        Cause(
+            "computed-torque",
+            "The torque was computed from a model, and not measured: it has no noise and no friction.",
+            "Record the measured torque, or the motor currents; parameters of a computed torque are those of its model.",
+        ),
+    )
+
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
+        fit = case.systematic
+        held_out, few, poor, computed = self.causes
+        each = fit.y.size / fit.b
+        if each < self.few:
+            yield few.finding(
+                Severity.error if each < self.too_few else Severity.warning,
+                f"There are {each:.2g} equations a parameter.",
+                evidence=10 / each,
+            )
+        weighted = np.sum((fit.y / fit.sigma)[fit.inner] ** 2)
+        relative = float(np.sqrt(fit.error.sum() / max(weighted, 1e-300)))
+        times = fit.beyond_expected
+        if relative > self.error:
+            yield held_out.finding(
+                Severity.error,
+                f"Parts of the recordings that were not fitted are predicted with an error of {100 * relative:.3g} %.",
+                evidence=10 * relative,
+            )
+        elif times > self.warning and relative > max(self.floor, 2 * fit.floor):
+            yield held_out.finding(
+                Severity.warning,
+                f"Parts of the recordings that were not fitted are predicted {times:.2g} times worse than their noise "
+                f"and the number of parameters explain ({100 * relative:.3g} %).",
+                evidence=times,
+            )
+        error = fit.relative_error
+        if error > self.unexplained and error > self.of_noise * fit.floor:
+            yield poor.finding(
+                Severity.warning,
+                f"The model leaves {100 * error:.3g} % of the torque unexplained; its noise is "
+                f"{100 * fit.floor:.2g} %.",
+                evidence=100 * error,
+            )
+        friction = np.sqrt(np.mean(np.concatenate(fit.at.friction) ** 2, axis=0)) / fit.at.rms
+        if error < self.computed and np.median(friction[list(fit.at.driven)]) < self.frictionless:
+            yield computed.finding(
+                Severity.error,
+                f"The model leaves {100 * error:.2g} % of the torque, which contains no friction: it was computed, "
+                "and not measured.",
+                evidence=1e3,
+            )
