@@ -75,3 +75,7 @@ class Accuracy:
     def of(self, name: str) -> float:
         """Standard deviation by name, in its unit; 0 where the laboratory is exact."""
         return 0.0 if self.exact else float(getattr(self, name))
+
+
+CAREFUL = Accuracy()
+"""What a careful laboratory gets wrong."""

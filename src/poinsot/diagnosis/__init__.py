@@ -37,10 +37,11 @@ from .fit import HeldAway, HeldOutError, TorqueNoise
 from .gains import GainChange, LoadGains, TorqueGain, TorqueScale
 from .geometry import BodyDirections, JointPlacements, JointZero
 from .gravity import ClockScale, Gravity, LengthUnit
-from .parameters import Filters, Physics
+from .parameters import DescribedBodies, Filters, Physics
 from .position_samples import LostSamples, PositionJumps
 from .prediction import Blocks, SystematicEffects
 from .recordings import Recordings
+from .stale_samples import StaleSamples
 from .systematic import SystematicFit
 from .tracking import FilterRun
 from .tracking_checks import RUN_CHECKS, Innovations
@@ -66,11 +67,13 @@ SAMPLE_CHECKS: tuple[RecordingCheck, ...] = (LostSamples(), PositionJumps(), Out
 
 CHECKS: tuple[Check, ...] = (
     *SAMPLE_CHECKS,
+    StaleSamples(),
     Recordings((Disturbance(), Alignment(EXPLANATIONS), TorqueScale(), BodyDirections(), TorqueNoise())),
     SystematicEffects(),
     Blocks(),
     HeldAway(),
     HeldOutError(),
+    DescribedBodies(),
     Physics(),
     Filters(),
 )

@@ -213,16 +213,21 @@ class Solved(Regression):
     problem: InverseDynamics
 
     @cached_property
-    def disagreement(self) -> float:
-        """With the description, (nu + b)/2 log(1 + Q/nu) with Q = (beta - beta0)^T (S + C)^-1 (beta - beta0)."""
+    def distance_from_description(self) -> tuple[float, int]:
+        """Q = (beta - beta0)^T (S + C)^-1 (beta - beta0), and the number of values in beta."""
         alone, beta0, S = described_base(self.problem)
         if not alone.any():
-            return 0.0
+            return 0.0, 0
         e, M = self.theta[alone] - beta0, S + self.covariance[np.ix_(alone, alone)] * self.inflation
         scale = np.sqrt(np.diag(M)) + 1e-300
         M = M / scale[:, None] / scale + 1e-9 * np.eye(len(e))
-        Q = float((e / scale) @ np.linalg.solve(M, e / scale))
-        return 0.5 * (TAILS + len(e)) * float(np.log1p(Q / TAILS))
+        return float((e / scale) @ np.linalg.solve(M, e / scale)), len(e)
+
+    @property
+    def disagreement(self) -> float:
+        """With the description, (nu + b)/2 log(1 + Q/nu)."""
+        Q, count = self.distance_from_description
+        return 0.5 * (TAILS + count) * float(np.log1p(Q / TAILS))
 
     @cached_property
     def impossible(self) -> float:

@@ -236,7 +236,7 @@ class Alignment(Check):
         above = float(np.mean(before)) - float(np.mean((fit.noise / fit.sigma) ** 2))
         count = min(len(before), len(after))
         removed = before[:count] - after[:count]
-        return float(np.mean(removed)) > self.most * above and certain(removed) > CERTAIN
+        return bool(np.mean(removed) > self.most * above and certain(removed) > CERTAIN)
 
     def _finding(self, case: Examination, explained: Explained) -> Finding | None:
         """Finding of an explanation, if it explains enough and is significant."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.special import chdtrc
 
 from ..estimate import Finding, FullParameters, Severity, Unchecked
 from ..estimate.uncertainty import std_of
@@ -144,6 +145,38 @@ class Physics(Check):
                 "energy would be negative.",
                 f"{POSSIBLE_BODIES}, or record a more exciting motion.",
                 evidence=-z,
+            )
+
+
+class DescribedBodies(Check):
+    """The description as a prior of bodies, against the data.
+
+    Class variables:
+        level: probability of so large a disagreement by chance, from which on the description is wrong.
+    """
+
+    level = 1e-4
+
+    causes = (
+        Cause(
+            "described-masses",
+            "The data contradict the masses of the description, which are this method's prior.",
+            'Correct them, or write weighing = "data" in [method]: the description then determines only what the data '
+            "do not.",
+        ),
+    )
+
+    def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
+        full, solved = case.estimate.extra(FullParameters), case.best
+        if full is None:
+            return
+        square, count = solved.distance_from_description
+        if count and (p := float(chdtrc(count, square))) < self.level:
+            yield self.causes[0].finding(
+                Severity.warning,
+                f"The bodies differ from the described ones by {np.sqrt(square / count):.2g} times what a description "
+                f"is known to (p = {p:.1g}).",
+                evidence=square / count,
             )
 
 

@@ -117,7 +117,7 @@ class Blocks(Check):
         Cause(
             "computed-torque",
             "The torque was computed from a model, and not measured: it has no noise and no friction.",
-            "Record the measured torque, or the motor currents; parameters of a computed torque are those of its model.",
+            "Record the measured torque, or motor currents; a computed torque has the parameters of its model.",
         ),
     )
 

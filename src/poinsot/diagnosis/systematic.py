@@ -2,9 +2,9 @@
 
 With rows y = W theta + C d + e, d ~ N(0, 1) the sizes of all systematic effects (`effects`) in standard deviations of
 their prior, and each joint's residuals at unit variance, (theta, d) has the posterior H^-1, H = A^T A + P of A = [W C].
-Its covariance allows for coloured residuals as that of least squares does, and for what differs between blocks,
-
-    H^-1 (M + P) H^-1      M: of correlated residuals, or sum over blocks of g g^T, g a block's score less their mean
+Its covariance allows for coloured residuals as that of least squares does, H^-1 (M + P) H^-1, and its variances for
+what differs between blocks, by the jackknife: a fit absorbs the slow part of its residuals, and leaving a block out
+does not.
 
 The data are cut into about 20 contiguous blocks, with gaps longer than the correlation of the residuals between them,
 in 5 folds. An effect is *named* if it is significant in the posterior, and if with it blocks are predicted better that
@@ -12,13 +12,13 @@ were not fitted; forward selection begins with the effect that predicts best. Ev
 
     std^2 = max(coloured, blocks, posterior) + (theta without effects - theta with all)^2
 
-A common gain of all torques scales all values alike, and no recording shows it: gains are relative to their mean, and so
-is `std`.
+A common gain of all torques scales all values alike, and no recording shows it: gains are relative to their mean, and
+so is `std`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -41,6 +41,7 @@ from ..statistics import (
 )
 from .case import LARGEST_SAMPLES, DenseRows, Solved, recordings_of, thinned
 from .effects import EFFECTS, RECORDING_EFFECTS, Column, Linearization
+from .effects.effect import Removed
 from .effects.efforts import Gain
 
 BLOCKS, FOLDS = 20, 5
@@ -119,11 +120,13 @@ class SystematicFit:
         theta: Vector,
         estimated: np.ndarray | None = None,
         clip: float = np.inf,
+        removed: Mapping[int, float] | None = None,
     ) -> SystematicFit:
         """At base values theta, about which effects are linear.
 
         `estimated`: base columns that the recordings determine; None: all. `clip`: of a robust estimate, standard
-        deviations beyond which residuals are downweighted.
+        deviations beyond which residuals are downweighted. `removed`: base columns of parameters that were set to
+        zero, with their standard deviations.
         """
         estimated = np.arange(len(problem.base)) if estimated is None else estimated
         share = LARGEST_SAMPLES / max(sum(map(len, problem.parts)), 1)
@@ -138,6 +141,10 @@ class SystematicFit:
             for effect in effects
             for column in effect.columns(at)
             if column.size > 0 and column.values.any()
+        )
+        columns += tuple(
+            Column(Removed(), problem.base.names[k], std * dense.W[:, :, [k]], 1.0)
+            for k, std in (removed or {}).items()
         )
         W, y = dense.W[:, :, estimated], dense.y
         if np.isfinite(clip):
@@ -295,7 +302,7 @@ class SystematicFit:
         return np.array(found)
 
     @cached_property
-    def rows_in(self) -> Vector:
+    def rows_in(self) -> np.ndarray:
         """(B,) scalar rows of each block."""
         return np.bincount(self.blocks[self.inner], minlength=len(self.products)) * self.y.shape[1]
 
@@ -339,8 +346,8 @@ class SystematicFit:
         """x of the parameters without effects, and H."""
         return self.solve(self.own)
 
-    def covariances(self, columns: np.ndarray, x: Vector, H: Matrix) -> tuple[Matrix, Matrix]:
-        """Of x, for correlated residuals, and from blocks."""
+    def covariances(self, columns: np.ndarray, x: Vector, H: Matrix) -> tuple[Matrix, Vector]:
+        """Covariance of x for correlated residuals, and variances from blocks."""
         e = self.residuals(columns, x) / self.sigma
         left = max(1 - self._used(H, columns) / self.y.size, 0.1)
         S, P = np.linalg.inv(H), self.information[columns]
@@ -351,28 +358,40 @@ class SystematicFit:
         M = correlated_products(rows, Gamma) * allowance / left
         prior = np.diag(P) + self._relative(columns)
         coloured = S @ (M + prior) @ S
-        scores = np.einsum("tjk, tj -> tk", A, e)
+        return coloured, self._jackknife(columns)
+
+    def _jackknife(self, columns: np.ndarray) -> Vector:
+        """(k,) variances from the change of x when each block is left out (Quenouille 1956, Tukey 1958)."""
+        joined = np.concatenate([self.A[:, :, columns], self.y[:, :, None]], axis=2) / self.sigma[:, None]
         count = int(self.blocks.max()) + 1
-        g = np.zeros((count, len(columns)))
-        np.add.at(g, self.blocks, scores)
-        g -= g.mean(axis=0)
-        # the ratio of quantiles: few blocks determine a variance poorly
-        factor = (
-            count / max(count - 1, 1) * (stats.t.ppf(0.975, max(count - 1, 1)) / stats.norm.ppf(0.975)) ** 2
-        )
-        return coloured, S @ (factor * g.T @ g + prior) @ S
+        parts = [joined[self.blocks == block].reshape(-1, len(columns) + 1) for block in range(count)]
+        G = np.array([M.T @ M for M in parts])
+        whole, P = G.sum(axis=0), self.information[columns]
+        prior = np.diag(P + 1e-300) + self._relative(columns)
+        found = []
+        for block in G if count > 1 else ():
+            H = (whole - block)[:-1, :-1]
+            H = H + prior + RIDGE * np.diag(np.diag(whole)[:-1] * (columns < self.b))
+            found.append(np.linalg.solve(H, (whole - block)[:-1, -1] + P * self.means[columns]))
+        if not found:
+            return np.zeros(len(columns))
+        # few blocks determine a variance poorly: the ratio of quantiles
+        factor = (stats.t.ppf(0.975, count - 1) / stats.norm.ppf(0.975)) ** 2
+        # what the prior contributes does not change between blocks
+        held = np.einsum("ij, jk, ki -> i", S := np.linalg.inv(whole[:-1, :-1] + prior), prior, S)
+        return np.asarray((count - 1) * factor * np.var(found, axis=0) + held)
 
     @cached_property
     def posterior(self) -> tuple[Vector, Matrix]:
         """(b + K,) variances of parameters and effects, and (b + K, b + K) coloured covariance."""
         coloured, clustered = self.covariances(self.everything, *self.joint)
-        return np.maximum(np.diag(coloured), np.diag(clustered)), coloured
+        return np.maximum(np.diag(coloured), clustered), coloured
 
     @cached_property
     def without_effects(self) -> Vector:
         """(b,) variances of the parameters by chance, effects left out."""
         coloured, clustered = self.covariances(self.own, *self.plain)
-        return np.maximum(np.diag(coloured), np.diag(clustered))
+        return np.maximum(np.diag(coloured), clustered)
 
     @cached_property
     def variances(self) -> Vector:
@@ -385,7 +404,7 @@ class SystematicFit:
     @property
     def between_blocks(self) -> Vector:
         """(b,) variances of the parameters of one more recording as long as these, from differences between blocks."""
-        clustered = np.diag(self.covariances(self.own, *self.plain)[1])
+        clustered = self._jackknife(self.own)
         return np.asarray(len(self.problem.parts) * clustered / self.norms**2)
 
     @property
@@ -421,8 +440,7 @@ class SystematicFit:
 
     def moved(self, place: slice) -> float:
         """Largest change of a parameter with effects of a standard deviation, in its own standard deviations."""
-        x, H = self.plain
-        w = 1 / self.sigma
+        H, w = self.plain[1], 1 / self.sigma
         M = (self.A[:, :, : self.b] * w[:, None]).reshape(-1, self.b)
         C = (self.A[:, :, place] * w[:, None]).reshape(len(M), -1) * np.sqrt(self.posterior[0][place])
         change = np.linalg.solve(H, M.T @ C)
@@ -433,7 +451,7 @@ class SystematicFit:
     @cached_property
     def groups(self) -> list[tuple[Column, ...]]:
         """Effects that may be named: each column, and those that may affect all joints at once."""
-        groups = [(column,) for column in self.columns]
+        groups = [(column,) for column in self.columns if not isinstance(column.effect, Removed)]
         kinds = dict.fromkeys(column.effect for column in self.columns if column.effect.together)
         for kind in kinds:
             mine = tuple(column for column in self.columns if column.effect is kind)

@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
-from ..accuracy import Accuracy
+from ..accuracy import CAREFUL, Accuracy
 from ..arrays import Brief, Columns, Configurations, JointSamples, Times, Vector
 from ..estimate import Certificate, Estimate, Fit, FullParameters, fit_of
 from ..exceptions import InvalidMethod, InvalidSignals, check_known, listing, nearest
@@ -169,7 +169,7 @@ class InverseDynamics(Brief):
     priors: Mapping[str, Normal] = field(default_factory=dict)
     loaded: Sequence[bool] = ()
     link: str | None = None
-    accuracy: Accuracy = Accuracy()
+    accuracy: Accuracy = CAREFUL
 
     def __post_init__(self, signals: SignalsMethod | None) -> None:
         given = [self.recordings] if isinstance(self.recordings, Signals | Recording) else self.recordings

@@ -76,6 +76,19 @@ class Effect(ABC):
         return ""
 
 
+class Removed(Effect):
+    """Parameters that a method set to zero, since the data do not distinguish them from it."""
+
+    name, unit = "removed", "standard deviations"
+    cause = Cause("removed", "A parameter that was set to zero is not zero.", "")
+    sentence = "Parameters that were set to zero differ from it by {size}"
+    of_model = True
+
+    def columns(self, at: Linearization) -> Iterator[Column]:
+        """None: `SystematicFit` knows which parameters were removed."""
+        return iter(())
+
+
 Profile = list[np.ndarray]
 """One array of samples (T, ...) for each recording."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 from scipy.interpolate import CubicSpline
@@ -105,7 +106,7 @@ class LateReversal(Effect):
         time = [part.signals.time[part.kept] for part in at.parts]
         for k in at.driven:
             column = np.zeros((*friction.shape, 1))
-            for number, (first, last) in enumerate(zip(edges, edges[1:], strict=False)):
+            for number, (first, last) in enumerate(pairwise(edges)):
                 if last - first > 3:
                     curve = CubicSpline(time[number], friction[first:last, k])
                     column[first:last, k, 0] = -ms / 1e3 * curve(time[number], 1)

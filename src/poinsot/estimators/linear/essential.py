@@ -109,8 +109,14 @@ class EssentialParameters(Method):
             for c in sorted(refused)
         )
         directions = (*system.undetermined, *(Direction(name, "removed") for name in names))
+        full_std = dict(zip(system.columns.tolist(), initial.std.tolist(), strict=True))
         return finish(
-            self, problem, replace(reduced, undetermined=directions), solution, notes=(note, *refusals)
+            self,
+            problem,
+            replace(reduced, undetermined=directions),
+            solution,
+            notes=(note, *refusals),
+            removed={column: full_std[column] for column in removed},
         )
 
     def _kept(self, problem: InverseDynamics) -> set[int]:

@@ -20,7 +20,7 @@ and theta is its unique optimum, which `Estimate.certificate` checks.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -208,10 +208,12 @@ def finish(
     notes: tuple[str, ...] = (),
     *,
     systematic: bool = True,
+    removed: Mapping[int, float] | None = None,
     coloured: Callable[..., tuple[Matrix, bool]] = coloured,
 ) -> Estimate:
     """Build the estimate; `systematic`: whether the covariance includes systematic errors.
 
+    `removed`: base columns of parameters that were set to zero, with their standard deviations.
     `coloured`: function that computes M of a fit, as the one here.
     """
     started = time.perf_counter()
@@ -229,7 +231,7 @@ def finish(
     uncertainty = Uncertainty(solution.covariance, robust, model=bias, is_white=white)
     errors = None
     if systematic:
-        errors = SystematicFit.of(problem, solution.on_base(system), system.columns, solution.clip)
+        errors = SystematicFit.of(problem, solution.on_base(system), system.columns, solution.clip, removed)
         accuracy = problem.accuracy
         uncertainty = replace(
             uncertainty, systematic=errors.covariance, scale=accuracy.of("common_gain_percent") / 100
