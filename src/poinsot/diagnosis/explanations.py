@@ -164,7 +164,7 @@ class Alignment(Check):
     of_one = 0.3
     left = 0.5
     bad_fit = 0.15
-    above_noise = 3.0
+    above_noise = 1.5
     most = 0.5
 
     @property
@@ -235,8 +235,8 @@ class Alignment(Check):
         before, after = fit.error / fit.rows_in, fit.held_out_of(explained.solved)
         above = float(np.mean(before)) - float(np.mean((fit.noise / fit.sigma) ** 2))
         count = min(len(before), len(after))
-        removed = before[:count] - after[:count]
-        return bool(np.mean(removed) > self.most * above and certain(removed) > CERTAIN)
+        removed, ratio = before[:count] - after[:count], np.log(before[:count] / after[:count])
+        return bool(np.mean(removed) > self.most * above and max(certain(removed), certain(ratio)) > CERTAIN)
 
     def _finding(self, case: Examination, explained: Explained) -> Finding | None:
         """Finding of an explanation, if it explains enough and is significant."""

@@ -47,6 +47,7 @@ from scipy import linalg, special
 
 from ...arrays import Matrix, Vector
 from ...estimate import NORMAL_95, Certificate, Estimate, FullParameters, Status, Uncertainty
+from ...estimate.uncertainty import combined
 from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, check_known, listing
 from ...inertia.divergence import AffineInvariant, Entropic, Euclidean
 from ...inertia.parameters import inconsistencies, is_consistent, pseudo_inertia, with_extent
@@ -319,6 +320,17 @@ class _ReducedProblem:
         return self.R @ self.target.theta
 
     @cached_property
+    def chance(self) -> Matrix:
+        """(b, b) covariance of the base values of least squares, without systematic errors: it weighs prior and data."""
+        return combined(replace(self.free.parameters.uncertainty, systematic=None))
+
+    @cached_property
+    def growth(self) -> Matrix:
+        """(b, b) what systematic errors add to it."""
+        root = covariance_root(self.free.covariance - self.chance)
+        return root @ root.T
+
+    @cached_property
     def R(self) -> Matrix:
         """(b, b), R^-1 R^-T the covariance of the base values; of white residuals where only the data count."""
         R = self.target.R
@@ -327,7 +339,7 @@ class _ReducedProblem:
         s = max(np.sqrt(self.target.variance), EXACT * efforts, TINY)
         if self.method.weighing == "data":
             return R / s
-        variances, V = np.linalg.eigh(R @ self.free.covariance @ R.T)
+        variances, V = np.linalg.eigh(R @ self.chance @ R.T)
         return np.asarray(V.T @ R / np.sqrt(np.maximum(variances, s**2))[:, None])
 
     @cached_property
@@ -668,7 +680,9 @@ def _knowledge(reduced: _ReducedProblem, theta: Vector) -> _Knowledge:
     prior = np.linalg.solve(T, reduced.coordinates.T @ reduced.coordinates.center)
     prior = y + before @ (prior - y)  # fixed directions are known, regardless of the prior
     mean = prior + left @ A.T @ (reduced.b - A @ prior)
-    mean, after = _truncated(reduced, to_x, mean, left)
+    # systematic errors of the base values move the mean, and do not weigh it
+    moved = left @ A.T @ reduced.R
+    mean, after = _truncated(reduced, to_x, mean, left + moved @ reduced.growth @ moved.T)
     return _Knowledge(T, before, left, mean, after)
 
 
