@@ -82,6 +82,7 @@ from .models.servo.actuator import actuator_parameters as actuator_parameters
 
 # problems
 from .parameters import Normal as Normal
+from .accuracy import Accuracy as Accuracy
 from .parameters import Parameters as Parameters
 from .regression.inverse_dynamics import InverseDynamics as InverseDynamics
 from .regression.inverse_dynamics import inverse_dynamics as inverse_dynamics

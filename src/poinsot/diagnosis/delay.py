@@ -14,8 +14,8 @@ from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.alignment import Delay
 from ..signals.signals import Signals
 from .case import joints_of, mapped, recordings_of
-from .cause import Cause
 from .corrections import LARGEST_S, Nuisance, best_differences, differences, longest_delay
+from .effects.efforts import DELAY
 from .examination import Examination
 from .explanations import UNMOVED, Candidate, Explained, Explanation, severity_of
 
@@ -36,11 +36,7 @@ class TorqueDelay(Explanation):
 
     warning_deg, error_deg = 6.0, 30.0
 
-    cause = Cause(
-        "delay",
-        "Torques were recorded later (or earlier) than positions: inertia and friction absorb the difference.",
-        "Write the delay in [preprocessing]: delays = { torque = ... } [s].",
-    )
+    cause = DELAY
 
     def candidates(self, case: Examination) -> Iterable[Candidate]:
         joints, rate = joints_of(case.thin), max(signals.rate_hz for signals in recordings_of(case.thin))

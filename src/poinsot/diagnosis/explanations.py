@@ -50,7 +50,6 @@ class Candidate:
             `near`; x = 0 changes nothing.
         finding: (case, explained) -> finding if this explains best, to which `Alignment` appends `improvement`; None:
             the defect is too small to matter.
-        unobservable: (size) -> what is unchecked if only defects larger than `size` are observable; infinite: none are.
         starts: (s, k) initial guesses of the nuisances; empty: there is nothing to estimate.
         step: step of finite differences by a nuisance. central: whether differences are central.
         matters: size of a single nuisance from which it is worth a warning.
@@ -64,7 +63,6 @@ class Candidate:
     where: tuple[str, ...]
     change: Callable[[InverseDynamics, Vector, Vector], InverseDynamics]
     finding: Callable[[Examination, Explained], Finding | None] = lambda *_: None
-    unobservable: Callable[[float], Unchecked | None] = lambda _: None
     starts: Sequence[Sequence[float]] = ((),)
     step: float = 1e-3
     central: bool = False
@@ -191,12 +189,7 @@ class Alignment(Check):
                 score = None
                 if len(candidate.zero) == 1:
                     score = local(case, candidate)
-                    seen = (
-                        max(np.sqrt(self.explains) / score.sensitivity, 4 * score.std)
-                        if np.isfinite(score.std)
-                        else np.inf
-                    )
-                    if not np.isfinite(seen):
+                    if not np.isfinite(score.std):
                         continue
                     if not bad and abs(score.z) < self.significant and score.explained < self.effect:
                         continue
@@ -410,9 +403,6 @@ def improvement(case: Examination, explained: Explained) -> str:
     return (
         f"friction and rotor inertia are possible, and the torque error is {after:.3g} % (now {before:.3g} %)"
     )
-
-
-SMALLER = "smaller ones change the torque by less than the residuals of the model"
 
 
 def severity_of(size: float, warning: float, error: float) -> Severity:

@@ -27,8 +27,9 @@ from .case import Solved, joints_of, mapped, recordings_of, within
 from .cause import Cause
 from .check import Check
 from .description import described_base, placeholders
+from .effects.efforts import GAIN, GAIN_CHANGE
 from .examination import Examination
-from .explanations import SMALLER, UNMOVED, Candidate, Explained, Explanation, local, misfit, severity_of
+from .explanations import UNMOVED, Candidate, Explained, Explanation, local, misfit, severity_of
 
 EXACT = Cause(
     "exact-gains",
@@ -92,11 +93,7 @@ class TorqueGain(Explanation):
     alone = 1e3
     determined = 12.0
 
-    cause = Cause(
-        "torque-scale",
-        "The torque of one joint, or of all, is in another unit than declared, or its gain is wrong.",
-        "Correct the unit or scale of torque, or gain in [drive].",
-    )
+    cause = GAIN
 
     def candidates(self, case: Examination) -> Iterable[Candidate]:
         joints = joints_of(case.thin)
@@ -114,7 +111,6 @@ class TorqueGain(Explanation):
                         problem, lambda s: replace(s, tau=s.tau * np.where(own, np.exp(x[0]), 1.0))
                     ),
                     self._finding,
-                    partial(self._unobservable, joint),
                     starts,
                     matters=np.log1p(self.warning),
                     motion=UNMOVED,
@@ -142,16 +138,6 @@ class TorqueGain(Explanation):
             joint,
         )
 
-    def _unobservable(self, joint: str, size: float) -> Unchecked | None:
-        if size < np.log1p(self.error):
-            return None
-        return Unchecked(
-            f"the torque unit of joint {joint} against the other joints'",
-            f"this motion reveals only factors of more than {np.exp(size):.2g}; {SMALLER}"
-            if size < np.log(10)
-            else "this motion excites no inertia that the joint shares with another",
-        )
-
 
 class GainChange(Explanation):
     """A step of the gain at each of several times, the largest of which is refined, and a linear drift.
@@ -166,11 +152,7 @@ class GainChange(Explanation):
     times = 39
     least = 0.1
 
-    cause = Cause(
-        "gain-change",
-        "The torque gain changes at some time, or drifts: another range, a warm sensor, another load.",
-        "Identify from the part before or after the change: between_s.",
-    )
+    cause = GAIN_CHANGE
 
     def candidates(self, case: Examination) -> Iterable[Candidate]:
         joints = joints_of(case.thin)

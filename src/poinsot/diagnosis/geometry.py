@@ -18,12 +18,12 @@ import numpy as np
 from ..arrays import Vector
 from ..estimate import Finding, Severity, Unchecked
 from ..regression.inverse_dynamics import InverseDynamics
-from .cause import Cause
 from .check import Check
 from .corrections import Nuisance, differences
 from .description import described_base
+from .effects.geometry import DESCRIPTION, ZERO
 from .examination import Examination
-from .explanations import SMALLER, Candidate, Explained, Explanation, severity_of
+from .explanations import Candidate, Explained, Explanation, severity_of
 
 MOMENTS = ("mx", "my", "mz")
 
@@ -51,11 +51,7 @@ class JointZero(Explanation):
     warning_deg, error_deg = 1.0, 5.0
     grid_deg = 30.0
 
-    cause = Cause(
-        "joint-zero",
-        "The zero of a joint differs from the description.",
-        "Add the offset: position_offset in [drive].",
-    )
+    cause = ZERO
 
     def candidates(self, case: Examination) -> Iterable[Candidate]:
         robot = case.thin.robot
@@ -67,7 +63,6 @@ class JointZero(Explanation):
                     (joint,),
                     differences([Nuisance("zero", joint)]).change,
                     partial(self._finding, k),
-                    partial(self._unobservable, joint),
                     starts,
                     matters=np.radians(self.warning_deg),
                 )
@@ -86,16 +81,6 @@ class JointZero(Explanation):
             joint,
         )
 
-    def _unobservable(self, joint: str, size: float) -> Unchecked | None:
-        if (degrees := np.degrees(size)) < self.error_deg:
-            return None
-        return Unchecked(
-            f"the zero of joint {joint}",
-            f"this motion reveals only offsets of more than {degrees:.2g} deg; {SMALLER}"
-            if degrees < 90
-            else "other parameters of its links explain the effect of an offset on torques equally well",
-        )
-
 
 class JointPlacements(Explanation):
     """Two rotations of each joint's axis, and its distance from the parent joint.
@@ -111,11 +96,7 @@ class JointPlacements(Explanation):
     warning, error = 0.05, 0.1
     matters = 0.02
 
-    cause = Cause(
-        "description",
-        "An axis or a length of the robot differs from the description.",
-        "Measure it, and correct the origin of the joint in the description.",
-    )
+    cause = DESCRIPTION
 
     def candidates(self, case: Examination) -> Iterable[Candidate]:
         robot = case.thin.robot

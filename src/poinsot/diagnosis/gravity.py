@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from ..arrays import Vector
-from ..estimate import Finding, Severity, Unchecked
+from ..estimate import Finding, Severity
 from ..regression.inverse_dynamics import InverseDynamics
 from .case import mapped, recordings_of
 from .cause import Cause
+from .effects.geometry import CLOCK, GRAVITY
 from .examination import Examination
-from .explanations import SMALLER, Candidate, Explained, Explanation, severity_of
+from .explanations import Candidate, Explained, Explanation, severity_of
 
 STANDARD = 9.81
 
@@ -72,11 +73,7 @@ class Gravity(Explanation):
     warning_deg, error_deg = 1.0, 5.0
     warning, error = 0.02, 0.06
 
-    cause = Cause(
-        "gravity",
-        "Gravity has another direction (a base or first axis that is tilted or hangs) or another size than declared.",
-        "Correct gravity in [robot]: [m/s^2] in the frame of the robot's base.",
-    )
+    cause = GRAVITY
 
     def candidates(self, case: Examination) -> Iterable[Candidate]:
         declared = np.array(case.thin.robot.model.gravity.linear)
@@ -135,11 +132,7 @@ class ClockScale(Explanation):
     warning, error = 0.01, 0.03
 
     fixed_base = False
-    cause = Cause(
-        "clock-scale",
-        "The sampling rate differs from the declared one: gravity and inertia disagree by its square.",
-        "Correct rate_hz, or the unit of the time column.",
-    )
+    cause = CLOCK
 
     def candidates(self, case: Examination) -> Iterable[Candidate]:
         if is_earths(case.thin.robot.model.gravity.linear):
@@ -149,7 +142,6 @@ class ClockScale(Explanation):
                 (),
                 faster,
                 self._finding,
-                self._unobservable,
                 starts,
                 matters=self.warning,
             )
@@ -162,15 +154,6 @@ class ClockScale(Explanation):
             severity_of(abs(c - 1), self.warning, self.error),
             f"The true rate is {c:.4g} +- {1.96 * c * std:.2g} times the declared one ({which}): with it",
             f"Write rate_hz = {rate * c:.4g} (declared: {rate:.4g}), or scale the time column by {1 / c:.4g}.",
-        )
-
-    def _unobservable(self, size: float) -> Unchecked | None:
-        if size < np.log1p(self.error):
-            return None
-        known = f"known to +- {100 * np.expm1(size):.2g} %" if size < 1 else "not known"
-        return Unchecked(
-            "the rate of the clock",
-            f"it is {known}: the agreement of gravity and inertia does not determine it better; {SMALLER}",
         )
 
 

@@ -321,7 +321,7 @@ class _ReducedProblem:
 
     @cached_property
     def chance(self) -> Matrix:
-        """(b, b) covariance of the base values of least squares, without systematic errors: it weighs prior and data."""
+        """(b, b) covariance of the base values of least squares by chance, which weighs prior and data."""
         return combined(replace(self.free.parameters.uncertainty, systematic=None))
 
     @cached_property

@@ -31,16 +31,19 @@ METHODS = MappingProxyType(
             (".estimators.linear.least_squares:LeastSquares",),
             begin=HERE + "inverse_dynamics:begin_with_efforts",
             streams=True,
+            tables=("accuracy",),
             sections=("effort", "friction"),
         ),
         "essential-parameters": MethodRow(
             HERE + "inverse_dynamics:LinearMethod",
             (".estimators.linear.essential:EssentialParameters",),
+            tables=("accuracy",),
             sections=("effort", "friction"),
         ),
         "semidefinite": MethodRow(
             HERE + "inverse_dynamics:SemidefiniteMethod",
             (".estimators.linear.semidefinite:SemidefiniteLeastSquares",),
+            tables=("accuracy",),
             sections=("effort", "friction", "full_parameters"),
         ),
         "payload": MethodRow(
@@ -51,6 +54,7 @@ METHODS = MappingProxyType(
             ),
             without=("gains", "resampling"),
             loads=True,
+            tables=("accuracy",),
             sections=("payload", "effort", "friction"),
         ),
         "filter": MethodRow(

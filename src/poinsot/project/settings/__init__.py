@@ -161,8 +161,9 @@ class Settings(SettingsTable):
                 f"{given.method!r} {given.effect}: {takes.advice}",
                 key="preprocessing",
             )
-        for key in ("contacts", "rotors", "walls"):
-            if getattr(self, key) and key not in self.method.row.tables:
+        for key in ("contacts", "rotors", "walls", "accuracy"):
+            written = getattr(self, key) and (key != "accuracy" or key in self.model_fields_set)
+            if written and key not in self.method.row.tables:
                 raise refuse(key, f"{self._takes(key)}, not {self.method.name!r}", key=key)
         loaded = next((recording for recording in self.recordings if recording.loaded), None)
         if loaded is not None and not self.method.row.loads:
