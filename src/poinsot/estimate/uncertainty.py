@@ -11,7 +11,7 @@ change most relative to their own size.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -134,6 +134,11 @@ def combined(table: Uncertainty) -> Matrix:
         C = table.systematic * np.outer(scale, scale)
     rows = (C, table.model, table.description)
     return np.sum([row if row.ndim == 2 else np.diag(row**2) for row in rows if row is not None], axis=0)
+
+
+def without_systematic(table: Uncertainty) -> Matrix:
+    """(b, b) covariance without systematic errors, as for differences between estimates that share them."""
+    return combined(replace(table, systematic=None))
 
 
 def by_chance(table: Uncertainty) -> Matrix | None:

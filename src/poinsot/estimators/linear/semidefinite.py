@@ -47,7 +47,7 @@ from scipy import linalg, special
 
 from ...arrays import Matrix, Vector
 from ...estimate import NORMAL_95, Certificate, Estimate, FullParameters, Status, Uncertainty
-from ...estimate.uncertainty import combined
+from ...estimate.uncertainty import without_systematic
 from ...exceptions import ImpossibleBody, InvalidMethod, NotIdentifiable, check_known, listing
 from ...inertia.divergence import AffineInvariant, Entropic, Euclidean
 from ...inertia.parameters import inconsistencies, is_consistent, pseudo_inertia, with_extent
@@ -322,7 +322,7 @@ class _ReducedProblem:
     @cached_property
     def chance(self) -> Matrix:
         """(b, b) covariance of the base values of least squares by chance, which weighs prior and data."""
-        return combined(replace(self.free.parameters.uncertainty, systematic=None))
+        return without_systematic(self.free.parameters.uncertainty)
 
     @cached_property
     def growth(self) -> Matrix:

@@ -18,6 +18,7 @@ from scipy import linalg
 
 from ....arrays import Matrix, Vector
 from ....estimate import Estimate
+from ....estimate.uncertainty import without_systematic
 from ....exceptions import InvalidMethod, NotIdentifiable, listing
 from ....regression.attachment import LOAD_NAMES, Attachment
 from ....regression.base_parameters import EXCITATION_TOLERANCE, choose
@@ -128,7 +129,9 @@ def _difference(
     rows = [alone.base.index(name) for name in without.names]
     K = (alone.base.map[rows][:, attachment.carrier] @ attachment.to_body)[used]
     d = (with_.values - without.values)[used]
-    C = (with_.covariance + without.covariance)[np.ix_(used, used)]
+    # both share systematic errors
+    chance = [without_systematic(estimate.parameters.uncertainty) for estimate in (with_, without)]
+    C = (chance[0] + chance[1])[np.ix_(used, used)]
     known = np.array([problem.parameters.held.get(name, np.nan) for name in LOAD_NAMES])
     # whitened by C = half half^T, generalized least squares of d = K pi + e, cov(e) = C, is ordinary
     half = linalg.cholesky(C, lower=True)
