@@ -8,7 +8,6 @@ import pytest
 from poinsot_reproductions.impacts import table
 
 
-
 @pytest.fixture(scope="module")
 def result(tmp_path_factory):
     from concurrent.futures import ThreadPoolExecutor

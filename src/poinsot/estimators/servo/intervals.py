@@ -58,7 +58,7 @@ from ...models.servo.mechanics import Mechanics
 from ...models.servo.rollout import JointLoad, place_of
 from ...solve import Minimum, Stop, stop_requested
 from ...solve.dense import DenseIterate
-from ...statistics import correlated_products, predictive_std, tapered_autocovariance
+from ...statistics import correlated_products, grid_step, predictive_std, tapered_autocovariance
 from .problem import ActuatorProblem, CommandedMotion
 from .result import Ratio
 from .search import SETTLED, Coordinates, GroupProblem, Search, is_torque
@@ -113,23 +113,6 @@ def coloured_covariance(
     return inverse @ M @ inverse, inverse * variance
 
 
-def rounding_step(values: Vector) -> float:
-    """The step to which values (N,) were rounded; 0 where there is none.
-
-    >>> round(rounding_step(np.round(np.linspace(0, 1, 1000) / 0.01) * 0.01), 6)
-    0.01
-    """
-    changes = np.abs(np.diff(values[np.isfinite(values)]))
-    moves = changes[changes > 1e-9]
-    if not len(moves):
-        return 0.0
-    least = float(np.min(moves))
-    step = float(np.mean(moves[moves < 1.5 * least]))
-    parts = moves[moves < 20 * step] / step
-    on_grid = np.abs(parts - np.round(parts)) < 0.1
-    return step if len(parts) > 10 and on_grid.mean() > 0.95 else 0.0
-
-
 def rounding_products(J: Matrix, position: Vector, step: float, rms: float, level: float) -> Matrix:
     """(p, p) what rounding adds to M for one strand.
 
@@ -171,7 +154,7 @@ def covariances(group: GroupProblem, z: Vector) -> tuple[Matrix, Matrix, Matrix]
     for strand, rollout, block in zip(group.strands, group.rollouts(z), blocks[::2], strict=True):
         measured, position = strand.measured[strand.mask], rollout.position[strand.mask]
         rms, level = float(np.sqrt(np.mean((measured - position) ** 2))), float(group.sigma[strand.joint])
-        rounding += rounding_products(block, position, rounding_step(measured), rms, level)
+        rounding += rounding_products(block, position, grid_step(measured), rms, level)
     prior = priors.T @ priors + 1e-14 * np.eye(len(scale))
     rates = tuple(
         (aligned(block, strand.rate_mask[strand.mask]), aligned(part, strand.rate_mask[strand.mask]))
@@ -361,7 +344,8 @@ class RecordingsAlone:
         std = np.sqrt(np.maximum(np.einsum("rkp,rpq,rkq->rk", slopes, self.covariances, slopes), 0.0))
         for k, seen in enumerate((std < size).T):
             if seen.sum() >= FEWEST_RECORDINGS:
-                found[k] = predictive_std(values[seen, k : k + 1], std[seen, k : k + 1], center[k : k + 1])[0]
+                own = values[seen, k : k + 1], std[seen, k : k + 1], center[k : k + 1]
+                found[k] = predictive_std(*own)[1].item()
         return found
 
 
