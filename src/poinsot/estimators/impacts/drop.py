@@ -59,7 +59,7 @@ from ...models.planar.drop import Drop
 from ...models.planar.events import SLOW, ImpactEvents
 from ...models.planar.shapes import Shape
 from ...solve import ProgressCallback, Stop, report, stop_requested
-from .flights import FEWEST, integrals, moving
+from .flights import FALL, FEWEST, first_flight, integrals, moving
 from .problem import (
     AGREES,
     WITHOUT_MASS,
@@ -437,9 +437,7 @@ BISECTIONS = 5
 STARTS = (0.25, 0.4), (0.1, 0.8), (0.4, 0.15)
 """J/m in squares of the size, and mu, of each search; the next one follows only if the ones before do not explain the
 frames."""
-START_RESTITUTION, LEAST_START, FLIGHT_ENDS = 0.3, 3, 6.0
-"""Restitution where a search starts, least number of frames that its pose and velocity are from, and the distance of a
-frame from where a flight leads that ends it, in standard deviations."""
+START_RESTITUTION = 0.3
 UNKNOWN_NOISE_FACTOR = 1.5
 """Factor on the chi-square threshold up to which frames count as explained while the noise is not known: third
 differences give it to some 20 %, its square to 50 %."""
@@ -517,7 +515,9 @@ def _first_fits(
     stop: Stop | None,
 ) -> list[ShootingFit]:
     """Searches from the first flight and different values of the rest, until one of them explains the frames."""
-    state, fits = _first_state(shooting), []
+    _, (pose, velocity), middle = first_flight(shooting.times, shooting.poses, shooting.noise)
+    early, fits = shooting.times[0] - middle, []
+    state = pose + early * velocity + 0.5 * early**2 * FALL, velocity + early * FALL
     mass = lifted_mass(shooting.forces, shooting.shape) if shooting.forces is not None else None
     for inertia, friction in STARTS:
         report(progress, "shooting", detail=name)
@@ -526,22 +526,6 @@ def _first_fits(
         if fits[0].chi_square <= limit or stop_requested(stop):
             break
     return fits
-
-
-def _first_state(shooting: Shooting) -> tuple[Vector, Vector]:
-    """Pose and velocity of the first frame, from the frames until one is not where the flight before it leads."""
-    t, noise = shooting.times - shooting.times[0], shooting.noise
-    straight = shooting.poses + 0.5 * GRAVITY * np.outer(t**2, [0.0, 1.0, 0.0])
-    A, frames = np.column_stack([np.ones(len(t)), t]), LEAST_START
-    while True:
-        line = np.linalg.lstsq(A[:frames], straight[:frames], rcond=None)[0]
-        if frames == len(t):
-            break
-        wide = 1 + A[frames] @ np.linalg.inv(A[:frames].T @ A[:frames]) @ A[frames]
-        if (np.abs(straight[frames] - A[frames] @ line) > FLIGHT_ENDS * np.sqrt(wide) * noise).any():
-            break
-        frames += 1
-    return line[0], line[1]
 
 
 def _result(

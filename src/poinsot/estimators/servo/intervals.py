@@ -415,7 +415,7 @@ class GroupResult:
         wrong = errors.covariance(problem, group, z)[:p, :p]
         by_chance, of_description = (np.diag(slope @ C @ slope.T) for C in (coloured[:p, :p], wrong))
         std = np.sqrt(by_chance + of_description)
-        size = np.array([_size(group, *pair) for pair in zip(names, theta, strict=True)])
+        size = np.array([size_of(group, *pair) for pair in zip(names, theta, strict=True)])
         without_scale = np.array([not scale_known and is_torque(parameter) for parameter in names])
         identifiable = (std < DETERMINED * size) & (std > 0) & ~absent & ~without_scale
         alone = RecordingsAlone.of(group, z, search, scale_known=scale_known, stop=stop)
@@ -473,7 +473,7 @@ class GroupResult:
             + (" / stiffness" if coordinates.ratios[k] else "")
             for k in kept
         ]
-        size = np.array([max(_size(self.group, columns[k][0], float(self.x[k])), SMALLEST) for k in kept])
+        size = np.array([max(size_of(self.group, columns[k][0], float(self.x[k])), SMALLEST) for k in kept])
         relative = (self.coloured + self.wrong)[np.ix_(kept, kept)] / np.outer(size, size)
         values, vectors = np.linalg.eigh(relative)
         open_ = vectors[:, values > DETERMINED**2] * size[:, None]
@@ -534,7 +534,7 @@ def _without_limit(
     return None if reached else found
 
 
-def _size(group: GroupProblem, name: str, value: float) -> float:
+def size_of(group: GroupProblem, name: str, value: float) -> float:
     """What a parameter's standard deviation is compared with."""
     if name in ("zero", "delay", "lag", "dead_band", "backlash"):
         interval = float(np.median(np.diff(group.strands[0].steps.time)))
