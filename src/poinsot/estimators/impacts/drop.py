@@ -516,7 +516,8 @@ def _first_fits(
 ) -> list[ShootingFit]:
     """Searches from the first flight and different values of the rest, until one of them explains the frames."""
     _, (pose, velocity), middle = first_flight(shooting.times, shooting.poses, shooting.noise)
-    early, fits = shooting.times[0] - middle, []
+    early = shooting.times[0] - middle
+    fits: list[ShootingFit] = []
     state = pose + early * velocity + 0.5 * early**2 * FALL, velocity + early * FALL
     mass = lifted_mass(shooting.forces, shooting.shape) if shooting.forces is not None else None
     for inertia, friction in STARTS:

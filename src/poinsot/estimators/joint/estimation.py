@@ -108,10 +108,10 @@ class Summary:
 
     def motion(self, path: RecordFit) -> EstimatedMotion:
         """Joint coordinates and rates with their standard deviations, and the residuals of each sensor."""
-        n, std = path.coordinates.shape[1], path.std
-        known = std is not None and std.shape[1] == 2 * n
+        n = path.coordinates.shape[1]
+        std = None if path.std is None or path.std.shape[1] != 2 * n else path.std
         columns = (
-            (f"{quantity}.{name}", unit + per, values[:, k], std[:, first + k] if known else None)
+            (f"{quantity}.{name}", unit + per, values[:, k], None if std is None else std[:, first + k])
             for k, (name, unit) in enumerate(self.model.mechanism.coordinates)
             for quantity, per, values, first in (
                 ("position", "", path.coordinates, 0),

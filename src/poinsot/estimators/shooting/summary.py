@@ -427,9 +427,9 @@ def _path(
         yield from zip(names[7:], ("m/s",) * 3 + ("rad/s",) * 3, v[:, :6].T, speeds, strict=False)
     angles = robot.joint_positions(q)
     for k, (joint, dof) in enumerate(zip(robot.joints, robot.actuated.tolist(), strict=True)):
-        unit, known = robot.position_units[dof], std is not None
-        yield f"position.{joint}", unit, angles[:, k], std[:, dof] if known else None
-        yield f"velocity.{joint}", f"{unit}/s", v[:, dof], std[:, n + dof] if known else None
+        unit = robot.position_units[dof]
+        yield f"position.{joint}", unit, angles[:, k], None if std is None else std[:, dof]
+        yield f"velocity.{joint}", f"{unit}/s", v[:, dof], None if std is None else std[:, n + dof]
 
 
 def fit_of_motions(motions: Sequence[tuple[EstimatedMotion, RobotTrajectoryModel]]) -> Fit:
