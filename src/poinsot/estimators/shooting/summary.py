@@ -382,7 +382,7 @@ def estimated_motion(
     n = robot.model.nv
     commands = [f"command.{model.parameters.drive.inputs[k]}" for k in model.noisy_commands.tolist()]
     freedoms = [
-        f"{'position' if k < n else 'velocity'}.{robot.effort_names[k % n]}"
+        f"{'position' if k < n else 'velocity'}.{robot.speed_names[k % n]}"
         for k in model.noisy_freedoms.tolist()
     ]
     size = np.sqrt(np.mean((w / model.noise_std)[model.noisy] ** 2, axis=0))

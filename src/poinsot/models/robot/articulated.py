@@ -265,10 +265,14 @@ class Articulated(Brief):
         return np.arange(self.model.nv) if self.closure is None else self.closure.independent
 
     @cached_property
+    def speed_names(self) -> tuple[str, ...]:
+        """Name of each component of v: its joint, or a freedom of the floating base."""
+        return (*(f"base.{k}" for k in range(6)), *self.joints) if self.floating_base else self.joints
+
+    @cached_property
     def effort_names(self) -> tuple[str, ...]:
-        """Name of each equation of motion: its joint, or a freedom of the floating base."""
-        names = (*(f"base.{k}" for k in range(6)), *self.joints) if self.floating_base else self.joints
-        return tuple(names[k] for k in self.equations)
+        """Name of each equation of motion, that of its freedom."""
+        return tuple(self.speed_names[k] for k in self.equations)
 
     @cached_property
     def effort_units(self) -> tuple[str, ...]:
@@ -479,7 +483,7 @@ class Articulated(Brief):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(count, nq), (count, n), (count, n): configurations anywhere, speeds and accelerations of order 1.
 
-        Constraints hold in them, but for robots with a floating base or balls, whose configurations are no angles.
+        Constraints hold in them, but for loops of robots with a floating base or balls.
         """
         if self.closure is not None and (self.coordinates[0] >= 0).all():
             return self.closure.random_states(count, rng)
@@ -487,7 +491,10 @@ class Articulated(Brief):
         # uniform configurations would be unbounded for joints without limits
         step = rng.uniform(-np.pi, np.pi, (count, self.model.nv))
         q = np.array([pin.integrate(self.model, self.neutral, dq) for dq in step])
-        return q, v, a
+        if self.closure is None:
+            return q, v, a
+        q, v = self.closure.followed(q, v, self.closure.dependent)
+        return q, *self.closure.motion(q, v, a)
 
 
 def load_robot(
