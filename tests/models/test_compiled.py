@@ -193,3 +193,38 @@ def test_who_supports_no_followers_says_so(arm):
     robot = arm(ARM.replace("</mujoco>", FOLLOWING))
     with pytest.raises(InvalidModel, match="a filter supports no joints that follow others, and r of robot"):
         robot.refuse_loops("a filter")
+
+
+REST = """<mujoco><option density="1.2"/>{flag}<worldbody><body name="a" gravcomp="1">
+<joint name="j" stiffness="3 2" damping="1 0.2" frictionloss="0.4"/><geom size="0.1"/>
+<body name="b"><joint name="k" type="ball" stiffness="2"/><geom size="0.1" pos="0.3 0 0"/><site name="s"/></body></body>
+<site name="w" pos="0 0 1"/></worldbody>
+<tendon><fixed name="t" stiffness="4"><joint joint="j" coef="2"/></fixed>
+<spatial name="mt"><site site="w"/><site site="s"/></spatial></tendon>
+<equality><tendon name="pull" tendon1="mt"/></equality>
+<actuator><muscle name="mus" tendon="mt" lengthrange="0.1 1"/><position joint="j" kp="3" kv="2"/>
+<motor joint="j" name="q" armature="0.3"/></actuator></mujoco>"""
+
+
+def test_forces_that_the_robot_does_not_have_are_named(arm):
+    notes = arm(REST.format(flag="")).notes
+    named = (
+        "the tendons t",
+        "compensation of a",
+        "actuators q",
+        "actuators mus",
+        "springs of j",
+        "damping of j",
+    )
+    named = (*named, "springs of k", "equalities pull", "medium")
+    assert len(notes) == len(named)
+    for what in named:
+        assert sum(what in note for note in notes) == 1, what
+    assert arm().notes == ()
+
+
+def test_what_a_flag_disables_is_not_read(arm):
+    flag = '<option><flag spring="disable" damper="disable" constraint="disable" gravity="disable"/></option>'
+    robot = arm(REST.format(flag=flag))
+    assert robot.parameters.held == {} and robot.model.gravity.linear.tolist() == [0, 0, 0]
+    assert [note for note in robot.notes if "actuators" not in note and "medium" not in note] == []

@@ -117,12 +117,13 @@ def test_the_projected_regressor_undoes_forward_dynamics(gripper, rng):
 
 def test_joints_without_limits_follow_over_full_turns(tmp_path, rng):
     """A configuration counts no turns, so that a position of -pi follows one of pi."""
-    joint = '<link name="{0}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
-    text = '<robot name="r"><link name="w"/>' + "".join(
-        joint.format(name)
-        + f'<joint name="{name}" type="continuous"><parent link="w"/><child link="{name}"/><axis xyz="0 0 1"/>{mimic}</joint>'
-        for name, mimic in (("a", ""), ("b", '<mimic joint="a" multiplier="-2" offset="0.3"/>'))
-    )
+    inertia = '<mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+    text = '<robot name="r"><link name="w"/>'
+    for name, mimic in (("a", ""), ("b", '<mimic joint="a" multiplier="-2" offset="0.3"/>')):
+        text += (
+            f'<link name="{name}"><inertial>{inertia}</inertial></link><joint name="{name}" type="continuous">'
+            f'<parent link="w"/><child link="{name}"/><axis xyz="0 0 1"/>{mimic}</joint>'
+        )
     (tmp_path / "r.urdf").write_text(text + "</robot>")
     robot = load_robot(tmp_path / "r.urdf", friction=NoFriction())
     angle = np.linspace(-10, 10, 41)

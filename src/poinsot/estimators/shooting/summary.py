@@ -275,7 +275,7 @@ class EstimateSummary:
         return (Unchecked("the gain of commands", reason),)
 
     def _notes(self) -> tuple[str, ...]:
-        notes = []
+        notes = list(self.models[0].parameters.robot.notes)
         for model, unobservable in zip(self.models, self.covariance.unobservable_states, strict=True):
             if unobservable.shape[1]:
                 freedoms = "direction" if unobservable.shape[1] == 1 else "directions"

@@ -5,7 +5,8 @@ on its axis. In the axes of the world
 
     r(q) = p_a - p_b = 0,     J v = 0,  J = R_a J_a - R_b J_b,     J a + gamma = 0
 
-and joints that follow others have such rows, too (see `coupling_constraint`). Rows can be redundant (a planar loop has two of three). With the dependent freedoms d and the independent ones i,
+and joints that follow others have such rows, too (see `coupling_constraint`). Rows can be redundant (a planar loop has
+two of three). With the dependent freedoms d and the independent ones i,
 
     v_d = G v_i,  G = -J_d^+ J_i,     a_d = G a_i - J_d^+ gamma,     v = N v_i
 

@@ -25,6 +25,7 @@ import pinocchio as pin
 from ...arrays import Vector
 from ...exceptions import UnreadableFile
 from .loops import WORLD, JointCoupling, Loop
+from .unrepresented import unrepresented
 
 HINGE, SLIDE, BALL, FREE = (
     int(kind)
@@ -55,6 +56,7 @@ class CompiledDescription:
         loops, couplings: active equalities.
         springs: joint -> (stiffness, relaxed position) [N m/rad], [rad] or [N/m], [m].
         gravity: (3,) [m/s^2].
+        unrepresented: sentences on forces of the file that the robot does not have.
     """
 
     model: pin.Model
@@ -63,6 +65,7 @@ class CompiledDescription:
     couplings: tuple[JointCoupling, ...]
     springs: dict[str, tuple[float, float]]
     gravity: Vector
+    unrepresented: tuple[str, ...]
 
 
 def compiled_description(path: Path, text: str | None, floating_base: bool) -> CompiledDescription:
@@ -72,6 +75,7 @@ def compiled_description(path: Path, text: str | None, floating_base: bool) -> C
         UnreadableFile: see `compile_text`.
     """
     compiled = compile_text(text, path)
+    _disable(compiled)
     names = _names(compiled)
     free = bool(compiled.njnt and compiled.jnt_type[0] == FREE)
     rooted = floating_base and not free
@@ -86,11 +90,36 @@ def compiled_description(path: Path, text: str | None, floating_base: bool) -> C
         for j in range(compiled.njnt)
         if compiled.jnt_stiffness[j] > 0 and compiled.jnt_type[j] in ALIGNED
     }
-    disabled = compiled.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY
-    gravity = np.zeros(3) if disabled else np.array(compiled.opt.gravity)
     return CompiledDescription(
-        model, free or rooted, tuple(equalities.loops()), tuple(equalities.couplings()), springs, gravity
+        model,
+        free or rooted,
+        tuple(equalities.loops()),
+        tuple(equalities.couplings()),
+        springs,
+        np.array(compiled.opt.gravity),
+        tuple(unrepresented(compiled, joints, names[mujoco.mjtObj.mjOBJ_BODY])),
     )
+
+
+def _disable(m: mujoco.MjModel) -> None:
+    """Remove what `<flag>` disables."""
+    bits = mujoco.mjtDisableBit
+    removed: dict[mujoco.mjtDisableBit, tuple[np.ndarray, ...]] = {
+        bits.mjDSBL_GRAVITY: (m.opt.gravity, m.body_gravcomp),
+        bits.mjDSBL_SPRING: (
+            m.jnt_stiffness,
+            m.jnt_stiffnesspoly,
+            m.tendon_stiffness,
+            m.tendon_stiffnesspoly,
+        ),
+        bits.mjDSBL_DAMPER: (m.dof_damping, m.dof_dampingpoly, m.tendon_damping, m.tendon_dampingpoly),
+        bits.mjDSBL_FRICTIONLOSS: (m.dof_frictionloss, m.tendon_frictionloss),
+        bits.mjDSBL_EQUALITY: (m.eq_active0,),
+        bits.mjDSBL_CONSTRAINT: (m.dof_frictionloss, m.tendon_frictionloss, m.eq_active0),
+    }
+    for bit, arrays in removed.items():
+        for array in arrays if m.opt.disableflags & int(bit) else ():
+            array[:] = 0
 
 
 def compile_text(text: str | None, path: Path) -> mujoco.MjModel:
