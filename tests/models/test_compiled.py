@@ -191,8 +191,8 @@ def test_a_joint_that_follows_a_locked_one_is_locked(tmp_path):
 
 def test_who_supports_no_followers_says_so(arm):
     robot = arm(ARM.replace("</mujoco>", FOLLOWING))
-    with pytest.raises(InvalidModel, match="a filter supports no joints that follow others, and r of robot"):
-        robot.refuse_loops("a filter")
+    with pytest.raises(InvalidModel, match="a check supports no joints that follow others, and r of robot"):
+        robot.refuse_loops("a check")
 
 
 REST = """<mujoco><option density="1.2"/>{flag}<worldbody><body name="a" gravcomp="1">

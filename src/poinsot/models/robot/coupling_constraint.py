@@ -66,15 +66,15 @@ class CouplingConstraint(KeptClosed):
             positions: (T, joints) positions of `robot.joints`; None: those of q, which count no turns.
         """
         f, l, reference = self._coefficients
-        p, dofs, n = Polynomial(self.coupling.polynomial), self.robot.actuated, self.robot.model.nv
+        dofs, n = self.robot.actuated, self.robot.model.nv
         away = (self.robot.joint_positions(q) if positions is None else positions) - reference
         x = _times(away, l)
-        r = _times(away, f) - p(x)
-        speed, bend = v[:, dofs] @ l, p.deriv(2)(x)
+        p, slope, bend, change = (polynomial(x) for polynomial in self._polynomials)
+        r, speed = _times(away, f) - p, v[:, dofs] @ l
         J = np.zeros((len(q), n))
-        J[:, dofs] = f - p.deriv()(x)[:, None] * l
+        J[:, dofs] = f - slope[:, None] * l
         # slopes by q and v are multiples of l
-        multiples = bend * speed, bend * (a[:, dofs] @ l) + p.deriv(3)(x) * speed**2, 2 * bend * speed
+        multiples = bend * speed, bend * (a[:, dofs] @ l) + change * speed**2, 2 * bend * speed
         slopes = np.zeros((4, len(q), 6, n))
         slopes[0, :, 0] = J
         for slope, multiple in zip(slopes[1:, :, 0], multiples, strict=True):
@@ -104,17 +104,27 @@ class CouplingConstraint(KeptClosed):
 
     def _nearest_turn(self, r: Vector) -> Vector:
         """r less the full turns of joints without limits; 0 where their turns make it anything."""
-        turning = self.robot.coordinates[1][self.robot.actuated]
-        f, l, _ = self._coefficients
-        slope = Polynomial(self.coupling.polynomial).deriv()(0.0)
-        turns = 2 * np.pi * np.abs(np.concatenate([f[turning], slope * l[turning]]))
-        turns = turns[turns > 0]
-        if not len(turns):
+        if not len(self._turns):
             return r
-        ratios = turns / turns.min()
+        turn = self._turns.min()
+        ratios = self._turns / turn
         if np.abs(ratios - np.round(ratios)).max() > 1e-9:
             return 0.0 * r
-        return r - turns.min() * np.round(r / turns.min())
+        return r - turn * np.round(r / turn)
+
+    @cached_property
+    def _turns(self) -> Vector:
+        """What full turns of the joints without limits add to r."""
+        turning = self.robot.coordinates[1][self.robot.actuated]
+        f, l, _ = self._coefficients
+        turns = 2 * np.pi * np.abs(np.concatenate([f[turning], self._polynomials[1](0.0) * l[turning]]))
+        return turns[turns > 0]
+
+    @cached_property
+    def _polynomials(self) -> tuple[np.poly1d, ...]:
+        """p and its first three derivatives."""
+        p = Polynomial(self.coupling.polynomial)
+        return tuple(np.poly1d(p.deriv(k).coef[::-1]) for k in range(4))
 
     @cached_property
     def _coefficients(self) -> tuple[Vector, Vector, Vector]:
