@@ -127,6 +127,16 @@ def test_a_file_that_xacro_wrote_is_read(load):
     assert load(text).joints == load(ARM).joints
 
 
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_floating_joint_at_the_root_is_a_floating_base(load, asked):
+    """As in files of which the base hangs on a link without inertia."""
+    root = f'<link name="nowhere"/>{joint("free", "floating", "nowhere", "base")}'
+    robot = load(ARM.replace("</robot>", root + "</robot>"), floating_base=asked)
+    same = load(ARM, floating_base=True)
+    assert robot.floating_base and robot.joints == same.joints and robot.bodies == same.bodies
+    np.testing.assert_allclose(robot.inertials, same.inertials)
+
+
 XACRO = ARM.replace("<robot", "<robot xmlns:xacro='http://wiki.ros.org/xacro'").replace(
     "</robot>", "<xacro:property name='m' value='${2 * 3}'/></robot>"
 )

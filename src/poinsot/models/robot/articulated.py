@@ -526,7 +526,8 @@ def load_robot(
         content: a text to read in place of the file's, as if it stood there.
 
     MJCF is compiled by MuJoCo: inertias of shapes, defaults, includes, several joints in a body, reference positions,
-    equalities and `<option gravity>` are the simulator's. A free joint at its first root is a floating base.
+    equalities and `<option gravity>` are the simulator's. A free joint at its first root is a floating base, as is a
+    `floating` joint of a URDF there.
 
     Raises:
         UnreadableFile: if there is no such file or it is not a robot description.
@@ -553,13 +554,17 @@ def load_robot(
         )
         efforts = (*efforts, *described_springs)
     else:
-        model = _urdf_model(path, text, floating_base)
+        model = _urdf_model(path, text, False)
+        if _is_free(model):  # a `floating` joint below the world
+            floating_base = True
+        elif floating_base:
+            model = _urdf_model(path, text, True)
         (couplings, ignored), described_gravity = mimics_of(text), STANDARD_GRAVITY
     add_frames(model, loops)
     locked = with_followers(locked or {}, couplings)
     if locked:
         model = _lock(model, locked)
-        floating_base = floating_base and model.njoints > 1 and model.joints[1].nv == 6
+        floating_base = floating_base and _is_free(model)
         left = (coupling.locked(locked) for coupling in couplings)
         couplings = tuple(coupling for coupling in left if coupling is not None)
     if model.nv - (6 if floating_base else 0) < 1 and not floating_base:
@@ -605,6 +610,11 @@ def _urdf_model(path: Path, text: str, floating_base: bool) -> pin.Model:
     if zeros := [message for message in messages if "inertial" in message]:  # the parser only warns of these
         raise UnreadableFile(f"{path} is not a valid robot description: {'; '.join(zeros)}")
     return model
+
+
+def _is_free(model: pin.Model) -> bool:
+    """Whether its first joint is a free-flyer at the world."""
+    return bool(model.njoints > 1 and model.joints[1].shortname() == "JointModelFreeFlyer")
 
 
 def mimics_of(description: str) -> tuple[tuple[JointCoupling, ...], tuple[str, ...]]:
