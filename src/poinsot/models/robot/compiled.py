@@ -11,7 +11,7 @@ p_k and the axis a_k in the frame of the body and the position q_k of which ref_
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,6 +99,17 @@ def compiled_description(path: Path, text: str | None, floating_base: bool) -> C
         np.array(compiled.opt.gravity),
         tuple(unrepresented(compiled, joints, names[mujoco.mjtObj.mjOBJ_BODY])),
     )
+
+
+def disabled_terms(flags: int) -> list[str]:
+    """Joint terms, `damping` and `friction`, that these flags of MuJoCo disable."""
+    bits = mujoco.mjtDisableBit
+    by_bit = {
+        bits.mjDSBL_DAMPER: "damping",
+        bits.mjDSBL_FRICTIONLOSS: "friction",
+        bits.mjDSBL_CONSTRAINT: "friction",
+    }
+    return [term for bit, term in by_bit.items() if flags & int(bit)]
 
 
 def _disable(m: mujoco.MjModel) -> None:
@@ -197,17 +208,9 @@ def _names(compiled: mujoco.MjModel) -> dict[mujoco.mjtObj, list[str]]:
     """Kind of object -> unique name of each; a body without one has its number, a joint without one its body's name."""
 
     def unique(kind: mujoco.mjtObj, count: int, default: Any) -> list[str]:
-        given = [mujoco.mj_id2name(compiled, kind, k) or "" for k in range(count)]
-        names: list[str] = []
-        for k, name in enumerate(given):
-            candidate, number = name or default(k), 1
-            while not name and candidate in (*given, *names):
-                number += 1
-                candidate = f"{default(k)}_{number}"
-            names.append(candidate)
-        return names
+        return unique_names([mujoco.mj_id2name(compiled, kind, k) or "" for k in range(count)], default)
 
-    of_body = unique(mujoco.mjtObj.mjOBJ_BODY, compiled.nbody, lambda k: f"body{k}")
+    of_body = unique(mujoco.mjtObj.mjOBJ_BODY, compiled.nbody, BODY_NAME.format)
     of_joint = unique(
         mujoco.mjtObj.mjOBJ_JOINT, compiled.njnt, lambda k: f"{of_body[compiled.jnt_bodyid[k]]}_joint"
     )
@@ -217,6 +220,35 @@ def _names(compiled: mujoco.MjModel) -> dict[mujoco.mjtObj, list[str]]:
         mujoco.mjtObj.mjOBJ_JOINT: of_joint,
         mujoco.mjtObj.mjOBJ_SITE: of_site,
     }
+
+
+BODY_NAME = "body{}"
+"""Name of a body without one, by its number."""
+
+
+def unique_names(given: list[str], default: Callable[[int], str]) -> list[str]:
+    """Names of objects, of which those without one have a default that no other has."""
+    names: list[str] = []
+    for k, name in enumerate(given):
+        candidate, number = name or default(k), 1
+        while not name and candidate in (*given, *names):
+            number += 1
+            candidate = f"{default(k)}_{number}"
+        names.append(candidate)
+    return names
+
+
+def inertial_of(compiled: mujoco.MjModel, b: int) -> pin.Inertia:
+    """The inertia of a body in its own frame."""
+    principal = _placement(compiled.body_ipos[b], compiled.body_iquat[b])
+    # MuJoCo takes frames for equal that differ by rounding
+    same = int(compiled.body_sameframe[b])
+    if same in (mujoco.mjtSameFrame.mjSAMEFRAME_BODY, mujoco.mjtSameFrame.mjSAMEFRAME_BODYROT):
+        principal.rotation = np.eye(3)
+    if same == mujoco.mjtSameFrame.mjSAMEFRAME_BODY:
+        principal.translation = np.zeros(3)
+    R, I = principal.rotation, np.diag(compiled.body_inertia[b])
+    return pin.Inertia(float(compiled.body_mass[b]), principal.translation, R @ I @ R.T)
 
 
 def _placement(position: np.ndarray, quaternion: np.ndarray) -> pin.SE3:
@@ -301,18 +333,7 @@ class _Tree:
             carrier = self._joint(carrier, joint, place * p * reference, name, int(m.jnt_dofadr[j]), j)
             place = p.inverse()
         self.carrier.append((carrier, place))
-        principal = _placement(m.body_ipos[b], m.body_iquat[b])
-        # MuJoCo takes frames for equal that differ by rounding
-        same = int(m.body_sameframe[b])
-        if same in (mujoco.mjtSameFrame.mjSAMEFRAME_BODY, mujoco.mjtSameFrame.mjSAMEFRAME_BODYROT):
-            principal.rotation = np.eye(3)
-        if same == mujoco.mjtSameFrame.mjSAMEFRAME_BODY:
-            principal.translation = np.zeros(3)
-        R = principal.rotation
-        inertia = pin.Inertia(
-            float(m.body_mass[b]), principal.translation, R @ np.diag(m.body_inertia[b]) @ R.T
-        )
-        self.model.appendBodyToJoint(carrier, inertia, place)
+        self.model.appendBodyToJoint(carrier, inertial_of(m, b), place)
         self.model.addBodyFrame(self.names[mujoco.mjtObj.mjOBJ_BODY][b], carrier, place, self.frame[carrier])
 
 
