@@ -223,6 +223,15 @@ def test_forces_that_the_robot_does_not_have_are_named(arm):
     assert arm().notes == ()
 
 
+def test_terms_of_the_free_joint_are_named(arm):
+    """A default of all joints is one of the free joint, too."""
+    free = '<joint name="base" type="free" {}/><geom size="0.3"/><body name="c"><joint/><geom size="0.2"/></body>'
+    file = f'<mujoco><worldbody><body name="b">{free}</body></worldbody></mujoco>'
+    (note,) = arm(file.format('damping="0.1"')).notes
+    assert "of the free joint base" in note
+    assert arm(file.format("")).notes == ()
+
+
 def test_what_a_flag_disables_is_not_read(arm):
     flag = '<option><flag spring="disable" damper="disable" constraint="disable" gravity="disable"/></option>'
     robot = arm(REST.format(flag=flag))

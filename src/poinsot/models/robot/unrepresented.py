@@ -57,6 +57,9 @@ def unrepresented(m: mujoco.MjModel, joints: list[str], bodies: list[str]) -> It
             ],
         ),
     ]
+    terms = np.concatenate([m.dof_armature[:6], m.dof_damping[:6], m.dof_frictionloss[:6]])
+    if m.njnt and m.jnt_type[0] == int(mujoco.mjtJoint.mjJNT_FREE) and terms.any():
+        named.append(("armature, damping or dry friction of the free joint {}", joints[:1]))
     equalities = [k for k in range(m.neq) if m.eq_active0[k] and not _is_represented(m, k)]
     if equalities:
         names = (mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_EQUALITY, k) or str(k) for k in equalities)
