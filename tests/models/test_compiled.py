@@ -8,6 +8,7 @@ import pytest
 from poinsot import Drive, ViscousCoulomb, load_robot
 from poinsot.exceptions import InvalidModel, UnreadableFile
 from poinsot.models.friction import NoFriction
+from poinsot.models.robot.collisions import Surroundings
 from poinsot.models.robot.joint_terms import JointTerms
 
 SHAPES = (
@@ -237,3 +238,17 @@ def test_what_a_flag_disables_is_not_read(arm):
     robot = arm(REST.format(flag=flag))
     assert robot.parameters.held == {} and robot.model.gravity.linear.tolist() == [0, 0, 0]
     assert [note for note in robot.notes if "actuators" not in note and "medium" not in note] == []
+
+
+def test_tables_and_floors_of_the_world_are_checked(arm):
+    """Of links that no joint joins to the world: the second one touches the floor where it hangs down."""
+    world = (
+        '<geom type="plane" size="0 0 1" pos="0 0 -1.2"/><geom type="box" size="0.1 1 0.1" pos="0 0 0.5"/>'
+    )
+    robot = arm(ARM.replace("<worldbody>", "<worldbody>" + world))
+    collisions = Surroundings().resolve(robot)
+    assert collisions.pairs == (("world", "b"), ("world", "b"))
+    ahead, down = collisions.distances(robot.configurations(np.array([[0, 0], [1.5, 0.3]])))
+    # the ball of 0.1 m on the second link is 0.2 m from its joint
+    np.testing.assert_allclose(ahead, [1.1, np.hypot(1.1, 0.4) - 0.1], atol=1e-3)
+    assert down[0] < 0

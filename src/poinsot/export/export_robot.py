@@ -82,7 +82,8 @@ def place(
     unsupported = []
     for parameter in parameters:
         friction = None if parameter.kind.endswith(COUPLING) else parameter_of(parameter.kind)
-        term = "armature" if parameter.kind == "rotor_inertia" else friction and friction.described_as
+        of_friction = None if friction is None else friction.described_as
+        term = "armature" if parameter.kind == "rotor_inertia" else of_friction
         freedom = freedom_of.get(parameter.owner)
         # A coupled motor, an offset, a ball joint, a rotor in URDF: none of these has a place.
         if (

@@ -42,6 +42,9 @@ ALIGNED = {
 }
 UNALIGNED = {HINGE: pin.JointModelRevoluteUnaligned, SLIDE: pin.JointModelPrismaticUnaligned}
 
+SLAB_M = np.array([20.0, 20.0, 0.5])
+"""Half the sides of a slab in place of a plane, farther than an arm reaches. [m]"""
+
 WELD_ARM_M = 0.1
 """Distance of the points that a weld holds together. [m]"""
 
@@ -414,7 +417,9 @@ class _Equalities:
 
 
 def compiled_shapes(path: Path, model: pin.Model) -> pin.GeometryModel:
-    """The shapes of the bodies of an MJCF file that can collide, at the frames of these bodies in a model of the robot.
+    """The shapes of an MJCF file that can collide, at the frames of their bodies in a model of the robot.
+
+    Those of the world (tables, floors) are at its frame.
 
     Raises:
         UnreadableFile: see `compile_text`.
@@ -423,12 +428,15 @@ def compiled_shapes(path: Path, model: pin.Model) -> pin.GeometryModel:
     bodies = _names(m)[mujoco.mjtObj.mjOBJ_BODY]
     for g in range(m.ngeom):
         body = bodies[m.geom_bodyid[g]]
-        solid = _solid(m, g) if m.geom_bodyid[g] and (m.geom_contype[g] or m.geom_conaffinity[g]) else None
-        if solid is None or not model.existFrame(body, pin.FrameType.BODY):
+        solid = _solid(m, g) if m.geom_contype[g] or m.geom_conaffinity[g] else None
+        in_world = m.geom_bodyid[g] == 0
+        if solid is None or not (in_world or model.existFrame(body, pin.FrameType.BODY)):
             continue
-        number = model.getFrameId(body, pin.FrameType.BODY)
+        number = 0 if in_world else model.getFrameId(body, pin.FrameType.BODY)
         frame = model.frames[number]
         placement = frame.placement * _placement(m.geom_pos[g], m.geom_quat[g])
+        if m.geom_type[g] == int(mujoco.mjtGeom.mjGEOM_PLANE):
+            placement = placement * pin.SE3(np.eye(3), np.array([0.0, 0.0, -SLAB_M[2]]))
         geometry.addGeometryObject(
             pin.GeometryObject(f"{body} {g}", frame.parentJoint, number, placement, solid)
         )
@@ -436,7 +444,7 @@ def compiled_shapes(path: Path, model: pin.Model) -> pin.GeometryModel:
 
 
 def _solid(m: mujoco.MjModel, g: int) -> Any:
-    """A geom as a shape of coal; None for planes and height fields."""
+    """A geom as a shape of coal, a plane as a slab below it; None for height fields."""
     size, kinds = np.array(m.geom_size[g]), mujoco.mjtGeom
     kind = int(m.geom_type[g])
     if kind == kinds.mjGEOM_SPHERE:
@@ -449,6 +457,8 @@ def _solid(m: mujoco.MjModel, g: int) -> Any:
         return coal.Ellipsoid(size)
     if kind == kinds.mjGEOM_BOX:
         return coal.Box(2 * size)
+    if kind == kinds.mjGEOM_PLANE:  # a half-space has no distance to a mesh
+        return coal.Box(2 * SLAB_M)
     if kind != kinds.mjGEOM_MESH:
         return None
     mesh = m.geom_dataid[g]
