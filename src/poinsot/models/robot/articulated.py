@@ -478,7 +478,8 @@ class Articulated(Brief):
         if self.couplings:
             raise InvalidModel(
                 f"{method} supports no joints that follow others, and {listing(self.followers)} of robot {self.name!r} "
-                "do: least-squares, essential-parameters and semidefinite support them; or lock these joints"
+                "do: least-squares, essential-parameters, semidefinite, filters and optimal-estimation support them; "
+                "or lock these joints ([robot] locked)"
             )
 
     def random_states(
