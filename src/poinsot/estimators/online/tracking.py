@@ -463,7 +463,9 @@ class Tracker:
             extras=extras_of(run),
             problem=problem,
             examiner=partial(examine, problem),
-            provenance=Provenance(citations=filter_.citations, **provenance),
+            provenance=Provenance(
+                citations=filter_.citations, notes=filter_.torques.robot.notes, **provenance
+            ),
         )
 
     def _fit(self) -> Fit:

@@ -158,10 +158,10 @@ class LinkTorques(Brief):
 
     def projection(self, q: Vector) -> Matrix:
         """(n, n) N, with a column of zeros for each dependent freedom; (0, 0) where all are independent."""
-        closure, n = self.robot.closure, self.robot.model.nv
+        closure = self.robot.closure
         if closure is None:
             return _FREE
-        P = np.zeros((n, n))
+        P = np.zeros((self.robot.model.nv,) * 2)
         P[:, closure.independent] = closure.projection(np.asarray(q)[None])[0]
         return P
 
