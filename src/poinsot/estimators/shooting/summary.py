@@ -284,7 +284,7 @@ class EstimateSummary:
         return (Unchecked("the gain of commands", reason),)
 
     def _notes(self) -> tuple[str, ...]:
-        notes = []
+        notes = list(self.models[0].parameters.robot.notes)
         for model, unobservable in zip(self.models, self.covariance.unobservable_states, strict=True):
             if unobservable.shape[1]:
                 freedoms = "direction" if unobservable.shape[1] == 1 else "directions"
@@ -389,7 +389,7 @@ def estimated_motion(
     n = robot.model.nv
     commands = [f"command.{model.parameters.drive.inputs[k]}" for k in model.noisy_commands.tolist()]
     freedoms = [
-        f"{'position' if k < n else 'velocity'}.{robot.effort_names[k % n]}"
+        f"{'position' if k < n else 'velocity'}.{robot.speed_names[k % n]}"
         for k in model.noisy_freedoms.tolist()
     ]
     size = np.sqrt(np.mean((w / model.noise_std)[model.noisy] ** 2, axis=0))
