@@ -42,7 +42,7 @@ from .position_samples import LostSamples, PositionJumps
 from .prediction import Blocks, SystematicEffects
 from .recordings import Recordings
 from .stale_samples import StaleSamples
-from .systematic import SystematicFit
+from .systematic import SystematicUncertainty
 from .tracking import FilterRun
 from .tracking_checks import RUN_CHECKS, Innovations
 
@@ -103,12 +103,13 @@ def _causes_of_checks() -> list[Cause]:
     return [cause for check in every for cause in check.causes]
 
 
-def diagnose(estimate: Estimate, systematic: SystematicFit | None = None) -> Diagnosis:
-    """Findings about an estimate of the linear family; `systematic`: its fit with systematic effects, if it exists."""
+def diagnose(estimate: Estimate, systematic: SystematicUncertainty | None = None) -> Diagnosis:
+    """Findings about an estimate of the linear family; `systematic`: its systematic errors, if they are known."""
     problem = estimate.problem
     assert isinstance(problem, InverseDynamics)
     loads = () if problem.attachment is None else (LoadGains(),)
-    return examined(estimate, look_at(Examination(estimate, problem, fitted=systematic), (*checks(), *loads)))
+    case = Examination(estimate, problem, fitted=None if systematic is None else systematic.fit)
+    return examined(estimate, look_at(case, (*checks(), *loads)))
 
 
 def diagnose_tracking(

@@ -24,13 +24,14 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from ..arrays import JointSamples, Matrix, Vector
 from ..parameters import Normal
 from ..regression.inverse_dynamics import InverseDynamics
 from ..signals.decimation import PASSBAND
 from ..statistics import (
+    NORMAL_95,
     autocorrelation,
     correlated_products,
     correlation_length,
@@ -376,7 +377,7 @@ class SystematicFit:
         if not found:
             return np.zeros(len(columns))
         # few blocks determine a variance poorly: the ratio of quantiles
-        factor = (stats.t.ppf(0.975, count - 1) / stats.norm.ppf(0.975)) ** 2
+        factor = (special.stdtrit(count - 1, 0.975) / NORMAL_95) ** 2
         # what the prior contributes does not change between blocks
         held = np.einsum("ij, jk, ki -> i", S := np.linalg.inv(whole[:-1, :-1] + prior), prior, S)
         return np.asarray((count - 1) * factor * np.var(found, axis=0) + held)
@@ -401,13 +402,13 @@ class SystematicFit:
             (np.maximum(self.posterior[0][: self.b], self.without_effects) + shift**2) / self.norms**2
         )
 
-    @property
+    @cached_property
     def between_blocks(self) -> Vector:
         """(b,) variances of the parameters of one more recording as long as these, from differences between blocks."""
         clustered = self._jackknife(self.own)
         return np.asarray(len(self.problem.parts) * clustered / self.norms**2)
 
-    @property
+    @cached_property
     def covariance(self) -> Matrix:
         """(b, b) of the base values, with `variances` on its diagonal and correlations of the posterior."""
         C = self.posterior[1][: self.b, : self.b]
@@ -470,13 +471,10 @@ class SystematicFit:
         widen = np.sqrt(variance[at] / np.maximum(np.diag(C)[at], 1e-300))
         block = C[np.ix_(at, at)] * np.outer(widen, widen)
         x = self.joint[0][at]
-        square = float(x @ np.linalg.lstsq(block, x, rcond=1e-12)[0])
-        log_p = float(stats.chi2.logsf(square, len(at)))
-        return (
-            float(-stats.norm.ppf(0.5 * np.exp(log_p)))
-            if log_p > -600
-            else float(np.sqrt(max(square - len(at), 0)))
-        )
+        square = float(x @ np.linalg.solve(block + 1e-9 * np.diag(np.diag(block)), x))
+        p = float(special.gammaincc(len(at) / 2, square / 2))
+        # where p is below what a number can hold, the normal approximation
+        return float(-special.ndtri(p / 2)) if p > 1e-300 else float(np.sqrt(max(square - len(at), 0.0)))
 
     @cached_property
     def error(self) -> Vector:
@@ -525,6 +523,31 @@ class SystematicFit:
         size = float(np.linalg.norm(x[self.places((column,))]))
         signed = float(x[largest]) if len(self.places((column,))) == 1 else size
         return Named(group, signed * column.size, std * column.size, size, z, gain, share)
+
+
+@dataclass(frozen=True, eq=False)
+class SystematicUncertainty:
+    """`SystematicFit` of an estimate, computed where it is first needed; arguments as of `SystematicFit.of`."""
+
+    problem: InverseDynamics
+    theta: Vector
+    estimated: np.ndarray
+    clip: float
+    removed: Mapping[int, float]
+
+    @cached_property
+    def fit(self) -> SystematicFit:
+        return SystematicFit.of(self.problem, self.theta, self.estimated, self.clip, self.removed)
+
+    @property
+    def covariance(self) -> Matrix:
+        """(b, b) of the base values."""
+        return self.fit.covariance
+
+    @property
+    def between_blocks(self) -> Vector:
+        """(b,) as of `SystematicFit`."""
+        return self.fit.between_blocks
 
 
 def _noise(problem: InverseDynamics) -> Vector:

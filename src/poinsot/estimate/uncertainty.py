@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -86,6 +86,20 @@ class ParameterColumns(Brief):
         return rows_of(self)
 
 
+class SystematicErrors(Protocol):
+    """Systematic errors of b parameters, computed where they are first needed."""
+
+    @property
+    def covariance(self) -> Matrix:
+        """(b, b) with what is by chance."""
+        ...
+
+    @property
+    def between_blocks(self) -> Vector:
+        """(b,) variances of the parameters of one more recording, from differences between blocks of these."""
+        ...
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Uncertainty(Brief):
     """Why b parameters are uncertain: a table with a row for each source, `combined` by one function.
@@ -100,15 +114,15 @@ class Uncertainty(Brief):
         model: change of the values beyond chance with the choice of the filter.
         description: errors of the robot's description.
         recordings: (b,) half width of the 95 % interval for the next recording's own parameter, over 1.96; parameters
-            differ between recordings (friction from day to day), which `std` does not contain. Not known with fewer
-            than four recordings.
+            differ between recordings (friction from day to day), which `std` does not contain. With fewer than four
+            recordings the differences between blocks take its place, where they are known.
         scale: relative standard deviation of a scale that all values share, which `std` does not contain.
         is_white: whether the residuals look white, so that `readings` holds although `correlation` is known.
     """
 
     readings: Matrix | Vector | None = None
     correlation: Matrix | Vector | None = None
-    systematic: Matrix | None = None
+    systematic: SystematicErrors | None = None
     model: Matrix | Vector | None = None
     description: Matrix | Vector | None = None
     recordings: Vector | None = None
@@ -128,10 +142,11 @@ def combined(table: Uncertainty) -> Matrix:
     """
     C = by_chance(table)
     if table.systematic is not None:
-        spread = np.diag(table.systematic)
+        wider = table.systematic.covariance
+        spread = np.diag(wider)
         larger = spread if C is None else np.maximum(np.diag(C), spread)
         scale = np.sqrt(larger / np.maximum(spread, 1e-300))
-        C = table.systematic * np.outer(scale, scale)
+        C = wider * np.outer(scale, scale)
     rows = (C, table.model, table.description)
     return np.sum([row if row.ndim == 2 else np.diag(row**2) for row in rows if row is not None], axis=0)
 
@@ -216,7 +231,13 @@ class EstimatedParameters(ParameterColumns):
     @property
     def next_recording_std(self) -> Vector | None:
         """(b,) of the next recording's own parameters."""
-        return self.uncertainty.recordings
+        table = self.uncertainty
+        if table.recordings is not None:
+            # recordings that differ have large residuals, and so perhaps large standard deviations
+            return np.maximum(table.recordings, self.std)
+        if table.systematic is None:
+            return None
+        return np.sqrt(self.std**2 + table.systematic.between_blocks)
 
 
 def condition_numbers(normal: Matrix) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -240,6 +240,13 @@ class Linearization:
             return replace(signals, **{which: getattr(signals, which) + change[order]})
 
         return self.difference(mapped(self.problem, moved), step)
+
+    def with_model(self, model: Any) -> InverseDynamics:
+        """The problem with another Pinocchio model, whose terms of joints are the same."""
+        other, mine = self.problem.with_robot(replace(self.robot, model=model)), self.problem.regressor
+        # they cost more than a regressor
+        vars(other.regressor).update(structure=mine.structure, joint_terms=mine.joint_terms)
+        return other
 
     def difference(self, other: InverseDynamics, step: float) -> Profile:
         """Derivative of the torque by a change of size `step` of the problem, at the samples."""

@@ -165,8 +165,7 @@ class Tilt(Effect):
         for across in np.linalg.svd(gravity[None])[2][1:]:
             tilted = model.copy()
             tilted.gravity.linear = gravity + self.step * size * across
-            other = at.problem.with_robot(replace(at.robot, model=tilted))
-            columns.append(at.rows(at.difference(other, self.step)))
+            columns.append(at.rows(at.difference(at.with_model(tilted), self.step)))
         yield Column(self, "", deg * DEGREE * np.stack(columns, axis=2), deg)
 
 
@@ -180,8 +179,7 @@ class Placement(Effect):
         """(N, n) derivative of the torque by a change of size `step` of joint k's placement."""
         model = at.robot.model.copy()
         model.jointPlacements[k + 1] = model.jointPlacements[k + 1] * change
-        other = at.problem.with_robot(replace(at.robot, model=model))
-        return at.rows(at.difference(other, self.step))
+        return at.rows(at.difference(at.with_model(model), self.step))
 
     def joints(self, at: Linearization) -> range:
         """All but the first one, whose placement is that of the base; none where bodies do not form a tree."""

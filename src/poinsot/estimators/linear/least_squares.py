@@ -29,9 +29,8 @@ import numpy as np
 
 from ...arrays import JointSamples, Matrix, Vector
 from ...diagnosis import diagnose
-from ...diagnosis.systematic import SystematicFit
+from ...diagnosis.systematic import SystematicUncertainty
 from ...estimate import Body, Estimate, EstimatedParameters, Fit, Provenance, Status, Uncertainty
-from ...estimate.uncertainty import combined
 from ...exceptions import NotIdentifiable, listing
 from ...inertia.parameters import body
 from ...parameters import INERTIAL_SYMBOLS
@@ -231,17 +230,13 @@ def finish(
     uncertainty = Uncertainty(solution.covariance, robust, model=bias, is_white=white)
     errors = None
     if systematic:
-        errors = SystematicFit.of(problem, solution.on_base(system), system.columns, solution.clip, removed)
-        accuracy = problem.accuracy
-        uncertainty = replace(
-            uncertainty, systematic=errors.covariance, scale=accuracy.of("common_gain_percent") / 100
+        errors = SystematicUncertainty(
+            problem, solution.on_base(system), system.columns, solution.clip, removed or {}
         )
-    if errors is not None and between is None:
-        between = np.sqrt(np.diag(combined(uncertainty)) + errors.between_blocks)
-    if between is not None:
-        # recordings that differ have large residuals, and so perhaps large standard deviations
-        std = np.sqrt(np.diag(combined(uncertainty)))
-        uncertainty = replace(uncertainty, recordings=np.maximum(between, std))
+        uncertainty = replace(
+            uncertainty, systematic=errors, scale=problem.accuracy.of("common_gain_percent") / 100
+        )
+    uncertainty = replace(uncertainty, recordings=between)
     settings = {**asdict(method), "joint_weights": solution.weights.tolist()}
     citations = (*method.citations, *(() if white else ("newey1987", "politis2003", "kiefer2005")))
     # the certificate evaluates rho, with the threshold of the settings
