@@ -25,6 +25,7 @@ class Accuracy:
         saturation_percent: change of a gain at the largest torque (magnetic saturation).
         cross_talk_percent: torque of a neighbouring joint in a reading.
         drift_percent: drift of a torque's offset over a recording, relative to the torque (rms).
+        offset_percent: constant torque that the law of friction lacks, relative to the torque (rms).
         delay_ms: efforts against positions: filters and buses.
         clock_percent: rate of the clock.
         length_mm, length_percent: distance between joints, whichever is larger: drawings and tolerances.
@@ -51,6 +52,7 @@ class Accuracy:
     saturation_percent: NotNegative = 5.0
     cross_talk_percent: NotNegative = 2.0
     drift_percent: NotNegative = 3.0
+    offset_percent: NotNegative = 3.0
     delay_ms: NotNegative = 2.0
     clock_percent: NotNegative = 0.3
     length_mm: NotNegative = 3.0

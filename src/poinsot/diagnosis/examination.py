@@ -35,6 +35,8 @@ class Examination:
     fitted: SystematicFit | None = None
     explained: list[Any] = field(default_factory=list)
     """The explanation that was accepted, if one was (`explanations.Explained`)."""
+    spoiled: set[int] = field(default_factory=set)
+    """Indices of recordings that have a defect of their own."""
     _last: dict[str, Any] = field(default_factory=dict)
 
     @cached_property

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..estimate import Finding, Severity, Unchecked
 from ..exceptions import listing
-from .case import within
+from .case import recordings_of, within
 from .cause import Cause
 from .check import Check
 from .effects import EFFECTS, RECORDING_EFFECTS
@@ -38,11 +38,17 @@ class SystematicEffects(Check):
 
     def look(self, case: Examination) -> Iterator[Finding | Unchecked]:
         fit, known = case.systematic, ""
+        # what was found distorts everything else: effects are of the recordings without it
         if case.explained:
-            # what was found distorts everything else: without it, or not at all
             best = case.explained[-1]
             known = best.candidate.cause.name
             fit = SystematicFit.of(best.solved.problem, best.solved.theta)
+        elif case.spoiled:
+            sound = [s for k, s in enumerate(recordings_of(case.problem)) if k not in case.spoiled]
+            if not sound:
+                return
+            problem = case.problem.with_signals(sound)
+            fit = SystematicFit.of(problem, Examination(case.estimate, problem).declared.theta)
         for named in fit.named:
             if named.columns[0].effect.cause.name != known:
                 yield self._finding(case, named)
@@ -69,6 +75,7 @@ class SystematicEffects(Check):
             severity,
             f"{said}{where}: with it the squared error of parts that were not fitted falls by "
             f"{100 * named.gain:.2g} %.",
+            effect.remedy(),
             where=place if column.recording is None else within(case.problem, column.recording + 1, place),
             evidence=named.z,
         )

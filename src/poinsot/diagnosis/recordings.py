@@ -84,6 +84,7 @@ class Recordings(Check):
         known = {(finding.cause, finding.where) for finding in common if isinstance(finding, Finding)}
         own = [(k, finding) for k, finding in graver if (finding.cause, finding.where) not in known]
         yield from common if own else together
+        case.spoiled.update(k for k, _ in own)
         for k, finding in own:
             yield replace(
                 finding,

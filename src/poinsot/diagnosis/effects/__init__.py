@@ -18,7 +18,16 @@ from .efforts import (
     RecordingOffset,
     Saturation,
 )
-from .friction import FrictionCurve, LateReversal, LoadFriction, RecordingFriction, Ripple, Spring, Warming
+from .friction import (
+    FrictionCurve,
+    LateReversal,
+    LoadFriction,
+    Offset,
+    RecordingFriction,
+    Ripple,
+    Spring,
+    Warming,
+)
 from .geometry import (
     Axis,
     Clock,
@@ -51,6 +60,7 @@ EFFECTS: tuple[Effect, ...] = (
     FrictionCurve(),
     LoadFriction(),
     Elasticity(),
+    Offset(),
     Spring(),
     Ripple(),
 )

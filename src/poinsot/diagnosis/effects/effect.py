@@ -71,8 +71,8 @@ class Effect(ABC):
     def columns(self, at: Linearization) -> Iterator[Column]:
         """Its columns at every place where this robot may have it."""
 
-    def remedy(self, at: Linearization, joint: str, size: float) -> str:
-        """The remedy if it is named, with the line to write where there is one."""
+    def remedy(self) -> str:
+        """What to do if it is named; "": the advice of its cause."""
         return ""
 
 

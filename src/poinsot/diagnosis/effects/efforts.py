@@ -29,6 +29,11 @@ DRIFT = Cause(
     "The offset of a torque drifts during a recording.",
     "Record with a warm sensor, or identify from shorter parts: between_s.",
 )
+OFFSET = Cause(
+    "torque-offset",
+    "The offset of a torque differs between recordings.",
+    'Have it estimated: per_recording = ["offset"] in [method].',
+)
 CROSS_TALK = Cause(
     "cross-talk",
     "A joint's torque reading contains a part of its neighbour's.",
@@ -149,7 +154,7 @@ class RecordingGain(Effect):
 class RecordingOffset(Effect):
     """Offsets that differ between recordings."""
 
-    name, cause = "recording-offset", Cause("torque-offset", "Effort offsets differ between recordings.", "")
+    name, cause = "recording-offset", OFFSET
     sentence = "The offset of the torque of joint {joint} differs by {size} of its torque (rms)"
 
     def columns(self, at: Linearization) -> Iterator[Column]:

@@ -113,11 +113,30 @@ class LateReversal(Effect):
             yield Column(self, at.joint(k), column, ms)
 
 
+class Offset(Effect):
+    """A constant torque, which a law of friction may have."""
+
+    name, cause, of_model = "offset", MISSING, True
+    sentence = "A constant torque acts at joint {joint}, of {size} of its torque (rms)"
+
+    def columns(self, at: Linearization) -> Iterator[Column]:
+        percent = at.accuracy.of("offset_percent")
+        for k in at.driven:
+            column = at.own(k, [np.full(len(tau), at.rms[k]) for tau in at.predicted])
+            yield Column(self, at.joint(k), percent / 100 * column[..., None], percent)
+
+    def remedy(self) -> str:
+        return "Write offset = true in [friction]."
+
+
 class Spring(Effect):
     """A torque proportional to position."""
 
     name, cause, of_model = "spring", MISSING, True
     sentence = "A torque at joint {joint} grows with its position, by {size} of its torque (rms)"
+
+    def remedy(self) -> str:
+        return 'Write [[robot.efforts]] law = "spring", or "known" for a cable, with the joint.'
 
     def columns(self, at: Linearization) -> Iterator[Column]:
         percent = at.accuracy.of("spring_percent")
@@ -133,6 +152,9 @@ class Ripple(Effect):
 
     name, cause, of_model = "ripple", MISSING, True
     sentence = "A torque at joint {joint} repeats with its turns, with {size} of its torque (rms)"
+
+    def remedy(self) -> str:
+        return 'Write [[robot.efforts]] law = "ripple" with the joint.'
 
     def columns(self, at: Linearization) -> Iterator[Column]:
         percent = at.accuracy.of("ripple_percent")
