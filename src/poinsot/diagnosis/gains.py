@@ -65,16 +65,15 @@ class LoadGains(Check):
 
 
 def moved_torques(solved: Solved, factors: np.ndarray) -> JointSamples:
-    """(N, n) predicted joint torques with each channel's torque times a factor (n,) or (N, n).
+    """(N, e) predicted torques of the equations with each joint's channel times a factor (n,) or (N, n).
 
     The prediction is scaled, not the measurement: that contains the residuals, which it would then explain.
     """
-    train = solved.problem.robot.train
+    train, used = solved.problem.robot.train, solved.problem.robot.equations
     if train.drive.side != "motor":
-        return cast("JointSamples", solved.predicted * factors)
-    return cast(
-        "JointSamples", (solved.predicted @ np.linalg.inv(train.reduction) * factors) @ train.reduction
-    )
+        return cast("JointSamples", solved.predicted * factors[..., used])
+    reduction = train.reduction[:, used]
+    return cast("JointSamples", (solved.predicted @ np.linalg.pinv(reduction) * factors) @ reduction)
 
 
 class TorqueGain(Explanation):
@@ -98,7 +97,7 @@ class TorqueGain(Explanation):
 
     def candidates(self, case: Examination) -> Iterable[Candidate]:
         joints = joints_of(case.thin)
-        passive = case.thin.robot.drive.passive
+        passive = case.thin.robot.drive.without_effort
         if len(joints) - len(passive) < 2:
             return
         starts = [(float(x),) for x in np.log([1e-3, 0.01, 0.1, 0.5, 1, 2, 10, 100, 1e3])]
@@ -206,7 +205,7 @@ class GainChange(Explanation):
             return problem.with_signals(changed)
 
         def column(solved: Solved) -> np.ndarray:
-            later, counts = np.zeros(solved.predicted.shape), solved.problem.row_counts
+            later, counts = np.zeros((len(solved.predicted), len(joints))), solved.problem.row_counts
             first = sum(counts[:part])
             later[first : first + counts[part]] = profile(counts[part])
             return moved_torques(solved, later)

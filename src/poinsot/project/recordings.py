@@ -190,6 +190,10 @@ def _match(
         check_known(joint, joints, f"{where}: {quantity}.joints names", "the robot has", InvalidProject)
         if owners is not None and owners.count(joint) > 1:
             raise InvalidProject(f"{where}: {quantity}.joints names {joint!r} twice")
+    for joint in settings.not_measured:
+        check_known(joint, joints, f"{where}: {quantity}.not_measured names", "the robot has", InvalidProject)
+        if joint in (owners or ()):
+            raise InvalidProject(f"{where}: {quantity}.not_measured names {joint!r}, which has a column")
     if isinstance(settings.columns, str):
         owners = owners or list(driven if effort else joints)
         count = len(owners)
