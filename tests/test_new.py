@@ -534,17 +534,52 @@ def test_a_pendulum_that_is_let_go(begin, pendulum, tmp_path):
     assert low < 0.02 < high
 
 
-def test_currents_and_a_joint_without_a_motor(begin, table):
-    columns = {
-        "q1": table["q1"],
-        "q2": table["q2"],
-        "q3": table["q3"],
-        "i1": table["tau1"],
-        "i2": table["tau2"],
-    }
-    content, start = begin(columns | {"i3": np.zeros(len(table))} | CLOCK)
-    assert content["drive"]["passive"] == ["elbow"] and content["recordings"][0]["current"]["unit"] == "A"
-    assert "i3" in start.unused and "gain" in start.text
+@pytest.mark.parametrize("column", [{}, {"i3": np.zeros(2500)}, {"i3": np.full(2500, np.nan)}])
+def test_currents_of_which_one_was_not_measured(begin, table, tmp_path, column):
+    """A motor moves the elbow: its equation is left out, and not read as one without a motor."""
+    columns = {f"q{k}": table[f"q{k}"] for k in (1, 2, 3)} | {f"i{k}": table[f"tau{k}"] for k in (1, 2)}
+    content, start = begin(columns | column | CLOCK)
+    current = content["recordings"][0]["current"]
+    assert (
+        current["not_measured"] == ["elbow"] and current["unit"] == "A" and "passive" not in content["drive"]
+    )
+    assert start.unused == tuple(column) and "gain" in start.text
+    estimate = identify(Project.load(tmp_path / "job.toml"))
+    assert any("effort of elbow was not measured" in warning for warning in estimate.warnings)
+    low, high = estimate.interval("fv2")
+    assert low < 2.5 < high
+
+
+def test_a_joint_without_a_motor(begin, tmp_path):
+    """A cart that a force moves, and a pendulum on it that swings freely: their torques are simulated."""
+    robot = tmp_path / "cart.xml"
+    robot.write_text(
+        '<mujoco model="cart"><compiler angle="radian"/><worldbody><body name="cart">'
+        '<joint name="slide" type="slide" axis="1 0 0"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
+        '<body name="rod"><joint name="pivot" axis="0 1 0"/>'
+        '<inertial pos="0 0 -0.3" mass="0.2" diaginertia="0.005 0.005 1e-4"/></body></body></worldbody></mujoco>'
+    )
+    described = load_robot(robot)
+    pi = described.inertials.ravel()
+    time = np.arange(2000) / 200
+    force = 3 * np.sin(2 * time) + np.sin(9 * time)
+
+    def torques(q, v, a):
+        return described.torque_regressor(*(x[None] for x in (q, v, a)))[0, :, : len(pi)] @ pi
+
+    def rate(t, x):
+        q, v = np.split(x, 2)
+        still = np.zeros(2)
+        bias = torques(q, v, still)
+        M = np.stack([torques(q, v, e) - bias for e in np.eye(2)], axis=1)
+        applied = np.array([np.interp(t, time, force) - 2 * v[0], -0.01 * v[1]])
+        return np.concatenate([v, np.linalg.solve(M, applied - bias)])
+
+    q = solve_ivp(rate, (0, 10), [0, 0.5, 0, 0], t_eval=time, rtol=1e-8).y[:2]
+    columns = {"time": time, "slide_position": q[0], "pivot_position": q[1]}
+    content, _ = begin(columns | {"slide_effort": force, "pivot_effort": 0 * time}, robot=robot)
+    assert content["drive"]["passive"] == ["pivot"]
+    assert "not_measured" not in content["recordings"][0]["torque"]
 
 
 # ----------------------------------------------------------------------------------- what people really record

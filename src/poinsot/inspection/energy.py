@@ -1,9 +1,14 @@
-"""Whether a robot gains energy along a motion: without motors it only loses energy, whatever its friction.
+"""What moves a robot, from its motion and its description: whether it gains energy, and which joints swing freely.
+
+Without motors a robot only loses energy, whatever its friction.
 
     d(K + V)/dt = v . tau,    tau = ID(q, v, a)       K: kinetic, V: potential energy; v . ID(q, 0, 0) = dV/dt
 
 Masses of descriptions are wrong, and so is the ratio of K to V. So a motion counts as driven where no ratio c within a
 factor of `MAX_RATIO_ERROR` makes c K + V fall.
+
+At a joint without a motor inertial and gravity torque cancel but for friction. At one with a motor they are independent,
+or the motor supplies their sum.
 """
 
 from __future__ import annotations
@@ -20,28 +25,46 @@ MAX_RATIO_ERROR = 3.0
 """Factor by which the ratio of kinetic to potential energy of a description may be wrong."""
 RISE = 0.5
 """Least rise of a driven robot's energy, as a fraction of the changes of kinetic and potential energy."""
+CANCELLED = 0.5
+"""Largest ratio of the rms of the sum of inertial and gravity torque to the sum of their rms where they cancel: the
+larger part of them does. It is at least 0.7 where they are independent and of one size."""
 
 
 def gains_energy(robot: Articulated, q: JointSamples, step_s: float) -> bool:
     """Whether a force other than gravity and friction does work on the robot. `q`: positions of its joints [rad],
     [m], in its order. `step_s`: sampling interval [s].
     """
-    window = min(max(5, 2 * round(SMOOTHED_S / step_s / 2) + 1), (len(q) - 1) // 2 * 2 + 1)
-    if window < 5:
+    if (parts := _torques(robot, q, step_s)) is None:
         return False
-    q, v, a = (savgol_filter(q, window, 3, deriv=k, delta=step_s, axis=0) for k in range(3))
-    still, Q, pi = np.zeros_like(q), robot.configurations(q), robot.inertials.ravel()
-
-    def torques(v: JointSamples, a: JointSamples) -> JointSamples:
-        return robot.torque_regressor(Q, v, a)[..., : len(pi)] @ pi
-
-    gravity = torques(still, still)
-    potential, kinetic = (
-        step_s * np.cumsum(np.sum(v * tau, axis=1)) for tau in (gravity, torques(v, a) - gravity)
-    )
+    v, inertial, gravity = parts
+    potential, kinetic = (step_s * np.cumsum(np.sum(v * tau, axis=1)) for tau in (gravity, inertial))
     rises = []
     for c in np.geomspace(1 / MAX_RATIO_ERROR, MAX_RATIO_ERROR, 9):
         energy = c * kinetic + potential
         rise = np.max(energy - np.minimum.accumulate(energy))
         rises.append(rise / (c * np.ptp(kinetic) + np.ptp(potential) + np.finfo(float).tiny))
     return bool(min(rises) > RISE)
+
+
+def free_joints(robot: Articulated, q: JointSamples, step_s: float) -> tuple[str, ...]:
+    """Joints that move as if no motor acted on them; arguments as of `gains_energy`."""
+    if (parts := _torques(robot, q, step_s)) is None:
+        return ()
+    _, inertial, gravity = parts
+    whole, *sizes = (np.sqrt(np.mean(tau**2, axis=0)) for tau in (inertial + gravity, inertial, gravity))
+    return tuple(
+        joint for joint, is_free in zip(robot.joints, whole < CANCELLED * sum(sizes), strict=True) if is_free
+    )
+
+
+def _torques(
+    robot: Articulated, q: JointSamples, step_s: float
+) -> tuple[JointSamples, JointSamples, JointSamples] | None:
+    """Speeds, inertial torques and gravity torques of the description; None: the motion is too short."""
+    window = min(max(5, 2 * round(SMOOTHED_S / step_s / 2) + 1), (len(q) - 1) // 2 * 2 + 1)
+    if window < 5:
+        return None
+    q, v, a = (savgol_filter(q, window, 3, deriv=k, delta=step_s, axis=0) for k in range(3))
+    still, Q, pi = np.zeros_like(q), robot.configurations(q), robot.inertials.ravel()
+    gravity, whole = (robot.torque_regressor(Q, *x)[..., : len(pi)] @ pi for x in ((still, still), (v, a)))
+    return v, whole - gravity, gravity

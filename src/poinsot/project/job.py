@@ -278,7 +278,10 @@ class Project(Brief):
                 complete = len(order) == len(robot.joints)
                 limits = robot.velocity_limits if complete or robot.drive.side == "joint" else None
                 velocity_map = robot.train.velocity_map[np.ix_(order, order)] if complete else None
-                yield run, {"limits": limits, "velocity_map": velocity_map, "passive": robot.drive.without_effort}
+                yield (
+                    run,
+                    {"limits": limits, "velocity_map": velocity_map, "passive": robot.drive.without_effort},
+                )
 
     def identify(
         self,

@@ -23,7 +23,7 @@ from jinja2 import Environment, FileSystemLoader
 
 from ..exceptions import InvalidProject, PoinsotError, listing
 from ..inspection.columns import BY_NUMBER, BY_ORDER, match_columns
-from ..inspection.energy import gains_energy
+from ..inspection.energy import free_joints, gains_energy
 from ..inspection.motion import clock_facts, find_unfollowed, motion_facts
 from ..io.readers import list_columns
 from ..models.robot.articulated import Articulated, load_robot
@@ -171,12 +171,13 @@ def _contents(robot: Articulated, log: LogReading) -> LogContents:
         # fourth differences of white noise have 70 times its variance, and a median of 0.6745 standard deviations
         spread = float(np.median(np.abs(np.diff(x, 4)))) / (0.6745 * np.sqrt(70)) if len(x) > 4 else 0.0
         noise[quantity] = max(noise.get(quantity, 0.0), spread, grain)
-    driven = False
-    if owners.keys() <= {"position", "velocity"} and not robot.floating_base:
-        channels = [f"position.{joint}" for joint in robot.joints]
-        q = np.column_stack([log.units[each].converted(log.readings[each]) for each in channels])
-        driven = gains_energy(robot, q, log.step_s)
-    return LogContents(robot, owners, noise, driven)
+    channels = [f"position.{joint}" for joint in robot.joints]
+    if robot.floating_base or robot.closure is not None or not {*channels} <= log.readings.keys():
+        return LogContents(robot, owners, noise)
+    q = np.column_stack([log.units[each].converted(log.readings[each]) for each in channels])
+    q = q[np.isfinite(q).all(axis=1)]
+    driven = owners.keys() <= {"position", "velocity"} and gains_energy(robot, q, log.step_s)
+    return LogContents(robot, owners, noise, driven, free_joints(robot, q, log.step_s))
 
 
 def _between(recording: Recording, start: float, stop: float) -> list[float]:

@@ -195,6 +195,11 @@ class InverseDynamics(Brief):
             raise InvalidMethod(
                 f"`loaded` has {len(self.loaded)} values for {len(kept)} recordings; give one for each"
             )
+        if not len(self.robot.equations):
+            raise InvalidSignals(
+                f"no equation of motion is left without the {kept[0].effort} of "
+                f"{listing(self.robot.drive.not_measured)}: a regression needs the effort of one motor at least"
+            )
         _ = self.parameters
         for name in self.priors:
             _check_prior(name, self.base, self.parameters)
@@ -559,11 +564,6 @@ def _joint_side(robot: Articulated, signals: Signals) -> Part:
                 )
         return Part(signals, robot, np.arange(n))
     dependent = [] if robot.closure is None else [robot.joints[k] for k in robot.closure.dependent]
-    if not len(robot.equations):
-        raise InvalidSignals(
-            f"no equation of motion is left without the {signals.effort} of {listing(robot.drive.not_measured)}: a "
-            "regression needs the effort of one motor at least"
-        )
     follows = [joint for joint in dependent if joint in (*robot.drive.without_effort, *robot.followers)]
     for joint in robot.joints:
         if joint not in signals.joints and joint not in follows:

@@ -279,7 +279,11 @@ class Articulated(Brief):
     @cached_property
     def equation_places(self) -> np.ndarray:
         """Place of each of `equations` among the freedoms, or with closed loops among the independent ones."""
-        return self.equations if self.closure is None else np.searchsorted(self.closure.independent, self.equations)
+        return (
+            self.equations
+            if self.closure is None
+            else np.searchsorted(self.closure.independent, self.equations)
+        )
 
     @cached_property
     def effort_names(self) -> tuple[str, ...]:

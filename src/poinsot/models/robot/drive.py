@@ -85,7 +85,11 @@ class Drive:
         Raises:
             InvalidModel: if a length, name or ratio does not fit, or the reduction matrix is singular.
         """
-        for name in (*self.without_effort, *(c.motor for c in self.couplings), *(c.joint for c in self.couplings)):
+        for name in (
+            *self.without_effort,
+            *(c.motor for c in self.couplings),
+            *(c.joint for c in self.couplings),
+        ):
             check_known(name, joints, "the drive names joint", "the robot has", limit=60)
         for name in self.not_measured:
             if name in self.passive:

@@ -31,9 +31,11 @@ def begin_with_efforts(log: LogContents) -> Beginning | None:
     if not log.effort or log.has_imu:
         return None
     driven = log.owners[log.effort]
-    passive = [joint for joint in log.owners["position"] if joint not in driven]
+    without = [joint for joint in log.owners["position"] if joint not in driven]
+    passive = [joint for joint in without if joint in (*log.free, *log.robot.dependent_joints)]
+    not_measured = [joint for joint in without if joint not in passive]
     reason = f"the log has a {log.effort} of {listing(driven)}"
-    values = {"effort": log.effort, "passive": passive}
+    values = {"effort": log.effort, "passive": passive, "not_measured": not_measured}
     return Beginning(reason, ("position", log.effort), TEMPLATES / "least-squares.toml", values)
 
 
