@@ -312,7 +312,7 @@ def test_what_the_missing_efforts_would_determine_is_said(rng):
     problem = inverse_dynamics(robot, problem_of(rng)[2])
     full = len(problem_of(rng)[0].base)
     (warning,) = problem.warnings
-    assert f"determines {len(problem.base)} combinations of parameters, and not {full}" in warning
+    assert f"determines {len(problem.base)} combinations of parameters, not {full}" in warning
     assert "nothing determines ia3, fv3, fc3, off3" in warning
 
 
@@ -321,11 +321,12 @@ def test_a_motor_that_was_not_measured_hides_all_equations_in_which_it_acts(rng)
     for missing, names in (("j3", ("j1",)), ("j2", ("j1", "j3"))):
         robot = replace(ARM, drive=replace(coupled, not_measured=(missing,)))
         assert robot.effort_names == names
+    _, _, signals = problem_of(rng, 100)
+    none = replace(ARM, drive=Drive(not_measured=("j1", "j2", "j3")))
     with pytest.raises(
         InvalidSignals, match="no equation of motion is left without the torque of j1, j2, j3"
     ):
-        _, _, signals = problem_of(rng, 100)
-        inverse_dynamics(replace(ARM, drive=Drive(not_measured=("j1", "j2", "j3"))), signals)
+        inverse_dynamics(none, signals)
 
 
 def test_priors_are_for_base_parameters(rng):

@@ -7,8 +7,8 @@ Without motors a robot only loses energy, whatever its friction.
 Masses of descriptions are wrong, and so is the ratio of K to V. So a motion counts as driven where no ratio c within a
 factor of `MAX_RATIO_ERROR` makes c K + V fall.
 
-At a joint without a motor inertial and gravity torque cancel but for friction. At one with a motor they are independent,
-or the motor supplies their sum.
+At a joint without a motor inertial and gravity torque cancel but for friction. At one with a motor they are
+independent, and the motor supplies their sum.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def start_project(
         **beginning.values,
     }
     parts = [
-        _Part(
+        DraftPart(
             log,
             {
                 "path": os.path.relpath(log.path, job.parent),
@@ -128,20 +128,9 @@ def start_project(
     ]
     draft = _Draft(job, tuple(parts), content, beginning.template)
     draft = draft.cut_to_motion().compared_with_robot()
-    guesses = [("method", name, beginning.reason)]
-    for part in draft.parts:
-        repeated = part.log.path == first.path and part is not draft.parts[0]  # a further episode
-        guesses += part.repairs if repeated else part.guesses
-    guesses += [(joint, "locked", "no column has its position") for joint in locked]
-    guesses += gains.said
-    unread = {column: why for part in draft.parts for column, why in part.log.unread.items()}
-    used = {each.column for part in draft.parts for each in part.log.used} | {said[0] for said in gains.said}
-    # of further episodes, the columns of the first
-    own = {*first.columns} | {column for log in readings if log.path != first.path for column in log.columns}
-    unused = tuple(column for column in unread if column not in used and column in own)
-    guesses += [(column, "not used", unread[column] or f"{name} does not read it") for column in unused]
-    said = tuple(dict(zip(("what", "value", "reason"), map(str, each), strict=True)) for each in guesses)
-    return Start(draft.text(), name, said, unused)
+    held_joints = [(joint, "locked", "no column has its position") for joint in locked]
+    guesses = [("method", name, beginning.reason), *held_joints, *gains.said]
+    return begun(draft.parts, name, draft.text(), guesses)
 
 
 def _locked(robot: Articulated, located: Sequence[str]) -> dict[str, float]:
@@ -187,8 +176,8 @@ def _between(recording: Recording, start: float, stop: float) -> list[float]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
-    """A log of the project, and further values of its part of the template."""
+class DraftPart:
+    """A log of a project under construction, and further values of its part of the template."""
 
     log: LogReading
     content: Mapping[str, Any]
@@ -237,7 +226,7 @@ class _Draft:
     """
 
     job: Path
-    parts: tuple[_Part, ...]
+    parts: tuple[DraftPart, ...]
     content: Mapping[str, Any]
     template: Path
 
@@ -318,10 +307,31 @@ class _Draft:
 
     def text(self) -> str:
         """The whole file."""
-        folders = [TEMPLATES, self.template.parent]
-        environment = Environment(loader=FileSystemLoader(folders), trim_blocks=True, lstrip_blocks=True)
-        environment.filters |= {"toml": dumps, "unit": lambda channel, units: units[channel].unit}
-        values = {"parts": [part.values for part in self.parts], "held": HELD} | dict(self.content)
-        return "\n".join(
-            environment.get_template(name).render(values) for name in ("job.toml", self.template.name)
-        )
+        return project_text(self.parts, self.content, self.template)
+
+
+def project_text(parts: Sequence[DraftPart], content: Mapping[str, Any], template: Path) -> str:
+    """A project file. `content`: values of the templates. `template`: of the sections of its method."""
+    folders = [TEMPLATES, template.parent]
+    environment = Environment(loader=FileSystemLoader(folders), trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"toml": dumps, "unit": lambda channel, units: units[channel].unit}
+    values = {"parts": [part.values for part in parts], "held": HELD} | dict(content)
+    return "\n".join(environment.get_template(name).render(values) for name in ("job.toml", template.name))
+
+
+def begun(draft: tuple[DraftPart, ...], method: str, text: str, guesses: Sequence[tuple[Any, ...]]) -> Start:
+    """The start of a project with these parts. `guesses`: subject, value and reason, of the method and its model."""
+    logs = [part.log for part in draft]
+    unread = {column: why for log in logs for column, why in log.unread.items()}
+    used = {guess.column for log in logs for guess in log.used} | {subject for subject, *_ in guesses}
+    # of further episodes, the columns of the first
+    own = {*logs[0].columns} | {column for log in logs if log.path != logs[0].path for column in log.columns}
+    unused = tuple(column for column in unread if column not in used and column in own)
+    said = [*guesses[:1]]
+    for part in draft:
+        repeated = part.log.path == logs[0].path and part is not draft[0]  # a further episode
+        said += part.repairs if repeated else part.guesses
+    said += guesses[1:]
+    said += [(column, "not used", unread[column] or f"{method} does not read it") for column in unused]
+    rows = tuple(dict(zip(("what", "value", "reason"), map(str, row), strict=True)) for row in said)
+    return Start(text, method, rows, unused)

@@ -155,7 +155,7 @@ def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int
                 f'{listing(columns)}: name them "position.{robot.joints[0]}", or "q1" and so on'
             )
         fields = gain_fields(matched, columns)
-        (clock, unit, reason), table = _read(path, matched, columns, reading, rate_hz, fields)
+        (clock, unit, reason), table = read_with_clock(path, matched, columns, reading, rate_hz, fields)
         positions = np.column_stack([table[name] for name in read])
         rows = np.flatnonzero(np.isfinite(positions[:, 0]))
         if len(rows) < 2:
@@ -218,7 +218,7 @@ def _with_unit(guess: ColumnGuess, units: Mapping[str, str]) -> ColumnGuess:
     return guess if guess.unit else replace(guess, unit=units[guess.column])
 
 
-def _read(
+def read_with_clock(
     log: Path,
     matched: Sequence[ColumnGuess],
     columns: Sequence[str],
@@ -226,7 +226,7 @@ def _read(
     rate_hz: float | None,
     fields: Mapping[str, Mapping[str, str]],
 ) -> tuple[tuple[Clock | None, str, str], Columns]:
-    """The clock (None with a rate), its unit and the reason; and the columns, those of `gain_fields` too."""
+    """The clock (None with a rate), its unit and the reason; and the columns. `fields`: those of `gain_fields`."""
     read, why = find_reader(log).read_columns, ""
     channels = {each.channel: (each.column, "1") for each in matched}
     channels |= {

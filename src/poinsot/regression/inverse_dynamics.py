@@ -264,13 +264,13 @@ class InverseDynamics(Brief):
         measured = replace(self.robot, drive=replace(self.robot.drive, not_measured=()))
         # not `with_robot`, which keeps the base
         full = structural_base(Regressor(measured, self.parameters))
-        left_out = [name for name in measured.effort_names if name not in self.robot.effort_names]
+        names = [name for name in measured.effort_names if name not in self.robot.effort_names]
         own = structural_base(self.regressor)
         lost = [self.parameters.names[k] for k in own.unobservable if k not in full.unobservable]
         nothing = f"; nothing determines {listing(lost)}" if lost else ""
         yield (
-            f"The effort of {listing(missing)} was not measured: without the {'equations' if len(left_out) > 1 else 'equation'} "
-            f"of {listing(left_out)} any motion determines {len(own)} combinations of parameters, and not {len(full)}{nothing}."
+            f"The effort of {listing(missing)} was not measured: without the equation{'s' * (len(names) > 1)} of "
+            f"{listing(names)} any motion determines {len(own)} combinations of parameters, not {len(full)}{nothing}."
         )
 
     def with_signals(self, signals: Sequence[Signals]) -> InverseDynamics:
