@@ -1,4 +1,5 @@
-"""What moves a robot, from its motion and its description: whether it gains energy, and which joints swing freely.
+"""What moves a robot, from its motion and its description: whether it gains energy, which joints swing freely, and how
+large a measured effort is beside the torque of the description.
 
 Without motors a robot only loses energy, whatever its friction.
 
@@ -13,6 +14,8 @@ independent, and the motor supplies their sum.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from scipy.signal import savgol_filter
 
@@ -25,6 +28,10 @@ MAX_RATIO_ERROR = 3.0
 """Factor by which the ratio of kinetic to potential energy of a description may be wrong."""
 RISE = 0.5
 """Least rise of a driven robot's energy, as a fraction of the changes of kinetic and potential energy."""
+SLOW = 0.05
+"""Part of the largest speed within which dry friction changes its sign."""
+AGREES = 0.9
+"""Least correlation of an effort with the torque of the description from which its size is read: less is friction."""
 CANCELLED = 0.5
 """Largest ratio of the rms of the sum of inertial and gravity torque to the sum of their rms where they cancel: the
 larger part of them does. It is at least 0.7 where they are independent and of one size."""
@@ -55,6 +62,27 @@ def free_joints(robot: Articulated, q: JointSamples, step_s: float) -> tuple[str
     return tuple(
         joint for joint, is_free in zip(robot.joints, whole < CANCELLED * sum(sizes), strict=True) if is_free
     )
+
+
+def effort_factor(
+    robot: Articulated, q: JointSamples, efforts: Mapping[str, np.ndarray], step_s: float
+) -> float | None:
+    """Ratio of efforts (joint -> (T,)) to the torque of the description, the median of the joints in which both agree;
+    None: they agree in none. Friction and offsets are estimated beside the ratio.
+    """
+    if (parts := _torques(robot, q, step_s)) is None:
+        return None
+    v, inertial, gravity = parts
+    factors = []
+    for joint, effort in efforts.items():
+        k = robot.joints.index(joint)
+        sign = np.tanh(v[:, k] / (SLOW * np.abs(v[:, k]).max() + np.finfo(float).tiny))
+        N = np.column_stack([v[:, k], sign, np.ones(len(v))])
+        x, y = (z - N @ np.linalg.lstsq(N, z, rcond=None)[0] for z in ((inertial + gravity)[:, k], effort))
+        size = np.sqrt((x @ x) * (y @ y))
+        if size > 0 and abs(x @ y) > AGREES * size:
+            factors.append(abs(x @ y) / (x @ x))
+    return float(np.median(factors)) if factors else None
 
 
 def _torques(

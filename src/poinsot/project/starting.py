@@ -160,10 +160,8 @@ def _contents(robot: Articulated, log: LogReading) -> LogContents:
         # fourth differences of white noise have 70 times its variance, and a median of 0.6745 standard deviations
         spread = float(np.median(np.abs(np.diff(x, 4)))) / (0.6745 * np.sqrt(70)) if len(x) > 4 else 0.0
         noise[quantity] = max(noise.get(quantity, 0.0), spread, grain)
-    channels = [f"position.{joint}" for joint in robot.joints]
-    if robot.floating_base or robot.closure is not None or not {*channels} <= log.readings.keys():
+    if (q := log.positions(robot, log.units)) is None:
         return LogContents(robot, owners, noise)
-    q = np.column_stack([log.units[each].converted(log.readings[each]) for each in channels])
     q = q[np.isfinite(q).all(axis=1)]
     driven = owners.keys() <= {"position", "velocity"} and gains_energy(robot, q, log.step_s)
     return LogContents(robot, owners, noise, driven, free_joints(robot, q, log.step_s))
@@ -199,10 +197,12 @@ class DraftPart:
         """Subject, value and reason of each guess."""
         log, (clock, _, reason) = self.log, self.log.clock
         guesses: list[tuple[Any, ...]] = [("clock", " and ".join(clock.columns), reason)] if clock else []
-        return [*guesses, *self.repairs] + [
-            (each.column, f"{each.channel} [{log.units[each.channel].text}]", each.reason)
-            for each in log.used
-        ]
+        guesses += self.repairs
+        for each in log.used:
+            unit = log.units[each.channel]
+            doubt = f"; {unit.reason}" if unit.reason.startswith("but ") else ""
+            guesses.append((each.column, f"{each.channel} [{unit.text}]", f"{each.reason}{doubt}"))
+        return guesses
 
     @property
     def values(self) -> dict[str, Any]:

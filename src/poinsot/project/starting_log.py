@@ -15,6 +15,7 @@ from ..arrays import carried_on
 from ..exceptions import InvalidProject, PoinsotError, UnknownUnit, listing
 from ..inspection.clocks import Clock, clock_unit, find_clocks, longest_increase, rate_of_arrival
 from ..inspection.columns import ColumnGuess, match_columns
+from ..inspection.energy import MAX_RATIO_ERROR, effort_factor
 from ..inspection.motion import LATE_START_S
 from ..inspection.readings import (
     REGISTER,
@@ -26,7 +27,7 @@ from ..inspection.readings import (
     is_supply,
     period_of,
 )
-from ..inspection.unit_guesses import UnitGuess, guess_units
+from ..inspection.unit_guesses import CANDIDATES, UnitGuess, guess_units
 from ..io.readers import find_reader, list_columns
 from ..io.reading import unwrapped
 from ..io.sources import Column, Columns, Source
@@ -90,6 +91,13 @@ class LogReading:
         positions_first = sorted(self.used, key=lambda each: each.quantity != "position")
         return {each.channel: self.values[each.column] for each in positions_first}
 
+    def positions(self, robot: Articulated, units: Mapping[str, UnitGuess]) -> np.ndarray | None:
+        """(r, n) positions of the joints of a robot with a fixed base and without constraints [rad], [m]; else None."""
+        channels = [f"position.{joint}" for joint in robot.joints]
+        if robot.floating_base or robot.closure is not None or not {*channels} <= self.readings.keys():
+            return None
+        return np.column_stack([units[name].converted(self.readings[name]) for name in channels])
+
     @property
     def unread(self) -> dict[str, str]:
         """Column -> why it is not read, of all columns that are not."""
@@ -117,6 +125,7 @@ class LogReading:
         """With units, and with angles that are unwrapped. `known`: units of another log of the same columns."""
         named = {each.channel: each.unit for each in self.used if each.unit is not None}
         units = guess_units(robot, self.readings, named, self.step_s)
+        units |= _torque_units(robot, self, units, named)
         units |= {name: unit for name, unit in known.items() if name in units}
         wraps: dict[str, dict[str, tuple[Any, str]]] = {
             key: dict(own) for key, own in self.quantities.items()
@@ -131,6 +140,31 @@ class LogReading:
                 wraps.setdefault(each.quantity, {})["wraps"] = float(f"{period:.15g}"), reason
                 self.values[each.column] = unwrapped(self.values[each.column], period, True)
         return replace(self, units=units, quantities=wraps)
+
+
+def _torque_units(
+    robot: Articulated, log: LogReading, units: Mapping[str, UnitGuess], named: Mapping[str, str]
+) -> dict[str, UnitGuess]:
+    """Torques whose unit no header names, in the unit that agrees with the description's masses; no channels where that
+    is not known.
+    """
+    guessed = {
+        name: x for name, x in log.readings.items() if name.startswith("torque.") and name not in named
+    }
+    q = log.positions(robot, units)
+    if not guessed or q is None or any(units[name].unit == "N" for name in guessed):
+        return {}
+    whole = np.isfinite(np.column_stack([q, *guessed.values()])).all(axis=1)
+    efforts = {name.partition(".")[2]: x[whole] for name, x in guessed.items()}
+    if (factor := effort_factor(robot, q[whole], efforts, log.step_s)) is None:
+        return {}
+    sizes = {guess: factor * find_unit(guess.unit).factor for guess in CANDIDATES["torque rad"]}
+    best = min(sizes, key=lambda guess: abs(np.log(sizes[guess])))
+    asked = f"{sizes[best]:.2g} times what the description's masses ask for"
+    if abs(np.log(sizes[best])) > np.log(MAX_RATIO_ERROR):
+        reason = f"but it is {factor:.2g} times what the description's masses ask for: currents and volts have a gain"
+        return {name: units[name]._replace(reason=reason) for name in guessed}
+    return {name: best._replace(reason=asked) for name in guessed}
 
 
 def index_of(path: Path) -> Path:
@@ -254,6 +288,8 @@ def _uselessness(guess: ColumnGuess, x: np.ndarray, located: Sequence[str]) -> s
     known = x[np.isfinite(x)]
     if not len(known):
         return "it has no number"
+    if guess.quantity in EFFORTS and not np.isfinite(x[0]):  # a command, before which the motor was off
+        return "" if known.any() else "it is 0 throughout"
     if guess.quantity in QUANTITIES and guess.owner not in located:
         return f"{guess.owner} has no position"
     if guess.quantity in EFFORTS and np.ptp(known) == 0:
