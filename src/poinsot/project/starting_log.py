@@ -209,8 +209,7 @@ def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int
         part = longest_increase(clock.ticks(table)[rows])
         why = "the clock runs backwards elsewhere" if part.stop - part.start < len(rows) else ""
         rows = rows[part]
-    measured = [each.column for each in matched if each.quantity in ("position", *EFFORTS)]
-    if before := first_reading(np.column_stack([carried_on(table[name], 0.0)[rows] for name in measured])):
+    if before := first_reading(np.column_stack([carried_on(x, 0.0)[rows] for x in positions.T])):
         why = f"{before} rows stand at {positions[rows[0], 0]:g} before the first reading"
         rows = rows[before:]
     start, stop = int(rows[0]), int(rows[-1]) + 1

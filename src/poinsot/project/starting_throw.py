@@ -65,7 +65,7 @@ def start_throw(
     floors = [_floor(log, body.outline().outline()) for log in readings]
     floor = float(f"{np.median(floors):.3g}")
     reason = "the log has the pose of a body, and --shape its outline"
-    content = {"subject": "body", "body": {"shape": shape, **sizes}, "floor": floor, "reason": reason}
+    content = {"subject": "body", "outline": {"shape": shape, **sizes}, "floor": floor, "reason": reason}
     parts = tuple(DraftPart(log, {"path": os.path.relpath(log.path, job.parent)}) for log in readings)
     text = project_text(parts, content, TEMPLATES / "impacts.toml")
     guesses = [
