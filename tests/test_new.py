@@ -773,7 +773,9 @@ def test_several_logs_and_one_for_validation(poinsot, tmp_path, table):
     assert identify(Project.load(job)).validation is not None
 
 
-@pytest.mark.parametrize("name", ["log.jsonl", "log.json", "lists.json", "lists.parquet"])
+@pytest.mark.parametrize(
+    "name", ["log.jsonl", "log.json", "named.json", "lists.json", "lists.parquet", "lists.csv", "blanks.csv"]
+)
 def test_records_and_lists(name, tmp_path, table):
     columns = arm_columns(table)
     q, tau = (np.column_stack([columns[f"{key}{k}"] for k in (1, 2, 3)]).tolist() for key in ("q", "tau"))
@@ -782,6 +784,20 @@ def test_records_and_lists(name, tmp_path, table):
     lists = {"time": t, "position": q, "torque": tau}
     if name == "log.jsonl":
         (tmp_path / name).write_text("\n".join(map(json.dumps, records)))
+    elif name == "named.json":  # as of a JointState, in another order
+        names = ["elbow", "waist", "shoulder"]
+        shown = [
+            {"time": a, "joint_names": names, "pos": [b[2], b[0], b[1]], "torque": [c[2], c[0], c[1]]}
+            for a, b, c in zip(t, q, tau, strict=True)
+        ]
+        (tmp_path / name).write_text(json.dumps(shown))
+    elif name.endswith("csv"):
+        sign, quote = (", ", '"') if name == "lists.csv" else (" ", "")
+        rows = (
+            f"{a};{quote}[{sign.join(map(repr, b))}]{quote};{quote}({sign.join(map(repr, c))}){quote}"
+            for a, b, c in zip(t, q, tau, strict=True)
+        )
+        (tmp_path / name).write_text("\n".join(["time;position;torque", *rows]))
     elif name.endswith("json"):
         (tmp_path / name).write_text(
             json.dumps(lists if name == "lists.json" else {"robot": "arm", "log": records})
@@ -793,3 +809,41 @@ def test_records_and_lists(name, tmp_path, table):
     project = Project.load(tmp_path / "job.toml")
     (run,) = project.runs(project.robot())
     np.testing.assert_allclose(run.recording["torque.elbow"], columns["tau3"])
+
+
+def test_of_two_clocks_the_one_with_which_the_motion_is_smoother(begin, table):
+    """Stamps of arrival, whose name is shorter, and stamps of measurement, which are uneven too."""
+    rng = np.random.default_rng(3)
+    measured = np.arange(2500) / 250 + 1e-3 * np.sin(np.arange(2500))
+    columns = {"time": np.sort(np.arange(2500) / 250 + 2e-3 * rng.random(2500)), "header_stamp": measured}
+    columns |= {
+        f"q{k}": np.interp(measured, np.arange(2500) / 250, np.radians(table[f"q{k}"].to_numpy()))
+        for k in (1, 2, 3)
+    }
+    columns |= {f"tau{k}": table[f"tau{k}"].to_numpy() for k in (1, 2, 3)}
+    content, start = begin(columns)
+    assert content["recordings"][0]["time"]["column"] == "header_stamp"
+    assert "smoother than with time" in said(start, "clock")
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("N m", 1.0), ("N mm", 1e3), ("N cm", 100.0)])
+def test_the_unit_of_torques_that_the_masses_of_the_description_need(begin, table, unit, factor):
+    columns = arm_columns(table) | {f"tau{k}": factor * table[f"tau{k}"].to_numpy() for k in (1, 2, 3)}
+    content, _ = begin(columns)
+    assert content["recordings"][0]["torque"]["unit"] == unit
+
+
+def test_efforts_that_are_no_torques_are_said_to_be_none(begin, table):
+    columns = arm_columns(table) | {f"tau{k}": table[f"tau{k}"].to_numpy() / 12 for k in (1, 2, 3)}
+    _, start = begin(columns)
+    assert "but it is 0.08" in said(start, "tau2")
+
+
+def test_a_command_that_is_written_when_it_changes(begin, pendulum):
+    """A step of 1.5: one row has a number, and the motor was off before."""
+    time = np.arange(600) / 200
+    command = np.where(np.arange(600) == 200, 1.5, np.nan)
+    swing = np.where(time > 1, 0.3 * (1 - np.cos(4 * (time - 1))), 0.0)
+    content, _ = begin({"time": time, "pivot_position": swing, "pivot_effort": command}, robot=pendulum)
+    (recording,) = content["recordings"]
+    assert recording["torque"]["hold"] and recording["torque"]["initial"] == 0 and "rows" not in recording
