@@ -11,6 +11,7 @@ from ...lazy import load
 from ...models.robot.articulated import load_robot
 from ...stopwatch import Stopwatch
 from ..preparation import condition, motion_warnings, smooth, with_filters
+from ..remedies import in_terms_of
 from ..settings.fields import AUTO
 from .base import TEMPLATES, Beginning, LogContents, ProjectMethod
 from .motion import read_robot
@@ -148,8 +149,13 @@ class LinearMethod(ProjectMethod):
         job.say("looking for what may be wrong")
         # the line to write where a remedy proposes another method
         possible = 'Write name = "semidefinite" in [method]'
+        joints = problem.parts[0].signals.joints
         findings = (
-            replace(finding, remedy=finding.remedy.replace(POSSIBLE_BODIES, possible))
+            in_terms_of(
+                job.settings,
+                joints,
+                replace(finding, remedy=finding.remedy.replace(POSSIBLE_BODIES, possible)),
+            )
             for finding in estimate.findings
         )
         estimate = estimate.updated(examined=replace(estimate.diagnosis, findings=tuple(findings)))
