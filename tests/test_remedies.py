@@ -156,3 +156,26 @@ def test_the_lines_of_a_remedy_remove_its_finding(case, right, tmp_path):
         if name in expected and (case, name) not in OTHERS:
             # the rows differ a little: windows, delays and offsets are rounded as messages print them
             assert abs(value - expected[name][0]) < 4 * np.hypot(std, expected[name][1]), name
+
+
+def test_the_lines_of_an_inspection_remove_its_findings(right, tmp_path):
+    """Columns that `poinsot new` has named: a joint that stands still is held, and a dead torque was not measured."""
+    for column, cause, place in (("q1", "no-motion", "locked"), ("tau3", "dropped-torque", "not_measured")):
+        content = deepcopy(right[0])
+        changed_log(content, tmp_path, lambda x, column=column: x | {column: 0 * x[column]})
+        for quantity in ("position", "torque"):
+            first(content)[quantity]["joints"] = [*JOINTS]
+
+        def inspected(content):
+            project = Project(tmp_path / "job.toml", Settings.model_validate(content))
+            return [finding for _, seen in project.inspect() for finding in seen.findings]
+
+        (finding,) = (each for each in inspected(content) if each.cause == cause)
+        (line,) = re.findall(rf"{place} = ({VALUE})", finding.remedy)
+        value = tomllib.loads(f"x = {line}")["x"]
+        if place == "locked":
+            content["robot"]["locked"] = value
+        else:
+            first(content)["torque"] |= {"columns": ["tau1", "tau2"], "joints": JOINTS[:2], place: value}
+        assert cause not in [each.cause for each in inspected(content)]
+        run(content, tmp_path)

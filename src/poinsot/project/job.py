@@ -218,8 +218,10 @@ class Project(Brief):
             InvalidProject: if columns and joints do not match.
         """
         folder = self.path.parent if data_dir is None else Path(data_dir)
+        locked = () if self.settings.robot is None else tuple(self.settings.robot.locked)
         return tuple(
-            build_run(self.path, recording, folder, joints, driven) for recording in self.settings.recordings
+            build_run(self.path, recording, folder, joints, driven, locked)
+            for recording in self.settings.recordings
         )
 
     def runs(self, robot: Articulated, data_dir: str | Path | None = None) -> tuple[Run, ...]:
