@@ -847,3 +847,59 @@ def test_a_command_that_is_written_when_it_changes(begin, pendulum):
     content, _ = begin({"time": time, "pivot_position": swing, "pivot_effort": command}, robot=pendulum)
     (recording,) = content["recordings"]
     assert recording["torque"]["hold"] and recording["torque"]["initial"] == 0 and "rows" not in recording
+
+
+def both_files(tmp_path, table, rate_hz):
+    """States at 250 Hz, and efforts at another rate, or without a clock in both."""
+    columns = arm_columns(table)
+    states = {"time": columns["time"]} | {
+        f"{joint}_pos": columns[f"q{k}"] for k, joint in enumerate(JOINTS, 1)
+    }
+    time = np.arange(0.1, 9.8, 1 / rate_hz) if rate_hz else columns["time"]
+    efforts = {"time": time} | {
+        f"{joint}_tau": np.interp(time, columns["time"], columns[f"tau{k}"])
+        for k, joint in enumerate(JOINTS, 1)
+    }
+    for name, x in (("states.csv", states), ("efforts.csv", efforts)):
+        pl.DataFrame({key: y for key, y in x.items() if rate_hz or key != "time"}).write_csv(tmp_path / name)
+    return [tmp_path / "efforts.csv", tmp_path / "states.csv"]
+
+
+@pytest.mark.parametrize("rate_hz", [None, 200, 500])
+def test_states_and_efforts_in_two_files(rate_hz, tmp_path, table):
+    paths = both_files(tmp_path, table, rate_hz)
+    start = start_project(ARM, paths, tmp_path / "job.toml", None if rate_hz else 250)
+    (tmp_path / "job.toml").write_text(start.text)
+    (recording,) = tomllib.loads(start.text)["recordings"]
+    assert [file["path"] for file in recording["files"]] == ["states.csv", "efforts.csv"]
+    estimate = identify(Project.load(tmp_path / "job.toml"))
+    assert estimate.trust.name == "trusted" and estimate.fit.relative_error_percent < 1
+    low, high = estimate.interval("fv2")
+    assert low < 2.5 < high
+
+
+def test_names_of_files_say_what_is_in_them(tmp_path, pendulum):
+    """The same headers in both: the command file is slower, and its values are held."""
+    columns = servo_columns()
+    pl.DataFrame({"time": SERVO, "pivot": columns["present_position"]}).write_csv(tmp_path / "positions.csv")
+    command = {"time": SERVO[::4], "pivot": columns["goal_position"][::4]}
+    pl.DataFrame(command).write_csv(tmp_path / "commands.csv")
+    paths = [tmp_path / "positions.csv", tmp_path / "commands.csv"]
+    start = start_project(pendulum, paths, tmp_path / "job.toml")
+    (tmp_path / "job.toml").write_text(start.text)
+    (recording,) = tomllib.loads(start.text)["recordings"]
+    assert start.method == "actuators" and recording["files"][1]["position_command"]["hold"]
+    project = Project.load(tmp_path / "job.toml")
+    (run,) = project.runs(project.robot())
+    u = np.repeat(command["pivot"], 4)[: len(SERVO)]
+    np.testing.assert_array_equal(run.recording["position_command.pivot"], u[: len(run.recording)])
+
+
+def test_files_that_do_not_belong_together(tmp_path, table):
+    efforts, states = both_files(tmp_path, table, None)
+    pl.read_csv(efforts).head(100).write_csv(efforts)
+    with pytest.raises(PoinsotError, match="has no clock, and other rows than"):
+        start_project(ARM, [states, efforts], tmp_path / "job.toml", 250)
+    (tmp_path / "more.csv").write_text(states.read_text())
+    with pytest.raises(PoinsotError, match="do not belong to"):
+        start_project(ARM, [states, tmp_path / "more.csv", efforts], tmp_path / "job.toml", 250)

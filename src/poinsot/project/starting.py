@@ -22,7 +22,7 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader
 
 from ..exceptions import InvalidProject, PoinsotError, listing
-from ..inspection.columns import BY_NUMBER, BY_ORDER, match_columns
+from ..inspection.columns import BY_NUMBER, BY_ORDER
 from ..inspection.energy import free_joints, gains_energy
 from ..inspection.motion import clock_facts, find_unfollowed, motion_facts
 from ..io.readers import list_columns
@@ -35,7 +35,7 @@ from .methods import find_beginning
 from .methods.base import TEMPLATES, LogContents
 from .settings import Settings
 from .settings.preprocessing import SMOOTHED
-from .starting_log import HELD, LogReading, index_of, read_log
+from .starting_log import HELD, LogReading, index_of, match_log, read_companion, read_log
 
 MOST_EPISODES = 50
 """Maximum number of episodes of a data set that become recordings; the first ones are taken."""
@@ -70,16 +70,37 @@ def start_project(
     lists = [list_columns(path) for path in paths]
     described = load_robot(robot)
     links = [link for links in described.links.values() for link in links]
-    matched = match_columns(lists[0].names, described.joints, links)
-    floating = any(each.quantity in FRAME_QUANTITIES for each in matched)  # sensors of a moving base
+    quantities = [
+        {each.quantity for each in match_log(path, columns.names, described.joints, links)}
+        for path, columns in zip(paths, lists, strict=True)
+    ]
+    floating = any(names & FRAME_QUANTITIES.keys() for names in quantities)  # sensors of a moving base
+    # files with commands or efforts only belong to one with positions, in the order of both
+    alone = [path for path, names in zip(paths, quantities, strict=True) if names and "position" not in names]
+    if len(alone) < len(paths):
+        lists = [each for path, each in zip(paths, lists, strict=True) if path not in alone]
+        paths = [path for path in paths if path not in alone]
+        if len(alone) % len(paths):
+            raise InvalidProject(
+                f"{listing(map(str, alone))} have no positions, and do not belong to {listing(map(str, paths))} one by "
+                "one: give as many files with efforts or commands as with positions"
+            )
+    else:
+        alone = []
     described = load_robot(robot, floating_base=floating)
     episodes = [
-        (path, k, "" if path in paths[: len(fitted)] else "validation")
+        (path, k, "" if path in map(index_of, fitted) else "validation")
         for path, columns in zip(paths, lists, strict=True)
         for k in range(min(columns.episodes, MOST_EPISODES))
     ]
     several = {path: columns.episodes > 1 for path, columns in zip(paths, lists, strict=True)}
     readings = [read_log(described, path, rate_hz, k) for path, k, _ in episodes]
+    readings = [
+        replace(
+            log, companions=tuple(read_companion(described, log, path) for path in alone[k :: len(paths)])
+        )
+        for k, log in enumerate(readings)
+    ]
     first = readings[0]
     locked = _locked(described, [each.owner for each in first.used if each.quantity == "position"])
     if described.floating_base and not floating:
@@ -88,16 +109,18 @@ def start_project(
     first = first.with_units(held, {})
     readings = [first, *(log.with_units(held, first.units) for log in readings[1:])]
     name, row, beginning = find_beginning(_contents(held, first))
-    read = [[each for each in log.used if each.quantity in beginning.quantities] for log in readings]
-    readings = [replace(log, used=tuple(used)) for log, used in zip(readings, read, strict=True)]
+    readings = [
+        log.mapped(lambda guess: guess if guess.quantity in beginning.quantities else None)
+        for log in readings
+    ]
     for log in readings[1:]:
-        channels = [{each.channel for each in one.used} for one in (first, log)]
-        if lacks := [each.channel for each in readings[0].used if each.channel not in channels[1]]:
+        channels = [{each.channel for each in one.guesses} for one in (first, log)]
+        if lacks := [each.channel for each in readings[0].guesses if each.channel not in channels[1]]:
             raise InvalidProject(
                 f"{log.path} has no {listing(lacks)}, which {first.path} has: logs of one project have the same "
                 "channels"
             )
-    commanded = [each.owner for each in readings[0].used if each.quantity == "position_command"]
+    commanded = [each.owner for each in readings[0].guesses if each.quantity == "position_command"]
     gains = controller_gains(
         {each: first.fields[each] for each in commanded if each in first.fields}, first.table
     )
@@ -119,7 +142,7 @@ def start_project(
         DraftPart(
             log,
             {
-                "path": os.path.relpath(log.path, job.parent),
+                "paths": [os.path.relpath(file.path, job.parent) for file in log.files],
                 "name": f"{log.path.parent.parent.name} {k}" if several[log.path] else "",
                 "role": role,
             },
@@ -183,40 +206,51 @@ class DraftPart:
     @property
     def repairs(self) -> list[tuple[Any, ...]]:
         """Subject, value and reason of each guess of rows and numbers."""
-        log, between = self.log, self.content.get("between_s")
-        guesses: list[tuple[Any, ...]] = [(key, value, why) for key, (value, why) in log.keys.items()]
-        guesses += [
-            (f"{quantity}.{key}", value, why)
-            for quantity, keys in log.quantities.items()
-            for key, (value, why) in keys.items()
-        ]
+        between = self.content.get("between_s")
+        guesses: list[tuple[Any, ...]] = []
+        for log in self.log.files:
+            guesses += [(key, value, why) for key, (value, why) in log.keys.items()]
+            guesses += [
+                (f"{quantity}.{key}", value, why)
+                for quantity, keys in log.quantities.items()
+                for key, (value, why) in keys.items()
+            ]
         return guesses + ([("between_s", between, self.content["between_reason"])] if between else [])
 
     @property
     def guesses(self) -> list[tuple[Any, ...]]:
         """Subject, value and reason of each guess."""
-        log, (clock, _, reason) = self.log, self.log.clock
-        guesses: list[tuple[Any, ...]] = [("clock", " and ".join(clock.columns), reason)] if clock else []
+        clocks = [file.clock for file in self.log.files]
+        guesses: list[tuple[Any, ...]] = [
+            ("clock", " and ".join(clock.columns), reason) for clock, _, reason in clocks if clock
+        ]
         guesses += self.repairs
-        for each in log.used:
-            unit = log.units[each.channel]
+        for guess in self.log.guesses:
+            unit = self.log.units[guess.channel]
             doubt = f"; {unit.reason}" if unit.reason.startswith("but ") else ""
-            guesses.append((each.column, f"{each.channel} [{unit.text}]", f"{each.reason}{doubt}"))
+            guesses.append((guess.column, f"{guess.channel} [{unit.text}]", f"{guess.reason}{doubt}"))
         return guesses
 
     @property
     def values(self) -> dict[str, Any]:
         """Values of the template."""
-        log = self.log
-        tables: dict[str, list[Any]] = {}
-        for each in log.used:
-            tables.setdefault(each.quantity, []).append(each)
-        for quantity in FRAME_QUANTITIES.keys() & tables:
-            ends = FRAME_QUANTITIES[quantity].ends
-            tables[quantity].sort(key=lambda each: ends.index(each.channel[-1]))
-        unread = [f"{column} ({why})" if why else column for column, why in log.unread.items()]
-        own = {"log": log, "tables": tables, "unused": ", ".join(unread).replace("\n", " ")}
-        return own | dict(self.content)
+        files = [
+            {"log": log, "path": path, "is_first": log is self.log, **_tables(log)}
+            for log, path in zip(self.log.files, self.content["paths"], strict=True)
+        ]
+        return {"log": self.log, "files": files} | dict(self.content)
+
+
+def _tables(log: LogReading) -> dict[str, Any]:
+    """Columns of a file by quantity, and those that are not read, for the template."""
+    tables: dict[str, list[Any]] = {}
+    for guess in log.used:
+        tables.setdefault(guess.quantity, []).append(guess)
+    for quantity in FRAME_QUANTITIES.keys() & tables:
+        ends = FRAME_QUANTITIES[quantity].ends
+        tables[quantity].sort(key=lambda guess: ends.index(guess.channel[-1]))
+    unread = [f"{column} ({why})" if why else column for column, why in log.unread.items()]
+    return {"tables": tables, "unused": ", ".join(unread).replace("\n", " ")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +270,7 @@ class _Draft:
 
     def compared_with_robot(self) -> _Draft:
         """Columns matched by order or number, exchanged in pairs as long as the robot then explains efforts better."""
-        used = self.parts[0].log.used
+        used = self.parts[0].log.guesses
         # numbers may count joints in the order of the alphabet
         doubtful = {each.channel for each in used if each.reason.startswith((BY_ORDER, BY_NUMBER))}
         if len(doubtful) < 2:
@@ -261,11 +295,10 @@ class _Draft:
         """With the columns of these channels assigned to the other joint of the pair."""
         parts = []
         for part in self.parts:
-            used = tuple(
-                guess.assigned_to_other(pair) if guess.channel in channels else guess
-                for guess in part.log.used
+            log = part.log.mapped(
+                lambda guess: guess.assigned_to_other(pair) if guess.channel in channels else guess
             )
-            parts.append(replace(part, log=replace(part.log, used=used)))
+            parts.append(replace(part, log=log))
         return replace(self, parts=tuple(parts))
 
     def cut_to_motion(self) -> _Draft:
@@ -322,10 +355,11 @@ def project_text(parts: Sequence[DraftPart], content: Mapping[str, Any], templat
 def begun(draft: tuple[DraftPart, ...], method: str, text: str, guesses: Sequence[tuple[Any, ...]]) -> Start:
     """The start of a project with these parts. `guesses`: subject, value and reason, of the method and its model."""
     logs = [part.log for part in draft]
-    unread = {column: why for log in logs for column, why in log.unread.items()}
-    used = {guess.column for log in logs for guess in log.used} | {subject for subject, *_ in guesses}
+    unread = {column: why for log in logs for file in log.files for column, why in file.unread.items()}
+    used = {guess.column for log in logs for guess in log.guesses} | {subject for subject, *_ in guesses}
     # of further episodes, the columns of the first
-    own = {*logs[0].columns} | {column for log in logs if log.path != logs[0].path for column in log.columns}
+    own = {column for file in logs[0].files for column in file.columns}
+    own |= {column for log in logs if log.path != logs[0].path for column in log.columns}
     unused = tuple(column for column in unread if column not in used and column in own)
     said = [*guesses[:1]]
     for part in draft:

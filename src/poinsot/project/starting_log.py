@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -14,7 +14,7 @@ import numpy as np
 from ..arrays import carried_on
 from ..exceptions import InvalidProject, PoinsotError, UnknownUnit, listing
 from ..inspection.clocks import Clock, clock_unit, find_clocks, longest_increase, rate_of_arrival, roughness
-from ..inspection.columns import ColumnGuess, match_columns
+from ..inspection.columns import ColumnGuess, match_columns, names_quantity
 from ..inspection.energy import MAX_RATIO_ERROR, effort_factor
 from ..inspection.motion import LATE_START_S
 from ..inspection.readings import (
@@ -53,7 +53,8 @@ class LogReading:
     with a channel. `unused`: reasons why others are not. `table`: columns as read. `values`: the same in the rows that
     are used, errors replaced by NaN. `rows`: (r,) indices of these. `clock`: and its unit and reason; None: `rate_hz`.
     `keys`: further keys of the recording, with reasons. `quantities`: quantity -> keys of its table, with reasons.
-    `fields`: joint -> columns of gains beside its command. `units`: of channels.
+    `fields`: joint -> columns of gains beside its command. `units`: of channels. `companions`: further files of the
+    recording, whose values are at the rows of this one.
     """
 
     path: Path
@@ -71,6 +72,23 @@ class LogReading:
     quantities: dict[str, dict[str, tuple[Any, str]]]
     fields: Mapping[str, Mapping[str, str]]
     units: Mapping[str, UnitGuess] = field(default_factory=dict)
+    companions: tuple[LogReading, ...] = ()
+
+    @property
+    def files(self) -> tuple[LogReading, ...]:
+        """This one, and its companions."""
+        return (self, *self.companions)
+
+    @property
+    def guesses(self) -> tuple[ColumnGuess, ...]:
+        """Columns with a channel, of all files."""
+        return tuple(guess for file in self.files for guess in file.used)
+
+    def mapped(self, change: Callable[[ColumnGuess], ColumnGuess | None]) -> LogReading:
+        """With other channels of columns; None: without that of a column."""
+        used = tuple(guess for each in self.used if (guess := change(each)) is not None)
+        companions = (companion.mapped(change) for companion in self.companions)
+        return replace(self, used=used, companions=tuple(each for each in companions if each.used))
 
     @cached_property
     def times(self) -> np.ndarray:
@@ -92,8 +110,8 @@ class LogReading:
     @property
     def readings(self) -> dict[str, np.ndarray]:
         """Channel -> (r,) readings, positions first."""
-        positions_first = sorted(self.used, key=lambda each: each.quantity != "position")
-        return {each.channel: self.values[each.column] for each in positions_first}
+        read = {guess.channel: file.values[guess.column] for file in self.files for guess in file.used}
+        return {name: read[name] for name in sorted(read, key=lambda name: not name.startswith("position."))}
 
     def positions(self, robot: Articulated, units: Mapping[str, UnitGuess]) -> np.ndarray | None:
         """(r, n) positions of the joints of a robot with a fixed base and without constraints [rad], [m]; else None."""
@@ -123,14 +141,24 @@ class LogReading:
     @property
     def is_masked(self) -> bool:
         """Whether samples without a number become gaps."""
-        return any(each.column in self.missing for each in self.used if each.quantity not in HELD)
+        return any(
+            each.column in file.missing
+            for file in self.files
+            for each in file.used
+            if each.quantity not in HELD
+        )
 
     def with_units(self, robot: Articulated, known: Mapping[str, UnitGuess]) -> LogReading:
         """With units, and with angles that are unwrapped. `known`: units of another log of the same columns."""
-        named = {each.channel: each.unit for each in self.used if each.unit is not None}
+        named = {each.channel: each.unit for each in self.guesses if each.unit is not None}
         units = guess_units(robot, self.readings, named, self.step_s)
         units |= _torque_units(robot, self, units, named)
         units |= {name: unit for name, unit in known.items() if name in units}
+        main, *companions = (file._unwrapped(units) for file in self.files)
+        return replace(main, companions=tuple(companions))
+
+    def _unwrapped(self, units: Mapping[str, UnitGuess]) -> LogReading:
+        """The same file with these units, and with angles that are unwrapped."""
         wraps: dict[str, dict[str, tuple[Any, str]]] = {
             key: dict(own) for key, own in self.quantities.items()
         }
@@ -185,7 +213,7 @@ def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int
     unused: dict[str, str] = {}
     while True:  # without the columns whose numbers are no readings of their channel
         known = [column for column in columns if column not in unused]
-        matched = [_with_unit(each, units) for each in match_columns(known, robot.joints, links)]
+        matched = [_with_unit(each, units) for each in match_log(path, known, robot.joints, links)]
         read = [each.column for each in matched if each.quantity == "position"]
         if not read:
             raise InvalidProject(
@@ -246,6 +274,60 @@ def read_log(robot: Articulated, path: Path, rate_hz: float | None, episode: int
     )
 
 
+def match_log(
+    path: Path, columns: Sequence[str], joints: Sequence[str], frames: Sequence[str]
+) -> list[ColumnGuess]:
+    """Channels of the columns of a log, as `match_columns`. Where no header names a quantity, the file's name does."""
+    matched = match_columns(columns, joints, frames)
+    if any(names_quantity(column) for column in columns) or not names_quantity(path.stem):
+        return matched
+    headers = {f"{path.stem}/{column}": column for column in columns if not find_clocks([column])}
+    return [replace(each, column=headers[each.column]) for each in match_columns([*headers], joints, frames)]
+
+
+def read_companion(robot: Articulated, main: LogReading, path: Path) -> LogReading:
+    """A file of the same recording as `main`, without positions: its values at the rows of that. `PoinsotError` if it
+    has neither a clock nor the same rows.
+    """
+    columns, reading, units, _ = list_columns(path)
+    links = [link for links in robot.links.values() for link in links]
+    matched = [_with_unit(each, units) for each in match_log(path, columns, robot.joints, links)]
+    rate_hz = None if main.clock[0] else main.rate_hz
+    (clock, unit, reason), table = read_with_clock(path, matched, columns, reading, rate_hz, {})
+    names = [each.column for each in matched]
+    keys: dict[str, tuple[Any, str]] = {}
+    commands = [each.column for each in matched if each.quantity == "position_command"]
+    if clock is None:
+        if len(next(iter(table.values()))) != len(next(iter(main.table.values()))):
+            raise InvalidProject(
+                f"{path} has no clock, and other rows than {main.path}: add a column with the time"
+            )
+        keys = {key: main.keys[key] for key in ("rows", "every") if key in main.keys}
+        values = {name: table[name][main.rows] for name in names}
+    else:
+        ticks, times = find_unit(unit).factor * clock.ticks(table), main.times[main.rows]
+        whole = np.flatnonzero(np.isfinite(ticks))
+        before = np.maximum(np.searchsorted(ticks[whole], times, side="right") - 1, 0)
+        values = {
+            name: carried_on(table[name], np.nan)[whole][before]
+            if name in commands
+            else np.interp(times, ticks[whole], table[name][whole])
+            for name in names
+        }
+    located = [each.owner for each in main.used if each.quantity == "position"]
+    useless = {
+        each.column: why for each in matched if (why := _uselessness(each, values[each.column], located))
+    }
+    used = tuple(each for each in matched if each.column not in useless)
+    missing = frozenset(commands if clock else ()) | {
+        name for name, x in values.items() if not np.isfinite(x).all()
+    }
+    return LogReading(
+        *(path, columns, reading, used, useless, table, values, main.rows, missing, (clock, unit, reason)),
+        *(rate_hz, keys, _repairs(used, values), {}),
+    )
+
+
 def _with_unit(guess: ColumnGuess, units: Mapping[str, str]) -> ColumnGuess:
     """With the unit that a line of the file names, if it is one of the quantity."""
     try:
@@ -272,7 +354,9 @@ def read_with_clock(
     if rate_hz is not None:
         return (None, "s", ""), read(Source(log, channels, **reading))
     clocks = find_clocks([each for each in columns if each not in {guess.column for guess in matched}])
-    measured = [guess.column for guess in matched if guess.quantity == "position"]
+    measured = [guess.column for guess in matched if guess.quantity == "position"] or [
+        guess.column for guess in matched
+    ]
     best: tuple[float, tuple[Clock | None, str, str], Columns] | None = None
     for clock, unit in product(clocks, ("s", DATES)):
         try:

@@ -66,7 +66,7 @@ def start_throw(
     floor = float(f"{np.median(floors):.3g}")
     reason = "the log has the pose of a body, and --shape its outline"
     content = {"subject": "body", "outline": {"shape": shape, **sizes}, "floor": floor, "reason": reason}
-    parts = tuple(DraftPart(log, {"path": os.path.relpath(log.path, job.parent)}) for log in readings)
+    parts = tuple(DraftPart(log, {"paths": [os.path.relpath(log.path, job.parent)]}) for log in readings)
     text = project_text(parts, content, TEMPLATES / "impacts.toml")
     guesses = [
         ("method", "impacts", reason),
