@@ -172,7 +172,8 @@ class FileSettings(ListedQuantities):
 
 
 class RecordingSettings(FileSettings):
-    """One recording, in one file (its keys are here) or in several with the same rows (`[[recordings.files]]`).
+    """One recording, in one file (its keys are here) or in several (`[[recordings.files]]`), with the same rows or
+    clocks of their own.
 
     In the time of its clock, `between_s`: interval that is kept, before all processing; `window_s`: interval that is
     kept after smoothing. `start_s`: time of the first sample. `loaded`: whether the robot carries the load that is to
