@@ -1,6 +1,7 @@
 """`poinsot new`: what it makes of headers, units, clocks and robots, and whether `identify` then works at once."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -903,3 +904,13 @@ def test_files_that_do_not_belong_together(tmp_path, table):
     (tmp_path / "more.csv").write_text(states.read_text())
     with pytest.raises(PoinsotError, match="do not belong to"):
         start_project(ARM, [states, tmp_path / "more.csv", efforts], tmp_path / "job.toml", 250)
+
+
+def test_no_unit_is_read_from_masses_that_are_placeholders(begin, table, tmp_path):
+    thin = re.sub(
+        r'<mass value="([^"]*)"', lambda match: f'<mass value="{1e-3 * float(match[1])}"', ARM.read_text()
+    )
+    thin = re.sub(r' (i[xyz]{2})="([^"]*)"', lambda match: f' {match[1]}="{1e-3 * float(match[2])}"', thin)
+    (tmp_path / "thin.urdf").write_text(thin)
+    content, _ = begin(arm_columns(table), robot=tmp_path / "thin.urdf")
+    assert content["recordings"][0]["torque"]["unit"] == "N m"

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import carried_on
+from ..diagnosis.description import placeholders
 from ..exceptions import InvalidProject, PoinsotError, UnknownUnit, listing
 from ..inspection.clocks import Clock, clock_unit, find_clocks, longest_increase, rate_of_arrival, roughness
 from ..inspection.columns import ColumnGuess, match_columns, names_quantity
@@ -185,6 +186,8 @@ def _torque_units(
     }
     q = log.positions(robot, units)
     if not guessed or q is None or any(units[name].unit == "N" for name in guessed):
+        return {}
+    if placeholders(robot.inertials).any():  # nothing can be compared with them
         return {}
     whole = np.isfinite(np.column_stack([q, *guessed.values()])).all(axis=1)
     efforts = {name.partition(".")[2]: x[whole] for name, x in guessed.items()}
