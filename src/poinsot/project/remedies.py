@@ -35,7 +35,7 @@ def in_terms_of(settings: Settings, joints: Sequence[str], finding: Finding) -> 
 
 def _scales(settings: Settings, joints: Sequence[str], match: re.Match[str]) -> str:
     factors = dict(zip(joints, map(float, match[1].split(",")), strict=False))
-    sentences = {}
+    sentences: dict[tuple[str, str], None] = {}
     for quantity in [match[2]] + (["position"] if match[3] else []):
         for table in _tables(settings, quantity):
             own = [joint for joint in table.joints or joints if joint not in table.not_measured]

@@ -300,6 +300,7 @@ def read_companion(robot: Articulated, main: LogReading, path: Path) -> LogReadi
     names = [each.column for each in matched]
     keys: dict[str, tuple[Any, str]] = {}
     commands = [each.column for each in matched if each.quantity == "position_command"]
+    values: dict[str | int, np.ndarray]
     if clock is None:
         if len(next(iter(table.values()))) != len(next(iter(main.table.values()))):
             raise InvalidProject(
@@ -322,7 +323,7 @@ def read_companion(robot: Articulated, main: LogReading, path: Path) -> LogReadi
         each.column: why for each in matched if (why := _uselessness(each, values[each.column], located))
     }
     used = tuple(each for each in matched if each.column not in useless)
-    missing = frozenset(commands if clock else ()) | {
+    missing: frozenset[str | int] = frozenset(commands if clock else ()) | {
         name for name, x in values.items() if not np.isfinite(x).all()
     }
     return LogReading(

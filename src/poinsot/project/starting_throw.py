@@ -155,8 +155,8 @@ def _read(path: Path, rate_hz: float | None) -> LogReading:
     )
     flips = {"scale": ([1.0, -1.0, -1.0], "the vertical axis points down")}
     keys = {"rate_hz": (rate_hz, "as given")} if clock is None else {}
-    numbers = {name: x[rows] for name, x in values.items()}
-    missing = frozenset(name for name, x in numbers.items() if not np.isfinite(x).all())
+    numbers: dict[str | int, np.ndarray] = {name: x[rows] for name, x in values.items()}
+    missing: frozenset[str | int] = frozenset(name for name, x in numbers.items() if not np.isfinite(x).all())
     units = {"position.x": length, "position.y": length, "position.angle": turn}
     return LogReading(
         *(path, columns, reading, used, {}, table, numbers, rows, missing, (clock, unit, reason)),
@@ -170,7 +170,7 @@ def _vertical(
     """Header of the vertical axis, unit of the positions, and whether it points up: the last of x, y and z that falls
     with g in a unit. Walls push upwards only, so upward accelerations are the largest.
     """
-    for name, x in reversed(columns.items()):
+    for name, x in reversed(list(columns.items())):
         known = np.isfinite(x)
         pose = np.column_stack([np.zeros(known.sum()), x[known], np.zeros(known.sum())])
         a, _ = accelerations(Drop(name, times[known], pose))
